@@ -33,14 +33,17 @@ const ON_POSTGRES = [
   'test/credential-expiry.test.ts',
   // Counts by partial indexes, written out in SQL.
   'test/endpoints/tenant-usage.test.ts',
+  // Two who take a right from each other at once.
+  'test/endpoints/users.test.ts',
   'test/{key-lineage,session-grants}.test.ts',
   'test/endpoints/{derived-access,membership-consent}.test.ts',
-  // Spans: partitions, folding in batches, what does not fit into the parameters of a statement.
+  // Spans: partitions, aggregation in batches, batches that exceed the parameters of one statement.
   'test/telemetry/traces/*.test.ts',
   'test/telemetry/{ingest-logs,unread}.test.ts',
   // Calls that are corrected, and sums of them.
-  'test/telemetry/calls/{exactness,fold-calls,fold-readings}.test.ts',
-  'test/endpoints/usage.test.ts',
+  'test/telemetry/calls/{aggregate-records,aggregate-spans,exactness}.test.ts',
+  'test/endpoints/{agents,graph,usage}.test.ts',
+  'test/endpoints/{bulk-decisions,console-sessions,observation-inbox,recommendation-lists}.test.ts',
   'test/governance/{cardinality,counting,fair-share,manifest-names,properties,replay,renaming,statements,whole-loop}.test.ts',
   // Look-ups of providers and items by their names, in one statement for a batch.
   'test/governance/{blocks,match-tools,match-vendors,provider-aliases}.test.ts',
@@ -51,12 +54,14 @@ const ON_POSTGRES = [
 /** What has no database in it, or one file: also the long form runs it on SQLite alone. */
 const ON_SQLITE_ALONE = [
   'test/api-keys-format.test.ts',
+  'test/architecture.test.ts',
   'test/audit-chain/many-events.test.ts',
   'test/backup.test.ts',
   'test/bad-input-*.test.ts',
   'test/bearer.test.ts',
   'test/client.test.ts',
   'test/config*.test.ts',
+  'test/console/pages.test.ts',
   'test/connection-limits.test.ts',
   'test/cursors.test.ts',
   'test/document*.test.ts',

@@ -3,15 +3,15 @@ import { resolve } from 'node:path';
 import { isPostgresUrl, sqlitePath } from '@quartermaster/db/database-url.ts';
 import { z } from 'zod';
 import { CONNECTION_LIMITS } from './http/limits.ts';
-import { isNetwork } from './outbound/addresses.ts';
-import { unknownVariables } from './unknown-variables.ts';
+import { isNetwork } from './platform/outbound/addresses.ts';
+import { unknownVariables } from './platform/unknown-variables.ts';
 
-/** The repository's root: what relative paths of the configuration are relative to. */
+/** The repository's root. Relative paths in the configuration are relative to it. */
 export const ROOT = resolve(import.meta.dirname, '../../..');
 
 export const VERSION = '0.1.0';
 
-/** What stands between commas. */
+/** Values separated by commas. */
 const list = z.string().transform((text) =>
   text
     .split(',')
@@ -35,7 +35,7 @@ const EnvironmentSchema = z.object({
   PORT: port.default(8080),
   QM_PUBLIC_URL: z
     .url({ protocol: /^https?$/, abort: true })
-    .refine(isWithoutCredentials, { error: 'should have no user and no password: it is told to everybody' })
+    .refine(isWithoutCredentials, { error: 'should have no user and no password, because it is public' })
     .optional(),
   QM_TRUSTED_PROXIES: list
     .pipe(z.array(z.string().refine(isProxy, { error: 'should be addresses or networks, such as 10.0.0.0/8' })))
@@ -51,11 +51,22 @@ const EnvironmentSchema = z.object({
   QM_BOOTSTRAP_API_KEY: z.string().optional(),
   QM_OIDC_ISSUER: z
     .url({ protocol: /^https?$/, abort: true })
-    .refine(isSafeIssuer, { error: 'should be an https URL; http is for loopback hosts alone' })
+    .refine(isSafeIssuer, { error: 'should be an https URL; http is only for loopback hosts' })
     .optional(),
   QM_OIDC_AUDIENCE: z.string().min(1).default('quartermaster'),
   QM_OIDC_EMAIL_CLAIM: z.string().min(1).default('email'),
   QM_OIDC_TOKEN_TYPES: list.pipe(z.array(z.string()).min(1, { error: 'should name a type' })).default(['at+jwt']),
+  QM_OIDC_CLIENT_ID: z.string().min(1).optional(),
+  QM_OIDC_CLIENT_SECRET: z.string().min(1).optional(),
+  QM_OIDC_SCOPES: z
+    .string()
+    .regex(/^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/, {
+      error: 'should be scopes with one space between them',
+    })
+    .refine((scopes) => scopes.split(' ').includes('openid'), { error: 'should contain openid' })
+    .default('openid email profile'),
+  QM_OIDC_ADMIN_CLAIM: z.string().min(1).optional(),
+  QM_OIDC_ADMIN_VALUE: z.string().min(1).optional(),
   QM_SECRET_KEY: secretKey.optional(),
   QM_SECRET_KEY_LOST: z.enum(['', '0', '1']).default('0'),
   QM_SECRET_KEY_PREVIOUS: list.pipe(z.array(secretKey)).default([]),
@@ -80,6 +91,7 @@ const EnvironmentSchema = z.object({
     .max(256 * 1024 * 1024)
     .default(64 * 1024 * 1024),
   QM_OTLP_GRPC_PORT: z.union([z.literal('off'), port]).default(4317),
+  QM_CONSOLE: z.enum(['on', 'off']).default('on'),
   QM_SELF_SERVICE: z.enum(['on', 'off']).default('on'),
   QM_SHUTDOWN_DELAY_MS: z.coerce.number().int().min(0).max(600_000).default(1000),
   QM_MAX_OBSERVATIONS: z.coerce.number().int().min(1).default(10_000),
@@ -92,40 +104,32 @@ const EnvironmentSchema = z.object({
 export type Config = ReturnType<typeof readConfig>;
 
 /**
- * How the program was started. `development` (`npm start`, `npm run dev`) has defaults for one person at this machine;
- * `production` (`npm run serve`) refuses what only development needs; null takes the settings as they are.
+ * How the program was started. `development` (`npm start`, `npm run dev`) has defaults for one person on this machine.
+ * `production` (`npm run serve`) refuses settings for development. Null uses the settings as they are.
  */
 export type StartMode = 'development' | 'production' | null;
 
-/** Defaults of a development start. A variable that is set, even if it is empty, is used instead. */
+/** Defaults of a development start. A variable that is set, even to an empty value, overrides them. */
 const DEVELOPMENT_DEFAULTS = { QM_DEV_IDENTITY: '1', QM_ALLOW_PRIVATE_ADDRESSES: '127.0.0.0/8,::1' };
 
-/** In the place of an issuer: people do not sign in, only API keys are accepted. */
+/** The value of QM_OIDC_ISSUER for a service without sign-in, which accepts only API keys. */
 const NO_ISSUER = 'none';
 
-/** What is configured, or asked of a command, is missing, wrong or unusable: nothing is begun. */
+/** A setting or an argument of a command is missing, wrong or unusable. The program does not start its work. */
 export class ConfigError extends Error {}
 
-/**
- * Reads which database is meant, and nothing else: for commands that need no more.
- *
- * @throws {ConfigError} where that is wrong
- */
+/** Reads only DATABASE_URL, for commands that need nothing else. @throws {ConfigError} for a wrong value */
 export function readDatabaseUrl(environment: Record<string, string | undefined>): string {
   return parsed(EnvironmentSchema.pick({ DATABASE_URL: true }), environment).DATABASE_URL;
 }
 
-/** Reads which issuer is trusted, and nothing else. Null for none. @throws {ConfigError} where that is wrong */
+/** Reads only QM_OIDC_ISSUER. Null for none. @throws {ConfigError} for a wrong value */
 export function readIssuer(environment: Record<string, string | undefined>): string | null {
   if (environment['QM_OIDC_ISSUER'] === NO_ISSUER) return null;
   return parsed(EnvironmentSchema.pick({ QM_OIDC_ISSUER: true }), environment).QM_OIDC_ISSUER ?? null;
 }
 
-/**
- * Reads which database is meant and which keys open its secrets.
- *
- * @throws {ConfigError} where that is wrong
- */
+/** Reads only DATABASE_URL and the secret keys. @throws {ConfigError} for a wrong value */
 export function readSecretKeys(environment: Record<string, string | undefined>) {
   const names = {
     DATABASE_URL: true,
@@ -137,10 +141,10 @@ export function readSecretKeys(environment: Record<string, string | undefined>) 
 }
 
 /**
- * Reads the configuration. Nothing else reads the environment. Empty variables count as unset, but for DATABASE_URL: a
- * secret that did not arrive would make a new, empty database.
+ * Reads the configuration. No other code of the service reads the environment. Empty variables count as unset, except
+ * DATABASE_URL: if a deployment failed to set it, the service would otherwise create a new, empty database.
  *
- * @throws {ConfigError} with one line for each setting that is wrong; values are not shown, since some are secrets
+ * @throws {ConfigError} with one line for each wrong setting, without values, because some are secrets
  */
 export function readConfig(environment: Record<string, string | undefined>, mode: StartMode = null) {
   const given: Record<string, string | undefined> = {
@@ -155,6 +159,7 @@ export function readConfig(environment: Record<string, string | undefined>, mode
   const faults = [
     ...(devIdentity ? devIdentityFaults(env) : []),
     ...addressFaults(env),
+    ...clientFaults(env),
     ...(mode === 'production' ? productionFaults(env, keysOnly) : []),
   ];
   if (faults.length > 0) throw new ConfigError(faults.join('\n'));
@@ -163,10 +168,10 @@ export function readConfig(environment: Record<string, string | undefined>, mode
     ...secretKeysOf(env),
     host: env.HOST,
     port: env.PORT,
-    /** Null: made of the address that the server listens on. */
+    /** Null: derived from the address that the server listens on. */
     publicUrl: env.QM_PUBLIC_URL?.replace(/\/+$/, '') ?? null,
     trustedProxies: env.QM_TRUSTED_PROXIES,
-    /** Connections to Postgres. */
+    /** Maximum connections to PostgreSQL. */
     databasePool: env.QM_DATABASE_POOL,
     bootstrapApiKey: env.QM_BOOTSTRAP_API_KEY ?? null,
     oidc: {
@@ -175,13 +180,24 @@ export function readConfig(environment: Record<string, string | undefined>, mode
       emailClaim: env.QM_OIDC_EMAIL_CLAIM,
       tokenTypes: env.QM_OIDC_TOKEN_TYPES,
     },
+    /** The web console as a client of the issuer. `clientId` null: no sign-in by browser. */
+    consoleClient: {
+      clientId: env.QM_OIDC_CLIENT_ID ?? null,
+      clientSecret: env.QM_OIDC_CLIENT_SECRET ?? null,
+      scopes: env.QM_OIDC_SCOPES,
+    },
+    /** The claim of the issuer that makes a user a platform administrator. */
+    administrators:
+      env.QM_OIDC_ADMIN_CLAIM !== undefined && env.QM_OIDC_ADMIN_VALUE !== undefined
+        ? { claim: env.QM_OIDC_ADMIN_CLAIM, value: env.QM_OIDC_ADMIN_VALUE }
+        : null,
     /** Private networks that syncs may reach. */
     allowedNetworks: env.QM_ALLOW_PRIVATE_ADDRESSES,
     metricsPort: env.QM_METRICS_PORT === 'off' ? null : env.QM_METRICS_PORT,
-    /** Further names of this machine that requests for metrics may have in Host. */
+    /** Additional names of this machine that are accepted in the Host header of requests for metrics. */
     metricsHosts: env.QM_METRICS_HOSTS.map((host) => host.toLowerCase()),
     maxConnectionsPerAddress: env.QM_MAX_CONNECTIONS_PER_ADDRESS,
-    /** Requests a minute; null: without limits. */
+    /** Requests per minute; null: no limits. */
     rateLimits:
       env.QM_RATE_LIMITS === 'off'
         ? null
@@ -195,13 +211,14 @@ export function readConfig(environment: Record<string, string | undefined>, mode
     otlpMaxBytes: env.QM_OTLP_MAX_BYTES,
     /** On the same host as HTTP. Null: OTLP/gRPC is off. */
     otlpGrpcPort: env.QM_OTLP_GRPC_PORT === 'off' ? null : env.QM_OTLP_GRPC_PORT,
+    console: env.QM_CONSOLE === 'on',
     selfService: env.QM_SELF_SERVICE === 'on',
     maxObservations: env.QM_MAX_OBSERVATIONS,
-    /** Combinations of provider, name, agent and account that usage of a tenant is summed up for. */
+    /** Maximum combinations of provider, name, agent and account in the usage of a tenant. */
     maxUsageSeries: env.QM_MAX_USAGE_SERIES,
-    /** Open gateway sessions of a subject at a gateway. */
+    /** Maximum open gateway sessions of a subject at a gateway. */
     maxOpenSessions: env.QM_MAX_OPEN_SESSIONS,
-    /** How long a stopping service says that it is not ready before it stops listening. */
+    /** How long a stopping service answers that it is not ready before it stops listening. */
     shutdownDelayMs: env.QM_SHUTDOWN_DELAY_MS,
     logLevel: env.QM_LOG_LEVEL,
     devIdentity,
@@ -210,12 +227,12 @@ export function readConfig(environment: Record<string, string | undefined>, mode
 
 type Settings = z.output<typeof EnvironmentSchema>;
 
-/** The development identity provider signs in as anybody. It is for one machine, and nothing may stand in front of it. */
+/** The development identity provider lets anyone sign in as any user, so it runs only on one machine, without a proxy. */
 function devIdentityFaults({ HOST, QM_PUBLIC_URL, QM_TRUSTED_PROXIES }: Settings): string[] {
   const faults: string[] = [];
   const refuse = (why: string) => faults.push(`QM_DEV_IDENTITY: the development identity provider ${why}`);
   const instead = 'for production set QM_OIDC_ISSUER and use npm run serve';
-  if (!isLoopback(HOST)) refuse('runs on a loopback HOST alone');
+  if (!isLoopback(HOST)) refuse('runs only on a loopback HOST');
   if (QM_PUBLIC_URL !== undefined && !isLoopback(hostOf(QM_PUBLIC_URL))) {
     refuse(`does not run with a QM_PUBLIC_URL that is not loopback: ${instead}`);
   }
@@ -223,19 +240,34 @@ function devIdentityFaults({ HOST, QM_PUBLIC_URL, QM_TRUSTED_PROXIES }: Settings
   return faults;
 }
 
-/** Tokens would name `http://0.0.0.0:8080` as their issuer, which is nobody's address. */
+/** Without QM_PUBLIC_URL, tokens would name `http://0.0.0.0:8080` as their issuer, which is no usable address. */
 function addressFaults({ HOST, QM_PUBLIC_URL }: Settings): string[] {
   if (QM_PUBLIC_URL !== undefined || !isEveryAddress(HOST)) return [];
-  return ['QM_PUBLIC_URL: is required where HOST is every address of the machine: the address that callers use'];
+  return ['QM_PUBLIC_URL: is required if HOST is every address of the machine: the address that callers use'];
+}
+
+/** Settings that mean nothing one without the other. */
+function clientFaults(env: Settings): string[] {
+  const faults: string[] = [];
+  if ((env.QM_OIDC_ADMIN_CLAIM === undefined) !== (env.QM_OIDC_ADMIN_VALUE === undefined)) {
+    faults.push('QM_OIDC_ADMIN_CLAIM: is set together with QM_OIDC_ADMIN_VALUE, or not at all');
+  }
+  if (env.QM_OIDC_CLIENT_SECRET !== undefined && env.QM_OIDC_CLIENT_ID === undefined) {
+    faults.push('QM_OIDC_CLIENT_SECRET: needs QM_OIDC_CLIENT_ID');
+  }
+  if (env.QM_OIDC_CLIENT_ID !== undefined && env.QM_OIDC_ISSUER === undefined) {
+    faults.push('QM_OIDC_CLIENT_ID: needs QM_OIDC_ISSUER');
+  }
+  return faults;
 }
 
 function productionFaults({ QM_DEV_IDENTITY, QM_OIDC_ISSUER }: Settings, keysOnly: boolean): string[] {
   const faults: string[] = [];
   if (QM_DEV_IDENTITY === '1') {
-    faults.push('QM_DEV_IDENTITY: is for development (npm start): npm run serve starts without it');
+    faults.push('QM_DEV_IDENTITY: is only for development (npm start). npm run serve does not accept it');
   }
   if (QM_OIDC_ISSUER === undefined && !keysOnly) {
-    const what = `the issuer of bearer tokens, or ${NO_ISSUER} where API keys are all that is used`;
+    const what = `the issuer of bearer tokens, or ${NO_ISSUER} if only API keys are used`;
     faults.push(`QM_OIDC_ISSUER: is required by npm run serve: ${what}`);
   }
   return faults;
@@ -248,15 +280,15 @@ type KeyEnvironment = Pick<
 
 function secretKeysOf(env: KeyEnvironment) {
   if (isPostgresUrl(env.DATABASE_URL) && env.QM_SECRET_KEY === undefined) {
-    // A key that each process made for itself would open nothing of the others'.
-    throw new ConfigError('QM_SECRET_KEY: is required where the database is Postgres');
+    // If each process generated its own key, it could not open the secrets of the others.
+    throw new ConfigError('QM_SECRET_KEY: is required for a PostgreSQL database');
   }
   return {
     databaseUrl: env.DATABASE_URL,
     secretKey: env.QM_SECRET_KEY === undefined ? null : Buffer.from(env.QM_SECRET_KEY, 'base64'),
-    /** Former ones: what they sealed still opens, and is sealed again at start. */
+    /** Secrets of former keys can still be opened, and are sealed with the current key at the start. */
     formerSecretKeys: env.QM_SECRET_KEY_PREVIOUS.map((key) => Buffer.from(key, 'base64')),
-    /** Start although no key opens what is sealed: it is given up. */
+    /** Start although no key opens the secrets. They are given up. */
     secretKeyLost: env.QM_SECRET_KEY_LOST === '1',
   };
 }
@@ -294,12 +326,12 @@ function isEveryAddress(host: string): boolean {
   return url !== null && ['0.0.0.0', '::', '::ffff:0:0'].includes(hostOf(url.href));
 }
 
-/** Whoever is between here and the issuer could hand out keys of their own over http. */
+/** Over http, an attacker on the network could replace the issuer's keys. */
 function isSafeIssuer(url: string): boolean {
   return new URL(url).protocol === 'https:' || isLoopback(hostOf(url));
 }
 
-/** What Express takes as a trusted proxy. */
+/** The values that Express accepts as a trusted proxy. */
 function isProxy(text: string): boolean {
   return ['loopback', 'linklocal', 'uniquelocal'].includes(text) || isNetwork(text);
 }

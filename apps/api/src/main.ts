@@ -2,17 +2,17 @@ import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import type { StartMode } from './config.ts';
 
-// What V8 makes of the modules is kept: half of a start, and memory. Hence the imports that come after it. `npm start`
-// says the same by NODE_COMPILE_CACHE, which counts for this file too, and saves what strips types.
+// Caches compiled modules, which halves the start-up time and saves memory. The other modules are imported after this line so
+// that they are cached, too. `npm start` also sets NODE_COMPILE_CACHE, which covers this file and Node's type stripping.
 enableCompileCache(join(import.meta.dirname, '../../../node_modules/.cache/quartermaster'));
 const { readConfig } = await import('./config.ts');
-const { describeFailure } = await import('./failures.ts');
+const { describeFailure } = await import('./server/failures.ts');
 const { readArguments } = await import('./server/arguments.ts');
 
 try {
-  const asked = readArguments(process.argv.slice(2));
-  if (asked.text === null) await serve(asked.mode);
-  else process.stdout.write(asked.text);
+  const { mode, text } = readArguments(process.argv.slice(2));
+  if (text === null) await serve(mode);
+  else process.stdout.write(text);
 } catch (error) {
   const { message, exitCode } = describeFailure(error);
   process.stderr.write(`${message}\n`);
@@ -21,19 +21,23 @@ try {
 
 async function serve(mode: StartMode): Promise<void> {
   const config = readConfig(process.env, mode);
-  // Imported after the configuration is read: loading the service takes ten times as long as refusing a bad setting.
-  const { giveBackMemory } = await import('./server/give-back-memory.ts');
+  // Imported after reading the configuration: loading the service takes ten times as long as reporting a wrong setting.
+  const { releaseStartupMemory } = await import('./server/release-startup-memory.ts');
+  const { openConsole } = await import('./server/console/build.ts');
   const { startServer } = await import('./server/start.ts');
   const { startMessage, writeStartLog } = await import('./server/start-message.ts');
-  giveBackMemory();
+  releaseStartupMemory();
   const isTerminal = process.stdout.isTTY;
-  const server = await startServer(config, { bootstrapKeyToFile: !isTerminal });
+  const server = await startServer(config, {
+    bootstrapKeyToFile: !isTerminal,
+    ...(config.console && { openConsole }),
+  });
   let stopping = false;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
       if (stopping) process.exit(1);
       stopping = true;
-      // Who presses Ctrl-C waits at a terminal: nobody sends requests by turns there.
+      // Ctrl-C comes from a terminal, where there is no load balancer to wait for.
       server.stop(signal === 'SIGINT' ? 0 : config.shutdownDelayMs).then(
         () => process.exit(0),
         (error: unknown) => {
@@ -44,7 +48,7 @@ async function serve(mode: StartMode): Promise<void> {
     });
   }
 
-  // Said last: whoever reads it may send signals from then on.
+  // Last, because a supervisor that reads it may send signals from then on.
   if (isTerminal) process.stdout.write(startMessage(server, config));
   else writeStartLog(server, config, process.stdout);
 }

@@ -1,10 +1,10 @@
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { principalOfApiKey } from '../src/access/api-key.ts';
-import { digestsEqual, mintApiKey, parseApiKey } from '../src/access/api-key-format.ts';
-import { ApiError } from '../src/errors.ts';
-import type { Services } from '../src/services.ts';
+import { principalOfApiKey } from '../src/auth/api-key.ts';
+import { digestsEqual, mintApiKey, parseApiKey } from '../src/auth/api-key-format.ts';
+import { ApiError } from '../src/platform/errors.ts';
+import type { Services } from '../src/platform/services.ts';
 import { accountWithKey } from './support/people.ts';
 import { startTestServer } from './support/server.ts';
 

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { mintApiKey } from '../src/access/api-key-format.ts';
+import { mintApiKey } from '../src/auth/api-key-format.ts';
 import { accountWithKey } from './support/people.ts';
 import { type Body, startTestServer, type TestServer } from './support/server.ts';
 import { textOf } from './support/tables.ts';
@@ -53,8 +53,18 @@ const REFUSED = {
 };
 
 test.each([
-  ...['x', 'qm_', 'qm', 'null', 'undefined', 'Bearer x', '0', '*', "' or 1=1 --", 'a'.repeat(4000)],
-  ...['qm_key_00000000000000000000000000_', `qm_key_${'0'.repeat(26)}_${'0'.repeat(49)}`],
+  'x',
+  'qm_',
+  'qm',
+  'null',
+  'undefined',
+  'Bearer x',
+  '0',
+  '*',
+  "' or 1=1 --",
+  'a'.repeat(4000),
+  'qm_key_00000000000000000000000000_',
+  `qm_key_${'0'.repeat(26)}_${'0'.repeat(49)}`,
 ])('a malformed key is 401 with the one refusal: %.40s', async (key) => {
   expect(refusalOf(await use(key))).toEqual(REFUSED);
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { FURTHER_READS } from '../src/audit-events/reads.ts';
+import { FURTHER_READS } from '../src/platform/audit/reads.ts';
 import { chatSpan } from './endpoints/spec-fixtures.ts';
 import { accountWithKey, unique } from './support/people.ts';
 import { type Body, startTestServer, type TestServer } from './support/server.ts';

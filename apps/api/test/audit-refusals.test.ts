@@ -1,7 +1,7 @@
 import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
 import { beforeAll, afterAll, expect, test } from 'vitest';
-import { FURTHER_REFUSALS } from '../src/audit-events/refusals.ts';
-import { type SumOptions, summedEvents } from '../src/audit-events/summed-events.ts';
+import { FURTHER_REFUSALS } from '../src/platform/audit/refusals.ts';
+import { type SumOptions, summedEvents } from '../src/platform/audit/summed-events.ts';
 import { accountWithKey, unique } from './support/people.ts';
 import { type Body, startTestServer, type TestServer } from './support/server.ts';
 
@@ -11,13 +11,13 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** All events of a tenant that are in its audit once what waits is written. */
+/** All events of a tenant, after the waiting ones are written. */
 async function auditOf(key: string, query = ''): Promise<Body[]> {
   await server.services.refusals.flush('all');
   return (await server.ok('GET', `/v1/audit-events?limit=100${query}`, { as: { key } })).items;
 }
 
-test('regression: look-ups of foreign and of missing records are denied events of the caller, summed', async () => {
+test('regression: look-ups of foreign and missing records are summed denied events of the caller', async () => {
   const [owner, stranger] = [unique('owner'), unique('stranger')].map((tenantId) => ({ tenantId }));
   const [own, probing] = [
     await accountWithKey(server, owner ?? { tenantId: '' }),
@@ -45,7 +45,7 @@ test('regression: look-ups of foreign and of missing records are denied events o
     { ...denied, operation: 'get_provider', count: 61 },
     { ...denied, operation: 'delete_provider', count: 1 },
   ]);
-  // The tenant that was probed learns nothing of it.
+  // The audit of the probed tenant has no event.
   expect(await auditOf(own.key)).toEqual(before);
 });
 
@@ -57,7 +57,7 @@ test('regression: values of a body that name foreign records are denied look-ups
   const post = (body: object) => server.call('POST', '/v1/gateways', { as: { key: probing.key }, body });
   expect((await post({ name: 'a', providerIds: [provider.id] })).status).toBe(422);
   expect((await post({ name: 'b', manifestId: 'man_1' })).status).toBe(422);
-  // A value that is wrong in itself is no look-up.
+  // An invalid value causes no look-up.
   expect((await post({ name: '' })).status).toBe(422);
   const events = await auditOf(probing.key, '&outcome=denied');
   expect(events.map(({ reason }) => String(reason)).toSorted()).toEqual(['manifest_not_found', 'provider_not_found']);
@@ -65,9 +65,17 @@ test('regression: values of a body that name foreign records are denied look-ups
 
 function refusal(index: number, tenantId = 'default'): NewAuditEvent {
   return {
-    ...{ place: { tenantId, subTenantId: null }, actor: { type: 'service_account', id: `many-${index}`, tenantId } },
-    ...{ scheme: 'api_key', keyId: `key_${index}`, operation: 'list_gateways', target: null },
-    ...{ outcome: 'denied', reason: 'scope_missing', changedFields: [], count: 1, requestId: 'r' },
+    place: { tenantId, subTenantId: null },
+    actor: { type: 'service_account', id: `many-${index}`, tenantId },
+    scheme: 'api_key',
+    keyId: `key_${index}`,
+    operation: 'list_gateways',
+    target: null,
+    outcome: 'denied',
+    reason: 'scope_missing',
+    changedFields: [],
+    count: 1,
+    requestId: 'r',
   };
 }
 
@@ -99,7 +107,7 @@ test('the refusals of 3,000 callers of several tenants in one minute are all wri
   expect(Number(written.count)).toBe(3000);
 });
 
-test('regression: to write refusals takes time in proportion to their number', async () => {
+test('regression: writing refusals takes linear time', async () => {
   const cost = async (count: number) => {
     const tries: number[] = [];
     for (let attempt = 0; attempt < 5; attempt += 1) {
@@ -117,7 +125,7 @@ test('regression: to write refusals takes time in proportion to their number', a
   expect(await cost(10_000)).toBeLessThan(100_000);
 });
 
-test('one tenant has 1,000 different refusals a minute; then one for each actor, then one in all, with counts', async () => {
+test('a tenant gets 1,000 different refusal events a minute, then one for each actor, then one in total, with counts', async () => {
   const { sums, written, dropped } = sumsOf();
   server.freeze();
   for (let index = 0; index < 5000; index += 1) sums.note(refusal(index, 'hostile'));
@@ -135,7 +143,7 @@ test('one tenant has 1,000 different refusals a minute; then one for each actor,
   expect(dropped()).toBe(0);
 });
 
-test('memory is bounded: what many tenants have beyond it is counted, then dropped', async () => {
+test('memory is bounded: refusals of many tenants beyond the limit are only counted, then dropped', async () => {
   const { sums, written, dropped } = sumsOf({ limits: { waiting: 100, ofTenant: 10 } });
   server.freeze();
   for (let index = 0; index < 1000; index += 1) sums.note(refusal(0, `tenant-${index}`));
@@ -145,7 +153,7 @@ test('memory is bounded: what many tenants have beyond it is counted, then dropp
   expect(dropped()).toBe(700);
 });
 
-test('what could not be written is kept, with what was noted meanwhile, and nothing is written twice', async () => {
+test('after a failed write the events are kept together with new ones, and none is written twice', async () => {
   const batches: (readonly NewAuditEvent[])[] = [];
   let failing = true;
   const { sums } = sumsOf({

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openDatabase } from '@quartermaster/db/database.ts';
 import { TABLE_NAMES } from '@quartermaster/db/stored-tables.ts';
-import { contentsOf } from '@quartermaster/db/table-contents.ts';
+import { readTableChecksum } from '@quartermaster/db/table-checksum.ts';
 import SqliteDatabase from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { runBackup } from '../src/commands/run-backup.ts';
@@ -19,7 +19,9 @@ const ADMIN = newBootstrapKey();
 const HEADERS = { 'x-api-key': ADMIN, 'content-type': 'application/json' };
 
 const environmentOf = (file: string) => ({
-  ...{ DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: ADMIN, QM_LOG_LEVEL: 'error' },
+  DATABASE_URL: `sqlite:${file}`,
+  QM_BOOTSTRAP_API_KEY: ADMIN,
+  QM_LOG_LEVEL: 'error',
 });
 
 function backup(file: string, to: string) {
@@ -97,7 +99,7 @@ test('the checksums that it prints are those of the database, and of the one tha
   for (const path of [file, to]) {
     const db = await openDatabase(`sqlite:${path}`, '/');
     for (const table of TABLE_NAMES) {
-      const { rows, checksum } = await contentsOf(db, table);
+      const { rows, checksum } = await readTableChecksum(db, table);
       expect(stdout).toMatch(new RegExp(`^${table} +${rows}  ${checksum}$`, 'm'));
     }
     await db.destroy();

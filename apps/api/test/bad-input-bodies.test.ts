@@ -4,7 +4,7 @@ import { document } from './support/contract-check.ts';
 import { makeRecords, OPERATIONS, pathWith, unchanged } from './support/records.ts';
 import { type Body, startTestServer, type TestServer } from './support/server.ts';
 
-/** Every operation with a body, but for the OTLP receiver's, whose errors are its own. */
+/** Every operation with a body, except those of the OTLP receiver, which has its own errors. */
 const WITH_BODY = OPERATIONS.filter(({ operation }) => operation.body && operation.transport === 'rest');
 const REQUIRED = WITH_BODY.filter(({ operation }) => !operation.bodyOptional);
 
@@ -29,7 +29,7 @@ function rest(
   return server.call(method, pathWith(operation, records), { as: server.admin, raw, headers });
 }
 
-/** The same body over tRPC: JSON text, put into the input as it is. */
+/** The same body over tRPC: the JSON text is put into the input unchanged. */
 function trpc({ operation, procedure }: Target, body: string) {
   const path = JSON.stringify(
     Object.fromEntries(Object.keys(operation.params?.shape ?? {}).map((name) => [name, records[name]])),
@@ -66,7 +66,7 @@ const MALFORMED: [string, Raw][] = [
   ['10,000 open lists', '['.repeat(10_000)],
 ];
 
-test.each(MALFORMED)('malformed JSON is 422 json_invalid, alone, for every operation: %s', async (_, raw) => {
+test.each(MALFORMED)('malformed JSON is only 422 json_invalid for every operation: %s', async (_, raw) => {
   await unchanged(server, async () => {
     for (const target of WITH_BODY) {
       const answer = await rest(target, raw);
@@ -85,7 +85,7 @@ test.each(MALFORMED)('malformed JSON is 422 json_invalid, alone, for every opera
 });
 
 test.each(['[]', '"text"', '1', 'true', '[{"name":"x"}]'])(
-  'a body that is no object is 422 at the body: %s',
+  'a body that is not an object is 422 at the body: %s',
   async (raw) => {
     await unchanged(server, async () => {
       for (const target of WITH_BODY) {
@@ -105,7 +105,7 @@ test.each(['', 'null'])('a required body that is missing is 422 missing at the b
   });
 });
 
-test('a body beyond the limit is 413 for every operation, over REST and tRPC, with or without its length', async () => {
+test('a body larger than the limit is 413 for every operation, over REST and tRPC, with or without Content-Length', async () => {
   const large = JSON.stringify({ name: 'x'.repeat(10 * 1024 * 1024) });
   await unchanged(server, async () => {
     for (const target of WITH_BODY) {
@@ -123,7 +123,7 @@ test('a body beyond the limit is 413 for every operation, over REST and tRPC, wi
   });
 });
 
-test('each operation takes bodies of its own limit, over REST and tRPC', async () => {
+test('each operation accepts bodies up to its own limit, over REST and tRPC', async () => {
   await unchanged(server, async () => {
     for (const target of WITH_BODY) {
       const { bodyMaxBytes, operationId } = target.operation;
@@ -147,7 +147,9 @@ test('regression: a body with very many members or items is refused before they 
       for (const raw of [`[${items}]`, `{"metadata":[${items}]}`, `{${members}}`]) {
         const answer = await rest(target, raw);
         expect(locs(answer.body), operationId).toEqual(['value_error ["body"]']);
-        expect(answer.body.detail[0].msg).toBe(`Value error, should have at most ${most} members and items in all`);
+        expect(answer.body.detail[0].msg).toBe(
+          `Value error, body should have at most ${most} members and items in total`,
+        );
         const { status, body } = await trpc(target, raw);
         expect([status, locs(body.error.data)]).toEqual([422, ['value_error ["body"]']]);
       }
@@ -155,7 +157,7 @@ test('regression: a body with very many members or items is refused before they 
   });
 });
 
-test('regression: the answer to unknown members is bounded in number and bytes, however many and long they are', async () => {
+test('regression: the answer to many or long unknown members is bounded in number and bytes', async () => {
   const register = WITH_BODY.filter(({ operation }) => operation.operationId === 'create_manifest');
   const [target] = register;
   if (!target) throw new Error('there is no such operation');
@@ -167,7 +169,7 @@ test('regression: the answer to unknown members is bounded in number and bytes, 
   expect(Math.max(...answer.body.detail.map(({ loc }: Body) => String(loc.at(-1)).length))).toBe(129);
 });
 
-test('regression: registration takes 16 KiB, and no thousands of members', async () => {
+test('regression: registration accepts 16 KiB, and refuses thousands of members', async () => {
   const members = Array.from({ length: 85_000 }, (_, index) => `"${index.toString(36)}":0`).join(',');
   const register = (raw: string) => {
     const headers = { 'content-type': 'application/json' };
@@ -184,12 +186,12 @@ const DEEP: [string, string][] = [
   ['one level too many', `{"metadata":${'['.repeat(MAX_DEPTH)}${']'.repeat(MAX_DEPTH)}}`],
 ];
 
-test.each(DEEP)('JSON that nests too deep is 422 for every operation: %s', async (_, raw) => {
+test.each(DEEP)('JSON that is nested too deeply is 422 for every operation: %s', async (_, raw) => {
   await unchanged(server, async () => {
     for (const target of WITH_BODY) {
       const answer = await rest(target, raw);
       expect(answer.status, target.operation.operationId).toBe(422);
-      expect(answer.body.detail[0].msg).toBe(`Value error, should nest at most ${MAX_DEPTH} levels deep`);
+      expect(answer.body.detail[0].msg).toBe(`Value error, input should have at most ${MAX_DEPTH} nested levels`);
       expect((await trpc(target, raw)).status).toBe(422);
     }
   });
@@ -208,7 +210,7 @@ const VALUES: [string, string, string][] = [
   ['__proto__ in a list', '{"metadata":{"a":[{"__proto__":null}]}}', '["body","metadata","a",0,"__proto__"]'],
 ];
 
-test.each(VALUES)('a value that no record should hold is 422 at its place: %s', async (_, raw, loc) => {
+test.each(VALUES)('a value that no record may hold is 422 at its place: %s', async (_, raw, loc) => {
   await unchanged(server, async () => {
     for (const target of WITH_BODY) {
       for (const answer of [await rest(target, raw), await trpc(target, raw)]) {
@@ -242,7 +244,7 @@ describe('unknown fields', () => {
     },
   );
 
-  test('those of nested objects are refused at their own place', async () => {
+  test('in nested objects are refused at their place', async () => {
     const body = { user: { email: 'a@example.com', nickname: 'x', terms: { accepted: true, constructor: 1 } } };
     await unchanged(server, async () => {
       const answer = await server.call('POST', '/v1/onboarding/register', { body });
@@ -254,7 +256,7 @@ describe('unknown fields', () => {
   });
 });
 
-test('keys named like members of Object.prototype are plain keys in metadata, and pollute nothing', async () => {
+test('keys named like members of Object.prototype are ordinary keys in metadata, and pollute no prototype', async () => {
   const metadata = { constructor: { prototype: { polluted: true } }, prototype: { polluted: true }, toString: 1 };
   const body = { id: 'unpolluted', name: 'unpolluted', metadata };
   const made = await server.ok('POST', '/v1/service-accounts', { as: server.admin, body });
@@ -296,7 +298,7 @@ test.each([
   });
 });
 
-test('strange bodies to the OTLP receiver are refused or hold no span, and are never a failure', async () => {
+test('the OTLP receiver never fails on odd bodies: they are refused or contain no span', async () => {
   const headers = { 'content-type': 'application/json', 'x-api-key': records['worker_key'] ?? '' };
   await unchanged(server, async () => {
     const texts = [...MALFORMED, ...DEEP, ...VALUES].map(([, raw]) => raw);

@@ -6,7 +6,7 @@ import { wire } from './support/wire.ts';
 let server: TestServer;
 let paths: string[];
 let records: Record<string, string>;
-/** A platform administrator who is a user, for what is for users alone. */
+/** A platform administrator who is a user, for operations that only users may call. */
 let person: { token: string };
 
 beforeAll(async () => {
@@ -26,16 +26,48 @@ function send(method: string, target: string, { headers = {}, body, as = server.
 }
 
 const IDS = [
-  ...['%00', 'a%00b', 'a%2Fb', '%2F', '%2e%2e', '..', '.', '%5C', '%0d%0aX-Injected:%201', '%20', '%25', '%2525'],
-  ...['%F0%9F%92%A9', 'é'.normalize('NFD').replace(/./gu, encodeURIComponent)],
-  ...['%', '%Z', '%ZZ', '%ff', '%ED%A0%80', '%C0%AF', "'%20or%201=1--", '%22', '%3Cscript%3E', ';a=b', '*', '{id}'],
-  ...['__proto__', 'constructor', 'toString', 'null', 'undefined', '0', '-1', 'search', 'true', '%E2%80%AE'],
+  '%00',
+  'a%00b',
+  'a%2Fb',
+  '%2F',
+  '%2e%2e',
+  '..',
+  '.',
+  '%5C',
+  '%0d%0aX-Injected:%201',
+  '%20',
+  '%25',
+  '%2525',
+  '%F0%9F%92%A9',
+  'é'.normalize('NFD').replace(/./gu, encodeURIComponent),
+  '%',
+  '%Z',
+  '%ZZ',
+  '%ff',
+  '%ED%A0%80',
+  '%C0%AF',
+  "'%20or%201=1--",
+  '%22',
+  '%3Cscript%3E',
+  ';a=b',
+  '*',
+  '{id}',
+  '__proto__',
+  'constructor',
+  'toString',
+  'null',
+  'undefined',
+  '0',
+  '-1',
+  'search',
+  'true',
+  '%E2%80%AE',
 ];
 
 const LONG = [257, 8000].map((length) => [`${length} characters`, 'x'.repeat(length)] as const);
 
 test.each([...IDS.map((id) => [id, id] as const), ...LONG])(
-  'an id that no record has is 404 or 422 for every operation, and nothing is done: %s',
+  'an id that does not exist is 404 or 422 for every operation, and changes nothing: %s',
   async (_, id) => {
     await unchanged(server, async () => {
       for (const { operation } of OPERATIONS) {
@@ -57,14 +89,14 @@ test.each([...IDS.map((id) => [id, id] as const), ...LONG])(
   },
 );
 
-test('a strange id answers like a missing one, but for the request id', async () => {
+test('an odd id gets the same answer as a missing one', async () => {
   const missing = await send('GET', '/v1/providers/prov_missing', { headers: { 'x-request-id': 'same' } });
   for (const id of ['a%2Fb', '..', '%2e%2e', 'constructor', '%F0%9F%92%A9', "'%20or%201=1--"]) {
     expect((await send('GET', `/v1/providers/${id}`, { headers: { 'x-request-id': 'same' } })).text).toBe(missing.text);
   }
 });
 
-/** What may be done at a path: a literal such as `search` is a parameter's value too. */
+/** The methods of all operations that a path matches. A literal such as `search` also matches a parameter. */
 function methodsOf(path: string): string[] {
   const segments = path.split('/');
   const here = OPERATIONS.filter(({ operation }) => {
@@ -75,14 +107,14 @@ function methodsOf(path: string): string[] {
   return methods.has('GET') ? [...methods, 'HEAD'] : [...methods];
 }
 
-test('HEAD answers what GET does, without the body', async () => {
+test('HEAD gets the answer of GET without the body', async () => {
   for (const { operation } of OPERATIONS) {
     if (operation.method !== 'GET' || operation.query?.safeParse({}).success === false) continue;
     const path = pathWith(operation, records);
     const [head, get] = [await send('HEAD', path), await send('GET', path)];
     expect([head.status, head.text], operation.operationId).toEqual([200, '']);
     expect(head.headers['content-type']).toBe(get.headers['content-type']);
-    // Every page has its own cursor, of the same length.
+    // The cursors of the two pages differ, but have the same length.
     expect(head.headers['content-length']).toBe(get.headers['content-length']);
   }
   expect((await wire(server.url, { method: 'HEAD', target: '/v1/providers' })).status).toBe(401);
@@ -90,7 +122,7 @@ test('HEAD answers what GET does, without the body', async () => {
 });
 
 test.each(['OPTIONS', 'PATCH', 'TRACE', 'PROPFIND', 'MERGE', 'QUERY'])(
-  '%s is 405 everywhere, with the methods that are allowed',
+  '%s is 405 at every path, with the allowed methods',
   async (method) => {
     await unchanged(server, async () => {
       for (const path of paths) {
@@ -115,7 +147,7 @@ test('every wrong method of a path is 405, with or without credentials', async (
   });
 });
 
-test('an absolute-form target is its path', async () => {
+test('a request target in absolute form is read as its path', async () => {
   const id = records['provider_id'] ?? '';
   const plain = await send('GET', `/v1/providers/${id}`);
   for (const origin of ['http://example.com', 'https://example.com:8443', 'HTTP://127.0.0.1']) {
@@ -127,37 +159,36 @@ test('an absolute-form target is its path', async () => {
 });
 
 test.each([
-  ...['//v1/providers', '/v1//providers', '/v1/providers/', '/v1/providers//', '/V1/providers', '/v1/Providers'],
-  ...[
-    '/v1/../v1/providers',
-    '/v1/./providers',
-    '/v1/%70roviders',
-    '/v1%2Fproviders',
-    '/v1/providers%2F',
-    '/v1\\providers',
-  ],
-  ...[
-    '/v1/providers;a=b',
-    '/v1/providers#x',
-    '/v1',
-    '/v1/',
-    '/v1?limit=1',
-    '/v2/providers',
-    '//',
-    '/%',
-    '/%00',
-    '/favicon.ico',
-  ],
-  ...[
-    '//example.com/v1/providers',
-    '/trpc',
-    '/trpc/',
-    '/trpc/nothing',
-    '/trpc/providers',
-    '/trpc/__proto__',
-    '/trpc/constructor',
-  ],
-])('a path that is none is 404, and a problem says so: %s', async (target) => {
+  '//v1/providers',
+  '/v1//providers',
+  '/v1/providers/',
+  '/v1/providers//',
+  '/V1/providers',
+  '/v1/Providers',
+  '/v1/../v1/providers',
+  '/v1/./providers',
+  '/v1/%70roviders',
+  '/v1%2Fproviders',
+  '/v1/providers%2F',
+  '/v1\\providers',
+  '/v1/providers;a=b',
+  '/v1/providers#x',
+  '/v1',
+  '/v1/',
+  '/v1?limit=1',
+  '/v2/providers',
+  '//',
+  '/%',
+  '/%00',
+  '/favicon.ico',
+  '//example.com/v1/providers',
+  '/trpc',
+  '/trpc/',
+  '/trpc/nothing',
+  '/trpc/providers',
+  '/trpc/__proto__',
+  '/trpc/constructor',
+])('an unknown path is 404 with a problem document: %s', async (target) => {
   const answer = await send('GET', target);
   expect(answer.status, answer.text).toBe(404);
   const body = JSON.parse(answer.text);
@@ -172,18 +203,18 @@ test.each([
   '/v1/providers?a=%ff&b=%',
   '/oidc/..',
   '/docs/%2e%2e/package.json',
-])('no target is a failure: %s', async (target) => {
+])('odd request targets are never answered 5xx: %s', async (target) => {
   for (const method of ['GET', 'POST', 'OPTIONS']) {
     expect((await send(method, target)).status, method).toBeLessThan(500);
   }
 });
 
-test('headers of any length and characters are no failure', async () => {
+test('odd headers are ignored, and a head that is too long is 431', async () => {
   const odd = ['\u00ff\u0080', ' ', ',', '0', '=', 'a'.repeat(4000)];
   for (const name of ['x-request-id', 'accept', 'content-type', 'if-match', 'range', 'origin', 'x-forwarded-for']) {
     for (const value of odd) {
       const answer = await send('GET', '/v1/providers', { headers: { [name]: value } });
-      // A precondition that nothing would look at is refused.
+      // A precondition is refused if the operation does not support it.
       expect(answer.status, `${name}: ${value}`).toBe(name === 'if-match' ? 422 : 200);
     }
   }

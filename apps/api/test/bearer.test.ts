@@ -5,7 +5,7 @@ import { createDevIdentity, type DevIdentity } from '@quartermaster/dev-identity
 import { obtainToken } from '@quartermaster/dev-identity/sign-in.ts';
 import { CompactEncrypt, exportSPKI, generateKeyPair } from 'jose';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createTokenVerifier } from '../src/access/bearer.ts';
+import { createTokenVerifier } from '../src/auth/bearer.ts';
 import { databaseFile } from './support/environment.ts';
 import {
   AUDIENCE,
@@ -50,7 +50,11 @@ describe('the development identity provider', () => {
   test('its access token is accepted, with subject and verified email; its ID token is not', async () => {
     const { issuer } = await startDevIdentity();
     const verifier = createTokenVerifier({
-      ...{ issuer, audience: AUDIENCE, tokenTypes: ['at+jwt'], emailClaim: 'email', now: () => new Date() },
+      issuer,
+      audience: AUDIENCE,
+      tokenTypes: ['at+jwt'],
+      emailClaim: 'email',
+      now: () => new Date(),
     });
     const { accessToken, idToken } = await obtainToken({ issuer, email: 'ada@example.com' });
     const verified = await verifier.verify(accessToken);
@@ -62,7 +66,11 @@ describe('the development identity provider', () => {
   test('an email that is not in the claim asked for comes from its userinfo endpoint', async () => {
     const { issuer } = await startDevIdentity();
     const verifier = createTokenVerifier({
-      ...{ issuer, audience: AUDIENCE, tokenTypes: ['at+jwt'], emailClaim: 'upn', now: () => new Date() },
+      issuer,
+      audience: AUDIENCE,
+      tokenTypes: ['at+jwt'],
+      emailClaim: 'upn',
+      now: () => new Date(),
     });
     const { accessToken } = await obtainToken({ issuer, email: 'ada@example.com' });
     const verified = await verifier.verify(accessToken);

@@ -31,6 +31,8 @@ test('with nothing set the service listens on loopback, on an embedded database,
     databasePool: 10,
     bootstrapApiKey: null,
     oidc: { issuer: null, audience: 'quartermaster', emailClaim: 'email', tokenTypes: ['at+jwt'] },
+    consoleClient: { clientId: null, clientSecret: null, scopes: 'openid email profile' },
+    administrators: null,
     secretKey: null,
     formerSecretKeys: [],
     secretKeyLost: false,
@@ -41,6 +43,7 @@ test('with nothing set the service listens on loopback, on an embedded database,
     rateLimits: { principal: 1200, ingest: 6000, address: 300, publicPaths: 3000, registration: 10 },
     otlpMaxBytes: 64 * 1024 * 1024,
     otlpGrpcPort: 4317,
+    console: true,
     selfService: true,
     shutdownDelayMs: 1000,
     maxObservations: 10_000,
@@ -80,6 +83,37 @@ test('what is set is read', () => {
   expect(config.secretKey).toEqual(Buffer.alloc(32, 7));
   expect(config.formerSecretKeys).toEqual([Buffer.alloc(32, 7), Buffer.alloc(32, 8)]);
   expect(config.allowedNetworks).toEqual(['127.0.0.0/8', '::1', '10.1.2.3']);
+});
+
+test('the client of the web console and the claim of administrators are read', () => {
+  const issuer = { QM_OIDC_ISSUER: 'https://id.example.com' };
+  expect(readConfig(issuer)).toMatchObject({
+    consoleClient: { clientId: null, clientSecret: null, scopes: 'openid email profile' },
+    administrators: null,
+  });
+  const config = readConfig({
+    ...issuer,
+    QM_OIDC_CLIENT_ID: 'console',
+    QM_OIDC_CLIENT_SECRET: 'secret',
+    QM_OIDC_SCOPES: 'openid groups',
+    QM_OIDC_ADMIN_CLAIM: 'groups',
+    QM_OIDC_ADMIN_VALUE: 'administrators',
+  });
+  expect(config).toMatchObject({
+    consoleClient: { clientId: 'console', clientSecret: 'secret', scopes: 'openid groups' },
+    administrators: { claim: 'groups', value: 'administrators' },
+  });
+});
+
+test.each([
+  ['QM_OIDC_ADMIN_CLAIM', { QM_OIDC_ADMIN_CLAIM: 'groups' }],
+  ['QM_OIDC_ADMIN_CLAIM', { QM_OIDC_ADMIN_VALUE: 'hunter2' }],
+  ['QM_OIDC_CLIENT_SECRET', { QM_OIDC_ISSUER: 'https://id.example.com', QM_OIDC_CLIENT_SECRET: 'hunter2' }],
+  ['QM_OIDC_CLIENT_ID', { QM_OIDC_CLIENT_ID: 'hunter2' }],
+])('%s is refused without what it goes with', (name, environment) => {
+  const message = refusal(environment);
+  expect(message).toMatch(new RegExp(`^${name}: `));
+  expect(message).not.toContain('hunter2');
 });
 
 const BAD: [string, string][] = [
@@ -124,6 +158,8 @@ const BAD: [string, string][] = [
   ['QM_OTLP_MAX_BYTES', 'hunter2'],
   ['QM_OTLP_MAX_BYTES', String(256 * 1024 * 1024 + 1)],
   ['QM_OIDC_TOKEN_TYPES', ','],
+  ['QM_OIDC_SCOPES', 'hunter2'],
+  ['QM_OIDC_SCOPES', 'openid  hunter2'],
   ['QM_PUBLIC_URL', 'https://me:hunter2@qm.example.com'],
   ['QM_PUBLIC_URL', 'https://hunter2@qm.example.com'],
   ['DATABASE_URL', 'sqlite::memory:'],
@@ -137,7 +173,7 @@ const BAD: [string, string][] = [
 
 test('Postgres asks for a secret key, since one beside the database would be of each process alone', () => {
   const DATABASE_URL = 'postgres://user:hunter2@localhost/qm';
-  expect(refusal({ DATABASE_URL })).toBe('QM_SECRET_KEY: is required where the database is Postgres');
+  expect(refusal({ DATABASE_URL })).toBe('QM_SECRET_KEY: is required for a PostgreSQL database');
   const config = readConfig({ DATABASE_URL, QM_SECRET_KEY: SECRET_KEY, QM_DATABASE_POOL: '25' });
   expect(config).toMatchObject({ databaseUrl: DATABASE_URL, databasePool: 25 });
 });
@@ -358,8 +394,11 @@ describe('a start', () => {
     expect(answer.status).toBe(503);
     expect(JSON.parse(answer.text)).toMatchObject({ code: 'service_unavailable', status: 503, instance: 'mine' });
     expect(answer.headers).toMatchObject({
-      ...{ 'content-type': 'application/problem+json', 'x-request-id': 'mine', 'retry-after': '1' },
-      ...{ 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY' },
+      'content-type': 'application/problem+json',
+      'x-request-id': 'mine',
+      'retry-after': '1',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
     });
     // A busy database has another exit code than an unusable one: the same start may succeed later.
     const message = expect.stringMatching(/^DATABASE_URL: the database cannot be used: [^\n]+$/);
@@ -490,7 +529,7 @@ describe('the admin-key command', () => {
     const { stdout, stderr, ended } = runProgram({ DATABASE_URL }, [ADMIN_KEY, '--bogus']);
     expect(await ended).toEqual({ code: 2, signal: null });
     expect(stdout()).toBe('');
-    expect(stderr()).toBe('there is no such option: usage: npm run --silent admin-key\n');
+    expect(stderr()).toBe('unknown option: usage: npm run --silent admin-key\n');
     expect(keysIn(file)).toBe(1);
   });
 
@@ -509,7 +548,7 @@ describe('the admin-key command', () => {
     for (const argument of ['--bogus', 'positional']) {
       const { code, stdout, stderr } = await runInProcess(runAdminKey, [argument], { DATABASE_URL });
       expect([code, stdout]).toEqual([2, '']);
-      expect(stderr).toMatch(/^there is [^\n]+: usage: npm run --silent admin-key\n$/);
+      expect(stderr).toMatch(/^(unknown option|too many arguments): usage: npm run --silent admin-key\n$/);
     }
     const help = await runInProcess(runAdminKey, ['--help'], { DATABASE_URL });
     expect(help).toEqual({ code: 0, stdout: expect.stringMatching(/^usage: /), stderr: '' });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { isBoundTo, isWithinBinding } from '../src/provider-credentials/binding.ts';
+import { isBoundTo, isWithinBinding } from '../src/platform/outbound/credential-binding.ts';
 import { LOOPBACK, type Peer, startPeer } from './inventory-sync/peers.ts';
 import { formerBox } from './support/former-box.ts';
 import { accountWithKey, unique } from './support/people.ts';

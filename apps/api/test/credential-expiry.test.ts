@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openRotations } from '../src/credentials/expiry.ts';
+import { updateRotationTasks } from '../src/resources/credentials/expiry.ts';
 import { accountWithKey, unique } from './support/people.ts';
 import { type Body, startTestServer, type TestServer } from './support/server.ts';
 
@@ -39,7 +39,7 @@ test('each credential that ends within 14 days gets one task, due when it ends',
   const provider = await providerIn('expiry-1');
   const secret = await secretOf(provider, { expiresAt: fromNow(10) });
   const standby = await secretOf(provider, { expiresAt: fromNow(12), standby: true });
-  await openRotations(server.services);
+  await updateRotationTasks(server.services);
   const tasks = await tasksIn('expiry-1');
   expect(tasks).toHaveLength(3);
   expect(new Set(tasks.map(({ subject }) => subject.id))).toEqual(new Set([soon.id, secret.id, standby.id]));
@@ -52,10 +52,10 @@ test('each credential that ends within 14 days gets one task, due when it ends',
     });
     expect(title).toContain(name ?? id);
   }
-  await openRotations(server.services);
+  await updateRotationTasks(server.services);
   expect(await tasksIn('expiry-1')).toHaveLength(3);
   server.travel(2 * DAY);
-  await openRotations(server.services);
+  await updateRotationTasks(server.services);
   expect(await tasksIn('expiry-1')).toHaveLength(4);
 });
 
@@ -64,16 +64,16 @@ test('what is revoked, rotated or over gets none; a task whose credential was ro
   const [rotated, revoked] = [await keyOf(account, fromNow(3)), await keyOf(account, fromNow(3))];
   const over = await keyOf(account, fromNow(1));
   server.travel(1.5 * DAY);
-  await openRotations(server.services);
+  await updateRotationTasks(server.services);
   const ofSubject = async (id: string) => (await tasksIn('expiry-2')).filter(({ subject }) => subject.id === id);
   expect(await ofSubject(over.id)).toEqual([]);
   const path = `/v1/service-accounts/${account.id}/keys`;
   await server.ok('POST', `${path}/${rotated.id}/rotate`, { as: server.admin, body: { expiresAt: fromNow(90) } });
   await server.ok('DELETE', `${path}/${revoked.id}`, { as: server.admin });
-  await openRotations(server.services);
+  await updateRotationTasks(server.services);
   expect(await ofSubject(rotated.id)).toMatchObject([{ status: 'succeeded' }]);
   expect(await ofSubject(revoked.id)).toMatchObject([{ status: 'cancelled' }]);
-  await openRotations(server.services);
+  await updateRotationTasks(server.services);
   expect(await tasksIn('expiry-2')).toHaveLength(2);
 });
 
@@ -82,10 +82,10 @@ test('another secret completes the task of the one before it, a deleted one canc
   await accountWithKey(server, { tenantId });
   const provider = await providerIn(tenantId);
   const first = await secretOf(provider, { expiresAt: fromNow(5) });
-  await openRotations(server.services);
+  await updateRotationTasks(server.services);
   const second = await secretOf(provider, { expiresAt: fromNow(6) });
   expect(await tasksIn(tenantId)).toMatchObject([{ subject: { id: first.id }, status: 'succeeded' }]);
-  await openRotations(server.services);
+  await updateRotationTasks(server.services);
   await server.ok('DELETE', `/v1/providers/${provider.id}/credential`, { as: server.admin });
   const tasks = await tasksIn(tenantId);
   expect(tasks.find(({ subject }) => subject.id === second.id)).toMatchObject({ status: 'cancelled' });
@@ -94,7 +94,7 @@ test('another secret completes the task of the one before it, a deleted one canc
 test('more than one batch of credentials is looked at', async () => {
   const account = await accountWithKey(server, { tenantId: 'expiry-4' });
   for (let count = 0; count < 105; count += 1) await keyOf(account, fromNow(7));
-  expect(await openRotations(server.services)).toBeGreaterThanOrEqual(105);
+  expect(await updateRotationTasks(server.services)).toBeGreaterThanOrEqual(105);
   const path = '/v1/operator/tasks?kind=rotate_credential&tenant_id=expiry-4&limit=100';
   const page = await server.ok('GET', path, { as: server.admin });
   expect(page.items).toHaveLength(100);

@@ -3,15 +3,16 @@ import { scaled } from '@quartermaster/db/testing/scale.ts';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { chatSpan } from './endpoints/spec-fixtures.ts';
+import { userInTwoBrowsers } from './support/people.ts';
 import { makeRecords, OPERATIONS, pathWith, TENANT } from './support/records.ts';
 import { type Answered, type Body, type Credential, startTestServer, type TestServer } from './support/server.ts';
 
-/** Cursors that are tried, over all lists. */
+/** How many cursors are tried, in all lists together. */
 const CASES = scaled({ usual: 3_000, full: 10_000 });
 const AT_ONCE = 20;
 
 const lists = OPERATIONS.map(({ operation }) => operation).filter(
-  // One that cannot be asked without a further parameter is tried in its own suite.
+  // A list that requires a further parameter is tested in its own suite.
   ({ query, body }) => (hasCursor(query) && query?.safeParse({}).success === true) || hasCursor(body),
 );
 
@@ -22,22 +23,31 @@ function hasCursor(schema: unknown): boolean {
 let server: TestServer;
 let records: Record<string, string>;
 let worker: { key: string };
-/** A cursor that each list gave to each of two callers, for the page after the first row. */
-const genuine = new Map<Operation, { workers: string; admins: string }>();
+/** Two users with console sessions, which service accounts cannot have. */
+let users: { first: { token: string }; second: { token: string } };
+/** A cursor that each list gave to each of its two callers, for the page after the first row. */
+const genuine = new Map<Operation, { first: string; second: string }>();
 
 beforeAll(async () => {
   server = await startTestServer();
   records = await makeRecords(server);
   worker = { key: records['worker_key'] ?? '' };
+  users = { first: await userInTwoBrowsers(server), second: await userInTwoBrowsers(server) };
   await makeSecondRecords();
   for (const operation of lists) {
-    const [workers, admins] = [await firstPage(operation, worker), await firstPage(operation, server.admin)];
-    genuine.set(operation, { workers: workers.body.nextCursor, admins: admins.body.nextCursor });
+    const { first, second } = callersOf(operation);
+    const [firsts, seconds] = [await firstPage(operation, first), await firstPage(operation, second)];
+    genuine.set(operation, { first: firsts.body.nextCursor, second: seconds.body.nextCursor });
   }
 });
 afterAll(() => server.stop());
 
-/** Lists have a second page where they have two rows. */
+/** The callers of a list: the worker and the platform administrator, or two users for what only users have. */
+function callersOf({ operationId }: Operation): { first: Credential; second: Credential } {
+  return operationId === 'list_my_sessions' ? users : { first: worker, second: server.admin };
+}
+
+/** Makes a second row for each list, so that each has a second page. */
 async function makeSecondRecords(): Promise<void> {
   const post = (path: string, body: object): Promise<Body> => server.ok('POST', path, { as: server.admin, body });
   await post('/v1/service-accounts', { id: 'second', name: 'second', tenantId: TENANT });
@@ -71,7 +81,7 @@ async function makeSecondRecords(): Promise<void> {
   }
 }
 
-/** What a list needs to have more than one row. The spans of the records are of 2023. */
+/** The queries of lists that need one to have more than one row. The spans of the records are of 2023. */
 const QUERIES: Record<string, Record<string, string>> = {
   list_usage: { group_by: 'name', from: '2023-01-01T00:00:00Z' },
 };
@@ -94,21 +104,21 @@ async function firstPage(operation: Operation, as: Credential): Promise<Answered
   return page;
 }
 
-test('every list gives a cursor that goes on where its page ended', async () => {
-  expect(lists.map(({ operationId }) => operationId)).toHaveLength(21);
+test('every list answers a cursor for its next page', async () => {
+  expect(lists.map(({ operationId }) => operationId)).toHaveLength(25);
   for (const operation of lists) {
-    const { workers } = genuine.get(operation) ?? {};
-    // A tenant's caller has one tenant.
+    const { first: cursor } = genuine.get(operation) ?? {};
+    // The worker sees only its own tenant, so its list has one page.
     if (operation.operationId === 'list_tenants') continue;
-    expect(workers, operation.operationId).toEqual(expect.any(String));
-    const next = await ask(operation, worker, { limit: 1, cursor: workers });
+    expect(cursor, operation.operationId).toEqual(expect.any(String));
+    const next = await ask(operation, callersOf(operation).first, { limit: 1, cursor });
     expect(next.status, `${operation.operationId}: ${next.text}`).toBe(200);
   }
 });
 
 const bytes = fc.uint8Array({ minLength: 1, maxLength: 120 }).map((given) => Buffer.from(given));
 
-/** What somebody makes up who knows how cursors look. */
+/** Cursors made up by a caller who knows their form. */
 const forged = fc.oneof(
   bytes.map((given) => given.toString('base64url')),
   fc.string({ unit: 'grapheme', maxLength: 300 }),
@@ -125,7 +135,7 @@ const forged = fc.oneof(
 
 type Edit = (cursor: string) => string;
 
-/** What somebody makes of a cursor that they have. */
+/** Edits of a genuine cursor. */
 const edit: fc.Arbitrary<Edit> = fc.oneof(
   fc.tuple(fc.nat(), fc.integer({ min: 1, max: 255 })).map(
     ([at, mask]): Edit =>
@@ -156,29 +166,30 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
 );
 
 test.each(lists.map((operation) => [operation.operationId, operation] as const))(
-  '%s refuses cursors that are made up, edited, or of another list or caller',
+  '%s refuses cursors that are made up, edited, or from another list or caller',
   { timeout: 120_000 },
   async (_, operation) => {
     const others = [...genuine]
       .filter(([other]) => other !== operation)
-      .flatMap(([, pair]) => [pair.workers, pair.admins]);
+      .flatMap(([, pair]) => [pair.first, pair.second]);
     const own = genuine.get(operation);
-    const given = [own?.workers, own?.admins].filter((cursor) => typeof cursor === 'string');
+    const given = [own?.first, own?.second].filter((cursor) => typeof cursor === 'string');
     expect(given.length).toBeGreaterThan(0);
-    const foreign = [...others.filter((cursor) => typeof cursor === 'string'), own?.admins ?? ''];
+    const foreign = [...others.filter((cursor) => typeof cursor === 'string'), own?.second ?? ''];
     const cursors = fc.oneof(
       forged,
       fc.tuple(fc.constantFrom(...given), edit).map(([cursor, change]) => change(cursor)),
       fc.constantFrom(...foreign),
     );
+    const { first } = callersOf(operation);
     const part = operation.method === 'POST' ? 'body' : 'query';
     const refusals = fc.asyncProperty(
       fc.array(
-        cursors.filter((cursor) => cursor !== own?.workers),
+        cursors.filter((cursor) => cursor !== own?.first),
         { minLength: AT_ONCE, maxLength: AT_ONCE },
       ),
       async (tried) => {
-        const answers = await Promise.all(tried.map((cursor) => ask(operation, worker, { limit: 1, cursor })));
+        const answers = await Promise.all(tried.map((cursor) => ask(operation, first, { limit: 1, cursor })));
         for (const [index, { status, body, text }] of answers.entries()) {
           expect(status, `${tried[index]}: ${text}`).toBe(422);
           expect(body.detail.map(({ loc }: Body) => loc)).toEqual([[part, 'cursor']]);
@@ -191,7 +202,7 @@ test.each(lists.map((operation) => [operation.operationId, operation] as const))
 
 test('a cursor is bound to its filters', async () => {
   const [operation] = lists.filter(({ operationId }) => operationId === 'list_providers');
-  const cursor = (operation && genuine.get(operation)?.workers) ?? '';
+  const cursor = (operation && genuine.get(operation)?.first) ?? '';
   expect((await server.call('GET', `/v1/providers?limit=1&cursor=${cursor}`, { as: worker })).status).toBe(200);
   for (const filter of ['kind=llm', 'status=active', `tenant_id=${TENANT}`, 'name=second']) {
     const answer = await server.call('GET', `/v1/providers?limit=1&cursor=${cursor}&${filter}`, { as: worker });

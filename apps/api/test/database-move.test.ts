@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { type Database, openDatabase } from '@quartermaster/db/database.ts';
-import { type MoveOptions, moveDatabase } from '@quartermaster/db/database-move.ts';
+import { moveDatabase, type MoveOptions } from '@quartermaster/db/database-move.ts';
 import { newAuditEventId } from '@quartermaster/db/ids.ts';
 import { TABLE_NAMES } from '@quartermaster/db/stored-tables.ts';
-import { contentsOf } from '@quartermaster/db/table-contents.ts';
+import { readTableChecksum } from '@quartermaster/db/table-checksum.ts';
 import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import { sql } from 'kysely';
@@ -86,7 +86,9 @@ async function opened(url: string): Promise<Database> {
 async function checksumsOf(url: string): Promise<Record<string, unknown>> {
   const db = await openDatabase(url, '/');
   try {
-    const contents = await Promise.all(TABLE_NAMES.map(async (table) => [table, await contentsOf(db, table)] as const));
+    const contents = await Promise.all(
+      TABLE_NAMES.map(async (table) => [table, await readTableChecksum(db, table)] as const),
+    );
     return Object.fromEntries(contents);
   } finally {
     await db.destroy();
@@ -152,7 +154,9 @@ test('a move that is interrupted again and again copies each row once', { timeou
     const stopping = new AbortController();
     const seen = new Map<string, number>();
     const options: MoveOptions = {
-      ...{ origin: ORIGIN, signal: stopping.signal, batchSize: 2 },
+      origin: ORIGIN,
+      signal: stopping.signal,
+      batchSize: 2,
       onProgress({ table, rows }) {
         const before = seen.get(table);
         seen.set(table, rows);
@@ -208,7 +212,9 @@ test('a move that is killed goes on with the same command, from where it was', {
   expect(await checksumsOf(target)).toEqual(await checksumsOf(url));
 });
 
-test('SIGINT ends the program between two batches, and the same command goes on', { timeout: 120_000 }, async () => {
+test('SIGINT ends the program between two batches, and the same command continues it', {
+  timeout: 120_000,
+}, async () => {
   const url = await auditEvents(EVENTS_WHEN_KILLED);
   const target = await newUrl('migrated');
   const command = spawnMove(url, target);
@@ -216,7 +222,7 @@ test('SIGINT ends the program between two batches, and the same command goes on'
   command.child.kill('SIGINT');
   expect(await command.ended, command.output()).toEqual({ code: 130, signal: null });
   expect(command.stdout()).toBe('');
-  expect(command.stderr()).toMatch(/\ninterrupted: the same command goes on from here\n$/);
+  expect(command.stderr()).toMatch(/\ninterrupted: run the same command again to continue\n$/);
   const again = spawnMove(url, target);
   expect(await again.ended, again.output()).toEqual({ code: 0, signal: null });
   expect(again.stdout()).toMatch(/\nmoved\. [^\n]+\n$/);
@@ -231,7 +237,8 @@ test('while it runs the source takes no writes, and afterwards it does', async (
   let isWritten = false;
   let isWrittenWhileMoving = false;
   await moveDatabase(source, target, {
-    ...{ origin: 'test', signal: new AbortController().signal },
+    origin: 'test',
+    signal: new AbortController().signal,
     onProgress: () => {
       isWrittenWhileMoving ||= isWritten;
       if (refused.length === 0)
@@ -250,9 +257,9 @@ test('while it runs the source takes no writes, and afterwards it does', async (
   const [said] = await Promise.all(refused);
   expect(isWrittenWhileMoving).toBe(false);
   expect(['DatabaseUnavailableError', 'written']).toContain(said);
-  expect((await contentsOf(target, 'tenants')).checksum === (await contentsOf(source, 'tenants')).checksum).toBe(
-    said !== 'written',
-  );
+  expect(
+    (await readTableChecksum(target, 'tenants')).checksum === (await readTableChecksum(source, 'tenants')).checksum,
+  ).toBe(said !== 'written');
   await write();
 });
 
@@ -263,7 +270,7 @@ test('what was written to the source between two runs is found: the target is no
   const target = await newUrl('migrated');
   const interrupted = await moveUpTo('trace_blocks', [url, target]);
   expect([interrupted.code, interrupted.stdout]).toEqual([130, '']);
-  expect(interrupted.stderr).toMatch(/\ninterrupted: the same command goes on from here\n$/);
+  expect(interrupted.stderr).toMatch(/\ninterrupted: run the same command again to continue\n$/);
   await (await opened(url)).updateTable('providers').set({ display_name: 'changed meanwhile' }).execute();
   const { code, stdout, stderr } = await move(url, target);
   expect(code).toBe(1);
@@ -308,10 +315,10 @@ test('regression: a source without any table is refused in one line', async () =
 });
 
 test.each([
-  [['--from', 'sqlite:hunter2', '--to'], /^an option is without its value[^\n]+: usage: [^\n]+\n$/],
+  [['--from', 'sqlite:hunter2', '--to'], /^an option has no value[^\n]+: usage: [^\n]+\n$/],
   [['--from', 'sqlite:hunter2'], /^--to is missing: usage: [^\n]+\n$/],
-  [['--bogus', 'hunter2'], /^there is no such option: usage: [^\n]+\n$/],
-  [['postgres://me:hunter2@localhost/qm'], /^there is an argument too many: usage: [^\n]+\n$/],
+  [['--bogus', 'hunter2'], /^unknown option: usage: [^\n]+\n$/],
+  [['postgres://me:hunter2@localhost/qm'], /^too many arguments: usage: [^\n]+\n$/],
 ])('regression: arguments that it does not take are said in one line, and not repeated: %#', async (given, said) => {
   const { code, stdout, stderr } = await runWith(given);
   expect([code, stdout]).toEqual([2, '']);

@@ -36,7 +36,7 @@ const SPECIFIED = [
   'GET /v1/providers list_providers',
 ];
 
-/** What was built beyond it. */
+/** The operations beyond the specification. */
 const FURTHER = [
   'GET /v1/runtime-observations list_runtime_observations',
   'PUT /v1/runtime-observations/{observation_id} update_runtime_observation',
@@ -98,6 +98,20 @@ const FURTHER = [
   'POST /v1/metrics ingest_metrics',
   'GET /v1/traces list_traces',
   'GET /v1/usage list_usage',
+  'GET /v1/agents list_agents',
+  'GET /v1/agents/{agent_id} get_agent',
+  'GET /v1/graph get_graph',
+  'GET /v1/runtime-observations/counts count_runtime_observations',
+  'GET /v1/runtime-observations/{observation_id} get_runtime_observation',
+  'GET /v1/recommendations list_recommendations',
+  'POST /v1/runtime-observations/review review_runtime_observations',
+  'POST /v1/recommendations/dismiss dismiss_recommendations',
+  'GET /v1/traces/{trace_id}/waterfall get_trace_waterfall',
+  'PUT /v1/users/{user_id}/platform-administrator grant_platform_administrator',
+  'DELETE /v1/users/{user_id}/platform-administrator revoke_platform_administrator',
+  'GET /v1/me get_me',
+  'GET /v1/me/sessions list_my_sessions',
+  'DELETE /v1/me/sessions/{session_id} revoke_my_session',
   'GET /v1/derived-access list_derived_access',
   'POST /v1/derived-access/revoke revoke_derived_access',
   'GET /v1/audit-events list_audit_events',
@@ -115,7 +129,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('what is served is what is committed, but for the server address', async () => {
+test('the served document equals the committed one, except for the server address', async () => {
   const { servers, ...rest } = served;
   const committed = JSON.parse(await readFile(join(ROOT, 'packages/client/openapi.json'), 'utf8'));
   const { servers: _address, ...expected } = committed;
@@ -124,12 +138,12 @@ test('what is served is what is committed, but for the server address', async ()
   expect(servers).toEqual([{ url: server.url }]);
 });
 
-test('it is OpenAPI 3.1.0, of this version of the product', async () => {
+test('the document is OpenAPI 3.1.0, and has the version of the product', async () => {
   expect([served.openapi, served.info.version]).toEqual(['3.1.0', VERSION]);
   expect(VERSION).toBe('0.1.0');
 });
 
-test('behind a proxy it names the public address', async () => {
+test('the document names the public address behind a proxy', async () => {
   const other = await startTestServer({ QM_PUBLIC_URL: 'https://qm.example.com/base/' });
   const { body } = await other.call('GET', '/openapi.json');
   await other.stop();
@@ -142,16 +156,16 @@ function described(): string[] {
   );
 }
 
-test('the 18 endpoints of the specification are there, with the names that clients call them by', () => {
+test('the document has the 18 endpoints of the specification with their operationIds', () => {
   expect(SPECIFIED).toHaveLength(18);
   expect(described()).toEqual(expect.arrayContaining(SPECIFIED));
 });
 
-test('beyond them there is what the design lists, and nothing else', () => {
+test('the document has no operations beyond the two lists', () => {
   expect(described().toSorted()).toEqual([...SPECIFIED, ...FURTHER].toSorted());
 });
 
-test('both security schemes stand on every operation, and none on registration', () => {
+test('every operation has both security schemes, and registration has none', () => {
   for (const [path, methods] of Object.entries(served.paths)) {
     for (const { operationId, security } of Object.values(methods)) {
       if (operationId === 'register_user') expect(security).toEqual([]);
@@ -164,7 +178,7 @@ test('both security schemes stand on every operation, and none on registration',
   }
 });
 
-test('every operation declares 200 and, but for the OTLP receiver, 422 with the body of the specification', () => {
+test('every operation declares 200 and, except for the OTLP receiver, 422 with the body of the specification', () => {
   for (const methods of Object.values(withSharedParts(served).paths)) {
     for (const { operationId, responses } of Object.values(methods)) {
       expect(responses['200']?.content?.['application/json'], operationId).toBeDefined();
@@ -175,7 +189,7 @@ test('every operation declares 200 and, but for the OTLP receiver, 422 with the 
   }
 });
 
-test('the body of a 422 has the fields and the required ones of the specification', () => {
+test('the body of a 422 has the fields of the specification, with the same ones required', () => {
   const { HTTPValidationError, ValidationError } = served.components.schemas as Record<string, Record<string, object>>;
   expect(HTTPValidationError).toMatchObject({ type: 'object', properties: { detail: { type: 'array' } } });
   expect(HTTPValidationError?.['required']).toBeUndefined();
@@ -183,7 +197,7 @@ test('the body of a 422 has the fields and the required ones of the specificatio
   expect(ValidationError?.['required']).toEqual(['loc', 'msg', 'type']);
 });
 
-test('every operation that the contracts export is served, and every one that is served is from there', async () => {
+test('the router serves exactly the operations that the contracts export', async () => {
   const folder = join(ROOT, 'packages/contracts/src');
   const exported = new Set<Operation>();
   for (const file of await readdir(folder)) {
@@ -196,12 +210,12 @@ test('every operation that the contracts export is served, and every one that is
     expect(described()).toContain(`${operation.method} ${operation.path} ${operation.operationId}`);
 });
 
-test('each one is answered by its own procedure: without credentials it is 401, never 404 or 405', async () => {
+test('every operation has a procedure: without credentials it is 401, never 404 or 405', async () => {
   for (const { operation } of OPERATIONS) {
     if (operation.scope === 'public') continue;
     const path = operation.path.replaceAll(/\{\w+\}/g, 'x');
     const answer = await server.call(operation.method, path);
-    // The OTLP receiver's errors have no code of ours.
+    // The errors of the OTLP receiver have no code.
     if (operation.transport === 'otlp') expect(answer.status).toBe(401);
     else expect([answer.status, answer.body.code], operation.operationId).toEqual([401, 'credentials_missing']);
   }
@@ -218,7 +232,7 @@ test("the document passes Redocly's recommended rules without error or warning",
       { cwd: folder, env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' } },
     );
     const { totals, problems } = JSON.parse(stdout);
-    // A server on loopback is what a development server has.
+    // The document has the loopback address of a development server.
     expect(problems).toEqual([]);
     expect(totals).toMatchObject({ errors: 0, warnings: 0 });
   } finally {

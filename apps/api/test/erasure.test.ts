@@ -60,11 +60,11 @@ test.skipIf(onPostgres())('while another process reads the log, it is truncated 
     other.exec('begin');
     other.prepare('select count(*) from users').get();
     await server.ok('DELETE', `/v1/users/${id}`, { as: { token } });
-    await server.services.erasures.settle('noted');
+    await server.services.erasures.truncate('noted');
     expect(await filesOf(server)).toMatch(personal);
   } finally {
     other.close();
   }
-  await server.services.erasures.settle('noted');
+  await server.services.erasures.truncate('noted');
   expect(await filesOf(server)).not.toMatch(personal);
 });

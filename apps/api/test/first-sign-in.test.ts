@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '@quartermaster/db/database.ts';
 import { listAuditEvents } from '@quartermaster/db/repositories/audit-events.ts';
-import { deleteIdentitiesOf } from '@quartermaster/db/repositories/identities.ts';
+import { deleteIdentitiesOfUser } from '@quartermaster/db/repositories/identities.ts';
 import { insertMembership } from '@quartermaster/db/repositories/memberships.ts';
 import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
 import {
@@ -19,9 +19,9 @@ import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { sql } from 'kysely';
 import pino from 'pino';
 import { expect, test } from 'vitest';
-import { reachOf } from '../src/access/principal.ts';
-import { principalOfToken } from '../src/access/users.ts';
-import { secretBox } from '../src/crypto/secret-box.ts';
+import { reachOf } from '../src/auth/principal.ts';
+import { principalOfToken } from '../src/auth/users.ts';
+import { secretBox } from '../src/platform/secret-box.ts';
 import { databaseOfTest } from './support/environment.ts';
 import { MINUTE, reasonOf, refusal, START, type World, world } from './support/oidc-issuer.ts';
 
@@ -35,7 +35,14 @@ type Door = World & { db: Database; enter: (claims?: Record<string, unknown>) =>
 async function door(): Promise<Door> {
   const db = await databaseOfTest();
   const here = await world();
-  const services = { db, log: pino({ level: 'silent' }), now: here.now, secrets, tokens: here.verifier };
+  const services = {
+    db,
+    log: pino({ level: 'silent' }),
+    now: here.now,
+    secrets,
+    tokens: here.verifier,
+    administrators: null,
+  };
   return {
     ...here,
     db,
@@ -51,8 +58,14 @@ async function register(db: Database, user: Partial<NewUser> = {}): Promise<stri
   const account = await insertUser(
     db,
     {
-      ...{ email: EMAIL, displayName: null, status: 'pending_identity', platformAdministrator: false },
-      ...{ terms: ACCEPTED, marketingConsent: NO_MARKETING, source: null, metadata: {} },
+      email: EMAIL,
+      displayName: null,
+      status: 'pending_identity',
+      platformAdministrator: false,
+      terms: ACCEPTED,
+      marketingConsent: NO_MARKETING,
+      source: null,
+      metadata: {},
       ...user,
     },
     new Date(START),
@@ -70,8 +83,17 @@ test('the first sight of an identity links it to the user of its verified email,
   const id = await register(db, { email: 'Ada@Example.com' });
   const [first, second] = await Promise.all([enter(), enter()]);
   expect(first).toEqual({
-    ...{ kind: 'user', id, tenantId: null, scheme: 'bearer', keyId: null, keyExpiresAt: null },
-    ...{ platformAdministrator: false, platformScopes: [], grants: [], termsAccepted: true },
+    kind: 'user',
+    id,
+    tenantId: null,
+    scheme: 'bearer',
+    keyId: null,
+    keyExpiresAt: null,
+    session: null,
+    platformAdministrator: false,
+    platformScopes: [],
+    grants: [],
+    termsAccepted: true,
   });
   expect(second).toEqual(first);
   expect(await enter({})).toEqual(first);
@@ -79,19 +101,15 @@ test('the first sight of an identity links it to the user of its verified email,
   const { items } = await listAuditEvents(db, EVERYWHERE, {}, { limit: 10, after: null });
   expect(items).toEqual([
     expect.objectContaining({
-      ...{
-        tenantId: null,
-        actor: { type: 'user', id, tenantId: null },
-        scheme: 'bearer',
-        operation: 'link_identity',
-        outcome: 'success',
-      },
-      ...{
-        target: { type: 'user', id },
-        changedFields: ['identity', 'status'],
-        requestId: 'r-1',
-        callerRequestId: 'c-1',
-      },
+      tenantId: null,
+      actor: { type: 'user', id, tenantId: null },
+      scheme: 'bearer',
+      operation: 'link_identity',
+      outcome: 'success',
+      target: { type: 'user', id },
+      changedFields: ['identity', 'status'],
+      requestId: 'r-1',
+      callerRequestId: 'c-1',
     }),
   ]);
 });
@@ -167,7 +185,14 @@ test('the same subject of another issuer is another identity', async () => {
   await register(db);
   await enter();
   const other = await world();
-  const services = { db, log: pino({ level: 'silent' }), now: other.now, secrets, tokens: other.verifier };
+  const services = {
+    db,
+    log: pino({ level: 'silent' }),
+    now: other.now,
+    secrets,
+    tokens: other.verifier,
+    administrators: null,
+  };
   expect(await reasonOf(principalOfToken(services, await other.issuer.sign({})))).toBe('registration_required');
   expect(await reasonOf(principalOfToken(services, await other.issuer.sign(VERIFIED)))).toBe('identity_conflict');
 });
@@ -181,7 +206,7 @@ test('a disabled user is 403, linked or not; a deleted one has to register again
   await enter();
   await updateUser(db, id, { status: 'disabled' }, now());
   expect(await reasonOf(enter())).toBe('user_disabled');
-  await deleteIdentitiesOf(db, id);
+  await deleteIdentitiesOfUser(db, id);
   await eraseUser(db, id, now());
   expect(await reasonOf(enter())).toBe('registration_required');
   const again = await register(db);
@@ -237,7 +262,7 @@ async function refuseUpdates(db: Database): Promise<void> {
 
 test('without an issuer no token is accepted', async () => {
   const { db, issuer, now } = await door();
-  const services = { db, log: pino({ level: 'silent' }), now, secrets, tokens: null };
+  const services = { db, log: pino({ level: 'silent' }), now, secrets, tokens: null, administrators: null };
   expect(await reasonOf(principalOfToken(services, await issuer.sign()))).toBe('credentials_invalid');
   expect(await findAccountByEmail(db, EMAIL)).toBeUndefined();
 });

@@ -1,7 +1,7 @@
 import { type CryptoKey, decodeJwt, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { currentSigner } from '../src/signing-keys/service.ts';
+import { currentSigner } from '../src/resources/signing-keys/service.ts';
 import { auditOf, expectInvalid, expectProblem } from './endpoints/harness.ts';
 import { accountWithKey, memberWithToken, unique } from './support/people.ts';
 import { type Answered, type Body, type Credential, startTestServer, type TestServer } from './support/server.ts';
@@ -54,8 +54,20 @@ test('an active session is answered with the claims of its token, its grants and
   const { sub, aud, iss, jti, iat, exp, grants, tenant_id } = decodeJwt(session.token);
   const answered = await server.call('POST', `${at.path}/introspect`, { as: at.as, body: { token: session.token } });
   expect(answered.body).toEqual({
-    ...{ active: true, token_type: 'Bearer', iss, sub, aud, jti, iat, exp, client_id: sub, tenant_id },
-    ...{ gateway_id: at.gatewayId, session_id: session.id, grants: session.grants, metadata: { run: 7 } },
+    active: true,
+    token_type: 'Bearer',
+    iss,
+    sub,
+    aud,
+    jti,
+    iat,
+    exp,
+    client_id: sub,
+    tenant_id,
+    gateway_id: at.gatewayId,
+    session_id: session.id,
+    grants: session.grants,
+    metadata: { run: 7 },
   });
   expect(grants).toEqual(session.grants);
   expect(answered.headers.get('cache-control')).toBe('no-store');

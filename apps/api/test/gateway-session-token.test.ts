@@ -13,14 +13,18 @@ import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
 import canonicalize from 'canonicalize';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { expect, test } from 'vitest';
-import { type Principal, reachOf } from '../src/access/principal.ts';
-import { secretBox } from '../src/crypto/secret-box.ts';
-import { createGatewaySession, requireGatewaySession, revokeSession } from '../src/gateway-sessions/service.ts';
-import { changeGateway, deleteGateway } from '../src/gateways/service.ts';
-import type { Services } from '../src/services.ts';
-import { jwks } from '../src/signing-keys/service.ts';
-import type { CallerContext } from '../src/trpc.ts';
-import { TenantLimits } from '../src/tenants/limits.ts';
+import { type Principal, reachOf } from '../src/auth/principal.ts';
+import { secretBox } from '../src/platform/secret-box.ts';
+import {
+  createGatewaySession,
+  requireGatewaySession,
+  revokeSession,
+} from '../src/resources/gateway-sessions/service.ts';
+import { changeGateway, deleteGateway } from '../src/resources/gateways/service.ts';
+import type { Services } from '../src/platform/services.ts';
+import { jwks } from '../src/resources/signing-keys/service.ts';
+import type { CallerContext } from '../src/http/context.ts';
+import { TenantLimits } from '../src/platform/tenant-limits.ts';
 import { databaseOfTest } from './support/environment.ts';
 
 const NOW = new Date('2026-03-01T12:00:00.750Z');
@@ -241,6 +245,7 @@ function callerOf(services: Services, scopes: Scope[] = ['*']): CallerContext {
     platformScopes: [],
     grants: [{ ...ACME, scopes }],
     keyExpiresAt: null,
+    session: null,
     termsAccepted: true,
   };
   const operation = createContract as Operation;

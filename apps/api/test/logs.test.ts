@@ -2,7 +2,7 @@ import { obtainToken } from '@quartermaster/dev-identity/sign-in.ts';
 import SqliteDatabase from 'better-sqlite3';
 import pino from 'pino';
 import { expect, test } from 'vitest';
-import { mintApiKey } from '../src/access/api-key-format.ts';
+import { mintApiKey } from '../src/auth/api-key-format.ts';
 import { databaseFile, newBootstrapKey } from './support/environment.ts';
 import { startProcess } from './support/process.ts';
 import { startService } from './support/start.ts';
@@ -38,14 +38,18 @@ test('no key, token, password or other value of a request gets into the output, 
   const [head, payload] = accessToken.split('.');
   const forged = `${head}.${payload}.c2VjcmV0LXNpZ25hdHVyZQ`;
   const secrets = {
-    ...{ admin, accessToken, unknownKey, forged, payload: payload ?? '' },
-    ...{
-      password: 'correct-horse-battery',
-      cookie: 'c00kie-s3cret',
-      query: 'qu3ry-s3cret',
-      email: 'private@example.com',
-    },
-    ...{ metadata: 'm3tadata-s3cret', basic: 'YmFzaWM6czNjcmV0', header: 'h3ader-s3cret' },
+    admin,
+    accessToken,
+    unknownKey,
+    forged,
+    payload: payload ?? '',
+    password: 'correct-horse-battery',
+    cookie: 'c00kie-s3cret',
+    query: 'qu3ry-s3cret',
+    email: 'private@example.com',
+    metadata: 'm3tadata-s3cret',
+    basic: 'YmFzaWM6czNjcmV0',
+    header: 'h3ader-s3cret',
   };
   const statuses: number[] = [];
   const send = async (method: string, target: string, credentials: Record<string, string>, body?: string) => {
@@ -76,7 +80,9 @@ test('no key, token, password or other value of a request gets into the output, 
     ...[account, { ...account, password: secrets.password }, { name: [secrets.password] }, person].map((body) =>
       JSON.stringify(body),
     ),
-    ...[`{"name":"${secrets.password}`, `"${secrets.password}"`, `{"${secrets.password}":"\\u0000"}`],
+    `{"name":"${secrets.password}`,
+    `"${secrets.password}"`,
+    `{"${secrets.password}":"\\u0000"}`,
   ];
   const everything = async () => {
     for (const credentials of callers) {

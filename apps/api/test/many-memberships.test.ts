@@ -30,8 +30,12 @@ async function memberOfMany(name: string, count: number) {
       .insertInto('memberships')
       .values(
         places.map((place) => ({
-          ...{ ...place, user_id: user.id, email: user.email, role: 'operator' as const },
-          ...{ accepted_at: time, ...common },
+          ...place,
+          user_id: user.id,
+          email: user.email,
+          role: 'operator' as const,
+          accepted_at: time,
+          ...common,
         })),
       )
       .execute();

@@ -1,15 +1,18 @@
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
-import { OutboundFailure } from '../src/outbound/failure.ts';
-import { type Outbound, type OutboundLimits, openOutbound } from '../src/outbound/outbound.ts';
-import { resolveAll } from '../src/outbound/resolver.ts';
+import { OutboundFailure } from '../src/platform/outbound/failure.ts';
+import { type Outbound, type OutboundLimits, openOutbound } from '../src/platform/outbound/outbound.ts';
+import { resolveAll } from '../src/platform/outbound/resolver.ts';
 import { startPeer } from './inventory-sync/peers.ts';
 import { freePort } from './support/environment.ts';
 
 const MEGABYTE = 1024 * 1024;
 const LIMITS: OutboundLimits = {
-  ...{ connectMs: 500, totalMs: 5000, answerBytes: MEGABYTE, totalBytes: 1.5 * MEGABYTE },
+  connectMs: 500,
+  totalMs: 5000,
+  answerBytes: MEGABYTE,
+  totalBytes: 1.5 * MEGABYTE,
 };
 const POLICY = { allowed: ['127.0.0.0/8'], resolver: resolveAll };
 

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { makeRecords, OPERATIONS, pathWith, TENANT } from './support/records.ts';
 import { type Body, startTestServer, type TestServer } from './support/server.ts';
 
-/** The operations of the specification: they ignore query parameters that they do not know. */
+/** The operations of the specification. They ignore unknown query parameters. */
 const LENIENT = [
   'list_provider_runtime_observations',
   'create_service_account',
@@ -75,7 +75,7 @@ function call(method: string, path: string, body?: object) {
   return server.call(method, path, { as: server.admin, ...(body && { body }) });
 }
 
-/** Over tRPC, an error carries the body of the REST answer in `data`. */
+/** A tRPC error has the body of the REST answer in `data`. */
 async function callProcedure(procedure: string, type: 'query' | 'mutation', input: object) {
   const text = JSON.stringify(input);
   const { status, body } =
@@ -89,7 +89,7 @@ function locsOf(body: Body): string[] {
   return (body.detail as Body[]).map(({ loc, type }) => `${type} ${JSON.stringify(loc)}`);
 }
 
-test('there are filters of closed sets to look at', () => {
+test('the contracts have filters with closed sets of values', () => {
   const names = CLOSED_FILTERS.map(({ id, name }) => `${id} ${name}`);
   expect(names).toEqual(expect.arrayContaining(['list_providers status', 'search_credentials kind', ...FREE_FILTERS]));
   expect(names.length).toBeGreaterThan(20);
@@ -100,7 +100,7 @@ describe.each(REFUSING)(
   ({ operation, procedure, type, part, name }) => {
     const expected = expect.objectContaining({ type: 'enum', loc: [part, name], input: 'opne' });
 
-    test('another value is 422, and not an empty list', async () => {
+    test('another value is 422 instead of an empty list', async () => {
       const path = pathWith(operation, records);
       const answer =
         part === 'query'
@@ -131,12 +131,12 @@ test.each(REFUSING)('every value of the filter $name of $id is answered', async 
   }
 });
 
-test.each(['', 'null', 'OPEN', 'open ', 'open,applied'])('a status of %j is no status', async (value) => {
+test.each(['', 'null', 'OPEN', 'open ', 'open,applied'])('the status %j is refused', async (value) => {
   const path = `/v1/providers/${records['provider_id']}/recommendations?status=${encodeURIComponent(value)}`;
   expect(locsOf((await call('GET', path)).body)).toEqual(['enum ["query","status"]']);
 });
 
-test('the filter that the specification types as a string answers an empty list for another value', async () => {
+test('the filter that the specification declares as a string answers an empty list for an unknown value', async () => {
   const path = `/v1/providers/${records['provider_id']}/observations`;
   expect((await call('GET', `${path}?status=open`)).body.items).not.toEqual([]);
   const answer = await call('GET', `${path}?status=opne`);
@@ -179,7 +179,7 @@ test('the operations of the specification, and the OTLP receiver, ignore unknown
 
 const STRANGE = ['__proto__', 'constructor', 'limit[]', 'a[b][c]', 'tenantId', '', '%ff', ' limit', 'Limit', 'api_key'];
 
-test.each(STRANGE)('the unknown query parameter %j is 422 whatever its name', async (name) => {
+test.each(STRANGE)('the unknown query parameter %j is 422', async (name) => {
   const answer = await call('GET', `/v1/gateways?${name}=x`);
   expect(answer.status).toBe(422);
   expect(answer.body.detail).toHaveLength(1);
@@ -204,7 +204,7 @@ test('an unknown query parameter is refused after the credentials and the scope'
   expect((await server.call('GET', '/v1/gateways?statuz=open')).status).toBe(401);
 });
 
-test('a cursor goes on with the same filter alone', async () => {
+test('a cursor works only with the same filter', async () => {
   for (const name of ['one', 'two']) {
     await server.ok('POST', '/v1/gateways', { as: server.admin, body: { name, tenantId: TENANT } });
   }

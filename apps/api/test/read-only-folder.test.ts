@@ -15,7 +15,7 @@ type Started = { status: number | null; stdout: string; stderr: string };
 
 function runReadOnly(args: readonly string[], environment: Record<string, string> = {}): Started {
   const { PATH = '' } = process.env;
-  const env = { PATH, QM_METRICS_PORT: 'off', QM_OTLP_GRPC_PORT: 'off', PORT: '0', ...environment };
+  const env = { PATH, QM_METRICS_PORT: 'off', QM_OTLP_GRPC_PORT: 'off', QM_CONSOLE: 'off', PORT: '0', ...environment };
   return spawnSync(process.execPath, args, { ...OTHER_USER, env, encoding: 'utf8', timeout: 30_000 });
 }
 

@@ -1,6 +1,6 @@
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { removeOldRecords } from '../src/tenants/record-retention.ts';
+import { removeOldRecords } from '../src/resources/tenants/record-retention.ts';
 import { newTenant, type Tenant } from './governance/loop-support.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
 

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { hasFoundedTenant } from '@quartermaster/db/repositories/founders.ts';
-import { findIdentityOf } from '@quartermaster/db/repositories/identities.ts';
+import { findIdentityOfUser } from '@quartermaster/db/repositories/identities.ts';
 import SqliteDatabase from 'better-sqlite3';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { ConfigError, readConfig } from '../src/config.ts';
-import { SecretUnreadableError, secretBox } from '../src/crypto/secret-box.ts';
-import { founderDigest } from '../src/onboarding/founder.ts';
+import { secretBox, SecretUnreadableError } from '../src/platform/secret-box.ts';
+import { founderDigest } from '../src/resources/onboarding/founder.ts';
 import { type RunningServer, startServer } from '../src/server/start.ts';
 import { LOOPBACK, startPeer } from './inventory-sync/peers.ts';
 import { databaseFile, newBootstrapKey } from './support/environment.ts';
@@ -59,14 +59,16 @@ test('a start with a new key and the former one seals everything again; the next
   const start = (environment: Environment) =>
     startServer(
       readConfig({
-        ...{
-          PORT: '0',
-          DATABASE_URL: `sqlite:${database}`,
-          QM_METRICS_PORT: 'off',
-          QM_OTLP_GRPC_PORT: 'off',
-          QM_RATE_LIMITS: 'off',
-        },
-        ...{ QM_SHUTDOWN_DELAY_MS: '0', QM_BOOTSTRAP_API_KEY: bootstrap, ...LOOPBACK, ...environment },
+        PORT: '0',
+        DATABASE_URL: `sqlite:${database}`,
+        QM_METRICS_PORT: 'off',
+        QM_OTLP_GRPC_PORT: 'off',
+        QM_CONSOLE: 'off',
+        QM_RATE_LIMITS: 'off',
+        QM_SHUTDOWN_DELAY_MS: '0',
+        QM_BOOTSTRAP_API_KEY: bootstrap,
+        ...LOOPBACK,
+        ...environment,
       }),
       { log, syncLimits: { pauseMs: 1 } },
     );
@@ -152,7 +154,7 @@ test('an erased founder is known after the key has changed twice, each time with
   const original = await startTestServer({ QM_SECRET_KEY: first });
   onTestFinished(() => original.removeDatabase());
   const founder = await registeredUser(original);
-  const identity = await findIdentityOf(original.services.db, founder.id);
+  const identity = await findIdentityOfUser(original.services.db, founder.id);
   if (!identity) throw new Error('the founder has no identity');
   const body = { organization: { displayName: 'Ours' } };
   const { tenant } = await original.ok('POST', '/v1/onboarding/organization', { as: founder, body });

@@ -75,17 +75,18 @@ test('the key set has public keys alone, and may be cached', async () => {
 
 describe('headers', () => {
   const answers = [
-    ...[
-      ...PUBLIC,
-      ...ASSETS,
-      '/docs',
-      '/nothing',
-      '/v1/nothing',
-      '/v1/providers',
-      '/trpc/providers.list',
-      '/trpc/nothing',
-    ],
-    ...['/%', '//', '/docs/package.json', '/v1/providers?limit=abc'],
+    ...PUBLIC,
+    ...ASSETS,
+    '/docs',
+    '/nothing',
+    '/v1/nothing',
+    '/v1/providers',
+    '/trpc/providers.list',
+    '/trpc/nothing',
+    '/%',
+    '//',
+    '/docs/package.json',
+    '/v1/providers?limit=abc',
   ];
 
   test.each(answers)('%s carries the security headers, and does not say what it runs on', async (path) => {
@@ -156,7 +157,7 @@ test.each([
   expect(answer.headers.get('content-type')).toBe('application/problem+json');
   expect(answer.body).toEqual({
     type: 'urn:quartermaster:problem:route_not_found',
-    title: 'No such path',
+    title: 'Path not found',
     status: 404,
     detail: 'There is nothing at this path.',
     instance: answer.headers.get('x-request-id'),

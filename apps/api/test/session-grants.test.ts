@@ -1,7 +1,7 @@
 import { readGrants } from '@quartermaster/db/repositories/gateway-grants.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectInvalid, expectProblem } from './endpoints/harness.ts';
-import { removeUnusedGrants } from '../src/gateway-sessions/unused-grants.ts';
+import { removeUnusedGrants } from '../src/resources/gateway-sessions/unused-grants.ts';
 import { accountWithKey, unique } from './support/people.ts';
 import { type Body, startTestServer, type TestServer } from './support/server.ts';
 

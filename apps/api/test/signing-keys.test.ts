@@ -6,9 +6,9 @@ import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import express from 'express';
 import { createLocalJWKSet, jwtVerify, SignJWT } from 'jose';
 import { expect, onTestFinished, test } from 'vitest';
-import { secretBox } from '../src/crypto/secret-box.ts';
-import { jwksHandler } from '../src/signing-keys/jwks-handler.ts';
-import { currentSigner, jwks, type KeyServices } from '../src/signing-keys/service.ts';
+import { secretBox } from '../src/platform/secret-box.ts';
+import { jwksHandler } from '../src/resources/signing-keys/jwks-handler.ts';
+import { currentSigner, jwks, type KeyServices } from '../src/resources/signing-keys/service.ts';
 import { databaseOfTest } from './support/environment.ts';
 
 const START = new Date('2026-01-01T00:00:00.000Z');

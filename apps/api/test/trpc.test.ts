@@ -1,6 +1,6 @@
 import { createTRPCClient, httpBatchLink, httpLink, TRPCClientError } from '@trpc/client';
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
-import type { AppRouter } from '../src/router.ts';
+import type { AppRouter } from '../src/server/router.ts';
 import { accountWithKey } from './support/people.ts';
 import { makeRecords, OPERATIONS, unchanged } from './support/records.ts';
 import { type Body, type Credential, headersOf, startTestServer, type TestServer } from './support/server.ts';
@@ -49,7 +49,7 @@ test('the same works with a bearer token', async () => {
   expect(profile).toMatchObject({ email: 'admin@example.com', timeZone: 'Europe/Paris' });
 });
 
-test('what a procedure does not take does not compile', () => {
+test('invalid calls of a procedure do not compile', () => {
   const checkedOnly = (client: ReturnType<typeof clientAs>) => [
     // @ts-expect-error a required field is missing
     client.providers.create.mutate({ body: { name: 'x' } }),
@@ -59,7 +59,7 @@ test('what a procedure does not take does not compile', () => {
     client.providers.list.query({ query: { limit: '5' } }),
     // @ts-expect-error no such procedure
     client.providers.nothing.query({}),
-    // @ts-expect-error a mutation is no query
+    // @ts-expect-error a mutation is not a query
     client.providers.create.query({ body: { name: 'x', kind: 'llm' } }),
   ];
   expect(checkedOnly).toBeInstanceOf(Function);
@@ -98,25 +98,28 @@ const MISTAKES: [string, string, string, object][] = [
   ],
 ];
 
-test.each(MISTAKES)("an error's data is REST's body for the same mistake: %s", async (_, rest, procedure, input) => {
-  const headers = { 'x-request-id': 'the-same' };
-  const [method = '', path = ''] = rest.split(' ');
-  const body = 'body' in input ? { body: input.body } : {};
-  const expected = await server.call(method, path, { as: server.admin, headers, ...body });
-  const query = `?input=${encodeURIComponent(JSON.stringify(input))}`;
-  const answered =
-    method === 'GET'
-      ? await server.call('GET', `/trpc/${procedure}${query}`, { as: server.admin, headers })
-      : await server.call('POST', `/trpc/${procedure}`, { as: server.admin, headers, body: input });
-  expect(expected.status).toBeGreaterThanOrEqual(400);
-  expect(answered.status).toBe(expected.status);
-  // Over REST a query's values are text, and shown as they were sent.
-  const shown = (value: Body) =>
-    JSON.parse(JSON.stringify(value), (key, part) => (key === 'input' ? String(part) : part));
-  expect(shown(answered.body.error.data)).toEqual(shown(expected.body));
-  expect(Object.keys(answered.body.error).toSorted()).toEqual(['code', 'data', 'message']);
-  expect(answered.text).not.toMatch(/hunter2|stack|\.ts/);
-});
+test.each(MISTAKES)(
+  'the data of an error is the body of the REST error for the same mistake: %s',
+  async (_, rest, procedure, input) => {
+    const headers = { 'x-request-id': 'the-same' };
+    const [method = '', path = ''] = rest.split(' ');
+    const body = 'body' in input ? { body: input.body } : {};
+    const expected = await server.call(method, path, { as: server.admin, headers, ...body });
+    const query = `?input=${encodeURIComponent(JSON.stringify(input))}`;
+    const answered =
+      method === 'GET'
+        ? await server.call('GET', `/trpc/${procedure}${query}`, { as: server.admin, headers })
+        : await server.call('POST', `/trpc/${procedure}`, { as: server.admin, headers, body: input });
+    expect(expected.status).toBeGreaterThanOrEqual(400);
+    expect(answered.status).toBe(expected.status);
+    // REST shows the values of a query as the text that was sent.
+    const shown = (value: Body) =>
+      JSON.parse(JSON.stringify(value), (key, part) => (key === 'input' ? String(part) : part));
+    expect(shown(answered.body.error.data)).toEqual(shown(expected.body));
+    expect(Object.keys(answered.body.error).toSorted()).toEqual(['code', 'data', 'message']);
+    expect(answered.text).not.toMatch(/hunter2|stack|\.ts/);
+  },
+);
 
 test('the typed client sees the same data', async () => {
   const error = await errorOf(clientAs(server.admin).providers.get.query({ path: { provider_id: 'none' } }));
@@ -125,7 +128,7 @@ test('the typed client sees the same data', async () => {
   expect(wrong.data).toMatchObject({ detail: [{ loc: ['query', 'limit'], type: 'less_than_equal' }] });
 });
 
-test('the refusals of credentials carry their challenges', async () => {
+test('refused credentials get a WWW-Authenticate challenge', async () => {
   const challenge = async (as: Credential, procedure = 'providers.list') => {
     const answer = await server.call('GET', `/trpc/${procedure}?input=%7B%7D`, { as });
     return [answer.status, answer.body.error.data.code, answer.headers.get('www-authenticate')];
@@ -143,7 +146,7 @@ test('the refusals of credentials carry their challenges', async () => {
   ]);
 });
 
-test('an identity provider that is away is 503 with Retry-After', async () => {
+test('an unreachable identity provider is 503 with Retry-After', async () => {
   const other = await startTestServer({ QM_DEV_IDENTITY: '0', QM_OIDC_ISSUER: 'http://127.0.0.1:9' });
   const as = await server.tokenOf('admin@example.com');
   for (const path of ['/v1/providers', '/trpc/providers.list?input=%7B%7D']) {
@@ -157,7 +160,7 @@ test('an identity provider that is away is 503 with Retry-After', async () => {
   await other.stop();
 });
 
-test('batches are refused, and nothing of them is done', async () => {
+test('batches are refused without effect', async () => {
   await unchanged(server, async () => {
     const link = httpBatchLink({ url: `${server.url}/trpc`, headers: headersOf(server.admin) });
     const client = createTRPCClient<AppRouter>({ links: [link] });
@@ -179,7 +182,7 @@ test('batches are refused, and nothing of them is done', async () => {
   });
 });
 
-test('a query is not answered to POST, nor a mutation to GET', async () => {
+test('a query refuses POST, and a mutation refuses GET', async () => {
   await unchanged(server, async () => {
     const input = encodeURIComponent(JSON.stringify({ body: { id: 'by-get' } }));
     const read = await server.call('GET', `/trpc/tenants.create?input=${input}`, { as: server.admin });
@@ -195,7 +198,7 @@ test('a query is not answered to POST, nor a mutation to GET', async () => {
   });
 });
 
-test('a procedure whose path is percent-encoded is the same procedure, and asks for the same credentials', async () => {
+test('a percent-encoded path is the same procedure, and needs the same credentials', async () => {
   const path = '/trpc/providers%2Elist?input=%7B%7D';
   expect((await server.call('GET', path)).status).toBe(401);
   expect((await server.call('GET', path, { as: server.admin })).status).toBe(200);
@@ -204,7 +207,7 @@ test('a procedure whose path is percent-encoded is the same procedure, and asks 
 });
 
 test.each(['{', '%', 'null', '[]', '"x"', '1', '{"path":{"__proto__":{}}}', '{"query":null}', '{"query":[]}'])(
-  'a strange input is no failure: %s',
+  'an odd input is never answered 5xx: %s',
   async (input) => {
     for (const query of [encodeURIComponent(input), input]) {
       const answer = await server.call('GET', `/trpc/providers.list?input=${query}`, { as: server.admin });
@@ -234,7 +237,7 @@ const REQUIRED_QUERIES: Record<string, Record<string, string>> = {
   list_derived_access: { source: 'user:usr_none' },
 };
 
-test('every query procedure answers over /trpc what its path answers over REST', async () => {
+test('every query procedure gives the same answer over /trpc and over REST', async () => {
   for (const { operation, procedure } of OPERATIONS) {
     if (operation.method !== 'GET') continue;
     const path = Object.fromEntries(Object.keys(operation.params?.shape ?? {}).map((name) => [name, records[name]]));

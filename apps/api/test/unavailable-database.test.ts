@@ -25,8 +25,12 @@ test('a full disk answers 503 with Retry-After, to REST and to OTLP, and what it
   expect(Number(last?.headers.get('retry-after'))).toBeGreaterThan(0);
   const attributes = [{ key: 'text', value: { stringValue: 'x'.repeat(900) } }];
   const spans = Array.from({ length: 100 }, (_, index) => ({
-    ...{ traceId: 'f'.repeat(32), spanId: String(index + 1).padStart(16, '0'), name: 'full', attributes },
-    ...{ startTimeUnixNano: '1750000000000000000', endTimeUnixNano: '1750000001000000000' },
+    traceId: 'f'.repeat(32),
+    spanId: String(index + 1).padStart(16, '0'),
+    name: 'full',
+    attributes,
+    startTimeUnixNano: '1750000000000000000',
+    endTimeUnixNano: '1750000001000000000',
   }));
   const sent = { as: server.admin, body: { resourceSpans: [{ scopeSpans: [{ spans }] }] } };
   const ingested = await server.call('POST', '/v1/traces', sent);

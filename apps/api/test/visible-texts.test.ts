@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** What overrides the direction, clears a terminal, hides a word and looks like a line of its own. */
+/** A text that overrides the direction, clears a terminal, hides a word and imitates a new line. */
 const HIDDEN = 'Ada\u202e\u001b[2J\u200b\u{e0041}\u2028root';
 const SHOWN = 'Ada\\u{202e}\\u{1b}[2J\\u{200b}\\u{e0041}\\u{2028}root';
 const LINES = `one\n\ttwo ${HIDDEN}`;
@@ -26,7 +26,7 @@ test.each([
   ['x\u061cy\u00ad', 'x\\u{61c}y\\u{ad}'],
   ['one\ntwo', 'one\\u{a}two'],
   [HIDDEN, SHOWN],
-])('a line shows all that it consists of: %j', (text, shown) => {
+])('a line shows its invisible characters: %j', (text, shown) => {
   expect(visibleLine(text)).toBe(shown);
   expect(visibleLine(shown)).toBe(shown);
   expect([hidesText(text), hidesText(shown)]).toEqual([text !== shown, false]);
@@ -51,7 +51,7 @@ const CREATED: [string, object, object][] = [
 ];
 
 test.each(CREATED)(
-  'regression: %s stores display names and descriptions as they are seen',
+  'regression: %s stores display names and descriptions with invisible characters escaped',
   async (path, said, shown) => {
     const name = unique('seen');
     const id = path === '/v1/service-accounts' ? { id: name } : {};
@@ -59,13 +59,13 @@ test.each(CREATED)(
     expect(made).toMatchObject(shown);
     const one = `${path}/${made.id}${path === '/v1/service-accounts' ? `?tenant_id=${made.tenantId}` : ''}`;
     expect(await server.ok('GET', one, { as: server.admin })).toMatchObject(shown);
-    // What was read may be written again.
+    // The stored text can be written again.
     expect(await server.ok('PUT', one, { as: server.admin, body: shown })).toMatchObject(shown);
     expect(await server.ok('PUT', one, { as: server.admin, body: said })).toMatchObject(shown);
   },
 );
 
-test('regression: what a stranger registers is stored as it is seen', async () => {
+test('regression: a registration is stored with invisible characters escaped', async () => {
   const email = `${unique('stranger')}@example.com`;
   const user = { email, displayName: HIDDEN, terms: { termsVersion: HIDDEN } };
   const made = await server.ok('POST', '/v1/onboarding/register', { body: { user, source: HIDDEN } });
@@ -74,7 +74,7 @@ test('regression: what a stranger registers is stored as it is seen', async () =
   expect(found.items).toMatchObject([{ displayName: SHOWN, source: SHOWN, terms: { termsVersion: SHOWN } }]);
 });
 
-test('regression: tenants, inventory items and notes are stored as they are seen', async () => {
+test('regression: texts of tenants and inventory items are stored with invisible characters escaped', async () => {
   const as = server.admin;
   const tenant = await server.ok('POST', '/v1/tenants', { as, body: { id: unique('t'), displayName: HIDDEN } });
   expect(tenant.displayName).toBe(SHOWN);
@@ -84,7 +84,7 @@ test('regression: tenants, inventory items and notes are stored as they are seen
   expect(item).toMatchObject({ title: SHOWN, description: LINES_SHOWN });
 });
 
-test('what is too long once it can be seen is refused', async () => {
+test('a text that is too long after escaping is refused', async () => {
   const body = { name: unique('long'), kind: 'llm', displayName: '\u200b'.repeat(100) };
   const { status, body: answer } = await server.call('POST', '/v1/providers', { as: server.admin, body });
   expect([status, answer.detail[0].type, answer.detail[0].loc]).toEqual([
@@ -95,7 +95,7 @@ test('what is too long once it can be seen is refused', async () => {
 });
 
 test.each(['\u061c', '\u00ad', '\u{e0041}', '\u2028', '\u2800', '\u180e'])(
-  'regression: names and addresses with U+%# are refused, as those with other characters that hide something',
+  'regression: names and addresses with an invisible character are refused: %#',
   async (character) => {
     const as = server.admin;
     for (const [path, said] of [

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { WorkerEnded, WorkerQueue } from '../src/worker-queue.ts';
+import { WorkerEnded, WorkerQueue } from '../src/platform/worker-queue.ts';
 
 function queueOf(): WorkerQueue<string, string> {
   return new WorkerQueue({

@@ -1,22 +1,22 @@
 import { SingleBar } from 'cli-progress';
 
 export type ProgressBar = {
-  /** What is at hand, and how far it is. Something else than before begins a bar, or a line, of its own. */
+  /** Shows the progress of `what`. A new `what` starts a new bar or line. */
   update(what: string, done: number, of: number): void;
   stop(): void;
 };
 
-/** How often a line is written where there is no terminal to draw on, in milliseconds. */
+/** How often a line is written to an output that is not a terminal, in milliseconds. */
 const LINE_MS = 5000;
 
 type Stream = NodeJS.WritableStream & { isTTY?: boolean };
 
-/** Shows progress on a stream: as a bar on a terminal, as a line now and then elsewhere. */
+/** Shows progress on a stream: as a bar on a terminal, else as a line every few seconds. */
 export function progressBar(unit: string, stream: Stream): ProgressBar {
-  return stream.isTTY ? drawn(unit, stream) : written(unit, stream);
+  return stream.isTTY ? terminalBar(unit, stream) : progressLines(unit, stream);
 }
 
-function drawn(unit: string, stream: Stream): ProgressBar {
+function terminalBar(unit: string, stream: Stream): ProgressBar {
   let what = '';
   let bar: SingleBar | undefined;
   return {
@@ -33,7 +33,7 @@ function drawn(unit: string, stream: Stream): ProgressBar {
   };
 }
 
-function written(unit: string, stream: Stream): ProgressBar {
+function progressLines(unit: string, stream: Stream): ProgressBar {
   let what = '';
   let last = 0;
   return {

@@ -3,9 +3,9 @@ import { sqlitePath } from '@quartermaster/db/database-url.ts';
 import { ConfigError, ROOT } from '../config.ts';
 
 /**
- * Before it is opened, since that would make it.
+ * Checks that a database file exists. Call it before opening the database, because opening would create the file.
  *
- * @throws {ConfigError} where the URL names a file, and there is none
+ * @throws {ConfigError} if the URL names a file that does not exist or cannot be reached
  */
 export async function requireFile(url: string): Promise<void> {
   const file = sqlitePath(url, ROOT);

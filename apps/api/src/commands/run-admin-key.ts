@@ -4,10 +4,11 @@ import { withDatabase } from './with-database.ts';
 
 const usage = `npm run --silent admin-key
 
-For an operator on the host who has lost the keys: prints another key of the first platform administrator. DATABASE_URL says
-of which database, which has to be one that this version was started on. QM_SECRET_KEY is read as by the server.`;
+For an operator on the host who has lost all keys: creates and prints a new API key of the first platform administrator.
+DATABASE_URL names the database. This version must have been started on it before. QM_SECRET_KEY has the same meaning as for
+the server.`;
 
-/** Prints another API key of the first platform administrator. @returns the exit code */
+/** Creates and prints an API key of the first platform administrator. @returns the exit code */
 export function runAdminKey(invocation: Invocation): Promise<number> {
   const { environment, stdout } = invocation;
   const run = async () => {

@@ -11,10 +11,10 @@ const usage = `npm run backup -- --to <file>
 
 Copies the embedded database that DATABASE_URL names, while servers use it.`;
 
-/** Error codes of a path that cannot be used. Other errors, such as a full disk, come from the machine. */
+/** Error codes of an unusable path. Other errors, such as a full disk, have nothing to do with the path. */
 const UNUSABLE = /^(ENOENT|ENOTDIR|EISDIR|EACCES|EPERM|EROFS|ELOOP|ENAMETOOLONG|SQLITE_(CANTOPEN|NOTADB|READONLY))/;
 
-/** Copies the embedded database to a file, and compares the copy with it. @returns the exit code */
+/** Copies the embedded database to a file, and compares the two. @returns the exit code */
 export function runBackup(invocation: Invocation): Promise<number> {
   const { environment } = invocation;
   const run = async ({ to }: { to: string }) => {
@@ -40,7 +40,7 @@ async function backUp({ from, to }: { from: string; to: string }, { stdout, stde
       tables.map(({ table, rows, checksum }) => [table, rows, checksum]),
     );
     stdout.write(`${lines}\n\nintegrity check: ok; compared with the database: the same\n${to}\n`);
-    stdout.write(`its secrets open with ${from}.key, or QM_SECRET_KEY: keep that as well, and apart from it\n`);
+    stdout.write(`To restore it you also need ${from}.key, or QM_SECRET_KEY. Keep the key in another place.\n`);
     return 0;
   } catch (error) {
     bar.stop();

@@ -1,8 +1,8 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { ConfigError } from '../config.ts';
-import { describeFailure } from '../failures.ts';
+import { describeFailure } from '../server/failures.ts';
 
-/** The arguments of a command, and what it reads from and writes to. */
+/** The arguments, environment and output streams of a command. */
 export type Invocation = {
   /** Without the program's own path. */
   argv: readonly string[];
@@ -14,17 +14,17 @@ export type Invocation = {
 export type Command<Option extends string> = {
   /** The command line, and what the command does. */
   usage: string;
-  /** Each is required, and takes a value. */
+  /** The names of the options. Each is required and takes a value. */
   options: readonly Option[];
   /** Returns the exit code. */
   run: (given: Record<Option, string>) => Promise<number>;
 };
 
-/** Error messages per code of `parseArgs`. Its own messages repeat the arguments, which may hold a password. */
+/** Error messages for the codes of `parseArgs`, whose own messages repeat the arguments, which may contain a password. */
 const FAULTS: Record<string, string> = {
-  ERR_PARSE_ARGS_UNKNOWN_OPTION: 'there is no such option',
-  ERR_PARSE_ARGS_INVALID_OPTION_VALUE: 'an option is without its value, or has one that it does not take',
-  ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL: 'there is an argument too many',
+  ERR_PARSE_ARGS_UNKNOWN_OPTION: 'unknown option',
+  ERR_PARSE_ARGS_INVALID_OPTION_VALUE: 'an option has no value, or a value that it does not accept',
+  ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL: 'too many arguments',
 };
 
 /** The invocation of the program that this process runs. */
@@ -40,8 +40,8 @@ export function processInvocation(): Invocation {
 /**
  * Parses the arguments and runs the command. `--help` prints the usage instead.
  *
- * @returns the exit code: 2 for invalid arguments, for instance
- * @throws what is a bug
+ * @returns the exit code, for instance 2 for invalid arguments
+ * @throws only bugs
  */
 export async function runCommand<Option extends string>(
   command: Command<Option>,

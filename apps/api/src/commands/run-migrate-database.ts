@@ -1,10 +1,10 @@
 import { type Database, openDatabase } from '@quartermaster/db/database.ts';
-import { isSame, type MovedTable, MoveError, moveDatabase } from '@quartermaster/db/database-move.ts';
+import { hasSameContents, moveDatabase, type MovedTable, MoveError } from '@quartermaster/db/database-move.ts';
 import { isPostgresUrl, sqlitePath } from '@quartermaster/db/database-url.ts';
 import { DatabaseUnavailableError, DatabaseUnfitError } from '@quartermaster/db/errors.ts';
 import { sql } from 'kysely';
 import { ConfigError, DATABASE_URL_FORM, isDatabaseUrl, ROOT } from '../config.ts';
-import { causeOf } from '../failures.ts';
+import { causeOf } from '../server/failures.ts';
 import { progressBar } from './progress-bar.ts';
 import { requireFile } from './require-file.ts';
 import { type Invocation, runCommand } from './run-command.ts';
@@ -14,13 +14,13 @@ const usage = `npm run migrate-database -- --from <url> --to <url>
 
 Moves a deployment to another database: sqlite:<path> or postgres://...`;
 
-/** As a shell reports a program that SIGINT ended. */
+/** The exit code with which shells report a program that SIGINT ended. */
 const INTERRUPTED = 130;
 
 const FAILED = 1;
 
-/** Characters of a checksum that are shown; all of it is compared. */
-const SHOWN = 16;
+/** Characters of a checksum that are printed. All of it is compared. */
+const CHECKSUM_SHOWN = 16;
 
 /** `signal` interrupts the move between two batches. */
 type MoveInvocation = Invocation & { signal: AbortSignal };
@@ -33,7 +33,7 @@ export function runMigrateDatabase(invocation: MoveInvocation): Promise<number> 
 
 async function move({ from, to }: { from: string; to: string }, invocation: MoveInvocation): Promise<number> {
   const { signal, stderr } = invocation;
-  refuseAsMove(from, to);
+  requireMovable(from, to);
   await requireFile(from);
   const opened: Database[] = [];
   const bar = progressBar('rows', stderr);
@@ -42,10 +42,10 @@ async function move({ from, to }: { from: string; to: string }, invocation: Move
     return exitCode;
   };
   try {
-    const source = await usable('--from', from, opened);
-    const target = await usable('--to', to, opened);
+    const source = await openUsable('--from', from, opened);
+    const target = await openUsable('--to', to, opened);
     const moved = await moveDatabase(source, target, {
-      origin: named(from),
+      origin: withoutPassword(from),
       signal,
       onProgress: ({ table, rows, of }) => bar.update(table, rows, of),
     });
@@ -53,18 +53,22 @@ async function move({ from, to }: { from: string; to: string }, invocation: Move
     return report({ moved, from }, invocation);
   } catch (error) {
     bar.stop();
-    if (signal.aborted) return fail('interrupted: the same command goes on from here', INTERRUPTED);
+    if (signal.aborted) return fail('interrupted: run the same command again to continue', INTERRUPTED);
     if (error instanceof MoveError) throw new ConfigError(error.message);
     if (error instanceof DatabaseUnfitError) throw new ConfigError(`a database ${error.message}`);
     if (!(error instanceof DatabaseUnavailableError)) throw error;
-    return fail(`a database is busy or away: ${causeOf(error)}: the same command may be run again`, FAILED);
+    return fail(`a database is busy or away: ${causeOf(error)}: run the same command again to continue`, FAILED);
   } finally {
     await Promise.all(opened.map((db) => db.destroy()));
   }
 }
 
-/** Before either is opened: opening a file makes it. @throws {ConfigError} where these two cannot be moved */
-function refuseAsMove(from: string, to: string): void {
+/**
+ * Checks the URLs before the databases are opened, because opening would create a missing file.
+ *
+ * @throws {ConfigError} if one is no database URL, or both name the same database
+ */
+function requireMovable(from: string, to: string): void {
   if (![from, to].every(isDatabaseUrl)) throw new ConfigError(`a database is ${DATABASE_URL_FORM}`);
   const file = sqlitePath(from, ROOT);
   if (from === to || (file !== null && file === sqlitePath(to, ROOT))) {
@@ -72,8 +76,8 @@ function refuseAsMove(from: string, to: string): void {
   }
 }
 
-/** Opens a database, and asks it something. @throws {ConfigError} where it cannot be used as it is named */
-async function usable(option: string, url: string, opened: Database[]): Promise<Database> {
+/** Opens a database, and runs a query to check that it works. @throws {ConfigError} if it does not */
+async function openUsable(option: string, url: string, opened: Database[]): Promise<Database> {
   try {
     const db = await openDatabase(url, ROOT);
     opened.push(db);
@@ -85,17 +89,21 @@ async function usable(option: string, url: string, opened: Database[]): Promise<
   }
 }
 
-/** Prints the comparison of both databases. @returns the exit code: 0 only where every table is the same */
+/** Prints the comparison of both databases. @returns the exit code: 0 only if every table is the same */
 function report(
   { moved, from }: { moved: readonly MovedTable[]; from: string },
   { stdout, stderr }: Invocation,
 ): number {
   const rows = moved.map((table) => [
-    ...[table.table, table.from.rows, table.to.rows],
-    ...[table.from.checksum.slice(0, SHOWN), table.to.checksum.slice(0, SHOWN), isSame(table) ? 'same' : 'DIFFERS'],
+    table.table,
+    table.from.rows,
+    table.to.rows,
+    table.from.checksum.slice(0, CHECKSUM_SHOWN),
+    table.to.checksum.slice(0, CHECKSUM_SHOWN),
+    hasSameContents(table) ? 'same' : 'DIFFERS',
   ]);
   stdout.write(`${tableOf(['table', 'source', 'target', 'sha-256', 'sha-256', ''], rows)}\n\n`);
-  if (!moved.every(isSame)) {
+  if (!moved.every(hasSameContents)) {
     const why = 'one of the two was written to between two runs. Empty the target, and move again';
     stderr.write(`the target differs: ${why}\n`);
     return FAILED;
@@ -105,8 +113,8 @@ function report(
   return 0;
 }
 
-/** A database without the password in its URL. */
-function named(url: string): string {
+/** The URL of a database without user and password. */
+function withoutPassword(url: string): string {
   if (!isPostgresUrl(url)) return `sqlite:${sqlitePath(url, ROOT)}`;
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;

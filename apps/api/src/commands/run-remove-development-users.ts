@@ -5,11 +5,11 @@ import { withDatabase } from './with-database.ts';
 
 const usage = `npm run remove-development-users
 
-Removes the users of the development identity provider (npm start) from the database that DATABASE_URL names, with their
-memberships. Revokes the API keys that they made, also those of users who were erased, and ends their gateway sessions. For a
-database that goes into production. QM_SECRET_KEY is read as by the server.`;
+Prepares a development database for production. Removes the users of the development identity provider (npm start) and their
+memberships from the database that DATABASE_URL names. Revokes the API keys that they created, including those of erased users,
+and ends their gateway sessions. QM_SECRET_KEY has the same meaning as for the server.`;
 
-/** Removes the users whom only the development identity provider let in, and prints what it ended. @returns the exit code */
+/** Removes the users of the development identity provider, and prints what it ended. @returns the exit code */
 export function runRemoveDevelopmentUsers(invocation: Invocation): Promise<number> {
   const { environment, stdout } = invocation;
   const run = async () => {
@@ -34,6 +34,6 @@ function report(removed: readonly Removed[]): string {
     ...keys.map(({ id, accountId, tenantId }) => `  revoked ${id} of ${accountId} in ${tenantId}`),
     ...(sessions > 0 ? [`  ended ${sessions} gateway sessions`] : []),
   ]);
-  const next = 'What else they changed is in the audit: GET /v1/audit-events?actor_id=<user id>.';
+  const next = 'The audit shows their other changes: GET /v1/audit-events?actor_id=<user id>.';
   return `${lines.join('\n')}\n\n${next}\n`;
 }

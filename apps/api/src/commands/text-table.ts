@@ -1,4 +1,4 @@
-/** Columns of even width: texts to the left, numbers to the right. */
+/** A table as text: texts are aligned to the left, numbers to the right. */
 export function tableOf(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const widths = head.map((name, column) => Math.max(name.length, ...rows.map((row) => String(row[column]).length)));
   const lines = [head, ...rows].map((row) =>

@@ -1,15 +1,15 @@
 import { openDatabase, requireSchema } from '@quartermaster/db/database.ts';
 import { ROOT, readDatabaseUrl, readSecretKeys } from '../config.ts';
 import { openSecretBox } from '../server/secret-key.ts';
-import { refuseUnfinishedMove } from '../server/unfinished-move.ts';
-import type { Services } from '../services.ts';
+import { requireNoUnfinishedMove } from '../server/unfinished-move.ts';
+import type { Services } from '../platform/services.ts';
 import { requireFile } from './require-file.ts';
 import type { Invocation } from './run-command.ts';
 
 /**
- * Opens the database that DATABASE_URL names with its secret key, runs work, and closes it.
+ * Opens the database that DATABASE_URL names with its secret key, runs `work`, and closes it.
  *
- * @throws {ConfigError} where there is no database, or it has the schema of another version, or a move is not finished
+ * @throws {ConfigError} if there is no database, it has the schema of another version, or it is the target of an unfinished move
  */
 export async function withDatabase<T>(
   environment: Invocation['environment'],
@@ -20,7 +20,7 @@ export async function withDatabase<T>(
   const db = await openDatabase(url, ROOT);
   try {
     await requireSchema(db);
-    await refuseUnfinishedMove(db);
+    await requireNoUnfinishedMove(db);
     const now = () => new Date();
     const secrets = await openSecretBox(db, readSecretKeys(environment), now);
     return await work({ db, now, secrets });

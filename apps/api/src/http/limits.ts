@@ -1,33 +1,33 @@
-/** The longest JSON body of any operation: 1 MiB. Spans have a limit of their own, QM_OTLP_MAX_BYTES. */
+/** The longest JSON body of any operation: 1 MiB. Telemetry has its own limit, QM_OTLP_MAX_BYTES. */
 export const BODY_LIMIT = 1024 * 1024;
 
 /**
- * How many members and items a body may have in all, for a limit of its bytes: most have some twenty bytes each. They are
- * counted before any of them is parsed and validated, which takes a hundred times as long as to read them.
+ * How many members and items a body may have in all, for its limit in bytes: one for about twenty bytes. They are counted
+ * before the body is parsed and validated, which takes a hundred times as long as counting.
  */
 export function maxValuesOf(bodyMaxBytes: number): number {
   return Math.floor(bodyMaxBytes / 16);
 }
 
-/** How deep objects and lists may nest; the body itself is the first level. */
+/** How deep objects and lists may nest. The body itself is the first level. */
 export const MAX_DEPTH = 64;
 
-/** What a connection and the head of a request may be. Beyond it Node answers 408 or 431 without a body, or hangs up. */
+/** Limits of connections and request heads. Beyond them Node answers 408 or 431 without a body, or closes the connection. */
 export type ConnectionLimits = {
-  /** A new connection's first head, and every further one from its first byte on, arrives within this time. */
+  /** The time for a request's head: the first one from the connection on, further ones from their first byte on. */
   headersTimeoutMs: number;
-  /** A whole request arrives within this time. */
+  /** The time for a whole request. */
   requestTimeoutMs: number;
-  /** A connection without a request stays open for so long: longer than load balancers keep theirs. */
+  /** How long an idle connection stays open: longer than load balancers keep theirs. */
   keepAliveTimeoutMs: number;
-  /** How often the times above are looked at. */
+  /** How often Node checks the times above. */
   checkIntervalMs: number;
-  /** Of all header lines together, with the request line. */
+  /** The size of the request line and all headers together, in bytes. */
   maxHeaderBytes: number;
   maxHeaders: number;
   /** Further connections are closed at once. */
   maxConnections: number;
-  /** The same for those of one address, or of one /64 of IPv6; a trusted proxy has as many as it needs. */
+  /** The same for one address, or one /64 of IPv6. Trusted proxies are exempt. */
   maxConnectionsPerAddress: number;
 };
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** A request id that a caller may choose. */
+/** The form of request ids that callers may choose. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 const OWN = Symbol('request id');
@@ -9,8 +9,8 @@ const OWN = Symbol('request id');
 type Identified = ServerResponse & { [OWN]?: string };
 
 /**
- * Gives a request an id of the service's own, for logs and audit events. The answer shows the id that the caller sent in
- * X-Request-Id, and the own one where the caller sent none: a caller could name another request by theirs.
+ * Gives a request an id of the service's own, for logs and audit events: a caller could send the id of another request. The
+ * answer shows the id that the caller sent in X-Request-Id, or else the service's own.
  */
 export function setRequestId(req: IncomingMessage, res: ServerResponse): void {
   const id = randomUUID();
@@ -23,7 +23,7 @@ export function requestIdOf(res: ServerResponse): string {
   return (res as Identified)[OWN] ?? '';
 }
 
-/** The id that the caller chose; null where they sent none, or one that is not well-formed. */
+/** The id that the caller chose; null if absent or malformed. */
 export function callerRequestIdOf({ headers }: IncomingMessage): string | null {
   const given = headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : null;

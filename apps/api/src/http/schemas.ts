@@ -1,7 +1,7 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import type { z } from 'zod';
 
-/** What this folder reads of a schema's definition, whichever its kind. */
+/** The members of zod schema definitions that this folder reads. */
 type Def = {
   type: string;
   innerType?: z.ZodType;
@@ -21,12 +21,12 @@ export function defOf(schema: z.ZodType): Def {
   return schema._zod.def;
 }
 
-/** What a schema asks of its input, below optional, nullable, default, prefault, pipes and the like. */
+/** The schema inside optional, nullable, default, prefault, pipes and the like. */
 export function unwrapped(schema: z.ZodType): z.ZodType {
   const def = defOf(schema);
   if (def.innerType) return unwrapped(def.innerType);
   if (def.type === 'lazy' && def.getter) return unwrapped(def.getter());
-  // A preprocess is a pipe out of a transform: what it feeds says what is meant.
+  // A preprocess is a pipe from a transform into the schema that matters.
   if (def.in && def.out) return unwrapped(defOf(def.in).type === 'transform' ? def.out : def.in);
   return schema;
 }
@@ -35,7 +35,7 @@ export function isInteger(schema: z.ZodType): boolean {
   return (schema as { isInt?: unknown }).isInt === true;
 }
 
-/** The schemas that may speak of the value at `loc` of an operation's input: several below a union. */
+/** The schemas that apply to the value at `loc` of an operation's input: several below a union. */
 export function schemasAt(operation: Operation | undefined, loc: readonly (string | number)[]): z.ZodType[] {
   const [part, ...way] = loc;
   const root = part === 'path' ? operation?.params : part === 'query' ? operation?.query : operation?.body;

@@ -1,33 +1,32 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { runOnReservedConnection } from '@quartermaster/db/tenant-context.ts';
-import { createExpressMiddleware } from '@trpc/server/adapters/express';
-import express, { type Express, type Request, type Response } from 'express';
+import express, { type Express, type Request, type Response, type Router } from 'express';
 import helmet from 'helmet';
 import { sql } from 'kysely';
 import { type Config, VERSION } from '../config.ts';
-import { ApiError } from '../errors.ts';
-import { docsRouter } from '../http/docs.ts';
-import { fixedAnswer } from '../http/fixed-answer.ts';
-import { openApiDocument } from '../http/openapi.ts';
-import { answerOf } from '../http/problems.ts';
-import { restHandler } from '../http/rest.ts';
+import { ApiError } from '../platform/errors.ts';
+import { docsRouter } from '../http/openapi/docs.ts';
+import { fixedAnswer } from '../http/rest/fixed-answer.ts';
+import { openApiDocument } from '../http/openapi/openapi.ts';
+import { answerOf } from '../http/errors/problems.ts';
+import { type RestOptions, restHandler } from '../http/rest/rest.ts';
+import { trpcHandler } from '../http/trpc-handler.ts';
 import { callerRequestIdOf, requestIdOf, setRequestId, shownRequestIdOf } from '../http/request-id.ts';
-import { sendAnswer } from '../http/send.ts';
+import { sendAnswer } from '../http/rest/send.ts';
 import type { Intake } from '../telemetry/ingest/intake.ts';
 import { otlpReceiver } from '../telemetry/ingest/receiver.ts';
-import type { Preconditions } from '../preconditions/require-match.ts';
-import { inFairTurn } from '../rate-limits/fair-turns.ts';
-import { createIdentify, type Identify } from '../rate-limits/identify.ts';
-import type { RequestLimits } from '../rate-limits/limits.ts';
-import { appRouter, procedures } from '../router.ts';
-import type { Services } from '../services.ts';
-import { jwksHandler } from '../signing-keys/jwks-handler.ts';
-import { type Context, shownId } from '../trpc.ts';
+import type { Pipeline } from '../http/pipeline.ts';
+import { createCallers } from '../http/rate-limits/callers.ts';
+import type { RequestLimits } from '../http/rate-limits/limits.ts';
+import { appRouter, endpoints, operations, procedures } from './router.ts';
+import type { Services } from '../platform/services.ts';
+import { jwksHandler } from '../resources/signing-keys/jwks-handler.ts';
+import type { Console } from './console/build.ts';
+import { consoleRouter } from './console/handler.ts';
 import { clientAddress, type Trust } from './client-address.ts';
-import { noteRefusal, operationOf } from './note-refusal.ts';
+import { noteRefusal } from './note-refusal.ts';
 import { type CountPublic, countPublicPaths, publicCounter, readinessHandler } from './public-paths.ts';
 import { loggedCallerId, noteOperation, requestLog } from './request-log.ts';
-import { trpcCaller, trpcCallerOf, refuseNoCalls } from './trpc-caller.ts';
 
 type AppOptions = {
   services: Services;
@@ -40,12 +39,16 @@ type AppOptions = {
   limits: RequestLimits | null;
   /** The development identity provider, mounted at /oidc. */
   devIdentity: ((req: Request, res: Response) => void) | null;
-  /** Whether every answer is held against its contract, which costs as much as making it. */
+  /** The web console at /console/. Null: there is none. */
+  builtConsole: Console | null;
+  /** Sign-in and sign-out of browsers, mounted at /console. */
+  consoleSignIn: Router;
+  /** Whether every answer is checked against its contract. Only for tests, because it takes as long as making the answer. */
   checkAnswers: boolean;
 };
 
 /** The paths that are there to be read, and nothing else. */
-const READABLE = /^\/(healthz|readyz|openapi\.json|\.well-known\/jwks\.json|docs(\/.*)?)?$/;
+const READABLE = /^\/(healthz|readyz|openapi\.json|\.well-known\/jwks\.json|(docs|console)(\/.*)?)?$/;
 
 /**
  * The host: every path of the service, in the order in which they are tried. What is below /v1 is served ahead of
@@ -59,10 +62,17 @@ export function createApp(options: AppOptions): RequestListener {
   app.set('trust proxy', options.config.trustedProxies);
   const trust = app.get('trust proxy fn') as Trust;
   const addressOf = (req: IncomingMessage) => clientAddress(req, trust);
-  const identify = createIdentify(services, limits, addressOf);
   const countPublic = publicCounter(limits, addressOf);
-  mountPaths(app, options, { identify, countPublic });
-  const v1 = v1Handler(options, { identify, addressOf, countPublic });
+  const pipeline: Pipeline = {
+    services,
+    callers: createCallers(services, limits, addressOf),
+    addressOf,
+    countUnmatched: countPublic,
+    onMatched: (res, { operationId }) => noteOperation(res, operationId),
+    checkAnswers: options.checkAnswers,
+  };
+  mountPaths(app, options, { pipeline, countPublic });
+  const v1 = v1Handler(options, { pipeline });
   // Only what has no path of its own in Express: /v1 alone, and targets in absolute form.
   app.use((req, res, next) => void v1(req, res, next));
   app.use((req, res) => {
@@ -105,10 +115,12 @@ export function whileStarting(): RequestListener {
   };
 }
 
+type Shared = { pipeline: Pipeline };
+
 function mountPaths(
   app: Express,
-  { services, ready, devIdentity }: AppOptions,
-  { identify, countPublic }: Pick<Callers, 'identify' | 'countPublic'>,
+  { services, ready, devIdentity, builtConsole, consoleSignIn }: AppOptions,
+  { pipeline, countPublic }: Shared & { countPublic: CountPublic },
 ): void {
   app.disable('x-powered-by');
   app.disable('etag');
@@ -118,14 +130,19 @@ function mountPaths(
   app.use(securityMiddleware());
   app.use(countPublicPaths(countPublic));
 
+  app.use('/console', consoleSignIn);
+
   app.use((req, _res, next) => {
     if (req.method === 'GET' || req.method === 'HEAD' || !READABLE.test(req.path)) next();
-    else throw new ApiError('method_not_allowed', 'This path takes GET, HEAD.', { headers: { Allow: 'GET, HEAD' } });
+    else
+      throw new ApiError('method_not_allowed', 'This path supports only GET, HEAD.', {
+        headers: { Allow: 'GET, HEAD' },
+      });
   });
 
-  // Whoever opens the address in a browser wants to read.
-  // By its own text: Express takes `//` for it, too.
-  app.get('/', (req, res, next) => (req.path === '/' ? res.redirect('/docs') : next()));
+  // Compared as text, because Express also matches `//` here.
+  const home = builtConsole === null ? '/docs' : '/console/';
+  app.get('/', (req, res, next) => (req.path === '/' ? res.redirect(home) : next()));
   app.get('/healthz', (_req, res) => {
     res.json({ status: 'ok' });
   });
@@ -136,14 +153,16 @@ function mountPaths(
   app.get('/.well-known/jwks.json', jwksHandler(services));
   app.get('/openapi.json', documentHandler(services.publicUrl));
   app.use('/docs', docsRouter({ openApiPath: '/openapi.json' }));
-  app.use('/trpc', refuseNoCalls(countPublic), trpcCaller(identify, requestIdOf), trpcHandler(services));
+  if (builtConsole) app.use('/console', consoleRouter(builtConsole));
+  const onRefused: RestOptions['onRefused'] = (error, answer, info) => noteRefusal(services, { error, answer, info });
+  app.use('/trpc', trpcHandler({ router: appRouter, procedures, pipeline, onRefused }));
 }
 
 /** The document is built on the first request, because it dominates start-up time. */
 function documentHandler(serverUrl: string) {
   return fixedAnswer({
     contentType: 'application/json; charset=utf-8',
-    read: () => Buffer.from(JSON.stringify(openApiDocument({ procedures, version: VERSION, serverUrl }))),
+    read: () => Buffer.from(JSON.stringify(openApiDocument({ operations, version: VERSION, serverUrl }))),
     cacheControl: 'no-cache',
     compress: true,
   });
@@ -178,24 +197,11 @@ function securityHeaders(): [string, string][] {
   return headers;
 }
 
-type Callers = { identify: Identify; addressOf: (req: IncomingMessage) => string; countPublic: CountPublic };
-
-function v1Handler({ services, intake, checkAnswers }: AppOptions, { identify, addressOf, countPublic }: Callers) {
-  const receive = otlpReceiver({ intake, identify });
+function v1Handler({ services, intake }: AppOptions, { pipeline }: Shared) {
+  const receive = otlpReceiver({ intake, callers: pipeline.callers });
   return restHandler({
-    procedures,
-    checkAnswers,
-    identify,
-    createContext: (req, _res, principal, requestId) => ({
-      ...{ services, requestId, principal },
-      callerRequestId: callerRequestIdOf(req),
-      address: addressOf(req),
-      ...preconditionsOf(req),
-    }),
-    inTurn: inFairTurn,
-    requestId: requestIdOf,
-    countUnmatched: countPublic,
-    onMatched: (res, { operationId }) => noteOperation(res, operationId),
+    endpoints,
+    pipeline,
     otlp: async (req, res, operation) => {
       const requestId = requestIdOf(res);
       await receive(req, res, {
@@ -209,37 +215,6 @@ function v1Handler({ services, intake, checkAnswers }: AppOptions, { identify, a
     },
     onRefused: (error, answer, info) => noteRefusal(services, { error, answer, info }),
   });
-}
-
-/** The same procedures for typed callers. One call a request: batches would get round limits and the audit. */
-function trpcHandler(services: Services) {
-  return createExpressMiddleware({
-    router: appRouter,
-    allowBatching: false,
-    createContext: async ({ req, res, info }): Promise<Context> => {
-      const operation = operationOf(info.calls[0]?.path);
-      noteOperation(res, operation?.operationId);
-      return { ...contextOf(services, req, requestIdOf(res)), ...trpcCallerOf(res), waitsForTurn: true };
-    },
-    responseMeta: ({ errors, ctx }) => {
-      const [error] = errors;
-      return error ? { headers: answerOf(error, shownId(ctx)).headers } : {};
-    },
-    onError: ({ error, path, ctx }) => {
-      const { principal = null, requestId = '', callerRequestId = null } = ctx ?? {};
-      const info = { operation: operationOf(path), principal, requestId, callerRequestId };
-      noteRefusal(services, { error, answer: answerOf(error, shownId(ctx)), info });
-    },
-  });
-}
-
-function contextOf(services: Services, req: Request, requestId: string): Omit<Context, 'principal'> {
-  const callerRequestId = callerRequestIdOf(req);
-  return { services, requestId, callerRequestId, address: req.ip ?? '', ...preconditionsOf(req) };
-}
-
-function preconditionsOf({ headers }: IncomingMessage): Preconditions {
-  return { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] };
 }
 
 async function databaseAnswers({ db }: Services): Promise<boolean> {

@@ -3,7 +3,7 @@ import { ConfigError, type StartMode, VERSION } from '../config.ts';
 
 const USAGE = `Usage: main.ts [--development | --production]
 
-Starts the service. Environment variables configure it: README.md lists them.
+Starts the service. Environment variables configure it: docs/configuration.md lists them.
 
   --development  as npm start: defaults for one person at this machine, with the development identity provider
   --production   as npm run serve: requires QM_OIDC_ISSUER, and refuses the development identity provider
@@ -11,11 +11,11 @@ Starts the service. Environment variables configure it: README.md lists them.
   --version, -v  prints the version
 `;
 
-/** What the arguments of the service ask for: a start in a mode, or a text to print instead. */
-export type Asked = { mode: StartMode; text: null } | { mode: null; text: string };
+/** What the arguments request: a start in a mode, or a text to print instead. */
+export type Arguments = { mode: StartMode; text: null } | { mode: null; text: string };
 
-/** @throws {ConfigError} for an argument that is unknown; it is not repeated, since it may be a secret */
-export function readArguments(argv: readonly string[]): Asked {
+/** @throws {ConfigError} for an unknown argument, without repeating it, because it may be a secret */
+export function readArguments(argv: readonly string[]): Arguments {
   const { help, version, development, production } = parsed(argv);
   if (help) return { mode: null, text: USAGE };
   if (version) return { mode: null, text: `${VERSION}\n` };

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { sqlitePath } from '@quartermaster/db/database-url.ts';
 import { ConfigError, ROOT } from '../config.ts';
 
-/** Where files lie whose database is on a server. */
+/** The folder for files that belong to a database on a server. */
 const DATA_FOLDER = join(ROOT, 'data');
 
-/** The path of a file that belongs to a database: beside the database's own file, or in `data` where it is on a server. */
+/** The path of a file that belongs to a database: next to the database file, or in `data` for a database on a server. */
 export function pathBesideDatabase(databaseUrl: string, suffix: string): string {
   const file = sqlitePath(databaseUrl, ROOT);
   if (file !== null) return `${file}.${suffix}`;
@@ -14,16 +14,16 @@ export function pathBesideDatabase(databaseUrl: string, suffix: string): string 
   return join(DATA_FOLDER, `${name}.${suffix}`);
 }
 
-/** Makes the folder of such a file. Only `data` may be missing: a database has made its own folder. */
+/** Creates the folder of such a file. Only `data` may be missing, because opening a database file creates its folder. */
 export async function makeFolderOf(path: string): Promise<void> {
   if (path.startsWith(DATA_FOLDER)) await mkdir(DATA_FOLDER, { mode: 0o700, recursive: true });
 }
 
 /**
- * Runs `write`, and explains its failures.
+ * Runs `write`, and turns file errors into an explanation for the operator.
  *
  * @param what the beginning of the explanation: `<setting>: <what is written>`
- * @throws {ConfigError} where the file cannot be written: in a read-only folder, for instance
+ * @throws {ConfigError} if the file cannot be written, for instance in a read-only folder
  */
 export async function explainUnwritable<T>(what: string, path: string, write: () => Promise<T>): Promise<T> {
   try {

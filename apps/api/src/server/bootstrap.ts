@@ -10,26 +10,26 @@ import {
 } from '@quartermaster/db/repositories/service-accounts.ts';
 import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
-import { mintApiKey, parseApiKey } from '../access/api-key-format.ts';
-import { appendAuditEvents } from '../audit-events/mac.ts';
+import { mintApiKey, parseApiKey } from '../auth/api-key-format.ts';
+import { appendAuditEvents } from '../platform/audit/mac.ts';
 import { type Config, ConfigError } from '../config.ts';
-import type { Services } from '../services.ts';
+import type { Services } from '../platform/services.ts';
 import { explainUnwritable, makeFolderOf, pathBesideDatabase } from './beside-database.ts';
 
-/** Where the first platform administrator stands. */
+/** The place of the first platform administrator. */
 export const BOOTSTRAP_PLACE = { tenantId: 'default', subTenantId: null };
 const ACCOUNT_ID = 'bootstrap';
 
 type BootstrapServices = Pick<Services, 'db' | 'now' | 'secrets'>;
 
 /**
- * Makes the first platform administrator where there never was one: the tenant `default`, in it the account `bootstrap`, and
- * a key for it.
+ * If the database never had a platform administrator, creates the first one: the tenant `default`, with the account
+ * `bootstrap` and a key.
  *
- * @param given the key to use; one is made where it is null
- * @param keep called with a key that was made, before the transaction is committed
- * @returns the key where it was made here, to be shown once; null where nothing is to be shown
- * @throws {ConfigError} for a given key that is not well-formed, even where it is not needed
+ * @param given the key to use; null generates one
+ * @param keep called with a generated key before the transaction commits
+ * @returns the generated key, to be shown once; null if no key was generated
+ * @throws {ConfigError} for a malformed given key, even if it is not needed
  */
 export async function bootstrap(
   services: BootstrapServices,
@@ -52,8 +52,8 @@ export async function bootstrap(
 }
 
 /**
- * A key for when all keys are lost: another one for the bootstrap account, or for an administrator of its own where that
- * account was deleted, disabled or demoted.
+ * Creates a key for an operator who lost all keys: for the bootstrap account, or for a new administrator if that account was
+ * deleted, disabled or demoted.
  */
 export async function recoverAdministrator(services: BootstrapServices): Promise<string> {
   const now = services.now();
@@ -67,26 +67,26 @@ export async function recoverAdministrator(services: BootstrapServices): Promise
 }
 
 /**
- * The same, and writes a key that it makes to a file beside the database that only its owner can read. For a service whose
- * standard output is a log.
+ * Like {@link bootstrap}, but writes a generated key to a file next to the database that only its owner can read. For a
+ * service whose standard output is a log.
  *
- * @returns the key and the path of its file, where a key was made
- * @throws {ConfigError} where the file cannot be written; then no administrator was made
+ * @returns the key and the path of its file; null if no key was generated
+ * @throws {ConfigError} if the file cannot be written; then no administrator was created
  */
 export async function bootstrapToFile(
   services: BootstrapServices,
   { databaseUrl, bootstrapApiKey }: Pick<Config, 'databaseUrl' | 'bootstrapApiKey'>,
 ): Promise<{ key: string; file: string } | null> {
-  const what = 'QM_BOOTSTRAP_API_KEY: is not set, and the key that is made instead';
+  const what = 'QM_BOOTSTRAP_API_KEY: is not set, and the generated key';
   const file = pathBesideDatabase(databaseUrl, 'bootstrap-key');
-  // The file is written before the commit, so a key that was made is never lost. It gets its name after the commit, so a
-  // process that comes second does not replace the key of the first.
+  // The file is written before the commit, so that a committed key is never lost. It gets its final name after the commit, so
+  // that of two processes the loser does not overwrite the winner's key.
   const draft = `${file}.${process.pid}`;
   return explainUnwritable(what, file, async () => {
-    const keep = async (made: string) => {
+    const keep = async (generated: string) => {
       await makeFolderOf(draft);
       await rm(draft, { force: true });
-      await writeFile(draft, `${made}\n`, { flag: 'wx', mode: 0o600 });
+      await writeFile(draft, `${generated}\n`, { flag: 'wx', mode: 0o600 });
     };
     let key: string | null = null;
     try {
@@ -103,7 +103,7 @@ export async function bootstrapToFile(
   });
 }
 
-/** An id is never given twice, not even after its account was deleted. */
+/** `bootstrap`, or a new id if that was ever used: the id of a deleted account is not used again. */
 async function freeAccountId(trx: Database, now: Date): Promise<string> {
   const page = { limit: 1, after: null };
   const [account] = await findServiceAccounts(trx, [BOOTSTRAP_PLACE], ACCOUNT_ID, now);
@@ -141,9 +141,19 @@ async function insertAdministratorKey(
   const minted = given === null ? null : parseApiKey(given);
   const id = minted?.keyId ?? newId('key', now);
   const { key, prefix, digest } = minted && given !== null ? { ...minted, key: given } : mintApiKey(id);
-  const madeByNobody = { createdBy: null, createdByKey: null, rotationCount: 0 };
-  const values = { name: 'bootstrap', scopes: ['*' as const], expiresAt: null, ...madeByNobody };
-  await insertApiKey(trx, BOOTSTRAP_PLACE, { id, prefix, digest, accountId, ...values }, now);
+  const values = {
+    id,
+    prefix,
+    digest,
+    accountId,
+    name: 'bootstrap',
+    scopes: ['*' as const],
+    expiresAt: null,
+    createdBy: null,
+    createdByKey: null,
+    rotationCount: 0,
+  };
+  await insertApiKey(trx, BOOTSTRAP_PLACE, values, now);
   const event = {
     place: BOOTSTRAP_PLACE,
     actor: { type: 'system' as const, id: null, tenantId: null },

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import express from 'express';
 
-/** Whether a hop is a proxy of ours: Express compiles it from the setting `trust proxy`. */
+/** Whether an address is a trusted proxy. Express compiles this function from the setting `trust proxy`. */
 export type Trust = (address: string, hop: number) => boolean;
 
-/** Compiles the setting `trustedProxies`. */
+/** The function for the setting `trustedProxies`. */
 export function trustIn(proxies: readonly string[]): Trust {
   const app = express();
   app.set('trust proxy', proxies);
@@ -12,8 +12,8 @@ export function trustIn(proxies: readonly string[]): Trust {
 }
 
 /**
- * The caller's address: the connection's, or, where that is a trusted proxy's, the last one in X-Forwarded-For that is
- * none. What a caller wrote into the header beyond that counts for nothing.
+ * The caller's address: the peer of the connection, or, if that is a trusted proxy, the rightmost address in X-Forwarded-For
+ * that is not a trusted proxy. Everything to the left of it may be forged, and is ignored.
  */
 export function clientAddress(req: IncomingMessage, trust: Trust): string {
   let address = req.socket.remoteAddress ?? '';

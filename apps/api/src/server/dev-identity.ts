@@ -1,38 +1,41 @@
 import { markDevelopmentUser } from '@quartermaster/db/repositories/development-users.ts';
-import { deleteIdentitiesOf } from '@quartermaster/db/repositories/identities.ts';
+import { deleteIdentitiesOfUser } from '@quartermaster/db/repositories/identities.ts';
 import { insertMembership } from '@quartermaster/db/repositories/memberships.ts';
 import { findAccountByEmail, insertUser, NO_MARKETING } from '@quartermaster/db/repositories/users.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import type { DevIdentity } from '@quartermaster/dev-identity/provider.ts';
 import type { Config } from '../config.ts';
-import type { Services } from '../services.ts';
+import type { Services } from '../platform/services.ts';
 import { explainUnwritable, makeFolderOf, pathBesideDatabase } from './beside-database.ts';
 import { BOOTSTRAP_PLACE } from './bootstrap.ts';
 
-/** Who the development identity provider offers to sign in: a platform administrator. */
+/** The account that the development identity provider offers for sign-in: a platform administrator. */
 const ADMINISTRATOR = { email: 'admin@example.com', displayName: 'Development administrator' };
 
 /**
- * The development identity provider for a server that listens on `publicUrl`. The secret that its sign-ins need is in a
- * file beside the database.
+ * The development identity provider for a server that listens on `url`. The secret that its sign-ins need is in a file next
+ * to the database.
  *
- * @throws {ConfigError} where that file cannot be written
+ * @throws {ConfigError} if that file cannot be written
  */
 export async function startDevIdentity(
-  config: Pick<Config, 'databaseUrl' | 'oidc'>,
-  { publicUrl, port }: { publicUrl: string; port: number },
+  config: Pick<Config, 'databaseUrl' | 'oidc' | 'console'>,
+  { url, publicUrl, port }: { url: string; publicUrl: string; port: number },
 ): Promise<DevIdentity> {
-  // Read where it runs: it is as large as the service, and none has it in production.
+  // Imported only if it is used: it is as large as the service itself, and production does not have it.
   const { createDevIdentity } = await import('@quartermaster/dev-identity/provider.ts');
-  const hosts = new Set(['127.0.0.1', 'localhost', '[::1]', new URL(publicUrl).hostname]);
-  // Several servers may share a database, or a folder: the name tells them apart as their addresses do.
-  const suffix = `sign-in-${new URL(publicUrl).host.replaceAll(/[^\w.]/g, '-')}`;
+  const hosts = new Set(['127.0.0.1', 'localhost', '[::1]', new URL(url).hostname]);
+  // Several servers may share a database or a folder, so the file name contains the server's address.
+  const suffix = `sign-in-${new URL(url).host.replaceAll(/[^\w.]/g, '-')}`;
   const secretFile = pathBesideDatabase(config.databaseUrl, suffix);
   const what = 'QM_DEV_IDENTITY: the secret of the development identity provider';
   return explainUnwritable(what, secretFile, async () => {
     await makeFolderOf(secretFile);
     return createDevIdentity({
-      issuer: `${publicUrl}/oidc`,
+      issuer: `${url}/oidc`,
+      ...(config.console && {
+        console: { callback: `${publicUrl}/console/callback`, signIn: `${publicUrl}/console/sign-in` },
+      }),
       audience: config.oidc.audience,
       allowedHosts: [...hosts].map((host) => `${host}:${port}`),
       accounts: [ADMINISTRATOR],
@@ -42,22 +45,22 @@ export async function startDevIdentity(
 }
 
 /**
- * Makes the development administrator where it is missing. Its identity is linked anew at each start, since the
- * provider's issuer goes with the port.
+ * Creates the development administrator if it is missing. Unlinks its identity at each start, because the provider's issuer
+ * contains the port, which may have changed.
  */
 export async function seedDevAdministrator({ db, now: clock }: Pick<Services, 'db' | 'now'>): Promise<void> {
   const now = clock();
   await inTransaction(db, async (trx) => {
     const former = await findAccountByEmail(trx, ADMINISTRATOR.email);
     if (former) {
-      if (former.platformAdministrator) await deleteIdentitiesOf(trx, former.id);
+      if (former.platformAdministrator) await deleteIdentitiesOfUser(trx, former.id);
       return;
     }
     const terms = { termsVersion: null, privacyVersion: null, accepted: true, acceptedAt: now.toISOString() };
     const values = { terms, marketingConsent: NO_MARKETING, source: 'development', metadata: {} };
     const status = 'pending_identity' as const;
     const user = await insertUser(trx, { ...ADMINISTRATOR, ...values, status, platformAdministrator: true }, now);
-    if (!user) throw new Error('the development administrator was there, and was not');
+    if (!user) throw new Error('the development administrator could be neither found nor inserted');
     await markDevelopmentUser(trx, user.id, '');
     const { email } = ADMINISTRATOR;
     const membership = { userId: user.id, email, role: 'owner', acceptedAt: now.toISOString() } as const;

@@ -7,18 +7,19 @@ import {
   type RevokedKey,
   revokeKeysMadeBy,
 } from '@quartermaster/db/repositories/development-users.ts';
-import { revokeSessionsOf } from '@quartermaster/db/repositories/gateway-sessions.ts';
-import { deleteIdentitiesOf } from '@quartermaster/db/repositories/identities.ts';
-import { deleteMembershipsOf } from '@quartermaster/db/repositories/memberships.ts';
+import { deleteConsoleSessionsOf } from '@quartermaster/db/repositories/console-sessions.ts';
+import { revokeSessionsOfPrincipal } from '@quartermaster/db/repositories/gateway-sessions.ts';
+import { deleteIdentitiesOfUser } from '@quartermaster/db/repositories/identities.ts';
+import { deleteMembershipsOfUser } from '@quartermaster/db/repositories/memberships.ts';
 import { eraseUser } from '@quartermaster/db/repositories/users.ts';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
-import { appendAuditEvents } from '../audit-events/mac.ts';
+import { appendAuditEvents } from '../platform/audit/mac.ts';
 import { type Config, ConfigError } from '../config.ts';
-import type { Services } from '../services.ts';
+import type { Services } from '../platform/services.ts';
 
-/** Users that a start counts, and that a removal looks up at a time. */
-const MOST_AT_A_TIME = 100;
+/** Users that a start counts, and that a removal reads at a time. */
+const BATCH_SIZE = 100;
 
 const OPERATION = 'remove_development_users';
 
@@ -26,27 +27,27 @@ const OPERATION = 'remove_development_users';
 export type Removed = { user: DevelopmentUser; keys: RevokedKey[]; sessions: number };
 
 /**
- * Refuses a database that was used for development: the development identity provider signs in as anybody, so its users,
- * one of them a platform administrator, are not for a service with a real issuer. Those who were erased count as well: the
- * keys that they made still work.
+ * Checks that a service with a real issuer does not use a database with development users. The development identity provider
+ * lets anyone sign in as any user, and one of its users is a platform administrator. Erased users count as well, because the
+ * keys that they created still work.
  *
- * @throws {ConfigError} where there are such users
+ * @throws {ConfigError} if there are such users
  */
-export async function refuseDevelopmentUsers(
+export async function requireNoDevelopmentUsers(
   db: Database,
   { oidc, mode }: Pick<Config, 'oidc' | 'mode'>,
 ): Promise<void> {
   if (oidc.issuer === null && mode !== 'production') return;
-  const users = await findDevelopmentUsers(db, oidc.issuer, MOST_AT_A_TIME);
+  const users = await findDevelopmentUsers(db, oidc.issuer, BATCH_SIZE);
   if (users.length === 0) return;
-  const count = users.length < MOST_AT_A_TIME ? `${users.length}` : `${MOST_AT_A_TIME} or more`;
+  const count = users.length < BATCH_SIZE ? `${users.length}` : `${BATCH_SIZE} or more`;
   const what = `the database has users of the development identity provider (${count})`;
   throw new ConfigError(
     `DATABASE_URL: ${what}: name another database, or run npm run remove-development-users, which also ends their keys and sessions`,
   );
 }
 
-/** Removes these users with their memberships, and ends the keys and sessions that they made. Each user is a transaction. */
+/** Removes development users with their memberships, and ends the keys and sessions that they created. One transaction each. */
 export async function removeDevelopmentUsers(
   services: Pick<Services, 'db' | 'now' | 'secrets'>,
   issuer: string | null,
@@ -54,7 +55,7 @@ export async function removeDevelopmentUsers(
   const { db } = services;
   const removed: Removed[] = [];
   for (;;) {
-    const users = await findDevelopmentUsers(db, issuer, MOST_AT_A_TIME);
+    const users = await findDevelopmentUsers(db, issuer, BATCH_SIZE);
     if (users.length === 0) return removed;
     for (const user of users)
       removed.push(await inTransaction(db, (trx) => removeUser({ ...services, db: trx }, user)));
@@ -67,9 +68,10 @@ async function removeUser(
 ): Promise<Removed> {
   const now = clock();
   const { keys, sessions: openedWithKeys } = await revokeKeysMadeBy(trx, user.id, now);
-  const sessions = openedWithKeys + (await revokeSessionsOf(trx, EVERYWHERE, `user:${user.id}`, now));
-  await deleteMembershipsOf(trx, user.id);
-  await deleteIdentitiesOf(trx, user.id);
+  const sessions = openedWithKeys + (await revokeSessionsOfPrincipal(trx, EVERYWHERE, `user:${user.id}`, now));
+  await deleteConsoleSessionsOf(trx, user.id);
+  await deleteMembershipsOfUser(trx, user.id);
+  await deleteIdentitiesOfUser(trx, user.id);
   await eraseUser(trx, user.id, now);
   await markDevelopmentUser(trx, user.id, null);
   const events = [

@@ -1,50 +1,52 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import { clockOffset } from '@quartermaster/db/database-clock.ts';
-import { exclusively } from '@quartermaster/db/exclusively.ts';
+import { runInOneProcess } from '@quartermaster/db/run-in-one-process.ts';
 import { sumStoredBytes } from '@quartermaster/db/repositories/tenant-usage.ts';
-import { openRotations } from '../credentials/expiry.ts';
-import { removeUnusedGrants } from '../gateway-sessions/unused-grants.ts';
-import { removeExpiredKeys } from '../idempotency/expiry.ts';
-import { syncSchedule } from '../inventory-sync/schedule.ts';
-import { removeExpiredInvitations } from '../memberships/expiry.ts';
-import { removeUnclaimedUsers } from '../onboarding/service.ts';
-import { eraseFormer } from '../provider-credentials/service.ts';
-import { removePastWindows } from '../rate-limits/shared-points.ts';
-import type { Services } from '../services.ts';
-import { removeOldRecords } from '../tenants/record-retention.ts';
-import { makeDays, removeOldTraces } from '../telemetry/traces/retention.ts';
+import { removeExpiredSessions } from '../auth/console/sessions.ts';
+import { updateRotationTasks } from '../resources/credentials/expiry.ts';
+import { removeUnusedGrants } from '../resources/gateway-sessions/unused-grants.ts';
+import { removeExpiredKeys } from '../http/idempotency/expiry.ts';
+import { syncSchedule } from '../resources/inventory-sync/schedule.ts';
+import { removeExpiredInvitations } from '../resources/memberships/expiry.ts';
+import { removeUnclaimedUsers } from '../resources/onboarding/service.ts';
+import { eraseReplacedSecrets } from '../resources/provider-credentials/service.ts';
+import { removePastWindows } from '../http/rate-limits/shared-points.ts';
+import type { Services } from '../platform/services.ts';
+import { removeOldRecords } from '../resources/tenants/record-retention.ts';
+import { prepareSpanPartitions, removeOldTraces } from '../telemetry/traces/retention.ts';
 import { removeOldCalls, removeOldUsage } from '../telemetry/usage/retention.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** An offset between the clocks of this process and the database that is told, in milliseconds. */
-const CLOCK_OFFSET_MS = 2000;
+/** A larger difference between the clocks of this process and the database is logged, in milliseconds. */
+const MAX_CLOCK_OFFSET_MS = 2000;
 
-/** How often due syncs are looked for, in milliseconds. */
+/** How often the service looks for due syncs, in milliseconds. */
 const SYNC_CHECK_MS = 2000;
 
-/** How often events are sealed, in milliseconds: with the pass itself they are a second behind at the most. */
+/** How often events are sealed, in milliseconds. With the pass itself, an event is sealed within a second. */
 const SEAL_MS = 500;
 
-/** Also done at every start. */
+/** Hourly jobs. They also run at every start. */
 const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
-  'making the days of spans': makeDays,
+  'making the days of spans': prepareSpanPartitions,
   'removing old traces': removeOldTraces,
   'removing old records': removeOldRecords,
   'removing old usage': removeOldUsage,
   'forgetting old calls': removeOldCalls,
-  'erasing former secrets': eraseFormer,
+  'erasing former secrets': eraseReplacedSecrets,
   'removing expired idempotency keys': removeExpiredKeys,
+  'removing expired console sessions': removeExpiredSessions,
   'removing expired invitations': removeExpiredInvitations,
   'removing unclaimed users': removeUnclaimedUsers,
-  'looking for expiring credentials': openRotations,
+  'looking for expiring credentials': updateRotationTasks,
   'removing unused grants of sessions': removeUnusedGrants,
-  // Last: what the others removed leaves the files of the database.
-  'erasing what was removed': ({ erasures }) => erasures.settle('all'),
+  // Last, so that it removes what the other jobs erased from the files of the database.
+  'erasing what was removed': ({ erasures }) => erasures.truncate('all'),
 };
 
-/** What the service does without being asked. @returns what ends it */
+/** Starts the background jobs. @returns a function that stops them, and waits for the running ones */
 export function startHousekeeping(services: Services): () => Promise<void> {
   const { accountTelemetry, db, erasures, log, reads, refusals, sealer } = services;
   let running: Promise<void> = Promise.resolve();
@@ -52,63 +54,66 @@ export function startHousekeeping(services: Services): () => Promise<void> {
     running = running
       .then(work)
       .then(() => {})
-      .catch((error: unknown) => log.error({ err: error }, `${name} failed; it is tried again`));
+      .catch((error: unknown) => log.error({ err: error }, `${name} failed; the service will try again`));
   };
-  /** What is done for the whole database: by one process at a time, whichever comes first. */
-  const keepHouse = () => {
+  /** Each hourly job serves the whole database, so it runs in one process at a time. */
+  const runHourlyJobs = () => {
     for (const [name, work] of Object.entries(HOURLY)) {
-      run(name, () => exclusively(db, name, () => work(services)));
+      run(name, () => runInOneProcess(db, name, () => work(services)));
     }
   };
   const syncs = syncSchedule(services);
   const sealing = sealEvents(services);
   const timers = [
-    // Apart from the others, too: what they do must not keep events from being sealed.
+    // Not in the queue of the other jobs, which would delay sealing.
     setInterval(sealing, SEAL_MS),
-    // Apart from the others: what is started here takes as long as providers take to answer.
+    // Not in the queue either: syncs take as long as providers take to answer.
     setInterval(() => {
       syncs.startDue().catch((error: unknown) => log.error({ err: error }, 'looking for due syncs failed'));
     }, SYNC_CHECK_MS),
     setInterval(() => run('writing refusals', () => refusals.flush('over')), MINUTE_MS),
     setInterval(() => run('writing reads', () => reads.flush('over')), MINUTE_MS),
     setInterval(() => run('counting what accounts sent', () => accountTelemetry.flush('due')), MINUTE_MS),
-    setInterval(() => run('erasing what was removed', () => erasures.settle('noted')), MINUTE_MS),
+    setInterval(() => run('erasing what was removed', () => erasures.truncate('noted')), MINUTE_MS),
     setInterval(() => run('removing past rate limits', () => removePastWindows(services)), MINUTE_MS),
     setInterval(() => run('adding up stored bytes', () => addUpStoredBytes(db)), MINUTE_MS),
     setInterval(() => run('comparing clocks', () => compareClocks(services)), MINUTE_MS),
-    setInterval(keepHouse, HOUR_MS),
+    setInterval(runHourlyJobs, HOUR_MS),
   ];
   for (const timer of timers) timer.unref();
   run('comparing clocks', () => compareClocks(services));
-  keepHouse();
+  runHourlyJobs();
   return async () => {
     for (const timer of timers) clearInterval(timer);
     await Promise.all([running, sealer.stop(), syncs.ended()]);
   };
 }
 
-/** One process at a time: two would undo each other's transactions. */
+/** In one process at a time, because two would make each other's transactions fail. */
 function addUpStoredBytes(db: Database): Promise<unknown> {
-  return exclusively(db, 'adding up stored bytes', () => sumStoredBytes(db));
+  return runInOneProcess(db, 'adding up stored bytes', () => sumStoredBytes(db));
 }
 
-/** Leases follow the database's clock; records carry the times of the process that wrote them. */
+/** Measures the clock offset, and warns if it is large: records have the times of the process that wrote them. */
 export async function compareClocks({ db, log, metrics, now }: Services): Promise<void> {
   const offset = await clockOffset(db, now);
   if (offset === null) return;
   metrics.clockOffset.set(offset / 1000);
-  if (Math.abs(offset) < CLOCK_OFFSET_MS) return;
+  if (Math.abs(offset) < MAX_CLOCK_OFFSET_MS) return;
   const offsetSeconds = Math.round(offset / 100) / 10;
-  log.warn({ offsetSeconds }, "this process's clock differs from the database's: synchronise both, by NTP for one");
+  log.warn(
+    { offsetSeconds },
+    "this process's clock differs from the database's: synchronise both, for instance with NTP",
+  );
 }
 
-/** A pass of the sealer, unless one is under way. A failure is told when it begins, not twice a second while it lasts. */
+/** Starts a pass of the sealer unless one is running. Logs only the first of several failures in a row. */
 function sealEvents({ log, sealer }: Services): () => void {
-  let underWay = false;
+  let isRunning = false;
   let failing = false;
   return () => {
-    if (underWay) return;
-    underWay = true;
+    if (isRunning) return;
+    isRunning = true;
     sealer
       .pass()
       .then(() => {
@@ -116,11 +121,11 @@ function sealEvents({ log, sealer }: Services): () => void {
         failing = false;
       })
       .catch((error: unknown) => {
-        if (!failing) log.error({ err: error }, 'sealing audit events failed; it is tried again');
+        if (!failing) log.error({ err: error }, 'sealing audit events failed; the service will try again');
         failing = true;
       })
       .finally(() => {
-        underWay = false;
+        isRunning = false;
       });
   };
 }

@@ -1,10 +1,10 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { isIPv4 } from 'node:net';
-import type { Metrics } from '../metrics.ts';
+import type { Metrics } from '../platform/metrics.ts';
 
 /**
- * Answers `/metrics` in Prometheus' exposition format, for requests to this machine alone: a page in a browser here could
- * otherwise read it under a name that resolves to loopback (DNS rebinding).
+ * Answers `/metrics` in Prometheus' exposition format, only for requests whose Host is this machine. Otherwise a web page in a
+ * browser on this machine could read it under a name that resolves to loopback (DNS rebinding).
  *
  * @param hosts further names that a Host header may have, without ports
  */
@@ -27,9 +27,9 @@ export function metricsHandler({ registry }: Metrics, hosts: readonly string[]):
   };
 }
 
-/** The name in the Host header, in lower case and without its port; null where there is none. */
+/** The name in the Host header, in lower case and without its port; null if there is no valid one. */
 function hostOf({ headers }: IncomingMessage): string | null {
-  // A URL would read `evil.example@localhost` as localhost.
+  // URL would parse `evil.example@localhost` as localhost.
   if (!/^[^@/?#\\\s]+$/.test(headers.host ?? '')) return null;
   const url = `http://${headers.host ?? ''}`;
   return URL.canParse(url) ? new URL(url).hostname : null;

@@ -1,11 +1,9 @@
-import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
 import { TRPCError } from '@trpc/server';
-import { noteRefused } from '../audit-events/refusals.ts';
-import { ApiError, ValidationFailure } from '../errors.ts';
-import type { Answer } from '../http/problems.ts';
-import type { Refused } from '../http/rest.ts';
-import { procedures } from '../router.ts';
-import type { Services } from '../services.ts';
+import { noteRefused } from '../platform/audit/refusals.ts';
+import { ApiError, ValidationFailure } from '../platform/errors.ts';
+import type { Answer } from '../http/errors/problems.ts';
+import type { Refused } from '../http/rest/rest.ts';
+import type { Services } from '../platform/services.ts';
 
 /** Refusals of authenticated callers that belong in the audit, by their status. */
 const AUDITED: Record<number, 'denied' | 'failure'> = { 403: 'denied', 404: 'denied', 409: 'failure' };
@@ -34,11 +32,4 @@ export function noteRefusal(
   if (operation === null || outcome === undefined) return;
   const refusal = { principal, operationId: operation.operationId, reason, outcome, requestId, ...caller };
   noteRefused(services.refusals, refusal);
-}
-
-/** The operation behind a tRPC path. */
-export function operationOf(path: string | undefined): Operation | null {
-  const meta: unknown = path !== undefined && Object.hasOwn(procedures, path) ? procedures[path]?._def.meta : undefined;
-  const operation = typeof meta === 'object' && meta !== null && 'operation' in meta ? meta.operation : null;
-  return isOperation(operation) ? operation : null;
 }

@@ -1,8 +1,8 @@
 import type { Config } from '../config.ts';
 import type { ConnectionLimits } from '../http/limits.ts';
-import { createIdentify } from '../rate-limits/identify.ts';
-import type { RequestLimits } from '../rate-limits/limits.ts';
-import type { Services } from '../services.ts';
+import { createCallers } from '../http/rate-limits/callers.ts';
+import type { RequestLimits } from '../http/rate-limits/limits.ts';
+import type { Services } from '../platform/services.ts';
 import { grpcReceiver } from '../telemetry/ingest/grpc-receiver.ts';
 import { startGrpcServer } from '../telemetry/ingest/grpc-server.ts';
 import type { Intake } from '../telemetry/ingest/intake.ts';
@@ -14,14 +14,14 @@ type Options = {
   intake: Intake;
   config: Pick<Config, 'host' | 'otlpGrpcPort' | 'trustedProxies'>;
   connectionLimits: ConnectionLimits;
-  /** Null: nothing is limited. */
+  /** Null: no rate limits. */
   limits: RequestLimits | null;
 };
 
-/** Where OTLP/gRPC listens, and what stops it. */
+/** The running OTLP/gRPC server. */
 export type OtlpGrpc = { url: string; stop: () => Promise<void> };
 
-/** Serves OTLP/gRPC on a port of its own. Null where it is switched off, or its port is taken. */
+/** Serves OTLP/gRPC on a separate port. Null if it is switched off, or its port is taken. */
 export async function startOtlpGrpc(options: Options): Promise<OtlpGrpc | null> {
   const { services, intake, config, connectionLimits, limits } = options;
   if (config.otlpGrpcPort === null) return null;
@@ -29,7 +29,7 @@ export async function startOtlpGrpc(options: Options): Promise<OtlpGrpc | null> 
   const handle = grpcReceiver({
     services,
     intake,
-    identify: createIdentify(services, limits, (req) => clientAddress(req, isProxy)),
+    callers: createCallers(services, limits, (req) => clientAddress(req, isProxy)),
     onRefused: (error, answer, info) => noteRefusal(services, { error, answer, info }),
   });
   return startGrpcServer({

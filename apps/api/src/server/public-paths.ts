@@ -1,40 +1,42 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Request, RequestHandler } from 'express';
-import { callerAt, countRequest, type RequestLimits } from '../rate-limits/limits.ts';
+import { callerAt, countRequest, type RequestLimits } from '../http/rate-limits/limits.ts';
 
-/** Counts a request that names nobody by its address. @throws 429 */
+/** Counts a request without credentials by its address. @throws 429 */
 export type CountPublic = (req: IncomingMessage, res: ServerResponse, cost?: number) => Promise<void>;
 
-/** What is counted elsewhere, or not at all: `/healthz` costs as little as a refusal would. */
-const OTHERS = /^\/(healthz|readyz|v1|trpc|oidc)(\/|$)/;
+/** Paths that are counted elsewhere, or not at all: answering `/healthz` costs as little as refusing it. */
+const NOT_COUNTED = /^\/(healthz|readyz|v1|trpc|oidc)(\/|$)/;
 
-/** Points of what takes much more to answer than a refusal: the document, and the files of the reference. */
+/** Points of the paths that cost much more to answer than a refusal: the OpenAPI document and the files of the reference. */
 const COSTS: [RegExp, number][] = [
   [/^\/openapi\.json$/, 20],
   [/^\/docs\//, 5],
+  // Both may ask the identity provider.
+  [/^\/console\/(sign-in|callback)$/, 10],
 ];
 
-/** A readiness answer beyond the limit is at most this old, in milliseconds. */
+/** Maximum age of the cached readiness answer that callers beyond the limit get, in milliseconds. */
 const READINESS_MAX_AGE_MS = 1000;
 
-/** @param limits null: nothing is counted */
+/** @param limits null: no rate limits */
 export function publicCounter(limits: RequestLimits | null, addressOf: (req: IncomingMessage) => string): CountPublic {
   return async (req, res, cost = 1) => {
     if (limits) await countRequest(limits.publicPaths, callerAt(addressOf(req)), res, cost);
   };
 }
 
-/** Counts requests of public paths, and of those where there is nothing. */
+/** Counts requests of public paths, and of paths that do not exist. */
 export function countPublicPaths(count: CountPublic): RequestHandler {
   return async (req, res, next) => {
-    if (!OTHERS.test(req.path)) await count(req, res, costOf(req));
+    if (!NOT_COUNTED.test(req.path)) await count(req, res, costOf(req));
     next();
   };
 }
 
 /**
- * Says whether the service is ready to serve. Beyond its limit a caller gets the last answer instead of a 429: a load balancer
- * that has the same address as a flood must not take the service for dead.
+ * Answers whether the service is ready. Beyond the rate limit a caller gets the last answer instead of a 429. Otherwise a load
+ * balancer that shares its address with an attacker would consider the service dead.
  */
 export function readinessHandler(count: CountPublic, isReady: () => Promise<boolean>): RequestHandler {
   let last: { at: number; answer: Promise<boolean> } | undefined;

@@ -1,26 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { callerRequestIdOf, requestIdOf } from '../http/request-id.ts';
-import type { Services } from '../services.ts';
+import type { Services } from '../platform/services.ts';
 
-/** Which operation an answer is of, for the log line and the metrics. */
+/** The operation of a response, for the log line and the metrics. */
 const OPERATION = Symbol('operation');
 
 type Logged = ServerResponse & { [OPERATION]?: string };
 
-/** Says which operation a request turned out to be. */
+/** Notes which operation a request is, for its log line. */
 export function noteOperation(res: ServerResponse, operationId: string | undefined): void {
   if (operationId !== undefined) (res as Logged)[OPERATION] = operationId;
 }
 
-/** The caller's own id of a request, where they sent one. */
+/** The caller's own id of the request, if there is one. */
 export function loggedCallerId(req: IncomingMessage): { callerRequestId?: string } {
   const callerRequestId = callerRequestIdOf(req);
   return callerRequestId === null ? {} : { callerRequestId };
 }
 
-/** One log line a request: nothing of its headers, query and body, since secrets may stand there. */
+/** Writes one log line for each request, without headers, query and body, which may contain secrets. */
 export function requestLog({ log, metrics }: Services) {
-  // Kept: to look one up by its labels costs more than to count.
+  // Cached, because a look-up by labels costs more than counting.
   const timers = new Map<string, ReturnType<typeof metrics.requests.labels>>();
   const timerOf = (operationId: string, status: number) => {
     const name = `${operationId} ${status}`;
@@ -32,7 +32,7 @@ export function requestLog({ log, metrics }: Services) {
   };
   return (req: IncomingMessage, res: ServerResponse): void => {
     const start = performance.now();
-    // What mounts a part of the service below a path changes it meanwhile.
+    // Read now: Express changes `url` while a mounted part of the service handles the request.
     const target = req.url ?? '';
     res.on('close', () => {
       const durationMs = performance.now() - start;

@@ -3,56 +3,56 @@ import { readFile, writeFile } from 'node:fs/promises';
 import type { Database } from '@quartermaster/db/database.ts';
 import { sqlitePath } from '@quartermaster/db/database-url.ts';
 import { type Config, ConfigError, ROOT } from '../config.ts';
-import { readability } from '../crypto/reseal.ts';
-import { type SecretBox, SecretUnreadableError, secretBox } from '../crypto/secret-box.ts';
-import { currentSigner } from '../signing-keys/service.ts';
+import { readability } from './secret-rotation.ts';
+import { type SecretBox, SecretUnreadableError, secretBox } from '../platform/secret-box.ts';
+import { currentSigner } from '../resources/signing-keys/service.ts';
 
 const KEY_BYTES = 32;
 
 type KeyConfig = Pick<Config, 'databaseUrl' | 'secretKey' | 'formerSecretKeys' | 'secretKeyLost'>;
 
 /**
- * What opens and seals the secrets of a database: with the configured key, else with the one in a file beside the embedded
- * database, made once and readable by its owner alone. Whoever keeps a copy of the database keeps the key elsewhere; so a
- * restore without it is told before anything is written.
+ * The box that opens and seals the secrets of a database. It uses the configured key, else the key in a file next to the
+ * embedded database, which is generated once and which only its owner can read. A backup of the database does not contain
+ * that file, so a restore without the key is reported before anything is written.
  *
- * @throws ConfigError where there are secrets and no key opens any of them, unless the key is said to be lost
+ * @throws ConfigError if there are secrets and no key opens any of them, unless the operator declared the key lost
  */
 export async function openSecretBox(db: Database, config: KeyConfig, now: () => Date): Promise<SecretBox> {
-  // The configuration asks for a key where the database is no file.
+  // For a database on a server the configuration always has a key, so this path is not used.
   const path = `${sqlitePath(config.databaseUrl, ROOT)}.key`;
-  const given = config.secretKey ?? (await keyIn(path));
+  const given = config.secretKey ?? (await readKeyFile(path));
   const key = given ?? randomBytes(KEY_BYTES);
   const box = secretBox(key, config.formerSecretKeys);
   if (!config.secretKeyLost) {
     const readable = await readability({ db, secrets: box });
-    if (readable === 'none') throw noneOpens(given === null ? `, and ${path} is missing` : '');
-    if (readable === 'empty' && given !== null) await sealFirst(db, box, now);
+    if (readable === 'none') throw noKeyOpens(given === null ? `, and ${path} is missing` : '');
+    if (readable === 'empty' && given !== null) await sealFirstSecret(db, box, now);
   }
   if (given !== null) return box;
-  return (await keep(path, key)) ? box : openSecretBox(db, config, now);
+  return (await writeKeyFile(path, key)) ? box : openSecretBox(db, config, now);
 }
 
 /**
- * Seals a first secret, so that of processes with different keys that start at once one alone goes on. Otherwise each would
- * seal with its own, and the others could not read it.
+ * Seals a first secret, so that of several processes that start with different keys only one continues. Otherwise each would
+ * seal secrets with its own key, which the others could not read.
  */
-async function sealFirst(db: Database, secrets: SecretBox, now: () => Date): Promise<void> {
+async function sealFirstSecret(db: Database, secrets: SecretBox, now: () => Date): Promise<void> {
   try {
     await currentSigner({ db, secrets, now });
   } catch (error) {
-    throw error instanceof SecretUnreadableError ? noneOpens('') : error;
+    throw error instanceof SecretUnreadableError ? noKeyOpens('') : error;
   }
 }
 
-function noneOpens(why: string): ConfigError {
+function noKeyOpens(why: string): ConfigError {
   return new ConfigError(
     `QM_SECRET_KEY: no key that is configured opens the secrets of this database${why} (QM_SECRET_KEY_LOST=1 gives them up)`,
   );
 }
 
-/** Null where there is no such file. */
-async function keyIn(path: string): Promise<Buffer | null> {
+/** Null if there is no such file. */
+async function readKeyFile(path: string): Promise<Buffer | null> {
   const text = await readFile(path, 'utf8').catch(nullWhere('ENOENT', `${path} cannot be read`));
   if (text === null) return null;
   const key = Buffer.from(text.trim(), 'base64');
@@ -60,8 +60,8 @@ async function keyIn(path: string): Promise<Buffer | null> {
   return key;
 }
 
-/** Whether it was this process that wrote the key: another one may start at the same time. */
-async function keep(path: string, key: Buffer): Promise<boolean> {
+/** Returns false if the file exists: another process that started at the same time wrote it. */
+async function writeKeyFile(path: string, key: Buffer): Promise<boolean> {
   const text = `${key.toString('base64')}\n`;
   const written = await writeFile(path, text, { flag: 'wx', mode: 0o600 }).catch(
     nullWhere('EEXIST', `${path} cannot be written`),

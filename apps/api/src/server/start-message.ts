@@ -5,8 +5,8 @@ import type { RunningServer } from './start.ts';
 const DEVELOPMENT = 'This is the development start. For production use npm run serve.';
 
 /**
- * What the service prints on a terminal once it listens. It shows the bootstrap key only where this start generated it, and
- * the link that lets a browser sign in at the development identity provider.
+ * What the service prints on a terminal once it listens. It includes the bootstrap key if this start generated it, and the
+ * link that lets a browser sign in at the development identity provider.
  */
 export function startMessage(server: RunningServer, config: Config): string {
   const lines = [
@@ -22,8 +22,8 @@ export function startMessage(server: RunningServer, config: Config): string {
 }
 
 /**
- * What the service writes instead where standard output is no terminal: log lines, and no secrets. They are written at every
- * QM_LOG_LEVEL. A supervisor may wait for the first one.
+ * What the service writes if standard output is not a terminal: log lines without secrets, at every QM_LOG_LEVEL. A supervisor
+ * may wait for them.
  */
 export function writeStartLog(server: RunningServer, config: Config, stdout: NodeJS.WritableStream): void {
   const { url, grpcUrl, publicUrl, bootstrapKeyFile, devSignIn } = server;

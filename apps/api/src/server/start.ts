@@ -4,66 +4,69 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Database, migrate, openDatabase } from '@quartermaster/db/database.ts';
 import { databaseNow } from '@quartermaster/db/database-clock.ts';
 import pino, { type Logger } from 'pino';
-import { createTokenVerifier } from '../access/bearer.ts';
-import { FURTHER_READS } from '../audit-events/reads.ts';
-import { FURTHER_REFUSALS } from '../audit-events/refusals.ts';
-import { renewMacs } from '../audit-events/renew-macs.ts';
-import { sealer, signLostHeads } from '../audit-events/seal.ts';
-import { summedEvents } from '../audit-events/summed-events.ts';
+import { type IdentityProvider, identityProvider } from '../auth/console/identity-provider.ts';
+import { consoleSignIn } from '../auth/console/sign-in.ts';
+import { createTokenVerifier } from '../auth/bearer.ts';
+import { FURTHER_READS } from '../platform/audit/reads.ts';
+import { FURTHER_REFUSALS } from '../platform/audit/refusals.ts';
+import { renewMacs } from '../resources/audit-events/renew-macs.ts';
+import { sealer, signLostHeads } from '../resources/audit-events/seal.ts';
+import { summedEvents } from '../platform/audit/summed-events.ts';
 import { type Config, ROOT } from '../config.ts';
-import { resealSecrets, upgradeSecrets } from '../crypto/reseal.ts';
-import { createErasures } from '../erasures.ts';
+import { resealSecrets, upgradeSecrets } from './secret-rotation.ts';
+import { createErasures } from '../platform/erasures.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from '../http/limits.ts';
-import { dropUnreadableAnswers } from '../idempotency/reseal.ts';
-import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../inventory-sync/runs.ts';
-import { createMetrics } from '../metrics.ts';
-import { type Resolver, resolveAll } from '../outbound/resolver.ts';
-import { cursorCodec } from '../pages.ts';
-import { FairTurns } from '../rate-limits/fair-turns.ts';
-import { countWork, createLimits } from '../rate-limits/limits.ts';
-import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../rate-limits/shared-points.ts';
-import type { Services } from '../services.ts';
-import { replaceLostKey } from '../signing-keys/service.ts';
-import { TenantLimits } from '../tenants/limits.ts';
+import { dropUnreadableAnswers } from '../http/idempotency/reseal.ts';
+import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../platform/outbound/sync-runs.ts';
+import { createMetrics } from '../platform/metrics.ts';
+import { type Resolver, resolveAll } from '../platform/outbound/resolver.ts';
+import { cursorCodec } from '../platform/cursor-codec.ts';
+import { FairTurns } from '../platform/fair-turns.ts';
+import { countWork, createLimits } from '../http/rate-limits/limits.ts';
+import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../http/rate-limits/shared-points.ts';
+import type { Services } from '../platform/services.ts';
+import { replaceLostKey } from '../resources/signing-keys/service.ts';
+import { TenantLimits } from '../platform/tenant-limits.ts';
 import { AccountTelemetry } from '../telemetry/ingest/account-telemetry.ts';
 import { Intake } from '../telemetry/ingest/intake.ts';
 import { createApp, whileStarting } from './app.ts';
 import { bootstrap, bootstrapToFile } from './bootstrap.ts';
 import { trustIn } from './client-address.ts';
 import { seedDevAdministrator, startDevIdentity } from './dev-identity.ts';
-import { refuseDevelopmentUsers } from './development-users.ts';
-import { drained } from './drain.ts';
+import { requireNoDevelopmentUsers } from './development-users.ts';
+import { drainServer } from './drain.ts';
 import { startHousekeeping } from './housekeeping.ts';
-import { createHttpServer } from './http-server.ts';
+import { createHttpServer } from '../http/http-server.ts';
 import { metricsHandler } from './metrics-server.ts';
 import { type OtlpGrpc, startOtlpGrpc } from './otlp-grpc.ts';
 import { openSecretBox } from './secret-key.ts';
-import { refuseUnfinishedMove } from './unfinished-move.ts';
+import type { Console } from './console/build.ts';
+import { requireNoUnfinishedMove } from './unfinished-move.ts';
 
 export type RunningServer = {
-  /** Where it listens. */
+  /** The address that it listens on. */
   url: string;
-  /** Where it listens for OTLP/gRPC; null where that is off, or its port is taken. */
+  /** The address for OTLP/gRPC; null if that is off, or its port is taken. */
   grpcUrl: string | null;
   publicUrl: string;
   services: Services;
-  /** The first platform administrator's key, where it was made at this start. */
+  /** The first platform administrator's key, if this start generated it. */
   bootstrapKey: string | null;
-  /** The file that it was written to; null where it is to be printed. */
+  /** The file that the key was written to; null if it has to be printed. */
   bootstrapKeyFile: string | null;
-  /** How a person signs in at the development identity provider, where it runs. The link holds a secret. */
+  /** For sign-in at the development identity provider; null if that does not run. The link contains a secret. */
   devSignIn: { link: string; secretFile: string } | null;
   /**
-   * Stops being ready, then listening; lets requests in flight finish, then closes what is open.
+   * Graceful shutdown: fails readiness, waits, stops listening, lets requests in flight finish, then closes everything.
    *
-   * @param delayMs how long it still listens, as the configuration says where left out
+   * @param delayMs how long it still listens; default: the configured delay
    */
   stop: (delayMs?: number) => Promise<void>;
 };
 
-/** What tests replace, and what a program says of its surroundings. */
+/** Replacements for tests, and how the program was started. */
 export type Parts = {
-  /** Writes a bootstrap key that is made to a file, because what is printed ends in a log. */
+  /** Writes a generated bootstrap key to a file, because standard output is a log. */
   bootstrapKeyToFile?: boolean;
   now?: () => Date;
   databaseNow?: (db: Database) => Promise<Date>;
@@ -71,44 +74,46 @@ export type Parts = {
   resolver?: Resolver;
   syncLimits?: Partial<SyncLimits>;
   connectionLimits?: Partial<ConnectionLimits>;
-  /** Whether rate limits are shared by way of the database; on Postgres they are. */
+  /** Whether processes share rate limits through the database. Default: on PostgreSQL. */
   sharedLimits?: boolean;
-  /** How long a request waits for that, in milliseconds. */
+  /** How long a request waits for the shared limits, in milliseconds. */
   sharedLimitsWaitMs?: number;
-  /** Holds every answer against its contract. */
+  /** Opens the web console. Default: no console. */
+  openConsole?: (log: Logger) => Console;
+  /** Validates every response against its contract. */
   checkAnswers?: boolean;
-  /** Leaves undone what the service does without being asked: whatever happens, a request did it. */
+  /** Runs no background jobs, so that every change comes from a request. */
   noHousekeeping?: boolean;
 };
 
 /**
- * Log lines are written some at a time, without blocking: a write of its own for each costs a tenth of a short request.
- * They wait for 12 KiB or 100 ms, and are written at every exit that the process sees; only kill -9 loses those that wait.
- * Whoever reads standard output too slowly loses lines beyond 16 MiB, and does not stop the service.
+ * Log lines are written in batches, without blocking: a separate write for each line costs a tenth of a short request. A batch
+ * is written after 12 KiB or 100 ms, and at every exit that the process can handle; only kill -9 loses lines. If the reader of
+ * standard output is too slow, lines beyond 16 MiB are lost, and the service does not stop.
  */
-const LOG_WRITING = { sync: false, minLength: 12 * 1024, periodicFlush: 100, maxLength: 16 * 1024 * 1024 } as const;
+const LOG_BUFFERING = { sync: false, minLength: 12 * 1024, periodicFlush: 100, maxLength: 16 * 1024 * 1024 } as const;
 
-/** Opens the database, brings it up to date, and listens. @param parts what tests replace */
+/** Opens the database, migrates it, and listens. */
 export async function startServer(config: Config, parts: Parts = {}): Promise<RunningServer> {
   const now = parts.now ?? (() => new Date());
-  const log = parts.log ?? pino({ level: config.logLevel }, pino.destination(LOG_WRITING));
+  const log = parts.log ?? pino({ level: config.logLevel }, pino.destination(LOG_BUFFERING));
   const db = await openDatabase(config.databaseUrl, ROOT, { poolSize: config.databasePool });
   const opened: (() => Promise<void>)[] = [() => db.destroy()];
   let stopServing = async (_delayMs: number) => {};
   const close = async (delayMs = config.shutdownDelayMs) => {
-    // Requests first: what they still need is closed after them.
+    // Requests first, because they still need what is closed after them.
     await stopServing(delayMs);
     for (const end of opened.toReversed()) await end();
   };
   try {
     await migrate(db, (text) => log.info(text));
-    await refuseUnfinishedMove(db);
-    await refuseDevelopmentUsers(db, config);
+    await requireNoUnfinishedMove(db);
+    await requireNoDevelopmentUsers(db, config);
     const secrets = await openSecretBox(db, config, now);
     await upgradeSecrets({ db, log, secrets });
     if (config.formerSecretKeys.length > 0) await resealSecrets({ db, log, secrets });
 
-    // The address is known once it listens; the app is built from it.
+    // The app needs the address, which is known only after the server listens.
     let ready = true;
     let handle = whileStarting();
     const metrics = createMetrics();
@@ -125,26 +130,32 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const syncs = syncRuns({ ...SYNC_LIMITS, ...parts.syncLimits });
     stopServing = async (delayMs) => {
       ready = false;
-      // Whoever sends requests here has to hear of it first, or the next ones meet a closed door.
+      // Give load balancers time to see that the service is not ready, before connections are refused.
       await sleep(delayMs);
-      // Requests wait for their syncs: those end at once, and say so.
-      await Promise.all([drained(server), grpc?.stop(), syncs.stop()]);
+      // Abort the running syncs, because requests wait for them.
+      await Promise.all([drainServer(server), grpc?.stop(), syncs.stop()]);
     };
     const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
     const publicUrl = config.publicUrl ?? url;
 
-    const devIdentity = config.devIdentity ? await startDevIdentity(config, { publicUrl: url, port }) : null;
+    const devIdentity = config.devIdentity ? await startDevIdentity(config, { url, publicUrl, port }) : null;
     if (devIdentity) opened.push(devIdentity.close);
     const issuer = devIdentity?.issuer ?? config.oidc.issuer;
-    // Another process serves the same database on Postgres alone.
+    // Only a PostgreSQL database can be served by several processes.
     const isShared = parts.sharedLimits ?? config.databaseUrl.startsWith('postgres');
     const waitMs = parts.sharedLimitsWaitMs ?? SHARED_LIMITS_WAIT_MS;
     const takePoints = isShared ? sharedPoints({ db, log, secrets }, waitMs) : null;
     const { requests, registrations, organizations } = createLimits({ rateLimits: config.rateLimits, now, takePoints });
     const tenantLimits = new TenantLimits(now);
     const services: Services = {
-      ...{ db, log, now, secrets, publicUrl, issuer },
+      db,
+      log,
+      now,
+      secrets,
+      publicUrl,
+      issuer,
       databaseNow: parts.databaseNow ?? ((inside) => databaseNow(inside, now())),
+      administrators: devIdentity ? null : config.administrators,
       selfService: config.selfService,
       maxObservations: config.maxObservations,
       maxUsageSeries: config.maxUsageSeries,
@@ -163,7 +174,8 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
         { db, now, secrets },
         { overflow: FURTHER_READS, onDropped: () => metrics.readsDropped.inc() },
       ),
-      ...{ registrations, organizations },
+      registrations,
+      organizations,
       turns: new FairTurns(),
       accountTelemetry: new AccountTelemetry({ db, log, now }),
       tenantLimits,
@@ -178,12 +190,14 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       await replaceLostKey(services);
       await dropUnreadableAnswers(services);
       await signLostHeads(services);
-      const vouched = await renewMacs(services, 'all');
-      if (vouched > 0) log.warn({ vouched }, 'audit events that wait were vouched for as they are: the key is lost');
+      const trusted = await renewMacs(services, 'all');
+      // The log field keeps its name for programs that read it.
+      if (trusted > 0)
+        log.warn({ vouched: trusted }, 'waiting audit events are vouched for as they are: the key is lost');
     }
-    // Once nothing can fail any more: a key that was made must also be shown.
-    const made = parts.bootstrapKeyToFile === true ? await bootstrapToFile(services, config) : null;
-    const bootstrapKey = made?.key ?? (await bootstrap(services, config.bootstrapApiKey));
+    // Late, when little can still fail, because a generated key must also be shown.
+    const written = parts.bootstrapKeyToFile === true ? await bootstrapToFile(services, config) : null;
+    const bootstrapKey = written?.key ?? (await bootstrap(services, config.bootstrapApiKey));
     if (devIdentity) await seedDevAdministrator(services);
     opened.push(() => services.refusals.flush('all'));
     opened.push(() => services.reads.flush('all'));
@@ -194,11 +208,24 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     }
 
     const intake = new Intake(services, config.otlpMaxBytes);
+    const builtConsole = parts.openConsole?.(log) ?? null;
+    if (builtConsole) opened.push(builtConsole.stop);
     handle = createApp({
-      ...{ services, config, intake, limits: requests, ready: () => ready, devIdentity: devIdentity?.handle ?? null },
+      services,
+      config,
+      intake,
+      limits: requests,
+      ready: () => ready,
+      devIdentity: devIdentity?.handle ?? null,
+      builtConsole,
       checkAnswers: parts.checkAnswers ?? false,
+      consoleSignIn: consoleSignIn({
+        services,
+        provider: providerOfConsole(config, { services, devClientId: devIdentity?.consoleClientId ?? null }),
+        emailClaim: config.oidc.emailClaim,
+      }),
     });
-    grpc = await startOtlpGrpc({ ...{ services, intake, config, connectionLimits }, limits: requests });
+    grpc = await startOtlpGrpc({ services, intake, config, connectionLimits, limits: requests });
     const grpcUrl = grpc?.url ?? null;
     const devSignIn = devIdentity && { link: devIdentity.signInLink, secretFile: devIdentity.secretFile };
     return {
@@ -207,7 +234,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       publicUrl,
       services,
       bootstrapKey,
-      bootstrapKeyFile: made?.file ?? null,
+      bootstrapKeyFile: written?.file ?? null,
       devSignIn,
       stop: close,
     };
@@ -217,18 +244,30 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
   }
 }
 
+/** The identity provider of the web console; null if no client of an identity provider is configured. */
+function providerOfConsole(
+  { consoleClient }: Pick<Config, 'consoleClient'>,
+  { services: { issuer, now, publicUrl }, devClientId }: { services: Services; devClientId: string | null },
+): IdentityProvider | null {
+  const redirectUri = `${publicUrl}/console/callback`;
+  const clientId = devClientId ?? consoleClient.clientId;
+  if (issuer === null || clientId === null) return null;
+  const clientSecret = devClientId === null ? consoleClient.clientSecret : null;
+  return identityProvider({ issuer, clientId, clientSecret, scopes: consoleClient.scopes, redirectUri }, now);
+}
+
 function listen(server: Server, port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
       server.off('error', reject);
-      // An address in use is a path only for sockets of files; this one has a port.
+      // A server that listens on a port has an AddressInfo; only one on a socket file has a path.
       resolve((server.address() as AddressInfo).port);
     });
   });
 }
 
-/** Metrics on loopback alone, on a port of their own. A port that is taken costs the metrics, not the service. */
+/** Serves metrics on a separate port of loopback. If the port is taken, the service starts without metrics. */
 async function startMetrics(
   { metrics, log }: Pick<Services, 'metrics' | 'log'>,
   { port, hosts }: { port: number; hosts: readonly string[] },
@@ -240,5 +279,5 @@ async function startMetrics(
     log.warn({ err: error, port }, 'metrics are not served: the port cannot be listened on');
     return async () => {};
   }
-  return () => drained(server);
+  return () => drainServer(server);
 }

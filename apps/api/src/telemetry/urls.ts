@@ -7,17 +7,17 @@ const USER_INFO = /([a-z][a-z0-9+.-]{0,31}:[\\/]{2,})[^\s\\/?#"'<>]*@/gi;
 
 const HOST = /^(?:[\p{L}\p{N}_.~-]*|\[[0-9a-f:.]{2,64}\])(?::\d{1,5})?$/iu;
 
-/** The text with scheme, host and path of its URLs. User, password, query and fragment often hold secrets or content. */
+/** Reduces the URLs in a text to scheme, host and path. User, password, query and fragment may hold secrets or content. */
 export function withPublicUrls(text: string): string {
   return text.includes('://') ? text.replace(URL_IN_TEXT, publicUrl) : text;
 }
 
-/** The text without the user and password of its URLs. */
+/** Removes the user and password from the URLs in a text. */
 export function withoutUserInfo(text: string): string {
   return text.includes('@') ? text.replace(USER_INFO, '$1') : text;
 }
 
-/** Host and port of a URL or of `host:port`; an empty text if there is none. A path, such as that of a socket, stays. */
+/** Host and port of a URL or of `host:port`, or an empty text. A file path, such as that of a socket, is returned as it is. */
 export function hostAndPort(address: string): string {
   const afterScheme = address.replace(/^[a-z][a-z0-9+.-]{0,31}:\/\//i, '');
   const [plain = ''] = afterScheme.split(/[?#]/, 1);
@@ -35,7 +35,7 @@ function publicUrl(url: string): string {
   return scheme + host + (slash === -1 ? '' : rest.slice(slash));
 }
 
-/** Null if what stands before the first slash is no host: `user:pass/word@host`. */
+/** The host and port before the first slash. Null if they are not valid, as in `user:pass/word@host`. */
 function hostOf(rest: string): string | null {
   const [authority = ''] = rest.split('/', 1);
   const host = authority.slice(authority.lastIndexOf('@') + 1);

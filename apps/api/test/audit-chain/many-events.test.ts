@@ -3,7 +3,7 @@ import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.
 import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { expect, onTestFinished, test } from 'vitest';
-import { appendAuditEvents } from '../../src/audit-events/mac.ts';
+import { appendAuditEvents } from '../../src/platform/audit/mac.ts';
 import { startTestServer } from '../support/server.ts';
 import { expectFaults, run, sealedTenant, tamper, verified } from './tampering.ts';
 
@@ -22,9 +22,17 @@ test(`${EVENTS} events are sealed and verified without holding the event loop`, 
   const { tenantId, key } = await sealedTenant(server, 1);
   const { size } = await verified(server, key);
   const event: NewAuditEvent = {
-    ...{ place: { tenantId, subTenantId: null }, actor: { type: 'service_account', id: 'somebody', tenantId } },
-    ...{ scheme: 'api_key', keyId: 'key_1', operation: 'update_provider', target: { type: 'provider', id: 'prov_1' } },
-    ...{ outcome: 'success', reason: null, changedFields: ['baseUrl', 'name'], count: 1, requestId: 'request' },
+    place: { tenantId, subTenantId: null },
+    actor: { type: 'service_account', id: 'somebody', tenantId },
+    scheme: 'api_key',
+    keyId: 'key_1',
+    operation: 'update_provider',
+    target: { type: 'provider', id: 'prov_1' },
+    outcome: 'success',
+    reason: null,
+    changedFields: ['baseUrl', 'name'],
+    count: 1,
+    requestId: 'request',
   };
   const { db, now, sealer, secrets } = server.services;
   for (let count = 0; count < EVENTS; count += OF_TRANSACTION) {

@@ -39,8 +39,19 @@ const at = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const positionOf = (part: number) => Math.floor(part * size) + 1;
 
 const TEXTS = [
-  ...['actor_type', 'actor_id', 'actor_tenant_id', 'scheme', 'key_id', 'operation', 'target_type', 'target_id'],
-  ...['outcome', 'reason', 'request_id', 'created_at', 'sub_tenant_id'],
+  'actor_type',
+  'actor_id',
+  'actor_tenant_id',
+  'scheme',
+  'key_id',
+  'operation',
+  'target_type',
+  'target_id',
+  'outcome',
+  'reason',
+  'request_id',
+  'created_at',
+  'sub_tenant_id',
 ] as const;
 
 const changed = fc.record({ at, column: fc.constantFrom(...TEXTS), value: fc.string({ maxLength: 20 }) }).map(

@@ -1,8 +1,9 @@
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import pino from 'pino';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { appendAuditEvents } from '../../src/audit-events/mac.ts';
-import { type Sealer, sealer } from '../../src/audit-events/seal.ts';
+import { appendAuditEvents } from '../../src/platform/audit/mac.ts';
+import type { Sealer } from '../../src/platform/audit/sealer.ts';
+import { sealer } from '../../src/resources/audit-events/seal.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { eventAt, expectFaults, linksOf, run, sealedTenant, tamper, verified, writeOne } from './tampering.ts';
 
@@ -116,7 +117,7 @@ test('a chain that a process without memory has begun anew is broken for all tha
     await server.services.sealer.pass();
     expect((await verified(server, key)).size).toBe(size + 1);
   }
-  expect(reasons(tenantId)).toEqual(['it was computed anew', 'it was computed anew']);
+  expect(reasons(tenantId)).toEqual(['it was computed again', 'it was computed again']);
 });
 
 test('a head that was not signed here does not take the place of one that is remembered', async () => {

@@ -8,9 +8,9 @@ import canonicalize from 'canonicalize';
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { emptyChain, hashOf, leafOf } from '../../src/audit-events/chain.ts';
-import { appendAuditEvents } from '../../src/audit-events/mac.ts';
-import { writeAsSystem } from '../../src/audit-events/write.ts';
+import { emptyChainHash, hashOf, leafOf } from '../../src/platform/audit/chain.ts';
+import { appendAuditEvents } from '../../src/platform/audit/mac.ts';
+import { auditedWriteAsSystem } from '../../src/platform/audit/audited-write.ts';
 import { readConfig } from '../../src/config.ts';
 import { startServer } from '../../src/server/start.ts';
 import { newBootstrapKey } from '../support/environment.ts';
@@ -49,7 +49,7 @@ test('whoever has the events and the published key can compute the chain and ver
   const { items } = await server.ok('GET', '/v1/audit-events?limit=100', { as: { key } });
   const hash = items
     .toReversed()
-    .reduce((previous: string, event: Body) => hashOf(previous, leafOf(event)), emptyChain(tenantId));
+    .reduce((previous: string, event: Body) => hashOf(previous, leafOf(event)), emptyChainHash(tenantId));
   const { head } = await verified(server, key);
   const keys = (await server.call('GET', '/.well-known/jwks.json')).body;
   const { payload } = await jwtVerify(head, createLocalJWKSet(keys), {
@@ -81,12 +81,12 @@ test('events of one transaction are sealed in their order, and a late one after 
   const { tenantId, key } = await sealedTenant(server, 1);
   const target = (id: string) => ({ place: { tenantId, subTenantId: null }, target: { type: 'gateway', id } });
   const ids = Array.from({ length: 20 }, (_, index) => `target-${index}`);
-  await writeAsSystem(server.services, 'write_many', async (_trx, record) => {
+  await auditedWriteAsSystem(server.services, 'write_many', async (_trx, record) => {
     for (const id of ids) record(target(id));
   });
   await server.services.sealer.pass();
   // Written before, and committed after the others were sealed.
-  await writeAsSystem(
+  await auditedWriteAsSystem(
     { ...server.services, now: () => new Date('2026-01-01T00:00:00.000Z') },
     'write_late',
     async (_trx, record) => record(target('late')),
@@ -165,11 +165,11 @@ test('a chain that was changed is not signed on: what comes later waits, and the
     ['its end was removed', ['delete from audit_heads where tenant_id = ?']],
     ['it does not end as signed', [`update audit_chain set hash = 'x' where tenant_id = ?`]],
     [
-      'it was computed anew',
+      'it was computed again',
       ['audit_chain', 'audit_heads'].map((table) => `update ${table} set hash = 'x' where tenant_id = ?`),
     ],
     [
-      'it was computed anew',
+      'it was computed again',
       [
         `update audit_chain set position = position + 1 where tenant_id = ? and position =
          (select max(size) from audit_heads where audit_heads.tenant_id = audit_chain.tenant_id)`,
@@ -294,14 +294,13 @@ test('heads verify after QM_SECRET_KEY was changed; where it was lost, the newes
   const start = (environment: Record<string, string>) =>
     startServer(
       readConfig({
-        ...{
-          ...process,
-          PORT: '0',
-          QM_METRICS_PORT: 'off',
-          QM_OTLP_GRPC_PORT: 'off',
-          QM_RATE_LIMITS: 'off',
-          QM_SHUTDOWN_DELAY_MS: '0',
-        },
+        ...process,
+        PORT: '0',
+        QM_METRICS_PORT: 'off',
+        QM_OTLP_GRPC_PORT: 'off',
+        QM_CONSOLE: 'off',
+        QM_RATE_LIMITS: 'off',
+        QM_SHUTDOWN_DELAY_MS: '0',
         ...environment,
       }),
       { log, now: () => new Date(Date.now() + shift) },

@@ -2,7 +2,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import type { Tables } from '@quartermaster/db/tables.ts';
 import { type Selectable, sql } from 'kysely';
 import { expect } from 'vitest';
-import { emptyChain, hashOf, leafOf } from '../../src/audit-events/chain.ts';
+import { emptyChainHash, hashOf, leafOf } from '../../src/platform/audit/chain.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import type { Body, TestServer } from '../support/server.ts';
 
@@ -119,7 +119,7 @@ export async function removeTail(db: Database, tenantId: string, from: number): 
 
 /** Computes the whole chain of a tenant anew from what its events are now. Answers its last link. */
 export async function recompute(db: Database, tenantId: string): Promise<LinkRow> {
-  let hash = emptyChain(tenantId);
+  let hash = emptyChainHash(tenantId);
   const links = (await eventsOf(db, tenantId)).map((row, index) => {
     const leaf = leafOf(recordOf(row));
     hash = hashOf(hash, leaf);

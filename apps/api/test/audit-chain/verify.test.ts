@@ -1,4 +1,4 @@
-import { oneAtATime } from '@quartermaster/db/one-at-a-time.ts';
+import { withMutex } from '@quartermaster/db/mutex.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -18,8 +18,8 @@ import {
   swapEvents,
   swapLinks,
   tamper,
-  VERIFY,
   verified,
+  VERIFY,
   writeOne,
 } from './tampering.ts';
 
@@ -42,9 +42,16 @@ test('verify_audit_events answers 200 for an untouched chain: intact, with its s
   const { tenantId, key } = await sealedTenant(server);
   const { items } = await server.ok('GET', '/v1/audit-events?limit=100', { as: { key } });
   expect(await verified(server, key)).toEqual({
-    ...{ tenantId, status: 'intact', size: items.length, checked: items.length, unsealed: 0 },
-    ...{ head: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/), sealedAt: expect.stringMatching(/Z$/) },
-    ...{ unverifiableHeads: 0, faults: [], nextCursor: null },
+    tenantId,
+    status: 'intact',
+    size: items.length,
+    checked: items.length,
+    unsealed: 0,
+    head: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
+    sealedAt: expect.stringMatching(/Z$/),
+    unverifiableHeads: 0,
+    faults: [],
+    nextCursor: null,
   });
 });
 
@@ -396,7 +403,7 @@ test('an answer holds a bounded number of faults, and the next call goes on', as
 test('regression: verifications of a tenant run one at a time, and one whose turn does not come answers 503', async () => {
   const [{ tenantId, key }, other] = [await sealedTenant(server), await sealedTenant(server)];
   const { promise, resolve } = Promise.withResolvers<void>();
-  const held = oneAtATime(server.services.db, `verify ${tenantId}`, () => promise);
+  const held = withMutex(server.services.db, `verify ${tenantId}`, () => promise);
   const refused = await server.call('GET', VERIFY, { as: { key } });
   expectProblem(refused, 503, 'database_unavailable');
   expect(refused.headers.get('retry-after')).toBe('1');

@@ -14,7 +14,7 @@ checkCoverageAfterAll(() => server);
 
 const PATH = '/v1/audit-events';
 
-test('an event says who did what to which record how, where and in which request', async () => {
+test('an event has the actor, operation, target, changed fields, place and request id', async () => {
   const account = await accountWithKey(server, { tenantId: 'event-1', subTenantId: 'eu' });
   const body = { name: 'Hidden value', kind: 'llm' };
   const created = await server.call('POST', '/v1/providers', { as: { key: account.key }, body });
@@ -22,24 +22,26 @@ test('an event says who did what to which record how, where and in which request
   expect(others).toEqual([]);
   expectFields(event, 'actor scheme operation target outcome changedFields requestId');
   expect(event).toEqual({
-    ...{ id: expect.stringMatching(/^aud_/), tenantId: 'event-1', subTenantId: 'eu' },
-    ...{
-      actor: { type: 'service_account', id: account.id, tenantId: 'event-1' },
-      scheme: 'api_key',
-      keyId: account.keyId,
-    },
-    ...{ operation: 'create_provider', target: { type: 'provider', id: created.body.id } },
-    ...{ outcome: 'success', reason: null, changedFields: ['kind', 'name', 'status'], count: 1 },
-    ...{
-      requestId: created.headers.get('x-request-id'),
-      callerRequestId: null,
-      createdAt: created.body.createdAt,
-      updatedAt: created.body.createdAt,
-    },
+    id: expect.stringMatching(/^aud_/),
+    tenantId: 'event-1',
+    subTenantId: 'eu',
+    actor: { type: 'service_account', id: account.id, tenantId: 'event-1' },
+    scheme: 'api_key',
+    keyId: account.keyId,
+    operation: 'create_provider',
+    target: { type: 'provider', id: created.body.id },
+    outcome: 'success',
+    reason: null,
+    changedFields: ['kind', 'name', 'status'],
+    count: 1,
+    requestId: created.headers.get('x-request-id'),
+    callerRequestId: null,
+    createdAt: created.body.createdAt,
+    updatedAt: created.body.createdAt,
   });
 });
 
-test('regression: the request id is the one of the service, and the one that the caller sent stands beside it', async () => {
+test('regression: an event has the request id of the service, and the one that the caller sent in a separate field', async () => {
   const { key, id } = await accountWithKey(server, { tenantId: 'request-ids-1' });
   const as = { key };
   const headers = { 'x-request-id': 'chosen-by-the-caller' };
@@ -68,7 +70,7 @@ test('regression: the request id is the one of the service, and the one that the
   expect(last.callerRequestId).toBeNull();
 });
 
-test('a user acts by bearer token, and their first sign-in is an event of its own', async () => {
+test('a user acts by bearer token, and the first sign-in is a separate event', async () => {
   await accountWithKey(server, { tenantId: 'user-1' });
   const { id, token } = await memberWithToken(server, { tenantId: 'user-1' }, 'admin');
   await server.ok('POST', '/v1/gateways', { as: { token }, body: { name: 'edge' } });
@@ -82,7 +84,7 @@ test('a user acts by bearer token, and their first sign-in is an event of its ow
   expect(linked).toMatchObject({ ...actor, operation: 'link_identity', target: { type: 'user', id }, tenantId: null });
 });
 
-test('reads, refused values and updates of nothing leave no event', async () => {
+test('reads, invalid requests and updates without a change leave no event', async () => {
   const { id, key } = await accountWithKey(server, { tenantId: 'silent-1' });
   const as = { key };
   const before = await auditOf(server, { tenant_id: 'silent-1' });
@@ -108,7 +110,7 @@ test('refusals of authenticated callers are summed for each actor, operation, re
   const writer = await accountWithKey(server, { tenantId: 'refused-1' });
   const post = (key: string) => server.call('POST', '/v1/gateways', { as: { key }, body: { name: 'edge' } });
   await server.services.refusals.flush('all');
-  // To the beginning of a minute, so that the calls below fall into the same one.
+  // Moves the clock to the beginning of a minute, so that all calls below are in the same minute.
   server.travel(60_000 - (server.services.now().getTime() % 60_000));
   const refusals: Body[] = [];
   for (let count = 0; count < 3; count += 1) refusals.push(await post(reader.key));
@@ -123,8 +125,14 @@ test('refusals of authenticated callers are summed for each actor, operation, re
   const [summed, ...others] = await refused(reader.id);
   expect(others).toEqual([]);
   expect(summed).toMatchObject({
-    ...{ operation: 'create_gateway', outcome: 'denied', reason: 'scope_missing', count: 3, target: null },
-    ...{ actor: { type: 'service_account', id: reader.id }, scheme: 'api_key', changedFields: [] },
+    operation: 'create_gateway',
+    outcome: 'denied',
+    reason: 'scope_missing',
+    count: 3,
+    target: null,
+    actor: { type: 'service_account', id: reader.id },
+    scheme: 'api_key',
+    changedFields: [],
     requestId: refusals[0]?.headers.get('x-request-id'),
   });
   const failures = (await refused(writer.id)).filter((event) => event.outcome === 'failure');
@@ -133,7 +141,7 @@ test('refusals of authenticated callers are summed for each actor, operation, re
   expect((await refused(reader.id)).map((event) => event.count)).toEqual([1, 3]);
 });
 
-test('a tenant sees its own events, a sub-tenant its own, and the platform sees all; operators and viewers none', async () => {
+test('a tenant and a sub-tenant see their own events, the platform sees all, and operators and viewers see none', async () => {
   const tenantId = 'reach-1';
   const wide = await accountWithKey(server, { tenantId });
   const bound = await accountWithKey(server, { tenantId, subTenantId: 'eu' });
@@ -154,7 +162,7 @@ test('a tenant sees its own events, a sub-tenant its own, and the platform sees 
   expect(items).toEqual([]);
 });
 
-test('nothing changes or removes an event', async () => {
+test('no operation changes or removes an event', async () => {
   const [event] = await auditOf(server, {});
   for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
     expect((await server.call(method, PATH, { as: server.admin, unchecked: true })).status).toBe(405);

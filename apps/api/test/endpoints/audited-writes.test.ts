@@ -1,7 +1,7 @@
-import { isOperation } from '@quartermaster/contracts/operation.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { procedures } from '../../src/router.ts';
+import { operations } from '../../src/server/router.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
+import { signedInBrowser } from '../support/browser.ts';
 import { accountWithKey, registeredUser } from '../support/people.ts';
 import { type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
 import { auditOf } from './harness.ts';
@@ -14,13 +14,11 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 /** Operations that change administrative records: all that are neither reads nor the ingest of spans. */
-const WRITES = Object.values(procedures)
-  .map((procedure) => (procedure?._def.meta as { operation?: unknown } | undefined)?.operation)
-  .filter(isOperation)
+const WRITES = operations
   .filter(({ method, operationId }) => method !== 'GET' && !/^search_|^introspect_|^ingest_/.test(operationId))
   .map((operation) => operation.operationId);
 
-/** What stands in bodies here and is personal or secret for all that the audit knows. */
+/** A text in the request bodies that could be personal or secret, so no audit event may contain it. */
 const VALUE = 'a-value-that-stays-out';
 const RECORDED = 'Recorded';
 
@@ -29,7 +27,7 @@ type Step = {
   method: string;
   path: (made: Record<string, string>) => string;
   body?: object | ((made: Record<string, string>) => object);
-  /** Where the id of what was made is kept for later steps. */
+  /** The name under which later steps find the id of the created record. */
   keep?: string;
   /** The target's type and the fields that changed, in the event of the operation's own record. */
   expected: [string, string[]];
@@ -194,6 +192,13 @@ const STEPS: Step[] = [
     expected: ['runtime_observation', ['review', 'status']],
   },
   {
+    operationId: 'review_runtime_observations',
+    method: 'POST',
+    path: () => '/v1/runtime-observations/review',
+    body: ({ observation }) => ({ decision: 'approved', note: VALUE, observationIds: [observation] }),
+    expected: ['runtime_observation', ['review', 'status']],
+  },
+  {
     operationId: 'apply_provider_recommendations',
     method: 'POST',
     path: (made) => `/v1/providers/${made.provider}/recommendations/apply`,
@@ -238,6 +243,13 @@ const STEPS: Step[] = [
     path: (made) => `/v1/operator/tasks/${made.otherTask}/cancel`,
     body: { note: VALUE },
     expected: ['operator_task', ['assignee', 'completedAt', 'note', 'status']],
+  },
+  {
+    operationId: 'dismiss_recommendations',
+    method: 'POST',
+    path: () => '/v1/recommendations/dismiss',
+    body: ({ openRecommendation }) => ({ reason: VALUE, recommendationIds: [openRecommendation] }),
+    expected: ['recommendation', ['dismissal', 'status']],
   },
   {
     operationId: 'create_manifest',
@@ -333,6 +345,27 @@ const STEPS: Step[] = [
     expected: ['tenant', ['displayName']],
   },
   {
+    operationId: 'revoke_my_session',
+    method: 'DELETE',
+    path: (made) => `/v1/me/sessions/${made.consoleSession}`,
+    as: 'founder',
+    expected: ['console_session', []],
+  },
+  {
+    operationId: 'grant_platform_administrator',
+    method: 'PUT',
+    path: (made) => `/v1/users/${made.user}/platform-administrator`,
+    as: 'admin',
+    expected: ['user', ['platformAdministrator']],
+  },
+  {
+    operationId: 'revoke_platform_administrator',
+    method: 'DELETE',
+    path: (made) => `/v1/users/${made.user}/platform-administrator`,
+    as: 'admin',
+    expected: ['user', ['platformAdministrator']],
+  },
+  {
     operationId: 'disable_user',
     method: 'POST',
     path: (made) => `/v1/users/${made.user}/disable`,
@@ -359,11 +392,11 @@ const STEPS: Step[] = [
   },
 ];
 
-test('every operation that writes is tried here', () => {
+test('the steps contain every operation that writes', () => {
   expect(STEPS.map((step) => step.operationId).toSorted()).toEqual(WRITES.toSorted());
 });
 
-test('each write leaves events of its own request, with actor, scheme, target and changed fields, and no values', async () => {
+test('each write leaves audit events with its request id, actor, scheme, target and changed fields, and no values', async () => {
   const caller = await accountWithKey(server, { tenantId: 'writes' });
   const founder = await registeredUser(server);
   const actors = {
@@ -378,6 +411,9 @@ test('each write leaves events of its own request, with actor, scheme, target an
     if (operationId === 'undo_recommendation') made.recommendation = await applied({ key: caller.key }, made.provider);
     if (operationId === 'sync_provider_inventory') await listens({ key: caller.key }, made.provider);
     if (operationId === 'claim_operator_task') Object.assign(made, await tasks({ key: caller.key }));
+    if (operationId === 'dismiss_recommendations') made.openRecommendation = await openRecommendation();
+    if (operationId === 'revoke_my_session') made.consoleSession = await consoleSession(founder);
+    if (operationId === 'revoke_platform_administrator') await makeAdministrator(founder.id);
     const who = as === 'invited' ? await invited() : actors[as ?? 'caller'];
     const sent = { as: who.as, ...(body !== undefined && { body: typeof body === 'function' ? body(made) : body }) };
     const answered = await server.call(method, path(made), sent);
@@ -396,14 +432,33 @@ test('each write leaves events of its own request, with actor, scheme, target an
   }
 });
 
-/** The user of the steps, signed in for the first time. */
+/** The invited user, who signs in for the first time. */
 async function invited() {
   const as = await server.tokenOf(email);
   const { id } = await server.ok('PUT', '/v1/me/profile', { as, body: { terms: { accepted: true } } });
   return { as, actor: { type: 'user', id }, scheme: 'bearer' };
 }
 
-/** What an agent was seen to use of the provider, which nobody declared. */
+/** The id of an open recommendation. */
+async function openRecommendation(): Promise<string> {
+  const path = '/v1/recommendations?status=open&tenant_id=writes';
+  const { items } = await server.ok('GET', path, { as: server.admin });
+  return items.map((item: Body) => item.id)[0];
+}
+
+/** Signs the user in with a browser. Returns the id of the console session. */
+async function consoleSession({ email: ofUser, token }: { email: string; token: string }): Promise<string> {
+  await signedInBrowser(server, ofUser);
+  const { items } = await server.ok('GET', '/v1/me/sessions', { as: { token } });
+  return items.map((item: Body) => item.id)[0];
+}
+
+/** Makes another platform administrator, because the last one cannot be revoked. */
+async function makeAdministrator(id: string): Promise<void> {
+  await server.ok('PUT', `/v1/users/${id}/platform-administrator`, { as: server.admin });
+}
+
+/** Reports the use of an undeclared model. Returns the id of its observation. */
 async function observed(as: { key: string }): Promise<string> {
   const span = chatSpan('ef'.repeat(16), RECORDED, VALUE);
   await server.ok('POST', '/v1/traces', { as, body: span });
@@ -417,13 +472,13 @@ async function applied(as: { key: string }, provider: string | undefined): Promi
   return items.map((item: Body) => item.id)[0];
 }
 
-/** A provider gets an address where something answers. */
+/** Gives a provider the base URL of a running server. */
 async function listens(as: { key: string }, provider: string | undefined): Promise<void> {
   const { url: baseUrl } = await startPeer((_req, res) => void res.end('{"object":"list","data":[]}'));
   await server.ok('PUT', `/v1/providers/${provider}`, { as, body: { baseUrl } });
 }
 
-/** Two tasks to review what nobody declared. */
+/** Reports the use of two undeclared models. Returns the ids of their review tasks. */
 async function tasks(as: { key: string }): Promise<{ task: string; otherTask: string }> {
   for (const model of ['one', 'other']) {
     await server.ok('POST', '/v1/traces', { as, body: chatSpan('ab'.repeat(16), model, VALUE) });

@@ -72,7 +72,7 @@ test('search_credentials filters by each of its fields, and a value that matches
   await expectFilters(server, found({ tenantId }), rows);
 });
 
-test('search_credentials covers the reach of the caller; signing keys are for platform administrators alone', async () => {
+test('search_credentials covers the reach of the caller; only platform administrators see signing keys', async () => {
   const account = await accountWithKey(server, { tenantId: 'reach-1' });
   const gateway = await server.ok('POST', '/v1/gateways', { as: { key: account.key }, body: { name: 'edge' } });
   await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as: { key: account.key } });
@@ -84,7 +84,7 @@ test('search_credentials covers the reach of the caller; signing keys are for pl
   }
 });
 
-test('a credential is shown as metadata: every field, and neither digest nor secret', async () => {
+test('a credential is shown with every metadata field, and without digest and secret', async () => {
   const account = await accountWithKey(server, { tenantId: 'fields-1' });
   const { items } = await pageOf(server, found({ ownerId: account.id }));
   expectFields(

@@ -24,7 +24,7 @@ async function tenant(): Promise<Tenant> {
   return { tenantId, as: { key }, ada, asAda: { token: ada.token }, gateway: `/v1/gateways/${id}/sessions` };
 }
 
-/** A key of a new account, made by a caller. */
+/** A key that the caller creates for a new account. */
 async function keyBy(as: Credential, tenantId: string, scopes: Scope[] = ['credentials:write']): Promise<Body> {
   const { id } = await server.ok('POST', '/v1/service-accounts', { as, body: { name: unique('bot'), tenantId } });
   const created = await server.ok('POST', `/v1/service-accounts/${id}/keys`, { as, body: { scopes } });
@@ -55,7 +55,7 @@ const revoke = (as: Credential, body: object) => server.call('POST', '/v1/derive
 const namesOf = (items: readonly Body[]) => items.map(({ kind, id }) => `${kind} ${id}`);
 const works = async (as: Credential) => (await server.call('GET', '/v1/providers', { as })).status !== 401;
 
-test('list_derived_access shows the keys, sessions, invitations and memberships of a user, and of the keys in turn', async () => {
+test('list_derived_access shows the keys, sessions, invitations and memberships that a user made, and those made with these keys', async () => {
   const { tenantId, as, ada, asAda, gateway } = await tenant();
   const scopes: Scope[] = ['credentials:write', 'service_accounts:write', 'gateway_sessions:write'];
   const first = await keyBy(asAda, tenantId, scopes);
@@ -67,9 +67,12 @@ test('list_derived_access shows the keys, sessions, invitations and memberships 
   await server.ok('POST', acceptPath({ tenantId }), { as: { token: joined.token } });
   await keyBy(as, tenantId);
   const wanted = [
-    ...[`api_key ${second.id}`, `api_key ${first.id}`],
-    ...[`gateway_session ${byKey.id}`, `gateway_session ${own.id}`],
-    ...[`invitation ${invited.id}`, `membership ${joined.id}`],
+    `api_key ${second.id}`,
+    `api_key ${first.id}`,
+    `gateway_session ${byKey.id}`,
+    `gateway_session ${own.id}`,
+    `invitation ${invited.id}`,
+    `membership ${joined.id}`,
   ];
   for (const limit of [1, 2, 3, 100]) expect(namesOf(await derived(`user:${ada.id}`, as, limit))).toEqual(wanted);
   const items = await derived(`user:${ada.id}`, as);
@@ -95,12 +98,12 @@ test('list_derived_access shows the keys, sessions, invitations and memberships 
   expect(namesOf(ofKey)).toEqual([`api_key ${second.id}`, `gateway_session ${byKey.id}`]);
   const account = `service_account:${tenantId}/${first.ownerId}`;
   expect(namesOf(await derived(account, as))).toEqual(namesOf(ofKey));
-  // What a rotation replaced is left out, and what it made stays.
+  // The replaced key of a rotation is left out. What was made with it stays.
   await server.ok('DELETE', `${first.keys}/${first.id}`, { as });
   expect(namesOf(await derived(`user:${ada.id}`, as))).toEqual(wanted.filter((name) => !name.includes(first.id)));
 });
 
-test('a key that somebody else rotated is shown as a successor, and is revoked on demand alone', async () => {
+test('a key that another caller rotated is shown as a successor, and is revoked only on request', async () => {
   const { tenantId, as, ada, asAda } = await tenant();
   const key = await keyBy(asAda, tenantId);
   const successor = await server.ok('POST', `${key.keys}/${key.id}/rotate`, { as, body: { overlapSeconds: 0 } });
@@ -112,7 +115,7 @@ test('a key that somebody else rotated is shown as a successor, and is revoked o
   expect(await works({ key: successor.key })).toBe(false);
 });
 
-test('regression: what a removed administrator made is shown and ended in one call, by kind', async () => {
+test('regression: one call shows, and one call revokes, what a removed administrator made, by kind', async () => {
   const { tenantId, as, ada, asAda, gateway } = await tenant();
   const scopes: Scope[] = ['credentials:write', 'service_accounts:write', 'gateway_sessions:write'];
   const first = await keyBy(asAda, tenantId, scopes);
@@ -143,7 +146,7 @@ test('regression: what a removed administrator made is shown and ended in one ca
   expect(await derived(source, as)).toEqual([]);
 });
 
-test('regression: a leaked key and all that it made end in one call', async () => {
+test('regression: one call revokes a leaked key and all that was made with it', async () => {
   const { tenantId, as } = await tenant();
   const leaked = await keyBy(as, tenantId, ['credentials:write', 'service_accounts:write']);
   let last = leaked;
@@ -173,7 +176,7 @@ test('more records than one call revokes are revoked by repeating it', async () 
 });
 
 describe('what is out of reach', () => {
-  test('is neither shown nor revoked: other tenants, and kinds that the caller holds no scope of', async () => {
+  test('is neither shown nor revoked: other tenants, and kinds for which the caller has no scope', async () => {
     const { tenantId, as, ada, asAda, gateway } = await tenant();
     const key = await keyBy(asAda, tenantId);
     const session = await server.ok('POST', gateway, { as: asAda });
@@ -228,7 +231,7 @@ describe('what is out of reach', () => {
     expect(await works({ key: second.key })).toBe(false);
   });
 
-  test('a source is a user, service account or key; only a key can be revoked with what it made', async () => {
+  test('a source is a user, service account or key; only a key can be revoked together with what it made', async () => {
     const { as, ada } = await tenant();
     for (const source of ['ada', 'user:', 'service_account:bot', 'key:1']) {
       const listed = await server.call('GET', `/v1/derived-access?source=${source}`, { as });

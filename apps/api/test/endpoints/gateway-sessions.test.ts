@@ -29,14 +29,14 @@ async function gatewayIn(tenantId: string, body: object = {}): Promise<Gateway> 
 
 const open = (path: string, as: Credential, body: object = {}): Promise<Body> => server.ok('POST', path, { as, body });
 
-/** As a gateway does it: with the published keys, its own id and the public URL alone. */
+/** Verifies a token as a gateway does: only with the published keys, its own id and the public URL. */
 async function verified(token: string, audience: string, options: JWTVerifyOptions = {}) {
   const keys = createLocalJWKSet(await server.ok('GET', '/.well-known/jwks.json'));
   const issuer = server.publicUrl;
   return jwtVerify(token, keys, { issuer, audience, typ: 'qm-session+jwt', algorithms: ['ES256'], ...options });
 }
 
-test('a session token is verified with the published keys alone, and says what the record says', async () => {
+test('a session token can be verified with the published keys, and has the data of the record', async () => {
   const { as, accountId, id, path, providerId } = await gatewayIn('token-1');
   const item = { kind: 'model', name: 'gpt-5' };
   await server.ok('POST', `/v1/providers/${providerId}/inventory`, { as, body: item });
@@ -44,9 +44,15 @@ test('a session token is verified with the published keys alone, and says what t
   expect(tokenType).toBe('Bearer');
   const subject = `service_account:token-1/${accountId}`;
   expect(session).toMatchObject({
-    ...{ gatewayId: id, subject, actor: null, status: 'active', revokedAt: null, revokedReason: null },
-    ...{ tenantId: 'token-1' },
-    ...{ gatewayUrl: 'https://edge.example.com/', metadata: { run: 7 } },
+    gatewayId: id,
+    subject,
+    actor: null,
+    status: 'active',
+    revokedAt: null,
+    revokedReason: null,
+    tenantId: 'token-1',
+    gatewayUrl: 'https://edge.example.com/',
+    metadata: { run: 7 },
   });
   expect(session.grants).toMatchObject([{ providerId, items: [item] }]);
   const { payload } = await verified(token, id);
@@ -60,7 +66,7 @@ test('a session token is verified with the published keys alone, and says what t
   expect(event).toMatchObject({ operation: 'create_gateway_session', changedFields: ['metadata'] });
 });
 
-test('a session token is never taken as a bearer token', async () => {
+test('a session token is not accepted as a bearer token', async () => {
   const { as, path } = await gatewayIn('token-2');
   const { token } = await open(path, as);
   expectProblem(await server.call('GET', '/v1/providers', { as: { token } }), 401, 'credentials_invalid');
@@ -74,7 +80,7 @@ test('the published keys have no private part', async () => {
   for (const key of keys) expect(Object.keys(key)).not.toContain('d');
 });
 
-test('a session lasts as long as asked, never longer than its gateway allows', async () => {
+test('a session has the requested lifetime, up to the maximum of its gateway', async () => {
   const { as, path } = await gatewayIn('ttl-1', { sessionTtlSeconds: 300 });
   const lasts = async (body: object) => {
     const { issuedAt, expiresAt } = await open(path, as, body);
@@ -92,7 +98,7 @@ test('a session lasts as long as asked, never longer than its gateway allows', a
   }
 });
 
-test('blocked and retired items are not granted, nor anything of a provider that is not active', async () => {
+test('blocked and retired items and items of inactive providers are not granted', async () => {
   const { as, id, path, providerId } = await gatewayIn('grants-1');
   const inventory = `/v1/providers/${providerId}/inventory`;
   for (const status of ['available', 'blocked', 'retired']) {
@@ -115,7 +121,7 @@ test('blocked and retired items are not granted, nor anything of a provider that
   expectInvalid(answered, { loc: ['body', 'providerIds', 1], type: 'value_error' });
 });
 
-test('a session for another subject needs gateway_sessions:impersonate, and its token says who acts', async () => {
+test('a session for another subject needs gateway_sessions:impersonate, and its token names the actor', async () => {
   const { as, accountId, path, id } = await gatewayIn('act-1');
   const plain = await accountWithKey(server, { tenantId: 'act-1' }, ['gateway_sessions:write']);
   const user = await memberWithToken(server, { tenantId: 'act-1' }, 'viewer');
@@ -143,7 +149,7 @@ test('a session for another subject needs gateway_sessions:impersonate, and its 
   }
 });
 
-test('a gateway that is disabled opens no session; one that is missing or out of reach is 404', async () => {
+test('a disabled gateway opens no session; one that is missing or out of reach is 404', async () => {
   const { as, id, path } = await gatewayIn('inactive-1');
   const session = await open(path, as);
   await server.ok('PUT', `/v1/gateways/${id}`, { as, body: { status: 'disabled' } });
@@ -193,7 +199,7 @@ test('a subject has a limited number of open sessions at a gateway', async () =>
   expectProblem(await server.call('POST', path, { as }), 409, 'session_limit_reached');
 });
 
-test('a session is revoked once, expired or not; its record stays', async () => {
+test('a session can be revoked once, also after it expired; its record stays', async () => {
   const { as, path } = await gatewayIn('revoke-1');
   const [fresh, expired] = [await open(path, as), await open(path, as, { ttlSeconds: 60 })];
   server.travel(61_000);
@@ -241,7 +247,7 @@ test('list_gateway_sessions walks all pages, and its cursors work for their own 
   );
 });
 
-test('introspect_gateway_session says what a token is good for, to holders of its scope', async () => {
+test('introspect_gateway_session describes a token to callers with its scope', async () => {
   const { as, id, path } = await gatewayIn('introspect-1');
   const session = await open(path, as);
   const gateway = await accountWithKey(server, { tenantId: 'introspect-1' }, ['gateway_sessions:introspect']);
@@ -252,7 +258,7 @@ test('introspect_gateway_session says what a token is good for, to holders of it
   expectProblem(await server.call('POST', `${path}/introspect`, { as: plain, body }), 403, 'scope_missing');
 });
 
-test('a token made before a rotation of the keys is verified as long as it lasts', async () => {
+test('a token from before a key rotation can be verified until it expires', async () => {
   const { as, id, path } = await gatewayIn('rotation-1', { sessionTtlSeconds: 86_400 });
   const day = 24 * 3_600_000;
   await open(path, as);

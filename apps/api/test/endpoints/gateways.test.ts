@@ -38,12 +38,17 @@ async function manifestOf(as: Credential, body: object = {}): Promise<string> {
   return (await server.ok('POST', '/v1/manifests', { as, body: manifest })).id;
 }
 
-test('create_gateway keeps what it is given, and gives defaults for the rest', async () => {
+test('create_gateway stores the given fields, and defaults for the others', async () => {
   const as = await callerIn('create-1');
   const providerIds = [await providerOf(as), await providerOf(as)].toReversed();
   const given = {
-    ...{ name: 'Edge', displayName: 'The edge', url: 'https://edge.example.com', status: 'disabled' },
-    ...{ providerIds, manifestId: await manifestOf(as), sessionTtlSeconds: 600 },
+    name: 'Edge',
+    displayName: 'The edge',
+    url: 'https://edge.example.com',
+    status: 'disabled',
+    providerIds,
+    manifestId: await manifestOf(as),
+    sessionTtlSeconds: 600,
   };
   const gateway = await create(as, { ...given, providerIds: [...providerIds, providerIds[0]] });
   expect(gateway).toMatchObject({ ...given, tenantId: 'create-1', subTenantId: null });
@@ -57,7 +62,7 @@ test('create_gateway keeps what it is given, and gives defaults for the rest', a
   expect(event).toMatchObject({ operation: 'create_gateway', target: { type: 'gateway', id: gateway.id } });
 });
 
-test('a name is taken in its tenant and sub-tenant alone, in any case', async () => {
+test('a name is unique in its tenant and sub-tenant, ignoring case', async () => {
   const as = await callerIn('names-1');
   await callerIn('names-1', 'eu');
   await create(as, { name: 'Edge' });
@@ -68,7 +73,7 @@ test('a name is taken in its tenant and sub-tenant alone, in any case', async ()
   await create(as, { name: 'Edge', subTenantId: 'eu' });
 });
 
-test('a gateway uses providers and manifests that its place can use; any other is refused as missing', async () => {
+test('a gateway uses providers and manifests of its sub-tenant and of the whole tenant; others are refused as missing', async () => {
   const as = await callerIn('uses-1');
   for (const subTenantId of ['eu', 'us']) await callerIn('uses-1', subTenantId);
   const stranger = await callerIn('uses-2');
@@ -122,7 +127,10 @@ test('update_gateway updates by presence', async () => {
   const as = await callerIn('update-1');
   const { id } = await create(as);
   await expectUpdatesByPresence(server, {
-    ...{ path: `${PATH}/${id}`, as, operationId: 'update_gateway', target: id },
+    path: `${PATH}/${id}`,
+    as,
+    operationId: 'update_gateway',
+    target: id,
     fields: {
       name: { set: 'Another name' },
       displayName: { set: 'Shown name', cleared: null },
@@ -135,7 +143,7 @@ test('update_gateway updates by presence', async () => {
   });
 });
 
-test('a gateway whose manifest was deleted meanwhile is enabled again only with another one, or none', async () => {
+test('a gateway whose manifest was deleted can be enabled only with another manifest or without one', async () => {
   const as = await callerIn('enable-1');
   const manifestId = await manifestOf(as);
   const { id } = await create(as, { manifestId, status: 'disabled' });

@@ -4,13 +4,13 @@ import { type Answered, type Body, type Credential, startTestServer, type TestSe
 
 /** A test server that records which answers of a contract the tests saw. */
 export type Endpoints = TestServer & {
-  /** Starts another server for the length of one test. Its answers count towards the same coverage. */
+  /** Starts another server for one test. Its answers count towards the same coverage. */
   startSibling(environment: Record<string, string>): Promise<Endpoints>;
-  /** What the contract declares and no test saw yet: `<operationId> <200 or the error's code>`. */
+  /** The declared answers that no test has seen yet: `<operationId> <200 or the error's code>`. */
   unseen(): string[];
 };
 
-/** tenant-usage.test.ts has it from every operation that declares it. */
+/** tenant-usage.test.ts tests this error for every operation that declares it. */
 const SHARED_ERROR = 'tenant_limit_reached';
 
 /** A test server that records which success and which errors of a contract module's operations it answered. */
@@ -55,7 +55,7 @@ export function checkCoverageAfterAll(server: () => Endpoints): void {
   // oxlint-disable-next-line no-empty-pattern -- vitest reads the parameter's pattern, and accepts no other
   afterAll(async ({}, file) => {
     await server().stop();
-    // A test that was filtered out or failed could have seen what is missing.
+    // If a test failed or was filtered out, a missing answer proves nothing.
     if (!everyTestPassed(file)) return;
     const unseen = server().unseen();
     if (unseen.length > 0) throw new Error(`${file.name}: no test saw these answers: ${unseen.join(', ')}`);
@@ -97,24 +97,24 @@ export async function auditOf(server: TestServer, filter: Record<string, string>
 }
 
 type Updates = {
-  /** Of the record, with its query. */
+  /** The path of the record, with its query. */
   path: string;
   as: Credential;
   operationId: string;
   /** The id that audit events have as their target. */
   target: string;
-  /** For each field a value, and what null leaves; fields without `cleared` refuse null. */
+  /** For each field a new value, and the value after null. Fields without `cleared` refuse null. */
   fields: Record<string, { set: unknown; cleared?: unknown }>;
 };
 
 /**
- * Expects a PUT to update by presence: what is left out stays, null clears, a value sets; each change is one audit
- * event that names the field and no value; what changes nothing leaves `updatedAt` and the audit as they were.
+ * Expects a PUT to update by presence: an absent field stays, null clears, a value sets. Each change is one audit event,
+ * which names the field and not its value. A request that changes nothing leaves `updatedAt` and the audit as they were.
  */
 export async function expectUpdatesByPresence(server: TestServer, updates: Updates): Promise<void> {
   const { path, as, operationId, target, fields } = updates;
   const events = () => auditOf(server, { operation: operationId, target_id: target });
-  // Last use is written beside the requests, whenever it comes to it.
+  // The time of last use is written asynchronously.
   const put = async (body: object) => ({ ...(await server.ok('PUT', path, { as, body })), lastUsedAt: undefined });
   let record = await put({});
   const step = async (field: string, sent: unknown, expected: unknown) => {

@@ -22,7 +22,7 @@ function create(as: Credential, body: object): Promise<Body> {
 
 const MODELS = '{"object":"list","data":[{"id":"a"},{"id":"b"}]}';
 
-test('sync_provider_inventory answers what it found, and leaves one event of the caller', async () => {
+test('sync_provider_inventory answers what it found, and leaves one audit event of the caller', async () => {
   const as = await callerIn('sync-1');
   const peer = await startPeer((_req, res) => void res.end(MODELS));
   const { id } = await create(as, { baseUrl: peer.url });
@@ -39,7 +39,7 @@ test('sync_provider_inventory answers what it found, and leaves one event of the
   expect(event.actor).toMatchObject({ type: 'service_account', tenantId: 'sync-1' });
 });
 
-test('a body is neither needed nor looked at: none, null and {} do', async () => {
+test('the body is optional: no body, null and {} are accepted', async () => {
   const as = await callerIn('sync-2');
   const peer = await startPeer((_req, res) => void res.end(MODELS));
   const { id } = await create(as, { baseUrl: peer.url });
@@ -55,7 +55,7 @@ test('a provider that is missing or out of reach is 404', async () => {
   for (const answered of [hidden, missing]) expectProblem(answered, 404, 'provider_not_found');
 });
 
-test('what cannot be asked is 409, and the answer says why', async () => {
+test('a provider that cannot be synced is 409, with the reason', async () => {
   const as = await callerIn('sync-5');
   const baseUrl = 'https://vendor.example.com';
   const rows: [object, RegExp][] = [
@@ -84,7 +84,7 @@ test('a second sync of a provider is 409 while one runs', async () => {
   expect((await running).status).toBe(200);
 });
 
-test('more syncs than the service runs at a time are 429', async () => {
+test('more concurrent syncs than the service allows are 429', async () => {
   const as = await callerIn('sync-8');
   const answers: (() => void)[] = [];
   const peer = await startPeer((_req, res) => void answers.push(() => res.end(MODELS)));
@@ -100,7 +100,7 @@ test('more syncs than the service runs at a time are 429', async () => {
   for (const answered of await Promise.all(running)) expect(answered.status).toBe(200);
 });
 
-test('a failed sync is 502 and an event of a failure; the inventory stays as it was', async () => {
+test('a failed sync is 502 with an audit event of a failure, and the inventory stays unchanged', async () => {
   const as = await callerIn('sync-7');
   const peer = await startPeer((_req, res) => void res.writeHead(404).end());
   const { id } = await create(as, { baseUrl: peer.url });

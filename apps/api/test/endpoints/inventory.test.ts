@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 checkCoverageAfterAll(() => server);
 
-/** A provider of a tenant, its inventory's path, and a caller of the tenant. */
+/** A provider of a tenant, the path of its inventory, and a caller of the tenant. */
 async function providerIn(tenantId: string): Promise<{ as: { key: string }; path: string; id: string }> {
   const { key } = await accountWithKey(server, { tenantId });
   const body = { name: unique('provider'), kind: 'mcp' };
@@ -30,11 +30,16 @@ async function providerIn(tenantId: string): Promise<{ as: { key: string }; path
 const declare = (path: string, as: Credential, body: object = {}): Promise<Body> =>
   server.ok('POST', path, { as, body: { kind: 'tool', name: unique('tool'), ...body } });
 
-test('create_inventory_item keeps what it is given, and gives defaults for the rest', async () => {
+test('create_inventory_item stores the given fields, and defaults for the others', async () => {
   const { as, path, id: providerId } = await providerIn('create-1');
   const given = {
-    ...{ kind: 'tool', name: 'search', title: 'Search', description: 'Finds', status: 'blocked' },
-    ...{ schemaDigest: `sha256:${'0'.repeat(64)}`, attributes: { readOnly: true } },
+    kind: 'tool',
+    name: 'search',
+    title: 'Search',
+    description: 'Finds',
+    status: 'blocked',
+    schemaDigest: `sha256:${'0'.repeat(64)}`,
+    attributes: { readOnly: true },
   };
   const item = await declare(path, as, given);
   expect(item).toMatchObject({ ...given, providerId, tenantId: 'create-1', subTenantId: null, source: 'manual' });
@@ -50,7 +55,7 @@ test('create_inventory_item keeps what it is given, and gives defaults for the r
   expect(event).toMatchObject({ operation: 'create_inventory_item', tenantId: 'create-1', outcome: 'success' });
 });
 
-test('a name is taken for its kind at the provider alone, exactly as written', async () => {
+test('a name is unique for its kind and provider, and compared exactly', async () => {
   const { as, path } = await providerIn('names-1');
   await declare(path, as, { name: 'search' });
   const again = await server.call('POST', path, { as, body: { kind: 'tool', name: 'search' } });
@@ -60,7 +65,7 @@ test('a name is taken for its kind at the provider alone, exactly as written', a
   await declare((await providerIn('names-1')).path, as, { name: 'search' });
 });
 
-// Regression: names became grants that passed for others, or for everything.
+// Regression: such names became grants that looked like other grants, or like a wildcard.
 test.each([
   ['blank', '   '],
   ['padded', ' search'],
@@ -79,14 +84,14 @@ test.each([
   expect((await server.ok('GET', path, { as })).items).toEqual([]);
 });
 
-test('names with spaces inside, of any script, and URIs are declared as they are', async () => {
+test('names with inner spaces or in any script, and URIs, are stored unchanged', async () => {
   const { as, path } = await providerIn('plain-1');
   for (const name of ['web search', '検索', 'file:///var/log/my%20app.log?lines=*', 'App\\Tools\\Search', 'gpt-*']) {
     expect(await declare(path, as, { kind: 'resource', name })).toMatchObject({ name });
   }
 });
 
-test('a provider or item that is missing, or of another, is 404', async () => {
+test('a provider or item that is missing, or an item of another provider, is 404', async () => {
   const { as, path } = await providerIn('hidden-1');
   const stranger = await providerIn('hidden-2');
   const item = await declare(path, as);
@@ -113,7 +118,10 @@ test('update_inventory_item updates by presence', async () => {
   const { as, path } = await providerIn('update-1');
   const { id } = await declare(path, as);
   await expectUpdatesByPresence(server, {
-    ...{ path: `${path}/${id}`, as, operationId: 'update_inventory_item', target: id },
+    path: `${path}/${id}`,
+    as,
+    operationId: 'update_inventory_item',
+    target: id,
     fields: {
       title: { set: 'Shown title', cleared: null },
       description: { set: 'Describes it', cleared: null },
@@ -127,7 +135,7 @@ test('update_inventory_item updates by presence', async () => {
   }
 });
 
-test('nobody says by hand that an item is missing from a sync', async () => {
+test('an update cannot say that an item is missing from a sync', async () => {
   const { as, path } = await providerIn('missing-1');
   const { id } = await declare(path, as);
   const created = await server.call('POST', path, { as, body: { kind: 'tool', name: 'x', status: 'missing' } });
@@ -135,7 +143,7 @@ test('nobody says by hand that an item is missing from a sync', async () => {
   for (const answered of [created, updated]) expectInvalid(answered, { loc: ['body', 'status'], type: 'enum' });
 });
 
-test('delete_inventory_item answers the final record once, and frees the name', async () => {
+test('delete_inventory_item answers the final record once, and the name can be used again', async () => {
   const { as, path } = await providerIn('delete-1');
   const item = await declare(path, as, { name: 'search' });
   expect(await server.ok('DELETE', `${path}/${item.id}`, { as })).toEqual(item);
@@ -145,15 +153,17 @@ test('delete_inventory_item answers the final record once, and frees the name', 
   expect((await declare(path, as, { name: 'search' })).id).not.toBe(item.id);
 });
 
-test('get_provider_inventory filters by kind and status, and a value that matches nothing finds nothing', async () => {
+test('get_provider_inventory filters by kind, status and text, and a value that matches nothing finds nothing', async () => {
   const { as, path } = await providerIn('list-1');
   const tool = await declare(path, as);
-  const model = await declare(path, as, { kind: 'model', status: 'blocked' });
+  const model = await declare(path, as, { kind: 'model', status: 'blocked', name: 'Large_1' });
   const rows: [Record<string, string>, string[]][] = [
     [{}, [tool.id, model.id]],
     [{ kind: 'tool' }, [tool.id]],
     [{ status: 'blocked' }, [model.id]],
     [{ status: 'missing' }, []],
+    [{ text: 'lARGE_' }, [model.id]],
+    [{ text: 'arg_' }, []],
     [{ kind: 'model', status: 'available' }, []],
   ];
   await expectFilters(server, { path, as }, rows);

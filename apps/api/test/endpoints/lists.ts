@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { Answered, Body, Credential, TestServer } from '../support/server.ts';
 import { expectInvalid } from './harness.ts';
 
-/** A list, or a search where the method is POST, as one caller asks for it. */
+/** A request for a list, or for a search if the method is POST, as one caller. */
 export type Listing = { method?: 'GET' | 'POST'; path: string; filter?: Record<string, unknown>; as: Credential };
 
 type Paging = { limit?: number; cursor?: string };
@@ -23,7 +23,7 @@ export async function pageOf(server: TestServer, listing: Listing, paging: Pagin
   return answered.body;
 }
 
-/** The ids that a list shows under a filter, in one page, sorted. */
+/** The ids on one page of a filtered list, sorted. */
 export async function idsOf(
   server: TestServer,
   listing: Listing,
@@ -47,10 +47,10 @@ export async function expectFilters(
 }
 
 /**
- * Walks a list in pages of two while rows are inserted: newest first, no row twice, and none lost of those that stood
- * there at the beginning.
+ * Reads a list in pages of two while rows are inserted. Expects the newest first, no row twice, and every row that existed
+ * at the beginning.
  *
- * @param make inserts a row that the list shows, and answers its id
+ * @param make inserts a row that the list shows, and returns its id
  */
 export async function expectStablePages(
   server: TestServer,
@@ -76,15 +76,15 @@ export async function expectStablePages(
 }
 
 type Others = {
-  /** The same list with another filter, where it has any. */
+  /** The same list with another filter, if it has filters. */
   filter?: Record<string, unknown>;
   /** Another list. */
   list: Omit<Listing, 'as'>;
-  /** Somebody with another reach who may read the list. */
+  /** A caller with another reach who may read the list. */
   principal: Credential;
 };
 
-/** Expects a cursor to work for its own query and caller alone, and not at all once a character of it was changed. */
+/** Expects a cursor to work only unchanged, and only for its own query and caller. */
 export async function expectOwnCursorsOnly(server: TestServer, listing: Listing, others: Others): Promise<void> {
   const { nextCursor } = await pageOf(server, listing, { limit: 1 });
   expect(nextCursor).toBeTypeOf('string');

@@ -26,7 +26,13 @@ test('create_manifest answers version 1 with the digest of the canonical content
   const spec = { 'x-z': 1.0, declares, 'x-a': { é: '€', b: null } };
   const manifest = await publish(as, { name: 'support', spec });
   expect(manifest).toMatchObject({
-    ...{ tenantId: 'create-1', subTenantId: null, name: 'support', kind: 'agent', version: 1, status: 'active', spec },
+    tenantId: 'create-1',
+    subTenantId: null,
+    name: 'support',
+    kind: 'agent',
+    version: 1,
+    status: 'active',
+    spec,
     createdBy: `service_account:create-1/${as.id}`,
   });
   const canonical =
@@ -39,7 +45,7 @@ test('create_manifest answers version 1 with the digest of the canonical content
   expect(event).toMatchObject({ operation: 'create_manifest', changedFields: ['kind', 'name', 'spec'] });
 });
 
-test('the same content again answers the same record; other content is the next version and supersedes', async () => {
+test('repeated content answers the same record; other content becomes the next version', async () => {
   const as = await callerIn('versions-1');
   const name = unique('manifest');
   const first = await publish(as, { name, spec: { 'x-a': 1, 'x-b': 2 } });
@@ -56,7 +62,7 @@ test('the same content again answers the same record; other content is the next 
   expect(superseded).toMatchObject({ operation: 'create_manifest', changedFields: ['status'] });
 });
 
-test('versions count for each name, kind and place apart, and a deleted one is never counted again', async () => {
+test('versions are counted for each name, kind and place, and the number of a deleted version is not used again', async () => {
   const as = await callerIn('versions-2');
   await callerIn('versions-2', 'eu');
   const name = unique('manifest');
@@ -68,7 +74,7 @@ test('versions count for each name, kind and place apart, and a deleted one is n
   expect(again).toMatchObject({ version: 2, status: 'active' });
 });
 
-test('create_manifest refuses what the kind’s spec has not, at its place inside spec', async () => {
+test('create_manifest refuses members that the kind does not have, at their place inside spec', async () => {
   const as = await callerIn('spec-1');
   const allow = (entry: object) => ({ allow: [{ provider: 'openai' }, entry] });
   const rows: [string, object, { loc: (string | number)[]; type: string }][] = [
@@ -110,13 +116,13 @@ test('create_manifest refuses what the kind’s spec has not, at its place insid
   expect(await idsOf(server, { path: PATH, as })).toEqual([]);
 });
 
-test('get_manifest_schema says what create_manifest takes', async () => {
+test('get_manifest_schema answers the schema of what create_manifest accepts', async () => {
   const as = await callerIn('spec-5');
   const schema = await server.ok('GET', `${PATH}/schema/gateway`, { as });
   expect(Object.keys(schema.properties)).toEqual(['description', 'owner', 'declares', 'allow']);
 });
 
-test('create_manifest takes members that begin with x-, and gives a spec back as it was', async () => {
+test('create_manifest accepts members that begin with x-, and stores a spec unchanged', async () => {
   const as = await callerIn('spec-2');
   const spec = { 'x-team': { size: 3 }, 'x-': null, channel: { type: 'slack', 'x-room': '#support' }, allow: [] };
   expect((await publish(as, { kind: 'channel', spec })).spec).toEqual(spec);

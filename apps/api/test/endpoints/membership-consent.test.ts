@@ -1,6 +1,6 @@
 import { acceptMembership } from '@quartermaster/contracts/memberships.ts';
 import { beforeAll, expect, test } from 'vitest';
-import { removeExpiredInvitations } from '../../src/memberships/expiry.ts';
+import { removeExpiredInvitations } from '../../src/resources/memberships/expiry.ts';
 import {
   acceptPath,
   accountWithKey,
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 checkCoverageAfterAll(() => server);
 
-/** A new tenant, with the key of an account that holds everything in it. */
+/** A new tenant, with the key of an account that has all scopes in it. */
 async function newTenant(...subTenantIds: string[]): Promise<{ tenantId: string; as: { key: string } }> {
   const tenantId = unique('tenant');
   const { key } = await accountWithKey(server, { tenantId });
@@ -37,7 +37,7 @@ async function ownMemberships(id: string, as: { token: string }): Promise<Body[]
   return (await server.ok('GET', `/v1/users/${id}`, { as })).memberships;
 }
 
-test('accept_membership gives the role, once, to the user whom it was offered', async () => {
+test('accept_membership gives the role once, to the invited user', async () => {
   const { tenantId, as } = await newTenant();
   const user = await registeredUser(server);
   const offered = await offerMembership(server, user.email, { tenantId }, 'operator');
@@ -65,7 +65,7 @@ test('accept_membership gives the role, once, to the user whom it was offered', 
   expect(event).toMatchObject({ tenantId, actor: { type: 'user', id: user.id }, target: { type: 'membership' } });
 });
 
-test('who was invited before they registered accepts once they have signed in and accepted the terms', async () => {
+test('a user who was invited before registering accepts after signing in and accepting the terms', async () => {
   const { tenantId } = await newTenant();
   const email = `${unique('invited')}@example.com`;
   const { userId } = await offerMembership(server, email, { tenantId }, 'viewer');
@@ -78,7 +78,7 @@ test('who was invited before they registered accepts once they have signed in an
   await server.ok('GET', '/v1/providers', { as });
 });
 
-test('what is pending reaches nothing', async () => {
+test('a pending membership gives no access', async () => {
   const { tenantId, as } = await newTenant();
   const user = await memberWithToken(server, { tenantId: (await newTenant()).tenantId }, 'owner');
   await offerMembership(server, user.email, { tenantId }, 'owner');
@@ -93,7 +93,7 @@ test('what is pending reaches nothing', async () => {
   expect((await server.ok('GET', '/v1/tenants', { as: user })).items).toHaveLength(1);
 });
 
-test('what is pending shows administrators the membership, and nothing of the user', async () => {
+test('administrators see a pending membership, and nothing about its user', async () => {
   const { tenantId, as } = await newTenant();
   const user = await registeredUser(server);
   await server.ok('PUT', '/v1/me/profile', { as: user, body: { displayName: 'A Name' } });
@@ -119,7 +119,7 @@ test('what is pending shows administrators the membership, and nothing of the us
   ).not.toContain('user');
 });
 
-test('an offer answers alike for an email that is registered and one that is not, and so does its audit', async () => {
+test('an invitation and its audit event are the same for a registered email and an unknown one', async () => {
   const { tenantId, as } = await newTenant();
   const known = (await registeredUser(server)).email;
   const unknown = `${unique('user')}@example.com`;
@@ -140,7 +140,11 @@ test('an offer answers alike for an email that is registered and one that is not
     said.push(
       JSON.parse(
         JSON.stringify({
-          ...{ status: answered.status, headers: [...answered.headers.keys()], rest, idLength: userId.length, events },
+          status: answered.status,
+          headers: [...answered.headers.keys()],
+          rest,
+          idLength: userId.length,
+          events,
           seen: { ...seen.body, instance: '' },
         })
           .replaceAll(userId, '<id>')
@@ -152,7 +156,7 @@ test('an offer answers alike for an email that is registered and one that is not
   expect(said[1]).toEqual(said[0]);
 });
 
-test('an offer changes nothing for who controls the account: pending memberships neither widen nor narrow it', async () => {
+test('a pending membership does not change who may administer the user', async () => {
   const [home, other] = [await newTenant(), await newTenant()];
   const user = await memberWithToken(server, { tenantId: home.tenantId }, 'viewer');
   await offerMembership(server, user.email, { tenantId: other.tenantId }, 'owner');
@@ -163,7 +167,7 @@ test('an offer changes nothing for who controls the account: pending memberships
   expectProblem(await server.call('POST', `/v1/users/${user.id}/disable`, home), 403, 'user_out_of_reach');
 });
 
-test('deleting a user ends what is pending, and is told to no tenant that they had not accepted', async () => {
+test('deleting a user ends pending memberships, and reveals nothing to tenants that the user had not joined', async () => {
   const [home, other] = [await newTenant(), await newTenant()];
   const user = await memberWithToken(server, { tenantId: home.tenantId }, 'viewer');
   await offerMembership(server, user.email, { tenantId: other.tenantId }, 'viewer');
@@ -173,7 +177,7 @@ test('deleting a user ends what is pending, and is told to no tenant that they h
   expect(places).toEqual([home.tenantId]);
 });
 
-test('the role of a pending membership can change, and the one that stands is accepted', async () => {
+test('the role of a pending membership can change, and the current role is accepted', async () => {
   const { tenantId, as } = await newTenant();
   const user = await registeredUser(server);
   const { userId } = await offerMembership(server, user.email, { tenantId }, 'viewer');
@@ -184,7 +188,7 @@ test('the role of a pending membership can change, and the one that stands is ac
   expect(again).toMatchObject({ role: 'viewer', status: 'active' });
 });
 
-test('the user declines by deleting the membership, and can be invited anew; administrators withdraw it so', async () => {
+test('a user declines, and an administrator withdraws, by deleting the membership; the user can be invited again', async () => {
   const { tenantId, as } = await newTenant();
   const user = await registeredUser(server);
   const path = `${membersOf(tenantId)}/${user.id}`;
@@ -199,7 +203,7 @@ test('the user declines by deleting the membership, and can be invited anew; adm
   expect(await ownMemberships(user.id, user)).toEqual([]);
 });
 
-test('declining leaves the sessions that another membership opened', async () => {
+test('declining keeps sessions that another membership allows', async () => {
   const { tenantId, as } = await newTenant('eu');
   const user = await memberWithToken(server, { tenantId, subTenantId: 'eu' }, 'operator');
   const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', subTenantId: 'eu' } });
@@ -212,7 +216,7 @@ test('declining leaves the sessions that another membership opened', async () =>
   expect((await server.ok('GET', `${sessions}/${id}`, { as })).status).toBe('revoked');
 });
 
-test('sub_tenant_id says which of several is meant; left out: that of the whole tenant, else the only one', async () => {
+test('sub_tenant_id selects one of several memberships; without it: that of the whole tenant, or else the only one', async () => {
   const { tenantId } = await newTenant('eu', 'us');
   const user = await registeredUser(server);
   const offer = (subTenantId?: string) =>
@@ -229,7 +233,7 @@ test('sub_tenant_id says which of several is meant; left out: that of the whole 
   expect((await accept({ tenantId, subTenantId: '' }, user)).body).toMatchObject({ subTenantId: null });
 });
 
-test('a membership of somebody else, in no tenant or in one that does not exist is 404 alike', async () => {
+test('a membership that does not exist or belongs to another user is the same 404', async () => {
   const { tenantId } = await newTenant();
   const [user, other] = [await registeredUser(server), await registeredUser(server)];
   await offerMembership(server, other.email, { tenantId }, 'viewer');
@@ -239,7 +243,7 @@ test('a membership of somebody else, in no tenant or in one that does not exist 
   expect((await accept({ tenantId }, other)).status).toBe(200);
 });
 
-test('nobody accepts for a user: service accounts are refused, whatever they may do', async () => {
+test('service accounts cannot accept for a user, also with every scope', async () => {
   const { tenantId, as } = await newTenant();
   const user = await registeredUser(server);
   await offerMembership(server, user.email, { tenantId }, 'viewer');
@@ -248,7 +252,7 @@ test('nobody accepts for a user: service accounts are refused, whatever they may
   expect(await ownMemberships(user.id, user)).toMatchObject([{ status: 'pending' }]);
 });
 
-test('a session speaks for a member only once they accepted', async () => {
+test('a session can be opened for a member only after they accepted', async () => {
   const { tenantId, as } = await newTenant();
   const user = await registeredUser(server);
   const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge' } });
@@ -261,7 +265,7 @@ test('a session speaks for a member only once they accepted', async () => {
   expect((await open()).status).toBe(200);
 });
 
-test('who is a platform administrator adds members no otherwise, and their own membership counts from the start', async () => {
+test('members that a platform administrator adds are pending too, and only their own membership is active at once', async () => {
   const as = await server.tokenOf('admin@example.com');
   const [admin] = (await server.ok('GET', '/v1/users?email=admin@example.com', { as })).items;
   expect(admin.memberships).toMatchObject([{ tenantId: 'default', role: 'owner', status: 'active' }]);
@@ -275,7 +279,7 @@ test('regression: an invitation expires after 14 days, is removed then, and can 
   const { tenantId, as } = await newTenant();
   const { id, email, token } = await registeredUser(server);
   const invite = () => server.call('POST', membersOf(tenantId), { as, body: { email, role: 'viewer' } });
-  // Not by the clock: bearer tokens would expire as well.
+  // Changes the row and not the clock, because bearer tokens would expire too.
   const expire = () =>
     server.services.db
       .updateTable('memberships')
@@ -289,7 +293,7 @@ test('regression: an invitation expires after 14 days, is removed then, and can 
   expectProblem(await accept({ tenantId }, { token }), 409, 'invitation_expired');
   expect((await invite()).status).toBe(200);
   await expire();
-  // Invitations of other tests may have expired as well.
+  // Invitations of other tests may have expired too.
   expect(await removeExpiredInvitations(server.services)).toBeGreaterThan(0);
   expect((await server.ok('GET', `${membersOf(tenantId)}?status=pending`, { as })).items).toEqual([]);
   const [event] = await auditOf(server, { operation: 'remove_expired_invitation', target_id: id });
@@ -298,7 +302,7 @@ test('regression: an invitation expires after 14 days, is removed then, and can 
   expect((await accept({ tenantId }, { token })).body).toMatchObject({ status: 'active', expiresAt: null });
 });
 
-test('regression: an invitation admits nobody once its inviter was removed, disabled or lost the rights', async () => {
+test('regression: an invitation is invalid once its inviter was removed, disabled or lost the rights', async () => {
   const { tenantId, as } = await newTenant();
   const losses: Record<string, (id: string) => Promise<Answered>> = {
     removed: (id) => server.call('DELETE', `${membersOf(tenantId)}/${id}`, { as }),
@@ -313,7 +317,7 @@ test('regression: an invitation admits nobody once its inviter was removed, disa
     await server.ok('POST', membersOf(tenantId), { as: { token: inviter.token }, body });
     expect((await lose(inviter.id)).status, loss).toBe(200);
     expectProblem(await accept({ tenantId }, { token }), 409, 'invitation_void');
-    // Somebody else can invite again, and so answer for it.
+    // Another user with the rights can invite again.
     await server.ok('POST', membersOf(tenantId), { as, body });
     expect((await accept({ tenantId }, { token })).status, loss).toBe(200);
   }
@@ -328,7 +332,7 @@ test('regression: an invitation ends with the API key that made it', async () =>
   expectProblem(await accept({ tenantId }, { token }), 409, 'invitation_expired');
 });
 
-test('who changes the role of an invitation answers for it from then on', async () => {
+test('a user who changes the role of an invitation becomes its inviter', async () => {
   const { tenantId, as } = await newTenant();
   const inviter = await memberWithToken(server, { tenantId }, 'admin');
   const { id, email, token } = await registeredUser(server);

@@ -30,13 +30,13 @@ function add(tenantId: string, body: object = {}, as: Credential = server.admin)
   return server.ok('POST', pathOf(tenantId), { as, body: { email: newEmail(), role: 'viewer', ...body } });
 }
 
-/** Offers a membership to an active user, who does not accept it. Answers their id. */
+/** Offers a membership to an active user, who does not accept it. Returns the user's id. */
 async function memberOffered(tenantId: string, role: Role): Promise<string> {
   const { email } = await registeredUser(server);
   return (await offerMembership(server, email, { tenantId }, role)).userId;
 }
 
-test('create_membership offers a membership to an email in any case, and records nothing else in the tenant', async () => {
+test('create_membership invites an email address, ignoring case, and records nothing else in the tenant', async () => {
   const as = await tenant('create-1');
   await tenant('create-1', 'eu');
   const known = newEmail();
@@ -50,7 +50,7 @@ test('create_membership offers a membership to an email in any case, and records
   const guest = await server.ok('GET', `/v1/users/${invited.userId}`, { as: server.admin });
   expect(guest).toMatchObject({ email: invited.email, status: 'pending_terms', source: 'invitation' });
   const events = await auditOf(server, { operation: 'create_membership', target_id: invited.userId });
-  // The user's own record stands in no tenant: that it was made would tell that nobody had registered the email.
+  // The creation of the user belongs to no tenant. Its audit event would reveal that the email was not registered.
   expect(
     Object.fromEntries(events.map(({ target, tenantId, changedFields }) => [target.type, [tenantId, changedFields]])),
   ).toEqual({ membership: ['create-1', ['email', 'role']], user: [null, ['email', 'source']] });
@@ -58,7 +58,7 @@ test('create_membership offers a membership to an email in any case, and records
   expect(JSON.stringify(events)).not.toContain(invited.email);
 });
 
-test('create_membership answers 409 for a place that the user is a member of already', async () => {
+test('create_membership answers 409 for a place in which the user is already a member', async () => {
   await tenant('exists-1');
   await tenant('exists-1', 'eu');
   const { email } = await add('exists-1');
@@ -67,7 +67,7 @@ test('create_membership answers 409 for a place that the user is a member of alr
   await add('exists-1', { email, subTenantId: 'eu' });
 });
 
-test('who is bound to a sub-tenant adds members there, and makes no sub-tenant', async () => {
+test('an administrator of a sub-tenant adds members there, and cannot create sub-tenants', async () => {
   const bound = await tenant('bound-1', 'eu');
   await tenant('bound-1', 'us');
   const { userId, subTenantId } = await add('bound-1', {}, bound);
@@ -82,7 +82,7 @@ test('who is bound to a sub-tenant adds members there, and makes no sub-tenant',
   expectInvalid(none, { loc: ['body', 'subTenantId'], type: 'value_error' });
 });
 
-test('nobody gives, changes or takes a role beyond their own', async () => {
+test('a caller cannot give, change or remove a role beyond their own', async () => {
   await tenant('grants-1');
   const owner = await add('grants-1', { role: 'owner' });
   const viewer = await add('grants-1');
@@ -126,7 +126,7 @@ test('a tenant out of reach, and a membership that is missing, are 404', async (
   }
 });
 
-test('update_membership changes the role of the one that is named, and nothing where it has it', async () => {
+test('update_membership changes the role of the named membership, and nothing if it has that role', async () => {
   await tenant('update-1');
   await tenant('update-1', 'eu');
   const whole = await add('update-1');
@@ -161,14 +161,14 @@ test('the last owner of a tenant keeps role and membership', async () => {
   const demoted = await server.call('PUT', path, { as: server.admin, body: { role: 'admin' } });
   expectProblem(demoted, 409, 'last_owner');
   expectProblem(await server.call('DELETE', path, { as: server.admin }), 409, 'last_owner');
-  // Who has not accepted can go, and cannot stand in for who did.
+  // A pending owner can be removed, and does not count as an owner.
   await server.ok('PUT', `${pathOf('last-1')}/${invited}`, { as: server.admin, body: { role: 'viewer' } });
   await server.ok('DELETE', `${pathOf('last-1')}/${invited}`, { as: server.admin });
   await memberWithToken(server, { tenantId: 'last-1' }, 'owner');
   await server.ok('PUT', path, { as: server.admin, body: { role: 'admin' } });
 });
 
-test('delete_membership answers the final record once, and ends reach and sessions there at once', async () => {
+test('delete_membership answers the final record once, and ends access and sessions there at once', async () => {
   const as = await tenant('delete-1');
   const user = await memberWithToken(server, { tenantId: 'delete-1' }, 'operator');
   const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge' } });

@@ -32,7 +32,7 @@ async function callerIn(
   return accountWithKey(server, { tenantId, ...(subTenantId !== undefined && { subTenantId }) });
 }
 
-/** Lets an agent use a model that nobody declared, at a declared provider. Answers the task that it makes. */
+/** Reports the use of an undeclared model at a declared provider. Returns the task that this opens. */
 async function undeclared(as: { key: string }, provider: string, model = unique('model')): Promise<Body> {
   await server.ok('POST', '/v1/traces', { as, body: chatSpan('ab'.repeat(16), model, provider) });
   const { items } = await pageOf(server, { path: PATH, as }, { limit: 100 });
@@ -47,7 +47,7 @@ const claim = (as: Credential, task: Body, body: object = {}): Promise<Body> =>
 
 const get = (as: Credential, task: Body): Promise<Body> => server.ok('GET', `${PATH}/${task.id}`, { as });
 
-/** A task of a kind that nothing in this file leads to, as the service itself opens it. */
+/** Opens a task of a kind that the requests of this file do not cause. */
 async function opened(
   as: Credential,
   tenantId: string,
@@ -60,7 +60,7 @@ async function opened(
   return items.find(({ title }: Body) => title === task.title);
 }
 
-/** Makes a sync's task one that runs, as its runner does. */
+/** Marks the task of a sync as running, as the runner of syncs does. */
 async function started(task: Body): Promise<void> {
   const { db } = server.services;
   await db.updateTable('operator_tasks').set({ status: 'running' }).where('id', '=', task.id).execute();
@@ -72,7 +72,7 @@ async function providerOf(as: { key: string }): Promise<string> {
   return name;
 }
 
-test('what nobody declared becomes one open task, however often it is seen', async () => {
+test('an undeclared model opens one task, also if it is used several times', async () => {
   const as = await callerIn('once-1');
   const provider = await providerOf(as);
   const task = await undeclared(as, provider, 'shadow-model');
@@ -80,8 +80,15 @@ test('what nobody declared becomes one open task, however often it is seen', asy
     'id kind status title subject assignee priority dueAt leaseExpiresAt attempts lastError progress outcome note completedAt';
   expectFields(task, `${fields} tenantId subTenantId createdAt updatedAt`);
   expect(task).toMatchObject({
-    ...{ tenantId: 'once-1', subTenantId: null, kind: 'review_observation', status: 'open', assignee: null },
-    ...{ subject: { type: 'runtime_observation' }, attempts: 0, lastError: null, completedAt: null },
+    tenantId: 'once-1',
+    subTenantId: null,
+    kind: 'review_observation',
+    status: 'open',
+    assignee: null,
+    subject: { type: 'runtime_observation' },
+    attempts: 0,
+    lastError: null,
+    completedAt: null,
   });
   await undeclared(as, provider, 'shadow-model');
   expect(await idsOf(server, { path: PATH, as })).toEqual([task.id]);
@@ -121,10 +128,12 @@ test('claim_operator_task gives a task to the caller, for 15 minutes or as long 
   const claimed = await claim(as, task);
   expect(claimed).toEqual({
     ...task,
-    ...{ status: 'claimed', assignee: as.principal },
-    ...{ leaseExpiresAt: expect.any(String), updatedAt: expect.any(String) },
+    status: 'claimed',
+    assignee: as.principal,
+    leaseExpiresAt: expect.any(String),
+    updatedAt: expect.any(String),
   });
-  // A lease begins by the database's clock, which is read a moment after the service's.
+  // The lease begins at the time of the database, which is read after the time of the service.
   expect(lasts(claimed)).toBeCloseTo(900, -1);
   expect(await get(as, task)).toEqual(claimed);
   const [event] = await auditOf(server, { operation: 'claim_operator_task', target_id: task.id });
@@ -144,7 +153,7 @@ test('claim_operator_task gives a task to the caller, for 15 minutes or as long 
   }
 });
 
-test('a claimed task is nobody else’s to claim, complete or cancel, until its lease is over', async () => {
+test('other callers cannot claim, complete or cancel a claimed task until its lease ends', async () => {
   const [holder, other] = [await callerIn('lease-1'), await callerIn('lease-1')];
   const task = await undeclared(holder, await providerOf(holder));
   const { leaseExpiresAt } = await claim(holder, task);
@@ -156,7 +165,7 @@ test('a claimed task is nobody else’s to claim, complete or cancel, until its 
   server.travel(QUARTER - MINUTE);
   expectProblem(await post(other, task, 'claim'), 409, 'operator_task_claimed');
   server.travel(MINUTE);
-  // Open again, for whoever looks, though nobody did anything.
+  // After the lease it is shown as open without any write.
   expect(await get(other, task)).toMatchObject({ status: 'open', assignee: null, leaseExpiresAt: null });
   const taken = await claim(other, task);
   expect(taken).toMatchObject({ status: 'claimed', assignee: other.principal });
@@ -164,7 +173,7 @@ test('a claimed task is nobody else’s to claim, complete or cancel, until its 
   expectProblem(await post(holder, task, 'complete', { outcome: 'approved' }), 409, 'operator_task_claimed');
 });
 
-test('a task is completed or cancelled without a claim, under the own one, and after one whose lease is over', async () => {
+test('a task can be completed or cancelled without a claim, with the own claim, and after the lease of another claim', async () => {
   const [as, other] = [await callerIn('end-1'), await callerIn('end-1')];
   const provider = await providerOf(as);
   const unclaimed = await undeclared(as, provider);
@@ -181,9 +190,13 @@ test('a task is completed or cancelled without a claim, under the own one, and a
     const answered = await post(as, task, verb, { note, ...(!isCancelled && { outcome: 'ignored' }) });
     expect(answered.body, answered.text).toEqual({
       ...task,
-      ...{ status: isCancelled ? 'cancelled' : 'succeeded', outcome: isCancelled ? null : 'ignored' },
-      ...{ note, assignee: as.principal, leaseExpiresAt: null },
-      ...{ completedAt: expect.any(String), updatedAt: expect.any(String) },
+      status: isCancelled ? 'cancelled' : 'succeeded',
+      outcome: isCancelled ? null : 'ignored',
+      note,
+      assignee: as.principal,
+      leaseExpiresAt: null,
+      completedAt: expect.any(String),
+      updatedAt: expect.any(String),
     });
     expect(await get(as, task)).toEqual(answered.body);
     const [event] = await auditOf(server, { operation: `${verb}_operator_task`, target_id: task.id });
@@ -192,7 +205,7 @@ test('a task is completed or cancelled without a claim, under the own one, and a
   }
 });
 
-test('what is finished is 409 to claim, complete and cancel', async () => {
+test('claiming, completing and cancelling a finished task is 409', async () => {
   const as = await callerIn('finished-1');
   const provider = await providerOf(as);
   const [completed, cancelled] = [await undeclared(as, provider), await undeclared(as, provider)];
@@ -208,7 +221,7 @@ test('what is finished is 409 to claim, complete and cancel', async () => {
   }
 });
 
-test('complete_operator_task takes the outcomes of the task’s own kind alone', async () => {
+test('complete_operator_task accepts only the outcomes of the task’s kind', async () => {
   const as = await callerIn('outcome-1');
   const task = await undeclared(as, await providerOf(as));
   const other = await post(as, task, 'complete', { outcome: 'adopted' });
@@ -222,7 +235,7 @@ test('complete_operator_task takes the outcomes of the task’s own kind alone',
   expect(await get(as, task)).toEqual(task);
 });
 
-test('complete_operator_task answers 409 for what the outcome says and is not so, and the task stays as it was', async () => {
+test('complete_operator_task answers 409 for an outcome that is not true, and the task stays unchanged', async () => {
   const as = await callerIn('not-done-1');
   const { id } = await callerIn('not-done-1');
   const expiresAt = new Date(server.services.now().getTime() + 7 * 24 * 60 * MINUTE).toISOString();
@@ -235,7 +248,7 @@ test('complete_operator_task answers 409 for what the outcome says and is not so
   expect(await auditOf(server, { operation: 'complete_operator_task', target_id: task.id })).toEqual([]);
 });
 
-test('a sync is nobody’s to claim or complete; cancelled it is, also while it runs', async () => {
+test('a sync task cannot be claimed or completed, but cancelled, also while it runs', async () => {
   const as = await callerIn('sync-1');
   for (const isRunning of [false, true]) {
     const task = await opened(as, 'sync-1', { kind: 'sync_inventory', type: 'provider', id: unique('prov') });
@@ -247,7 +260,7 @@ test('a sync is nobody’s to claim or complete; cancelled it is, also while it 
   }
 });
 
-test('claims and cancels need no body, whatever its Content-Type', async () => {
+test('claims and cancels need no body, with any Content-Type', async () => {
   const as = await callerIn('body-1');
   const task = await undeclared(as, await providerOf(as));
   for (const verb of ['claim', 'cancel'] as const) {
@@ -284,7 +297,7 @@ test('list_operator_tasks filters by each of its parameters, and a value that ma
   expect(await idsOf(server, { path: PATH, as: bound })).toEqual([open.id]);
 });
 
-test('lists count a claim whose lease is over as open, and as nobody’s', async () => {
+test('lists show a task whose lease has ended as open and unassigned', async () => {
   const as = await callerIn('list-2');
   const provider = await providerOf(as);
   const [short, long] = [await undeclared(as, provider), await undeclared(as, provider)];

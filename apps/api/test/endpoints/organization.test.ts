@@ -32,7 +32,7 @@ async function made(person: Person, organization: object = {}, more: object = {}
   return answered.body;
 }
 
-test('the first run: register, sign in, accept the terms, make the organization, and work in it', async () => {
+test('a new user registers, signs in, accepts the terms, creates an organization, and works in it', async () => {
   const email = `${unique('founder')}@example.com`;
   await server.ok('POST', '/v1/onboarding/register', { body: { user: { email } } });
   const as = await server.tokenOf(email);
@@ -88,7 +88,7 @@ test('the owner of an organization reaches nothing beyond it', async () => {
   }
 });
 
-test('an organization keeps the settings that it is given, and its audit says who made it', async () => {
+test('an organization stores the given settings, and its audit says who created it', async () => {
   const founder = await registeredUser(server);
   const settings = { captureContent: true, spanRetentionDays: 30 };
   const { tenant } = await made(founder, { id: unique('organization') }, { settings });
@@ -110,7 +110,7 @@ test('an organization keeps the settings that it is given, and its audit says wh
 });
 
 // The administrator would have worked in the stranger's tenant.
-test('regression: no user founds an id that a platform administrator expects to be free', async () => {
+test('regression: a user cannot create an organization with an id that a platform administrator expects to be free', async () => {
   const founder = await registeredUser(server);
   const wanted = unique('acme');
   const { tenant } = await made(founder, { id: wanted });
@@ -125,7 +125,7 @@ test('regression: no user founds an id that a platform administrator expects to 
   expectProblem(await server.call('GET', `/v1/tenants/${wanted}`, { as: founder }), 404, 'tenant_not_found');
 });
 
-test('users may want the same id, also one that exists, and learn nothing about other tenants', async () => {
+test('users who ask for an id that exists learn nothing about other tenants', async () => {
   const taken = await accountWithKey(server, { tenantId: unique('taken') });
   for (const wanted of [taken.place.tenantId, taken.place.tenantId, 'default', 'Default']) {
     const { tenant } = await made(await registeredUser(server), { id: wanted });
@@ -134,13 +134,13 @@ test('users may want the same id, also one that exists, and learn nothing about 
   }
 });
 
-test('a user has one organization: who made one gets no other', async () => {
+test('a user can create one organization', async () => {
   const founder = await registeredUser(server);
   await made(founder);
   expectProblem(await ask(founder), 409, 'organization_exists');
 });
 
-test('who left the organization that they made gets no other', async () => {
+test('a user who left the organization that they created cannot create another one', async () => {
   const founder = await registeredUser(server);
   const { tenant } = await made(founder);
   await memberWithToken(server, { tenantId: tenant.id }, 'owner');
@@ -164,7 +164,7 @@ test('regression: a founder who erases themselves and registers again gets no ot
   const { tenant } = await made(founder);
   const again = await erasedAndBack(server, founder, tenant.id);
   expectProblem(await ask(again), 409, 'organization_exists');
-  // Who founded nothing before they were erased founds one.
+  // A user who created none before the erasure can create one.
   const other = await registeredUser(server);
   const tenantId = (await accountWithKey(server, { tenantId: unique('tenant') })).place.tenantId;
   const { tenant: first } = await made(await erasedAndBack(server, other, tenantId));
@@ -179,7 +179,7 @@ test('regression: a founder from before founders were remembered is remembered w
   expectProblem(await ask(await erasedAndBack(server, founder, tenant.id)), 409, 'organization_exists');
 });
 
-test('who accepted a membership anywhere makes no organization until they leave it; an offer is in nobody’s way', async () => {
+test('a member of a tenant cannot create an organization until they leave; an invitation does not prevent it', async () => {
   const [tenantId, offering] = [unique('tenant'), unique('tenant')];
   for (const id of [tenantId, offering]) await accountWithKey(server, { tenantId: id, subTenantId: 'eu' });
   const user = await registeredUser(server);
@@ -199,7 +199,7 @@ test('who accepted a membership anywhere makes no organization until they leave 
   );
 });
 
-test('a service account makes no organization, not even a platform administrator', async () => {
+test('a service account cannot create an organization, not even as a platform administrator', async () => {
   const body = { organization: { displayName: 'Theirs' } };
   const account = await accountWithKey(server, { tenantId: unique('tenant') });
   for (const as of [account, server.admin]) {
@@ -230,7 +230,7 @@ test.for([
   expect(answered.status).toBe(422);
 });
 
-test('null is as good as no id', async () => {
+test('an id of null counts as no id', async () => {
   expect((await made(await registeredUser(server), { id: null })).tenant.id).toMatch(/^ten_/);
 });
 
@@ -259,7 +259,7 @@ test('regression: the limit of attempts counts on for a user who erases themselv
   expectProblem(await attempt(await erasedAndBack(limited, founder, tenant.id)), 429, 'rate_limited');
 });
 
-test('create_organization answers 403 self_service_off where the service is configured so', async () => {
+test('create_organization answers 403 self_service_off if self-service is switched off', async () => {
   const closed = await server.startSibling({ QM_SELF_SERVICE: 'off' });
   const person = await registeredUser(closed);
   const body = { organization: { displayName: 'Ours' } };

@@ -33,7 +33,10 @@ test('a user updates their own profile by presence, without scope and membership
   const as = await registered({ accepted: true });
   const { id } = await server.ok('PUT', PATH, { as, body: {} });
   await expectUpdatesByPresence(server, {
-    ...{ path: PATH, as, operationId: 'update_my_profile', target: id },
+    path: PATH,
+    as,
+    operationId: 'update_my_profile',
+    target: id,
     fields: {
       displayName: { set: 'Ada Lovelace', cleared: null },
       locale: { set: 'en-GB', cleared: null },
@@ -46,7 +49,10 @@ test('a user updates their own profile by presence, without scope and membership
 test('a service account updates its own profile by presence, without any scope for it', async () => {
   const account = await accountWithKey(server, { tenantId: 'account-1', subTenantId: 'eu' }, ['traces:write']);
   await expectUpdatesByPresence(server, {
-    ...{ path: PATH, as: { key: account.key }, operationId: 'update_my_profile', target: account.id },
+    path: PATH,
+    as: { key: account.key },
+    operationId: 'update_my_profile',
+    target: account.id,
     fields: {
       displayName: { set: 'The agent', cleared: null },
       description: { set: 'Answers mail', cleared: null },
@@ -77,7 +83,7 @@ test.for([
   expectInvalid(answered, { loc: ['body', field], type: 'value_error' });
 });
 
-test('email, status and memberships are not for the user to set', async () => {
+test('a user cannot set their email, status and memberships', async () => {
   const as = await registered({ accepted: true });
   for (const field of ['email', 'status', 'memberships', 'platformAdministrator', 'id']) {
     const answered = await server.call('PUT', PATH, { as, body: { [field]: 'x' } });
@@ -85,7 +91,7 @@ test('email, status and memberships are not for the user to set', async () => {
   }
 });
 
-test('who has not accepted the terms can read and delete themselves and accept them, and nothing else', async () => {
+test('before accepting the terms a user can only accept them, and read and delete their own record', async () => {
   const user = await memberWithToken(server, { tenantId: 'default' }, 'owner');
   const as = await registered();
   const own = await server.ok('PUT', PATH, { as, body: {} });
@@ -117,7 +123,7 @@ test('who has not accepted the terms can read and delete themselves and accept t
   expect(event.changedFields).toEqual(['displayName', 'status', 'terms']);
 });
 
-test('accepted terms are kept by the same acceptance, renewed by another version, and never taken back', async () => {
+test('accepting the same terms changes nothing, another version renews the acceptance, and it cannot be withdrawn', async () => {
   const as = await registered({ accepted: true, termsVersion: '1', privacyVersion: '1' });
   const put = (terms: object): Promise<Body> => server.ok('PUT', PATH, { as, body: { terms } });
   const first = await put({ accepted: true });
@@ -132,7 +138,7 @@ test('accepted terms are kept by the same acceptance, renewed by another version
   }
 });
 
-test('marketing consent remembers when it changed, and the same consent again changes nothing', async () => {
+test('marketing consent has the time of its last change, and repeating it changes nothing', async () => {
   const as = await registered({ accepted: true });
   const put = (marketingConsent: object): Promise<Body> => server.ok('PUT', PATH, { as, body: { marketingConsent } });
   const given = await put({ optedIn: true, consentVersion: '1' });

@@ -37,21 +37,33 @@ async function credentialsOf(id: string): Promise<Body[]> {
   return (await server.ok('POST', '/v1/credentials/search', { as: server.admin, body })).items;
 }
 
-/** What stands in the database for a credential. */
+/** The stored row of a credential. */
 function stored(credentialId: string): Promise<Record<string, unknown>> {
   const rows = server.services.db.selectFrom('credentials').selectAll();
   return rows.where('id', '=', credentialId).executeTakeFirstOrThrow();
 }
 
-test('put_provider_credential answers the record alone, and searches show it', async () => {
+test('put_provider_credential answers the record without the secret, and searches show it', async () => {
   const { as, principal, id, path } = await providerIn('put-1');
   const expiresAt = new Date(server.services.now().getTime() + 90 * 24 * HOUR).toISOString();
   const credential = await server.ok('PUT', path, { as, body: { secret: 'sk-1', name: 'production', expiresAt } });
   expectFields(credential, 'id tenantId subTenantId kind name ownerType ownerId status expiresAt slot header');
   expect(credential).toMatchObject({
-    ...{ tenantId: 'put-1', kind: 'provider_secret', name: 'production', ownerType: 'provider', ownerId: id },
-    ...{ prefix: null, scopes: [], status: 'active', expiresAt, lastUsedAt: null, createdBy: principal },
-    ...{ revokedAt: null, rotationCount: 0, slot: 'current', header: 'Authorization' },
+    tenantId: 'put-1',
+    kind: 'provider_secret',
+    name: 'production',
+    ownerType: 'provider',
+    ownerId: id,
+    prefix: null,
+    scopes: [],
+    status: 'active',
+    expiresAt,
+    lastUsedAt: null,
+    createdBy: principal,
+    revokedAt: null,
+    rotationCount: 0,
+    slot: 'current',
+    header: 'Authorization',
   });
   expect(await credentialsOf(id)).toEqual([credential]);
   expect(await stored(credential.id)).toMatchObject({ scheme: 'Bearer', secret: expect.stringMatching(/^v2\./) });
@@ -130,7 +142,7 @@ test('a provider that is missing or out of reach is 404', async () => {
   }
 });
 
-test('what breaks a header, or is a header of the connection itself, is refused', async () => {
+test('values that would break a header, and headers of the connection itself, are refused', async () => {
   const { as, path } = await providerIn('invalid-1');
   const put = (body: object) => server.call('PUT', path, { as, body: { secret: 'sk-1', ...body } });
   for (const header of [
@@ -154,7 +166,7 @@ test('what breaks a header, or is a header of the connection itself, is refused'
   expectInvalid(await put({ expiresAt: '2020-01-01T00:00:00Z' }), { loc: ['body', 'expiresAt'], type: 'value_error' });
 });
 
-test('a refused body is repeated nowhere, whatever field the secret was sent in', async () => {
+test('the answer to a refused body does not repeat the secret from any field', async () => {
   const { as, path } = await providerIn('invalid-2');
   const secret = 'sk-refused-and-not-repeated';
   const bodies: unknown[] = [
@@ -201,7 +213,7 @@ test('a deleted provider has no credential', async () => {
   expect((await stored(put.id))['secret']).toBeNull();
 });
 
-test('a sync says when the credential was used, to the minute, and does not use one that ended', async () => {
+test('a sync records when the credential was used, to the minute, and does not use an expired one', async () => {
   const { as, id, path } = await providerIn('used-1');
   const peer = await startPeer((_req, res) => void res.end('{"object":"list","data":[]}'));
   await server.ok('PUT', `/v1/providers/${id}`, { as, body: { baseUrl: peer.url } });
@@ -226,7 +238,7 @@ test('a sync says when the credential was used, to the minute, and does not use 
   expect(peer.requests).toHaveLength(length);
 });
 
-test('the secret is in no answer, log, audit event, task or row, however its use goes', async () => {
+test('the secret is in no answer, log, audit event, task or row, also when its use fails', async () => {
   const lines: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
   const own = await startTestServer({ ...LOOPBACK, QM_LOG_LEVEL: 'debug' }, { log, syncLimits: { pauseMs: 1 } });
@@ -238,7 +250,7 @@ test('the secret is in no answer, log, audit event, task or row, however its use
     let repeating = false;
     const peer = await startPeer((req, res) => {
       seen.push(req.headers.authorization);
-      // A server that sends back what it was sent.
+      // A server that echoes its request.
       res
         .writeHead(status, { 'x-echo': req.headers.authorization })
         .end(JSON.stringify(repeating ? { data: [{ id: 'a', description: req.headers.authorization }] } : req.headers));

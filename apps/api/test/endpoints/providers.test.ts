@@ -31,11 +31,16 @@ function create(as: Credential, body: object = {}): Promise<Body> {
   return server.ok('POST', PATH, { as, body: { name: unique('provider'), kind: 'llm', ...body } });
 }
 
-test('create_provider keeps what it is given, and gives defaults for the rest', async () => {
+test('create_provider stores the given fields, and defaults for the others', async () => {
   const as = await callerIn('create-1');
   const given = {
-    ...{ name: 'OpenAI', displayName: 'Open AI', description: 'Models', kind: 'llm', status: 'disabled' },
-    ...{ baseUrl: 'https://api.openai.com/v1', metadata: { team: 'a' } },
+    name: 'OpenAI',
+    displayName: 'Open AI',
+    description: 'Models',
+    kind: 'llm',
+    status: 'disabled',
+    baseUrl: 'https://api.openai.com/v1',
+    metadata: { team: 'a' },
   };
   const full = await create(as, given);
   expect(full).toMatchObject({ ...given, tenantId: 'create-1', subTenantId: null });
@@ -67,7 +72,7 @@ test('a base URL with a user or password is 422, and repeated nowhere', async ()
   }
 });
 
-test('a name is taken in its tenant and sub-tenant alone, in any case, and free again after a delete', async () => {
+test('a name is unique in its tenant and sub-tenant, ignoring case, and can be used again after a delete', async () => {
   const as = await callerIn('names-1');
   await callerIn('names-1', 'eu');
   const first = await create(as, { name: 'Straße' });
@@ -118,7 +123,10 @@ test('update_provider updates by presence', async () => {
   const as = await callerIn('update-1');
   const { id } = await create(as, { name: 'Before' });
   await expectUpdatesByPresence(server, {
-    ...{ path: `${PATH}/${id}`, as, operationId: 'update_provider', target: id },
+    path: `${PATH}/${id}`,
+    as,
+    operationId: 'update_provider',
+    target: id,
     fields: {
       name: { set: 'After' },
       displayName: { set: 'Shown name', cleared: null },
@@ -216,6 +224,9 @@ test('list_providers filters by each of its parameters, and a value that matches
     [{ status: 'disabled' }, [two.id]],
     [{ name: 'oNE' }, [one.id]],
     [{ name: 'On' }, []],
+    [{ text: 'tW' }, [two.id]],
+    [{ text: 'o' }, both],
+    [{ text: '%' }, []],
     [{ kind: 'llm', status: 'disabled' }, []],
   ];
   await expectFilters(server, { path: PATH, as }, rows);

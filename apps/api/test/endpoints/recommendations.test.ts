@@ -26,7 +26,7 @@ function undo(tenant: Tenant, id: string) {
   return server.call('POST', `/v1/recommendations/${id}/undo`, { as: tenant.operator });
 }
 
-/** A discovered provider with its recommendation to adopt it. */
+/** A discovered provider, with the recommendation to adopt it. */
 async function discovered(tenant: Tenant): Promise<{ provider: Body; adopt: Body }> {
   await sendSpans(server, tenant.sender, [chat('m', { 'gen_ai.provider.name': 'mistral_ai' })]);
   const [provider] = await all(server, '/v1/providers?status=discovered', tenant.operator);
@@ -39,13 +39,14 @@ async function discovered(tenant: Tenant): Promise<{ provider: Body; adopt: Body
 }
 
 describe('dismiss_recommendation', () => {
-  test('keeps who, when and why; the same cause does not bring it back, an approval does', async () => {
+  test('stores who, when and why; the same cause does not open it again, an approval does', async () => {
     const { tenant, id } = await recommended();
     server.freeze();
     const { status, body } = await dismiss(tenant, id);
     expect(status).toBe(200);
     expect(body).toMatchObject({
-      ...{ id, status: 'dismissed' },
+      id,
+      status: 'dismissed',
       dismissal: {
         reason: 'a trial that is over',
         dismissedBy: tenant.operator.principal,
@@ -53,7 +54,7 @@ describe('dismiss_recommendation', () => {
       },
     });
     const observation = await tenant.observation('gpt-5');
-    // Declared and undeclared, it is as unknown as it was.
+    // Declared and deleted again: the state is as before.
     const as = tenant.operator;
     const item = await server.ok('POST', `${tenant.path}/inventory`, { as, body: { kind: 'model', name: 'gpt-5' } });
     await server.ok('DELETE', `${tenant.path}/inventory/${item.id}`, { as });
@@ -71,7 +72,7 @@ describe('dismiss_recommendation', () => {
     expect(await asked()).toEqual([]);
   });
 
-  test('409 recommendation_not_open for what is applied or dismissed', async () => {
+  test('409 recommendation_not_open for an applied or dismissed one', async () => {
     const { tenant, id } = await recommended();
     await tenant.apply({ recommendationIds: [id] });
     for (let round = 0; round < 2; round += 1) {
@@ -93,7 +94,7 @@ describe('dismiss_recommendation', () => {
     },
   );
 
-  test('404 for what is nobody’s or another’s', async () => {
+  test('404 for one that is missing or of another tenant', async () => {
     const { id } = await recommended();
     const stranger = await newTenant(server);
     for (const unknown of [id, 'rec_none']) {
@@ -104,7 +105,7 @@ describe('dismiss_recommendation', () => {
 });
 
 describe('undo_recommendation', () => {
-  test('opens it again, and takes the item away', async () => {
+  test('opens it again, and removes the item', async () => {
     const { tenant, id } = await recommended();
     const [before] = await tenant.recommendations();
     await tenant.apply({ recommendationIds: [id] });
@@ -116,7 +117,7 @@ describe('undo_recommendation', () => {
     expect(await tenant.observation('gpt-5')).toMatchObject({ unknown: true, status: 'open' });
   });
 
-  test('409 recommendation_not_applied for what is open or dismissed, and the second time', async () => {
+  test('409 recommendation_not_applied for an open or dismissed one, and the second time', async () => {
     const { tenant, id } = await recommended();
     const code = async () => (await undo(tenant, id)).body.code;
     expect(await code()).toBe('recommendation_not_applied');
@@ -128,10 +129,14 @@ describe('undo_recommendation', () => {
   });
 
   test.each([
-    ['the item was deleted', 'was deleted since', (path: string) => ({ method: 'DELETE', path })],
-    ['its status was changed', 'its status was changed', (path: string) => ({ path, body: { status: 'blocked' } })],
-    ['it was described', 'was changed since', (path: string) => ({ path, body: { title: 'GPT-5' } })],
-  ])('409 recommendation_built_on where %s', async (_, why, how) => {
+    ['the item was deleted', 'has been deleted', (path: string) => ({ method: 'DELETE', path })],
+    [
+      'its status was changed',
+      'the field status has been changed',
+      (path: string) => ({ path, body: { status: 'blocked' } }),
+    ],
+    ['it was described', 'the inventory item was changed on', (path: string) => ({ path, body: { title: 'GPT-5' } })],
+  ])('409 recommendation_built_on if %s', async (_, why, how) => {
     const { tenant, id } = await recommended();
     await tenant.apply({ recommendationIds: [id] });
     const [item] = await tenant.items();
@@ -145,7 +150,7 @@ describe('undo_recommendation', () => {
     expect(await tenant.items()).toEqual(before);
   });
 
-  test('409 where a gateway lists the adopted provider, it was given a base URL, or is gone', async () => {
+  test('409 if the adopted provider is in use, was changed since, or was deleted', async () => {
     const tenant = await newTenant(server);
     const as = tenant.operator;
     const { provider, adopt } = await discovered(tenant);
@@ -174,12 +179,12 @@ describe('undo_recommendation', () => {
     await server.ok('POST', `${path}/recommendations/apply`, { as, body: { recommendationIds } });
     server.travel(1000);
     await server.ok('PUT', path, { as, body: { baseUrl: 'https://api.mistral.ai/v1' } });
-    expect(await refusal()).toContain('changed since');
+    expect(await refusal()).toContain('the provider was changed on');
     await server.ok('DELETE', path, { as });
     expect(await refusal()).toContain('the provider was deleted');
   });
 
-  test('what was undone does not come again with {}, but by its name', async () => {
+  test('{} does not apply an undone recommendation again, but naming it does', async () => {
     const tenant = await newTenant(server);
     await tenant.see('gpt-5');
     await tenant.review((await tenant.observation('gpt-5')).id, 'approved');
@@ -190,7 +195,7 @@ describe('undo_recommendation', () => {
     expect((await tenant.apply({ recommendationIds: [id] })).applied).toHaveLength(1);
   });
 
-  test('never brings back an approval that was withdrawn since', async () => {
+  test('does not restore an approval that was withdrawn in the meantime', async () => {
     const tenant = await newTenant(server);
     await tenant.see('gpt-5');
     const { id } = await tenant.observation('gpt-5');
@@ -204,7 +209,7 @@ describe('undo_recommendation', () => {
     expect(await tenant.items()).toEqual([]);
   });
 
-  test('asks again where somebody decided otherwise while it was blocked', async () => {
+  test('asks for a review again if another decision was made while it was blocked', async () => {
     const tenant = await newTenant(server);
     const start = () => BigInt(server.services.now().getTime()) * 1_000_000n;
     const see = () => sendSpans(server, tenant.sender, [{ ...atOpenai('gpt-5'), start: start() }]);
@@ -221,7 +226,7 @@ describe('undo_recommendation', () => {
     expect(await tenant.apply()).toMatchObject({ applied: [], skipped: [{ reason: 'needs_review' }] });
   });
 
-  test('404 for what is nobody’s or another’s', async () => {
+  test('404 for one that is missing or of another tenant', async () => {
     const { id } = await recommended();
     const stranger = await newTenant(server);
     for (const unknown of [id, 'rec_none']) {
@@ -232,7 +237,7 @@ describe('undo_recommendation', () => {
 });
 
 describe('apply_provider_recommendations', () => {
-  test('adopts under {} only once somebody approved what was seen there', async () => {
+  test('{} adopts a provider only after an observation there was approved', async () => {
     const tenant = await newTenant(server);
     const as = tenant.operator;
     const { provider, adopt } = await discovered(tenant);
@@ -249,7 +254,7 @@ describe('apply_provider_recommendations', () => {
     ]);
   });
 
-  test('a block ends the sessions that hold the item, names them, and a dry run names the same', async () => {
+  test('a block ends the sessions with the item and names them; a dry run names the same', async () => {
     const { tenant, session, other } = await blockable();
     const as = tenant.operator;
     const dry = await tenant.apply({ dryRun: true });
@@ -262,7 +267,8 @@ describe('apply_provider_recommendations', () => {
     const applied = await tenant.apply();
     expect(applied.revokedSessions).toEqual(named);
     expect(await server.ok('GET', `${path}/${session.id}`, { as })).toMatchObject({
-      ...{ status: 'revoked', revokedReason: 'item_blocked' },
+      status: 'revoked',
+      revokedReason: 'item_blocked',
     });
     const untouched = `/v1/gateways/${other.gatewayId}/sessions/${other.id}`;
     expect(await server.ok('GET', untouched, { as })).toMatchObject({ status: 'active' });
@@ -270,7 +276,7 @@ describe('apply_provider_recommendations', () => {
     expect(events.map(({ operation }) => operation)).toContain('apply_provider_recommendations');
   });
 
-  test('a block by hand ends them too', async () => {
+  test('a block by an update ends them too', async () => {
     const { tenant, session } = await blockable();
     const as = tenant.operator;
     const item = (await tenant.items()).find(({ name }) => name === 'gpt-5');
@@ -279,7 +285,7 @@ describe('apply_provider_recommendations', () => {
     expect(await server.ok('GET', path, { as })).toMatchObject({ status: 'revoked' });
   });
 
-  /** A declared model that was rejected and is used again; a session that holds it, and one of another provider. */
+  /** A declared model that was rejected and is used again, a session with it, and a session of another provider. */
   async function blockable() {
     const tenant = await newTenant(server);
     const as = tenant.operator;
@@ -298,7 +304,7 @@ describe('apply_provider_recommendations', () => {
     return { tenant, session: await open('edge', tenant.provider.id), other: await open('other', elsewhere.id) };
   }
 
-  test('a flood of unknown names never hides a block from {}', { timeout: 60_000 }, async () => {
+  test('a flood of unknown names does not keep {} from applying a block', { timeout: 60_000 }, async () => {
     const tenant = await newTenant(server);
     await sendSpans(
       server,
@@ -313,7 +319,7 @@ describe('apply_provider_recommendations', () => {
     expect((await tenant.apply()).applied).toMatchObject([{ kind: 'block_item' }]);
   });
 
-  test('what one sub-tenant rejected is blocked for the whole tenant by name alone, not by {}', async () => {
+  test('the rejection by one sub-tenant blocks for the whole tenant only by name, not by {}', async () => {
     const tenant = await newTenant(server);
     const place = { tenantId: tenant.tenantId, subTenantId: 'east' };
     const east = await accountWithKey(server, place);
@@ -332,7 +338,7 @@ describe('apply_provider_recommendations', () => {
     expect((await tenant.apply({ recommendationIds: [block.id] })).applied).toMatchObject([{ kind: 'block_item' }]);
   });
 
-  test('an approval of what was declared anyhow does not bring back what is retired later', async () => {
+  test('an approval of a declared item does not activate the item after it is retired', async () => {
     const tenant = await newTenant(server);
     const as = tenant.operator;
     const item = await server.ok('POST', `${tenant.path}/inventory`, { as, body: { kind: 'model', name: 'gpt-5' } });
@@ -344,7 +350,7 @@ describe('apply_provider_recommendations', () => {
     expect(await tenant.items()).toMatchObject([{ status: 'retired' }]);
   });
 
-  test('an empty list of kinds takes none', async () => {
+  test('an empty list of kinds applies nothing', async () => {
     const { tenant, id } = await recommended();
     const [{ providerId }] = await tenant.recommendations();
     const path = `/v1/providers/${providerId}/recommendations/apply`;
@@ -353,7 +359,7 @@ describe('apply_provider_recommendations', () => {
     expect((await tenant.recommendations()).map((one) => one.id)).toContain(id);
   });
 
-  test('one that another of the same call settled is left out', async () => {
+  test('leaves out a recommendation that another one of the same call has closed', async () => {
     const tenant = await newTenant(server);
     const { tenantId } = tenant;
     const start = () => BigInt(server.services.now().getTime()) * 1_000_000n;

@@ -1,6 +1,6 @@
 import { registerUser } from '@quartermaster/contracts/onboarding.ts';
 import { beforeAll, expect, test } from 'vitest';
-import { removeUnclaimedUsers } from '../../src/onboarding/service.ts';
+import { removeUnclaimedUsers } from '../../src/resources/onboarding/service.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import type { Answered, Body } from '../support/server.ts';
 import { auditOf, checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
@@ -29,7 +29,8 @@ test('register_user makes the record of a user, without memberships, and says wh
   const email = newEmail();
   const { body } = await register({
     user: {
-      ...{ email, displayName: 'New' },
+      email,
+      displayName: 'New',
       terms: { termsVersion: '1', privacyVersion: '2', accepted: true },
       marketingConsent: { optedIn: true, consentVersion: '3' },
     },
@@ -43,10 +44,17 @@ test('register_user makes the record of a user, without memberships, and says wh
     signIn: { issuer: server.services.issuer },
   });
   expect(await userOf(email)).toMatchObject({
-    ...{ id: body.user.id, email, displayName: 'New', status: 'pending_identity', memberships: [], lastSeenAt: null },
+    id: body.user.id,
+    email,
+    displayName: 'New',
+    status: 'pending_identity',
+    memberships: [],
+    lastSeenAt: null,
     terms: { termsVersion: '1', privacyVersion: '2', accepted: false, acceptedAt: null },
     marketingConsent: { optedIn: false, consentVersion: '3', changedAt: null },
-    ...{ source: 'saas_registration', metadata: { campaign: { name: 'spring' } }, createdAt: receivedAt },
+    source: 'saas_registration',
+    metadata: { campaign: { name: 'spring' } },
+    createdAt: receivedAt,
   });
   const [event, ...others] = await auditOf(server, { target_id: body.user.id });
   expect(others).toEqual([]);
@@ -64,7 +72,11 @@ test('regression: what a registration says does not count for the owner of the e
   const as = await server.tokenOf(email);
   const user = await server.ok('PUT', '/v1/me/profile', { as, body: {} });
   expect(user).toMatchObject({
-    ...{ id: body.user.id, status: 'pending_terms', displayName: null, metadata: {}, source: 'web' },
+    id: body.user.id,
+    status: 'pending_terms',
+    displayName: null,
+    metadata: {},
+    source: 'web',
     terms: { termsVersion: null, privacyVersion: null, accepted: false, acceptedAt: null },
     marketingConsent: { optedIn: false, consentVersion: null, changedAt: null },
   });
@@ -115,7 +127,10 @@ test('only the email is required; what is not mentioned is not accepted', async 
   const { body } = await register({ user: { email } });
   expect(body.registration.status).toBe('pending_terms');
   expect(await userOf(email)).toMatchObject({
-    ...{ status: 'pending_terms', displayName: null, source: null, metadata: {} },
+    status: 'pending_terms',
+    displayName: null,
+    source: null,
+    metadata: {},
     terms: { termsVersion: null, privacyVersion: null, accepted: false, acceptedAt: null },
     marketingConsent: { optedIn: false, consentVersion: null, changedAt: null },
   });
@@ -142,7 +157,8 @@ test('an email that is known, in any case, answers like a new one, and its recor
   const fresh = await again(newEmail());
   expect(known.status).toBe(200);
   const shape = ({ body, headers }: Answered) => ({
-    ...{ ...body, user: { ...body.user, id: body.user.id.replace(/_.*/, ''), email: '' } },
+    ...body,
+    user: { ...body.user, id: body.user.id.replace(/_.*/, ''), email: '' },
     registration: { ...body.registration, receivedAt: body.registration.receivedAt.length },
     headers: [...headers.keys()].toSorted(),
   });

@@ -23,15 +23,25 @@ function create(accountId: string, body: object = {}, as: Credential = server.ad
   return server.ok('POST', keysOf(accountId), { as, body: { scopes: ['providers:read'], ...body } });
 }
 
-test('create_service_account_key shows the key in its own answer, and nowhere again', async () => {
+test('create_service_account_key shows the key only in its own answer', async () => {
   const { id } = await accountWithKey(server, { tenantId: 'create-1', subTenantId: 'eu' });
   const expiresAt = fromNow(30 * DAY);
   const scopes = ['providers:read', 'traces:write', 'providers:read'];
   const { key, ...record } = await create(id, { name: 'ci', scopes, expiresAt });
   expect(record).toMatchObject({
-    ...{ tenantId: 'create-1', subTenantId: 'eu', kind: 'api_key', name: 'ci', ownerType: 'service_account' },
-    ...{ ownerId: id, scopes: ['providers:read', 'traces:write'], status: 'active', expiresAt, lastUsedAt: null },
-    ...{ createdBy: 'service_account:default/bootstrap', revokedAt: null, rotationCount: 0 },
+    tenantId: 'create-1',
+    subTenantId: 'eu',
+    kind: 'api_key',
+    name: 'ci',
+    ownerType: 'service_account',
+    ownerId: id,
+    scopes: ['providers:read', 'traces:write'],
+    status: 'active',
+    expiresAt,
+    lastUsedAt: null,
+    createdBy: 'service_account:default/bootstrap',
+    revokedAt: null,
+    rotationCount: 0,
   });
   expect(key.startsWith(record.prefix)).toBe(true);
   expect(key.length - record.prefix.length).toBeGreaterThan(40);
@@ -49,7 +59,7 @@ test('create_service_account_key shows the key in its own answer, and nowhere ag
   expect(event.changedFields).toEqual(['expiresAt', 'name', 'scopes']);
 });
 
-test('the record of the account counts its keys, and tells when the first of them ends', async () => {
+test('the record of the account has the number of its keys, and when the first of them expires', async () => {
   const { id, keyId } = await accountWithKey(server, { tenantId: 'counts-1' });
   const soonest = fromNow(20 * DAY);
   await create(id, { expiresAt: fromNow(40 * DAY) });
@@ -87,7 +97,7 @@ test('an expiry that is not in the future is refused, for a new key and a rotate
   }
 });
 
-test('nobody makes or rotates a key that reaches further than they do', async () => {
+test('a caller cannot create or rotate a key with more rights than their own', async () => {
   const scopes = ['credentials:write', 'providers:read'] as const;
   const { id, key } = await accountWithKey(server, { tenantId: 'grants-1' }, [...scopes]);
   const as = { key };
@@ -100,7 +110,7 @@ test('nobody makes or rotates a key that reaches further than they do', async ()
   expectProblem(rotated, 403, 'grant_exceeds_own');
 });
 
-test('rotating keeps name, scopes and lifetime, and lets the old key work until the overlap ends', async () => {
+test('rotating keeps name, scopes and lifetime, and the old key works until the overlap ends', async () => {
   const { id } = await accountWithKey(server, { tenantId: 'rotate-1' });
   const old = await create(id, { name: 'ci', expiresAt: fromNow(60 * DAY) });
   server.travel(10 * DAY);
@@ -138,7 +148,7 @@ test('rotating without overlap ends the old key at once, and an overlap never pr
   expect(items.map((item: Body) => [item.rotationCount, item.expiresAt])).toContainEqual([2, null]);
 });
 
-test('revoking ends a key at once; its record stays, and revoking it again is 404', async () => {
+test('revoking ends a key at once; its record stays, and revoking it a second time is 404', async () => {
   const { id } = await accountWithKey(server, { tenantId: 'revoke-1' });
   const { key, id: keyId } = await create(id);
   const path = `${keysOf(id)}/${keyId}`;
@@ -151,7 +161,7 @@ test('revoking ends a key at once; its record stays, and revoking it again is 40
   expect(event.changedFields).toEqual(['revokedAt']);
 });
 
-test('lastUsedAt moves with use, on the key and on its account, to the minute', async () => {
+test('each use updates lastUsedAt of the key and of its account, to the minute', async () => {
   const { id, key, keyId } = await accountWithKey(server, { tenantId: 'used-1' });
   const lastUsed = async () => {
     const { items } = await server.ok('GET', keysOf(id), { as: server.admin });
@@ -173,7 +183,7 @@ test('lastUsedAt moves with use, on the key and on its account, to the minute', 
   expect(Date.parse(later) - Date.parse(used)).toBeGreaterThanOrEqual(60_000);
 });
 
-test('an account that is not active gets no new key, and rotates none', async () => {
+test('an inactive account cannot get a new key or rotate one', async () => {
   const { id, keyId } = await accountWithKey(server, { tenantId: 'inactive-1' });
   await server.ok('POST', `/v1/service-accounts/${id}/disable`, { as: server.admin });
   const made = await server.call('POST', keysOf(id), { as: server.admin, body: { scopes: ['*'] } });

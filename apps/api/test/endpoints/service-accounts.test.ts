@@ -32,10 +32,16 @@ const found = (filter: object): Listing => ({
   as: server.admin,
 });
 
-test('create_service_account keeps what it is given, and makes an id and defaults for the rest', async () => {
+test('create_service_account stores the given fields, and generates an id and defaults for the others', async () => {
   const given = {
-    ...{ id: unique('given'), name: 'Bot', displayName: 'The bot', description: 'Answers', status: 'disabled' },
-    ...{ metadata: { team: 'a' }, tenantId: 'create-1', subTenantId: 'eu' },
+    id: unique('given'),
+    name: 'Bot',
+    displayName: 'The bot',
+    description: 'Answers',
+    status: 'disabled',
+    metadata: { team: 'a' },
+    tenantId: 'create-1',
+    subTenantId: 'eu',
   };
   const keys = { keyCount: 0, activeKeyCount: 0, soonestKeyExpiryAt: null, lastUsedAt: null, telemetry: null };
   expect(await create(given)).toMatchObject({ ...given, ...keys, platformAdministrator: false });
@@ -48,7 +54,7 @@ test('create_service_account keeps what it is given, and makes an id and default
   expect(await server.ok('GET', `${PATH}/${bare.id}`, { as: server.admin })).toEqual(account);
 });
 
-test('create_service_account answers 409 for an id that the tenant has or had, whatever its sub-tenant', async () => {
+test('create_service_account answers 409 for an id that was used before in the tenant or any of its sub-tenants', async () => {
   const { id } = await create({ id: unique('taken'), tenantId: 'taken-1' });
   const again = (body: object) => server.call('POST', PATH, { as: server.admin, body: { id, name: 'again', ...body } });
   expectProblem(await again({ tenantId: 'taken-1' }), 409, 'id_taken');
@@ -78,7 +84,7 @@ test('create_service_account makes tenants for platform administrators, and sub-
   }
 });
 
-test('create_service_account says what it created beside the account', async () => {
+test('create_service_account says whether it created a tenant or sub-tenant', async () => {
   const tenantId = unique('said');
   const made = async (body: object) => (await create({ tenantId, ...body })).alsoCreated;
   expect(await made({ subTenantId: 'eu' })).toEqual(['tenant', 'sub_tenant']);
@@ -112,7 +118,7 @@ test('create_service_account demands a new tenant, or one that exists, and creat
   expect(events.flatMap(({ changedFields }) => changedFields)).not.toContain('createTenant');
 });
 
-test('who has several memberships is told to name the tenant, and a platform administrator writes to their own', async () => {
+test('a user with several memberships has to name the tenant; a platform administrator writes to their own by default', async () => {
   expect((await create({})).tenantId).toBe('default');
   const one = await accountWithKey(server, { tenantId: 'several-1' });
   await accountWithKey(server, { tenantId: 'several-2' });
@@ -126,7 +132,7 @@ test('who has several memberships is told to name the tenant, and a platform adm
   expect((await create({ tenantId: 'several-2' }, { token })).tenantId).toBe('several-2');
 });
 
-test('an id that stands in several tenants is 409 until tenant_id says which', async () => {
+test('an id that exists in several tenants is 409 unless tenant_id selects one', async () => {
   const id = unique('twin');
   for (const tenantId of ['twin-1', 'twin-2']) await create({ id, tenantId });
   const calls: [string, string, object?][] = [
@@ -190,7 +196,7 @@ test('update_service_account refuses the fields that an account is made with', a
   }
 });
 
-test('disabling ends keys and sessions at once, enabling brings the keys back alone, and again changes nothing', async () => {
+test('disabling ends keys and sessions at once, enabling restores only the keys, and repeating changes nothing', async () => {
   const account = await accountWithKey(server, { tenantId: 'ends-1' });
   const as = { key: account.key };
   const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge' } });
@@ -212,7 +218,7 @@ test('disabling ends keys and sessions at once, enabling brings the keys back al
   expect(await auditOf(server, { operation: 'enable_service_account', target_id: account.id })).toHaveLength(1);
 });
 
-test('delete_service_account answers the final record once; keys end, and status=deleted alone lists it', async () => {
+test('delete_service_account answers the final record once and ends its keys; only status=deleted lists it', async () => {
   const account = await accountWithKey(server, { tenantId: 'deletes-1' });
   const path = `${PATH}/${account.id}`;
   const deleted = await server.ok('DELETE', path, { as: server.admin });

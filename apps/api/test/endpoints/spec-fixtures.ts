@@ -95,7 +95,10 @@ export async function fixturesFor(server: TestServer, as: Credential, tenantId: 
   const observed = `/v1/providers/${provider.id}/observations?${observationsQuery({ tenantId, subTenantId })}&limit=1`;
   const observations = await server.ok('GET', observed, { as });
   return {
-    ...{ as, tenantId, subTenantId, traceId },
+    as,
+    tenantId,
+    subTenantId,
+    traceId,
     providerId: provider.id,
     gatewayId: gateway.id,
     doomedManifestId: doomedManifest.id,

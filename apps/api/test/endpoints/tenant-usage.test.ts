@@ -2,10 +2,10 @@ import { DEFAULT_TENANT_LIMITS } from '@quartermaster/contracts/tenant-usage.ts'
 import * as contract from '@quartermaster/contracts/tenant-usage.ts';
 import { sumStoredBytes } from '@quartermaster/db/repositories/tenant-usage.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { secretBox } from '../../src/crypto/secret-box.ts';
-import { removeUnusedGrants } from '../../src/gateway-sessions/unused-grants.ts';
-import { removeExpiredKeys } from '../../src/idempotency/expiry.ts';
-import { dropUnreadableAnswers } from '../../src/idempotency/reseal.ts';
+import { secretBox } from '../../src/platform/secret-box.ts';
+import { removeUnusedGrants } from '../../src/resources/gateway-sessions/unused-grants.ts';
+import { removeExpiredKeys } from '../../src/http/idempotency/expiry.ts';
+import { dropUnreadableAnswers } from '../../src/http/idempotency/reseal.ts';
 import { newTenant as governedTenant } from '../governance/loop-support.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { accountWithKey, unique } from '../support/people.ts';

@@ -23,7 +23,7 @@ const PATH = '/v1/tenants';
 
 const create = (body: object): Promise<Body> => server.ok('POST', PATH, { as: server.admin, body });
 
-test('create_tenant keeps what it is given, and makes an id and defaults for the rest', async () => {
+test('create_tenant stores the given fields, and generates an id and defaults for the others', async () => {
   const settings = { captureContent: true, spanRetentionDays: 30, recordRetentionDays: 90, usageRetentionDays: 7 };
   const given = { id: unique('tenant'), displayName: 'The tenant', settings };
   expect(await create(given)).toMatchObject({ ...given, subTenantIds: [] });
@@ -37,7 +37,7 @@ test('create_tenant keeps what it is given, and makes an id and defaults for the
   expect(event).toMatchObject({ operation: 'create_tenant', tenantId: given.id, target: { type: 'tenant' } });
 });
 
-test('create_tenant answers 409 for an id that is taken, and is for platform administrators alone', async () => {
+test('create_tenant answers 409 for an id that is taken, and only platform administrators may call it', async () => {
   const { id } = await create({ id: unique('tenant') });
   expectProblem(await server.call('POST', PATH, { as: server.admin, body: { id } }), 409, 'id_taken');
   const owner = await accountWithKey(server, { tenantId: id });
@@ -45,7 +45,7 @@ test('create_tenant answers 409 for an id that is taken, and is for platform adm
   expectProblem(refused, 403, 'platform_administrator_required');
 });
 
-test('who belongs to a tenant sees it alone, with the sub-tenants in reach', async () => {
+test('a caller sees only their tenant, with the sub-tenants in reach', async () => {
   const tenantId = unique('tenant');
   const wide = await accountWithKey(server, { tenantId });
   const bound = await accountWithKey(server, { tenantId, subTenantId: 'eu' });
@@ -66,12 +66,15 @@ test('who belongs to a tenant sees it alone, with the sub-tenants in reach', asy
 test('update_tenant updates by presence', async () => {
   const { id } = await create({ id: unique('tenant') });
   await expectUpdatesByPresence(server, {
-    ...{ path: `${PATH}/${id}`, as: server.admin, operationId: 'update_tenant', target: id },
+    path: `${PATH}/${id}`,
+    as: server.admin,
+    operationId: 'update_tenant',
+    target: id,
     fields: { displayName: { set: 'Shown name', cleared: null } },
   });
 });
 
-test('settings are updated by presence each, and the audit names each that changed', async () => {
+test('each setting is updated by presence, and the audit names each that changed', async () => {
   const { id } = await create({ id: unique('tenant'), settings: { spanRetentionDays: 7 } });
   const put = async (settings: object) => {
     server.travel(1000);
@@ -137,7 +140,7 @@ test.for([
   expectInvalid(answered, { loc: ['body', 'settings', field], type });
 });
 
-test('who is bound to a sub-tenant sees the tenant, and cannot change it', async () => {
+test('a caller of a sub-tenant sees the tenant, and cannot change it', async () => {
   const tenantId = unique('tenant');
   const bound = await accountWithKey(server, { tenantId, subTenantId: 'eu' });
   const sent = { as: { key: bound.key }, body: { displayName: 'Ours' } };

@@ -40,9 +40,15 @@ test('get_user answers administrators, platform administrators, and the user wit
   );
   const [own, ...others] = await Promise.all(answers);
   expect(own).toMatchObject({
-    ...{ id: user.id, email: user.email, status: 'active', platformAdministrator: false },
+    id: user.id,
+    email: user.email,
+    status: 'active',
+    platformAdministrator: false,
     memberships: [{ tenantId: 'see-1', subTenantId: null, role: 'viewer', status: 'active' }],
-    ...{ locale: null, timeZone: null, metadata: {}, lastSeenAt: expect.any(String) },
+    locale: null,
+    timeZone: null,
+    metadata: {},
+    lastSeenAt: expect.any(String),
   });
   for (const other of others) expect(other).toEqual(own);
   const { id, email, token } = await registeredUser(server);
@@ -61,7 +67,7 @@ test.for(['operator', 'viewer'] as const)('a member in the role %s sees no other
   await server.ok('GET', `${PATH}/${one.id}`, { as: one.as });
 });
 
-test('a user shows the memberships in the reach of who looks, and all of them to the user', async () => {
+test('a user record has the memberships in the reach of the caller, and all of them for the user', async () => {
   for (const id of ['both-1', 'both-2']) await tenant(id);
   const user = await member({ tenantId: 'both-1' });
   await join(user, 'both-2', 'operator');
@@ -91,7 +97,7 @@ test('a user who is missing or out of reach is 404', async () => {
   }
 });
 
-test('deleting oneself erases what is personal, keeps a tombstone, and ends sessions and memberships', async () => {
+test('deleting oneself erases personal data, keeps a tombstone, and ends sessions and memberships', async () => {
   const as = await tenant('erase-1');
   const user = await member({ tenantId: 'erase-1' }, 'operator');
   const profile = { displayName: 'Secret Name', locale: 'fr', timeZone: 'Europe/Paris', metadata: { secret: 'Note' } };
@@ -123,7 +129,7 @@ test('deleting oneself erases what is personal, keeps a tombstone, and ends sess
   expect(event).toMatchObject({ actor: { type: 'user', id: user.id }, scheme: 'bearer', tenantId: 'erase-1' });
 });
 
-test('the email of a deleted user registers again, as a new user whom the old token belongs to', async () => {
+test('the email of a deleted user can register again, as a new user to whom the old token belongs', async () => {
   await tenant('again-1');
   const user = await member({ tenantId: 'again-1' });
   await server.ok('DELETE', `${PATH}/${user.id}`, { as: server.admin });
@@ -172,7 +178,7 @@ test('only platform administrators end or suspend a platform administrator', asy
   }
 });
 
-test('the last owner of a tenant is neither deleted nor disabled, by themselves or by anybody', async () => {
+test('the last owner of a tenant cannot be deleted or disabled', async () => {
   await tenant('last-1');
   const owner = await member({ tenantId: 'last-1' }, 'owner');
   for (const as of [owner.as, server.admin]) {
@@ -186,7 +192,7 @@ test('the last owner of a tenant is neither deleted nor disabled, by themselves 
   await server.ok('DELETE', `${PATH}/${owner.id}`, { as: owner.as });
 });
 
-test('disabling refuses the user and ends their sessions at once; enabling lets them in; again changes nothing', async () => {
+test('disabling refuses the user and ends their sessions at once; enabling admits them; repeating changes nothing', async () => {
   const as = await tenant('disable-1');
   const user = await member({ tenantId: 'disable-1' }, 'operator');
   const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge' } });
@@ -268,4 +274,68 @@ test('an account of many memberships is listed once', async () => {
   await server.ok('DELETE', `${PATH}/${user.id}`, { as: user.as });
   const places: string[] = (await events()).map((event) => event.tenantId);
   expect(places.toSorted()).toEqual(['many-1', 'many-2']);
+});
+
+async function newTenant(): Promise<string> {
+  const id = unique('platform');
+  await tenant(id);
+  return id;
+}
+
+test('grant_platform_administrator gives every right in every tenant, with an audit event, and revoke takes it back', async () => {
+  await tenant('elsewhere-1');
+  const user = await member({ tenantId: await newTenant() });
+  const path = `${PATH}/${user.id}/platform-administrator`;
+  const see = () => server.call('GET', '/v1/tenants/elsewhere-1', { as: user.as });
+  expect((await see()).status).toBe(404);
+  const granted = await server.ok('PUT', path, { as: server.admin });
+  expect(granted).toMatchObject({ id: user.id, platformAdministrator: true });
+  expect((await see()).status).toBe(200);
+  expect(await server.ok('PUT', path, { as: server.admin })).toEqual({ ...granted, lastSeenAt: expect.any(String) });
+  const events = () => auditOf(server, { target_id: user.id, operation: 'grant_platform_administrator' });
+  expect(await events()).toMatchObject([{ changedFields: ['platformAdministrator'], tenantId: null }]);
+
+  // The last one keeps it, also from their own hand.
+  expectProblem(await server.call('DELETE', path, { as: server.admin }), 409, 'last_platform_administrator');
+  expectProblem(await server.call('DELETE', path, { as: user.as }), 409, 'last_platform_administrator');
+  const own = `${PATH}/${user.id}`;
+  expectProblem(await server.call('DELETE', own, { as: server.admin }), 409, 'last_platform_administrator');
+  expectProblem(await server.call('POST', `${own}/disable`, { as: server.admin }), 409, 'last_platform_administrator');
+  const second = await member({ tenantId: await newTenant() });
+  await server.ok('PUT', `${PATH}/${second.id}/platform-administrator`, { as: user.as });
+  const revoked = await server.ok('DELETE', path, { as: second.as });
+  expect(revoked).toMatchObject({ platformAdministrator: false });
+  expect((await see()).status).toBe(404);
+  expect(await server.ok('DELETE', path, { as: second.as })).toMatchObject({ platformAdministrator: false });
+  expect(await auditOf(server, { target_id: user.id, operation: 'revoke_platform_administrator' })).toHaveLength(1);
+});
+
+test('only platform administrators with every scope grant and revoke it, and active users alone get it', async () => {
+  const tenantId = await newTenant();
+  const [owner, user] = [await member({ tenantId }, 'owner'), await member({ tenantId })];
+  const me = await server.ok('GET', '/v1/me', { as: server.admin });
+  const keys = `/v1/service-accounts/${me.id}/keys?tenant_id=${me.tenantId}`;
+  const narrow = await server.ok('POST', keys, { as: server.admin, body: { scopes: ['users:write'] } });
+  for (const method of ['PUT', 'DELETE']) {
+    const path = `${PATH}/${user.id}/platform-administrator`;
+    expectProblem(await server.call(method, path, { as: owner.as }), 403, 'platform_administrator_required');
+    expectProblem(await server.call(method, path, { as: { key: narrow.key } }), 403, 'grant_exceeds_own');
+    const unknown = `${PATH}/usr_none/platform-administrator`;
+    expectProblem(await server.call(method, unknown, { as: server.admin }), 404, 'user_not_found');
+  }
+  await server.ok('POST', `${PATH}/${user.id}/disable`, { as: server.admin });
+  const path = `${PATH}/${user.id}/platform-administrator`;
+  expectProblem(await server.call('PUT', path, { as: server.admin }), 409, 'user_not_active');
+});
+
+test('of two platform administrators who take it from each other at once, one keeps it', async () => {
+  const { db } = server.services;
+  await db.updateTable('users').set({ platform_administrator: 0 }).execute();
+  const users = [await member({ tenantId: await newTenant() }), await member({ tenantId: await newTenant() })];
+  for (const { id } of users) await server.ok('PUT', `${PATH}/${id}/platform-administrator`, { as: server.admin });
+  const [one, other] = users;
+  const take = (from?: Person) =>
+    server.call('DELETE', `${PATH}/${from?.id}/platform-administrator`, { as: server.admin });
+  const answers = await Promise.all([take(one), take(other)]);
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
 });

@@ -2,16 +2,16 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startTestServer } from '../support/server.ts';
 import { noteChanges } from './changes.ts';
 
-test('every row that a request changes is noted, and nothing of one that is refused or reads', async () => {
+test('notes every row that a request changes, and nothing for a read or a refusal', async () => {
   const server = await startTestServer({}, { noHousekeeping: true });
   onTestFinished(() => server.stop());
-  // Or the first signing key would be made meanwhile.
+  // Creates the first signing key before changes are noted.
   await server.ok('GET', '/.well-known/jwks.json');
   const changes = await noteChanges(server);
   onTestFinished(() => changes.close());
   const noted = async (method: string, path: string, body?: object) => {
     const before = await changes.now();
-    // The last use of the key is due each time.
+    // After this time the last use of the key is stored again.
     server.travel(120_000);
     await server.call(method, path, { as: server.admin, ...(body && { body }) });
     return (await changes.since(before)).toSorted();

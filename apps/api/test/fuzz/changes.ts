@@ -2,27 +2,34 @@ import SqliteDatabase from 'better-sqlite3';
 import { Client } from 'pg';
 import type { TestServer } from '../support/server.ts';
 
-/** What a refused request may leave: when somebody was last seen, and that it was refused. */
+/** Columns that a refused request may change: the times of last use. */
 const EXEMPT_COLUMNS = ['last_used_at', 'last_seen_at'];
 
-/** What the service writes by itself, keys that a refused request claims and gives back, and the notes themselves. */
+/**
+ * Tables that the service writes in the background, the idempotency keys that a refused request claims and releases, and
+ * the noted changes themselves.
+ */
 const EXEMPT_TABLES =
   /^(sqlite_|kysely_|noted_changes|audit_(chain|heads|unsealed)$|idempotency_keys$|rate_limit_windows$)/;
 
-/** Events that are written later, summed: refusals, and reads where a tenant wants them in its audit. */
+/** Reads whose audit events are summed and written later, like those of refusals. */
 const SUMMED_READS = [
-  ...['list_traces', 'list_trace_spans', 'search_credentials', 'list_service_account_keys'],
-  ...['further_reads', 'further_refusals'],
+  'list_traces',
+  'list_trace_spans',
+  'search_credentials',
+  'list_service_account_keys',
+  'further_reads',
+  'further_refusals',
 ];
 const SUMMED_TABLE = 'audit_events';
 const isSummed = (outcome: string, operation: string) =>
   `(${outcome} = 'denied' or ${operation} in ('${SUMMED_READS.join(`', '`)}'))`;
 
-/** The notes of every row that is inserted, changed or deleted, made by triggers in the transaction that does it. */
+/** Notes of every row that is inserted, updated or deleted. Triggers write them in the same transaction. */
 export type Changes = {
-  /** Where the notes stand. */
+  /** The number of the newest note. */
   now: () => Promise<number>;
-  /** What changed since: `update of providers`. */
+  /** The changes since a number, such as `update of providers`. */
   since: (number: number) => Promise<string[]>;
   close: () => Promise<void>;
 };

@@ -1,16 +1,16 @@
 import type { Arbitrary } from 'fast-check';
 import * as fc from 'fast-check';
 
-/** What is done to one place of a value. */
+/** A change at one place of a value. */
 export type Mutation =
   | { do: 'replace'; at: number; by: unknown }
   | { do: 'remove'; at: number }
   | { do: 'add'; at: number; name: string; by: unknown };
 
-/** Levels of nesting that no body may have. */
+/** More levels of nesting than a body may have. */
 const TOO_DEEP = 70;
 
-/** Values that a schema seldom takes: of other types, at the limits of types, empty, huge, hidden, deep. */
+/** Values that few schemas accept: other types, limits of types, empty, huge, invisible or deeply nested values. */
 const junk: Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(null, true, false, 0, -0, -1, 1.5, 25, 1e308, -1e308, 5e-324),
   fc.constantFrom(2 ** 31, 2 ** 53 - 1, 2 ** 53, -(2 ** 53), 1e21),
@@ -25,7 +25,7 @@ const junk: Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 4 }),
 );
 
-/** Names that mean something to JavaScript, or to the service elsewhere. */
+/** Names with a meaning in JavaScript, or elsewhere in the service. */
 const names = fc.oneof(
   fc.constantFrom('__proto__', 'constructor', 'toString', 'id', 'tenantId', 'status', 'platformAdministrator', ''),
   fc.string({ unit: 'binary', maxLength: 10 }),
@@ -42,16 +42,16 @@ export const mutations: Arbitrary<Mutation[]> = fc.array(
   { minLength: 1, maxLength: 3 },
 );
 
-/** A head beyond Node's 16 KiB never reaches the service: texts in it are cut so that it seldom is. */
+/** Node refuses a request head of more than 16 KiB before the service sees it, so texts in the head are cut. */
 const HEAD_TEXT_MOST = 400;
 
-/** Texts for where a query, a path or a header has one. */
+/** Texts for queries, paths and headers. */
 export const junkTexts: Arbitrary<string> = fc.oneof(
   junk.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, HEAD_TEXT_MOST)),
   fc.string({ unit: 'binary', maxLength: 20 }),
 );
 
-/** A value after its mutations: a copy, and a value of JSON as the one before was. */
+/** A mutated copy of a JSON value. It is a JSON value too. */
 export function mutated(value: unknown, changes: readonly Mutation[]): unknown {
   return changes.reduce((current, change) => {
     const places = placesOf(current);
@@ -62,7 +62,7 @@ export function mutated(value: unknown, changes: readonly Mutation[]): unknown {
 
 type Place = readonly (string | number)[];
 
-/** The ways to every part of a value, itself first. */
+/** The paths to the value itself and to each of its parts. */
 function placesOf(value: unknown, way: Place = []): Place[] {
   if (typeof value !== 'object' || value === null) return [way];
   const members: [string | number, unknown][] = Array.isArray(value) ? [...value.entries()] : Object.entries(value);

@@ -12,19 +12,19 @@ import { play, type Stage } from './play.ts';
 import { Records } from './records.ts';
 import { type Request, requestsFor, validRequest } from './requests.ts';
 
-/** Requests for each operation. Both dialects run the same code: what only Postgres can refuse shows in fewer. */
+/** Requests for each operation. PostgreSQL runs fewer, because both dialects run the same code. */
 const CASES =
   inject('fuzzCases') ?? (onPostgres() ? scaled({ usual: 8, full: 50 }) : scaled({ usual: 30, full: 1000 }));
 const SEED = inject('fuzzSeed') ?? Date.now() % 2 ** 31;
 
-/** Of the cases of each operation; those that use up a record find the next one. */
+/** The first cases of each operation are valid requests, each with the next of the operation's records. */
 const VALID_FIRST = 3;
 
 let stage: Stage;
 beforeAll(async () => {
   const server = await startTestServer(LOOPBACK, { noHousekeeping: true });
   const agent = new Agent({ keepAlive: true });
-  // Or whoever asks for a session first, allowed or not, would have the first signing key made.
+  // Creates the first signing key. Otherwise the first request for a gateway session would, even a refused one.
   await server.ok('GET', '/.well-known/jwks.json');
   const records = await Records.make(server);
   stage = { server, agent, records, changes: await noteChanges(server) };
@@ -36,7 +36,7 @@ afterAll(async () => {
 });
 
 test.each(OPERATIONS.map((served) => [served.operation.operationId, served.operation] as const))(
-  `%s takes what the document allows, refuses the rest without effect, and answers as declared`,
+  `%s accepts valid requests, refuses all others without effect, and answers as the document declares`,
   { timeout: 60_000 + CASES * 100 },
   async (_, operation) => {
     const mine = await stage.records.of(operation);
@@ -46,16 +46,16 @@ test.each(OPERATIONS.map((served) => [served.operation.operationId, served.opera
       seen.set(status, (seen.get(status) ?? 0) + 1);
       if (faults.length > 0) throw new Error(faults.join('\n'));
     });
-    // Examples come first: nothing but what is known to do, from whoever may.
+    // fast-check runs the examples first: valid requests of the owner.
     const examples = Array.from({ length: VALID_FIRST }, (_, record): [Request] => [validRequest(operation, record)]);
     await fc.assert(property, { numRuns: CASES, seed: SEED, examples, endOnFailure: true });
     if (operation.operationId === 'update_tenant_limits') await restoreLimits();
-    // Requests that are all refused at the door would prove little of what is behind it.
+    // If all requests were refused, the run would prove little.
     expect([...seen.keys()], `answers seen: ${JSON.stringify([...seen])}`).toContain(200);
   },
 );
 
-/** Random limits would refuse what the operations after this one need. */
+/** Removes the random limits, which could refuse the requests of later operations. */
 async function restoreLimits(): Promise<void> {
   const { server } = stage;
   const body = Object.fromEntries(TENANT_RESOURCES.map((resource) => [resource, null]));

@@ -10,18 +10,18 @@ import type { OperationRecords, Records } from './records.ts';
 import type { Request, RequestBody } from './requests.ts';
 import { withKnownIds } from './schema-values.ts';
 
-/** Where requests are played. */
+/** The server and records that requests are sent to. */
 export type Stage = { server: TestServer; agent: Agent; records: Records; changes: Changes };
 
 export type Played = { status: number; faults: string[] };
 
-/** Operations that try something elsewhere: what they say of a failure there is kept, and is no refusal. */
+/** Operations that call another server. They store a failure there, so their errors are no refusals without effect. */
 const ATTEMPTS = new Set(['sync_provider_inventory']);
 
-/** The path of a DELETE that ends in its own record's id. */
+/** The path of a DELETE that deletes the record of its last parameter. */
 const DELETES_RECORD = /\{\w+\}$/;
 
-/** Sends a request, and says what is wrong with its answer or with what it did. */
+/** Sends a request. Returns the faults of its answer and of its effects. */
 export async function play(
   { server, agent, records, changes }: Stage,
   operation: Operation,
@@ -75,7 +75,7 @@ function targetOf(operation: Operation, request: Request, input: Input, records:
   return { target: pairs.length === 0 ? path : `${path}?${pairs.join('&')}`, spoiled };
 }
 
-/** A lone surrogate has no encoding: it goes as the bytes that stand for it where nobody checks. */
+/** A lone surrogate has no encoding. It is sent as the bytes that lax encoders write for it. */
 function encoded(text: string): string {
   return text.isWellFormed() ? encodeURIComponent(text) : '%ED%A0%80';
 }

@@ -5,15 +5,15 @@ import { accountWithKey } from '../support/people.ts';
 import type { Credential, TestServer } from '../support/server.ts';
 import type { Caller } from './requests.ts';
 
-/** Records made for an operation at once, and how often a used up one is made anew. */
+/** How many records an operation gets, and how many more replace those that it deletes. */
 const RECORDS_OF_OPERATION = 2;
 const RENEWALS = 15;
 
-/** The records that requests name: those that are there, and those that were deleted. */
+/** The existing and the deleted records that requests name. */
 export class Records {
   readonly #server: TestServer;
   readonly #strangers: Record<Exclude<Caller, 'owner'>, Credential>;
-  /** Ids by the path parameter that names them, of all operations so far. */
+  /** The ids that all operations have used so far, by path parameter. */
   readonly #known = new Map<string, string[]>();
 
   private constructor(server: TestServer, strangers: Record<Exclude<Caller, 'owner'>, Credential>) {
@@ -28,7 +28,7 @@ export class Records {
     return new Records(server, { nobody: null, stranger: { key: stranger.key }, powerless, garbage });
   }
 
-  /** What requests for one operation work with. */
+  /** The records and credentials for the requests of one operation. */
   async of(operation: Operation): Promise<OperationRecords> {
     const owner = await ownersCredential(this.#server, operation);
     const make = async () => {
@@ -42,7 +42,7 @@ export class Records {
     return new OperationRecords({ inputs, template, make, credentials: { ...this.#strangers, owner } });
   }
 
-  /** An id of the kind that a path parameter names; one that nobody has where none was made yet. */
+  /** An id for a path parameter. If there is no such record yet, the id does not exist. */
   idOf = (parameter: string, index: number): string => {
     const ids = this.#known.get(parameter) ?? [];
     return ids[index % Math.max(ids.length, 1)] ?? `${parameter}-${index}`;
@@ -77,7 +77,7 @@ class OperationRecords {
     this.credentials = credentials;
   }
 
-  /** A valid call of the operation; its records are there, unless deletions used up all that are made. */
+  /** A valid call of the operation. Its records exist, unless requests have deleted all of them. */
   async live(index: number): Promise<Input> {
     if (this.#live.length === 0 && this.#renewals < RENEWALS) {
       this.#renewals += 1;

@@ -5,19 +5,19 @@ import { document } from '../support/contract-check.ts';
 import { junkTexts, type Mutation, mutations } from './mutations.ts';
 import { type Schema, valuesOf } from './schema-values.ts';
 
-/** Who sends a request: somebody who may, or one of those who may not. */
+/** Who sends a request: the owner, or one of the callers that must be refused. */
 export type Caller = 'owner' | 'nobody' | 'stranger' | 'powerless' | 'garbage';
 
-/** The value of a path parameter: of a record that is there, of one that was deleted, or any text. */
+/** The value of a path parameter: the id of an existing record, the id of a deleted one, or any text. */
 type PathValue = 'live' | 'dead' | { text: string };
 
-/** One request, as data: which records its ids stand for is settled when it is sent. */
+/** A request as data. Its placeholders get their ids when it is sent. */
 export type Request = {
   caller: Caller;
-  /** Which of the records that were made for the operation. */
+  /** The index of the operation's record that it is about. */
   record: number;
   path: PathValue[];
-  /** Whether the query that the operation needs stays, and what is added to it. */
+  /** Whether it has the query that the operation needs, and the parameters that are added. */
   query: { own: boolean; more: [string, unknown][] };
   headers: Record<string, string>;
   body: RequestBody;
@@ -25,15 +25,15 @@ export type Request = {
 
 export type RequestBody =
   | { as: 'none' }
-  /** The body that is known to do, or one made from the schema, and what is done to it. */
+  /** The valid body of the fixture or one generated from the schema, and its mutations. */
   | { as: 'json'; value: { own: true } | { made: unknown }; mutations: Mutation[]; contentType: string }
-  /** Bytes that may be no JSON at all. */
+  /** A text that may be invalid JSON. */
   | { as: 'text'; text: string; contentType: string };
 
 type Parameter = { name: string; in: string; schema: Schema };
 type Documented = { parameters?: Parameter[]; requestBody?: { content: Record<string, { schema: Schema }> } };
 
-/** Requests for an operation, made from what the document says of it: about half of them without any fault. */
+/** Requests for an operation, generated from the document. About half of them are valid. */
 export function requestsFor({ operationId, method, path }: Operation): Arbitrary<Request> {
   const said = document.paths[path]?.[method.toLowerCase()] as unknown as Documented | undefined;
   if (!said) throw new Error(`the document has no ${operationId}`);
@@ -53,10 +53,13 @@ export function requestsFor({ operationId, method, path }: Operation): Arbitrary
   });
 }
 
-/** A request without any fault, with one of the records that were made for the operation. */
+/** A valid request for one of the operation's records. */
 export function validRequest({ path, body }: Operation, record: number): Request {
   return {
-    ...{ caller: 'owner', record, query: { own: true, more: [] }, headers: {} },
+    caller: 'owner',
+    record,
+    query: { own: true, more: [] },
+    headers: {},
     path: Array.from(path.matchAll(/\{\w+\}/g), () => 'live' as const),
     body: body ? { as: 'json', value: { own: true }, mutations: [], contentType: JSON_TYPE } : { as: 'none' },
   };
@@ -68,7 +71,7 @@ const pathValues: Arbitrary<PathValue> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ text: junkTexts }) },
 );
 
-/** Each parameter is left out more often than not: a filter that finds nothing tells little. */
+/** Most parameters are left out, because a query in which a filter matches nothing proves little. */
 function queriesOf(parameters: Parameter[]): Arbitrary<Request['query']> {
   const given = parameters.map(({ name, schema }) =>
     fc.option(fc.tuple(fc.constant(name), valuesOf(schema, name)), { freq: name === 'cursor' ? 20 : 3, nil: null }),
@@ -96,7 +99,7 @@ function queriesOf(parameters: Parameter[]): Arbitrary<Request['query']> {
   });
 }
 
-/** Node refuses to send what is no header's value: a client could not either. */
+/** Values that Node can send in a header. */
 const headerTexts = fc.string({ maxLength: 40 }).map((text) => text.trim());
 
 function headersOf(parameters: Parameter[]): Arbitrary<Record<string, string>> {
@@ -128,8 +131,16 @@ const contentTypes = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.constantFrom(
-      ...['', 'text/plain', 'application/json; charset=utf-8', 'application/json; charset=utf-16', 'application/xml'],
-      ...['multipart/form-data', 'application/x-www-form-urlencoded', 'application/merge-patch+json', 'a/b/c', ';'],
+      '',
+      'text/plain',
+      'application/json; charset=utf-8',
+      'application/json; charset=utf-16',
+      'application/xml',
+      'multipart/form-data',
+      'application/x-www-form-urlencoded',
+      'application/merge-patch+json',
+      'a/b/c',
+      ';',
       'application/x-protobuf',
     ),
   },

@@ -2,7 +2,7 @@ import type { Arbitrary } from 'fast-check';
 import * as fc from 'fast-check';
 import { document } from '../support/contract-check.ts';
 
-/** JSON Schema, as far as the document uses it. */
+/** The part of JSON Schema that the document uses. */
 export type Schema = {
   $ref?: string;
   type?: string | string[];
@@ -24,16 +24,16 @@ export type Schema = {
   additionalProperties?: boolean | Schema;
 };
 
-/** Texts are cut here: what is long is for the mutations. */
+/** The longest generated text. Mutations add longer ones. */
 const TEXT_MOST = 40;
 
-/** Levels of schemas within schemas: a manifest's own are recursive. */
+/** The deepest nesting of generated values. The schemas of manifests are recursive. */
 const LEVELS_MOST = 6;
 
 /**
- * Values that a schema of the document takes; rules beyond the schema, such as a name that is taken, they may break.
+ * Values that match a schema of the document. They may break rules beyond the schema, such as the uniqueness of a name.
  *
- * @param name of the property: one that is called like a path parameter is often a {@link known} id
+ * @param name of the property. A property with the name of a path parameter often gets the id of an existing record.
  */
 export function valuesOf(schema: Schema, name = '', level = 0): Arbitrary<unknown> {
   const known = knownIds(name);
@@ -111,12 +111,12 @@ function resolved(reference: string): Schema {
   return schema;
 }
 
-/** Stands in a value for the id of a record that is there when the request is sent. */
+/** A placeholder for the id of a record that exists when the request is sent. */
 type Known = `@${string}#${number}`;
 
 const KNOWN = /^@(\w+)#(\d+)$/;
 
-/** For names such as `providerId`, `provider_id`, `providerIds`: ids of providers. */
+/** Placeholders of provider ids for names such as `providerId`, `provider_id` and `providerIds`; null for other names. */
 function knownIds(name: string): Arbitrary<Known> | null {
   const parameter = name
     .replace(/Ids?$/, '_id')
@@ -126,7 +126,7 @@ function knownIds(name: string): Arbitrary<Known> | null {
   return fc.nat({ max: 999 }).map((index): Known => `@${parameter}#${index}`);
 }
 
-/** A value with its stand-ins replaced. @param idOf names a record by its path parameter */
+/** A value with its placeholders replaced. @param idOf returns the id of a record by path parameter and index */
 export function withKnownIds(value: unknown, idOf: (parameter: string, index: number) => string): unknown {
   if (typeof value === 'string') {
     const [, parameter, index] = KNOWN.exec(value) ?? [];
@@ -135,6 +135,6 @@ export function withKnownIds(value: unknown, idOf: (parameter: string, index: nu
   if (Array.isArray(value)) return value.map((item) => withKnownIds(item, idOf));
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).map(([key, member]) => [key, withKnownIds(member, idOf)] as const);
-  // Not by assignment: `__proto__` is a name like any other here.
+  // fromEntries keeps `__proto__` as an ordinary member. An assignment would set the prototype.
   return Object.fromEntries(members);
 }

@@ -10,7 +10,7 @@ let server: TestServer;
 let changes: Changes;
 beforeAll(async () => {
   server = await startTestServer({}, { noHousekeeping: true });
-  // Or whoever asks for a session first, of whatever gateway, would have the first signing key made.
+  // Creates the first signing key. Otherwise the first request for a gateway session would, and count as a change.
   await server.ok('GET', '/.well-known/jwks.json');
   changes = await noteChanges(server);
 });
@@ -22,33 +22,40 @@ afterAll(async () => {
 const operations = OPERATIONS.map(({ operation }) => operation);
 const deletions = operations.filter(({ method }) => method === 'DELETE');
 
-/** What is revoked is over, and stays to be read; what was removed from a record may be put there anew. */
+/**
+ * The uses that do not answer 404. A revoked credential or session ends, but can still be read. What was removed from a
+ * record can be put there again.
+ */
 const OTHERWISE: Record<string, Record<string, number>> = {
   revoke_service_account_key: { rotate_service_account_key: 409 },
   revoke_gateway_session: { get_gateway_session: 200, list_gateway_session_grants: 200 },
   delete_provider_credential: { put_provider_credential: 200 },
+  // The user remains, and both operations are idempotent.
+  revoke_platform_administrator: { grant_platform_administrator: 200, revoke_platform_administrator: 200 },
 };
 
-/** What a platform administrator asks of a deleted record, or of something in it. */
+/** The operations on a deleted record, or on something in it. */
 function uses({ path, operationId }: Operation): Operation[] {
   const within = operations.filter((one) => one.path === path || one.path.startsWith(`${path}/`));
-  // What succeeds may make the record anew: it comes last.
+  // A use that succeeds may create the record again, so these come last.
   const expected = (use: Operation) => OTHERWISE[operationId]?.[use.operationId] ?? 404;
   return within.toSorted((a, b) => expected(b) - expected(a));
 }
 
 test.each(deletions.map((deletion) => [deletion.operationId, deletion] as const))(
-  'after %s the record, and whatever is in it, answers 404 to every operation, and nothing is done',
+  'after %s every operation on the record or on something in it answers 404 and changes nothing',
   async (_, deletion) => {
-    const input = await validInput(server, deletion);
+    // The owner comes first: what belongs to a user is made for this one.
     const as = await ownersCredential(server, deletion);
+    const input = await validInput(server, deletion);
     await server.ok('DELETE', targetOf(deletion, input), { as });
     for (const use of uses(deletion)) {
       const { query, body } = FIXTURES[use.operationId] ?? {};
       const before = await changes.now();
       const target = targetOf(use, { path: { ...missing(use), ...input.path }, query: query?.(OWNER) ?? {} });
       const sent = use.body ? { body: body?.(OWNER) ?? {} } : {};
-      const answer = await server.call(use.method, target, { as: server.admin, ...sent });
+      const caller = use.errors.includes('user_required') ? as : server.admin;
+      const answer = await server.call(use.method, target, { as: caller, ...sent });
       const expected = OTHERWISE[deletion.operationId]?.[use.operationId] ?? 404;
       expect(answer.status, `${use.operationId}: ${answer.text}`).toBe(expected);
       if (expected !== 200) expect(await changes.since(before), use.operationId).toEqual([]);
@@ -61,7 +68,7 @@ function targetOf(operation: Operation, { path = {}, query = {} }: Input): strin
   return pathWith(operation, path) + (search === '' ? '' : `?${search}`);
 }
 
-/** Ids of nothing, for the records within the deleted one. */
+/** Ids that do not exist, for the records within the deleted one. */
 function missing(operation: Operation): Record<string, string> {
   return Object.fromEntries(Object.keys(operation.params?.shape ?? {}).map((name) => [name, 'missing']));
 }

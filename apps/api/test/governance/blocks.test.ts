@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Spellings of one name that are sent in a run, at the most. */
+/** Most spellings of one name that a run sends. */
 const SPELLINGS = 400;
 const SPANS_OF_REQUEST = 200;
 
@@ -39,7 +39,7 @@ const WRITTEN_MODELS: ((model: string) => string)[] = [
   (model) => `projects/p/locations/l/publishers/openai/models/${model}@20260101`,
 ];
 
-/** What stands in front of it: the provider's name, its aliases, its vendor's. */
+/** Prefixes of a model's name: the provider's name, its aliases, its vendor's names. */
 const PREFIXES = ['', 'openai/', 'OpenAI/', 'openai:', 'open_ai/', 'corp-ai/', 'openai/openai/', 'Corp-AI/models/'];
 
 /** How frameworks write a tool of a server. */
@@ -81,8 +81,8 @@ async function expectBlocked(tenantId: string, providerId: string, spans: readon
   for (const { inventoryItemId } of observations) expect(inventoryItemId).not.toBeNull();
 }
 
-describe('no spelling gets round a block', () => {
-  test('of a model, with each prefix and each vendor’s name', async () => {
+describe('a block holds for every spelling', () => {
+  test('of a model, with every prefix and every vendor name', async () => {
     const vendors = ['openai', 'OpenAI', 'open_ai', 'openai.chat', 'corp-ai', 'Corp-AI'];
     const spelling = fc.record({
       write: fc.constantFrom(...WRITTEN_MODELS),
@@ -110,7 +110,9 @@ describe('no spelling gets round a block', () => {
     });
     const blocked = tools.slice(1).map((name) => ({ kind: 'tool', name }));
     const { id, sender, tenantId } = await blockedTenant({
-      ...{ name: 'every-thing', kind: 'mcp', blocked: [...blocked, { kind: 'tool', name: 'get_number' }] },
+      name: 'every-thing',
+      kind: 'mcp',
+      blocked: [...blocked, { kind: 'tool', name: 'get_number' }],
     });
     const spans = fc
       .sample(spelling, { numRuns: SPELLINGS, seed: 20_261_122 })
@@ -124,7 +126,7 @@ describe('no spelling gets round a block', () => {
     await expectBlocked(tenantId, id, spans);
   });
 
-  test('also of one that was seen before it was blocked, and a declaration of the dated one lifts it for that one', async () => {
+  test('of a model that was seen before the block; declaring a dated name lifts the block for that name', async () => {
     const { id, sender, tenantId } = await blockedTenant({ name: 'openai', kind: 'llm' });
     const names = ['m', 'm-2026-01-01', 'm-2026-02-02', 'm@20260202', 'us.anthropic.m-20260202-v1:0'];
     const spans = names.map((name) => chat(name, { 'gen_ai.provider.name': 'openai' }));
@@ -175,7 +177,7 @@ describe('no spelling gets round a block', () => {
         .filter(({ risk }) =>
           risk.factors.some(
             ({ factor, reason }: Body) =>
-              factor === 'blocked_item' && reason.startsWith(`The inventory blocks ${blocking}, and`),
+              factor === 'blocked_item' && reason.startsWith(`The inventory blocks ${blocking}, but`),
           ),
         )
         .map(({ name, risk: { level }, evidence }) => [name, level, evidence.responseModels])
@@ -185,7 +187,7 @@ describe('no spelling gets round a block', () => {
       ['gpt-5', 'high', ['gpt-5-2026-01-01', 'gpt-4o']],
       ['prod-deployment', 'high', ['gpt-4o-2024-08-06']],
     ]);
-    // One that is blocked later, and one that is no longer blocked.
+    // One item is blocked later, another one is unblocked.
     const path = `/v1/providers/${id}/inventory`;
     await server.ok('POST', path, { as, body: { kind: 'model', name: 'o9', status: 'blocked' } });
     expect(await blockedBy('o9')).toEqual([['staging', 'high', ['o9']]]);

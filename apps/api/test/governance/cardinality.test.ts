@@ -3,7 +3,7 @@ import { startTestServer, type TestServer } from '../support/server.ts';
 import { all, chat, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
 import { atOpenai, newTenant, type Tenant } from './loop-support.ts';
 
-/** What one account may have: half of what its tenant may. */
+/** The share of one account: half of the tenant's limit. */
 const SHARE = 20;
 const LIMIT = 2 * SHARE;
 const DAY_MS = 24 * 3600 * 1000;
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Now, as spans say it. */
+/** The current time, as spans write it. */
 const nanoseconds = () => BigInt(server.services.now().getTime()) * 1_000_000n;
 
 async function unobserved(): Promise<number> {
@@ -27,7 +27,7 @@ function tools(prefix: string, count: number) {
   return Array.from({ length: count }, (_, index) => toolRun(`${prefix}-${index}`));
 }
 
-test('an account has as many observations as it may: the rest is counted, asked about once, and stored as spans', async () => {
+test('calls beyond an account’s share of observations are counted, opened as one task, and stored as spans', async () => {
   const tenant = await newTenant(server);
   const before = await unobserved();
   await sendSpans(server, tenant.sender, tools('known', SHARE));
@@ -44,15 +44,15 @@ test('an account has as many observations as it may: the rest is counted, asked 
   expect(asked).toMatchObject([
     { subject: { type: 'tenant', id: tenant.tenantId }, priority: 'high', subTenantId: null },
   ]);
-  expect(asked[0]?.title).toContain(`${tenant.sender.principal} fills its share`);
+  expect(asked[0]?.title).toContain(`${tenant.sender.principal} reached its share`);
 
-  // Whoever else the server serves is not touched by it.
+  // Other tenants are not affected.
   const other = await newTenant(server);
   await other.see('gpt-5');
   expect(await other.observation('gpt-5')).toBeDefined();
 });
 
-test('regression: no more providers are discovered than the tenant may have: the rest is counted, and stored as spans', async () => {
+test('regression: providers beyond the tenant’s limit are not discovered; their calls are counted and stored as spans', async () => {
   const tenant = await newTenant(server);
   const names = async () => {
     const providers = await all(server, '/v1/providers', tenant.operator);
@@ -72,10 +72,10 @@ test('regression: no more providers are discovered than the tenant may have: the
   const traces = await all(server, '/v1/traces?limit=100', tenant.operator);
   expect(traces.map(({ spanCount }) => String(spanCount)).toSorted()).toEqual(['3', '4']);
   const [asked] = (await tenant.tasks()).filter(({ kind }) => kind === 'review_cardinality');
-  expect(asked?.title).toContain('its share of the 5 providers');
+  expect(asked?.title).toContain("its share of the tenant's limit of 5 providers");
 });
 
-test('looked at, it is asked about again a day later, and pruned, there is room again', async () => {
+test('the task opens again a day after it was acknowledged, and pruning makes room', async () => {
   const tenant = await newTenant(server);
   const task = async () => (await tenant.tasks()).find(({ kind }) => kind === 'review_cardinality');
   const complete = async (outcome: string) =>
@@ -98,13 +98,13 @@ test('looked at, it is asked about again a day later, and pruned, there is room 
   expect(await all(server, '/v1/runtime-observations?limit=100', tenant.operator)).toHaveLength(SHARE);
 });
 
-/** Completes the task that asks about a full table. */
+/** Completes the task about the reached limit. */
 async function prune({ operator: as, tasks }: Tenant): Promise<void> {
   const task = (await tasks()).find(({ kind }) => kind === 'review_cardinality');
   await server.ok('POST', `/v1/operator/tasks/${task?.id}/complete`, { as, body: { outcome: 'pruned' } });
 }
 
-test('a flood at a declared provider does not blind governance for good: pruned, what comes next is observed', async () => {
+test('after a flood at a declared provider, pruning lets new subjects be observed again', async () => {
   const tenant = await newTenant(server);
   const { operator: as, path } = tenant;
   for (const name of ['declared', 'retired']) {
@@ -118,7 +118,7 @@ test('a flood at a declared provider does not blind governance for good: pruned,
   const refused = await tenant.observation('refused');
   await tenant.review(refused.id, 'rejected');
   server.travel(1000);
-  // Open again, by its review, which is not for the sender to take back.
+  // Open again after a rejection. A sender cannot undo that review.
   await sendSpans(server, tenant.sender, [{ ...atOpenai('refused'), start: nanoseconds() }, atOpenai('retired')]);
   await sendSpans(
     server,
@@ -139,7 +139,7 @@ test('a flood at a declared provider does not blind governance for good: pruned,
   expect(await tenant.observation('really-bad')).toMatchObject({ unknown: true, status: 'open' });
 });
 
-test('pruning removes the discovered providers that nobody gave anything, and no other', async () => {
+test('pruning removes only the discovered providers that nobody added anything to', async () => {
   const tenant = await newTenant(server);
   const { operator: as } = tenant;
   const names = ['bare', 'credential', 'gateway', 'gateway-gone', 'inventory', 'schedule', 'url'];
@@ -168,14 +168,18 @@ test('pruning removes the discovered providers that nobody gave anything, and no
   expect(await all(server, '/v1/runtime-observations?limit=100', as)).toEqual([]);
   const left = await all(server, '/v1/providers?status=discovered', as);
   expect(left.map(({ name }): string => name).toSorted()).toEqual([
-    ...['credential', 'gateway', 'inventory', 'schedule', 'url'],
+    'credential',
+    'gateway',
+    'inventory',
+    'schedule',
+    'url',
   ]);
   expect((await all(server, `${path('inventory')}/inventory`, as)).map(({ status }) => status)).toEqual(['blocked']);
   expect((await server.ok('GET', `/v1/gateways/${edge}`, { as })).providerIds).toEqual([idOf('gateway')]);
   const secrets = { kind: 'provider_secret', tenantId: tenant.tenantId };
   const { items } = await server.ok('POST', '/v1/credentials/search', { as, body: secrets });
   expect(items).toMatchObject([{ status: 'active', revokedAt: null }]);
-  // Those that stay are still to be adopted; of the others nothing is left to do, and the audit says that they went.
+  // The remaining providers still have a task. The removed ones have none, and an audit event.
   const adopting = (await tenant.tasks()).filter(({ kind }) => kind === 'adopt_provider');
   expect(new Set(adopting.map(({ subject }) => subject.id))).toEqual(new Set(left.map(({ id }) => id)));
   for (const { id } of left) {

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 describe('occurrences', () => {
-  test('are exact when the same batches come at once over several connections, again and again', async () => {
+  test('are exact when the same batches arrive repeatedly and concurrently', async () => {
     const tenant = await newTenant(server);
     const models = ['gpt-5', 'gpt-6', 'gpt-7'];
     const batches = Array.from({ length: 12 }, () =>
@@ -31,7 +31,7 @@ describe('occurrences', () => {
     expect(await all(server, `/v1/providers?tenant_id=${tenant.tenantId}`, server.admin)).toHaveLength(1);
   });
 
-  test('of overlapping batches count each span once', async () => {
+  test('count each span of overlapping batches once', async () => {
     const tenant = await newTenant(server);
     const traceId = newTraceId();
     const spans = Array.from({ length: 30 }, () => ({ ...atOpenai('gpt-5'), traceId, spanId: newSpanId() }));
@@ -43,7 +43,7 @@ describe('occurrences', () => {
     expect(items).toMatchObject([{ traceId, spanCount: 30 }]);
   });
 
-  test('of several senders that discover one provider at once make one provider', async () => {
+  test('of several senders that discover a provider at the same time create one provider', async () => {
     const tenant = await newTenant(server);
     await Promise.all(
       Array.from({ length: 10 }, () =>
@@ -57,7 +57,7 @@ describe('occurrences', () => {
 });
 
 describe('first and last seen', () => {
-  test('are the spans’ own times, whatever order they come in', async () => {
+  test('are the spans’ own times, in any order of arrival', async () => {
     const tenant = await newTenant(server);
     const at = (seconds: bigint) => ({ ...atOpenai('gpt-5'), start: START + seconds * SECOND, spanId: newSpanId() });
     const [middle, late, early, between] = [at(50n), at(90n), at(10n), at(60n)];
@@ -72,7 +72,7 @@ describe('first and last seen', () => {
     });
   });
 
-  test('are never in the future, however a sender’s clock goes', async () => {
+  test('are never in the future, even if a sender’s clock is ahead', async () => {
     const tenant = await newTenant(server);
     const before = new Date().toISOString();
     await sendSpans(server, tenant.sender, [
@@ -84,7 +84,7 @@ describe('first and last seen', () => {
     expect(await tenant.observation('gpt-6')).toMatchObject({ firstSeenAt: '1970-01-01T00:00:00.000Z' });
   });
 
-  test('a list in pages is not disturbed when an earlier sighting comes in', async () => {
+  test('pages of a list stay consistent when an earlier sighting arrives', async () => {
     const tenant = await newTenant(server);
     for (const model of ['a', 'b', 'c', 'd']) {
       await tenant.see(model);
@@ -140,7 +140,7 @@ describe('bounds', () => {
     expect(await open()).toHaveLength(3);
   });
 
-  test('hostile names are registered as they are', async () => {
+  test('hostile names are registered unchanged', async () => {
     const tenant = await newTenant(server);
     const names = ['\u001b[31m\n', '__proto__', 'x'.repeat(1024), '\ud800', '../..', '😀'.repeat(300)];
     await sendSpans(
@@ -156,8 +156,8 @@ describe('bounds', () => {
     expect(observations).toEqual([]);
   });
 
-  // Look-ups that pass an index by would cost more the more is open: with 8,000 names it was seven times as much.
-  test('a new name costs the same, however many are open', { timeout: 120_000 }, async () => {
+  // Look-ups without an index get slower with the number of open names: with 8,000 names they took seven times as long.
+  test('the cost of a new name does not depend on the number of open ones', { timeout: 120_000 }, async () => {
     const [few, many] = [await newTenant(server), await newTenant(server)];
     const tools = (prefix: string, count: number) =>
       Array.from({ length: count }, (_, index) => toolRun(`${prefix}-${index}`));
@@ -167,7 +167,7 @@ describe('bounds', () => {
       await sendSpans(server, sender, tools(prefix, 200));
       return performance.now() - since;
     };
-    // In turn, and the least of some: what others have the machine do meanwhile says nothing of the service.
+    // Takes the minimum of alternating runs, because other processes use the machine as well.
     let [early, late] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
     for (const round of ['warm', 'a', 'b', 'c', 'd']) {
       early = Math.min(early, await millisecondsFor(few, round));
@@ -176,7 +176,7 @@ describe('bounds', () => {
     expect(late / early).toBeLessThan(3);
   });
 
-  test('others are answered while a large batch is folded', { timeout: 120_000 }, async () => {
+  test('other requests are answered while a large batch is aggregated', { timeout: 120_000 }, async () => {
     const tenant = await newTenant(server);
     const state = { done: false };
     const spans = Array.from({ length: onPostgres() ? 500 : 3000 }, (_, index) => toolRun(`tool-${index}`));
@@ -192,9 +192,9 @@ describe('bounds', () => {
     expect(answered).toBeGreaterThan(3);
   });
 
-  test('more distinct addresses than a statement takes parameters', { timeout: 120_000 }, async () => {
+  test('a batch may have more distinct addresses than a statement has parameters', { timeout: 120_000 }, async () => {
     const tenant = await newTenant(server);
-    // Of the two it is SQLite whose statements take fewer.
+    // SQLite has the lower limit of parameters.
     const length = onPostgres() ? 1000 : 12_000;
     const limits = `/v1/tenants/${tenant.tenantId}/limits`;
     await server.ok('PUT', limits, { as: server.admin, body: { providers: 2 * length } });

@@ -17,7 +17,7 @@ async function seen(): Promise<{ tenant: Tenant; id: string }> {
   return { tenant, id };
 }
 
-/** What is open for a tenant: numbers of recommendations and tasks. */
+/** The numbers of open recommendations and tasks of a tenant. */
 async function open(tenant: Tenant): Promise<[number, number]> {
   return [(await tenant.recommendations()).length, (await tenant.tasks()).length];
 }
@@ -46,7 +46,7 @@ describe('a review', () => {
     },
   );
 
-  test('a later one replaces an earlier one, either way', async () => {
+  test('a later one replaces an earlier one, in both directions', async () => {
     const { tenant, id } = await seen();
     await tenant.review(id, 'approved');
     await tenant.review(id, 'rejected', tenant.operator, 'on second thoughts');
@@ -57,7 +57,7 @@ describe('a review', () => {
     expect((await tenant.apply()).applied).toHaveLength(1);
   });
 
-  test('404 out of reach, 422 for what is no decision', async () => {
+  test('404 out of reach, 422 for an invalid decision', async () => {
     const { tenant, id } = await seen();
     const stranger = await accountWithKey(server, { tenantId: 'default' });
     const path = `/v1/runtime-observations/${id}/review`;
@@ -71,7 +71,7 @@ describe('a review', () => {
 });
 
 describe('an update', () => {
-  test('open takes a decision back: recommendation and task are there again', async () => {
+  test('to open takes a decision back, and opens the recommendation and the task again', async () => {
     const { tenant, id } = await seen();
     await tenant.review(id, 'rejected');
     expect((await update(tenant, id, { status: 'open' })).body).toMatchObject({ status: 'open', review: null });
@@ -81,7 +81,7 @@ describe('an update', () => {
     expect(await open(tenant)).toEqual([1, 1]);
   });
 
-  test('open after an approval asks for a review again', async () => {
+  test('to open after an approval opens the review task again', async () => {
     const { tenant, id } = await seen();
     await tenant.review(id, 'approved');
     await update(tenant, id, { status: 'open' });
@@ -89,7 +89,7 @@ describe('an update', () => {
     expect(await open(tenant)).toEqual([1, 1]);
   });
 
-  test('open of what is declared by now follows the declaration', async () => {
+  test('to open of a subject that is declared by now resolves the observation', async () => {
     const { tenant, id } = await seen();
     await tenant.review(id, 'rejected');
     await server.ok('POST', `${tenant.path}/inventory`, {
@@ -102,7 +102,7 @@ describe('an update', () => {
     expect(await open(tenant)).toEqual([0, 0]);
   });
 
-  test('resolved closes it, until it is seen again', async () => {
+  test('to resolved closes the observation until it is seen again', async () => {
     const { tenant, id } = await seen();
     expect((await update(tenant, id, { status: 'resolved' })).body).toMatchObject({ status: 'resolved' });
     expect(await open(tenant)).toEqual([0, 0]);
@@ -127,27 +127,31 @@ describe('an update', () => {
 });
 
 describe('declaring', () => {
-  test('an item by hand makes it known; taking it away makes it unknown again', async () => {
+  test('an item makes it known; deleting the item makes it unknown again', async () => {
     const { tenant } = await seen();
     const as = tenant.operator;
     for (let round = 1; round <= 2; round += 1) {
       const body = { kind: 'model', name: 'gpt-5' };
       const item = await server.ok('POST', `${tenant.path}/inventory`, { as, body });
       expect(await tenant.observation('gpt-5')).toMatchObject({
-        ...{ unknown: false, status: 'resolved', inventoryItemId: item.id },
+        unknown: false,
+        status: 'resolved',
+        inventoryItemId: item.id,
       });
       expect(await open(tenant)).toEqual([0, 0]);
       expect(await tenant.recommendations('superseded')).toHaveLength(round);
       expect(await tenant.tasks('cancelled')).toHaveLength(round);
       await server.ok('DELETE', `${tenant.path}/inventory/${item.id}`, { as });
       expect(await tenant.observation('gpt-5')).toMatchObject({
-        ...{ unknown: true, status: 'open', inventoryItemId: null },
+        unknown: true,
+        status: 'open',
+        inventoryItemId: null,
       });
       expect(await open(tenant)).toEqual([1, 1]);
     }
   });
 
-  test('an item by its status: retired undeclares, available declares', async () => {
+  test('a retired item does not declare, an available one does', async () => {
     const { tenant } = await seen();
     const as = tenant.operator;
     const { id } = await server.ok('POST', `${tenant.path}/inventory`, { as, body: { kind: 'model', name: 'gpt-5' } });
@@ -176,7 +180,9 @@ describe('declaring', () => {
     expect(await open(tenant)).toEqual([1, 1]);
     const manifest = await publish([{ provider, kind: 'model', name: 'gpt-5' }]);
     expect(await tenant.observation('gpt-5')).toMatchObject({
-      ...{ unknown: false, status: 'resolved', inventoryItemId: null },
+      unknown: false,
+      status: 'resolved',
+      inventoryItemId: null,
     });
     expect(await open(tenant)).toEqual([0, 0]);
     await tenant.see('gpt-5');
@@ -186,7 +192,7 @@ describe('declaring', () => {
     expect(await open(tenant)).toEqual([1, 1]);
   });
 
-  test('a next version that drops it makes it unknown', async () => {
+  test('a next manifest version without it makes it unknown', async () => {
     const { tenant } = await seen();
     const publish = (declares: object[]) =>
       server.ok('POST', '/v1/manifests', {
@@ -199,7 +205,7 @@ describe('declaring', () => {
     expect(await open(tenant)).toEqual([1, 1]);
   });
 
-  test('a manifest of before the first sighting declares it from the start', async () => {
+  test('an earlier manifest declares it from the first sighting on', async () => {
     const tenant = await newTenant(server);
     const declares = [{ provider: 'openai', kind: 'model', name: 'gpt-5' }];
     const body = { name: 'agents', kind: 'agent', spec: { declares } };
@@ -209,7 +215,7 @@ describe('declaring', () => {
     expect(await open(tenant)).toEqual([0, 0]);
   });
 
-  test('an approval does not outlive the declaration that it led to', async () => {
+  test('an approval ends with the declaration that it led to', async () => {
     const { tenant, id } = await seen();
     await tenant.review(id, 'approved');
     await tenant.apply();
@@ -219,7 +225,7 @@ describe('declaring', () => {
     expect(await tenant.apply()).toMatchObject({ applied: [], skipped: [{ reason: 'needs_review' }] });
   });
 
-  test('of a deleted provider nothing is left to decide', async () => {
+  test('a deleted provider has no open tasks and recommendations', async () => {
     const { tenant } = await seen();
     const as = tenant.operator;
     const body = { kind: 'model', name: 'gpt-6' };

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('adopting a discovered provider takes its factor from the risk of what was seen there', async () => {
+test('adopting a discovered provider removes its factor from the risk of its observations', async () => {
   const { operator: as, sender, observation } = await newTenant(server);
   await sendSpans(server, sender, [chat('model-1', { 'gen_ai.provider.name': 'newcomer' })]);
   const found = await observation('model-1');
@@ -20,7 +20,7 @@ test('adopting a discovered provider takes its factor from the risk of what was 
   expect([level, factors.map(({ factor }: { factor: string }) => factor)]).toEqual(['medium', ['unknown_item']]);
 });
 
-test('deleting a provider leaves what was decided of it, and opens nothing that nobody could close', async () => {
+test('deleting a provider keeps the reviews, and opens no task that could not be closed', async () => {
   const { path, operator: as, see, observation, tasks } = await newTenant(server);
   await server.ok('POST', `${path}/inventory`, { as, body: { kind: 'model', name: 'known' } });
   await see('known');
@@ -30,8 +30,8 @@ test('deleting a provider leaves what was decided of it, and opens nothing that 
   expect(await tasks()).toEqual([]);
 });
 
-// Regression: a name that looks like another, or like everything, came as it is into reviews, inventories and grants.
-test('what hides in the names of models, tools and services is visible wherever they are decided upon', async () => {
+// Regression: names with invisible characters or a wildcard came unchanged into reviews, inventories and grants.
+test('invisible characters in the names of models, tools and services are escaped wherever people decide about them', async () => {
   const { operator: as, sender, see, observation, recommendations, apply, items } = await newTenant(server);
   for (const model of ['gpt-5', 'gpt\u200b-5', '*']) await see(model);
   const visible = ['\\u{2a}', 'gpt-5', 'gpt\\u{200b}-5'];
@@ -45,7 +45,7 @@ test('what hides in the names of models, tools and services is visible wherever 
   expect(await server.ok('GET', `/v1/providers/${providerId}`, { as })).toMatchObject({ name: 'open\\u{200b}ai' });
 });
 
-test('for a retired item the recommendation, the dry run and the change say the same', async () => {
+test('the recommendation, the dry run and the change agree for a retired item', async () => {
   const { path, operator: as, see, recommendations, apply } = await newTenant(server);
   const body = { kind: 'model', name: 'retired-1', status: 'retired' };
   const item = await server.ok('POST', `${path}/inventory`, { as, body });
@@ -59,7 +59,7 @@ test('for a retired item the recommendation, the dry run and the change say the 
   expect(applied.applied[0].change).toEqual(recommendation.change);
 });
 
-test('traces are removed after their tenant’s days without a new span, and no other tenant’s', async () => {
+test('traces are removed after their tenant’s retention without a new span; other tenants’ traces stay', async () => {
   const [short, long] = [await newTenant(server), await newTenant(server)];
   const body = { settings: { spanRetentionDays: 30 } };
   await server.ok('PUT', `/v1/tenants/${short.tenantId}`, { as: server.admin, body });

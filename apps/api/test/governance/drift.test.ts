@@ -21,7 +21,7 @@ describe.each([
   ['schema', WITH_TOKEN],
   ['description alone', REWORDED],
 ])('a tool whose %s changed', (_, changed) => {
-  test('keeps what was accepted; the change is an observation of high risk, a task and a recommendation, without a span', async () => {
+  test('keeps the accepted definition, and opens an observation of high risk, a task and a recommendation, without any span', async () => {
     const at = await toolServer();
     const accepted = await at.item();
     expect(await at.observation()).toBeUndefined();
@@ -34,20 +34,30 @@ describe.each([
     expect(drift.schemaDigest).not.toBe(accepted.schemaDigest);
     const observation = await at.observation();
     expect(observation).toMatchObject({
-      ...{ providerId: at.provider.id, kind: 'tool', unknown: false, status: 'open', inventoryItemId: item.id },
-      ...{ occurrences: 0, firstSeenAt: syncedAt, lastSeenAt: syncedAt, lastTraceId: null, lastSpanId: null },
+      providerId: at.provider.id,
+      kind: 'tool',
+      unknown: false,
+      status: 'open',
+      inventoryItemId: item.id,
+      occurrences: 0,
+      firstSeenAt: syncedAt,
+      lastSeenAt: syncedAt,
+      lastTraceId: null,
+      lastSpanId: null,
       drift: { before: definitionOf(accepted), after: definitionOf(drift), detectedAt: syncedAt },
       risk: { level: 'high', factors: [{ factor: 'drift', reason: expect.stringContaining(syncedAt) }] },
     });
     expect(await at.reviews()).toMatchObject([
       {
-        ...{ subject: { type: 'runtime_observation', id: observation.id }, priority: 'high' },
+        subject: { type: 'runtime_observation', id: observation.id },
+        priority: 'high',
         title: expect.stringContaining('its definition changed'),
       },
     ]);
     expect(await at.recommendations()).toMatchObject([
       {
-        ...{ kind: 'accept_drift', observationIds: [observation.id] },
+        kind: 'accept_drift',
+        observationIds: [observation.id],
         change: {
           target: { type: 'inventory_item', id: item.id },
           before: { ...definitionOf(accepted), drift },
@@ -59,7 +69,7 @@ describe.each([
     expect(await at.recommendations()).toHaveLength(1);
   });
 
-  test('is accepted by {} only once somebody approved it, and undone exactly', async () => {
+  test('is accepted by {} only after an approval, and an undo restores the former state', async () => {
     const at = await toolServer();
     at.tools['search'] = changed;
     await at.sync();
@@ -82,7 +92,7 @@ describe.each([
     expect(await at.recommendations()).toMatchObject([{ id }]);
   });
 
-  test('that is changed back is as it was: the recommendation superseded, the observation resolved, the task gone', async () => {
+  test('that is changed back supersedes the recommendation, resolves the observation and cancels the task', async () => {
     const at = await toolServer();
     const accepted = await at.item();
     at.tools['search'] = changed;
@@ -100,7 +110,7 @@ describe.each([
 });
 
 describe('a drift', () => {
-  test('opens the observation that spans had made, and keeps what they said', async () => {
+  test('opens the observation of earlier spans, and keeps its evidence', async () => {
     const at = await toolServer();
     await at.use('search');
     await at.use('search');
@@ -110,12 +120,18 @@ describe('a drift', () => {
     await at.sync();
     const { firstSeenAt, lastSeenAt, lastSpanId, evidence } = seen;
     expect(await at.observation()).toMatchObject({
-      ...{ id: seen.id, status: 'open', occurrences: 2, firstSeenAt, lastSeenAt, lastSpanId, evidence },
+      id: seen.id,
+      status: 'open',
+      occurrences: 2,
+      firstSeenAt,
+      lastSeenAt,
+      lastSpanId,
+      evidence,
       risk: { level: 'high', factors: [{ factor: 'drift' }] },
     });
   });
 
-  test('that no span reported is first seen when one does', async () => {
+  test('without spans is first seen when a span reports it', async () => {
     const at = await toolServer();
     at.tools['search'] = WITH_TOKEN;
     const { syncedAt } = await at.sync();
@@ -126,7 +142,7 @@ describe('a drift', () => {
     expect(kindsOf(await at.recommendations())).toEqual(['accept_drift']);
   });
 
-  test('approved covers that change alone: the next one is asked about, and the former id is not open', async () => {
+  test('approved covers only that change: the next change opens again under another id', async () => {
     const at = await toolServer();
     at.tools['search'] = WITH_TOKEN;
     await at.sync();
@@ -181,14 +197,15 @@ describe('a drift', () => {
     },
   );
 
-  test('of what is rejected changes what is shown, not the decision; used all the same, a block is recommended', async () => {
+  test('of a rejected subject does not change the decision; if it is still used, a block is recommended', async () => {
     const at = await toolServer();
     await at.use('search');
     await at.review('rejected');
     at.tools['search'] = REWORDED;
     await at.sync();
     expect(await at.observation()).toMatchObject({
-      ...{ status: 'rejected', review: { decision: 'rejected' } },
+      status: 'rejected',
+      review: { decision: 'rejected' },
       drift: { after: { description: REWORDED.description } },
     });
     expect([await at.recommendations(), await at.reviews()]).toEqual([[], []]);
@@ -201,7 +218,7 @@ describe('a drift', () => {
     expect(await at.item()).toMatchObject({ status: 'blocked', description: SEARCH.description });
   });
 
-  test('that was rejected and is taken back is over: the tool as it was accepted is used in peace', async () => {
+  test('that was rejected and is changed back ends: the tool with its accepted definition is resolved', async () => {
     const at = await toolServer();
     at.tools['search'] = WITH_TOKEN;
     await at.sync();
@@ -235,7 +252,7 @@ describe('a drift', () => {
     },
   );
 
-  test('is over once the item is deleted: nobody used it, and nothing is recommended', async () => {
+  test('ends when the unused item is deleted, and nothing is recommended', async () => {
     const at = await toolServer();
     at.tools['search'] = WITH_TOKEN;
     await at.sync();
@@ -253,7 +270,7 @@ describe('a drift', () => {
 });
 
 describe('a tool that vanished', () => {
-  test('is missing, and retired by {}: that narrows; undone it is missing, back it is available', async () => {
+  test('becomes missing, and is retired by {} without a review; undone it is missing, found again it is available', async () => {
     const at = await toolServer();
     const { lastSeenAt } = await at.item();
     delete at.tools['search'];
@@ -263,7 +280,8 @@ describe('a tool that vanished', () => {
     const open = (await at.recommendations()).map(untimed);
     expect(open).toMatchObject([
       {
-        ...{ kind: 'retire_item', reason: expect.stringContaining(lastSeenAt) },
+        kind: 'retire_item',
+        reason: expect.stringContaining(lastSeenAt),
         change: { target: { id: missing.id }, before: { status: 'missing' }, after: { status: 'retired' } },
       },
     ]);
@@ -283,7 +301,7 @@ describe('a tool that vanished', () => {
     expect(await at.recommendations('superseded')).toMatchObject([{ id }]);
   });
 
-  test('and whose retirement was dismissed stays missing quietly, until it came back and vanishes again', async () => {
+  test('whose retirement was dismissed is not recommended again until it came back and vanished again', async () => {
     const at = await toolServer();
     delete at.tools['search'];
     await at.sync();
@@ -300,7 +318,7 @@ describe('a tool that vanished', () => {
     expect(kindsOf(await at.recommendations())).toEqual(['retire_item']);
   });
 
-  test('and was blocked meanwhile gets back the very retirement that the block replaced, once the block is undone', async () => {
+  test('gets the same retirement recommendation back when a block in between is undone', async () => {
     const at = await toolServer();
     await at.use('search');
     await at.review('rejected');
@@ -322,7 +340,7 @@ describe('a tool that vanished', () => {
     expect(idsOf(await at.recommendations('superseded'))).not.toContain(retirement?.id);
   });
 
-  test('and comes back as something else is available, and drifted', async () => {
+  test('that comes back with another definition is available, and drifted', async () => {
     const at = await toolServer();
     const accepted = await at.item();
     delete at.tools['search'];

@@ -32,13 +32,13 @@ async function observedNames({ operator }: Tenant, prefix = ''): Promise<string[
   return observations.map(({ name }): string => name).filter((name) => name.startsWith(prefix));
 }
 
-/** Calls that were not observed, by what was full. */
+/** Numbers of calls that were not observed, by the limit or share that was full. */
 async function unobserved(): Promise<Record<string, number>> {
   const { values } = await server.services.metrics.unobserved.get();
   return Object.fromEntries(values.map(({ labels, value }) => [String(labels.full), value]));
 }
 
-/** What the counters say, and what is in the table. */
+/** Expects that the counters equal the rows in the table. */
 async function countersAndRows({ tenantId }: Tenant) {
   const { db } = server.services;
   const counters = await db
@@ -80,12 +80,12 @@ test('regression: the junk names of one account leave room for what another acco
   expect(after['tenant']).toBe(before['tenant']);
   const asked = (await tenant.tasks()).filter(({ kind }) => kind === 'review_cardinality');
   expect(asked.map(({ title }): string => title)).toEqual([
-    `${greedy.principal} fills its share of the 40 observations that the tenant may have: what else it uses is not observed`,
+    `${greedy.principal} reached its share of the tenant's limit of 40 observations: its new ones are not observed`,
   ]);
   await expectRightCounters(tenant);
 });
 
-test('regression: several greedy accounts together leave room for an honest one, and what they are known for is counted', async () => {
+test('regression: several greedy accounts leave room for an honest one, and their existing observations are still counted', async () => {
   const tenant = await newTenant(server);
   for (const prefix of ['a', 'b', 'c', 'd']) await sendSpans(server, await newSender(tenant), junk(prefix));
   // 20, then 10, 5 and 3 of what is left.
@@ -121,7 +121,7 @@ test('in a tenant without sub-tenants, accounts may together have more than half
   expect(await observedNames(tenant)).toHaveLength(30);
 });
 
-test('regression: providers that one account makes up leave room for what another account discovers', async () => {
+test('regression: providers that one account invents leave room for those that another account discovers', async () => {
   const tenant = await newTenant(server);
   const { operator: as } = tenant;
   await server.ok('PUT', `/v1/tenants/${tenant.tenantId}/limits`, { as: server.admin, body: { providers: 9 } });
@@ -139,7 +139,7 @@ test('regression: providers that one account makes up leave room for what anothe
   expect(await discovered()).toEqual(['junk-0', 'junk-1', 'junk-2', 'junk-3']);
   await sendSpans(server, await newSender(tenant), ['real-1', 'real-2'].map(at));
   expect(await discovered()).toEqual(['junk-0', 'junk-1', 'junk-2', 'junk-3', 'real-1', 'real-2']);
-  // A provider that was adopted counts for nobody any more.
+  // An adopted provider no longer counts for an account.
   const [junkProvider] = await all(server, '/v1/providers?name=junk-0', as);
   await server.ok('PUT', `/v1/providers/${junkProvider.id}`, { as, body: { status: 'active' } });
   await server.ok('PUT', `/v1/tenants/${tenant.tenantId}/limits`, { as: server.admin, body: { providers: 11 } });
@@ -170,7 +170,7 @@ test('the counters stay right when observations are merged, moved to their serve
   expect(await observedNames(tenant)).toHaveLength(3);
   await expectRightCounters(tenant);
 
-  // The outer span is counted at the service first; the inner one says that an MCP server ran the tool.
+  // The outer span counts at the service first. The inner span then shows that an MCP server ran the tool.
   const traceId = newTraceId();
   const spanId = newSpanId();
   await sendSpans(server, one, [{ ...toolRun('echo'), traceId, spanId }]);

@@ -44,7 +44,12 @@ async function newPlace() {
   const session = await post(`${path}/sessions`);
   const get = async (target: string): Promise<string> => (await server.call('GET', target, { as })).text;
   return {
-    ...{ tenantId, as, sender, providers, gateway, session },
+    tenantId,
+    as,
+    sender,
+    providers,
+    gateway,
+    session,
     /** What may be used, as the answers have it, byte for byte. */
     policy: async () => ({
       granted: JSON.stringify((await post(`${path}/sessions`)).grants),

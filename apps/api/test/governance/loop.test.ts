@@ -11,8 +11,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-describe('what is unknown', () => {
-  test('opens one recommendation and one review task, however often it is seen', async () => {
+describe('an unknown subject', () => {
+  test('opens one recommendation and one review task, even if it is seen several times', async () => {
     const tenant = await newTenant(server);
     await tenant.see('gpt-5');
     await tenant.see('gpt-5');
@@ -46,7 +46,7 @@ describe('what is unknown', () => {
     ]);
   });
 
-  test('a blocked item that is seen is known, and a high risk with its reason', async () => {
+  test('a blocked item that is seen is known, and has a high risk with its reason', async () => {
     const tenant = await newTenant(server);
     const body = { kind: 'model', name: 'gpt-5', status: 'blocked' };
     const item = await server.ok('POST', `${tenant.path}/inventory`, { as: tenant.operator, body });
@@ -95,7 +95,7 @@ describe('what is unknown', () => {
 });
 
 describe('applying', () => {
-  test('{} skips what nobody reviewed; approved, it is applied: item, observation, task, all of it', async () => {
+  test('{} skips unreviewed recommendations, and applies approved ones with item, observation and task', async () => {
     const tenant = await newTenant(server);
     await tenant.see('gpt-5');
     const { id } = await tenant.observation('gpt-5');
@@ -140,7 +140,7 @@ describe('applying', () => {
     expect(await tenant.items()).toHaveLength(1);
   });
 
-  test('naming an id is the review, and ends its task', async () => {
+  test('naming an id counts as the review, and finishes its task', async () => {
     const tenant = await newTenant(server);
     await tenant.see('gpt-5');
     await tenant.see('gpt-6');
@@ -152,7 +152,7 @@ describe('applying', () => {
     expect(await tenant.apply(body)).toMatchObject({ applied: [], skipped: [{ id: chosen.id, reason: 'not_open' }] });
   });
 
-  test('dryRun shows, and changes nothing', async () => {
+  test('dryRun shows the change, and changes nothing', async () => {
     const tenant = await newTenant(server);
     await tenant.see('gpt-5');
     const before = await tenant.recommendations();
@@ -183,7 +183,7 @@ describe('applying', () => {
     }
   });
 
-  test('what cannot be applied is skipped with its reason', async () => {
+  test('recommendations that cannot be applied are skipped with a reason', async () => {
     const tenant = await newTenant(server);
     const other = await newTenant(server);
     await other.see('gpt-5');
@@ -208,12 +208,12 @@ describe('applying', () => {
     expect(await other.recommendations()).toMatchObject([{ id: foreign.id, status: 'open' }]);
   });
 
-  test('a failure in the midst undoes everything', async () => {
+  test('a failure in the middle rolls everything back', async () => {
     const tenant = await newTenant(server);
     await tenant.see('gpt-5');
     await tenant.see('gpt-6');
     const recommendationIds = (await tenant.recommendations()).map(({ id }): string => id);
-    // What no rule would write: a change without a name.
+    // No rule writes such a change: it has no name.
     const { db } = server.services;
     const broken = JSON.stringify({ target: { type: 'inventory_item', id: null }, before: null, after: {} });
     const last = recommendationIds.toSorted().at(-1) ?? '';
@@ -239,7 +239,7 @@ describe('applying', () => {
     }
   });
 
-  test('a flood of unreviewed ones does not hide the one that was approved', { timeout: 180_000 }, async () => {
+  test('a flood of unreviewed recommendations does not hide an approved one', { timeout: 180_000 }, async () => {
     const tenant = await newTenant(server);
     const flood = Array.from({ length: 1100 }, (_, index) => atOpenai(`flood-${index}`));
     await server.ok('POST', '/v1/traces', { as: tenant.sender, body: exportRequest(flood) });

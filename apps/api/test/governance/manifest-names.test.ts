@@ -26,7 +26,11 @@ async function tenantWithTeam() {
   await offer(wide, path);
   const shadow = await provide(team, 'shadow');
   return {
-    ...{ tenantId, wide, team, shadow, provide },
+    tenantId,
+    wide,
+    team,
+    shadow,
+    provide,
     openaiId: path.slice('/v1/providers/'.length),
     rename: (as: Caller, { id }: Body, name: string) => server.ok('PUT', `/v1/providers/${id}`, { as, body: { name } }),
     publish: async (as: Caller, kind: string, spec: object): Promise<string> =>

@@ -1,5 +1,5 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
-import { coveringAt, decidingItem, nameFamily, rewrittenName } from '@quartermaster/db/name-family.ts';
+import { coverageRuleOf, findDecidingItem, nameFamily, rewrittenName } from '@quartermaster/db/name-family.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -13,7 +13,7 @@ type Provider = typeof OPENAI | typeof BEDROCK;
 /** How a declared name covers a seen one: `yes`, `block` where a block alone does, `no`. */
 function coverage(provider: Provider, declared: string, seen: string): string {
   const key = (name: string) => nameKey('model', name, provider.name);
-  const found = coveringAt(provider, 'model')(key(declared), key(seen));
+  const found = coverageRuleOf(provider, 'model')(key(declared), key(seen));
   if (found) expect(nameFamily('model', key(declared)), seen).toBe(nameFamily('model', key(seen)));
   return found ? (found.doubtful ? 'block' : 'yes') : 'no';
 }
@@ -89,7 +89,7 @@ const ITEM = { kind: 'model', source: 'manual', status: 'available' } as const;
 type Item = Pick<InventoryItem, 'status' | 'source'> & { nameKey: string };
 const item = (name: string, fields: Partial<Item> = {}): Item => ({ ...ITEM, nameKey: name, ...fields });
 const blocked = { status: 'blocked' } as const;
-const decide = (items: readonly Item[], name: string) => decidingItem(items, coveringAt(OPENAI, 'model'), name);
+const decide = (items: readonly Item[], name: string) => findDecidingItem(items, coverageRuleOf(OPENAI, 'model'), name);
 
 test('the most exact item says what holds for a name', () => {
   const [base, dated] = [item('gpt-5'), item('gpt-5-2026-01-01', blocked)];
@@ -118,12 +118,12 @@ test('of equally exact items a blocked one holds, and of others none', () => {
 });
 
 test('tools that frameworks write alike cover one another, with another case for a block alone', () => {
-  const tools = coveringAt(OPENAI, 'tool');
+  const tools = coverageRuleOf(OPENAI, 'tool');
   expect(tools('get-sum', 'get_sum')).toMatchObject({ doubtful: false });
   expect(tools('get_sum', 'get-sum')).toMatchObject({ doubtful: false });
   expect(tools('getSum', 'getsum')).toMatchObject({ doubtful: true });
   expect(tools('get-sum', 'get-sums')).toBeNull();
-  expect(coveringAt(OPENAI, 'agent')('a-b', 'a_b')).toBeNull();
+  expect(coverageRuleOf(OPENAI, 'agent')('a-b', 'a_b')).toBeNull();
   expect(rewrittenName('__Get  Sum!')).toBe('get_sum');
   expect(rewrittenName('日本')).toBe('日本');
 });
@@ -155,7 +155,7 @@ test('whatever covers a name has its family, and a name covers itself', () => {
       const keys = [one, other, `${one}-2026-01-01`, `openai/${one}`, `us.anthropic.${one}`].map((name) =>
         nameKey('model', name, provider.name),
       );
-      const covering = coveringAt(provider, 'model');
+      const covering = coverageRuleOf(provider, 'model');
       for (const declared of keys) {
         expect(covering(declared, declared)).not.toBeNull();
         for (const seen of keys) {

@@ -80,7 +80,7 @@ test('two items that would be one refuse the name, and everything is as it was',
   const before = [await provider.items(), await provider.observations(), await provider.recommendations()];
   const refused = await provider.rename('acme');
   expectProblem(refused, 409, 'name_taken');
-  expect(refused.body.detail).toMatch(/"acme\/gpt-5" and "gpt-5" would be one/);
+  expect(refused.body.detail).toMatch(/"acme\/gpt-5" and "gpt-5" would be the same item/);
   expect([await provider.items(), await provider.observations(), await provider.recommendations()]).toEqual(before);
   expect((await server.ok('GET', provider.path, { as: tenant.operator })).name).toBe('oai');
   const [other] = before[0]?.filter(({ id }) => id !== blocked.id) ?? [];
@@ -129,8 +129,13 @@ test('observations that become one keep the last review and all that was counted
   ]);
   const kept = after.find(({ subTenantId }) => subTenantId === null);
   expect(kept).toMatchObject({
-    ...{ id: rejected?.['id'], status: 'rejected', review: { decision: 'rejected' }, unknown: true },
-    ...{ firstSeenAt: plain?.['firstSeenAt'], lastSeenAt: plain?.['lastSeenAt'], lastSpanId: plain?.['lastSpanId'] },
+    id: rejected?.['id'],
+    status: 'rejected',
+    review: { decision: 'rejected' },
+    unknown: true,
+    firstSeenAt: plain?.['firstSeenAt'],
+    lastSeenAt: plain?.['lastSeenAt'],
+    lastSpanId: plain?.['lastSpanId'],
   });
   expect(kept?.['evidence'].names.toSorted()).toEqual(['acme/gpt-5', 'gpt-5']);
   const gone = await server.call('PUT', `/v1/runtime-observations/${plain?.['id']}`, { as, body: {} });
@@ -146,7 +151,8 @@ test('observations that become one keep the last review and all that was counted
     'register_item',
   ]);
   expect((await provider.observations()).find(({ id }) => id === kept?.['id'])).toMatchObject({
-    ...{ status: 'open', risk: { level: 'high' } },
+    status: 'open',
+    risk: { level: 'high' },
   });
 });
 
@@ -223,7 +229,7 @@ test('a sync that runs while its provider is renamed writes nothing that it read
   goOn();
   const answered = await running;
   expectProblem(answered, 502, 'sync_failed');
-  expect(answered.body.detail).toMatch(/the provider was changed meanwhile/);
+  expect(answered.body.detail).toMatch(/the provider was changed in the meantime/);
   expect(await all(server, `${path}/inventory`, as)).toEqual([]);
   expect(await server.ok('GET', path, { as })).toMatchObject({ health: 'unknown' });
   await vi.waitFor(async () => expect((await server.call('POST', `${path}/sync`, { as })).status).toBe(200));

@@ -96,9 +96,13 @@ test(`${BATCHES} batches, each sent twice, shuffled, over ${CONNECTIONS} connect
       observations.map(({ subTenantId, providerId, kind, name, ...seen }) => ({
         // Of spellings the one is shown that came first.
         subject: `${subTenantId} ${providerNames.get(providerId)} ${kind} ${kind === 'model' ? name.toLowerCase() : name}`,
-        ...{ occurrences: seen.occurrences, errors: seen.evidence.errors, names: seen.evidence.names.toSorted() },
-        ...{ firstSeenAt: seen.firstSeenAt, lastSeenAt: seen.lastSeenAt },
-        ...{ lastTraceId: seen.lastTraceId, lastSpanId: seen.lastSpanId },
+        occurrences: seen.occurrences,
+        errors: seen.evidence.errors,
+        names: seen.evidence.names.toSorted(),
+        firstSeenAt: seen.firstSeenAt,
+        lastSeenAt: seen.lastSeenAt,
+        lastTraceId: seen.lastTraceId,
+        lastSpanId: seen.lastSpanId,
       })),
     ),
   ).toEqual(sorted(expectedObservations(batches)));
@@ -107,7 +111,11 @@ test(`${BATCHES} batches, each sent twice, shuffled, over ${CONNECTIONS} connect
   expect(
     sorted(
       traces.map(({ subTenantId, traceId, spanCount, errorCount, startTime, endTime }) => ({
-        ...{ subject: `${subTenantId} ${traceId}`, spanCount, errorCount, startTime, endTime },
+        subject: `${subTenantId} ${traceId}`,
+        spanCount,
+        errorCount,
+        startTime,
+        endTime,
       })),
     ),
   ).toEqual(sorted(expectedTraces(batches)));
@@ -150,10 +158,14 @@ function expectedObservations(batches: readonly Batch[]) {
   return [...bySubject].map(([subject, seen]) => {
     const [first, last] = [seen[0], seen.at(-1)];
     return {
-      ...{ subject, occurrences: seen.length, errors: seen.filter(({ failed }) => failed).length },
+      subject,
+      occurrences: seen.length,
+      errors: seen.filter(({ failed }) => failed).length,
       names: [...new Set(seen.map(({ attributes = {} }) => spelledName(attributes)))].toSorted(),
-      ...{ firstSeenAt: timeOf(first?.start), lastSeenAt: timeOf(last?.start) },
-      ...{ lastTraceId: last?.traceId, lastSpanId: last?.spanId },
+      firstSeenAt: timeOf(first?.start),
+      lastSeenAt: timeOf(last?.start),
+      lastTraceId: last?.traceId,
+      lastSpanId: last?.spanId,
     };
   });
 }
@@ -162,7 +174,9 @@ function expectedTraces(batches: readonly Batch[]) {
   const spans = batches.flatMap(({ subTenantId, spans: own }) => own.map((span) => ({ subTenantId, ...span })));
   const byTrace = Map.groupBy(spans, ({ subTenantId, traceId }) => `${subTenantId} ${traceId}`);
   return [...byTrace].map(([subject, own]) => ({
-    ...{ subject, spanCount: own.length, errorCount: own.filter(({ failed }) => failed).length },
+    subject,
+    spanCount: own.length,
+    errorCount: own.filter(({ failed }) => failed).length,
     startTime: timeOf(own[0]?.start).replace('Z', '000000Z'),
     endTime: timeOf(own.at(-1)?.end).replace('Z', '000000Z'),
   }));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openRotations } from '../../src/credentials/expiry.ts';
-import { eraseFormer } from '../../src/provider-credentials/service.ts';
+import { updateRotationTasks } from '../../src/resources/credentials/expiry.ts';
+import { eraseReplacedSecrets } from '../../src/resources/provider-credentials/service.ts';
 import { LOOPBACK } from '../inventory-sync/peers.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { toolServer, untimed } from './tool-server.ts';
@@ -23,7 +23,9 @@ async function withCredential() {
   const first = await put({ secret: 'first', expiresAt });
   return {
     ...at,
-    ...{ first, expiresAt, put },
+    first,
+    expiresAt,
+    put,
     /** Every secret that one more sync sends. */
     sent: async (): Promise<unknown[]> => {
       const before = at.peer.requests.length;
@@ -48,15 +50,17 @@ async function rotated() {
 
 test('rotate_credential opens when the credential ends within 14 days, and waits for a successor', async () => {
   const at = await withCredential();
-  await openRotations(server.services);
+  await updateRotationTasks(server.services);
   expect(await at.recommendations()).toEqual([]);
   server.travel(7 * DAY_MS);
-  await openRotations(server.services);
-  await openRotations(server.services);
+  await updateRotationTasks(server.services);
+  await updateRotationTasks(server.services);
   const open = await at.recommendations();
   expect(open).toMatchObject([
     {
-      ...{ kind: 'rotate_credential', observationIds: [], reason: expect.stringContaining(at.expiresAt) },
+      kind: 'rotate_credential',
+      observationIds: [],
+      reason: expect.stringContaining(at.expiresAt),
       change: {
         target: { type: 'credential', id: at.first.id },
         before: { credentialId: at.first.id },
@@ -73,7 +77,7 @@ test('rotate_credential opens when the credential ends within 14 days, and waits
 test('with one on standby {} puts it in use: the next sync sends it; undone, the old one again', async () => {
   const at = await withCredential();
   server.travel(7 * DAY_MS);
-  await openRotations(server.services);
+  await updateRotationTasks(server.services);
   const second = await at.put({ secret: 'second', standby: true });
   expect(await at.sent()).toEqual(['first']);
   const open = await at.recommendations();
@@ -100,21 +104,21 @@ test('with one on standby {} puts it in use: the next sync sends it; undone, the
 test('a rotation cannot be undone a day later, when the former secret is erased, and the answer says so', async () => {
   const at = await rotated();
   server.travel(23 * HOUR_MS);
-  await eraseFormer(server.services);
+  await eraseReplacedSecrets(server.services);
   expect((await at.undo(at.id)).status).toBe(200);
   await at.apply({ recommendationIds: [at.id] });
   server.travel(25 * HOUR_MS);
-  await eraseFormer(server.services);
+  await eraseReplacedSecrets(server.services);
   const { status, body } = await at.undo(at.id);
   expect([status, body.code]).toEqual([409, 'recommendation_built_on']);
-  expect(body.detail).toMatch(/^It cannot be undone: the secret that was in use before is erased/);
+  expect(body.detail).toMatch(/^The recommendation cannot be undone: the former secret was erased/);
   expect(await at.sent()).toEqual(['second']);
   expect(await at.recommendations('applied')).toMatchObject([{ id: at.id }]);
 });
 
 test.each([
-  ['put in use', {}, 'credentialId was changed since'],
-  ['stored to follow it', { standby: true }, 'another one came since'],
+  ['put in use', {}, 'credentialId has been changed'],
+  ['stored to follow it', { standby: true }, 'another secret was stored'],
 ])('nor once another credential was %s', async (_, how, why) => {
   const at = await rotated();
   await at.put({ secret: 'third', ...how });

@@ -3,13 +3,13 @@ import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { describe, expect, test } from 'vitest';
-import { acceptDrift } from '../../src/recommendations/rules/accept-drift.ts';
-import { adoptProvider } from '../../src/recommendations/rules/adopt-provider.ts';
-import { blockItem } from '../../src/recommendations/rules/block-item.ts';
-import { registerItem } from '../../src/recommendations/rules/register-item.ts';
-import { retireItem } from '../../src/recommendations/rules/retire-item.ts';
-import { rotateCredential } from '../../src/recommendations/rules/rotate-credential.ts';
-import type { Change, SubjectState } from '../../src/recommendations/rules/rule.ts';
+import { acceptDrift } from '../../src/governance/rules/accept-drift.ts';
+import { adoptProvider } from '../../src/governance/rules/adopt-provider.ts';
+import { blockItem } from '../../src/governance/rules/block-item.ts';
+import { registerItem } from '../../src/governance/rules/register-item.ts';
+import { retireItem } from '../../src/governance/rules/retire-item.ts';
+import { rotateCredential } from '../../src/governance/rules/rotate-credential.ts';
+import type { Change, SubjectState } from '../../src/governance/rules/rule.ts';
 
 const TIME = '2026-01-01T00:00:00.000Z';
 const LATER = '2026-01-02T00:00:00.000Z';
@@ -25,7 +25,7 @@ function item(fields: Partial<InventoryItem> = {}): InventoryItem {
   return { ...definition, ...named, ...fields } as InventoryItem;
 }
 
-/** An observation in a word: its status, `?` where nothing declares it, `!` where somebody rejected it, `0` unseen. */
+/** An observation from a text: its status, then `?` not declared, `!` rejected, `~` drifted, `0` never seen. */
 function observation(said: string, id = 'obs_1'): RuntimeObservation {
   const status = /^[a-z]+/.exec(said)?.[0] as RuntimeObservation['status'];
   const decision = said.includes('!') ? 'rejected' : status === 'approved' || status === 'ignored' ? status : null;
@@ -40,8 +40,8 @@ type Row = {
   provider?: Provider['status'];
   item?: Partial<InventoryItem>;
   seen?: string[];
-  standing?: boolean;
-  /** What applying it would change; null: it does not stand. */
+  isOpen?: boolean;
+  /** The proposed change. Null: the rule proposes nothing. */
   change: [Change['before'], Change['after']] | null;
 };
 
@@ -60,31 +60,40 @@ const to = (before: string, after: string): Row['change'] => [
 
 describe('register_item', () => {
   const rows: Row[] = [
-    { state: 'opens for what nobody declares', seen: ['open?'], change: [null, MADE] },
-    { state: 'stands on an approval', seen: ['approved?'], change: [null, MADE] },
+    { state: 'opens for an undeclared subject', seen: ['open?'], change: [null, MADE] },
+    { state: 'opens with an approval', seen: ['approved?'], change: [null, MADE] },
     {
       state: 'brings a retired item back',
       item: { status: 'retired' },
       seen: ['open?'],
       change: to('retired', 'available'),
     },
-    { state: 'not for what is declared', item: {}, seen: ['resolved'], change: null },
-    { state: 'not for what somebody rejected', seen: ['rejected?!'], change: null },
-    { state: 'not for what was rejected and is seen again', seen: ['open?!'], change: null },
-    { state: 'not for what somebody ignores', seen: ['ignored?'], change: null },
-    { state: 'stands while one of several asks for it', seen: ['rejected?!', 'open?'], change: [null, MADE] },
+    { state: 'not for a declared subject', item: {}, seen: ['resolved'], change: null },
+    { state: 'not for a rejected subject', seen: ['rejected?!'], change: null },
+    { state: 'not for a rejected subject that is seen again', seen: ['open?!'], change: null },
+    { state: 'not for an ignored subject', seen: ['ignored?'], change: null },
+    {
+      state: 'opens if one of several observations is undeclared',
+      seen: ['rejected?!', 'open?'],
+      change: [null, MADE],
+    },
     { state: 'not at a deleted provider', provider: 'deleted', seen: ['open?'], change: null },
-    { state: 'not for what nobody saw', change: null },
-    { state: 'not for what a sync alone reported', item: { status: 'retired' }, seen: ['open?0'], change: null },
+    { state: 'not without observations', change: null },
+    {
+      state: 'not for a subject that only a sync reported',
+      item: { status: 'retired' },
+      seen: ['open?0'],
+      change: null,
+    },
   ];
   test.each(rows)('$state', (row) => {
-    expect(changeOf(registerItem.wanted(subject(row), false))).toEqual(row.change);
+    expect(changeOf(registerItem.evaluate(subject(row), false))).toEqual(row.change);
   });
 
-  test('rests on those alone that ask for it, and a later approval is another cause', () => {
-    const seen = registerItem.wanted(subject({ state: '', seen: ['rejected?!', 'open?'], change: null }), false);
-    expect(seen?.rests.map(({ id }) => id)).toEqual(['obs_2']);
-    const approved = registerItem.wanted(subject({ state: '', seen: ['approved?'], change: null }), false);
+  test('is based only on the undeclared observations, and an approval is another cause', () => {
+    const seen = registerItem.evaluate(subject({ state: '', seen: ['rejected?!', 'open?'], change: null }), false);
+    expect(seen?.observations.map(({ id }) => id)).toEqual(['obs_2']);
+    const approved = registerItem.evaluate(subject({ state: '', seen: ['approved?'], change: null }), false);
     expect([seen?.cause, approved?.cause]).toEqual(['unknown', TIME]);
   });
 });
@@ -92,43 +101,43 @@ describe('register_item', () => {
 describe('block_item', () => {
   const rows: Row[] = [
     {
-      state: 'opens for what was rejected and is seen again',
+      state: 'opens for a rejected subject that is seen again',
       seen: ['open?!'],
       change: [null, { ...MADE, status: 'blocked' }],
     },
-    { state: 'blocks the item that there is', item: {}, seen: ['open!'], change: to('available', 'blocked') },
-    { state: 'not for a rejection that is kept', seen: ['rejected?!'], change: null },
+    { state: 'blocks the existing item', item: {}, seen: ['open!'], change: to('available', 'blocked') },
+    { state: 'not for a rejected subject that is not seen again', seen: ['rejected?!'], change: null },
     {
-      state: 'stays when it is rejected once more',
-      standing: true,
+      state: 'stays open when the subject is rejected again',
+      isOpen: true,
       seen: ['rejected?!'],
       change: [null, { ...MADE, status: 'blocked' }],
     },
-    { state: 'not for what is blocked already', item: { status: 'blocked' }, seen: ['open!'], change: null },
-    { state: 'not for what a later review approved', standing: true, seen: ['approved?'], change: null },
-    { state: 'not for what is merely unknown', seen: ['open?'], change: null },
+    { state: 'not for a blocked item', item: { status: 'blocked' }, seen: ['open!'], change: null },
+    { state: 'not after a later approval', isOpen: true, seen: ['approved?'], change: null },
+    { state: 'not for an unknown subject without a review', seen: ['open?'], change: null },
     { state: 'not at a deleted provider', provider: 'deleted', seen: ['open?!'], change: null },
   ];
   test.each(rows)('$state', (row) => {
-    expect(changeOf(blockItem.wanted(subject(row), row.standing ?? false))).toEqual(row.change);
+    expect(changeOf(blockItem.evaluate(subject(row), row.isOpen ?? false))).toEqual(row.change);
   });
 });
 
 describe('retire_item', () => {
   const rows: Row[] = [
     {
-      state: 'opens for what the last sync did not find',
+      state: 'opens for an item that the last sync did not find',
       item: { status: 'missing' },
       change: to('missing', 'retired'),
     },
-    { state: 'not for what is there', item: {}, change: null },
-    { state: 'not for what is retired', item: { status: 'retired' }, change: null },
-    { state: 'not for what is blocked', item: { status: 'blocked' }, change: null },
-    { state: 'not for what is gone', change: null },
+    { state: 'not for an available item', item: {}, change: null },
+    { state: 'not for a retired item', item: { status: 'retired' }, change: null },
+    { state: 'not for a blocked item', item: { status: 'blocked' }, change: null },
+    { state: 'not for a deleted item', change: null },
     { state: 'not at a deleted provider', provider: 'deleted', item: { status: 'missing' }, change: null },
   ];
   test.each(rows)('$state', (row) => {
-    expect(changeOf(retireItem.wanted(subject(row), false))).toEqual(row.change);
+    expect(changeOf(retireItem.evaluate(subject(row), false))).toEqual(row.change);
   });
 });
 
@@ -137,22 +146,22 @@ describe('accept_drift', () => {
   const after = { ...ECHO, schemaDigest: 'sha256:b', title: null, description: 'new', attributes: {}, drift: null };
   const rows: Row[] = [
     { state: 'opens for a changed definition', item: { drift: DRIFT }, seen: ['open~'], change: [before, after] },
-    { state: 'stands on an approval', item: { drift: DRIFT }, seen: ['approved~'], change: [before, after] },
-    { state: 'not once somebody rejected the change', item: { drift: DRIFT }, seen: ['rejected~!'], change: null },
-    { state: 'not for what is rejected and seen again', item: { drift: DRIFT }, seen: ['open~!'], change: null },
-    { state: 'not once somebody ignores it', item: { drift: DRIFT }, seen: ['ignored~'], change: null },
-    { state: 'not for what did not change', item: {}, seen: ['resolved'], change: null },
-    { state: 'not for what is blocked', item: { status: 'blocked', drift: DRIFT }, seen: ['open~'], change: null },
-    { state: 'not for what is retired', item: { status: 'retired', drift: DRIFT }, seen: ['open~'], change: null },
+    { state: 'opens with an approval', item: { drift: DRIFT }, seen: ['approved~'], change: [before, after] },
+    { state: 'not after a rejection of the change', item: { drift: DRIFT }, seen: ['rejected~!'], change: null },
+    { state: 'not for a rejected subject that is seen again', item: { drift: DRIFT }, seen: ['open~!'], change: null },
+    { state: 'not for an ignored drift', item: { drift: DRIFT }, seen: ['ignored~'], change: null },
+    { state: 'not for an unchanged definition', item: {}, seen: ['resolved'], change: null },
+    { state: 'not for a blocked item', item: { status: 'blocked', drift: DRIFT }, seen: ['open~'], change: null },
+    { state: 'not for a retired item', item: { status: 'retired', drift: DRIFT }, seen: ['open~'], change: null },
     { state: 'not at a deleted provider', provider: 'deleted', item: { drift: DRIFT }, change: null },
   ];
   test.each(rows)('$state', (row) => {
-    expect(changeOf(acceptDrift.wanted(subject(row), false))).toEqual(row.change);
+    expect(changeOf(acceptDrift.evaluate(subject(row), false))).toEqual(row.change);
   });
 
   test('another change is another cause', () => {
     const wanted = (schemaDigest: string) =>
-      acceptDrift.wanted(subject({ state: '', item: { drift: { ...DRIFT, schemaDigest } }, change: null }), true)
+      acceptDrift.evaluate(subject({ state: '', item: { drift: { ...DRIFT, schemaDigest } }, change: null }), true)
         ?.cause;
     expect(wanted('sha256:b')).not.toBe(wanted('sha256:c'));
   });
@@ -165,7 +174,7 @@ describe('adopt_provider', () => {
     ['disabled', null],
     ['deleted', null],
   ] as const)('of a provider that is %s', (status, change) => {
-    expect(changeOf(adoptProvider.wanted({ provider: provider(status), observations: [] }, false))).toEqual(change);
+    expect(changeOf(adoptProvider.evaluate({ provider: provider(status), observations: [] }, false))).toEqual(change);
   });
 });
 
@@ -182,14 +191,14 @@ describe('rotate_credential', () => {
     ['the provider refused it', active, undefined, true, null],
     ['another one is on standby', active, next, false, 'sec_2'],
   ] as const)('where %s', (what, current, standby, refused, credentialId) => {
-    const wanted = rotateCredential.wanted({ provider: provider(), current, standby, refused }, false);
+    const wanted = rotateCredential.evaluate({ provider: provider(), current, standby, refused }, false);
     const stands = what !== 'nothing is wrong' && what !== 'there is none';
     expect(changeOf(wanted)).toEqual(stands ? [{ credentialId: 'sec_1' }, { credentialId }] : null);
   });
 
   test('not at a deleted provider', () => {
     const state = { provider: provider('deleted'), current: active, standby: next, refused: true };
-    expect(rotateCredential.wanted(state, true)).toBeNull();
+    expect(rotateCredential.evaluate(state, true)).toBeNull();
   });
 });
 

@@ -43,7 +43,9 @@ async function policy(): Promise<Policy> {
   const { id: gatewayId } = await server.ok('POST', '/v1/gateways', { as, body });
   const path = `/v1/gateways/${gatewayId}`;
   return {
-    ...{ as, ids, gatewayId },
+    as,
+    ids,
+    gatewayId,
     publish: async (kind, spec) => {
       const manifest = { name: unique('manifest'), kind, spec };
       return (await server.ok('POST', '/v1/manifests', { as, body: manifest })).id;

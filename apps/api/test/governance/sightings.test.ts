@@ -23,8 +23,8 @@ function factorsOf(observation: Body): string[] {
   return observation.risk.factors.map(({ factor }: Body) => factor);
 }
 
-describe('what was decided, seen again', () => {
-  test('rejected: open again, risk high, a block recommended, a task of high priority', async () => {
+describe('a reviewed observation that is seen again', () => {
+  test('rejected: it opens again with high risk, a recommended block and a task of high priority', async () => {
     const tenant = await newTenant(server);
     await seeNow(tenant, 'gpt-5');
     const { id } = await tenant.observation('gpt-5');
@@ -50,7 +50,7 @@ describe('what was decided, seen again', () => {
     expect(await tenant.tasks()).toMatchObject([{ kind: 'review_observation', priority: 'high' }]);
   });
 
-  test('rejected: a span of before the rejection that comes late changes nothing', async () => {
+  test('rejected: a late span from before the rejection changes nothing', async () => {
     const tenant = await newTenant(server);
     await seeNow(tenant, 'gpt-5');
     const { id } = await tenant.observation('gpt-5');
@@ -61,18 +61,18 @@ describe('what was decided, seen again', () => {
     expect([await tenant.recommendations(), await tenant.tasks()]).toEqual([[], []]);
   });
 
-  test('rejected: no clock of a sender keeps it quiet', async () => {
+  test('rejected: a sender cannot hide it with old start times', async () => {
     const tenant = await newTenant(server);
     await seeNow(tenant, 'gpt-5');
     const { id } = await tenant.observation('gpt-5');
     await tenant.review(id, 'rejected');
     server.travel(DAY_MS);
-    // `see` sends spans that claim to be of years ago.
+    // `see` sends spans with start times years ago.
     await tenant.see('gpt-5');
     expect(await tenant.observation('gpt-5')).toMatchObject({ status: 'open', risk: { level: 'high' } });
   });
 
-  test('nothing yet: a review that was cancelled is asked for again a day later, while it is used', async () => {
+  test('open: a cancelled review task is opened again a day later if it is still used', async () => {
     const tenant = await newTenant(server);
     await seeNow(tenant, 'gpt-5');
     const [task] = await tenant.tasks();
@@ -84,7 +84,7 @@ describe('what was decided, seen again', () => {
     expect(await tenant.tasks()).toMatchObject([{ kind: 'review_observation', subject: task.subject }]);
   });
 
-  test('rejected twice: the block stays recommended, the task is done', async () => {
+  test('rejected twice: the block stays recommended, and the task is finished', async () => {
     const { tenant, id } = await rejectedAgain();
     const [before] = await tenant.recommendations();
     await tenant.review(id, 'rejected');
@@ -93,7 +93,7 @@ describe('what was decided, seen again', () => {
     expect(await tenant.tasks()).toEqual([]);
   });
 
-  test('rejected, then approved: the block is dropped, and registering recommended', async () => {
+  test('rejected, then approved: the block is superseded, and registering is recommended', async () => {
     const { tenant, id } = await rejectedAgain();
     await tenant.review(id, 'approved');
     expect(await tenant.recommendations()).toMatchObject([{ kind: 'register_item' }]);
@@ -101,7 +101,7 @@ describe('what was decided, seen again', () => {
     expect(factorsOf(await tenant.observation('gpt-5'))).not.toContain('rejected_again');
   });
 
-  test('rejected and blocked: known, quiet, and a high risk while it goes on', async () => {
+  test('rejected and blocked: it is known, stays rejected, and has a high risk while it is used', async () => {
     const { tenant, id } = await rejectedAgain();
     await tenant.apply();
     expect(await tenant.items()).toMatchObject([{ name: 'gpt-5', status: 'blocked', source: 'recommendation' }]);
@@ -114,7 +114,7 @@ describe('what was decided, seen again', () => {
     expect([await tenant.recommendations(), await tenant.tasks()]).toEqual([[], []]);
   });
 
-  test.each(['approved', 'ignored'])('%s: quiet', async (decision) => {
+  test.each(['approved', 'ignored'])('%s: stays as it is', async (decision) => {
     const tenant = await newTenant(server);
     await seeNow(tenant, 'gpt-5');
     const { id } = await tenant.observation('gpt-5');
@@ -147,7 +147,7 @@ describe('variants of a model’s name', () => {
     expect(observations[0].evidence.names).toEqual(['GPT-5', 'gpt-5', 'openai/gpt-5', 'OpenAI/GPT-5']);
   });
 
-  test('what merely looks alike is kept apart', async () => {
+  test('names that only look alike are separate observations', async () => {
     const tenant = await newTenant(server);
     const names = [
       'gpt-5',
@@ -164,7 +164,7 @@ describe('variants of a model’s name', () => {
     expect(observations.map(({ name }): string => name).toSorted()).toEqual(names.toSorted());
   });
 
-  test('a provider’s other names in front are its own, and tools are called by exactly their names', async () => {
+  test('other names of the provider in front are removed, and tool names must match exactly', async () => {
     const tenant = await newTenant(server);
     const body = { name: 'gcp.vertex_ai', kind: 'llm' };
     const { id } = await server.ok('POST', '/v1/providers', { as: tenant.operator, body });
@@ -208,7 +208,7 @@ describe('variants of a model’s name', () => {
 });
 
 describe('risk', () => {
-  test('the first use of a provider by an account, where others used it before, for a week', async () => {
+  test('the first use of a provider by an account counts for a week, if others used it before', async () => {
     const tenant = await newTenant(server);
     await seeNow(tenant, 'gpt-5');
     expect(factorsOf(await tenant.observation('gpt-5'))).toEqual(['unknown_item']);
@@ -223,7 +223,7 @@ describe('risk', () => {
     expect(factorsOf(await tenant.observation('gpt-5'))).toEqual(['unknown_item']);
   });
 
-  test('the eleventh account is named like the second, whoever comes after it', async () => {
+  test('the eleventh account is listed as the second was', async () => {
     const tenant = await newTenant(server);
     const senders = [];
     for (let index = 0; index < 11; index += 1) {

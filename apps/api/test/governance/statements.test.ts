@@ -10,12 +10,12 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Observations of a provider: more than two batches, each of which takes a few statements. */
+/** Observations of a provider: more than two batches. */
 const MANY = 450;
 
 // Each block read and parsed the grants of all running sessions: 100 blocks with 200 sessions of 2,000 items held the only
 // writer for 20 s.
-test('however many items a call blocks, the sessions are gone through once, and each is ended and recorded once', async () => {
+test('sessions are read once for all items that a request blocks, and each session is revoked and recorded once', async () => {
   const tenant = await newTenant(server);
   const { operator: as, provider, path } = tenant;
   const names = Array.from({ length: 30 }, (_, index) => `model-${index}`);
@@ -51,7 +51,7 @@ test('however many items a call blocks, the sessions are gone through once, and 
   }
 });
 
-test('an item that is blocked from the start ends the sessions that hold a variant of it, and is on record', async () => {
+test('creating a blocked item revokes the sessions that grant a variant of it, with an audit event', async () => {
   const { operator: as, provider, path } = await newTenant(server);
   const kept = await server.ok('POST', `${path}/inventory`, { as, body: { kind: 'model', name: 'gpt-5' } });
   const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', providerIds: [provider.id] } });
@@ -64,8 +64,8 @@ test('an item that is blocked from the start ends the sessions that hold a varia
   expect(events.map(({ operation }) => operation)).toContain('create_inventory_item');
 });
 
-// Each tool was looked up by itself, without an index: 3,000 tools against 10,000 items took 5 s in one transaction.
-test('the owners of all tools of a batch are looked up at once', async () => {
+// Before, each tool was looked up separately, without an index: 3,000 tools and 10,000 items took 5 s in one transaction.
+test('the owners of all tools of a batch are found with one statement', async () => {
   const tenant = await newTenant(server);
   await server.ok('POST', `${tenant.path}/inventory`, { as: tenant.operator, body: { kind: 'tool', name: 'tool-7' } });
   const statements = await statementsOf(() =>
@@ -80,9 +80,9 @@ test('the owners of all tools of a batch are looked up at once', async () => {
   expect((await tenant.observation('tool-8')).providerId).not.toBe(tenant.provider.id);
 });
 
-// Each observation was looked at by itself: with 9,900 of them, adopting took 4.2 s, deleting 3.5 s, renaming 1.5 s, in one
+// Before, each observation was reevaluated separately: with 9,900 of them, adopting took 4.2 s, deleting 3.5 s, renaming 1.5 s, in one
 // transaction, while other writes wait 5 s at the most.
-test('a provider’s observations are looked at again with few statements, however many they are', async () => {
+test('a provider’s observations are reevaluated with a few statements, for any number of observations', async () => {
   const tenant = await newTenant(server);
   const { operator: as } = tenant;
   await sendSpans(
@@ -113,18 +113,18 @@ test('a provider’s observations are looked at again with few statements, howev
   for (const { completedAt } of tasks) expect(completedAt).not.toBeNull();
 });
 
-test('folding takes as many statements for sixty-four subjects as for sixteen, and counts each of them', async () => {
+test('aggregation takes as many statements for 64 subjects as for 16, and counts each of them', async () => {
   const tenant = await newTenant(server);
   const { sender } = tenant;
   const batch = (count: number, prefix = '') =>
     Array.from({ length: count }, (_, index) => atOpenai(`${prefix}m-${index}`));
-  // More than are folded in one turn, each in two spellings.
+  // More than one batch, each in two spellings.
   await sendSpans(server, sender, [...batch(MANY), ...batch(MANY, 'OpenAI/')]);
   const observed = await all(server, `${tenant.path}/observations?limit=100`, tenant.operator);
   expect(observed).toHaveLength(MANY);
   for (const { occurrences, evidence } of observed) expect([occurrences, evidence.names.length]).toEqual([2, 2]);
 
-  // The fewest of some tries: now and then the service runs a statement of its own meanwhile.
+  // The minimum of several runs, because background jobs run statements as well.
   const fewestFor = async (count: number) => {
     const counts: number[] = [];
     // As many spans each time: the index of a larger trace has a row of its own.
@@ -139,8 +139,8 @@ test('folding takes as many statements for sixty-four subjects as for sixteen, a
   expect(many).toBeLessThan(25);
 });
 
-// Each declared name was looked at by itself.
-test('a manifest’s declarations are looked at with few statements, however many they are', async () => {
+// Before, each declared name was reevaluated separately.
+test('a manifest’s declarations are reevaluated with a few statements, for any number of declarations', async () => {
   const tenant = await newTenant(server);
   const { operator: as } = tenant;
   const names = Array.from({ length: 200 }, (_, index) => `m-${index}`);

@@ -21,7 +21,7 @@ async function twoTeams() {
   return { tenant, a: await team('a'), b: await team('b') };
 }
 
-test('one recommendation for the tenant’s provider rests on the observations of both', async () => {
+test('one recommendation for the tenant’s provider is based on the observations of both', async () => {
   const { tenant, a, b } = await twoTeams();
   await tenant.see('gpt-5', a.sender);
   await tenant.see('gpt-5', b.sender);
@@ -60,7 +60,7 @@ test('an approval by a member of the whole tenant counts for the whole tenant', 
   expect((await tenant.apply()).applied).toHaveLength(1);
 });
 
-test('at a provider of the sub-tenant its own reviewer decides', async () => {
+test('the sub-tenant’s reviewer decides about its own provider', async () => {
   const { tenant, a } = await twoTeams();
   const provider = await server.ok('POST', '/v1/providers', {
     as: a.reviewer,
@@ -105,7 +105,7 @@ test('the rejection of one sub-tenant stays when the tenant registers it for the
   expect(await tenant.observation('gpt-5', 'b')).toMatchObject({ status: 'resolved', unknown: false });
 });
 
-test('a manifest of a sub-tenant declares for that sub-tenant alone', async () => {
+test('a manifest of a sub-tenant declares only for that sub-tenant', async () => {
   const { tenant, a, b } = await twoTeams();
   await tenant.see('gpt-5', a.sender);
   await tenant.see('gpt-5', b.sender);
@@ -135,7 +135,7 @@ test('a manifest of a sub-tenant declares for that sub-tenant alone', async () =
   expect(await tenant.tasks()).toHaveLength(2);
 });
 
-test('a provider that is renamed to what a sub-tenant’s manifest calls it is declared there, and there alone', async () => {
+test('a provider that is renamed to the name in a sub-tenant’s manifest is declared only in that sub-tenant', async () => {
   const { tenant, a, b } = await twoTeams();
   for (const model of ['gpt-5', 'o3']) {
     await tenant.see(model, a.sender);
@@ -158,7 +158,7 @@ test('a provider that is renamed to what a sub-tenant’s manifest calls it is d
   expect(await tenant.tasks()).toMatchObject([{ subject: { id: theirs.id } }]);
 });
 
-test('of a deleted provider nothing is left open, in whatever sub-tenants it was used', async () => {
+test('deleting a provider closes everything about it in all sub-tenants', async () => {
   const { tenant, a, b } = await twoTeams();
   await tenant.see('gpt-5', a.sender);
   await tenant.see('gpt-5', b.sender);

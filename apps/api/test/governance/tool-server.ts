@@ -28,7 +28,11 @@ export async function toolServer(server: TestServer) {
   const provider = await server.ok('POST', '/v1/providers', { as, body });
   const path = `/v1/providers/${provider.id}`;
   const at = {
-    ...{ tools, peer, as, provider, path },
+    tools,
+    peer,
+    as,
+    provider,
+    path,
     sync: (): Promise<Body> => {
       server.travel(1000);
       return server.ok('POST', `${path}/sync`, { as });

@@ -49,8 +49,14 @@ test('the whole loop, by the generated client: seen, reviewed, registered, grant
   const unknown = await done(sdk.listRuntimeObservations({ client, query: { unknown: true } }));
   expect(unknown.items).toMatchObject([
     {
-      ...{ providerId: provider.id, kind: 'model', name: 'GPT-5-mini', status: 'open', occurrences: 1 },
-      ...{ lastTraceId: traceId, inventoryItemId: null, review: null },
+      providerId: provider.id,
+      kind: 'model',
+      name: 'GPT-5-mini',
+      status: 'open',
+      occurrences: 1,
+      lastTraceId: traceId,
+      inventoryItemId: null,
+      review: null,
       risk: { level: 'medium', factors: [{ factor: 'unknown_item' }] },
     },
   ]);
@@ -59,7 +65,7 @@ test('the whole loop, by the generated client: seen, reviewed, registered, grant
   const tasks = await done(sdk.listOperatorTasks({ client, query: { status: 'open' } }));
   expect(tasks.items).toMatchObject([{ kind: 'review_observation', subject: { id: observation.id } }]);
 
-  // A recommendation rests on it, and waits for a review.
+  // A recommendation is based on it, and waits for a review.
   const open = () => done(sdk.listProviderRecommendations({ client, path, query: { status: 'open' } }));
   const apply = (body: sdk.ApplyRecommendationsInput = {}) =>
     done(sdk.applyProviderRecommendations({ client, path, body }));
@@ -83,7 +89,9 @@ test('the whole loop, by the generated client: seen, reviewed, registered, grant
   // Apply: the same change, made.
   const registered = await apply();
   expect(registered).toMatchObject({
-    ...{ dryRun: false, skipped: [], revokedSessions: [] },
+    dryRun: false,
+    skipped: [],
+    revokedSessions: [],
     applied: [{ id: register.id, status: 'applied', appliedBy: operator.principal }],
   });
   expect(only(registered.applied).change.after).toEqual(only(shown.applied).change.after);
@@ -118,7 +126,7 @@ test('the whole loop, by the generated client: seen, reviewed, registered, grant
     change: { target: { id: item.id }, before: { status: 'available' }, after: { status: 'blocked' } },
   });
 
-  // Apply: the rejection is the review that this rests on. The sessions that hold the item end, and are named.
+  // Apply: this is based on the rejection. The sessions that hold the item end, and are named.
   const blocked = await apply();
   expect(blocked.applied.map(({ id }) => id)).toEqual([block.id]);
   expect(blocked.revokedSessions).toEqual([{ id: session.id, gatewayId: edge.id, subject: operator.principal }]);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { jsonFault } from '../../src/http/json-fault.ts';
+import { jsonFault } from '../../src/http/errors/json-fault.ts';
 import { MAX_DEPTH } from '../../src/http/limits.ts';
 import { abandon, exchange, send, serve } from './server.ts';
 
@@ -149,8 +149,8 @@ test(`objects may nest ${MAX_DEPTH} levels, and one more is 422`, async () => {
     {
       type: 'value_error',
       loc: ['body'],
-      msg: `Value error, should nest at most ${MAX_DEPTH} levels deep`,
-      ctx: { error: `should nest at most ${MAX_DEPTH} levels deep` },
+      msg: `Value error, input should have at most ${MAX_DEPTH} nested levels`,
+      ctx: { error: `input should have at most ${MAX_DEPTH} nested levels` },
     },
   ]);
 });
@@ -172,22 +172,17 @@ test.each([
     'NUL in a key',
     '{"metadata":{"a\\u0000":1}}',
     ['body', 'metadata', 'a\uFFFD'],
-    'a key should not contain the character U+0000',
+    'key should not contain the character U+0000',
   ],
   ['a lone surrogate', '{"tags":["a","\\ud800"]}', ['body', 'tags', 1], 'should not contain a lone surrogate'],
-  ['a lone surrogate in a key', '{"\\udc00":1}', ['body', '\uFFFD'], 'a key should not contain a lone surrogate'],
+  ['a lone surrogate in a key', '{"\\udc00":1}', ['body', '\uFFFD'], 'key should not contain a lone surrogate'],
   [
     'a key __proto__',
     '{"metadata":{"__proto__":{"a":1}}}',
     ['body', 'metadata', '__proto__'],
-    'a key should not be __proto__',
+    'key should not be __proto__',
   ],
-  [
-    'a key __proto__ of the body',
-    '{"__proto__":{"name":"abc"}}',
-    ['body', '__proto__'],
-    'a key should not be __proto__',
-  ],
+  ['a key __proto__ of the body', '{"__proto__":{"name":"abc"}}', ['body', '__proto__'], 'key should not be __proto__'],
 ])('%s is 422 at its place, and is not repeated', async (_name, body, loc, rule) => {
   const server = await serve();
   const answer = await send(server, '/v1/widgets', { body });

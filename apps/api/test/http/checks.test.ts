@@ -1,7 +1,7 @@
 // The order of checks, and the answers that come before an operation.
 import { expect, test } from 'vitest';
-import { ApiError } from '../../src/errors.ts';
-import { answerOf } from '../../src/http/problems.ts';
+import { ApiError } from '../../src/platform/errors.ts';
+import { answerOf } from '../../src/http/errors/problems.ts';
 import { send, serve } from './server.ts';
 
 const MALFORMED = { method: 'PUT', body: '{not json' };
@@ -37,7 +37,7 @@ test('a foreign tenant in the query is 403 before the body is read, in the body 
 });
 
 test('a public operation goes on without anybody who calls', async () => {
-  const server = await serve({ identify: async () => null });
+  const server = await serve({ authenticate: async () => null });
   const answer = await send(server, '/v1/register', { body: '{"email":"a@example.com"}' });
   expect(answer.body).toEqual({ body: { email: 'a@example.com' } });
 });
@@ -72,9 +72,9 @@ test('OTLP operations share the route table, and are answered by their own handl
 
 test('failures around the procedure are 500 too, and are reported once', async () => {
   for (const broken of [
-    { identify: () => Promise.reject(new Error('hunter2')) },
+    { authenticate: () => Promise.reject(new Error('hunter2')) },
     {
-      createContext: () => {
+      addressOf: () => {
         throw new Error('hunter2');
       },
     },

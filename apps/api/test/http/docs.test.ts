@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { expect, onTestFinished, test } from 'vitest';
-import { docsRouter } from '../../src/http/docs.ts';
+import { docsRouter } from '../../src/http/openapi/docs.ts';
 
 async function serveDocs(): Promise<string> {
   const app = express();

@@ -6,8 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { TAGS } from '@quartermaster/contracts/operation.ts';
 import { expect, test } from 'vitest';
-import { openApiDocument } from '../../src/http/openapi.ts';
+import { openApiDocument } from '../../src/http/openapi/openapi.ts';
 import { withSharedParts } from '../support/shared-parts.ts';
+import { endpointsOf } from '../../src/http/trpc.ts';
 import { ingest, widgets } from './widgets.ts';
 
 const REDOCLY = fileURLToPath(new URL('../../node_modules/.bin/redocly', import.meta.url));
@@ -29,8 +30,8 @@ type Document = {
 };
 
 function made(): Document {
-  const procedures = widgets._def.procedures;
-  return openApiDocument({ procedures, operations: [ingest], version: '0.1.0', serverUrl: 'https://qm' }) as Document;
+  const operations = [...endpointsOf(widgets._def.procedures).map((one) => one.operation), ingest];
+  return openApiDocument({ operations, version: '0.1.0', serverUrl: 'https://qm' }) as Document;
 }
 
 const document = made();
@@ -111,7 +112,7 @@ test('each operation declares the statuses that it can answer', () => {
 test('a refusal lists its codes, its headers and its body', () => {
   const { responses } = described('get', '/v1/widgets/{widget_id}');
   expect(responses['404']).toEqual({
-    description: '`route_not_found` (No such path), `provider_not_found` (Provider not found).',
+    description: '`route_not_found` (Path not found), `provider_not_found` (Provider not found).',
     headers: {
       'X-Request-Id': { $ref: '#/components/headers/RequestId' },
       'RateLimit-Policy': { $ref: '#/components/headers/RateLimitPolicy' },
@@ -123,7 +124,10 @@ test('a refusal lists its codes, its headers and its body', () => {
     'application/json': { schema: { $ref: '#/components/schemas/HTTPValidationError' } },
   });
   expect(Object.keys(responses['503']?.headers ?? {})).toEqual([
-    ...['X-Request-Id', 'RateLimit-Policy', 'RateLimit', 'Retry-After'],
+    'X-Request-Id',
+    'RateLimit-Policy',
+    'RateLimit',
+    'Retry-After',
   ]);
 });
 

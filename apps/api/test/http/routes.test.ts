@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { routeTable } from '../../src/http/routes.ts';
+import { routeTable } from '../../src/http/rest/routes.ts';
 import { exchange, send, serve } from './server.ts';
 import { createWidget, getWidget, listWidgets, readRequired, searchWidgets, updateWidget } from './widgets.ts';
 
@@ -62,7 +62,7 @@ test('404 and 405 are problems, told before credentials are looked at', async ()
   expect(unknown.headers.get('content-type')).toBe('application/problem+json');
   expect(unknown.body).toEqual({
     type: 'urn:quartermaster:problem:route_not_found',
-    title: 'No such path',
+    title: 'Path not found',
     status: 404,
     detail: 'There is nothing at this path.',
     instance: 'req-1',

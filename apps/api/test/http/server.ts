@@ -1,13 +1,17 @@
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import type { Scope } from '@quartermaster/contracts/scopes.ts';
-import { createExpressMiddleware } from '@trpc/server/adapters/express';
 import express from 'express';
 import { onTestFinished } from 'vitest';
-import type { Principal } from '../../src/access/principal.ts';
-import { ApiError } from '../../src/errors.ts';
-import { type RestOptions, restHandler } from '../../src/http/rest.ts';
-import type { Context } from '../../src/trpc.ts';
+import { ApiError } from '../../src/platform/errors.ts';
+import { type RestOptions, restHandler } from '../../src/http/rest/rest.ts';
+import type { Services } from '../../src/platform/services.ts';
+import { FairTurns } from '../../src/platform/fair-turns.ts';
+import type { Pipeline } from '../../src/http/pipeline.ts';
+import type { Callers } from '../../src/http/rate-limits/callers.ts';
+import { setRequestId } from '../../src/http/request-id.ts';
+import { endpointsOf } from '../../src/http/trpc.ts';
+import { trpcHandler } from '../../src/http/trpc-handler.ts';
 import { ingest, widgets } from './widgets.ts';
 
 export const REQUEST_ID = 'req-1';
@@ -27,37 +31,42 @@ export type Server = {
   onClosed: (then: () => void) => void;
 };
 
+type ServeOptions = Partial<Pipeline> & Partial<Pick<Callers, 'authenticate'>> & Pick<RestOptions, 'bodyLimit'>;
+
 /** A server of the widgets on a free port, for the length of one test. */
-export async function serve(options: Partial<RestOptions> = {}): Promise<Server> {
+export async function serve({ authenticate = authenticated, bodyLimit, ...parts }: ServeOptions = {}): Promise<Server> {
   const errors: unknown[] = [];
   const app = express();
   app.disable('x-powered-by');
-  app.use((_req, res, next) => {
-    res.setHeader('X-Request-Id', REQUEST_ID);
+  app.use((req, res, next) => {
+    req.headers['x-request-id'] = REQUEST_ID;
+    setRequestId(req, res);
     next();
   });
-  app.use(
-    '/trpc',
-    createExpressMiddleware({
-      router: widgets,
-      createContext: async ({ req }) => contextOf(await authenticate(req), REQUEST_ID),
-    }),
-  );
+  const pipeline: Pipeline = {
+    services: { turns: new FairTurns() } as Services,
+    callers: { authenticate, limitRate: async () => {} },
+    addressOf: () => '127.0.0.1',
+    countUnmatched: async () => {},
+    onMatched: () => {},
+    checkAnswers: true,
+    ...parts,
+  };
+  const onRefused: RestOptions['onRefused'] = (error, answer) => {
+    if (answer.unexpected) errors.push(error);
+  };
+  const { procedures } = widgets._def;
+  app.use('/trpc', trpcHandler({ router: widgets, procedures, pipeline, onRefused }));
   app.use(
     restHandler({
-      procedures: widgets._def.procedures,
+      endpoints: endpointsOf(procedures),
       operations: [ingest],
-      identify: async (req, _res, { operation }) => (operation?.scope === 'public' ? null : authenticate(req)),
-      createContext: (_req, _res, principal, requestId) => contextOf(principal, requestId),
-      requestId: (res) => String(res.getHeader('X-Request-Id')),
+      pipeline,
       otlp: async (_req, res, operation) => {
         res.setHeader('content-type', 'application/json').end(JSON.stringify({ otlp: operation.operationId }));
       },
-      onRefused: (error, answer) => {
-        if (answer.unexpected) errors.push(error);
-      },
-      checkAnswers: true,
-      ...options,
+      onRefused,
+      ...(bodyLimit !== undefined && { bodyLimit }),
     }),
   );
   const server = createServer(app);
@@ -130,9 +139,9 @@ export async function abandon(server: Server, start: string): Promise<void> {
   await ended;
 }
 
-async function authenticate(req: IncomingMessage): Promise<Principal | null> {
+const authenticated: Callers['authenticate'] = async (req, _res, { operation }) => {
   const header = req.headers.authorization;
-  if (header === undefined) return null;
+  if (operation.scope === 'public' || header === undefined) return null;
   const scopes = TOKENS[header.replace('Bearer ', '')];
   if (!scopes) throw new ApiError('credentials_invalid', 'The token is not valid.');
   return {
@@ -142,14 +151,10 @@ async function authenticate(req: IncomingMessage): Promise<Principal | null> {
     scheme: 'bearer',
     keyId: null,
     keyExpiresAt: null,
+    session: null,
     platformAdministrator: false,
     platformScopes: [],
     grants: [{ tenantId: 'acme', subTenantId: null, scopes }],
     termsAccepted: true,
   };
-}
-
-function contextOf(principal: Principal | null, requestId: string): Context {
-  const callerRequestId = null;
-  return { services: {} as Context['services'], requestId, callerRequestId, address: '127.0.0.1', principal };
-}
+};

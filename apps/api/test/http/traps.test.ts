@@ -1,8 +1,9 @@
 // The traps of trpc-to-openapi: one test each, so that an upgrade or a shortcut past the seam shows.
 import { expect, test } from 'vitest';
-import { openApiDocument } from '../../src/http/openapi.ts';
+import { openApiDocument } from '../../src/http/openapi/openapi.ts';
 import { withSharedParts } from '../support/shared-parts.ts';
 import { exchange, REQUEST_ID, send, serve } from './server.ts';
+import { endpointsOf } from '../../src/http/trpc.ts';
 import { widgets } from './widgets.ts';
 
 test('trap 1: a call does not change what the next one accepts: no coercion is left behind in shared schemas', async () => {
@@ -43,7 +44,7 @@ test('trap 4: the query of a PUT reaches the procedure, and the document', async
   const answer = await send(server, '/v1/widgets/w?tenant_id=acme&revision=7', sent);
   expect(answer.body.query).toEqual({ tenant_id: 'acme', revision: 7 });
   const document = openApiDocument({
-    procedures: widgets._def.procedures,
+    operations: endpointsOf(widgets._def.procedures).map(({ operation }) => operation),
     version: '0.1.0',
     serverUrl: 'http://127.0.0.1',
   });
@@ -92,7 +93,7 @@ test.each(['throws', 'parses', 'output', 'bigint'])(
       type: 'urn:quartermaster:problem:internal_error',
       title: 'Internal error',
       status: 500,
-      detail: 'Something went wrong here. It is logged under the request id.',
+      detail: 'An internal error occurred. The log has it under the request id.',
       instance: REQUEST_ID,
       code: 'internal_error',
     };

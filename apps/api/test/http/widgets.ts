@@ -1,8 +1,8 @@
 // The operations of these tests, and a router that answers with what it was given.
 import { operation } from '@quartermaster/contracts/operation.ts';
 import { z } from 'zod';
-import { ApiError } from '../../src/errors.ts';
-import { endpoint, publicEndpoint, router } from '../../src/trpc.ts';
+import { ApiError } from '../../src/platform/errors.ts';
+import { endpoint, publicEndpoint, router } from '../../src/http/trpc.ts';
 
 const WidgetIdSchema = z.string().min(1).max(64).describe('The widget.');
 

@@ -1,13 +1,13 @@
 /*
- * The service, made to die of SIGKILL at one moment of the first request that carries an Idempotency-Key, as DIE_AT says:
- * `commit`, when its effect is about to be committed, or `reply`, when its answer is about to go out.
+ * Runs the service, which kills itself with SIGKILL during the first request with an Idempotency-Key. DIE_AT says when:
+ * `commit` is just before the commit of the effect, `reply` is just before the answer is sent.
  */
 import { Server, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 
 const moment = process.env['DIE_AT'];
 let armed = false;
-/** Whether what the request asks for is part of the open transaction. */
+/** Whether the open transaction contains the effect of the request. */
 let isDone = false;
 
 type Emitting = (this: Server, event: string | symbol, ...args: unknown[]) => boolean;

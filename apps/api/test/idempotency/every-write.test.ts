@@ -20,7 +20,7 @@ afterAll(() => server.stop());
 const operations = OPERATIONS.map(({ operation }) => ({ operation, id: operation.operationId }));
 const writes = operations.filter(({ operation }) => operation.idempotency !== 'none');
 
-test('every operation but reads, searches and the receiver of spans takes a key', () => {
+test('every operation except reads, searches and the receiver of spans accepts a key', () => {
   const others = operations.filter(({ operation }) => operation.idempotency === 'none' && operation.method !== 'GET');
   expect(others.map(({ id }) => id).toSorted()).toEqual([
     'ingest_logs',
@@ -32,6 +32,8 @@ test('every operation but reads, searches and the receiver of spans takes a key'
   ]);
   expect(writes.filter(({ operation }) => operation.idempotency === 'lease').map(({ id }) => id)).toEqual([
     'sync_provider_inventory',
+    'review_runtime_observations',
+    'dismiss_recommendations',
   ]);
 });
 
@@ -43,7 +45,7 @@ describe.each(writes)('$id', ({ operation }) => {
     return server.call(operation.method, target, { as, headers, ...(body !== undefined && { body }) });
   };
 
-  test('with the same key it is done once, and answered alike', async () => {
+  test('is done once with the same key, and gets the same answer', async () => {
     const as = await ownersCredential(server, operation);
     const input = await validInput(server, operation);
     const key = randomUUID();
@@ -60,7 +62,7 @@ describe.each(writes)('$id', ({ operation }) => {
     expect(await committed()).toEqual(before);
   });
 
-  test('a refusal is not kept, and leaves the key free', async () => {
+  test('a refusal is not kept, and the key can be used again', async () => {
     const as = await ownersCredential(server, operation);
     const input = await validInput(server, operation);
     const key = randomUUID();

@@ -7,10 +7,10 @@ import { insertTenant } from '@quartermaster/db/repositories/tenants.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { secretBox } from '../../src/crypto/secret-box.ts';
-import { removeExpiredKeys } from '../../src/idempotency/expiry.ts';
-import { performOnce } from '../../src/idempotency/once.ts';
-import { dropUnreadableAnswers, resealAnswers } from '../../src/idempotency/reseal.ts';
+import { secretBox } from '../../src/platform/secret-box.ts';
+import { removeExpiredKeys } from '../../src/http/idempotency/expiry.ts';
+import { performOnce } from '../../src/http/idempotency/perform-once.ts';
+import { dropUnreadableAnswers, resealAnswers } from '../../src/http/idempotency/reseal.ts';
 import { expectInvalid, expectProblem } from '../endpoints/harness.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { accountWithKey, unique } from '../support/people.ts';
@@ -49,7 +49,7 @@ function rowOf(key: string) {
   return db.selectFrom('idempotency_keys').selectAll().where('key_digest', '=', digest).executeTakeFirst();
 }
 
-/** Makes the row of a key one whose request never ended. */
+/** Changes the row of a key as if its request had never ended. */
 async function forgetAnswer(key: string): Promise<void> {
   const row = await rowOf(key);
   expect(row?.answer).toEqual(expect.any(String));
@@ -61,7 +61,7 @@ async function forgetAnswer(key: string): Promise<void> {
     .execute();
 }
 
-test('of 50 requests at once with one key there is one effect; the others get its answer, or 409 with Retry-After', async () => {
+test('50 concurrent requests with one key have one effect; the others get its answer, or 409 with Retry-After', async () => {
   const name = unique('contended');
   const key = randomUUID();
   const answers = await Promise.all(Array.from({ length: 50 }, () => create({ name }, { key })));
@@ -73,11 +73,11 @@ test('of 50 requests at once with one key there is one effect; the others get it
     expectProblem(refused, 409, 'idempotency_key_in_use');
     expect(refused.headers.get('retry-after')).toBe('1');
   }
-  // Whoever was told to come back gets the same.
+  // A retry after 409 gets the same answer.
   expect((await create({ name }, { key })).text).toBe(done[0]?.text);
 });
 
-test('while the first request is in flight the second one is 409; then it gets the answer', async () => {
+test('a second request is 409 while the first is in flight, and gets its answer afterwards', async () => {
   const held = Promise.withResolvers<ServerResponse>();
   const peer = await startPeer((_req, res) => held.resolve(res));
   const body = { name: unique('slow'), kind: 'llm', baseUrl: peer.url };
@@ -94,7 +94,7 @@ test('while the first request is in flight the second one is 409; then it gets t
   expect([again.status, again.text, again.headers.get('idempotency-replayed')]).toEqual([200, done.text, 'true']);
 });
 
-test('a key that was used for another payload, query, path or operation is 422, and changes nothing', async () => {
+test('a key that was used with another payload, query, path or operation is 422, and changes nothing', async () => {
   const key = randomUUID();
   const first = await create({ name: unique('first') }, { key });
   const other = unique('other');
@@ -113,7 +113,7 @@ test('a key that was used for another payload, query, path or operation is 422, 
   expectInvalid(await create({ displayName: 'a' }, { ...updating, path: `${path}?tenant_id=acme` }), AT_KEY);
 });
 
-test('the same payload written otherwise is the same', async () => {
+test('a payload with the same JSON values in another form counts as the same', async () => {
   const key = randomUUID();
   const name = unique('written');
   const headers = { 'idempotency-key': key, 'content-type': 'application/json' };
@@ -124,7 +124,7 @@ test('the same payload written otherwise is the same', async () => {
   expect(await accountsNamed(name)).toHaveLength(1);
 });
 
-test('each principal has keys of its own', async () => {
+test('principals do not share keys', async () => {
   const key = randomUUID();
   const name = unique('shared');
   const { key: second } = await accountWithKey(server, { tenantId: 'acme' });
@@ -137,7 +137,7 @@ test('each principal has keys of its own', async () => {
   expect(await accountsNamed(name)).toHaveLength(callers.length);
 });
 
-test('another key of the same account does not get an answer that it could not have asked for', async () => {
+test('another API key of the same account does not get an answer to a request that it could not make', async () => {
   const { id, key: strong } = await accountWithKey(server, { tenantId: 'acme' });
   const expiresAt = new Date(Date.now() + HOUR).toISOString();
   const path = `/v1/service-accounts/${id}/keys`;
@@ -150,7 +150,7 @@ test('another key of the same account does not get an answer that it could not h
   expect(refused.text).not.toContain(made.body.key);
 });
 
-test('strangers: the same registration is answered alike, and a key tells nobody of another one', async () => {
+test('anonymous callers: a repeated registration gets the same answer, and a key reveals nothing about another registration', async () => {
   const key = randomUUID();
   const path = '/v1/onboarding/register';
   const register = (email: string) => create({ user: { email } }, { key, path, as: null });
@@ -175,7 +175,7 @@ test.each([
   expect((await create({ name }, { key })).headers.get('idempotency-replayed')).toBe('true');
 });
 
-test('bare and quoted it is the same key', async () => {
+test('a key with and without quotes is the same key', async () => {
   const key = randomUUID();
   const body = { name: unique('quoted') };
   const first = await create(body, { key });
@@ -207,7 +207,7 @@ test.each([
   expect(await accountsNamed(name)).toEqual([]);
 });
 
-test('values that no record should hold are 422 with a key as without', async () => {
+test('values that no record may hold are 422, also with a key', async () => {
   const key = randomUUID();
   const nested = `${'['.repeat(5000)}${']'.repeat(5000)}`;
   for (const value of ['"\\ud800"', '1e999', '"\\u0000"', nested]) {
@@ -217,14 +217,14 @@ test('values that no record should hold are 422 with a key as without', async ()
   }
 });
 
-test('over tRPC a key is refused, since nothing would look at it', async () => {
+test('a key is refused over tRPC, which does not support it', async () => {
   const name = unique('trpc');
   const answer = await create({ body: { name } }, { key: randomUUID(), path: '/trpc/serviceAccounts.create' });
   expectInvalid(answer, AT_KEY);
   expect(await accountsNamed(name)).toEqual([]);
 });
 
-test('an answer is kept for 24 hours; then the key is free, and housekeeping removes what is over, in batches', async () => {
+test('an answer is kept for 24 hours; then the key can be used again, and housekeeping removes expired answers in batches', async () => {
   const key = randomUUID();
   const name = unique('kept');
   const first = await create({ name }, { key });
@@ -250,7 +250,7 @@ test('an answer is kept for 24 hours; then the key is free, and housekeeping rem
   expect((await create({ name }, { key })).text).toBe(later.text);
 });
 
-test('a request that ended without a word holds its key for its lease, and no longer', async () => {
+test('a request that died without an answer holds its key until its lease ends', async () => {
   const key = randomUUID();
   const name = unique('lapsed');
   await create({ name }, { key });
@@ -263,23 +263,26 @@ test('a request that ended without a word holds its key for its lease, and no lo
   expect([taken.status, taken.headers.get('idempotency-replayed')]).toEqual([200, null]);
 });
 
-test('what a request does that lost its key to another one is undone', async () => {
+test('a request that lost its key to another one is rolled back', async () => {
   const { services } = server;
   const operation = createTenant as unknown as Operation;
   const raw = { path: {}, query: {}, body: {} };
-  const lost = performOnce({ services, operation, principal: null, key: randomUUID(), raw }, async ({ db }) => {
-    const settings = {
-      captureContent: false,
-      spanRetentionDays: null,
-      recordRetentionDays: null,
-      usageRetentionDays: 400,
-      auditReads: false,
-    };
-    const values = { displayName: null, founderId: null, settings };
-    await insertTenant(db, { id: 'undone', ...values }, services.now());
-    await db.updateTable('idempotency_keys').set({ claim: 'another' }).where('answer', 'is', null).execute();
-    return {};
-  });
+  const lost = performOnce(
+    { services, operation, principal: null, key: randomUUID(), raw, isOwn: true },
+    async ({ db }) => {
+      const settings = {
+        captureContent: false,
+        spanRetentionDays: null,
+        recordRetentionDays: null,
+        usageRetentionDays: 400,
+        auditReads: false,
+      };
+      const values = { displayName: null, founderId: null, settings };
+      await insertTenant(db, { id: 'undone', ...values }, services.now());
+      await db.updateTable('idempotency_keys').set({ claim: 'another' }).where('answer', 'is', null).execute();
+      return {};
+    },
+  );
   await expect(lost).rejects.toMatchObject({ reason: 'idempotency_key_in_use' });
   expect((await server.call('GET', '/v1/tenants/undone', { as: server.admin })).status).toBe(404);
 });
@@ -299,7 +302,7 @@ test('answers that hold a secret are encrypted at rest, and the key itself is no
   for (const secret of [made.body.key, session.body.token, key]) expect(text).not.toContain(secret);
 });
 
-test('sessions that are opened at once when the signing key is due, with keys and without, make one successor', async () => {
+test('concurrent session requests, with and without keys, create one successor of an expiring signing key', async () => {
   const { db, now } = server.services;
   const gateway = await server.ok('POST', '/v1/gateways', { as: caller, body: { name: unique('gateway') } });
   const path = `/v1/gateways/${gateway.id}/sessions`;
@@ -320,14 +323,14 @@ test('sessions that are opened at once when the signing key is due, with keys an
   expect(published).toContain([...kids][0]);
 });
 
-/** The file of an embedded database, and the log beside it: what was just written stands there. */
+/** The bytes of a SQLite file and of its write-ahead log, which has the newest writes. */
 async function bytesIn(databaseUrl: string): Promise<string> {
   const path = databaseUrl.slice('sqlite:'.length);
   const parts = await Promise.all([readFile(path, 'latin1'), readFile(`${path}-wal`, 'latin1')]);
   return parts.join('');
 }
 
-test('under a new secret key former answers still open, are sealed anew, and are dropped where the key is lost', async () => {
+test('after a change of the secret key, kept answers can be read, are encrypted again, and are dropped if the old key is lost', async () => {
   const key = randomUUID();
   const body = { name: unique('rotated') };
   const first = await create(body, { key });
@@ -338,7 +341,7 @@ test('under a new secret key former answers still open, are sealed anew, and are
   expect([resealed > 0, unreadable]).toEqual([true, 0]);
   expect(await resealAnswers({ db, secrets: current })).toEqual({ resealed: 0, unreadable: 0 });
 
-  // The service still has the former key alone: what was asked is not done again.
+  // The service still has only the former key. It does not repeat the request.
   expectProblem(await create(body, { key }), 409, 'idempotency_answer_unreadable');
   expect(await accountsNamed(body.name)).toHaveLength(1);
   expect((await resealAnswers({ db, secrets: secretBox(former, [Buffer.alloc(32, 7)]) })).unreadable).toBe(0);

@@ -23,7 +23,7 @@ function create(url: string, { name, key }: { name: string; key: string }, agent
   return wire(url, { method: 'POST', target: '/v1/service-accounts', headers, body, ...(agent && { agent }) });
 }
 
-/** How many accounts there are of each name, and audit events of their making. */
+/** The number of accounts by name, and the number of audit events about their creation. */
 function effects(file: string): { accounts: Record<string, number>; events: number } {
   const db = new SqliteDatabase(file, { readonly: true });
   const rows = db.prepare(`select name, count(*) from service_accounts where tenant_id = 'acme' group by name`);
@@ -37,7 +37,7 @@ function effects(file: string): { accounts: Record<string, number>; events: numb
   return found;
 }
 
-/** The same database, served within this process, so that its clock can be moved. */
+/** Serves the same database in this process, so that the test can move the clock. */
 async function restarted(file: string) {
   let shift = 0;
   const { url } = await startService(environment(file), { now: () => new Date(Date.now() + shift) });
@@ -49,7 +49,7 @@ async function restarted(file: string) {
   };
 }
 
-test('killed between commit and reply: asked again, it answers what was done, and does nothing', {
+test('killed between commit and reply: a retry gets the answer, and changes nothing', {
   timeout: 60_000,
 }, async () => {
   const file = await databaseFile();
@@ -67,7 +67,7 @@ test('killed between commit and reply: asked again, it answers what was done, an
   expect(effects(file)).toEqual(done);
 });
 
-test('killed before the commit: nothing was done, and once the lease is over it is done once', {
+test('killed before the commit: nothing is done, and a retry after the lease is done once', {
   timeout: 60_000,
 }, async () => {
   const file = await databaseFile();
@@ -86,7 +86,7 @@ test('killed before the commit: nothing was done, and once the lease is over it 
   expect(effects(file)).toEqual({ accounts: { once: 1 }, events: 1 });
 });
 
-test('killed under load: whatever was asked is done once after it was asked again', { timeout: 120_000 }, async () => {
+test('killed under load: each request is done once after a retry', { timeout: 120_000 }, async () => {
   const file = await databaseFile();
   const first = await startProcess(environment(file));
   const asked: { name: string; key: string }[] = [];
@@ -103,7 +103,7 @@ test('killed under load: whatever was asked is done once after it was asked agai
         if (acknowledged === ACKNOWLEDGED) first.child.kill('SIGKILL');
       }
     } catch (error) {
-      // The connection ends with the process; anything else is a failure.
+      // The connection ends with the process. Any other error fails the test.
       if (!(error instanceof Error && 'code' in error)) throw error;
     } finally {
       agent.destroy();

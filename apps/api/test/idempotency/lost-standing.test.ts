@@ -15,7 +15,7 @@ import {
 } from '../support/people.ts';
 import { type Answered, type Credential, startTestServer, type TestServer } from '../support/server.ts';
 
-/* Regression: the answer to a key was repeated to whoever had lost the tenant, a new API key and all. */
+/* Regression: the answer for a key, even one with a new API key, was repeated to users who had lost access to the tenant. */
 
 let server: TestServer;
 beforeAll(async () => {
@@ -25,7 +25,7 @@ afterAll(() => server.stop());
 
 type Request = { path: string; body?: object; method?: string };
 
-/** Says the same each time that it is called. */
+/** Returns a function that sends the same request with the same key each time. */
 function keyed(as: Credential, { path, body, method = 'POST' }: Request): () => Promise<Answered> {
   const headers = { 'idempotency-key': randomUUID() };
   return () => server.call(method, path, { as, headers, ...(body && { body }) });
@@ -47,11 +47,11 @@ function expectNoReplay(answer: Answered, code = 'tenant_forbidden'): void {
   expect(answer.headers.get('idempotency-replayed')).toBeNull();
 }
 
-/** A tenant, and a member of it who is an owner elsewhere, so that they never are without any scope. */
+/** A tenant with a member who is an owner elsewhere, and so always has some scope. */
 async function newMember(role: Role): Promise<{ tenantId: string; home: string; person: Person }> {
   const [tenantId, home] = [unique('tenant'), unique('home')];
   for (const one of [tenantId, home]) await accountWithKey(server, { tenantId: one });
-  // The last owner of a tenant cannot go.
+  // Another owner, because the last owner of a tenant cannot leave.
   await memberWithToken(server, { tenantId }, 'owner');
   const person = await memberWithToken(server, { tenantId: home }, 'owner');
   await joinPlace(server, person, { place: { tenantId }, role });
@@ -67,7 +67,7 @@ function remove(person: Person, place: Place): Promise<unknown> {
   return server.ok('DELETE', membershipPath(place, person), { as: server.admin });
 }
 
-test('a removed member is refused, whether the tenant is named in the body, the query or the path, or not at all', async () => {
+test('a removed member is refused, also if the request names the tenant in body, query or path', async () => {
   const { tenantId, person } = await newMember('owner');
   const { id: providerId } = await server.ok('POST', '/v1/providers', {
     as: person,
@@ -94,7 +94,7 @@ test('a removed member is refused, whether the tenant is named in the body, the 
     expectNoReplay(refused);
     expect(refused.text).not.toContain('qm_');
   }
-  // What was done stays done once, and who comes back is answered.
+  // A member who comes back gets the kept answers, and nothing is done twice.
   await joinPlace(server, person, { place: { tenantId }, role: 'owner' });
   for (const repeat of repeats) expect((await repeat()).headers.get('idempotency-replayed')).toBe('true');
 });
@@ -107,7 +107,7 @@ test('a demoted member does not get an API key with scopes that they no longer h
   const made = await first(repeat);
   const setRole = (role: Role) =>
     server.ok('PUT', membershipPath({ tenantId }, person), { as: server.admin, body: { role } });
-  // An admin may make keys, but none that holds everything; a viewer may make none here.
+  // An admin may create keys, but not with all scopes. A viewer may not create keys here.
   for (const role of ['admin', 'viewer'] as const) {
     await setRole(role);
     const refused = await repeat();
@@ -118,7 +118,7 @@ test('a demoted member does not get an API key with scopes that they no longer h
   expectReplay(await repeat(), made);
 });
 
-test('who is left with a sub-tenant is refused what was done in the whole tenant, and replayed what was done there', async () => {
+test('a member who keeps only a sub-tenant gets answers from there, and none of the whole tenant', async () => {
   const { tenantId, person } = await newMember('operator');
   await accountWithKey(server, { tenantId, subTenantId: 'eu' });
   const provider = (body: object) =>
@@ -133,7 +133,7 @@ test('who is left with a sub-tenant is refused what was done in the whole tenant
   expectReplay(await part(), made);
 });
 
-test('who loses one of two tenants is still answered what was done in the other', async () => {
+test('a member who loses one of two tenants still gets answers of the other', async () => {
   const { tenantId, home, person } = await newMember('owner');
   const body = { name: unique('llm'), kind: 'llm', tenantId: home };
   const created = keyed(person, { path: '/v1/providers', body });
@@ -148,9 +148,9 @@ test('who loses one of two tenants is still answered what was done in the other'
   expectReplay(await renamed(), tenant);
 });
 
-test('a platform administrator who is one no more is refused', async () => {
+test('a former platform administrator is refused', async () => {
   const { tenantId, person } = await newMember('owner');
-  // No operation takes it away: somebody does so in the database.
+  // Changed in the database, because the operation does not revoke the last platform administrator.
   const setAdministrator = (administrator: 0 | 1) => {
     const { db } = server.services;
     return db.updateTable('users').set({ platform_administrator: administrator }).where('id', '=', person.id).execute();
@@ -164,7 +164,7 @@ test('a platform administrator who is one no more is refused', async () => {
   expectNoReplay(await repeat());
 });
 
-test('who holds more after their request is answered alike: an organization founded, a membership accepted', async () => {
+test('a request that gives the caller more rights is replayed: an organization, an accepted membership', async () => {
   const founder = await registeredUser(server);
   const body = { organization: { displayName: unique('Organization') } };
   const found = keyed(founder, { path: '/v1/onboarding/organization', body });
@@ -178,7 +178,7 @@ test('who holds more after their request is answered alike: an organization foun
   const accepted = await first(accept);
   expectReplay(await accept(), accepted);
 
-  // And who leaves by it.
+  // The same for a request by which the caller leaves.
   const leave = keyed(invited, { method: 'DELETE', path: membershipPath(place, invited) });
   const left = await first(leave);
   expectReplay(await leave(), left);

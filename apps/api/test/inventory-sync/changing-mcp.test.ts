@@ -63,7 +63,9 @@ test('tools that come, go and come back are added, missing and available again, 
   prompts.add('review');
   expect(await sync(provider)).toMatchObject({ added: 3, updated: 0, removed: 0, unchanged: 0 });
   expect(await itemOf(provider, 'docs://readme')).toMatchObject({
-    ...{ kind: 'resource', title: 'readme', attributes: { mimeType: 'text/markdown' } },
+    kind: 'resource',
+    title: 'readme',
+    attributes: { mimeType: 'text/markdown' },
   });
   const first = await itemOf(provider, 'search');
   expect(first).toMatchObject({ kind: 'tool', title: 'Tool search', description: 'Searches', status: 'available' });

@@ -1,18 +1,28 @@
 import type { FoundItem, KnownItem } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { expect, test } from 'vitest';
-import { compare } from '../../src/inventory-sync/compare.ts';
-import { type ListedItem, MAX_ITEMS, type ReadItem, readItem } from '../../src/inventory-sync/item.ts';
-import { type Listing, listingOf } from '../../src/inventory-sync/listing.ts';
+import { compare } from '../../src/resources/inventory-sync/compare.ts';
+import { type ListedItem, MAX_ITEMS, type ReadItem, readItem } from '../../src/resources/inventory-sync/item.ts';
+import { type Listing, listingOf } from '../../src/resources/inventory-sync/listing.ts';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 const detectedAt = NOW.toISOString();
 
 const FOUND: FoundItem = {
-  ...{ kind: 'tool', name: 'search', nameKey: 'search', title: 'Search', description: 'Searches' },
-  ...{ schemaDigest: 'sha256:a', attributes: { inputSchema: {} } },
+  kind: 'tool',
+  name: 'search',
+  nameKey: 'search',
+  title: 'Search',
+  description: 'Searches',
+  schemaDigest: 'sha256:a',
+  attributes: { inputSchema: {} },
 };
 const KNOWN: KnownItem = {
-  ...{ ...FOUND, id: 'inv_1', status: 'available', source: 'sync', drift: null, confirmed: true },
+  ...FOUND,
+  id: 'inv_1',
+  status: 'available',
+  source: 'sync',
+  drift: null,
+  confirmed: true,
 };
 const OTHER = { schemaDigest: 'sha256:b', description: 'Sends', title: 'Search', attributes: { inputSchema: {} } };
 const DRIFT = { ...OTHER, detectedAt: '2026-02-01T12:00:00.000Z' };
@@ -64,7 +74,8 @@ test.each(FOUND_AGAIN)('found again: %s', async (_, known, found, change) => {
   const listing = { kinds: ['tool' as const], items: [{ ...FOUND, ...found }], errors: [], errorCount: 0 };
   const result = await compare([{ ...KNOWN, ...known }], listing, NOW);
   expect(result).toEqual({
-    ...{ added: [], removed: [] },
+    added: [],
+    removed: [],
     updated: change === null ? [] : [{ id: 'inv_1', change }],
     unchanged: change === null ? ['inv_1'] : [],
   });

@@ -39,8 +39,13 @@ test('the official server with everything in it is listed whole: tools, resource
   expect(again).toMatchObject({ added: 0, updated: 0, removed: 0, unchanged: first.added });
   const task = await server.ok('GET', `/v1/operator/tasks/${again.taskId}`, { as });
   expect(task).toMatchObject({
-    ...{ kind: 'sync_inventory', status: 'succeeded', attempts: 1, lastError: null, leaseExpiresAt: null },
-    ...{ subject: { type: 'provider', id: provider.id }, progress: { phase: 'written', done: first.added } },
+    kind: 'sync_inventory',
+    status: 'succeeded',
+    attempts: 1,
+    lastError: null,
+    leaseExpiresAt: null,
+    subject: { type: 'provider', id: provider.id },
+    progress: { phase: 'written', done: first.added },
   });
   expect(await server.ok('GET', `/v1/providers/${provider.id}`, { as })).toMatchObject({
     health: 'healthy',

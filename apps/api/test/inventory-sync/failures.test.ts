@@ -36,7 +36,9 @@ async function synced(server: TestServer, kind: Kind, host = '127.0.0.1'): Promi
   expect(first.added).toBe(kind === 'llm' ? 2 : 1);
   const provider = await server.ok('GET', `/v1/providers/${id}`, { as: server.admin });
   return {
-    ...{ server, provider, peer },
+    server,
+    provider,
+    peer,
     turn: (hostile) => {
       handle = hostile;
     },

@@ -94,7 +94,7 @@ test('a run whose process died is taken over once its lease is over', async () =
   answer('a');
   expect((await running).status).toBe(200);
   const dead = await server.ok('GET', '/v1/operator/tasks/task_dead', { as: server.admin });
-  expect(dead).toMatchObject({ status: 'failed', lastError: expect.stringMatching(/another one took over/) });
+  expect(dead).toMatchObject({ status: 'failed', lastError: expect.stringMatching(/another run took over/) });
 });
 
 test('a cancelled task ends its run: nothing is written, and the provider is not blamed', async () => {
@@ -122,7 +122,7 @@ test('a provider that is changed while it is asked keeps its inventory', async (
   answer('a');
   const answered = await running;
   expectProblem(answered, 502, 'sync_failed');
-  expect(answered.body.detail).toMatch(/the provider was changed meanwhile/);
+  expect(answered.body.detail).toMatch(/the provider was changed in the meantime/);
   const { items } = await server.ok('GET', `${path}/inventory`, { as: server.admin });
   expect(items).toEqual([]);
   expect((await server.ok('GET', path, { as: server.admin })).health).toBe('unknown');
@@ -145,7 +145,7 @@ test('a credential that is put for another address is not sent to the one before
   await server.ok('PUT', `/v1/providers/${provider.id}/credential`, { as, body: { secret: 'sk-for-here' } });
   const answered = await sync(server, provider);
   expectProblem(answered, 502, 'sync_failed');
-  expect(answered.body.detail).toMatch(/the provider was changed meanwhile/);
+  expect(answered.body.detail).toMatch(/the provider was changed in the meantime/);
   expect(peer.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer sk-for-here']);
   expect(elsewhere.requests).toEqual([]);
 });

@@ -5,10 +5,10 @@ import type { Input } from './world.ts';
 export type Said = { status: number; text: string };
 export type Transport = 'REST' | 'tRPC';
 
-/** The same in both answers that are compared: what is left to differ is what an answer gives away. */
+/** All requests have the same id, so that answers can be compared byte for byte. */
 const REQUEST_ID = 'isolation';
 
-/** Calls an operation over one of the two transports. @param as null: without credentials */
+/** Calls an operation over REST or tRPC. @param as null: without credentials */
 export async function callOver(
   transport: Transport,
   server: TestServer,

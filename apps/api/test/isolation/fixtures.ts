@@ -6,21 +6,21 @@ import { findRecommendation } from '@quartermaster/db/repositories/recommendatio
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { offerMembership, type Place, registeredUser, unique } from '../support/people.ts';
 import type { Credential, TestServer } from '../support/server.ts';
-import { ensurePlace, type Input, keyWith, OWNER, PATH_PARAMETERS } from './world.ts';
+import { ensurePlace, type Input, keyWith, noteLoner, OWNER, PATH_PARAMETERS } from './world.ts';
 
-/** What an operation's own contract does not tell about a call of it. */
+/** What the contract of an operation does not say about how to call it. */
 type Fixture = {
-  /** The least body that it takes; made anew for each call. None where `{}` will do. */
+  /** A new minimal body for each call. Left out if `{}` is valid. */
   body?: (place: Place) => object;
-  /** What else is to be done with the records in its path. */
+  /** Prepares the records in its path. */
   prepare?: (server: TestServer, path: Record<string, string>) => Promise<void>;
-  /** Its query, where one is needed to find what the path names. */
+  /** Its query, if one is required. */
   query?: (place: Place) => Record<string, string>;
-  /** What the rightful owner holds, beyond the operation's own scope. */
+  /** The scopes that the owner needs beyond the operation's own. */
   scopes?: Scope[];
   /**
-   * Who the rightful owner is: somebody in the sub-tenant, in the whole tenant, a platform administrator, a user who is
-   * offered a membership in the sub-tenant, or one who belongs nowhere.
+   * Who the owner is: an account of the sub-tenant, an account of the whole tenant, a platform administrator, a user who is
+   * invited to the sub-tenant, or a user without memberships.
    */
   owner?: 'sub_tenant' | 'tenant' | 'platform' | 'invited' | 'loner';
 };
@@ -30,7 +30,7 @@ const member = ({ subTenantId }: Place): Record<string, string> =>
 
 const declared = { provider: 'declared', kind: 'model', name: 'model-1' };
 
-/** Only what cannot be made from the contract: operations without an entry are called with `{}` or no body. */
+/** Operations without an entry are called with `{}` or without a body. */
 export const FIXTURES: Record<string, Fixture> = {
   create_service_account: { body: () => ({ name: 'account' }) },
   create_service_account_key: { body: () => ({ scopes: ['credentials:write'] }) },
@@ -60,9 +60,12 @@ export const FIXTURES: Record<string, Fixture> = {
       await server.ok('POST', path, { as: server.admin, body: { recommendationIds: [recommendation_id] } });
     },
   },
+  get_graph: { query: () => ({ from: '2025-01-01T00:00:00Z' }) },
+  review_runtime_observations: { body: () => ({ decision: 'approved', observationIds: ['obs_none'] }) },
+  dismiss_recommendations: { body: () => ({ reason: 'not needed', recommendationIds: ['rec_none'] }) },
   review_runtime_observation: { body: () => ({ decision: 'approved' }) },
   create_gateway: { body: () => ({ name: unique('gateway') }) },
-  // Of the kind that takes every member.
+  // A channel manifest may have every member.
   create_manifest: {
     body: () => ({
       name: unique('manifest'),
@@ -82,6 +85,18 @@ export const FIXTURES: Record<string, Fixture> = {
   },
   update_membership: { query: member, body: () => ({ role: 'viewer' }), scopes: ['*'] },
   delete_membership: { query: member, scopes: ['*'] },
+  grant_platform_administrator: { owner: 'platform' },
+  revoke_platform_administrator: {
+    owner: 'platform',
+    async prepare(server, { user_id }) {
+      // There must be another one: the last platform administrator cannot be revoked.
+      for (const id of [(await registeredUser(server)).id, user_id]) {
+        await server.ok('PUT', `/v1/users/${id}/platform-administrator`, { as: server.admin });
+      }
+    },
+  },
+  list_my_sessions: { owner: 'loner' },
+  revoke_my_session: { owner: 'loner' },
   accept_membership: { query: member, owner: 'invited' },
   create_organization: { body: () => ({ organization: { displayName: 'Organization' } }), owner: 'loner' },
   verify_audit_events: { owner: 'tenant' },
@@ -89,9 +104,9 @@ export const FIXTURES: Record<string, Fixture> = {
 };
 
 /**
- * A valid call of an operation by somebody in a place, its records new.
+ * A valid call of an operation in a place, with new records.
  *
- * @throws where a path parameter or a required body has no fixture
+ * @throws if a path parameter or a required body has no fixture
  */
 export async function validInput(server: TestServer, operation: Operation, place: Place = OWNER): Promise<Input> {
   const { body, query, prepare } = FIXTURES[operation.operationId] ?? {};
@@ -112,7 +127,7 @@ export async function validInput(server: TestServer, operation: Operation, place
   return { ...input, body: made };
 }
 
-/** The address of a server that lists no models; it lasts as long as the suite, and holds nothing up. */
+/** The URL of a model vendor without models. The server does not keep the process running. */
 function modelVendor(): Promise<string> {
   vendor ??= new Promise((resolve) => {
     const listening = createServer((_req, res) => void res.end('{"object":"list","data":[]}'));
@@ -125,13 +140,14 @@ function modelVendor(): Promise<string> {
 }
 let vendor: Promise<string> | undefined;
 
-/** The credential of the rightful owner. */
+/** A credential of the operation's owner. */
 export async function ownersCredential(server: TestServer, operation: Operation): Promise<Credential> {
   const { owner = 'sub_tenant', scopes = [] } = FIXTURES[operation.operationId] ?? {};
   if (owner === 'platform') return server.admin;
   if (owner === 'invited' || owner === 'loner') {
     await ensurePlace(server, OWNER);
-    const { email, token } = await registeredUser(server);
+    const { id, email, token } = await registeredUser(server);
+    if (owner === 'loner') noteLoner(server, id);
     if (owner === 'invited') await offerMembership(server, email, OWNER, 'viewer');
     return { token };
   }

@@ -9,26 +9,27 @@ import { fieldOf, ID_FIELDS, idPlaces, keysOf, withId } from './id-fields.ts';
 import { type Input, keyWith, nobodys, OWNER, PLACES } from './world.ts';
 
 /*
- * Ids stand in bodies and queries, too. Made from the contracts: for every such field the stranger makes a valid call of
- * their own, with records of their own in its path, and names the owner's record in the field. They must get what they
- * get for an id that nobody has. The owner, who names it in the same way, gets another answer: else the cell says nothing.
+ * Tests ids in bodies and queries. The tests are generated from the contracts. For each such field a stranger makes a valid
+ * call with records of their own in its path, and names the owner's record in the field. The answer must be the same as for
+ * an id that does not exist. The owner, who names the record in the same way, must get a different answer. Otherwise the
+ * test would prove nothing.
  */
 let server: TestServer;
-/** Longer than the suite takes, on a machine that is busy with others; shorter than tokens are good for. */
+/** Longer than the suite takes on a busy machine, and shorter than the lifetime of tokens. */
 const AHEAD_MS = 20 * 60_000;
 
 const committed = () => commitsOf(server.services);
 
 beforeAll(async () => {
   server = await startTestServer({}, { noHousekeeping: true });
-  // Time stands still, so that last use is written once for each key and never during a cell.
-  // Ahead of those who issue tokens, whose clock goes on: what they say is never of the future.
+  // With a frozen clock the last use of each key is written once, and never during a test.
+  // The clock is ahead of the identity provider's, so that no token is issued in its future.
   server.freeze(AHEAD_MS);
   for (const place of [OWNER, ...Object.values(PLACES)]) {
     const key = await keyWith(server, place, ['*']);
     await server.call('GET', '/v1/providers', { as: { key } });
   }
-  // The first session makes the key that signs them, in a transaction of its own.
+  // The first session creates the signing key in a separate transaction.
   const gateway = await server.ok('POST', '/v1/gateways', { as: server.admin, body: { name: 'first', ...OWNER } });
   await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as: server.admin });
 });
@@ -50,7 +51,7 @@ const cases = places.flatMap(({ served, place }) => {
 });
 
 describe.each(cases)('$name of the $form over $transport', ({ served, place, make, inert, transport }) => {
-  /** Calls with the id in the field. What is the call's own, and differs with every call, is blanked out. */
+  /** Calls with the id in the field. Values that differ with every call are blanked out of the answer. */
   const answer = async (at: Place, id: string, path: Record<string, string> = {}) => {
     const made = await validInput(server, served.operation, at);
     const input = withId({ ...made, path: { ...made.path, ...path } }, place, id);
@@ -69,7 +70,7 @@ describe.each(cases)('$name of the $form over $transport', ({ served, place, mak
     expect([200, 422], said.text).toContain(said.status);
   });
 
-  test('the owner is answered otherwise, unless the field is inert', async () => {
+  test('the owner gets a different answer, unless the field is inert', async () => {
     const { id, path } = await make(server);
     const said = await answer(OWNER, id, path);
     expect(said.status, said.text).toBe(200);
@@ -79,7 +80,7 @@ describe.each(cases)('$name of the $form over $transport', ({ served, place, mak
   });
 });
 
-test('every field of an id has a fixture, and every fixture a field', () => {
+test('every id field has a fixture, and every fixture belongs to an id field', () => {
   const without = places.filter(({ place }) => !fieldOf(place)).map(({ place }) => keysOf(place)[0]);
   expect(without).toEqual([]);
   const used = new Set(

@@ -4,16 +4,16 @@ import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
 import type { TestServer } from '../support/server.ts';
 import { create, type Input, idOf, OWNER, observed, PATH_PARAMETERS } from './world.ts';
 
-/** A place for an id outside of paths: `path` leads there through the input, `[]` being the first of a list. */
+/** A place for an id in a query or body. `path` leads to it through the input; `[]` is the first element of a list. */
 export type IdPlace = { operation: Operation; path: string[] };
 
-/** The owner's record that a field may name, and the path under which the owner themselves would name it. */
+/** A record of the owner for a field, with the path parameters with which the owner would name it. */
 type Named = { id: string; path?: Record<string, string> };
 
 type IdField = {
-  /** One for each form that an id has there. All in the owner's place. */
+  /** One for each form of id that the field takes. The records are in the owner's place. */
   makers: Record<string, (server: TestServer) => Promise<Named>>;
-  /** Why even the owner gets the same answer for an id that nobody has. None: the suite expects another one. */
+  /** Why even the owner gets the same answer for an id that does not exist. Without it the suite expects another one. */
   inert?: string;
 };
 
@@ -39,7 +39,10 @@ const keyThatMadeOne: IdField['makers'] = {
   },
 };
 
-/** By the field's name, or by `operation.field` where the same name means something else there. */
+/** The filter has no effect, because the call's ids do not exist. */
+const NAMED_ALREADY = 'it narrows the ids of the same call, which do not exist';
+
+/** By the name of the field, or by `operation.field` if the name has a special meaning in that operation. */
 export const ID_FIELDS: Record<string, IdField> = {
   providerIds: { makers: declaredProvider },
   'create_gateway_session.providerIds': {
@@ -76,6 +79,17 @@ export const ID_FIELDS: Record<string, IdField> = {
         return { id };
       },
     },
+  },
+  observation_id: { makers: { observation: async (server) => ({ id: await ownersId(server, 'observation_id') }) } },
+  observationIds: { makers: { observation: async (server) => ({ id: await ownersId(server, 'observation_id') }) } },
+  'dismiss_recommendations.recommendationIds': {
+    makers: { recommendation: async (server) => ({ id: await ownersId(server, 'recommendation_id') }) },
+  },
+  'review_runtime_observations.providerId': { makers: declaredProvider, inert: NAMED_ALREADY },
+  'dismiss_recommendations.providerId': { makers: declaredProvider, inert: NAMED_ALREADY },
+  'dismiss_recommendations.observationId': {
+    makers: { observation: async (server) => ({ id: await ownersId(server, 'observation_id') }) },
+    inert: NAMED_ALREADY,
   },
   provider_id: { makers: { provider: async (server) => ({ id: (await observed(server, OWNER)).providerId }) } },
   'create_manifest.provider': { makers: declaredProvider, inert: 'a manifest may declare what does not exist yet' },
@@ -115,18 +129,18 @@ export const ID_FIELDS: Record<string, IdField> = {
   },
 };
 
-/** Ids that the caller chooses for a new record: they name nothing that exists. */
+/** Ids that the caller chooses for a new record. They do not name an existing record. */
 const CHOSEN: Record<string, string> = {
-  'create_service_account.id': "the new account's, unique in its tenant: that one is taken is said, 409",
-  'create_tenant.id': "the new tenant's; platform administrators alone make them",
-  'create_organization.id': "the new tenant's: that one is taken is said, 409",
+  'create_service_account.id': "the new account's, unique in its tenant; 409 says that it is taken",
+  'create_tenant.id': "the new tenant's; only platform administrators create tenants",
+  'create_organization.id': "the new tenant's; 409 says that it is taken",
 };
 
 const LOOKS_LIKE_ID = /(^id|ids?$|_id$|subject$|assignee$)/i;
-/** Isolation has cells of its own for these. */
+/** isolation.test.ts tests these fields. */
 const TENANCY = new Set(['tenantId', 'subTenantId', 'tenant_id', 'sub_tenant_id']);
 
-/** What stands for an id place in the tables above. */
+/** The keys under which the tables above may have an id place: with its operation, and without. */
 export function keysOf({ operation, path }: IdPlace): [string, string] {
   const field = path.findLast((part) => part !== '[]') ?? '';
   return [`${operation.operationId}.${field}`, field];
@@ -137,7 +151,7 @@ export function fieldOf(place: IdPlace): IdField | undefined {
   return ID_FIELDS[own] ?? ID_FIELDS[common];
 }
 
-/** Every place for an id in the query and the body of an operation, whether or not it has a fixture. */
+/** Every place for an id in the query and the body of an operation, with or without a fixture. */
 export function idPlaces(operation: Operation): IdPlace[] {
   const { query, body } = operation;
   const parts = Object.entries({ query, body }).flatMap(([part, schema]) => {
@@ -152,7 +166,7 @@ export function idPlaces(operation: Operation): IdPlace[] {
   });
 }
 
-/** The same input with an id at a place. */
+/** The input with the id at the given place. */
 export function withId(input: Input, { path }: IdPlace, id: string): Input {
   return put(input, path, id) as Input;
 }
@@ -194,7 +208,7 @@ async function ownersId(server: TestServer, parameter: string): Promise<string> 
 
 const users = new Map<TestServer, Promise<string>>();
 
-/** One active user of the owner's place; signing in is slow. */
+/** An active user of the owner's place. There is one for each server, because signing in is slow. */
 async function activeUser(server: TestServer): Promise<string> {
   const user = users.get(server) ?? memberWithToken(server, OWNER, 'viewer').then(({ id }) => id);
   users.set(server, user);

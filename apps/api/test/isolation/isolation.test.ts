@@ -9,22 +9,22 @@ import { FIXTURES, ownersCredential, validInput } from './fixtures.ts';
 import { allScopesBut, type Input, keyWith, makeStrangers, nobodys, OWNER, type Strangers } from './world.ts';
 
 /*
- * Every operation of the router, over REST and tRPC, against everyone who must not reach the owner's records. Made from
- * the contracts: a new operation is in it at once, or fails for want of a fixture. The rightful owner succeeds with records
- * of their own, which proves the fixture. Each stranger tries it on new ones, and gets byte for byte what they get for ids
- * that nobody has. Another connection watches that nothing at all was committed.
+ * Calls every operation of the router, over REST and tRPC, as every caller who must not reach the owner's records. The tests
+ * are generated from the contracts: a new operation is tested at once, or fails because it has no fixture. The owner succeeds
+ * with records of their own, which proves that the fixture is valid. Each stranger gets, byte for byte, the answer for ids
+ * that do not exist. Another connection checks that nothing was committed.
  */
 let server: TestServer;
 let strangers: Strangers;
-/** Longer than the suite takes, on a machine that is busy with others; shorter than tokens are good for. */
+/** Longer than the suite takes on a busy machine, and shorter than the lifetime of tokens. */
 const AHEAD_MS = 20 * 60_000;
 
 const committed = () => commitsOf(server.services);
 
 beforeAll(async () => {
   server = await startTestServer(LOOPBACK, { noHousekeeping: true });
-  // Time stands still, so that last use is written once for each key and never during a cell.
-  // Ahead of those who issue tokens, whose clock goes on: what they say is never of the future.
+  // With a frozen clock the last use of each key is written once, and never during a test.
+  // The clock is ahead of the identity provider's, so that no token is issued in its future.
   server.freeze(AHEAD_MS);
   strangers = await makeStrangers(server);
   for (const as of Object.values(strangers)) await server.call('GET', '/v1/providers', { as });
@@ -45,7 +45,7 @@ describe.each(guarded)('$id over $transport', ({ transport, ...served }) => {
   const { operation } = served;
   const call = (as: Credential, input: Input) => callOver(transport, server, served, { input, as });
   const ofUsers = operation.errors.includes('user_required');
-  /** Calls with the owner's ids and with nobody's, and expects the same answer and no commit. */
+  /** Calls with the owner's ids and with ids that do not exist. Expects the same answer for both, and no commit. */
   const refusedAlike = async (as: Credential, real: Input, random: Input): Promise<Said> => {
     const before = await committed();
     const said = await call(as, real);
@@ -54,17 +54,17 @@ describe.each(guarded)('$id over $transport', ({ transport, ...served }) => {
     return said;
   };
 
-  test('the rightful owner succeeds', async () => {
+  test('the owner succeeds', async () => {
     const said = await call(await ownersCredential(server, operation), await validInput(server, operation));
     expect(said.status, said.text).toBe(200);
   });
 
-  test('nobody is refused without credentials, whatever the ids', async () => {
+  test('a request without credentials is refused alike for all ids', async () => {
     const input = await validInput(server, operation);
     expect((await refusedAlike(null, input, withRandomIds(operation, input))).status).toBe(401);
   });
 
-  test.each(['revoked', 'disabled'] as const)('the key of the %s account is refused, whatever the ids', async (who) => {
+  test.each(['revoked', 'disabled'] as const)('the key of the %s account is refused alike for all ids', async (who) => {
     const input = await validInput(server, operation);
     expect((await refusedAlike(strangers[who], input, withRandomIds(operation, input))).status).toBe(401);
   });
@@ -73,13 +73,13 @@ describe.each(guarded)('$id over $transport', ({ transport, ...served }) => {
     ['another tenant', 'otherTenant', OWNER.tenantId],
     ["another tenant's owner, a user with a token,", 'member', OWNER.tenantId],
     ['a sibling sub-tenant', 'sibling', OWNER.subTenantId],
-  ] as const)("%s reaches nothing of the owner's", async (_, who, mark) => {
+  ] as const)('%s cannot reach records of the owner', async (_, who, mark) => {
     const as = strangers[who];
     const input = await validInput(server, operation);
     const random = withRandomIds(operation, input, who);
     if (JSON.stringify(random) !== JSON.stringify(input)) {
       const said = await refusedAlike(as, input, random);
-      // Where the query has to name the sub-tenant, that is refused first.
+      // If the query has to name the sub-tenant, the request is refused for that first.
       const named = who === 'sibling' && Object.values(input.query ?? {}).includes(OWNER.subTenantId);
       expect(said.status, said.text).toBe(named || (ofUsers && 'key' in as) ? 403 : 404);
       expect(said.text).not.toContain(mark);
@@ -91,13 +91,13 @@ describe.each(guarded)('$id over $transport', ({ transport, ...served }) => {
     }
     const unnamed = await call(as, random);
     expect(unnamed.text).not.toContain(mark);
-    // What is about the user who calls may be done already.
+    // An operation about the calling user may have been done already (409).
     expect([200, 403, 404, ...(ofUsers ? [409] : [])]).toContain(unnamed.status);
   });
 });
 
 describe.each(scoped)('$id over $transport', ({ transport, ...served }) => {
-  test('the owner without the scope is refused, whatever the ids', async () => {
+  test('the owner without the scope is refused alike for all ids', async () => {
     const { operation } = served;
     if (operation.scope === null || operation.scope === 'public') throw new Error('the operation has no scope');
     const key = await keyWith(server, OWNER, allScopesBut(operation.scope));
@@ -113,7 +113,7 @@ describe.each(scoped)('$id over $transport', ({ transport, ...served }) => {
   });
 });
 
-test('operations that ask for no credentials are few, and look at none', async () => {
+test('only register_user needs no credentials, and it ignores them', async () => {
   const open = cases.filter(({ operation }) => operation.scope === 'public');
   expect(new Set(open.map(({ id }) => id))).toEqual(new Set(['register_user']));
   for (const { transport, ...served } of open) {
@@ -123,7 +123,7 @@ test('operations that ask for no credentials are few, and look at none', async (
   }
 });
 
-test('a commit is noticed', async () => {
+test('the suite notices a commit', async () => {
   const before = await committed();
   await server.ok('POST', '/v1/service-accounts', { as: server.admin, body: { name: 'seen' } });
   expect(await committed()).not.toEqual(before);
@@ -135,8 +135,8 @@ test('every fixture belongs to an operation', () => {
 });
 
 /**
- * The same call with ids that nobody has, of the same form. A tenant is no secret to its own sub-tenants: for a sibling
- * the tenant's id stays. A kind of manifests is nobody's.
+ * The same call with ids of the same form that do not exist. The tenant's id stays for a sibling, because a tenant is no
+ * secret to its own sub-tenants. The kind of a manifest is not an id.
  */
 function withRandomIds(operation: Operation, input: Input, who?: Stranger): Input {
   const path = Object.fromEntries(
@@ -148,7 +148,10 @@ function withRandomIds(operation: Operation, input: Input, who?: Stranger): Inpu
   return { ...input, path };
 }
 
-/** The call, naming the owner's tenant or sub-tenant where the operation can name one; and the same naming nobody's. */
+/**
+ * Pairs of calls, if the operation can name a tenant or sub-tenant: one names the owner's, the other one that does not
+ * exist.
+ */
 function namings(operation: Operation, input: Input, who: Stranger): [Input, Input][] {
   const pairs: [Input, Input][] = [];
   const named = who === 'sibling' ? OWNER.subTenantId : OWNER.tenantId;

@@ -1,9 +1,17 @@
 import { type Scope, ScopeSchema } from '@quartermaster/contracts/scopes.ts';
 import { expect, vi } from 'vitest';
-import { accountWithKey, memberWithToken, type Place, unique } from '../support/people.ts';
+import { agentIdOf } from '../../src/resources/agents/known-agents.ts';
+import {
+  accountWithKey,
+  memberWithToken,
+  type Place,
+  registeredUser,
+  startConsoleSession,
+  unique,
+} from '../support/people.ts';
 import type { Credential, TestServer } from '../support/server.ts';
 
-/** The owner's place, and where strangers stand. */
+/** The places of the owner and of the strangers. */
 export const OWNER = { tenantId: 'tenant-a', subTenantId: 'sub-a1' };
 const SIBLING = { tenantId: 'tenant-a', subTenantId: 'sub-a2' };
 const OTHER = { tenantId: 'tenant-b' };
@@ -11,11 +19,11 @@ export const PLACES: Record<'otherTenant' | 'sibling', Place> = { otherTenant: O
 
 export type Input = { path?: Record<string, string>; query?: Record<string, unknown>; body?: unknown };
 
-/** The credentials of the cells: who tries what is not theirs, or with a credential that does not do. */
+/** Credentials of callers from other places, and credentials that are no longer valid. */
 export type Strangers = Record<'otherTenant' | 'sibling' | 'member' | 'revoked' | 'disabled', NonNullable<Credential>>;
 
 export async function makeStrangers(server: TestServer): Promise<Strangers> {
-  // Names a tenant and sub-tenant that do not exist: a platform administrator makes them so.
+  // The platform administrator creates the tenant and sub-tenant by naming them.
   const otherTenant = await accountWithKey(server, OTHER);
   const sibling = await accountWithKey(server, SIBLING);
   const revoked = await accountWithKey(server, OWNER);
@@ -37,10 +45,10 @@ export async function makeStrangers(server: TestServer): Promise<Strangers> {
   };
 }
 
-/** Of each server its own: suites may share this module. */
+/** One map for each server, because suites may share this module. */
 const keysOf = new WeakMap<TestServer, Map<string, string>>();
 
-/** A key in a place with exactly these scopes; the same for the same question. */
+/** A key in a place with exactly these scopes. Repeated calls return the same key. */
 export async function keyWith(server: TestServer, place: Place, scopes: Scope[]) {
   const name = JSON.stringify([place, scopes]);
   const keys = keysOf.get(server) ?? new Map<string, string>();
@@ -50,12 +58,12 @@ export async function keyWith(server: TestServer, place: Place, scopes: Scope[])
   return key;
 }
 
-/** Makes a tenant and its sub-tenant where they are missing: the first account in a place creates it. */
+/** Creates the tenant and sub-tenant if they do not exist: the first account in a place creates the place. */
 export async function ensurePlace(server: TestServer, place: Place): Promise<void> {
   await keyWith(server, place, ['users:read']);
 }
 
-/** Last use is written beside the first request, and so would be a commit that a later one is blamed for. */
+/** Waits until the first use of the key is stored. Otherwise that commit could be attributed to a later request. */
 async function usedOnce(server: TestServer, key: string): Promise<string> {
   await server.call('GET', '/v1/providers', { as: { key } });
   const id = /^qm_(key_[^_]+)_/.exec(key)?.[1] ?? '';
@@ -64,19 +72,31 @@ async function usedOnce(server: TestServer, key: string): Promise<string> {
   return key;
 }
 
-/** Everything but one scope. */
+/** All scopes except this one. */
 export function allScopesBut(scope: Scope): Scope[] {
   return ScopeSchema.options.filter((option) => option !== '*' && option !== scope);
 }
 
-/** `made` has what the path's earlier parameters got. */
+/** The user without memberships who owns the records that are made next. */
+const lonerOf = new WeakMap<TestServer, string>();
+
+export function noteLoner(server: TestServer, id: string): void {
+  lonerOf.set(server, id);
+}
+
+/** A console session of that user. */
+async function consoleSession(server: TestServer): Promise<string> {
+  return startConsoleSession(server, lonerOf.get(server) ?? (await registeredUser(server)).id);
+}
+
+/** Creates a record and returns its id. `made` has the ids of the earlier path parameters. */
 type Maker = (server: TestServer, at: { place: Place; made: Record<string, string> }) => Promise<string>;
 
 export async function create(server: TestServer, path: string, body: object): Promise<Record<string, string>> {
   return server.ok('POST', path, { as: server.admin, body });
 }
 
-/** One unknown model, seen at a provider that nobody declared. */
+/** Reports the use of an unknown model at an undeclared provider. */
 export async function observed(
   server: TestServer,
   place: Place,
@@ -103,7 +123,8 @@ export async function observed(
 }
 
 /**
- * How the record behind each path parameter is made in a place. A path parameter that is not here fails the suite: a new operation cannot slip past it.
+ * Creates the record for each path parameter in a place. A path parameter that is missing here fails the suite, so no new
+ * operation can be forgotten.
  */
 export const PATH_PARAMETERS: Record<string, Maker> = {
   tenant_id: async (_, { place }) => place.tenantId,
@@ -136,12 +157,18 @@ export const PATH_PARAMETERS: Record<string, Maker> = {
   gateway_id: async (server, { place }) =>
     idOf(await create(server, '/v1/gateways', { name: unique('gateway'), ...place })),
   session_id: async (server, { place, made }) => {
+    if (made['gateway_id'] === undefined) return consoleSession(server);
     const key = await keyWith(server, place, ['gateway_sessions:write']);
     const session = await server.ok('POST', `/v1/gateways/${made['gateway_id']}/sessions`, { as: { key } });
     return session.id;
   },
   manifest_id: async (server, { place }) =>
     idOf(await create(server, '/v1/manifests', { name: unique('manifest'), kind: 'agent', spec: {}, ...place })),
+  async agent_id(server, { place }) {
+    const name = unique('agent');
+    await create(server, '/v1/manifests', { name, kind: 'agent', spec: {}, ...place });
+    return agentIdOf({ tenantId: place.tenantId, subTenantId: place.subTenantId ?? null, name });
+  },
   kind: async () => 'agent',
   async task_id(server, { place }) {
     const { providerId } = await observed(server, place);
@@ -151,7 +178,7 @@ export const PATH_PARAMETERS: Record<string, Maker> = {
     return page.items[0].id;
   },
   trace_id: async (server, { place }) => (await observed(server, place)).traceId,
-  // Who has not accepted is nobody's to see.
+  // A user whose membership is pending is not visible to the tenant.
   user_id: async (server, { place }) => (await memberWithToken(server, place, 'viewer')).id,
 };
 
@@ -161,7 +188,7 @@ export function idOf(record: Record<string, string>): string {
   return id;
 }
 
-/** An id that nobody has, of the same form. */
+/** An id of the same form that does not exist. */
 export function nobodys(id: string): string {
   return `${id.slice(0, -4)}zzzz`.replace(/^(\d+)zzzz$/, '$19999');
 }

@@ -107,7 +107,7 @@ test('regression: an adoption is not undone where a process behind has added an 
   const undo = () => one.call('POST', `/v1/recommendations/${adopt.id}/undo`, { as });
   const refused = await undo();
   expect([refused.status, refused.body.code]).toEqual([409, 'recommendation_built_on']);
-  expect(refused.body.detail).toContain('inventory got items');
+  expect(refused.body.detail).toContain('inventory of the provider has new items');
   await behind.ok('DELETE', `${path}/inventory/${item.id}`, { as });
   expect((await undo()).status).toBe(200);
 });

@@ -141,7 +141,9 @@ test('spans sent to both, some to both at once, are counted exactly', async () =
   const sent = Array.from({ length: 24 }, () => {
     const traceId = newTraceId();
     return models.map((model) => ({
-      ...{ ...chat(model, { 'gen_ai.provider.name': 'openai' }), traceId, spanId: newSpanId() },
+      ...chat(model, { 'gen_ai.provider.name': 'openai' }),
+      traceId,
+      spanId: newSpanId(),
     }));
   });
   // Every third batch goes to both, as an exporter does that got no answer in time.

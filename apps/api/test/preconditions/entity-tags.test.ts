@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { entityTagOf, entityTagsIn, matchesStrongly, matchesWeakly } from '../../src/preconditions/entity-tags.ts';
+import { entityTagOf, entityTagsIn, matchesStrongly, matchesWeakly } from '../../src/http/preconditions/entity-tags.ts';
 import { expectProblem } from '../endpoints/harness.ts';
 import { chatSpan } from '../endpoints/spec-fixtures.ts';
 import { accountWithKey, unique } from '../support/people.ts';
@@ -31,7 +31,7 @@ async function provider(): Promise<string> {
   return `/v1/providers/${id}`;
 }
 
-test('of two who change a record as they both know it, one is refused', async () => {
+test('of two concurrent updates with the same tag one is refused', async () => {
   const path = await provider();
   for (let round = 0; round < 20; round += 1) {
     const headers = { 'if-match': await tagOf(path) };
@@ -44,7 +44,7 @@ test('of two who change a record as they both know it, one is refused', async ()
   }
 });
 
-test('the tag of a write is the tag of the read after it, and follows each change', async () => {
+test('the tag of a write equals the tag of the next read, and changes with each change', async () => {
   const path = await provider();
   const seen = new Set([await tagOf(path)]);
   for (const body of [{ description: 'a' }, { description: 'b' }, { metadata: { z: 1, a: [{ y: 1, b: 2 }] } }]) {
@@ -54,12 +54,12 @@ test('the tag of a write is the tag of the read after it, and follows each chang
     seen.add(tag);
   }
   expect(seen.size).toBe(4);
-  // What changes nothing leaves it, and what is changed back has the former one: the tag is of the state.
+  // An update that changes nothing keeps the tag, because the tag depends only on the state.
   const tag = await tagOf(path);
   expect((await server.call('PUT', path, { as, body: {} })).headers.get('etag')).toBe(tag);
 });
 
-test('of every resource the tag of its creation is the tag of its reading', async () => {
+test('the tag of a new record equals the tag of its first read, for every resource', async () => {
   const rows: [string, object, string?][] = [
     ['/v1/providers', { name: unique('provider'), kind: 'llm', metadata: { b: 1, a: 2 } }],
     ['/v1/gateways', { name: unique('gateway') }],
@@ -77,7 +77,7 @@ test('of every resource the tag of its creation is the tag of its reading', asyn
   expect(await tagOf(`${sessions}/${session.body.id}`)).toBe(session.headers.get('etag'));
 });
 
-test('use, keys, counts, health and the clock leave it as it is', async () => {
+test('use, keys, counts, health and time do not change the tag', async () => {
   const before = await tagOf(ME());
   const record = await server.ok('GET', ME(), { as });
   await server.ok('POST', `${ME()}/keys`, { as, body: { scopes: ['traces:write'] } });
@@ -108,7 +108,7 @@ test('use, keys, counts, health and the clock leave it as it is', async () => {
   expectProblem(await server.call('POST', `${path}/review`, late), 412, 'precondition_failed');
 });
 
-test('recommendations are applied only to the provider as the caller knows it', async () => {
+test('recommendations are applied only if the tag of the provider matches', async () => {
   const path = await provider();
   const tag = await tagOf(path);
   await server.ok('PUT', path, { as, body: { description: 'changed meanwhile' } });
@@ -118,7 +118,7 @@ test('recommendations are applied only to the provider as the caller knows it', 
   expect((await apply(await tagOf(path))).status).toBe(200);
 });
 
-test('with an Idempotency-Key the first answer comes again, although the tag is stale by then', async () => {
+test('a retry with an Idempotency-Key gets the first answer, although its tag is stale', async () => {
   const path = await provider();
   const headers = { 'if-match': await tagOf(path), 'idempotency-key': randomUUID() };
   const put = () => server.call('PUT', path, { as, headers, body: { description: 'once' } });
@@ -131,7 +131,7 @@ test('with an Idempotency-Key the first answer comes again, although the tag is 
   ]);
 });
 
-test('over tRPC If-Match counts as well', async () => {
+test('If-Match works over tRPC too', async () => {
   const path = await provider();
   const [id] = path.split('/').slice(-1);
   const tag = await tagOf(path);
@@ -146,7 +146,7 @@ test('over tRPC If-Match counts as well', async () => {
   expect((await update(tag)).status).toBe(200);
 });
 
-test('HEAD has the tag, and a stranger learns none', async () => {
+test('HEAD answers the tag, and a stranger gets none', async () => {
   const path = await provider();
   const head = await server.call('HEAD', path, { as });
   expect([head.status, head.headers.get('etag')]).toEqual([200, await tagOf(path)]);
@@ -157,13 +157,13 @@ test('HEAD has the tag, and a stranger learns none', async () => {
   expect([missing.status, missing.headers.get('etag')]).toEqual([404, null]);
 });
 
-test('a tag is made of the fields alone, in whatever order, and leaves out what it is told to', () => {
+test('a tag depends on the fields and not on their order, and leaves out the excluded fields', () => {
   const record = { id: 'a', metadata: { x: 1, y: [1, 2] }, updatedAt: 'now', count: 1 };
-  const tag = entityTagOf(record, { untagged: ['count'] });
+  const tag = entityTagOf(record, { tagExcludes: ['count'] });
   const same = { count: 2, updatedAt: 'later', metadata: { y: [1, 2], x: 1 }, id: 'a' };
-  expect(entityTagOf(same, { untagged: ['count'] })).toBe(tag);
-  expect(entityTagOf({ ...record, metadata: { x: 1, y: [2, 1] } }, { untagged: ['count'] })).not.toBe(tag);
-  expect(entityTagOf(record, { untagged: [] })).not.toBe(tag);
+  expect(entityTagOf(same, { tagExcludes: ['count'] })).toBe(tag);
+  expect(entityTagOf({ ...record, metadata: { x: 1, y: [2, 1] } }, { tagExcludes: ['count'] })).not.toBe(tag);
+  expect(entityTagOf(record, { tagExcludes: [] })).not.toBe(tag);
 });
 
 test.each([
@@ -197,17 +197,17 @@ test.each([
   ['*, "a"'],
   ['"a\tb"'],
   [Array.from({ length: 101 }, () => '"a"').join()],
-])('%s is no list of entity tags', (header) => {
+])('%s is not a list of entity tags', (header) => {
   expect(() => entityTagsIn('If-None-Match', header)).toThrow('entity tags');
 });
 
-// Regression: two runs of blanks met in the expression, so a head of 16 KiB cost a second of everybody's time.
+// Regression: the regular expression took quadratic time for blanks, so a head of 16 KiB blocked the process for a second.
 test.each([
   ['between tags', `"a",${' '.repeat(16_000)}x`],
   ['after a tag', `"a"${' '.repeat(16_000)}x`],
   ['tabs', `"a",${'\t'.repeat(16_000)}x`],
   ['a quote that stays open', `"a", "${'b'.repeat(16_000)}`],
-])('what is no list is refused in time that grows with its length alone: %s', (_, header) => {
+])('a malformed list is refused in linear time: %s', (_, header) => {
   const before = process.cpuUsage();
   expect(() => entityTagsIn('If-Match', header)).toThrow('entity tags');
   const { user, system } = process.cpuUsage(before);

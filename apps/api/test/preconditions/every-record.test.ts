@@ -21,7 +21,7 @@ const operations = OPERATIONS.map(({ operation }) => ({ operation, id: operation
 const conditional = operations.filter(({ operation }) => operation.ifMatch !== undefined);
 const readable = operations.filter(({ operation }) => operation.record !== undefined && operation.method === 'GET');
 
-/** Changes that no record of their own is there for. */
+/** Writes that do not change a single existing record. */
 const UNCONDITIONAL = [
   'create_gateway',
   'create_gateway_session',
@@ -33,8 +33,11 @@ const UNCONDITIONAL = [
   'create_service_account',
   'create_service_account_key',
   'create_tenant',
+  'dismiss_recommendations',
   'register_user',
+  'review_runtime_observations',
   'revoke_derived_access',
+  'revoke_my_session',
   'sync_provider_inventory',
   'update_tenant_limits',
 ];
@@ -49,14 +52,14 @@ function send(
   return server.call(operation.method, target, { as, headers, ...(body !== undefined && { body }) });
 }
 
-test('every write takes If-Match, but those that make records, a sync, and limits, which have no record of their own', () => {
+test('every write accepts If-Match, except those that do not change a single existing record', () => {
   const writes = operations.filter(({ operation }) => operation.idempotency !== 'none');
   const others = writes.filter(({ operation }) => operation.ifMatch === undefined);
   expect(others.map(({ id }) => id).toSorted()).toEqual(UNCONDITIONAL);
 });
 
 describe.each(conditional)('$id', ({ operation }) => {
-  test('is 412 where the tag is not that of the record, and changes nothing', async () => {
+  test("is 412 for a tag that is not the record's, and changes nothing", async () => {
     const as = await ownersCredential(server, operation);
     const input = await validInput(server, operation);
     await send(operation, input, { as, headers: { 'if-match': '"none"' } });
@@ -68,8 +71,8 @@ describe.each(conditional)('$id', ({ operation }) => {
     expect(await committed()).toEqual(before);
   });
 
-  test('goes through with * where the record is there', async () => {
-    // A first credential replaces none.
+  test('accepts * if the record exists', async () => {
+    // The first credential replaces no record.
     if (operation.operationId === 'put_provider_credential') return expectNoneBefore(operation);
     const as = await ownersCredential(server, operation);
     const input = await validInput(server, operation);
@@ -77,7 +80,7 @@ describe.each(conditional)('$id', ({ operation }) => {
     expect(answer.status, answer.text).toBe(200);
   });
 
-  test('is 422 for an If-Match that is none, and 404 for a record that is not there', async () => {
+  test('is 422 for a malformed If-Match, and 404 for a missing record', async () => {
     const as = await ownersCredential(server, operation);
     const input = await validInput(server, operation);
     const malformed = await send(operation, input, { as, headers: { 'if-match': 'unquoted' } });
@@ -99,12 +102,12 @@ async function expectNoneBefore(operation: Operation) {
   const tag = first.headers.get('etag') ?? '';
   const second = await send(operation, input, { as, headers: { 'if-match': tag } });
   expect(second.status, second.text).toBe(200);
-  // The first one's tag again: it was replaced.
+  // The tag is stale, because the second credential replaced the first.
   expect((await send(operation, input, { as, headers: { 'if-match': tag } })).status).toBe(412);
 }
 
 describe.each(readable)('$id', ({ operation }) => {
-  test('answers a strong tag, and 304 without a body to who has it', async () => {
+  test('answers a strong tag, and 304 without a body if the caller has it', async () => {
     const as = await ownersCredential(server, operation);
     const input = await validInput(server, operation);
     const first = await send(operation, input, { as, headers: {} });
@@ -122,7 +125,7 @@ describe.each(readable)('$id', ({ operation }) => {
   });
 });
 
-test.each(UNCONDITIONAL)('%s refuses an If-Match that nothing would look at', async (id) => {
+test.each(UNCONDITIONAL)('%s refuses If-Match, which it does not support', async (id) => {
   const { operation } = operations.find((one) => one.id === id) ?? {};
   if (!operation) throw new Error(`there is no operation ${id}`);
   const as = await ownersCredential(server, operation);
@@ -132,7 +135,7 @@ test.each(UNCONDITIONAL)('%s refuses an If-Match that nothing would look at', as
   expect(answer.body.detail[0].loc).toEqual(['header', 'If-Match']);
 });
 
-// Regression: both were ignored, so `If-None-Match: *` overwrote what was there, and a read went on under a stale If-Match.
+// Regression: both were ignored. `If-None-Match: *` overwrote an existing record, and a read succeeded with a stale If-Match.
 test.each(operations)('$id refuses the precondition of the other kind', async ({ operation }) => {
   if (operation.transport === 'otlp') return;
   const as = await ownersCredential(server, operation);

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { FairTurns } from '../../src/rate-limits/fair-turns.ts';
+import { FairTurns } from '../../src/platform/fair-turns.ts';
 
 /** Work that goes on until it is told to end. */
 function startWork(turns: FairTurns, caller: string, started: string[]) {

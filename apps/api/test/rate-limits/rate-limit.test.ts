@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RateLimit, type TakePoints, WINDOW_MS } from '../../src/rate-limits/rate-limit.ts';
+import { RateLimit, type TakePoints, WINDOW_MS } from '../../src/http/rate-limits/rate-limit.ts';
 
 const START = Date.parse('2026-03-01T12:00:00Z');
 

@@ -1,8 +1,8 @@
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { mintApiKey } from '../../src/access/api-key-format.ts';
+import { mintApiKey } from '../../src/auth/api-key-format.ts';
 import { readConfig } from '../../src/config.ts';
-import { removePastWindows } from '../../src/rate-limits/shared-points.ts';
+import { removePastWindows } from '../../src/http/rate-limits/shared-points.ts';
 import { startServer } from '../../src/server/start.ts';
 import { expectProblem } from '../endpoints/harness.ts';
 import { lockTable } from '../support/locked-table.ts';
@@ -265,15 +265,16 @@ test('two processes that share a database share the limits; what they took is re
     shared,
   );
   const config = readConfig({
-    ...{
-      PORT: '0',
-      DATABASE_URL: one.databaseUrl,
-      QM_METRICS_PORT: 'off',
-      QM_OTLP_GRPC_PORT: 'off',
-      QM_SECRET_KEY: SECRET_KEY,
-      ...ON,
-    },
-    ...{ QM_RATE_LIMIT_PRINCIPAL: '40', QM_RATE_LIMIT_ADDRESS: '20', QM_LOG_LEVEL: 'silent' },
+    PORT: '0',
+    DATABASE_URL: one.databaseUrl,
+    QM_METRICS_PORT: 'off',
+    QM_OTLP_GRPC_PORT: 'off',
+    QM_CONSOLE: 'off',
+    QM_SECRET_KEY: SECRET_KEY,
+    ...ON,
+    QM_RATE_LIMIT_PRINCIPAL: '40',
+    QM_RATE_LIMIT_ADDRESS: '20',
+    QM_LOG_LEVEL: 'silent',
     QM_SHUTDOWN_DELAY_MS: '0',
   });
   const other = await startServer(config, { now: one.services.now, ...shared });

@@ -1,6 +1,6 @@
 import { ConfigError, readConfig, type StartMode } from '../../src/config.ts';
 
-/** What an environment is refused with. */
+/** The error message for an environment that is refused. */
 export function configRefusal(environment: Record<string, string>, mode: StartMode = null): string {
   try {
     readConfig(environment, mode);

@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { VERSION } from '../../src/config.ts';
-import { openApiDocument } from '../../src/http/openapi.ts';
-import { procedures } from '../../src/router.ts';
+import { openApiDocument } from '../../src/http/openapi/openapi.ts';
+import { operations } from '../../src/server/router.ts';
 import { withSharedParts } from './shared-parts.ts';
 
 type Media = { schema?: object };
@@ -17,10 +17,10 @@ export type OpenApi = {
   components: { schemas: Record<string, object> };
 };
 
-/** As it is served, but with shared parameters and responses where they are used. */
+/** The served document, with shared parameters and responses copied to where they are used. */
 export const document = withSharedParts(
   JSON.parse(
-    JSON.stringify(openApiDocument({ procedures, version: VERSION, serverUrl: 'http://127.0.0.1:8080' })),
+    JSON.stringify(openApiDocument({ operations, version: VERSION, serverUrl: 'http://127.0.0.1:8080' })),
   ) as OpenApi,
 );
 
@@ -30,7 +30,7 @@ const validators = new Map<string, ValidateFunction>();
 
 export type Seen = { method: string; path: string; status: number; contentType: string | null; body: unknown };
 
-/** What is wrong with an answer by the document: its status is not declared, or its body is not as declared. */
+/** How an answer deviates from the document: its status or media type is not declared, or its body does not match. */
 export function contractFaults({ method, path, status, contentType, body }: Seen): string[] {
   const pathname = path.split('?')[0] ?? '';
   const template = templateOf(pathname, method);
@@ -53,7 +53,7 @@ export function contractFaults({ method, path, status, contentType, body }: Seen
   );
 }
 
-/** The paths of each method, those with the fewest parameters first: literal segments win. */
+/** The paths by method, those with the fewest parameters first, because literal segments win. */
 const templates = new Map<string, { template: string; pattern: RegExp }[]>();
 for (const [template, operations] of Object.entries(document.paths)) {
   const pattern = new RegExp(`^${template.replaceAll('.', String.raw`\.`).replaceAll(/\{\w+\}/g, '[^/]*')}$`);
@@ -67,7 +67,7 @@ function byParameters(one: { template: string }, other: { template: string }): n
   return one.template.split('{').length - other.template.split('{').length;
 }
 
-/** The path of the document that a request's path belongs to. */
+/** The path template that a request's path matches. */
 function templateOf(pathname: string, method: string): string | undefined {
   return templates.get(method.toLowerCase())?.find(({ pattern }) => pattern.test(pathname))?.template;
 }

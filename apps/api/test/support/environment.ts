@@ -6,21 +6,21 @@ import { type Database, openDatabase } from '@quartermaster/db/database.ts';
 import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import { temporaryFolder } from '@quartermaster/db/testing/temporary-folder.ts';
 import { onTestFinished } from 'vitest';
-import { mintApiKey } from '../../src/access/api-key-format.ts';
+import { mintApiKey } from '../../src/auth/api-key-format.ts';
 
 /** A well-formed key for QM_BOOTSTRAP_API_KEY. */
 export function newBootstrapKey(): string {
   return mintApiKey(`key_${'0'.repeat(26)}`).key;
 }
 
-/** A database file for the length of one test. */
+/** The path of a database file that is removed at the end of the test. */
 export async function databaseFile(): Promise<string> {
   const folder = await temporaryFolder('quartermaster-');
   onTestFinished(() => rm(folder, { recursive: true }));
   return join(folder, 'test.db');
 }
 
-/** A migrated database of the dialect that is tested, for the length of one test. */
+/** A migrated database of the tested dialect. It is removed at the end of the test. */
 export async function databaseOfTest(): Promise<Database> {
   const { url, remove } = await newTestDatabase('migrated');
   const db = await openDatabase(url, '/');

@@ -1,6 +1,6 @@
 import { createCipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
-/** Seals as versions did whose boxes have the format `v1`. */
+/** Encrypts a secret in the format `v1`, which earlier versions wrote. */
 export function formerBox(key: Buffer, secret: string, identity: string): string {
   const derived = Buffer.from(hkdfSync('sha256', key, '', 'quartermaster secrets at rest', 32));
   const nonce = randomBytes(12);

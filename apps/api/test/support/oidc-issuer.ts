@@ -2,8 +2,8 @@ import * as http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { onTestFinished } from 'vitest';
-import { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from '../../src/access/bearer.ts';
-import { ApiError } from '../../src/errors.ts';
+import { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from '../../src/auth/bearer.ts';
+import { ApiError } from '../../src/platform/errors.ts';
 
 export const AUDIENCE = 'quartermaster';
 export const SECOND = 1000;
@@ -14,18 +14,18 @@ export type SigningKey = { alg: string; kid: string; privateKey: CryptoKey; publ
 
 type Answer = { status?: number; body?: unknown; headers?: http.OutgoingHttpHeaders };
 
-/** An OpenID provider of the tests' own: real HTTP, with keys and answers that a test changes as it likes. */
+/** An OpenID provider for tests. It speaks real HTTP, and a test can change its keys and answers at any time. */
 export type TestIssuer = {
   url: string;
-  /** The key set, as it is served from now on. */
+  /** The keys that it serves. Changes take effect at once. */
   keys: SigningKey[];
-  /** How often each path was asked for. */
+  /** How many requests each path received. */
   asked: Record<string, number>;
-  /** Answers other than the usual ones, by path. */
+  /** Answers that replace the default ones, by path. */
   answers: Record<string, (req: http.IncomingMessage) => Answer>;
-  /** Signs an access token that is good, but for what is overridden; undefined leaves a claim out. */
+  /** Signs an access token that is valid except for the given claims. The value undefined leaves a claim out. */
   sign: (claims?: Record<string, unknown>, header?: Record<string, unknown>, key?: SigningKey) => Promise<string>;
-  /** Nothing listens any more, until `open`, on the same port. */
+  /** Stops listening. `open` listens on the same port again. */
   close: () => Promise<void>;
   open: () => Promise<void>;
 };
@@ -89,7 +89,11 @@ export async function world(options: Partial<TokenVerifierOptions> = {}, ...keys
   const now = () => new Date(time);
   const issuer = await startIssuer(now, ...keys);
   const verifier = createTokenVerifier({
-    ...{ issuer: issuer.url, audience: AUDIENCE, tokenTypes: ['at+jwt'], emailClaim: 'email', now },
+    issuer: issuer.url,
+    audience: AUDIENCE,
+    tokenTypes: ['at+jwt'],
+    emailClaim: 'email',
+    now,
     ...options,
   });
   return {
@@ -102,7 +106,7 @@ export async function world(options: Partial<TokenVerifierOptions> = {}, ...keys
   };
 }
 
-/** What a refused promise was refused with; bugs go through. */
+/** The ApiError that a promise was rejected with. Any other error is thrown. */
 export async function refusal(promise: Promise<unknown>): Promise<ApiError> {
   const error = await promise.then(
     () => new Error('it was accepted'),
@@ -125,7 +129,7 @@ export function parts(token: string): [string, string, string] {
   return [header, payload, signature];
 }
 
-/** The claims of a good token, with a header of one's own and no true signature. */
+/** A token with the claims of a valid one, the given header, and an invalid signature. */
 export async function forged(issuer: TestIssuer, header: object, signature = 'AAAA'): Promise<string> {
   const [, payload] = parts(await issuer.sign());
   return `${encoded({ typ: 'at+jwt', kid: issuer.keys[0]?.kid, ...header })}.${payload}.${signature}`;

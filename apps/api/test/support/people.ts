@@ -1,4 +1,6 @@
 import type { Role, Scope } from '@quartermaster/contracts/scopes.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
+import { startSession } from '../../src/auth/console/sessions.ts';
 import type { Body, TestServer } from './server.ts';
 
 export type Place = { tenantId: string; subTenantId?: string };
@@ -11,7 +13,7 @@ export function unique(prefix: string): string {
   return `${prefix}-${counter}`;
 }
 
-/** A service account in a place (made where missing), and a key of it. */
+/** Creates a service account with a key. A missing tenant or sub-tenant is created too. */
 export async function accountWithKey(
   server: TestServer,
   place: Place,
@@ -26,30 +28,30 @@ export async function accountWithKey(
 
 export type Person = { id: string; email: string; token: string };
 
-/** A user who registered, signed in and accepted the terms: active, and a member of nothing. */
+/** A user who registered, signed in and accepted the terms. The user is active and has no membership. */
 export async function registeredUser(server: TestServer): Promise<Person> {
   const email = `${unique('user')}@example.com`;
   await server.ok('POST', '/v1/onboarding/register', { body: { user: { email } } });
   const { token } = await server.tokenOf(email);
-  // The first call links the identity.
+  // The first call links the user to the identity of the token.
   const { id } = await server.ok('PUT', '/v1/me/profile', { as: { token }, body: { terms: { accepted: true } } });
   return { id, email, token };
 }
 
-/** A membership of an email that waits to be accepted, offered by the platform administrator. */
+/** The platform administrator invites an email address. The membership is pending. */
 export function offerMembership(server: TestServer, email: string, place: Place, role: Role): Promise<Body> {
   const { tenantId, subTenantId } = place;
   const body = { email, role, ...(subTenantId !== undefined && { subTenantId }) };
   return server.ok('POST', `/v1/tenants/${tenantId}/memberships`, { as: server.admin, body });
 }
 
-/** The path under which a user accepts their membership in a place. */
+/** The path at which users accept their membership in a place. */
 export function acceptPath({ tenantId, subTenantId }: Place): string {
   const query = subTenantId === undefined ? '' : `?sub_tenant_id=${subTenantId}`;
   return `/v1/me/memberships/${tenantId}/accept${query}`;
 }
 
-/** Makes a user a member of a place: offered by the platform administrator, accepted by themselves. */
+/** Makes a user a member of a place: the platform administrator invites, the user accepts. */
 export async function joinPlace(
   server: TestServer,
   { email, token }: Pick<Person, 'email' | 'token'>,
@@ -59,9 +61,24 @@ export async function joinPlace(
   return server.ok('POST', acceptPath(place), { as: { token } });
 }
 
-/** A user who registered, accepted the terms, and is a member. */
+/** A user who registered, accepted the terms, and is a member of a place. */
 export async function memberWithToken(server: TestServer, place: Place, role: Role): Promise<Person> {
   const person = await registeredUser(server);
   await joinPlace(server, person, { place, role });
+  return person;
+}
+
+/** Signs a user in to the web console as a browser would. Returns the id of the console session. */
+export async function startConsoleSession({ services }: TestServer, userId: string): Promise<string> {
+  const started = { userId, issuer: services.issuer ?? '', platformAdministrator: false, userAgent: '', idToken: null };
+  const { session } = await inTransaction(services.db, (trx) => startSession(trx, services, started, services.now()));
+  return session.id;
+}
+
+/** A registered user who is signed in to the web console in two browsers. */
+export async function userInTwoBrowsers(server: TestServer): Promise<Person> {
+  const person = await registeredUser(server);
+  await startConsoleSession(server, person.id);
+  await startConsoleSession(server, person.id);
   return person;
 }

@@ -13,7 +13,7 @@ const NODE_COMPILE_CACHE = join(ROOT, 'node_modules/.cache/quartermaster');
 type Ended = { code: number | null; signal: NodeJS.Signals | null };
 export type Program = {
   child: ChildProcess;
-  /** All that it wrote so far, to both streams. */
+  /** What it has written so far to both streams. */
   output: () => string;
   stdout: () => string;
   stderr: () => string;
@@ -21,7 +21,7 @@ export type Program = {
 };
 export type ServiceProcess = Program & { url: string };
 
-/** Runs a program of the service, with arguments where it takes some, and with this environment alone, until it ends. */
+/** Starts a program of the service with this environment only. `program` may be a list: the file and its arguments. */
 export function runProgram(environment: Record<string, string>, program: string | readonly string[] = MAIN): Program {
   const { PATH = '' } = process.env;
   const child = spawn(process.execPath, [program].flat(), {
@@ -30,6 +30,7 @@ export function runProgram(environment: Record<string, string>, program: string 
       NODE_COMPILE_CACHE,
       QM_METRICS_PORT: 'off',
       QM_OTLP_GRPC_PORT: 'off',
+      QM_CONSOLE: 'off',
       QM_SHUTDOWN_DELAY_MS: '0',
       ...environment,
     },
@@ -42,7 +43,7 @@ export function runProgram(environment: Record<string, string>, program: string 
       text.both += chunk;
     });
   }
-  // After `close` nothing is written any more; after `exit` something may still be on its way.
+  // `exit` may come before the last output has arrived; `close` comes after it.
   const ended = new Promise<Ended>((resolve) => child.on('close', (code, signal) => resolve({ code, signal })));
   onTestFinished(async () => {
     child.kill('SIGKILL');
@@ -51,7 +52,7 @@ export function runProgram(environment: Record<string, string>, program: string 
   return { child, output: () => text.both, stdout: () => text.stdout, stderr: () => text.stderr, ended };
 }
 
-/** Starts the service as a process of its own on a free port, and waits until it listens. */
+/** Starts the service in its own process on a free port, and waits until it listens. */
 export async function startProcess(environment: Record<string, string>, program = MAIN): Promise<ServiceProcess> {
   const started = runProgram({ PORT: '0', QM_RATE_LIMITS: 'off', ...environment }, program);
   const { child, output, ended } = started;

@@ -1,22 +1,23 @@
-import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
+import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { expect } from 'vitest';
-import { procedures } from '../../src/router.ts';
+import { endpointOf } from '../../src/http/trpc.ts';
+import { agentIdOf } from '../../src/resources/agents/known-agents.ts';
+import { procedures } from '../../src/server/router.ts';
 import type { TestServer } from './server.ts';
 import { tablesOf } from './tables.ts';
 
-/** An operation, and the tRPC path and type of its procedure. */
+/** An operation, with the tRPC path and the type of its procedure. */
 export type Served = { operation: Operation; procedure: string; type: 'query' | 'mutation' };
 
 /** Every operation that the router serves. */
-export const OPERATIONS: Served[] = Object.entries(procedures).flatMap(([procedure, { _def }]) => {
-  const { operation } = (_def.meta ?? {}) as { operation?: unknown };
-  return isOperation(operation) ? [{ operation, procedure, type: _def.type as Served['type'] }] : [];
+export const OPERATIONS: Served[] = Object.entries(procedures).map(([name, procedure]) => {
+  return { operation: endpointOf(procedure).operation, procedure: name, type: procedure._def.type as Served['type'] };
 });
 
 /** The tenant of {@link makeRecords}. */
 export const TENANT = 'records';
 
-/** A record behind every path parameter, all in one tenant. */
+/** Creates a record for every path parameter, all in one tenant. Returns their ids by parameter. */
 export async function makeRecords(server: TestServer): Promise<Record<string, string>> {
   const post = (path: string, body: object) => server.ok('POST', path, { as: server.admin, body });
   const place = { tenantId: TENANT };
@@ -48,24 +49,35 @@ export async function makeRecords(server: TestServer): Promise<Record<string, st
   const recommended = await server.ok('GET', `/v1/providers/${provider.id}/recommendations`, { as: worker });
   const tasks = await server.ok('GET', '/v1/operator/tasks?kind=review_observation', { as: worker });
   return {
-    ...{ tenant_id: TENANT, service_account_id: 'worker', key_id: key.id, user_id: membership.userId },
-    ...{ provider_id: provider.id, item_id: item.id, observation_id: observed.items[0].id },
-    ...{ gateway_id: gateway.id, session_id: session.id, manifest_id: manifest.id },
+    tenant_id: TENANT,
+    service_account_id: 'worker',
+    key_id: key.id,
+    user_id: membership.userId,
+    provider_id: provider.id,
+    item_id: item.id,
+    observation_id: observed.items[0].id,
+    gateway_id: gateway.id,
+    session_id: session.id,
+    manifest_id: manifest.id,
     recommendation_id: recommended.items[0].id,
-    ...{ task_id: tasks.items[0].id, trace_id: traceId, kind: 'agent', worker_key: key.key },
+    agent_id: agentIdOf({ ...place, subTenantId: null, name: 'agent' }),
+    task_id: tasks.items[0].id,
+    trace_id: traceId,
+    kind: 'agent',
+    worker_key: key.key,
   };
 }
 
-/** An operation's path with these path parameters, as they go over the wire. */
+/** The path of an operation with these values in place of its parameters. They are not encoded. */
 export function pathWith(operation: Operation, values: Record<string, string>): string {
   return operation.path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = values[name];
-    if (value === undefined) throw new Error(`no record stands behind {${name}}`);
+    if (value === undefined) throw new Error(`there is no record for {${name}}`);
     return value;
   });
 }
 
-/** All that the tables hold, but for when something was last used or seen. */
+/** All rows of the database, without the times of last use. */
 async function storedIn(server: TestServer): Promise<Record<string, string[]>> {
   const tables = Object.entries(await tablesOf(server.services.db)).map(([name, rows]) => {
     const texts = rows.map(({ last_used_at: _used, last_seen_at: _seen, ...row }) => JSON.stringify(row));
@@ -74,9 +86,9 @@ async function storedIn(server: TestServer): Promise<Record<string, string[]>> {
   return Object.fromEntries(tables);
 }
 
-/** Runs `work`, and expects that it changed nothing in the database. */
+/** Runs `work`, and expects that the database is unchanged. */
 export async function unchanged(server: TestServer, work: () => Promise<void>): Promise<void> {
-  // What was refused before is written, and what was written is sealed: it would be meanwhile.
+  // Earlier refusals are written and sealed first. Otherwise that would happen during `work`.
   await server.services.refusals.flush('all');
   await server.services.sealer.pass();
   const before = await storedIn(server);

@@ -8,7 +8,7 @@ import { type Parts, type RunningServer, startServer } from '../../src/server/st
 import { contractFaults } from './contract-check.ts';
 
 export type Credential = { key: string } | { token: string } | null;
-// The body of an answer; each test knows what it asked for.
+// The body of an answer. Each test knows its type.
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Body = any;
 export type Answered = { status: number; headers: Headers; body: Body; text: string };
@@ -23,33 +23,32 @@ type Sent = {
 export type TestServer = RunningServer & {
   /** The first platform administrator. */
   admin: { key: string };
-  /** Sends a request, and checks the answer against the document. `body` goes as JSON, `raw` as it is. */
+  /** Sends a request, and checks the answer against the OpenAPI document. `body` is sent as JSON, `raw` unchanged. */
   call(method: string, path: string, sent?: Sent): Promise<Answered>;
-  /** The same, and expects 200. Answers the body. */
+  /** The same, and expects 200. Returns the body of the answer. */
   ok(method: string, path: string, sent?: Sent): Promise<Body>;
   /** A bearer token of the development identity provider. */
   tokenOf(email: string): Promise<{ token: string }>;
-  /** Moves the clocks of the service and its database until the end of the test, so that no other test sees it moved. */
+  /** Moves the clocks of the service and its database forward. They return at the end of the test. */
   travel(milliseconds: number): void;
-  /** Sets the clock of the service ahead of the database's: on Postgres alone they are two. */
+  /** Sets the clock of the service ahead of the database's. Only on PostgreSQL are they two clocks. */
   skew(milliseconds: number): void;
-  /** Stops the clock of the service where it is, or so many milliseconds ahead. */
+  /** Stops the clock of the service at the current time, or the given number of milliseconds ahead of it. */
   freeze(aheadMs?: number): void;
-  /** Of its database. */
   databaseUrl: string;
-  /** Ends the service alone: its database stays until `removeDatabase`. */
+  /** Stops the service, and keeps its database until `removeDatabase`. */
   end(): Promise<void>;
   removeDatabase(): Promise<void>;
 };
 
-/** Where the database is no file, no key stands beside it. */
+/** The secret key for PostgreSQL. With SQLite the service keeps its key in a file next to the database. */
 export const SECRET_KEY = Buffer.alloc(32, 'k').toString('base64');
 
 /**
- * Starts the whole service on a free port and a new database, or one that is named, with the development identity
- * provider.
+ * Starts the whole service on a free port with the development identity provider. It gets a new database, unless
+ * `DATABASE_URL` is given.
  *
- * @param parts what it works with in the place of the usual: a log to read, DNS, shorter limits of syncs and connections
+ * @param parts replacements for parts of the service: log, DNS, shorter limits of syncs and connections
  */
 export async function startTestServer(
   environment: Record<string, string> = {},
@@ -61,7 +60,7 @@ export async function startTestServer(
     PORT: '0',
     DATABASE_URL: database.url,
     ...(onPostgres() && { QM_SECRET_KEY: SECRET_KEY }),
-    // It refuses to run behind a proxy.
+    // The development identity provider refuses to run behind a proxy.
     QM_DEV_IDENTITY: 'QM_PUBLIC_URL' in environment || 'QM_TRUSTED_PROXIES' in environment ? '0' : '1',
     QM_METRICS_PORT: 'off',
     QM_OTLP_GRPC_PORT: 'off',
@@ -78,7 +77,7 @@ export async function startTestServer(
     ...parts,
     checkAnswers: true,
     now: () => new Date(now().getTime() + skew),
-    // Time passes for the database as well.
+    // On PostgreSQL the database has its own clock, which has to move as well.
     databaseNow: async (db) => new Date((await databaseNow(db, now())).getTime() + (onPostgres() ? shift : 0)),
   });
   const call = (method: string, path: string, sent: Sent = {}) => send(server.url, method, path, sent);
@@ -122,7 +121,7 @@ async function send(url: string, method: string, path: string, sent: Sent): Prom
     method,
     headers: {
       ...(sent.body !== undefined && { 'content-type': 'application/json' }),
-      // As fetch says of text.
+      // The type that fetch sets for text.
       ...(typeof sent.raw === 'string' && { 'content-type': 'text/plain;charset=UTF-8' }),
       ...headersOf(sent.as ?? null),
       ...sent.headers,
@@ -144,7 +143,7 @@ type Exchange = {
   body?: string | Uint8Array<ArrayBuffer> | undefined;
 };
 
-/** A request and its whole answer. In a third of the time that fetch takes, with its streams. */
+/** Sends a request and reads the whole answer. It takes a third of the time of fetch, which creates streams. */
 export async function exchange(url: string, { method, headers, body }: Exchange) {
   const named = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   const answer = await request(url, { method, headers: named, body: body ?? null });

@@ -1,10 +1,10 @@
 import pino from 'pino';
 import { onTestFinished } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import { describeFailure, type Failure } from '../../src/failures.ts';
+import { describeFailure, type Failure } from '../../src/server/failures.ts';
 import { type Parts, type RunningServer, startServer } from '../../src/server/start.ts';
 
-/** Defaults that `runProgram` and `startProcess` also set: tests run beside each other, and wait for no client. */
+/** The defaults of `runProgram` and `startProcess` too: tests run concurrently, and a stop need not wait for clients. */
 const DEFAULTS = {
   PORT: '0',
   QM_METRICS_PORT: 'off',
@@ -14,8 +14,8 @@ const DEFAULTS = {
 };
 
 /**
- * Starts the service in this process as its program does, with this environment alone. It stops at the end of the test,
- * if the test has not stopped it.
+ * Starts the service in this process as its program does, with this environment only. It stops at the end of the test,
+ * unless the test has stopped it before.
  */
 export async function startService(environment: Record<string, string>, parts: Parts = {}): Promise<RunningServer> {
   const config = readConfig({ ...DEFAULTS, ...environment });

@@ -1,15 +1,15 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { sql } from 'kysely';
-import type { Services } from '../../src/services.ts';
+import type { Services } from '../../src/platform/services.ts';
 
 type Row = Record<string, unknown>;
 
-/** All that a database holds, table by table. */
+/** All rows of a database, by table. */
 export async function tablesOf(db: Database): Promise<Record<string, Row[]>> {
   const tables: Record<string, Row[]> = {};
   for (const name of await namesOf(db)) {
-    // As a query of its form, it does not wait for those who write.
+    // The query builder reads from the reading connection, so this does not wait for writers.
     tables[name] = await db
       .selectFrom(sql<Row>`${sql.table(name)}`.as('stored'))
       .selectAll()
@@ -18,22 +18,22 @@ export async function tablesOf(db: Database): Promise<Record<string, Row[]>> {
   return tables;
 }
 
-/** All values that a database holds, as one text to look for something in. */
+/** All values of a database as one text to search in. */
 export async function textOf(db: Database): Promise<string> {
   const rows = Object.values(await tablesOf(db)).flat();
   return rows.flatMap((row) => Object.values(row).map(String)).join('\n');
 }
 
-/** Something that is another after each commit that changed a row, whoever made it. */
+/** A value that differs after each commit that changed a row, on any connection. */
 export async function commitsOf({ db, sealer }: Pick<Services, 'db' | 'sealer'>): Promise<unknown> {
-  // What was written before is sealed first: it would be meanwhile.
+  // Seals earlier audit events first. Otherwise the sealer would commit while a test compares.
   await sealer.pass();
   if (!onPostgres()) {
-    // The reading connection's view of what other connections committed.
+    // It counts the commits of other connections, as the reading connection sees them.
     const version = sql<Row>`(select * from pragma_data_version)`.as('version');
     return (await db.selectFrom(version).selectAll().executeTakeFirstOrThrow())['data_version'];
   }
-  // Each version of a row names the transaction that wrote it.
+  // `xmin` is the transaction that wrote the row version.
   const counts = (await namesOf(db)).map(
     (name) => sql`select count(*) as rows, sum(xmin::text::bigint) as writers from ${sql.table(name)}`,
   );
@@ -42,7 +42,7 @@ export async function commitsOf({ db, sealer }: Pick<Services, 'db' | 'sealer'>)
   return db.selectFrom(all).selectAll().execute();
 }
 
-/** Of each database its own, looked up once: what a service makes later is parts of tables. */
+/** The tables of each database, read once. Later a service only creates partitions, which are not listed. */
 const names = new WeakMap<Database, Promise<string[]>>();
 
 function namesOf(db: Database): Promise<string[]> {

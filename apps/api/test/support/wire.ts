@@ -3,15 +3,15 @@ import { type Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request
 export type WireAnswer = { status: number; headers: IncomingHttpHeaders; rawHeaders: string[]; text: string };
 export type WireRequest = {
   method?: string;
-  /** The request's target exactly as it goes over the wire. */
+  /** The request target, sent unchanged. */
   target: string;
-  /** A list sends the header as often. */
+  /** A list sends the header once for each value. */
   headers?: OutgoingHttpHeaders;
   body?: string | Buffer;
   agent?: Agent;
 };
 
-/** Sends what fetch would straighten first: odd targets, repeated headers, bodies of any method. */
+/** Sends requests that fetch would normalise or refuse: odd targets, repeated headers, bodies with any method. */
 export function wire(
   url: string,
   { method = 'GET', target, headers = {}, body, agent }: WireRequest,

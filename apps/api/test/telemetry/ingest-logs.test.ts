@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Principal } from '../../src/access/principal.ts';
-import type { ToldRecord } from '../../src/telemetry/calls/fold-readings.ts';
+import type { Principal } from '../../src/auth/principal.ts';
+import type { InterpretedRecord } from '../../src/telemetry/calls/aggregate-records.ts';
 import { ingestLogs } from '../../src/telemetry/ingest/ingest-logs.ts';
 import { newTenant } from '../governance/loop-support.ts';
 import { accountWithKey, unique } from '../support/people.ts';
@@ -14,7 +14,11 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-function toldOf(tool: string, fields: Partial<ToldRecord> = {}, callId: string | null = null): ToldRecord {
+function recordOf(
+  tool: string,
+  fields: Partial<InterpretedRecord> = {},
+  callId: string | null = null,
+): InterpretedRecord {
   return {
     reading: { dialect: 'test', facts: factsOf({ tool, callId }), uses: [{ kind: 'tool', name: tool }] },
     serviceName: 'coding-agent',
@@ -28,7 +32,7 @@ function toldOf(tool: string, fields: Partial<ToldRecord> = {}, callId: string |
   };
 }
 
-/** Takes records as a service account of a new tenant. */
+/** A new tenant with a service account that sends log records. */
 async function newSender() {
   const tenant = await newTenant(server);
   const account = await accountWithKey(server, { tenantId: tenant.tenantId }, ['traces:write']);
@@ -39,15 +43,16 @@ async function newSender() {
     scheme: 'api_key',
     keyId: account.keyId,
     keyExpiresAt: null,
+    session: null,
     platformAdministrator: false,
     platformScopes: [],
     grants: [{ tenantId: tenant.tenantId, subTenantId: null, scopes: ['traces:write'] }],
     termsAccepted: true,
   };
-  const take = (told: ToldRecord[]) =>
+  const take = (records: InterpretedRecord[]) =>
     ingestLogs({ services: server.services, principal }, async () => ({
-      told,
-      received: told.length,
+      reporting: records,
+      received: records.length,
       rejected: 0,
       reasons: [],
       scopes: [],
@@ -59,18 +64,18 @@ async function newSender() {
   return { account, take, occurrences, tenantId: tenant.tenantId };
 }
 
-test('records that tell of calls are folded in batches, and a request that is sent again counts once', async () => {
+test('records that report calls are aggregated in batches, and a request that is sent again counts once', async () => {
   const { take, occurrences } = await newSender();
   const tool = unique('tool');
-  const told = Array.from({ length: 1200 }, () => toldOf(tool));
-  for (let round = 0; round < 2; round += 1) expect(await take(told)).toBeNull();
+  const records = Array.from({ length: 1200 }, () => recordOf(tool));
+  for (let round = 0; round < 2; round += 1) expect(await take(records)).toBeNull();
   expect(await occurrences(tool)).toEqual([1200]);
 });
 
-test.each(['span', 'record'])('a call that a span and a record tell of counts once, the %s first', async (first) => {
+test.each(['span', 'record'])('a call that a span and a record report counts once, the %s first', async (first) => {
   const { account, take, occurrences } = await newSender();
-  // Calls of spans are remembered in tenants that send log records, too.
-  await take([toldOf(unique('tool'))]);
+  // Keys of calls in spans are stored once the tenant has sent log records.
+  await take([recordOf(unique('tool'))]);
   const tool = unique('tool');
   const callId = unique('call');
   const steps = {
@@ -79,24 +84,24 @@ test.each(['span', 'record'])('a call that a span and a record tell of counts on
         as: account,
         body: exportRequest([toolRun(tool, { 'gen_ai.tool.call.id': callId })]),
       }),
-    record: () => take([toldOf(tool, {}, callId)]),
+    record: () => take([recordOf(tool, {}, callId)]),
   };
   await (first === 'span' ? steps.span() : steps.record());
   await (first === 'span' ? steps.record() : steps.span());
   expect(await occurrences(tool)).toEqual([1]);
 });
 
-test('records that tell of calls are refused where the tenant stores as much as it may', async () => {
+test('records that report calls are refused once the tenant reached its storage limit', async () => {
   const { take, occurrences, tenantId } = await newSender();
   const tool = unique('tool');
   const setLimit = (storedBytes: number | null) =>
     server.ok('PUT', `/v1/tenants/${tenantId}/limits`, { as: server.admin, body: { storedBytes } });
   await setLimit(0);
-  await expect(take([toldOf(tool)])).rejects.toThrow('The tenant may have at most 0 of storedBytes');
+  await expect(take([recordOf(tool)])).rejects.toThrow('The tenant has reached its limit of 0 for storedBytes');
   expect(await occurrences(tool)).toEqual([]);
-  // What tells of no call stores nothing.
+  // Records that report no call store nothing.
   expect(await take([])).toBeNull();
   await setLimit(null);
-  expect(await take([toldOf(tool)])).toBeNull();
+  expect(await take([recordOf(tool)])).toBeNull();
   expect(await occurrences(tool)).toEqual([1]);
 });

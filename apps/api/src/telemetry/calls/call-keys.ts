@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
 import { rewrittenName } from '@quartermaster/db/name-family.ts';
 import type { Use } from '../dialects/facts.ts';
+import { MCP_PREFIX, splitServer } from '../dialects/mcp-name.ts';
 import { comparableName } from './same-name.ts';
 
 /*
- * What identifies a call in several signals. Keys are digests of one length. The sender is part of each: no sender can make
- * calls of another one look counted.
+ * Keys that identify a call in spans and in log records. A key is a digest of fixed length. It includes the sender, so no
+ * sender can make the calls of another one look counted.
  */
 
-/** A call as one signal tells of it. */
+/** A call as one signal (spans or log records) reports it. */
 export type SignalledCall = {
   sender: string;
   kind: Use['kind'];
@@ -19,8 +20,8 @@ export type SignalledCall = {
 };
 
 /**
- * The names that two signals may give one call. A tool is named with and without its server. Of a model, the one that was
- * asked for and the one that answered.
+ * The names under which two signals may report one call. A tool may be named with or without its server, a model as it was
+ * requested or as it answered.
  */
 export function namesOfCall(
   { kind, name }: Use,
@@ -32,16 +33,16 @@ export function namesOfCall(
 }
 
 function withoutServer(name: string, server: string | null): string {
-  const end = name.startsWith('mcp__') ? name.indexOf('__', 'mcp__x'.length) : -1;
-  if (end !== -1 && end + 2 < name.length) return name.slice(end + 2);
+  const marked = name.startsWith(MCP_PREFIX) ? splitServer(name.slice(MCP_PREFIX.length)) : null;
+  if (marked) return marked.tool;
   const [tool, prefix] = [rewrittenName(name), server === null ? '' : `${rewrittenName(server)}_`];
   return prefix !== '' && tool.startsWith(prefix) && tool.length > prefix.length ? tool.slice(prefix.length) : name;
 }
 
-/** What a signal says of where a call was made. */
+/** What a signal says about where a call was made. */
 const CONTEXTS = ['none', 'conversation', 'trace', 'both'] as const;
 
-/** The contexts that cannot be compared with each other: calls in them may be one. */
+/** Contexts that have nothing in common to compare. Calls in them may be the same call. */
 const INCOMPARABLE: Record<(typeof CONTEXTS)[number], readonly (typeof CONTEXTS)[number][]> = {
   none: CONTEXTS,
   conversation: ['none', 'trace'],
@@ -50,11 +51,11 @@ const INCOMPARABLE: Record<(typeof CONTEXTS)[number], readonly (typeof CONTEXTS)
 };
 
 /**
- * By the id that spans and log records give the call. Some agents number calls from 0 in every conversation, so the id
- * identifies a call only together with its kind and name, in one conversation or one trace. Where one signal names neither,
- * or one only the conversation and the other only the trace, kind, name and id have to do.
+ * Keys of a call by its call id. Some agents number calls from 0 in every conversation, so the id identifies a call only
+ * together with its kind and name, within one conversation or one trace. If the contexts of two signals cannot be compared,
+ * kind, name and id have to be enough.
  *
- * @returns the keys that the call is remembered by, and those by which it is recognised
+ * @returns `remembered`: the keys to store for the call. `recognised`: the keys that may have been stored for it before
  */
 export function keysOfCallId(
   { sender, kind, names, traceId, conversationId }: SignalledCall,
@@ -73,7 +74,7 @@ export function keysOfCallId(
   };
 }
 
-/** By the span that a log record was written in. */
+/** Keys of a call by the span that its log record was written in. */
 export function keysOfSpan(
   { sender, kind, names }: SignalledCall,
   { traceId, spanId }: { traceId: string; spanId: string },
@@ -81,16 +82,16 @@ export function keysOfSpan(
   return names.map((name) => digest(['span', sender, kind, name, traceId, spanId]));
 }
 
-/** Calls of one kind and name whose spans have one parent. Their log records were written in that parent. */
+/** Calls of one kind and name whose spans have one parent. Their log records were written in that parent span. */
 export type CallsBelow = { traceId: string; parentSpanId: string; kind: Use['kind']; name: string };
 
-/** By the position of a log record among those that tell of such calls. */
+/** Key of a call by the position of its log record among the records of such calls. */
 export function keyOfCallBelow(sender: string, below: CallsBelow, position: number): string {
   const { traceId, parentSpanId, kind, name } = below;
   return digest(['below', sender, kind, traceId, parentSpanId, name, String(position)]);
 }
 
-/** By the log record itself. */
+/** Key of a call by its log record alone. It recognises a record that is sent again. */
 export function keyOfRecord(sender: string, recordDigest: string): string {
   return digest(['record', sender, recordDigest]);
 }

@@ -1,18 +1,18 @@
 import type { ProviderKind } from '@quartermaster/contracts/providers.ts';
 import type { Use } from '../dialects/facts.ts';
 
-/** What is kept of a span that tells of calls, to find out later which spans tell of the same call. */
+/** What is stored of a span that reports calls, to find out later which spans report the same call. */
 export type CallSpan = {
   spanId: string;
   parentSpanId: string | null;
-  /** Name of the instrumentation scope: two instrumentations that tell of one call differ in it. */
+  /** Name of the instrumentation scope. Two instrumentations that report one call differ in it. */
   scope: string;
   spanName: string;
   serviceName: string | null;
   /** Microseconds since 1970. */
   start: number;
   end: number;
-  /** Milliseconds since 1970: when the call counts in usage. A time in the future, or too old to be kept, is replaced. */
+  /** The time of the call in usage, in milliseconds since 1970. A time of receipt, if the span's is too old or in the future. */
   countedAt: number;
   failed: boolean;
   /** The agent that the span itself names. */
@@ -25,22 +25,22 @@ export type CallSpan = {
   uses: CallUse[];
 };
 
-/** A use of a span, with the provider that it was matched to when it came in. */
+/** A use in a span, with the provider that it was matched to when the span came in. */
 export type CallUse = {
   kind: Use['kind'];
   /** The name of the subject at its provider. */
   name: string;
-  /** The name as the span has it. */
+  /** The name as the span writes it. */
   written: string;
-  /** The model that answered, if the span says it. */
+  /** The model that answered, if the span names it. */
   responseModel: string | null;
   provider: { id: string; name: string; kind: ProviderKind };
-  /** The name of the server that the tool belongs to, if anything says it. */
+  /** The name of the server that the tool belongs to, if it is known. */
   server: string | null;
-  /** How well the span knows the provider: see `certainty.ts`. Of several spans of a call the highest decides. */
+  /** How well the span knows the provider, see `certainty.ts`. Of the spans of one call the highest certainty decides. */
   certainty: number;
-  /** Whether the span is the client's side of an MCP call, which names things as the server does. */
+  /** Whether the span is an MCP client's. It names tools as the server does. */
   isMcp: boolean;
-  /** Whether another signal counted the call before. */
+  /** Whether a log record counted the call before. */
   isCounted: boolean;
 };

@@ -1,18 +1,23 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { rewrittenName } from '@quartermaster/db/name-family.ts';
-import type { SeenSpan } from '../../runtime-observations/provider-match.ts';
+import type { MatchableSpan } from '../matching/match.ts';
 import type { Use } from '../dialects/facts.ts';
 
-/** What a span says of the provider of a use, and which provider that was matched to. */
-type Matched = { span: Pick<SeenSpan, 'facts' | 'serviceName'>; use: Use; provider: Pick<Provider, 'name' | 'status'> };
+/** A use in a span, and the provider that it was matched to. */
+type MatchedUse = {
+  span: Pick<MatchableSpan, 'facts' | 'serviceName'>;
+  use: Use;
+  provider: Pick<Provider, 'name' | 'status'>;
+};
 
 /**
- * How well a span knows the provider of what it uses: of several spans that tell of one call, the highest decides.
- * - Models: an address says where the call went, a vendor only whose client was used.
- * - The rest: the name of a server that is declared, then any server that is named, then a guess by what is declared.
- * - 0: nothing but the service itself.
+ * How well a span knows the provider of a use. Of several spans that report one call, the highest certainty decides.
+ * - Models: an address (3) says where the call went. A vendor (2) says only whose client library was used.
+ * - Tools, prompts, resources: a named server that is declared (4), any named server (3), a declared provider that was
+ *   found by the name of the tool (2), a tool that the vendor runs (1).
+ * - 0: nothing is known but the service.
  */
-export function certaintyOf({ span, use, provider }: Matched): number {
+export function certaintyOf({ span, use, provider }: MatchedUse): number {
   const { serverAddress, vendor, toolServer, toolRunsAt } = span.facts;
   if (use.kind === 'agent') return 0;
   const isDeclared = provider.status !== 'discovered';

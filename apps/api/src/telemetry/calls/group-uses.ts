@@ -4,70 +4,72 @@ import { isSameName, type Spellings, spellingsReader } from './same-name.ts';
 import type { SpanTree } from './span-tree.ts';
 import { unionFind } from './union-find.ts';
 
-/** One use of one span. */
-export type Told = { span: CallSpan; use: CallUse; spellings: Spellings };
+/** A span's report of a call: one use in one span. */
+export type Report = { span: CallSpan; use: CallUse; spellings: Spellings };
 
-/** What the spans of a trace tell, sorted into calls. */
+/** The reports of a trace, grouped by call. Reports are named by their index in `reports`. */
 export type Grouped = {
-  told: readonly Told[];
-  /** The number of the set of each: uses in one set tell of one call. */
+  reports: readonly Report[];
+  /** The number of a report's set. The reports in one set are about one call. */
   setOf(index: number): number;
-  /** The use around it that tells of the same call, or of several calls of the kind; null if there is none. */
+  /** The enclosing report of the same call, or of several calls of its kind and name. Null if there is none. */
   outer: readonly (number | null)[];
-  /** Whether the use stands for several calls inside it, and is none itself. */
+  /** Whether the report is about several calls inside it, and is not a call itself. */
   isWrapper: readonly boolean[];
 };
 
-/** Spans that may share one call id. Ids that more spans have are not unique, and tell nothing. */
-const MAX_SPANS_OF_ID = 16;
+/** Most spans that may share one call id. An id on more spans is not unique, and is ignored. */
+const MAX_SPANS_PER_CALL_ID = 16;
 
-/** Finds out which uses of one sender's spans in a trace tell of the same call. The order of `spans` makes no difference. */
+/** Finds out which spans of one sender in a trace report the same call. The order of `spans` makes no difference. */
 export function groupUses(tree: SpanTree, spans: readonly CallSpan[], spellingsOf = spellingsReader()): Grouped {
-  const told = toldBy(spans, spellingsOf);
-  const sets = unionFind(told.length);
-  const bySpan = Map.groupBy(told.keys(), (index) => told[index]?.span.spanId ?? '');
-  uniteVariants(told, bySpan, sets.union);
-  const outer = outerUses(told, bySpan, tree);
-  // The variants of one span have one place in the tree.
-  const cell = told.map((_, index) => sets.find(index));
+  const reports = sortedReports(spans, spellingsOf);
+  const sets = unionFind(reports.length);
+  const bySpan = Map.groupBy(reports.keys(), (index) => reports[index]?.span.spanId ?? '');
+  uniteVariants(reports, bySpan, sets.union);
+  const outer = outerReports(reports, bySpan, tree);
+  // The variants of one span count as one node of the tree.
+  const nodeOf = reports.map((_, index) => sets.find(index));
   const inner = new Map<number, Set<number>>();
   for (const [index, around] of outer.entries()) {
     if (around === null) continue;
-    const key = cell[around] ?? around;
+    const key = nodeOf[around] ?? around;
     const within = inner.get(key) ?? new Set();
-    inner.set(key, within.add(cell[index] ?? index));
+    inner.set(key, within.add(nodeOf[index] ?? index));
   }
-  const isWrapper = told.map((_, index) => (inner.get(cell[index] ?? index)?.size ?? 0) > 1);
+  const isWrapper = reports.map((_, index) => (inner.get(nodeOf[index] ?? index)?.size ?? 0) > 1);
   for (const [around, within] of inner) {
     const [only] = within;
     if (only !== undefined && within.size === 1) sets.union(around, only);
   }
-  uniteByCallId(told, sets.union);
-  const outermost = [...told.keys()].filter((index) => outer[index] === null);
-  const uniteAt = (indexes: number[], placeOf: (one: Told) => string) =>
+  uniteByCallId(reports, sets.union);
+  const outermost = [...reports.keys()].filter((index) => outer[index] === null);
+  const uniteAt = (indexes: number[], placeOf: (one: Report) => string) =>
     uniteSiblings(
-      told,
-      Map.groupBy(indexes, (index) => placeIn(told[index], placeOf)),
+      reports,
+      Map.groupBy(indexes, (index) => placeIn(reports[index], placeOf)),
       { isWrapper, sets },
     );
   uniteAt(outermost, ({ span }) => span.parentSpanId ?? '');
   const callAround = tree.nearest(bySpan);
-  uniteAt(toolsOfOneScope(told, outermost, sets.find), ({ span }) => callAround(span.spanId) ?? '');
-  return { told, setOf: sets.find, outer, isWrapper };
+  uniteAt(toolsOfOneScope(reports, outermost, sets.find), ({ span }) => callAround(span.spanId) ?? '');
+  return { reports, setOf: sets.find, outer, isWrapper };
 }
 
-/** In an order that does not depend on the order of the spans. */
-function toldBy(spans: readonly CallSpan[], spellingsOf: (use: CallUse) => Spellings): Told[] {
+/** The reports of spans, in an order that does not depend on the order of the spans. */
+function sortedReports(spans: readonly CallSpan[], spellingsOf: (use: CallUse) => Spellings): Report[] {
   const texts = new Map<CallSpan, string>();
-  const told = spans.flatMap((span) => distinctUses(span).map((use) => ({ span, use, spellings: spellingsOf(use) })));
-  return told.toSorted(
+  const reports = spans.flatMap((span) =>
+    distinctUses(span).map((use) => ({ span, use, spellings: spellingsOf(use) })),
+  );
+  return reports.toSorted(
     (a, b) =>
       a.span.start - b.span.start ||
       compare(a.span.spanId, b.span.spanId) ||
       compare(a.use.kind, b.use.kind) ||
       a.span.end - b.span.end ||
       compare(a.use.written, b.use.written) ||
-      // Uses of one span that are alike keep their order.
+      // Equal uses of one span stay in their order, because the sort is stable.
       (a.span === b.span ? 0 : compare(textOf(a.span), textOf(b.span))),
   );
 
@@ -78,7 +80,7 @@ function toldBy(spans: readonly CallSpan[], spellingsOf: (use: CallUse) => Spell
   }
 }
 
-/** Uses of one span that have the same name count as one call, so they need not be compared with all others. */
+/** Uses of one span with the same kind and name count as one call, so one of them is enough. */
 function distinctUses({ uses }: CallSpan): readonly CallUse[] {
   if (uses.length < 2) return uses;
   return [...new Map(uses.map((use) => [`${use.kind} ${use.written}`, use])).values()];
@@ -90,98 +92,104 @@ function compare(a: string, b: string): number {
 
 type Union = (one: number, other: number) => void;
 
-/** A span that its sender reported several times, such as at its start and at its end, tells of one call. */
-function uniteVariants(told: readonly Told[], bySpan: ReadonlyMap<string, number[]>, union: Union): void {
+/** A span that was exported several times, such as at its start and at its end, reports one call. */
+function uniteVariants(reports: readonly Report[], bySpan: ReadonlyMap<string, number[]>, union: Union): void {
   for (const indexes of bySpan.values()) {
     if (indexes.length < 2) continue;
-    uniteEquals(told, indexes, union);
+    uniteEquals(reports, indexes, union);
   }
 }
 
-/** Unites those that have a name equal to that of an earlier one. The lists are short. */
-function uniteEquals(told: readonly Told[], indexes: readonly number[], union: Union): void {
+/** Unites each report with the first earlier one of the same name. Quadratic, but the lists are short. */
+function uniteEquals(reports: readonly Report[], indexes: readonly number[], union: Union): void {
   for (const [position, index] of indexes.entries()) {
-    const same = indexes.slice(0, position).find((other) => isSame(told[index], told[other]));
+    const same = indexes.slice(0, position).find((other) => isSame(reports[index], reports[other]));
     if (same !== undefined) union(same, index);
   }
 }
 
-function isSame(a: Told | undefined, b: Told | undefined): boolean {
+function isSame(a: Report | undefined, b: Report | undefined): boolean {
   return a !== undefined && b !== undefined && isSameName(a.spellings, b.spellings);
 }
 
-function outerUses(told: readonly Told[], bySpan: ReadonlyMap<string, number[]>, tree: SpanTree): (number | null)[] {
+function outerReports(
+  reports: readonly Report[],
+  bySpan: ReadonlyMap<string, number[]>,
+  tree: SpanTree,
+): (number | null)[] {
   const spanAround = tree.nearest(bySpan);
-  return told.map((inner) => {
+  return reports.map((inner) => {
     const around = spanAround(inner.span.spanId);
-    const uses = around === null ? undefined : bySpan.get(around);
-    return uses?.find((index) => isOuterOf(told[index], inner)) ?? null;
+    const indexes = around === null ? undefined : bySpan.get(around);
+    return indexes?.find((index) => isOuterOf(reports[index], inner)) ?? null;
   });
 }
 
-function isOuterOf(outer: Told | undefined, inner: Told): boolean {
+function isOuterOf(outer: Report | undefined, inner: Report): boolean {
   if (outer === undefined || !isSame(outer, inner)) return false;
   const [a, b] = [outer.span, inner.span];
   if (a.scope !== b.scope || (a.callId !== null && a.callId === b.callId)) return true;
-  // One instrumentation tells of two calls: with two ids, or of a tool that calls itself.
+  // One instrumentation reports two calls if the ids differ, or if the spans have one name (a tool that calls itself).
   if (a.callId !== null && b.callId !== null) return false;
   return outer.use.kind !== 'tool' || a.spanName !== b.spanName;
 }
 
-function uniteByCallId(told: readonly Told[], union: Union): void {
-  const identified = [...told.keys()].filter((index) => told[index]?.span.callId != null);
-  const byId = Map.groupBy(identified, (index) => `${told[index]?.use.kind} ${told[index]?.span.callId}`);
+function uniteByCallId(reports: readonly Report[], union: Union): void {
+  const identified = [...reports.keys()].filter((index) => reports[index]?.span.callId != null);
+  const byId = Map.groupBy(identified, (index) => `${reports[index]?.use.kind} ${reports[index]?.span.callId}`);
   for (const indexes of byId.values()) {
-    if (indexes.length < 2 || indexes.length > MAX_SPANS_OF_ID || isRepeated(told, indexes)) continue;
-    uniteEquals(told, indexes, union);
+    if (indexes.length < 2 || indexes.length > MAX_SPANS_PER_CALL_ID || isRepeated(reports, indexes)) continue;
+    uniteEquals(reports, indexes, union);
   }
 }
 
-/** Whether one instrumentation has the id on several spans of one name: some servers number calls from 1 in every answer. */
-function isRepeated(told: readonly Told[], indexes: readonly number[]): boolean {
-  const spans = new Map(indexes.flatMap((index) => (told[index] ? [[told[index].span.spanId, told[index]]] : [])));
+/** Whether one instrumentation repeats the id on spans of one name. Some servers number calls from 1 in every answer. */
+function isRepeated(reports: readonly Report[], indexes: readonly number[]): boolean {
+  const spans = new Map(
+    indexes.flatMap((index) => (reports[index] ? [[reports[index].span.spanId, reports[index]]] : [])),
+  );
   const places = [...spans.values()].map(({ span, use }) => `${span.scope}\0${span.spanName}\0${use.written}`);
   return new Set(places).size < places.length;
 }
 
-function placeIn(one: Told | undefined, placeOf: (one: Told) => string): string {
+function placeIn(one: Report | undefined, placeOf: (one: Report) => string): string {
   return one ? `${placeOf(one)} ${one.use.kind} ${one.spellings.forms[0]}` : '';
 }
 
 /**
- * Uses of tools that only one instrumentation is known to tell of. The span of a framework's tool and that of the MCP client
- * need not be siblings: the latter may stand in the span of the client's session, which lasts for many calls. Models are
- * called at the same time far more often.
+ * The tool calls that only one instrumentation is known to report. The span of a framework's tool and the span of the MCP
+ * client need not be siblings: the latter may be in the span of the client's session, which lasts for many calls. This holds
+ * for tools only, since calls of one model overlap far more often.
  */
 function toolsOfOneScope(
-  told: readonly Told[],
+  reports: readonly Report[],
   indexes: readonly number[],
   setOf: (index: number) => number,
 ): number[] {
   const scopes = new Map<number, Set<string>>();
-  for (const [index, { span }] of told.entries()) {
+  for (const [index, { span }] of reports.entries()) {
     const set = setOf(index);
     scopes.set(set, (scopes.get(set) ?? new Set()).add(span.scope));
   }
-  return indexes.filter((index) => told[index]?.use.kind === 'tool' && scopes.get(setOf(index))?.size === 1);
+  return indexes.filter((index) => reports[index]?.use.kind === 'tool' && scopes.get(setOf(index))?.size === 1);
 }
 
-/** @param byPlace uses of one kind and name in one place */
+/** @param byPlace the reports of one kind and name in one place of the tree */
 function uniteSiblings(
-  told: readonly Told[],
+  reports: readonly Report[],
   byPlace: ReadonlyMap<string, readonly number[]>,
   { isWrapper, sets }: { isWrapper: boolean[]; sets: { find(index: number): number; union: Union } },
 ): void {
   for (const indexes of byPlace.values()) {
     if (indexes.length < 2) continue;
     const siblings = indexes.flatMap((index) => {
-      const span = told[index]?.span;
+      const span = reports[index]?.span;
       if (!span) return [];
       const { spanId, scope, start, end } = span;
       return [{ index, spanId, scope, start, end }];
     });
     for (const [one, other] of pairSiblings(siblings, sets.find)) {
-      // The sibling of a span that stands for several calls stands for the same ones.
+      // The sibling of a wrapper wraps the same calls.
       if (isWrapper[one] || isWrapper[other]) {
         isWrapper[one] = true;
         isWrapper[other] = true;

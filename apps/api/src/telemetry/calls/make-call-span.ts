@@ -1,27 +1,26 @@
-import type { FoldLimits } from '../../runtime-observations/fold.ts';
-import type { Match } from '../../runtime-observations/provider-match.ts';
-import type { FoldedSpan } from '../../runtime-observations/sightings.ts';
+import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
+import type { Match } from '../matching/match.ts';
+import type { InterpretedSpan } from './interpreted-span.ts';
 import type { Use } from '../dialects/facts.ts';
+import { DAY_MS } from '../usage/periods.ts';
 import type { CallSpan, CallUse } from './call-span.ts';
 import { certaintyOf } from './certainty.ts';
 
-/** No call has more tokens or takes longer: a sender must not be able to overflow the sums of others. */
+/** Upper bounds for one call, so that no sender can overflow the sums of others. */
 const MAX_TOKENS = 1_000_000_000;
 const MAX_DURATION_US = 7 * 24 * 3600 * 1_000_000;
 
-const DAY_MS = 24 * 3600 * 1000;
-
-/** What is kept of a span that tells of calls. Null for one that tells of none. */
+/** The call span of an interpreted span. Null if it reports no call. */
 export function makeCallSpan(
-  span: FoldedSpan,
+  span: InterpretedSpan,
   matchOf: (use: Use) => Match,
-  { now, limits }: { now: Date; limits: Pick<FoldLimits, 'usageRetentionDays'> },
+  { now, limits }: { now: Date; limits: Pick<AggregationLimits, 'usageRetentionDays'> },
 ): CallSpan | null {
   const { facts, uses, spanId, parentSpanId, scope, spanName, serviceName, start, end, failed } = span;
   if (uses.length === 0) return null;
   const startMs = Math.floor(start / 1000);
-  const keptSince = now.getTime() - limits.usageRetentionDays * DAY_MS;
-  const isKept = startMs >= keptSince && startMs <= now.getTime();
+  const retainedSince = now.getTime() - limits.usageRetentionDays * DAY_MS;
+  const isRetained = startMs >= retainedSince && startMs <= now.getTime();
   return {
     spanId,
     parentSpanId,
@@ -30,7 +29,7 @@ export function makeCallSpan(
     serviceName,
     start,
     end: Math.min(end, start + MAX_DURATION_US),
-    countedAt: isKept ? startMs : now.getTime(),
+    countedAt: isRetained ? startMs : now.getTime(),
     failed,
     agent: facts.agent,
     callId: facts.callId,
@@ -42,7 +41,7 @@ export function makeCallSpan(
   };
 }
 
-function makeUse(span: FoldedSpan, use: Use, { provider, name }: Match): CallUse {
+function makeUse(span: InterpretedSpan, use: Use, { provider, name }: Match): CallUse {
   const { facts, serviceName } = span;
   const isService = provider.status === 'discovered' && provider.name === serviceName;
   return {

@@ -1,15 +1,15 @@
-/** A use in a span, as pairing compares it. */
+/** A report (by its index) and the interval of its span. Times in microseconds. */
 export type Sibling = { index: number; spanId: string; scope: string; start: number; end: number };
 
-/** Two instrumentations of one call start and end their spans within so many microseconds. */
+/** How far the intervals of two instrumentations' spans of one call may differ at each end, in microseconds. */
 const TOLERANCE_US = 5000;
 
 /**
- * Pairs the spans of several instrumentations that stand beside each other and tell of the same calls: each span of one
- * instrumentation with at most one of another, where one interval is within the other.
+ * Pairs sibling spans of different instrumentations that report the same call. Each span of one instrumentation is paired
+ * with at most one of another, if one interval is within the other.
  *
- * @param siblings of one parent, kind and name
- * @param setOf tells which of them are known to be one call already
+ * @param siblings reports with one parent, kind and name
+ * @param setOf the set of a report, as far as it is known which reports are about one call
  */
 export function pairSiblings(siblings: readonly Sibling[], setOf: (index: number) => number): [number, number][] {
   const byScope = Map.groupBy(siblings, ({ scope }) => scope);

@@ -1,6 +1,6 @@
 import type { CallSpan, CallUse } from './call-span.ts';
 import { DELEGATE } from '../dialects/operations.ts';
-import { type Grouped, groupUses, type Told } from './group-uses.ts';
+import { type Grouped, groupUses, type Report } from './group-uses.ts';
 import type { Spellings } from './same-name.ts';
 import { type SpanTree, spanTree } from './span-tree.ts';
 import { type Tokens, tokensOfWrappers } from './wrapper-tokens.ts';
@@ -10,7 +10,7 @@ export type Call = {
   kind: CallUse['kind'];
   name: string;
   provider: CallUse['provider'];
-  /** The nearest agent around the call, else the agent that its spans name, else its service. */
+  /** The nearest agent around the call, otherwise the agent that its spans name, otherwise its service. */
   agent: string;
   /** Milliseconds since 1970. */
   countedAt: number;
@@ -18,24 +18,24 @@ export type Call = {
   failed: boolean;
   inputTokens: number;
   outputTokens: number;
-  /** The innermost span that tells of it. */
+  /** The innermost span that reports it. */
   span: CallSpan;
-  /** Everything that tells of it, the innermost first. */
-  told: readonly Pick<Told, 'span' | 'use'>[];
+  /** All reports of the call, the innermost first. */
+  reports: readonly Pick<Report, 'span' | 'use'>[];
 };
 
 const UNNAMED_SERVICE = 'unknown_service';
 
 /**
- * Which calls the spans of one sender in one trace tell of. A call that several spans tell of counts once: the innermost
- * span is the call, and what it does not say is taken from the others. See docs/governance.md, "How calls are counted".
+ * Resolves the spans of one sender in one trace to calls. A call that several spans report counts once: the innermost span
+ * is the call, and what it does not say is taken from the others. See docs/governance.md, "How calls are counted".
  *
- * A pure function of sets: the order of spans makes no difference. Takes n log n.
+ * A pure function. The order of the spans makes no difference. Takes O(n log n).
  *
- * @param parents the parent of each span of the sender in the trace, also of spans that tell of no calls
- * @param spans those that tell of calls
- * @param spellingsOf shared by the traces of a batch: see spellingsReader
- * @returns the calls, without those that another signal counted before
+ * @param parents the parent of each span of the sender in the trace, including spans that report no calls
+ * @param spans the spans that report calls
+ * @param spellingsOf shared by the traces of a batch, see `spellingsReader`
+ * @returns the calls, without those that a log record counted before
  */
 export function resolve(
   parents: ReadonlyMap<string, string | null>,
@@ -45,9 +45,9 @@ export function resolve(
   if (spans.length === 0) return [];
   const tree = spanTree(parents);
   const grouped = groupUses(tree, withoutDelegating(tree, spans), spellingsOf);
-  const { told, setOf, isWrapper } = grouped;
+  const { reports, setOf, isWrapper } = grouped;
   const groups = new Map<number, number[]>();
-  for (const index of told.keys()) {
+  for (const index of reports.keys()) {
     const set = setOf(index);
     const group = groups.get(set);
     if (group) group.push(index);
@@ -60,7 +60,7 @@ export function resolve(
   for (const [set, group] of groups) {
     const own = group.filter((index) => !isWrapper[index]);
     const ordered = innermostFirst(grouped, own);
-    const members = ordered.flatMap((index) => told[index] ?? []);
+    const members = ordered.flatMap((index) => reports[index] ?? []);
     const [first] = members;
     if (first === undefined || members.some(({ use }) => use.isCounted)) continue;
     const best = bestOf(ordered) ?? first;
@@ -69,7 +69,7 @@ export function resolve(
   return calls;
 }
 
-/** Leaves out tools of a framework that run an agent whose own span is inside: only the agent's run counts. */
+/** Leaves out tools that only run an agent, if the agent's own span is inside: then only the agent's run counts. */
 function withoutDelegating(tree: SpanTree, spans: readonly CallSpan[]): readonly CallSpan[] {
   const delegating = new Set(spans.filter(({ operation }) => operation === DELEGATE).map(({ spanId }) => spanId));
   if (delegating.size === 0) return spans;
@@ -80,17 +80,17 @@ function withoutDelegating(tree: SpanTree, spans: readonly CallSpan[]): readonly
 }
 
 function callOf(
-  members: readonly Told[],
-  { best, agent, tokens }: { best: Told; agent: string | null; tokens: Tokens | undefined },
+  members: readonly Report[],
+  { best, agent, tokens }: { best: Report; agent: string | null; tokens: Tokens | undefined },
 ): Call {
-  const [{ span, use }] = members as [Told, ...Told[]];
+  const [{ span, use }] = members as [Report, ...Report[]];
   const firstOf = <Value>(read: (span: CallSpan) => Value | null) =>
     members.map((one) => read(one.span)).find((value) => value !== null) ?? null;
   return {
     kind: use.kind,
     name: nameOf(members, best),
     provider: best.use.provider,
-    // The span of an agent's own call names that agent, not the one that calls it.
+    // The span of an agent's call names the called agent, not the caller.
     agent:
       agent ??
       (use.kind === 'agent' ? null : firstOf((one) => one.agent)) ??
@@ -102,12 +102,12 @@ function callOf(
     inputTokens: use.kind === 'model' ? (firstOf((one) => one.inputTokens) ?? tokens?.inputTokens ?? 0) : 0,
     outputTokens: use.kind === 'model' ? (firstOf((one) => one.outputTokens) ?? tokens?.outputTokens ?? 0) : 0,
     span,
-    told: members,
+    reports: members,
   };
 }
 
-/** An MCP client names a tool as the server does. Of models the requested name counts, not the one that answered. */
-function nameOf(members: readonly Told[], best: Told): string {
+/** The name of a tool as an MCP client writes it, which is the server's. The requested name of a model, not the response's. */
+function nameOf(members: readonly Report[], best: Report): string {
   const exact =
     best.use.kind === 'model'
       ? members.find(({ use }) => use.written !== use.responseModel)
@@ -115,8 +115,8 @@ function nameOf(members: readonly Told[], best: Told): string {
   return (exact ?? best).use.name;
 }
 
-/** Children before their parents; of siblings the shorter one, which is nearer to the call. */
-function innermostFirst({ told, outer }: Grouped, own: readonly number[]): number[] {
+/** Sorts children before their parents, and the shorter of two siblings first, because it is nearer to the call. */
+function innermostFirst({ reports, outer }: Grouped, own: readonly number[]): number[] {
   if (own.length < 2) return [...own];
   const depths = new Map<number, number>();
   const members = new Set(own);
@@ -132,19 +132,19 @@ function innermostFirst({ told, outer }: Grouped, own: readonly number[]): numbe
     return depths.get(index) ?? depth;
   };
   const durationOf = (index: number) => {
-    const span = told[index]?.span;
+    const span = reports[index]?.span;
     return span ? span.end - span.start : 0;
   };
   return own.toSorted((a, b) => depthOf(b) - depthOf(a) || durationOf(a) - durationOf(b) || a - b);
 }
 
 /**
- * Answers the use that knows the provider best, of some that tell of one call and of those around them: what stands for
- * several calls may know more than they do. Where several know the same, the innermost.
+ * Returns a function that finds the report with the highest certainty, among the reports of one call and all reports
+ * around them, because a wrapper may know the provider better than the calls inside it. Of equals the innermost is taken.
  */
-function bestInformed({ told, outer }: Grouped): (group: readonly number[]) => Told | undefined {
+function bestInformed({ reports, outer }: Grouped): (group: readonly number[]) => Report | undefined {
   const best = new Map<number, number>();
-  /** The best of a use and all those around it. */
+  /** The best of a report and all reports around it. */
   const bestFrom = (index: number): number => {
     const chain: number[] = [];
     let at: number | null = index;
@@ -159,21 +159,21 @@ function bestInformed({ told, outer }: Grouped): (group: readonly number[]) => T
     }
     return found ?? index;
   };
-  const certainty = (index: number) => told[index]?.use.certainty ?? 0;
+  const certainty = (index: number) => reports[index]?.use.certainty ?? 0;
   return (group) => {
     let found: number | undefined;
     for (const index of group) {
       const one = bestFrom(index);
       if (found === undefined || certainty(one) > certainty(found)) found = one;
     }
-    return found === undefined ? undefined : told[found];
+    return found === undefined ? undefined : reports[found];
   };
 }
 
-/** Answers the name of the nearest agent around some uses that tell of one call. */
-function agentFinder(tree: SpanTree, { told, outer }: Grouped): (group: readonly number[]) => string | null {
+/** Returns a function that finds the name of the nearest agent around the reports of one call. */
+function agentFinder(tree: SpanTree, { reports, outer }: Grouped): (group: readonly number[]) => string | null {
   const agents = new Map<string, string>();
-  for (const { span, use } of told) {
+  for (const { span, use } of reports) {
     if (use.kind === 'agent' && !agents.has(span.spanId)) agents.set(span.spanId, use.name);
   }
   const nearest = tree.nearest(agents);
@@ -190,9 +190,9 @@ function agentFinder(tree: SpanTree, { told, outer }: Grouped): (group: readonly
     return found;
   };
   return (group) => {
-    // From the outermost span on: spans that tell of a call of an agent are not calls by that agent.
+    // Starts from the outermost report, because the spans of an agent's own call are not calls by that agent.
     for (const index of new Set(group.map(outermostOf))) {
-      const agent = nearest(told[index]?.span.spanId ?? '');
+      const agent = nearest(reports[index]?.span.spanId ?? '');
       if (agent !== null) return agents.get(agent) ?? null;
     }
     return null;

@@ -1,16 +1,16 @@
 import { nameFamily, rewrittenName } from '@quartermaster/db/name-family.ts';
-import { folded } from '@quartermaster/db/queries.ts';
+import { caseFolded } from '@quartermaster/db/queries.ts';
 import type { CallUse } from './call-span.ts';
 
-/** The spellings of a use, made comparable. */
+/** The names of a use in comparable form, and the server of a tool. */
 export type Spellings = { kind: CallUse['kind']; forms: readonly string[]; server: string | null };
 
-/** Computes the spellings of uses, once for those that are named the same. For one batch. */
+/** Returns a function that computes the spellings of uses, and caches them by name. Use one for each batch. */
 export function spellingsReader(): (use: CallUse) => Spellings {
   const known = new Map<string, Spellings>();
   return (use) => {
     const { kind, name, written, responseModel, server } = use;
-    // No text of a span has a NUL in it.
+    // NUL separates the parts, because no text of a span contains it.
     const key = `${kind}\0${name}\0${written}\0${responseModel ?? ''}\0${server ?? ''}`;
     let spellings = known.get(key);
     if (!spellings) known.set(key, (spellings = spellingsOf(use)));
@@ -26,8 +26,8 @@ function spellingsOf(use: CallUse): Spellings {
 }
 
 /**
- * Whether two uses may mean one thing. Frameworks rewrite the names of tools (`get_sum` for `get-sum`) and put the server
- * in front (`mcp__everything__echo`); models are named with and without their vendor and date.
+ * Whether two uses may be of the same subject. Frameworks rewrite the names of tools (`get_sum` for `get-sum`) and put the
+ * server in front (`mcp__everything__echo`). Models are named with or without their vendor and date.
  */
 export function isSameName(a: Spellings, b: Spellings): boolean {
   if (a.kind !== b.kind) return false;
@@ -46,8 +46,8 @@ function isPrefixed(long: string, short: string, servers: readonly (string | nul
   return prefix === 'mcp' || prefix.startsWith('mcp_') || servers.includes(prefix);
 }
 
-/** A name without what frameworks change in it. */
+/** A name without the differences that frameworks make. */
 export function comparableName(kind: CallUse['kind'], name: string): string {
-  if (kind === 'model') return nameFamily('model', folded(name).replace(/^.*\/(?=.)/, ''));
+  if (kind === 'model') return nameFamily('model', caseFolded(name).replace(/^.*\/(?=.)/, ''));
   return kind === 'tool' || kind === 'agent' ? rewrittenName(name) : name;
 }

@@ -1,8 +1,8 @@
-/** Finds ancestors in a trace, whose parent ids are the senders' choice: they may be missing, or form cycles. */
+/** Finds ancestors of spans. Senders choose the parent ids, so a parent may be missing, and parents may form cycles. */
 export type SpanTree = {
-  /** The parent of a span; null for a root and for a span on a cycle. */
+  /** The parent of a span. Null for a root and for a span on a cycle. */
   parentOf(spanId: string): string | null;
-  /** Answers a look-up of the nearest ancestor that is in the set. In all, a look-up of every span is linear. */
+  /** Returns a function that finds the nearest ancestor in the set. Looking up every span of the trace is linear in total. */
   nearest(among: ReadonlySet<string> | ReadonlyMap<string, unknown>): (spanId: string) => string | null;
 };
 
@@ -31,12 +31,12 @@ export function spanTree(parents: ReadonlyMap<string, string | null>): SpanTree 
   }
 }
 
-/** The spans that are their own ancestors. */
+/** Finds the spans that are their own ancestors. */
 function spansOnCycles(parents: ReadonlyMap<string, string | null>): ReadonlySet<string> {
   const onCycles = new Set<string>();
   const done = new Set<string>();
   for (const [start, parent] of parents) {
-    // Most spans come behind their parents, or are roots.
+    // A shortcut: most spans are roots, or come after their parents.
     if (parent === null || (parent !== start && done.has(parent))) {
       done.add(start);
       continue;

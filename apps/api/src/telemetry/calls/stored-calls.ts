@@ -1,15 +1,16 @@
 import type { CallSpan, CallUse } from './call-span.ts';
 
 /*
- * The spans of a trace that tell of calls, as they are stored with its blocks: lists in a fixed order, and every text once.
- * A trace has many spans that differ in their ids, times and tokens only. What they share is their shape, stored once.
+ * The compact form in which call spans are stored with the blocks of a trace: JSON arrays with fields in a fixed order. Every
+ * text is stored once. Many spans of a trace differ only in ids, times and tokens. The other fields are their shape, which is
+ * also stored once.
  */
 
 type Stored = { v: 2; texts: string[]; shapes: StoredShape[]; since: number; spans: StoredSpan[] };
 type Text = number | null;
 type StoredSpan = [
   spanId: string,
-  /** A number is the position of the parent among these spans. */
+  /** A number is the index of the parent in `spans`. */
   parentSpanId: string | number | null,
   callId: string | null,
   /** Microseconds since `since`. */
@@ -20,7 +21,7 @@ type StoredSpan = [
   outputTokens: number | null,
 ];
 type StoredShape = [
-  /** Null: when the span began. */
+  /** Null if it is the start of the span. */
   countedAt: number | null,
   failed: 0 | 1,
   texts: [scope: Text, spanName: Text, serviceName: Text, agent: Text, serverAddress: Text, operation: Text],
@@ -57,7 +58,7 @@ export function encodeCalls(spans: readonly CallSpan[]): Uint8Array {
       return [spanId, parent, callId, start - since, end - start, shape, inputTokens, outputTokens];
     },
   );
-  // The shapes are JSON texts already.
+  // The shapes are JSON already, so they are inserted as they are.
   const head = `"v":2,"texts":${JSON.stringify([...texts.keys()])},"shapes":[${[...shapes.keys()].join()}]`;
   return Buffer.from(`{${head},"since":${since},"spans":${JSON.stringify(stored)}}`);
 }
@@ -84,14 +85,14 @@ function shapeOfSpan(span: CallSpan, textOf: (text: string | null) => Text): Sto
   ];
 }
 
-/** The spans of one shape share their uses. */
+/** Decodes call spans. Spans of one shape share one `uses` array. */
 export function decodeCalls(value: Uint8Array): CallSpan[] {
   const { texts, shapes, since, spans } = JSON.parse(Buffer.from(value).toString('utf8')) as Stored;
   const text = (index: Text) => (index === null ? null : (texts[index] ?? null));
   const decoded = shapes.map((shape) => decodeShape(shape, text));
   return spans.map(([spanId, parent, callId, offset, duration, shape, inputTokens, outputTokens]) => {
     const shared = decoded[shape];
-    if (!shared) throw new Error('stored calls name a shape that is not stored with them');
+    if (!shared) throw new Error('a stored call span has an unknown shape');
     const start = since + offset;
     return {
       spanId,

@@ -1,6 +1,6 @@
-/** Disjoint sets of the numbers below `size`. */
+/** Disjoint sets of the numbers from 0 to `size` - 1. */
 export type UnionFind = {
-  /** The number that stands for the set of `one`. */
+  /** The representative of the set that `one` is in. */
   find(one: number): number;
   union(one: number, other: number): void;
 };
@@ -24,7 +24,7 @@ export function unionFind(size: number): UnionFind {
     find,
     union(one, other) {
       const [a, b] = [find(one), find(other)];
-      // The smaller number stays: sets do not depend on the order of unions.
+      // The smaller number becomes the root, so the representatives do not depend on the order of unions.
       if (a !== b) parents[Math.max(a, b)] = Math.min(a, b);
     },
   };

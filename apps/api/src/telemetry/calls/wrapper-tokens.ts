@@ -1,24 +1,24 @@
 import type { CallSpan } from './call-span.ts';
 import type { Grouped } from './group-uses.ts';
 
-/** Tokens of one call, or of several. */
+/** Tokens of one call, or the sum of several. */
 export type Tokens = Pick<CallSpan, 'inputTokens' | 'outputTokens'>;
 
 /**
- * The tokens that only the span around several calls of a model knows: some frameworks write their sum there, and none on
- * the calls. The last of the calls gets them all, so that sums are right.
+ * The tokens of wrappers whose calls have none. Some frameworks write only the sum, on the span around several calls of a
+ * model. The last of these calls gets the whole sum, so that totals are right.
  *
- * @returns the tokens by the set of the call that gets them
+ * @returns the tokens, by the set of the call that gets them
  */
-export function tokensOfWrappers({ told, setOf, outer, isWrapper }: Grouped): ReadonlyMap<number, Tokens> {
-  const given = new Map<number, Tokens>();
-  if (!isWrapper.includes(true)) return given;
+export function tokensOfWrappers({ reports, setOf, outer, isWrapper }: Grouped): ReadonlyMap<number, Tokens> {
+  const assigned = new Map<number, Tokens>();
+  if (!isWrapper.includes(true)) return assigned;
   const wrapperAround = nearestWrapper({ outer, isWrapper });
   const callsIn = new Map<number, Set<number>>();
   const wrappers = new Map<number, Tokens>();
-  /** Wrappers in which something has tokens of its own. */
-  const informed = new Set<number>();
-  for (const [index, { span, use }] of told.entries()) {
+  /** Wrappers that contain a report with tokens. */
+  const withInnerTokens = new Set<number>();
+  for (const [index, { span, use }] of reports.entries()) {
     if (use.kind !== 'model') continue;
     const set = setOf(index);
     const around = wrapperAround(index);
@@ -28,19 +28,19 @@ export function tokensOfWrappers({ told, setOf, outer, isWrapper }: Grouped): Re
       const wrapper = setOf(around);
       callsIn.set(wrapper, (callsIn.get(wrapper) ?? new Set()).add(set));
     }
-    for (let at = hasTokens ? around : null; at !== null && !informed.has(setOf(at)); at = wrapperAround(at)) {
-      informed.add(setOf(at));
+    for (let at = hasTokens ? around : null; at !== null && !withInnerTokens.has(setOf(at)); at = wrapperAround(at)) {
+      withInnerTokens.add(setOf(at));
     }
   }
   for (const [set, { inputTokens, outputTokens }] of wrappers) {
-    // In the order of their start, as `told` is.
+    // The calls are in the order of their start, as `reports` are.
     const last = [...(callsIn.get(set) ?? [])].at(-1);
-    if (last !== undefined && !informed.has(set)) given.set(last, { inputTokens, outputTokens });
+    if (last !== undefined && !withInnerTokens.has(set)) assigned.set(last, { inputTokens, outputTokens });
   }
-  return given;
+  return assigned;
 }
 
-/** Answers the nearest use around another one that stands for several calls. */
+/** Returns a function that finds the nearest wrapper around a report. */
 function nearestWrapper({ outer, isWrapper }: Pick<Grouped, 'outer' | 'isWrapper'>) {
   const found = new Map<number, number | null>();
   return (index: number): number | null => {

@@ -1,18 +1,18 @@
 import type { Attributes, AttributeValue, OtlpSpan } from '../otlp/span.ts';
 import { cutToBytes } from '../otlp/text.ts';
 import { withoutUserInfo } from '../urls.ts';
-import { changedItems, changedOnly, once } from './changed.ts';
+import { mapItems, withFields, mapOnce } from './changed.ts';
 import { canHoldText, mapEntries, REMOVED } from './entries.ts';
 import { handlingIn } from './handling.ts';
 
-/** Events that are a message (semantic-conventions 1.27 to 1.36, gen-ai-events.md). */
+/** Names of events that hold a message (semantic-conventions 1.27 to 1.36, gen-ai-events.md). */
 export const CONTENT_EVENT = /^gen_ai\.(?:[a-z_]{1,32}\.message|choice|content\.[a-z_]{1,32})$/;
 
 const MAX_STRING_BYTES = 1024;
 
 /**
- * The filter of a tenant that captures content: removes secrets, and the user and password of URLs. Content is kept whole,
- * everything else is cut at 1 KiB of UTF-8.
+ * The filter for tenants that capture content. It removes secrets, and the user and password of URLs. Content is stored in
+ * full, every other string is truncated to 1 KiB of UTF-8.
  */
 export function captureFilter(): (span: OtlpSpan, dialect: string | null) => OtlpSpan {
   const resources = new WeakMap<Attributes, Attributes>();
@@ -20,25 +20,25 @@ export function captureFilter(): (span: OtlpSpan, dialect: string | null) => Otl
 
   return (span, dialect) => {
     const { traceState, status } = span;
-    return changedOnly(span, {
+    return withFields(span, {
       name: cut(span.name),
-      status: changedOnly(status, { message: status.message === null ? null : withoutUserInfo(status.message) }),
+      status: withFields(status, { message: status.message === null ? null : withoutUserInfo(status.message) }),
       traceState: traceState === null ? null : cut(traceState),
-      scope: once(scopes, span.scope, (scope) =>
-        changedOnly(scope, {
+      scope: mapOnce(scopes, span.scope, (scope) =>
+        withFields(scope, {
           name: cut(scope.name),
           version: scope.version === null ? null : cut(scope.version),
           attributes: captured(scope.attributes, null),
         }),
       ),
-      resource: once(resources, span.resource, (resource) => captured(resource, null)),
+      resource: mapOnce(resources, span.resource, (resource) => captured(resource, null)),
       attributes: captured(span.attributes, dialect),
-      events: changedItems(span.events, (event) => {
+      events: mapItems(span.events, (event) => {
         if (CONTENT_EVENT.test(event.name)) return event;
-        return changedOnly(event, { name: cut(event.name), attributes: captured(event.attributes, dialect) });
+        return withFields(event, { name: cut(event.name), attributes: captured(event.attributes, dialect) });
       }),
-      links: changedItems(span.links, (link) => {
-        return changedOnly(link, { attributes: captured(link.attributes, dialect) });
+      links: mapItems(span.links, (link) => {
+        return withFields(link, { attributes: captured(link.attributes, dialect) });
       }),
     });
   };
@@ -48,7 +48,7 @@ function captured(attributes: Attributes, dialect: string | null): Attributes {
   const handlingOf = handlingIn(dialect);
   return entriesBelow(attributes, '');
 
-  /** `above` is the dotted path of the list: `llm: { prompts: [] }` is `llm.prompts`. */
+  /** @param above the dotted path of the list: `prompts` in `llm: { prompts: [] }` has the path `llm.prompts` */
   function entriesBelow(entries: Attributes, above: string): Attributes {
     return mapEntries(entries, (name, value) => entry(name, value, above), cut);
   }
@@ -61,10 +61,10 @@ function captured(attributes: Attributes, dialect: string | null): Attributes {
     return valueBelow(value, path);
   }
 
-  /** Content is kept whole, but for the secrets in its lists. */
+  /** Content in full, except secrets in nested lists. */
   function contentBelow(value: AttributeValue): AttributeValue {
     if (typeof value !== 'object' || value === null) return value;
-    if (Array.isArray(value)) return changedItems(value, contentBelow);
+    if (Array.isArray(value)) return mapItems(value, contentBelow);
     return mapEntries(value, secretOrContent, (name) => name);
   }
 
@@ -76,7 +76,7 @@ function captured(attributes: Attributes, dialect: string | null): Attributes {
     if (typeof value === 'string') return cut(value);
     if (typeof value !== 'object' || value === null) return value;
     if (!Array.isArray(value)) return entriesBelow(value, path);
-    return changedItems(value, (item) => valueBelow(item, path));
+    return mapItems(value, (item) => valueBelow(item, path));
   }
 }
 

@@ -1,5 +1,5 @@
-/** Maps an object once, and answers the same result for it from then on. */
-export function once<T extends object>(done: WeakMap<T, T>, input: T, map: (input: T) => T): T {
+/** Maps an object, or returns the result of an earlier call for the same object. */
+export function mapOnce<T extends object>(done: WeakMap<T, T>, input: T, map: (input: T) => T): T {
   let output = done.get(input);
   if (output === undefined) {
     output = map(input);
@@ -8,13 +8,14 @@ export function once<T extends object>(done: WeakMap<T, T>, input: T, map: (inpu
   return output;
 }
 
-/** The object itself where every given field is what it has already. */
-export function changedOnly<T extends object>(object: T, fields: Partial<T>): T {
+/** Replaces fields of an object. Returns the object itself if nothing changes. */
+export function withFields<T extends object>(object: T, fields: Partial<T>): T {
   const same = (Object.keys(fields) as (keyof T)[]).every((key) => fields[key] === object[key]);
   return same ? object : { ...object, ...fields };
 }
 
-export function changedItems<T>(items: T[], map: (item: T) => T): T[] {
+/** Maps the items of an array. Returns the array itself if nothing changes. */
+export function mapItems<T>(items: T[], map: (item: T) => T): T[] {
   const mapped = items.map(map);
   return mapped.every((item, i) => item === items[i]) ? items : mapped;
 }

@@ -3,12 +3,12 @@ import { captureFilter } from './capture.ts';
 import { strictFilter } from './strict.ts';
 
 /**
- * A filter for the spans of one batch, on the way to storage. It reads nothing but the span: call `readSpan` first, on the
- * unfiltered span, and give it the dialect that was read. The input is not changed. What needs no change is returned as it
- * is, and the resource and scope that spans share stay shared.
+ * Returns a filter that removes from the spans of one batch what must not be stored. Call `readSpan` first, on the
+ * unfiltered span, and pass the dialect that it found. The filter does not modify its input. Unchanged parts are returned as
+ * they are, so resources and scopes that spans share stay shared.
  *
- * Without `keepContent`, strings are kept only under names that cannot hold content, and numbers and booleans unless their
- * name says that they are content. What was left out is named in the attribute `quartermaster.omitted`.
+ * Without `keepContent`, a string is stored only under a name that cannot hold content. Numbers and booleans are stored
+ * unless their name says that they are content. The attribute `quartermaster.omitted` lists the names that were removed.
  */
 export function contentFilter(options: { keepContent: boolean }): (span: OtlpSpan, dialect: string | null) => OtlpSpan {
   return options.keepContent ? captureFilter() : strictFilter();

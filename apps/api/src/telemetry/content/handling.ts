@@ -2,21 +2,21 @@ import type { Dialect } from '../dialects/dialect.ts';
 import { sourcesOf } from '../dialects/fact-slots.ts';
 import { genai } from '../dialects/genai.ts';
 import { DIALECTS } from '../dialects/table.ts';
-import { remembering } from '../remembering.ts';
+import { memoizeByName } from '../memoize-by-name.ts';
 import { CONTENT_BY_LAST_PART, GENERAL_CONTENT, SECRET, URLS } from './content-names.ts';
 import { SAFE_NAMES } from './safe-names.ts';
 import { isWord } from '../words.ts';
 import type { TextForm } from './text-forms.ts';
 
 /**
- * What an attribute is, by its dotted name and the dialect of its span:
- * - a form: a text in this form cannot be content, and is safe.
- * - `url`: a URL, of which scheme, host and port are safe.
- * - `content`: holds content, in numbers too.
- * - `secret`: a text under it is never stored, even where content is.
- * - `probably content`: unknown, and named like content.
- * - `unknown`: in no list. Its numbers and booleans are not content.
- * - `unsafe name`: the name is no word, and may be content itself.
+ * How an attribute is handled, by its dotted name and the dialect of its span:
+ * - a `TextForm`: a text in this form cannot be content, so it is stored.
+ * - `url`: only scheme, host and port are stored.
+ * - `content`: all values are content, numbers as well.
+ * - `secret`: a text is never stored, even if the tenant captures content.
+ * - `probably content`: in no list, but named like content.
+ * - `unknown`: in no list. Texts may be content, numbers and booleans are not.
+ * - `unsafe name`: the name is not a single word, so the name itself may be content.
  */
 export type Handling = TextForm | 'unsafe name' | 'url' | 'content' | 'secret' | 'probably content' | 'unknown';
 
@@ -33,14 +33,14 @@ export function isSafe(handling: Handling): handling is TextForm {
   return !NOT_SAFE.has(handling);
 }
 
-/** Tells the handling of a name in the dialect with a name; null and names of no dialect are for unknown ones. */
+/** Returns a function that finds the handling of an attribute in a dialect. @param dialectName null: no dialect */
 export function handlingIn(dialectName: string | null): (name: string) => Handling {
-  return (dialectName === null ? undefined : ofDialects.get(dialectName)) ?? ofUnknown;
+  return (dialectName === null ? undefined : handlingsByDialect.get(dialectName)) ?? handlingWithoutDialect;
 }
 
 /**
- * Whether a framework's own instrumentation made the span, which is known by the scope. Applications write the attributes of
- * a dialect on spans of their own, and name these as they like.
+ * Whether a framework's own instrumentation wrote the span, by its scope. Applications may write a dialect's attributes to
+ * their own spans as well, and choose the names of these spans.
  */
 export function isOfFramework(dialectName: string | null, scopeName: string): boolean {
   if (dialectName === null) return false;
@@ -51,12 +51,12 @@ export function isOfFramework(dialectName: string | null, scopeName: string): bo
 function handlingsOf(dialect: Dialect | undefined): (name: string) => Handling {
   const safe = new Map([...formsOf(genai), ...(dialect ? formsOf(dialect) : []), ...SAFE_NAMES]);
   const own = dialect?.content ?? [];
-  // What another dialect calls content is content here too, unless this dialect says that it is safe.
+  // Content of another dialect is content here as well, unless this dialect declares it safe.
   const foreign = DIALECTS.flatMap(({ content = [] }) => content);
   const ownContent = contentPattern([...GENERAL_CONTENT, ...own]);
   const content = contentPattern([...GENERAL_CONTENT, ...own, ...foreign]);
 
-  return remembering((name) => {
+  return memoizeByName((name) => {
     const form = safe.get(name);
     if (form !== undefined && !ownContent.isExact(name)) return form;
     if (SECRET.test(name)) return 'secret';
@@ -67,7 +67,7 @@ function handlingsOf(dialect: Dialect | undefined): (name: string) => Handling {
   });
 }
 
-/** What a dialect declares safe, and the attributes whose whole value is a fact. */
+/** The attributes that a dialect declares safe, and those whose whole value is a fact, with their forms. */
 function formsOf(dialect: Dialect): [string, TextForm][] {
   const declared = (dialect.safe ?? []).map((name): [string, TextForm] => [name, 'label']);
   const facts = Object.entries(sourcesOf(dialect)).flatMap(([fact, names]) =>
@@ -76,7 +76,7 @@ function formsOf(dialect: Dialect): [string, TextForm][] {
   return [...facts, ...declared.filter(([name]) => !facts.some(([of]) => of === name))];
 }
 
-/** The other facts are names that governance knows anyway. */
+/** The forms of facts. Facts that are not listed here are names, which observations have anyway. */
 const FORM_OF_FACT: Readonly<Record<string, TextForm>> = {
   operation: 'identifier',
   mcpMethod: 'identifier',
@@ -89,7 +89,7 @@ const FORM_OF_FACT: Readonly<Record<string, TextForm>> = {
   errorType: 'error name',
 };
 
-/** A name stands for itself and for what follows it after `.`, `:` or `/`; `*` for any characters but these. */
+/** A name also covers all names that continue it after `.`, `:` or `/`. `*` matches any characters except these three. */
 function contentPattern(names: readonly string[]): {
   isExact: (name: string) => boolean;
   covers: (name: string) => boolean;
@@ -100,6 +100,6 @@ function contentPattern(names: readonly string[]): {
   return { isExact: (name) => exact.test(name), covers: (name) => covering.test(name) };
 }
 
-const ofUnknown = handlingsOf(undefined);
-const ofDialects = new Map(DIALECTS.map((dialect) => [dialect.name, handlingsOf(dialect)]));
+const handlingWithoutDialect = handlingsOf(undefined);
+const handlingsByDialect = new Map(DIALECTS.map((dialect) => [dialect.name, handlingsOf(dialect)]));
 const frameworkScopes = new Map(DIALECTS.map(({ name, scopes }) => [name, scopes ?? []]));

@@ -3,17 +3,16 @@ import type { TextForm } from './text-forms.ts';
 /*
  * String attributes that cannot hold content, whatever framework wrote them: ids, names, versions and enumerations of
  * OpenTelemetry's semantic conventions (github.com/open-telemetry/semantic-conventions, docs/registry/attributes, and
- * .../semantic-conventions-genai). Each name stands for itself alone, because anybody can
- * write something else below it. Strings under other names are not stored, unless a dialect
- * lists them or the tenant captures content.
+ * .../semantic-conventions-genai). A name does not cover longer names below it, because anyone may define those. Strings
+ * under other names are not stored, unless a dialect lists them or the tenant captures content.
  *
- * Left out on purpose: whatever repeats a request (`url.path`, `user_agent.original`, `db.query.text`), what users may write
- * freely (Kubernetes labels and annotations, descriptions, baggage), and personal data (`user.email`, `enduser.*`).
+ * Left out on purpose: attributes that repeat a request (`url.path`, `user_agent.original`, `db.query.text`), free text of
+ * users (Kubernetes labels and annotations, descriptions, baggage), and personal data (`user.email`, `enduser.*`).
  */
 
-/** Ids, versions, enumerations, and names that programs write: one word. */
+/** Ids, versions, enumerations, and names that programs choose. Single words. */
 const IDENTIFIERS: readonly string[] = [
-  // What runs, and where
+  // Service, host and runtime
   'service.namespace',
   'service.instance.id',
   'service.version',
@@ -75,7 +74,7 @@ const IDENTIFIERS: readonly string[] = [
   'code.function',
   'code.function.name',
   'code.namespace',
-  // Who it belongs to
+  // Owner
   'organization.id',
   'session.id',
   'tenant.id',
@@ -179,7 +178,7 @@ const IDENTIFIERS: readonly string[] = [
   'openai.response.system_fingerprint',
 ];
 
-/** Names that people choose: a few words. */
+/** Names that people choose. A few words. */
 const LABELS: readonly string[] = [
   'service.name',
   'service.peer.name',
@@ -207,7 +206,7 @@ const LABELS: readonly string[] = [
   'mcp.client.name',
 ];
 
-/** Hosts and IP addresses. Some senders write URLs there. */
+/** Hosts and IP addresses. Some senders write URLs. */
 const ADDRESSES: readonly string[] = [
   'client.address',
   'http.host',
@@ -227,13 +226,10 @@ const ADDRESSES: readonly string[] = [
   'network.peer.address',
 ];
 
-/** Templates of paths. Some senders write the path itself. */
+/** Path templates. Some senders write the path itself. */
 const ROUTES: readonly string[] = ['http.route', 'url.template'];
 
-/**
- * Names by convention, but some senders write a message there. They are stored where they look like the name of an error:
- * one word.
- */
+/** Names of errors by convention, but some senders write a message. Stored only if they look like an error's name. */
 const ERROR_NAMES: readonly string[] = ['error.type', 'exception.type'];
 
 /** The safe names of the conventions, with the form that their values must have. */

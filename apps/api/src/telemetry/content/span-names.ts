@@ -2,39 +2,69 @@ import { withPublicUrls } from '../urls.ts';
 import { isProse, isWord } from '../words.ts';
 import { isRoute } from './text-forms.ts';
 
-/** In the place of a span's name that may be content. */
+/** Replaces the name of a span that may be content. */
 export const NAME_LEFT_OUT = '(name left out)';
 
-/** In the place of an event's name that may be content. */
+/** Replaces the name of an event that may be content. */
 export const EVENT_NAME_LEFT_OUT = '(event)';
 
 const MAX_NAME_CHARACTERS = 128;
 
-/** Some frameworks name spans after tasks that users describe. */
-const MAX_WORDS_OF_FRAMEWORK = 8;
+/** Most words in a framework's span name. Some frameworks name spans after tasks that users describe. */
+const MAX_FRAMEWORK_WORDS = 8;
 
-/** What instrumentations write before a target: `chat gpt-5`, `GET /users/{id}`, `SELECT users`, `tools/call search`. */
+/** Operations in front of a target in span names: `chat gpt-5`, `GET /users/{id}`, `SELECT users`, `tools/call search`. */
 const OPERATIONS: ReadonlySet<string> = new Set([
-  ...['HTTP', 'GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT', 'QUERY'],
-  ...[
-    'SELECT',
-    'INSERT',
-    'UPDATE',
-    'MERGE',
-    'UPSERT',
-    'CREATE',
-    'ALTER',
-    'DROP',
-    'CALL',
-    'BEGIN',
-    'COMMIT',
-    'ROLLBACK',
-  ],
-  ...['chat', 'text_completion', 'generate_content', 'embeddings', 'retrieval', 'execute_tool', 'handoff'],
-  ...['invoke_agent', 'create_agent', 'invoke_workflow', 'plan'],
-  ...['initialize', 'ping', 'tools/call', 'tools/list', 'prompts/get', 'prompts/list', 'completion/complete'],
-  ...['resources/read', 'resources/list', 'resources/templates/list', 'resources/subscribe', 'resources/unsubscribe'],
-  ...['sampling/createMessage', 'elicitation/create', 'roots/list', 'logging/setLevel'],
+  'HTTP',
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+  'TRACE',
+  'CONNECT',
+  'QUERY',
+  'SELECT',
+  'INSERT',
+  'UPDATE',
+  'MERGE',
+  'UPSERT',
+  'CREATE',
+  'ALTER',
+  'DROP',
+  'CALL',
+  'BEGIN',
+  'COMMIT',
+  'ROLLBACK',
+  'chat',
+  'text_completion',
+  'generate_content',
+  'embeddings',
+  'retrieval',
+  'execute_tool',
+  'handoff',
+  'invoke_agent',
+  'create_agent',
+  'invoke_workflow',
+  'plan',
+  'initialize',
+  'ping',
+  'tools/call',
+  'tools/list',
+  'prompts/get',
+  'prompts/list',
+  'completion/complete',
+  'resources/read',
+  'resources/list',
+  'resources/templates/list',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'sampling/createMessage',
+  'elicitation/create',
+  'roots/list',
+  'logging/setLevel',
 ]);
 
 const MIDDLEWARE = /^(middleware|router|request handler|request hook) - (\S+)$/;
@@ -42,37 +72,37 @@ const MIDDLEWARE = /^(middleware|router|request handler|request hook) - (\S+)$/;
 /** Two words, or a word and a number: `blank span`, `step 3`. */
 const SIMPLE_WORDS = /^[A-Za-z][A-Za-z_.-]{0,31} (?:[A-Za-z][A-Za-z_.-]{0,31}|\d{1,10})$/;
 
-/** A model's name may end in a version: `claude-sonnet-4@20250514`. */
+/** The version at the end of a model's name: `claude-sonnet-4@20250514`. */
 const MODEL_VERSION = /@\d{1,8}$/;
 
-/** Events of the general conventions and of common instrumentations. */
+/** Event names of the general conventions and of common instrumentations. */
 const EVENT_NAME =
   /^(?:exception|message|log|retry|timeout|(?:rpc|gen_ai|feature_flag|http|dns|tls|db|messaging|device|session)\.[a-z0-9_.]{1,64})$/;
 
 /**
- * The name of a span as it may be stored; null if it may be content. A known framework makes its names itself: they are kept
- * unless they read like a sentence. Others are kept if they look like the name of an operation; a target that may be content
- * is left out. The query of a URL is never kept.
+ * The name of a span as it may be stored, or null if it may be content. A known framework chooses its span names itself, so
+ * they are stored unless they read like a sentence. Other names are stored if they look like an operation, without a target
+ * that may be content. The query of a URL is never stored.
  */
-export function keptSpanName(name: string, isFramework: boolean): string | null {
+export function storableSpanName(name: string, isFramework: boolean): string | null {
   const plain = withPublicUrls(name).split('?', 1)[0] ?? '';
   return isFramework ? frameworkName(plain) : operationName(plain);
 }
 
-/** The name of an event as it may be stored; null if it may be content. */
-export function keptEventName(name: string, isFramework: boolean): string | null {
+/** The name of an event as it may be stored, or null if it may be content. */
+export function storableEventName(name: string, isFramework: boolean): string | null {
   if (EVENT_NAME.test(name)) return name;
   return isFramework && isWord(name) ? name : null;
 }
 
-/** The name or version of an instrumentation scope, if it looks like a package's: at most two words. */
-export function keptScopeText(text: string): string | null {
+/** The name or version of an instrumentation scope, if it looks like that of a package (at most two words). */
+export function storableScopeText(text: string): string | null {
   return /^[\w@./:+~()-]{0,96}(?: [\w@./:+~()-]{1,96})?$/.test(text) ? withPublicUrls(text) : null;
 }
 
 function frameworkName(name: string): string | null {
   const line = firstLine(name);
-  return isProse(line, MAX_WORDS_OF_FRAMEWORK) ? null : line;
+  return isProse(line, MAX_FRAMEWORK_WORDS) ? null : line;
 }
 
 function operationName(name: string): string | null {

@@ -1,16 +1,22 @@
 import type { Attributes, AttributeValue, OtlpSpan } from '../otlp/span.ts';
 import { cutToBytes } from '../otlp/text.ts';
 import { CONTENT_EVENT } from './capture.ts';
-import { changedItems, changedOnly, once } from './changed.ts';
+import { mapItems, withFields, mapOnce } from './changed.ts';
 import { canHoldText, mapEntries, REMOVED } from './entries.ts';
 import { type Handling, handlingIn, isOfFramework, isSafe } from './handling.ts';
 import { Omissions } from './omissions.ts';
-import { EVENT_NAME_LEFT_OUT, keptEventName, keptScopeText, keptSpanName, NAME_LEFT_OUT } from './span-names.ts';
+import {
+  EVENT_NAME_LEFT_OUT,
+  storableEventName,
+  storableScopeText,
+  storableSpanName,
+  NAME_LEFT_OUT,
+} from './span-names.ts';
 import { isWord } from '../words.ts';
-import { textOfForm } from './text-forms.ts';
+import { reduceToForm } from './text-forms.ts';
 
-/** What is kept of the attributes of an event that is a message. */
-const KEPT_OF_MESSAGES = new Set([
+/** The attributes that are stored of an event that holds a message. */
+const MESSAGE_ATTRIBUTES = new Set([
   'event.name',
   'gen_ai.system',
   'gen_ai.provider.name',
@@ -22,13 +28,13 @@ const KEPT_OF_MESSAGES = new Set([
 
 const MAX_STRING_BYTES = 1024;
 
-/** A longer list of numbers may be an embedding, tokens or bytes of a text. */
+/** A longer list of numbers may be an embedding, or the tokens or bytes of a text. */
 const MAX_NUMBERS = 16;
 
-/** Keys inside values are often the application's: ids, e-mail addresses, texts. */
+/** Longer keys of nested values are not stored. Applications often use ids, e-mail addresses or texts as keys. */
 const MAX_KEY_CHARACTERS = 64;
 
-/** The filter of a tenant that does not capture content. Strings are kept only where they cannot be content. */
+/** The filter for tenants that do not capture content. Stores only strings that cannot be content. */
 export function strictFilter(): (span: OtlpSpan, dialect: string | null) => OtlpSpan {
   const resources = new WeakMap<Attributes, Attributes>();
   const scopes = new WeakMap<OtlpSpan['scope'], OtlpSpan['scope']>();
@@ -41,22 +47,22 @@ export function strictFilter(): (span: OtlpSpan, dialect: string | null) => Otlp
     const filter = filterOf(dialect);
     const list = (entries: Attributes) => filter(entries, omissions);
     const attributes = list(span.attributes);
-    const events = changedItems(span.events, (event) => {
+    const events = mapItems(span.events, (event) => {
       const isMessage = CONTENT_EVENT.test(event.name);
       const entries = isMessage ? messageEntries(event.attributes, omissions) : event.attributes;
-      return changedOnly(event, { name: eventName(event.name, isFramework, omissions), attributes: list(entries) });
+      return withFields(event, { name: eventName(event.name, isFramework, omissions), attributes: list(entries) });
     });
-    const links = changedItems(span.links, (link) => changedOnly(link, { attributes: list(link.attributes) }));
-    const name = keptSpanName(span.name, isFramework);
-    if (name !== span.name) omissions.note('name');
-    if (span.status.message !== null) omissions.note('status.message');
-    if (span.traceState !== null) omissions.note('traceState');
-    return changedOnly(span, {
+    const links = mapItems(span.links, (link) => withFields(link, { attributes: list(link.attributes) }));
+    const name = storableSpanName(span.name, isFramework);
+    if (name !== span.name) omissions.add('name');
+    if (span.status.message !== null) omissions.add('status.message');
+    if (span.traceState !== null) omissions.add('traceState');
+    return withFields(span, {
       name: name ?? NAME_LEFT_OUT,
-      status: changedOnly(span.status, { message: null }),
+      status: withFields(span.status, { message: null }),
       traceState: null,
-      scope: once(scopes, span.scope, (scope) => strictScope(scope, shared)),
-      resource: once(resources, span.resource, (resource) => {
+      scope: mapOnce(scopes, span.scope, (scope) => strictScope(scope, shared)),
+      resource: mapOnce(resources, span.resource, (resource) => {
         const own = new Omissions();
         return own.addTo(shared(resource, own));
       }),
@@ -70,31 +76,31 @@ export function strictFilter(): (span: OtlpSpan, dialect: string | null) => Otlp
 function strictScope(scope: OtlpSpan['scope'], filter: AttributeFilter): OtlpSpan['scope'] {
   const omissions = new Omissions();
   const attributes = filter(scope.attributes, omissions);
-  const name = keptScopeText(scope.name);
-  const version = scope.version === null ? null : keptScopeText(scope.version);
-  if (name === null) omissions.note('scope.name');
-  if (version !== scope.version) omissions.note('scope.version');
-  return changedOnly(scope, { name: name ?? NAME_LEFT_OUT, version, attributes: omissions.addTo(attributes) });
+  const name = storableScopeText(scope.name);
+  const version = scope.version === null ? null : storableScopeText(scope.version);
+  if (name === null) omissions.add('scope.name');
+  if (version !== scope.version) omissions.add('scope.version');
+  return withFields(scope, { name: name ?? NAME_LEFT_OUT, version, attributes: omissions.addTo(attributes) });
 }
 
 function eventName(name: string, isFramework: boolean, omissions: Omissions): string {
-  const kept = keptEventName(name, isFramework);
-  if (kept !== name) omissions.note('event.name');
+  const kept = storableEventName(name, isFramework);
+  if (kept !== name) omissions.add('event.name');
   return kept ?? EVENT_NAME_LEFT_OUT;
 }
 
 function messageEntries(entries: Attributes, omissions: Omissions): Attributes {
   const kept: Attributes = {};
   for (const name of Object.keys(entries)) {
-    if (KEPT_OF_MESSAGES.has(name)) kept[name] = entries[name] ?? null;
-    else omissions.note(name);
+    if (MESSAGE_ATTRIBUTES.has(name)) kept[name] = entries[name] ?? null;
+    else omissions.add(name);
   }
   return kept;
 }
 
 type AttributeFilter = (attributes: Attributes, omissions: Omissions) => Attributes;
 
-/** Remembers the filter of each dialect. */
+/** Creates one filter for each dialect, when it is needed. */
 function attributeFilters(): (dialect: string | null) => AttributeFilter {
   const known = new Map<string | null, AttributeFilter>();
   return (dialect) => {
@@ -113,7 +119,7 @@ function attributeFilter(dialect: string | null): AttributeFilter {
     return mapEntries(attributes, topEntry, cut);
   };
 
-  /** `above` is the dotted path of the list: `llm: { prompts: [] }` is `llm.prompts`. */
+  /** @param above the dotted path of the list: `prompts` in `llm: { prompts: [] }` has the path `llm.prompts` */
   function entriesBelow(entries: Attributes, above: string): Attributes {
     return mapEntries(entries, (name, value) => entry(name, value, above), cut);
   }
@@ -124,7 +130,7 @@ function attributeFilter(dialect: string | null): AttributeFilter {
     }
     if (name.length > MAX_KEY_CHARACTERS || !isWord(name)) return noted(above, REMOVED);
     const path = `${above}.${name}`;
-    // By its path and by its own name: a list may have names of a convention in it.
+    // By its path and by its own name, because a nested list may use the names of a convention.
     const own = handlingOf(name);
     const ofPath = handlingOf(path);
     const handling = own === 'content' || own === 'secret' || ofPath === 'unsafe name' ? own : ofPath;
@@ -132,7 +138,7 @@ function attributeFilter(dialect: string | null): AttributeFilter {
   }
 
   function noted(path: string, value: AttributeValue | typeof REMOVED): AttributeValue | typeof REMOVED {
-    if (value === REMOVED) omissions.note(path);
+    if (value === REMOVED) omissions.add(path);
     return value;
   }
 
@@ -149,19 +155,19 @@ function attributeFilter(dialect: string | null): AttributeFilter {
     if (items.length > MAX_NUMBERS && !isSafe(handling)) return REMOVED;
     const kept = items.map((item) => valueOf(item, path, handling)).filter((item) => item !== REMOVED);
     if (kept.length === items.length && kept.every((item, i) => item === items[i])) return items;
-    // What is left would no longer say which items they were.
+    // With gaps, the rest would not say which items it has.
     return kept.length < items.length ? REMOVED : kept;
   }
 }
 
 function stringOf(value: string, handling: Handling): string | typeof REMOVED {
   if (handling === 'url') return originOf(value) ?? REMOVED;
-  return isSafe(handling) ? (textOfForm(cut(value), handling) ?? REMOVED) : REMOVED;
+  return isSafe(handling) ? (reduceToForm(cut(value), handling) ?? REMOVED) : REMOVED;
 }
 
 const ORIGIN = /^([a-z][a-z0-9+.-]{0,31}:\/\/)(?:[^/?#]*@)?([\w.:[\]-]{1,255})(?=[/?#]|$)/i;
 
-/** Scheme, host and port of a URL. Path and query may repeat what was asked for. */
+/** Scheme, host and port of a URL. Path and query may repeat a request. */
 function originOf(url: string): string | null {
   const found = ORIGIN.exec(url);
   return found ? `${found[1]}${found[2]}` : null;

@@ -3,16 +3,16 @@ import { isProse, isWord } from '../words.ts';
 
 /**
  * The form that a text must have to be stored under a safe name:
- * - `name`: a name that governance knows anyway. Its URLs lose user, query and fragment.
- * - `label`: at most four words, or JSON that holds counts or a list of identifiers.
+ * - `name`: any text. A name that observations have anyway. Its URLs are reduced to scheme, host and path.
+ * - `label`: at most four words, or JSON with counts or a list of identifiers.
  * - `identifier`: one word of ASCII.
- * - `address`: host and port of it are kept.
- * - `route`: a path, of templates and short words.
+ * - `address`: reduced to host and port.
+ * - `route`: a path of templates and short words.
  * - `error name`: the name of a class, or a code.
  */
 export type TextForm = 'name' | 'label' | 'identifier' | 'address' | 'route' | 'error name';
 
-const KEEP: Readonly<Record<TextForm, (text: string) => string | null>> = {
+const REDUCE: Readonly<Record<TextForm, (text: string) => string | null>> = {
   name: withPublicUrls,
   label: (text) => (isLabel(text) ? withPublicUrls(text) : null),
   identifier: (text) => (isIdentifier(text) ? withPublicUrls(text) : null),
@@ -21,9 +21,9 @@ const KEEP: Readonly<Record<TextForm, (text: string) => string | null>> = {
   'error name': (text) => (ERROR_NAME.test(text) ? text : null),
 };
 
-/** The text as it is stored; null if it may be content. */
-export function textOfForm(text: string, form: TextForm): string | null {
-  return KEEP[form](text);
+/** The text as it may be stored, or null if it does not have the form. */
+export function reduceToForm(text: string, form: TextForm): string | null {
+  return REDUCE[form](text);
 }
 
 const IDENTIFIER = /^[\w.:/@#+~()<>$[\]{}=*&|%,?-]{1,512}$/;
@@ -62,7 +62,7 @@ const ROUTE_PART =
   /^(?:[A-Za-z][A-Za-z_.-]{0,31}|v\d{1,2}(?:\.\d{1,2})?|:[A-Za-z_]\w{0,31}\??|\{[\w:.*-]{1,48}\}|<[\w:]{1,48}>|\[{1,2}(?:\.{3})?\w{1,32}\]{1,2}|\*{1,2})$/;
 const MAX_ROUTE_CHARACTERS = 256;
 
-/** Whether a path consists of templates and words, so that it cannot name a user or hold a token. */
+/** Whether a path consists of templates and words. Such a path contains no user name and no token. */
 export function isRoute(path: string): boolean {
   if (path === '/') return true;
   const parts = path.replace(/^\/|\/$/g, '').split('/');

@@ -1,8 +1,8 @@
 import type { Dialect } from './dialect.ts';
 
 /**
- * The spans that Anthropic's SDKs make themselves (@anthropic-ai/sdk from 0.134, src/internal/tracing.ts). They are those of
- * OpenTelemetry GenAI, with the vendor also on spans of tools and of the SDK's loop over them.
+ * The spans that Anthropic's SDKs write themselves (@anthropic-ai/sdk from 0.134, src/internal/tracing.ts): OpenTelemetry
+ * GenAI, with the vendor also on the spans of tools and of the SDK's tool loop.
  */
 export const anthropicSdk: Dialect = {
   name: 'anthropic-sdk',
@@ -29,6 +29,6 @@ export const anthropicSdk: Dialect = {
     'anthropic.beta',
     'gen_ai.request.reasoning.level',
   ],
-  // Counting the tokens of a request calls no model.
+  // Counting the tokens of a request is not a model call.
   uses: ({ name }, _facts, usual) => (name === 'anthropic.messages.count_tokens' ? [] : usual),
 };

@@ -1,9 +1,9 @@
 import type { Dialect } from './dialect.ts';
 
 /**
- * Ax (github.com/ax-llm/ax, src/ax/trace/trace.ts): OpenTelemetry GenAI of 2024 on the requests to a model, names of its own on
- * programs and tools. The application gives the tracer, so the scope says nothing. Token counts are in an event, and a
- * program's signature has its instructions.
+ * Ax (github.com/ax-llm/ax, src/ax/trace/trace.ts): OpenTelemetry GenAI of 2024 on requests to a model, and its own names on
+ * programs and tools. The application provides the tracer, so the scope does not identify Ax. Token counts are in an event. A
+ * program's signature contains its instructions.
  */
 export const ax: Dialect = {
   name: 'ax',
@@ -21,7 +21,7 @@ export const ax: Dialect = {
     const output = countIn(usage['gen_ai.usage.output_tokens']);
     const total = countIn(usage['gen_ai.usage.total_tokens']);
     facts.outputTokens ??= output;
-    // Input is counted without the cached tokens, the total with them.
+    // The input count excludes cached tokens, the total includes them.
     facts.inputTokens ??=
       total !== null && output !== null ? total - output : countIn(usage['gen_ai.usage.input_tokens']);
   },

@@ -2,9 +2,10 @@ import type { Attributes } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
 
 /**
- * BeeAI under OpenInference (github.com/Arize-ai/openinference, js/packages/openinference-instrumentation-beeai). Every
- * event of the framework has a span, so one call has several: started, succeeded or failed, finished. `target` is the
- * path of the event. It has the names of tools in camel case, since paths have only letters.
+ * BeeAI with OpenInference's instrumentation (github.com/Arize-ai/openinference,
+ * js/packages/openinference-instrumentation-beeai). Every event of the framework has a span, so one call has several: started,
+ * succeeded or failed, finished. `target` is the path of the event. Names of tools in it are in camel case, because paths
+ * contain only letters.
  */
 export const beeai: Dialect = {
   name: 'beeai',
@@ -47,16 +48,16 @@ export const beeai: Dialect = {
   uses: ({ attributes }, _facts, usual) => (callOf(attributes) || isAgentRun(attributes) ? usual : []),
 };
 
-/** The span of an agent's whole run. A model or a tool that is run by itself has such a span too, with its call below it. */
+/** Whether a span is the whole run of an agent. A model or tool that runs alone also has such a span, around its call. */
 function isAgentRun({ target, 'openinference.span.kind': kind }: Attributes): boolean {
   return target === undefined && String(kind).toUpperCase() === 'AGENT';
 }
 
-/** What succeeded or failed. The spans of its start and its end tell of the same call. */
+/** The call that succeeded or failed. The spans of its start and its end report the same call, so they are not read. */
 function callOf({ target }: Attributes): { area: 'backend' | 'tool'; name: string } | null {
   const path = typeof target === 'string' ? END_OF_CALL.exec(target)?.groups : undefined;
   const { area, name = '' } = path ?? {};
-  // An agent gives its final answer by a tool of the framework.
+  // `finalAnswer` is a tool of the framework, by which an agent returns its answer.
   if ((area !== 'backend' && area !== 'tool') || name === 'finalAnswer') return null;
   return { area, name };
 }

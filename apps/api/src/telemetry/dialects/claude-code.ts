@@ -3,23 +3,23 @@ import type { Dialect, LogSource } from './dialect.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
 import { MCP_PREFIX, splitServer } from './mcp-name.ts';
 
-/** Tools of an MCP server are called this in log records, unless `OTEL_LOG_TOOL_DETAILS` is set. */
+/** The name of every MCP tool in log records, unless `OTEL_LOG_TOOL_DETAILS` is set. */
 const UNNAMED_MCP_TOOL = 'mcp_tool';
 
-/** Stands for every agent that a user has defined, unless `OTEL_LOG_TOOL_DETAILS` is set. */
+/** The name of every user-defined agent, unless `OTEL_LOG_TOOL_DETAILS` is set. */
 const UNNAMED_AGENT = 'custom';
 
 const SCOPE = /^com\.anthropic\.claude_code(\.|$)/;
 
 /**
- * Claude Code, also where the Claude Agent SDK runs it (code.claude.com/docs/en/monitoring-usage). Spans and log records of
- * a model call share `request_id`, those of a tool call `tool_use_id`.
+ * Claude Code, also when the Claude Agent SDK runs it (code.claude.com/docs/en/monitoring-usage). Spans and log records of
+ * a model call share `request_id`, those of a tool call share `tool_use_id`.
  */
 export const claudeCode: Dialect = {
   name: 'claude-code',
   scopes: [SCOPE],
   attributes: {
-    // The convention's names say `anthropic`, wherever the model is served.
+    // The conventional attributes always say `anthropic`, wherever the model is served.
     vendor: ['anthropic.provider'],
     model: ['gen_ai.request.model', 'model'],
     tool: ['gen_ai.tool.name', 'tool_name'],
@@ -90,7 +90,7 @@ export const claudeCode: Dialect = {
   ],
   alsoReads: ['cache_read_tokens', 'cache_creation_tokens', 'success', 'error_class', 'status_code'],
   refine({ name, attributes }, facts) {
-    // Tokens of the input that were in a cache are not among the others.
+    // `input_tokens` excludes cached tokens.
     if (facts.inputTokens !== null) {
       facts.inputTokens += count(attributes['cache_read_tokens']) + count(attributes['cache_creation_tokens']);
     }
@@ -105,7 +105,7 @@ export const claudeCode: Dialect = {
   uses(_source, facts, usual) {
     const subagent = facts.agent;
     if (facts.operation !== 'execute_tool' || subagent === null) return usual;
-    // The tool `Agent` runs a subagent, and is called by the agent outside.
+    // The tool `Agent` runs a subagent. It is called by the enclosing agent, not by the subagent.
     facts.agent = null;
     return [...usual, { kind: 'agent', name: subagent }];
   },

@@ -6,13 +6,13 @@ import { FUNCTION_NAMES } from './function-names.ts';
 import { MCP_PREFIX, splitServer } from './mcp-name.ts';
 
 /**
- * Codex CLI (github.com/openai/codex, codex-rs/otel). It tells of calls in events, which are log records with one exporter and
- * events of spans with the other. The event of a request is on the same span in both. The event of its answer has the tokens,
- * and names no request.
+ * Codex CLI (github.com/openai/codex, codex-rs/otel). It reports calls as events, which one exporter sends as log records and
+ * the other as span events. The event of a request belongs to the same span in both. The event of the answer has the tokens,
+ * and does not identify the request.
  */
 export const codex: Dialect = {
   name: 'codex',
-  // The name of the program: codex_exec, codex-tui, codex_vscode, Codex Desktop.
+  // The scope is the name of the program: codex_exec, codex-tui, codex_vscode, Codex Desktop.
   scopes: [/^codex[-_ ]/i],
   signature: ['codex.turn.phase', 'codex.op'],
   attributes: {
@@ -20,7 +20,7 @@ export const codex: Dialect = {
     callId: ['tool.call_id', 'call_id'],
     conversationId: ['conversation.id'],
   },
-  // Of the whole turn, or of a call that another span counts.
+  // These are the tokens of a whole turn, or of a call that another span reports.
   ignores: ['gen_ai.usage.input_tokens', 'gen_ai.usage.output_tokens'],
   spanNames: [{ pattern: /^mcp\.tools\.call$/, operation: 'execute_tool' }],
   names: FUNCTION_NAMES,
@@ -49,20 +49,22 @@ export const codex: Dialect = {
   refine({ name, attributes, events = [] }, facts) {
     const event = events.findLast((one) => SPAN_EVENTS.has(String(one.attributes['event.name'])))?.attributes;
     if (event) readSpanEvent(event, facts);
-    const told = event ?? (name.startsWith('codex.') ? attributes : undefined);
-    if (!told) return;
-    const [, hosted] = HOSTED_CALL.exec(String(told['event.kind'])) ?? [];
+    const fields = event ?? (name.startsWith('codex.') ? attributes : undefined);
+    if (!fields) return;
+    const [, hosted] = HOSTED_CALL.exec(String(fields['event.kind'])) ?? [];
     if (hosted !== undefined) {
       Object.assign(facts, { operation: 'execute_tool', tool: hosted, toolRunsAt: 'vendor', vendor: 'openai' });
     }
-    if (hosted === undefined && facts.operation === 'execute_tool') readToolName(told, facts);
-    // Which other provider serves a model is not said.
+    if (hosted === undefined && facts.operation === 'execute_tool') readToolName(fields, facts);
+    // The telemetry does not name the provider, so it is known only for OpenAI's models.
     if (facts.operation === 'chat' && OPENAI_MODEL.test(facts.model ?? '')) facts.vendor ??= 'openai';
-    const status = Number(told['http.response.status_code'] ?? 0);
-    if (status < 400 && String(told['success']) !== 'false') return;
+    const status = Number(fields['http.response.status_code'] ?? 0);
+    if (status < 400 && String(fields['success']) !== 'false') return;
     facts.errorType = status < 400 ? 'error' : String(status);
-    // Attempts at one request are told on one span, and each is a call.
-    if (facts.operation === 'chat') facts.callId = `${text(told['conversation.id'])}/${text(told['event.timestamp'])}`;
+    // Several attempts at one request are events of one span. Each attempt is a call.
+    if (facts.operation === 'chat') {
+      facts.callId = `${text(fields['conversation.id'])}/${text(fields['event.timestamp'])}`;
+    }
   },
   logs: {
     'codex.api_request': { operation: 'chat', attributes: { model: ['model'] } },
@@ -82,7 +84,7 @@ export const codex: Dialect = {
 
 const SPAN_EVENTS = new Set(['codex.api_request', 'codex.websocket_request', 'codex.tool_result']);
 
-/** What the vendor runs while it answers. */
+/** Tools that the vendor runs while it answers. */
 const HOSTED_CALL = /^response\.(web_search|file_search|code_interpreter|image_generation)_call\.completed$/;
 
 const OPENAI_MODEL = /^(gpt-(?!oss)|o\d|codex|chatgpt)/;
@@ -99,9 +101,9 @@ function readSpanEvent(event: Attributes, facts: Facts): void {
   }
 }
 
-/** The server stands before the name, or in the namespace: `everything__echo`, or `echo` in `mcp__everything`. */
-function readToolName(told: Attributes, facts: Facts): void {
-  const namespace = text(told['tool_namespace']) ?? '';
+/** The server is in front of the name, or in the namespace: `everything__echo`, or `echo` in `mcp__everything`. */
+function readToolName(fields: Attributes, facts: Facts): void {
+  const namespace = text(fields['tool_namespace']) ?? '';
   const ofNamespace = namespace.startsWith(MCP_PREFIX) ? namespace.slice(MCP_PREFIX.length).replace(/__$/, '') : '';
   const written = facts.tool ?? '';
   const named = splitServer(written.startsWith(MCP_PREFIX) ? written.slice(MCP_PREFIX.length) : written);

@@ -1,12 +1,12 @@
 import type { Dialect } from './dialect.ts';
 
-/** SHA-256 of the server's name and of the tool's, which stand for them unless content is captured. */
+/** SHA-256 of the server's name and of the tool's name. Sent in place of the names unless content is captured. */
 const HASHED_NAME = /^([0-9a-f]{64})\/([0-9a-f]{64})$/;
 
 /**
  * GitHub Copilot CLI (`copilot help monitoring`) and Copilot Chat in VS Code (code.visualstudio.com/docs/agents/guides/
- * monitoring-agents). Both follow OpenTelemetry GenAI. Copilot Chat also sends log records, which tell of nothing that its
- * spans do not.
+ * monitoring-agents). Both follow OpenTelemetry GenAI. Copilot Chat also sends log records, which report nothing beyond its
+ * spans.
  */
 export const copilot: Dialect = {
   name: 'copilot',
@@ -64,7 +64,7 @@ export const copilot: Dialect = {
     if (facts.tool === null) return;
     const [, server, tool] = HASHED_NAME.exec(facts.tool) ?? [];
     if (tool !== undefined) Object.assign(facts, { toolServer: server, tool });
-    // VS Code calls tools of MCP servers, and of other extensions, `extension`.
+    // `extension` is VS Code's type for the tools of MCP servers and other extensions.
     if (facts.toolServer === null && attributes['gen_ai.tool.type'] !== 'extension') facts.toolRunsAt = 'agent';
   },
 };

@@ -13,7 +13,7 @@ export type FactReader = (source: ReadSource) => Read | null;
 
 type Read = {
   facts: Facts;
-  /** The span consists of other spans and repeats the model that is called in them. */
+  /** The span encloses other spans, and repeats the model that is called inside. */
   isWrapper: boolean;
 };
 
@@ -21,7 +21,7 @@ const FUNCTION_NAMESPACE = /^(?:default_api|functions)[.:](?=.)/;
 
 const MAX_PORT = 65_535;
 
-/** @param event for log records: the operation of this kind of event, and where it has facts before all others */
+/** @param event for log records: the operation of this kind of event, and attributes that take precedence */
 export function factReader(dialect: Dialect, event?: { operation: string; sources: FactSources }): FactReader {
   const slots = event ? compileSlots(event.sources, sourcesOf(dialect)) : compileSlots(sourcesOf(dialect));
   const { spanNames = [], refine, names } = dialect;
@@ -31,7 +31,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
   const wrappers = new Set(dialect.wrappers);
   const isAgentTool = matcherOf(dialect.agentTools);
   const isVendorTool = matcherOf(dialect.vendorTools);
-  // Reused: reading does not wait for anything.
+  // Reused for every span, which is safe because reading is synchronous.
   const ranks: Partial<Record<keyof FactSources, number>> = {};
 
   return (source) => {
@@ -43,8 +43,8 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     facts.model ??= facts.responseModel;
     refine?.(source, facts);
     if (names) refuseTexts(names, facts);
-    // Any span may have an address or an error, so these alone do not make it one of this kind.
-    if (saysNothing(facts)) return null;
+    // An address or an error alone does not count, because any span may have one.
+    if (isEmpty(facts)) return null;
     facts.serverAddress ??= place.serverAddress;
     facts.serverPort ??= place.serverPort;
     facts.errorType ??= place.errorType;
@@ -52,13 +52,13 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     moveServerName(facts);
     setToolRunsAt(facts);
     for (const [fact, value] of defaults) setIfNull(facts, fact, value);
-    // Models write tools as they see them: in the namespace of the functions that they may call.
+    // Some models write the namespace of their functions in front of a tool's name.
     if (facts.tool !== null) facts.tool = facts.tool.replace(FUNCTION_NAMESPACE, '');
     boundNames(facts);
     return { facts, isWrapper };
   };
 
-  /** @returns whether the operation is that of a wrapper, and none of a name that comes before says otherwise */
+  /** @returns whether the operation is that of a wrapper, and no attribute of higher precedence has another one */
   function readAttributes(attributes: ReadSource['attributes'], facts: Facts, place: Place): boolean {
     let wrapperRank = Number.POSITIVE_INFINITY;
     for (const fact in ranks) ranks[fact as keyof FactSources] = Number.POSITIVE_INFINITY;
@@ -75,7 +75,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     return wrapperRank < Number.POSITIVE_INFINITY && wrapperRank <= (ranks.operation ?? wrapperRank);
   }
 
-  /** @returns whether the value says something of the fact */
+  /** @returns whether the value was usable for the fact */
   function setFact(slot: Slot, value: ReadSource['attributes'][string], facts: Facts, place: Place): boolean {
     const { fact } = slot;
     if (fact === 'inputTokens' || fact === 'outputTokens' || fact === 'serverPort') {
@@ -86,7 +86,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     }
     const whole = textIn(value, slot);
     if (whole === null) return false;
-    // Before dialects take names apart: what is left of a URL is not recognised as one.
+    // Done before dialects split names, because a part of a URL would not be recognised as one.
     const text = withPublicUrls(whole);
     if (fact === 'serverAddress') place.serverAddress = hostIn(text);
     else if (fact === 'errorType') place.errorType = text;
@@ -127,7 +127,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
   }
 }
 
-/** Where a call went and how it ended. */
+/** The address and the error of a call. */
 type Place = Pick<Facts, 'serverAddress' | 'serverPort' | 'errorType'>;
 
 function noFacts(): Facts {
@@ -175,7 +175,7 @@ function setIfNull(facts: Facts, fact: keyof Facts, value: string | undefined): 
   if (value && facts[fact] === null) Object.assign(facts, { [fact]: value });
 }
 
-function saysNothing(facts: Facts): boolean {
+function isEmpty(facts: Facts): boolean {
   for (const fact in facts) {
     if (facts[fact as keyof Facts] !== null) return false;
   }
@@ -195,7 +195,7 @@ function lowerCase(value: unknown): string {
   return typeof value === 'string' ? value.toLowerCase() : '';
 }
 
-/** Whether a name is one of some; `*` in these stands for any characters. */
+/** Returns a function that tests whether a name is in a list, in which `*` matches any characters. */
 function matcherOf(names: readonly string[] = []): (name: string) => boolean {
   if (names.length === 0) return () => false;
   const patterns = names.map((name) => name.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*'));

@@ -3,13 +3,13 @@ import type { Dialect, FactSources } from './dialect.ts';
 import { genai } from './genai.ts';
 import { readInside } from './inside.ts';
 
-/** A fact that an attribute may hold. Of several attributes, the one with the lowest rank decides. */
+/** A fact that an attribute may hold. Of several attributes, the one with the lowest rank is taken. */
 export type Slot = { fact: keyof FactSources; rank: number; path: readonly string[] | null };
 
-/** The facts of each attribute that is read. One pass over the attributes of a span finds them all. */
+/** The slots by attribute name, so that one pass over the attributes of a span finds all facts. */
 export type Slots = ReadonlyMap<string, readonly Slot[]>;
 
-/** @param sources by precedence: what the first one lists comes before what the second one lists */
+/** @param sources in order of precedence */
 export function compileSlots(...sources: readonly FactSources[]): Slots {
   const slots = new Map<string, Slot[]>();
   const ranks = new Map<string, number>();
@@ -27,7 +27,7 @@ export function compileSlots(...sources: readonly FactSources[]): Slots {
   return slots;
 }
 
-/** Where the facts of a dialect stand: its own names, then those of OpenTelemetry GenAI. */
+/** The attributes for each fact of a dialect: its own names, then those of OpenTelemetry GenAI. */
 export function sourcesOf({ attributes = {}, ignores = [] }: Dialect): FactSources {
   const facts = Object.keys({ ...genai.attributes, ...attributes }) as (keyof FactSources)[];
   return Object.fromEntries(
@@ -39,22 +39,22 @@ export function sourcesOf({ attributes = {}, ignores = [] }: Dialect): FactSourc
   );
 }
 
-/** Names are stored with 256 characters. Some are written with a prefix that is cut off first. */
+/** Names are stored with up to 256 characters. A prefix may be removed before that, so more are read. */
 const MAX_TEXT_CHARACTERS = 512;
 
-/** The value of a slot as a text, its first 512 characters; null if it is none, or blank. */
+/** The first 512 characters of a slot's value. Null if it is not a text, or blank. */
 export function textIn(value: AttributeValue, { path }: Slot): string | null {
   const text = path === null ? value : readInside(value, path);
   return typeof text === 'string' ? boundedText(text) : null;
 }
 
-/** The first 512 characters of a text, so that no pattern is tried on more; null if they are blank. */
+/** The first 512 characters of a text, which bounds the work of patterns. Null if they are blank. */
 export function boundedText(text: string): string | null {
   const bounded = text.length > MAX_TEXT_CHARACTERS ? text.slice(0, MAX_TEXT_CHARACTERS).toWellFormed() : text;
   return bounded.trim() === '' ? null : bounded;
 }
 
-/** The value of a slot as a whole number that is not negative. @param takesText log events of some senders have texts */
+/** The value of a slot as a non-negative integer. @param takesText accept digits in a string, as some log events have them */
 export function countIn(value: AttributeValue, { path }: Slot, takesText: boolean): number | null {
   const inside = path === null ? value : readInside(value, path);
   const number = takesText && typeof inside === 'string' && /^\d{1,15}$/.test(inside) ? Number(inside) : inside;

@@ -1,6 +1,6 @@
 /**
- * Names in coding agents that hand every tool to the model as a function: APIs of models take no other names of functions.
- * Names of servers are keys of the agent's settings. They may be some words, but no sentence.
+ * The form of names in coding agents that pass every tool to the model as a function. Model APIs accept only such function
+ * names. Names of servers are keys of the agent's settings, and may be a few words.
  */
 export const FUNCTION_NAMES = {
   tool: /^[\w.:/-]{1,256}$/,

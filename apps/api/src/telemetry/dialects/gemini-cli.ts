@@ -4,19 +4,19 @@ import { FUNCTION_NAMES } from './function-names.ts';
 
 /**
  * Gemini CLI (geminicli.com/docs/cli/telemetry; packages/core/src/telemetry). It sends spans and log records. The record of a
- * request names the span of the call, and the record of the answer, which alone has all tokens, names nothing.
+ * request identifies the span of the call. The record of the answer identifies no call, but only it has all tokens.
  */
 export const geminiCli: Dialect = {
   name: 'gemini-cli',
   scopes: ['gemini-cli'],
   attributes: {
     vendor: ['auth_type'],
-    // Who is called stands in the arguments of the call; the usual name is that of the caller.
+    // The called agent is in the arguments of the call. The usual attribute names the caller.
     agent: ['gen_ai.input.messages#agent_name', 'gen_ai.agent.name'],
     callId: ['gen_ai.tool.call_id'],
     conversationId: ['session.id'],
   },
-  // A prompt's name is the id of the session. Tokens of spans are there only with detailed traces, and without thinking.
+  // The prompt's name is the id of the session. Spans have tokens only with detailed traces, and without thinking tokens.
   ignores: [
     'gen_ai.prompt.name',
     'gen_ai.usage.input_tokens',
@@ -86,7 +86,7 @@ export const geminiCli: Dialect = {
   },
 };
 
-/** `mcp_everything_echo` is the tool `echo` of `everything`: names of servers have no underscore here. */
+/** Splits `mcp_everything_echo` into the server `everything` and the tool `echo`. Server names contain no underscore here. */
 function readToolName(written: string, facts: Facts): void {
   const [, server, tool] = /^mcp_([^_]+)_(.+)$/.exec(written) ?? [];
   if (tool !== undefined) {

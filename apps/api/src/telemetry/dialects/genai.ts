@@ -2,7 +2,7 @@ import type { Dialect } from './dialect.ts';
 
 /**
  * The OpenTelemetry GenAI and MCP conventions (github.com/open-telemetry/semantic-conventions-genai) with their older names
- * (semantic-conventions 1.27 to 1.36). Every other dialect reads these names too, after its own.
+ * (semantic-conventions 1.27 to 1.36). Every other dialect also reads these names, after its own.
  */
 export const genai = {
   name: 'genai',

@@ -2,9 +2,9 @@ import type { Dialect } from './dialect.ts';
 import { vendorIn } from './vendors.ts';
 
 /**
- * Genkit (github.com/firebase/genkit, js/core/src/tracing/instrumentation.ts and action.ts). Every action makes a span with its
- * type and name; models are named `<plugin>/<model>`, the tools of an MCP server `<server>/<tool>`. Token counts stand in the
- * output alone.
+ * Genkit (github.com/firebase/genkit, js/core/src/tracing/instrumentation.ts and action.ts). Every action writes a span with its
+ * type and name. Models are named `<plugin>/<model>`, tools of an MCP server `<server>/<tool>`. Token counts are only in the
+ * output.
  */
 export const genkit: Dialect = {
   name: 'genkit',
@@ -75,7 +75,7 @@ export const genkit: Dialect = {
         facts.agent = name;
         break;
       default:
-        // The output of other spans repeats what the span of the request to the model says.
+        // The output of other spans repeats the facts of the model call.
         Object.assign(facts, { responseModel: null, model: null, callId: null, inputTokens: null, outputTokens: null });
     }
   },

@@ -3,7 +3,7 @@ import type { Dialect } from './dialect.ts';
 /**
  * Google's Agent Development Kit (github.com/google/adk-js, core/src/telemetry/tracing.ts; github.com/google/adk-python,
  * src/google/adk/telemetry/tracing.py), and ADK-TS, which follows it (github.com/IQAIcom/adk-ts, telemetry.ts). Neither
- * says whose model it is: `gen_ai.system` is the framework.
+ * names the vendor of the model: `gen_ai.system` is the framework.
  */
 export const googleAdk: Dialect = {
   name: 'google-adk',
@@ -47,7 +47,7 @@ export const googleAdk: Dialect = {
     'adk.node.status',
   ],
   refine(_span, facts) {
-    // Where several tools ran at once, one more span has the answers of all of them.
+    // If several tools ran in parallel, an additional span has the results of all of them.
     if (facts.tool === '(merged tools)') Object.assign(facts, { tool: null, operation: null });
     if (facts.callId === '<not specified>') facts.callId = null;
   },

@@ -1,9 +1,9 @@
 import type { AttributeValue } from '../otlp/span.ts';
 
-/** Such attributes also hold what the application wrote. Longer texts are not parsed. */
+/** Longer texts are not parsed. Such attributes may contain large inputs of the application. */
 const MAX_CHARACTERS = 64 * 1024;
 
-/** The last text that was parsed: several facts are read from one attribute. */
+/** A cache of the last parsed text, because several facts may be read from one attribute. */
 let last: { text: string; value: unknown } = { text: '', value: undefined };
 
 /** The string or number under a path of keys in an attribute that is a JSON text. */
@@ -16,7 +16,7 @@ export function readInside(attribute: AttributeValue | undefined, path: readonly
   return typeof value === 'string' || typeof value === 'number' ? value : null;
 }
 
-/** The object or array that a text is in JSON; undefined for other texts and for long ones. */
+/** Parses a JSON object or array. Returns undefined for other texts, and for texts that are too long. */
 export function parsedJson(text: string): unknown {
   if (text.length > MAX_CHARACTERS || (!text.startsWith('{') && !text.startsWith('['))) return undefined;
   if (text === last.text) return last.value;

@@ -6,8 +6,8 @@ const USAGE = 'langfuse.observation.usage_details';
 
 /**
  * Langfuse's SDKs and callback handlers (github.com/langfuse/langfuse-js, packages/core/src/constants.ts and
- * packages/langchain; github.com/langfuse/langfuse-python, langfuse/_client/attributes.py). An observation is called by the
- * name of its span. LangChain's metadata has one attribute a key.
+ * packages/langchain; github.com/langfuse/langfuse-python, langfuse/_client/attributes.py). The name of an observation is the
+ * name of its span. LangChain's metadata has one attribute for each key.
  */
 export const langfuse: Dialect = {
   name: 'langfuse',
@@ -16,7 +16,7 @@ export const langfuse: Dialect = {
   attributes: {
     operation: ['langfuse.observation.type'],
     vendor: ['langfuse.observation.metadata.ls_provider'],
-    // The model of an observation is the requested one at first, and the one that answered at the end.
+    // At the start this is the requested model, at the end the model that answered.
     model: ['langfuse.observation.metadata.ls_model_name', 'langfuse.observation.model.name'],
     responseModel: ['langfuse.observation.model.name'],
     agent: ['langfuse.observation.metadata.lc_agent_name'],
@@ -65,10 +65,10 @@ export const langfuse: Dialect = {
     const { attributes } = span;
     if (facts.operation === 'execute_tool') facts.tool ??= subjectIn(span.name);
     if (facts.operation === 'invoke_agent') facts.agent ??= subjectIn(span.name);
-    // LangChain names its agent on everything inside it, and calls the agent's own span by that name.
+    // LangChain writes the agent's name on every span inside it, and uses it as the name of the agent's own span.
     if (facts.operation === null && facts.agent === span.name) facts.operation = 'invoke_agent';
     if (attributes['langfuse.observation.level'] === 'ERROR') facts.errorType ??= '_OTHER';
-    // The handler of LangChain counts cached and reasoning tokens apart from the others.
+    // The LangChain handler counts cached tokens and reasoning tokens separately.
     const usage = parse(attributes[USAGE]);
     if (facts.inputTokens !== null) facts.inputTokens += sumOf(usage, 'input_');
     if (facts.outputTokens !== null) facts.outputTokens += sumOf(usage, 'output_');

@@ -3,7 +3,7 @@ import { serverToolsIn } from './server-tools.ts';
 
 /**
  * LangSmith's OpenTelemetry mode (github.com/langchain-ai/langsmith-sdk, js/src/experimental/otel/translator.ts and
- * python/langsmith/_internal/otel). It guesses `gen_ai.system` from the model's name, and writes `langchain` where it cannot.
+ * python/langsmith/_internal/otel). It guesses `gen_ai.system` from the model's name, and writes `langchain` if it cannot.
  */
 export const langsmith: Dialect = {
   name: 'langsmith',
@@ -19,7 +19,7 @@ export const langsmith: Dialect = {
       'langsmith.metadata.conversation_id',
     ],
   },
-  // It says `embeddings` for a retriever, `chat` for a prompt, and its own names for the others.
+  // Ignored because it is `embeddings` for a retriever, `chat` for a prompt, and a name of LangSmith's for other spans.
   ignores: ['gen_ai.operation.name'],
   operations: {
     llm: 'chat',
@@ -62,7 +62,7 @@ export const langsmith: Dialect = {
   refine(span, facts) {
     const name = span.attributes['langsmith.trace.name'] ?? span.name;
     if (facts.operation === null && facts.agent !== null && facts.agent === name) facts.operation = 'invoke_agent';
-    // The status of a span that was started and ended in two batches stays `ok`.
+    // If a span starts and ends in different batches, its status stays `ok` in spite of an error.
     const exception = span.events?.find((event) => event.name === 'exception');
     if (exception) facts.errorType ??= String(exception.attributes['exception.type'] ?? '_OTHER');
   },

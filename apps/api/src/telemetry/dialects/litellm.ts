@@ -19,6 +19,6 @@ export const litellm: Dialect = {
   content: ['gen_ai.prompt', 'gen_ai.completion', 'hidden_params', 'metadata', 'exception', 'error', 'event_metadata'],
   safe: ['call_type', 'service', 'llm.request.type'],
   refine: (_span, facts) => splitVendorPrefix(facts),
-  // The request as it went to the vendor, which is the same call as the span around it.
+  // `raw_gen_ai_request` is the request to the vendor: the same call as the span around it.
   uses: ({ name }, _facts, usual) => (name === 'raw_gen_ai_request' ? [] : usual),
 };

@@ -2,7 +2,8 @@ import type { Dialect } from './dialect.ts';
 
 /**
  * Logfire's instrumentations of OpenAI, Anthropic, OpenAI Agents and MCP (github.com/pydantic/logfire,
- * logfire/_internal/integrations). Spans are called by a template, such as `Agent run: {name!r}`, and `name` is an attribute.
+ * logfire/_internal/integrations). The name of a span is a template, such as `Agent run: {name!r}`, and `name` is an
+ * attribute.
  */
 export const logfire: Dialect = {
   name: 'logfire',
@@ -31,15 +32,15 @@ export const logfire: Dialect = {
   safe: ['agent_name', 'logfire.msg_template', 'logfire.span_type', 'rpc.system', 'rpc.method', 'rpc.jsonrpc.version'],
   alsoReads: ['name', 'rpc.system', 'rpc.method', 'request'],
   refine({ name, attributes }, facts) {
-    const called = typeof attributes['name'] === 'string' ? attributes['name'] : null;
-    if (name.startsWith('Agent run: ')) facts.agent ??= called;
-    if (name.startsWith('Function: ')) facts.tool ??= called;
+    const subject = typeof attributes['name'] === 'string' ? attributes['name'] : null;
+    if (name.startsWith('Agent run: ')) facts.agent ??= subject;
+    if (name.startsWith('Function: ')) facts.tool ??= subject;
     const method = attributes['rpc.method'];
     if (attributes['rpc.system'] !== 'jsonrpc' || typeof method !== 'string') return;
     facts.mcpMethod ??= method;
     facts.tool ??= toolIn(attributes['request']);
   },
-  // The server's end of an MCP call.
+  // The server's side of an MCP call does not count.
   uses: ({ name }, _facts, usual) => (name.startsWith('MCP server handle request') ? [] : usual),
 };
 

@@ -4,7 +4,7 @@ import { readInside } from './inside.ts';
 import { DELEGATE } from './operations.ts';
 import { vendorIn } from './vendors.ts';
 
-/** Types of spans that Mastra writes as the operation, since the conventions have none: steps of the framework itself. */
+/** Steps of the framework itself. Mastra writes their span types as operations, because the conventions have none for them. */
 const OWN_STEPS = [
   'model_generation',
   'agent_step',
@@ -37,8 +37,8 @@ const OWN_STEPS = [
 
 /**
  * Mastra with `@mastra/otel-exporter` or `@mastra/otel-bridge` (github.com/mastra-ai/mastra,
- * observability/otel-exporter/src/gen-ai-semantics.ts): the OpenTelemetry GenAI conventions, with the type of each span and its
- * input, output and metadata beside them.
+ * observability/otel-exporter/src/gen-ai-semantics.ts): the OpenTelemetry GenAI conventions, plus the type, input, output and
+ * metadata of each span.
  */
 export const mastra: Dialect = {
   name: 'mastra',
@@ -49,7 +49,7 @@ export const mastra: Dialect = {
   },
   operations: {
     ...Object.fromEntries(OWN_STEPS.map((type) => [type, null])),
-    // A tool that runs in the user's browser.
+    // Tools that run in the user's browser.
     client_tool_call: 'execute_tool',
   },
   spanNames: [{ pattern: /^client_tool_call (?<tool>.+)$/ }],
@@ -78,18 +78,18 @@ export const mastra: Dialect = {
   refine({ name, attributes }, facts) {
     if (attributes['gen_ai.operation.name'] === 'model_step') readModelStep(attributes, facts);
     if (attributes['mastra.span.type'] === 'provider_tool_call' && facts.tool !== null) facts.toolRunsAt = 'vendor';
-    // Mastra offers sub-agents and workflows to the model as tools of these names; each usually makes a span of its own.
+    // Mastra offers sub-agents and workflows to the model as tools with these names. Each usually has its own span.
     if (facts.toolServer === null && /^(?:agent|workflow)-/.test(facts.tool ?? '')) facts.operation = DELEGATE;
-    // A workflow is named by the span's name alone.
+    // The name of a workflow is only in the span's name.
     if (facts.operation === 'invoke_workflow') facts.workflow ??= name.replace(/^invoke_workflow /, '');
-    // The span of a failed request to the model ends as `ok`.
+    // The span of a failed model request has the status `ok`.
     if (String(attributes['gen_ai.response.finish_reasons']).includes('"error"')) facts.errorType ??= 'error';
   },
 };
 
 /**
- * Until version 1.3 of the exporter, and with the bridge, one span stands for all requests to the model of a run. Each request
- * is a step inside it, whose metadata names the model.
+ * Up to version 1.3 of the exporter, and with the bridge, one span covers all model requests of a run. Each request is a step
+ * inside it, whose metadata names the model.
  */
 function readModelStep(attributes: ReadSource['attributes'], facts: Facts): void {
   const metadata = attributes['mastra.metadata.modelMetadata'];

@@ -1,6 +1,6 @@
 export const MCP_PREFIX = 'mcp__';
 
-/** The server and the tool of `everything__echo`: what stands before and after the first `__`. Null for other names. */
+/** Splits `everything__echo` at the first `__` into server and tool. Null for other names. */
 export function splitServer(name: string): { server: string; tool: string } | null {
   // A server's name has at least one character, which may be an underscore.
   const end = name.indexOf('__', 1);

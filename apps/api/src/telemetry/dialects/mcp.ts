@@ -1,8 +1,8 @@
 import type { Dialect } from './dialect.ts';
 
 /**
- * The OpenTelemetry MCP conventions on their own, as MCP clients and servers write them. Their names are read in every
- * dialect (`genai.ts`).
+ * The OpenTelemetry MCP conventions without GenAI, as MCP clients and servers write them. Every dialect reads their names
+ * (`genai.ts`).
  */
 export const mcp = {
   name: 'mcp',

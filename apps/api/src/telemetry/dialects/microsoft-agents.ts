@@ -3,8 +3,8 @@ import type { Dialect } from './dialect.ts';
 /**
  * Microsoft Agent Framework (github.com/microsoft/agent-framework, python/packages/core/agent_framework/observability.py and
  * dotnet), Semantic Kernel (github.com/microsoft/semantic-kernel, python/semantic_kernel/utils/telemetry) and AutoGen
- * (github.com/microsoft/autogen, python/packages/autogen-core). All write OpenTelemetry GenAI, with a framework as the vendor
- * of agents and tools.
+ * (github.com/microsoft/autogen, python/packages/autogen-core). All write OpenTelemetry GenAI, with the framework's name as
+ * the vendor of agents and tools.
  */
 export const microsoftAgents: Dialect = {
   name: 'microsoft-agents',

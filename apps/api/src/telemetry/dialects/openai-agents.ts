@@ -3,7 +3,7 @@ import type { Use } from './facts.ts';
 import { openinference } from './openinference.ts';
 
 /**
- * OpenAI Agents SDK under OpenInference's instrumentation (github.com/Arize-ai/openinference,
+ * OpenAI Agents SDK with OpenInference's instrumentation (github.com/Arize-ai/openinference,
  * js/packages/openinference-instrumentation-openai-agents and python/instrumentation/openinference-instrumentation-openai-agents).
  * It writes OpenInference, with the agent's name as the id of a graph's node, and a handoff as a tool.
  */
@@ -15,11 +15,11 @@ export const openaiAgents: Dialect = {
   attributes: { ...openinference.attributes, agent: ['graph.node.id'] },
   alsoReads: ['output.value'],
   refine({ name }, facts) {
-    // A function's span is called by the function's name, which has no spaces. The next agent has a span of its own.
+    // A handoff looks like a tool, but function names have no spaces. The agent that takes over has its own span.
     if (name.startsWith('handoff to ') && facts.operation === 'execute_tool') {
       Object.assign(facts, { operation: 'handoff', tool: null });
     }
-    // The span of listing an MCP server's tools is a tool's span without a tool.
+    // Listing an MCP server's tools is written as a tool span without a tool.
     if (facts.operation === 'execute_tool' && facts.tool === null) facts.operation = null;
   },
   uses(span, facts, usual) {
@@ -35,10 +35,10 @@ export const openaiAgents: Dialect = {
 };
 
 /**
- * A call of a tool that OpenAI runs, among the output items of a response. Such calls have no span of their own. Inside a
- * string of the JSON text the quotes would be escaped, so no answer of a model looks like this.
+ * A call of a tool that OpenAI runs, among the output items of a response. Such calls have no span. The answer's text cannot
+ * match, because quotes inside a JSON string are escaped.
  */
 const VENDOR_TOOL_CALL = /"type":\s?"(web_search|file_search|code_interpreter|image_generation)_call"/g;
 
-/** Characters of an output that are searched. */
+/** Only this many characters of an output are searched. */
 const MAX_OUTPUT = 1024 * 1024;

@@ -10,7 +10,7 @@ export const openinference: Dialect = {
   signature: ['openinference.*', 'llm.model_name', 'llm.request.model_name', 'llm.response.model_name'],
   attributes: {
     operation: ['gen_ai.operation.name', 'openinference.span.kind'],
-    // LangChain's metadata is the only place where OpenInference's instrumentation of it names vendor and agent.
+    // For LangChain, OpenInference writes vendor and agent only into the metadata.
     vendor: ['gen_ai.provider.name', 'gen_ai.system', 'llm.provider', 'llm.system', 'metadata#ls_provider'],
     model: [
       'gen_ai.request.model',
@@ -85,7 +85,7 @@ export const openinference: Dialect = {
   alsoReads: ['graph.node.id', 'graph.node.name', 'output.value'],
   refine(span, facts) {
     const kind = kindOf(span);
-    // LangChain names its agent on everything inside it, and calls the agent's own span, a chain, by that name.
+    // LangChain writes the agent's name on every span inside it. The agent's own span is a chain with this name.
     if (kind === 'CHAIN' && facts.agent !== null && facts.agent === span.name) facts.operation = 'invoke_agent';
     if (kind === 'AGENT') facts.agent ??= agentOf(span);
     if (WITH_VENDOR_PREFIX.has(span.scope.name)) splitVendorPrefix(facts);
@@ -103,14 +103,14 @@ function kindOf({ attributes }: ReadSource): string {
 }
 
 /**
- * Where the agent's name has no attribute, it is the graph's node, or the span's name without the method: `CodeAgent.run`. The
- * ids of nodes are names only where a framework has no other.
+ * The agent's name if no attribute has it: the graph's node, or the span's name without the method (`CodeAgent.run`). Only
+ * some frameworks write names as node ids.
  */
 function agentOf({ name, scope, attributes }: ReadSource): string | null {
   const { 'graph.node.name': nodeName, 'graph.node.id': nodeId } = attributes;
   const node = nodeName ?? (NODE_IDS_ARE_NAMES.test(scope.name) ? nodeId : null);
   if (typeof node === 'string' && node !== '') return node;
-  // The root span of OpenAI Agents is called like the workflow: `Agent workflow`.
+  // The root span of OpenAI Agents is named after the workflow: `Agent workflow`.
   return /openai[-_]agents/.test(scope.name) ? null : (subjectIn(name)?.replace(/\.[a-z_]+$/, '') ?? null);
 }
 

@@ -25,7 +25,7 @@ export const openlit: Dialect = {
   ],
   safe: ['gen_ai.sdk.version', 'openai.api.type', 'openai.response.service_tier', 'openlit.agent.version_hash'],
   refine(span, facts) {
-    // The answer's span names the tools that the model asked for, which run later or never.
+    // The span of a model call names the tools that the model asked for. They run later, or never.
     if (facts.operation === 'execute_tool' || facts.mcpMethod !== null) return;
     facts.tool = null;
     const response = span.attributes['gen_ai.response.id'];

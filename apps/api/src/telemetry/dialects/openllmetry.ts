@@ -46,7 +46,7 @@ export const openllmetry: Dialect = {
       if (kind === 'agent') facts.agent ??= entity;
       if (kind === 'workflow') facts.workflow ??= entity;
     }
-    // Every conversation is a workflow here: its name is an id, not the name of anything that could be declared.
+    // Every conversation is a workflow here, whose name is only an id.
     if (facts.workflow === `conversation.${facts.conversationId}`) facts.workflow = null;
   },
 };

@@ -1,4 +1,4 @@
-/** Values of `gen_ai.operation.name`, in whichever case they are written. */
+/** Values of `gen_ai.operation.name`. Senders may write them in any case. */
 const OPERATIONS = new Set([
   'chat',
   'create_agent',
@@ -12,12 +12,12 @@ const OPERATIONS = new Set([
   'text_completion',
 ]);
 
-/** A tool of the framework that runs an agent, which usually has a span of its own inside the tool's. */
+/** A tool of the framework that runs an agent. The agent usually has its own span inside the tool's span. */
 export const DELEGATE = 'delegate';
 
 const MODEL_CALLS = new Set(['chat', 'embeddings', 'generate_content', 'text_completion']);
 
-/** An operation of the conventions in lower case; any other as it is written. */
+/** A conventional operation in lower case. Other operations stay as they are written. */
 export function canonicalOperation(text: string): string {
   const operation = text.trim().toLowerCase();
   return OPERATIONS.has(operation) ? operation : text;

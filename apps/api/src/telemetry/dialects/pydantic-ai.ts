@@ -2,7 +2,7 @@ import type { Dialect } from './dialect.ts';
 
 /**
  * Pydantic AI (github.com/pydantic/pydantic-ai, pydantic_ai_slim/pydantic_ai/_instrumentation.py). Up to version 2 of its
- * instrumentation, agents and tools are told by the names of their spans alone.
+ * instrumentation, the spans of agents and tools are recognised only by their names.
  */
 export const pydanticAi: Dialect = {
   name: 'pydantic-ai',
@@ -27,7 +27,7 @@ export const pydanticAi: Dialect = {
   ],
   safe: ['agent_name', 'model_name', 'gen_ai.agent.call.id', 'logfire.span_type'],
   alsoReads: ['logfire.msg'],
-  // A function that turns the answer into the result is no tool, though the model calls it like one.
+  // An output function only converts the answer into the result. It is not a tool, although the model calls it like one.
   uses: ({ name, attributes }, _facts, usual) =>
     [name, attributes['logfire.msg']].some((text) => String(text).startsWith('running output function')) ? [] : usual,
 };

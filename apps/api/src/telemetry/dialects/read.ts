@@ -1,5 +1,5 @@
 import { dialectReader } from './reader.ts';
 import { DIALECTS } from './table.ts';
 
-/** Reads spans and log records in all dialects that are known. */
+/** Reads spans and log records of all known dialects. */
 export const { readSpan, readLogRecord, readNames } = dialectReader(DIALECTS);

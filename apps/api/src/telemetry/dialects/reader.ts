@@ -6,15 +6,15 @@ import { isModelCall } from './operations.ts';
 import { recogniser } from './recognise.ts';
 import { usesOf } from './uses.ts';
 
-/** What reads the spans and log records of some dialects. */
+/** Reads spans and log records. */
 type Reader = {
-  /** Reads a span in the dialect that it is written in. */
+  /** Recognises the dialect of a span, and reads it. */
   readSpan: (span: ReadSource) => Reading;
-  /** Reads a log record. Events that no dialect lists say nothing, in no dialect. */
+  /** Reads a log record. The reading of an event that no dialect lists is empty, and names no dialect. */
   readLogRecord: (record: LogSource) => Reading;
   /**
-   * Every attribute name that is read. Decoders keep these however many others a span has: instrumentations that flatten a
-   * long conversation into hundreds of attributes write the model and the token counts after it.
+   * Every attribute name that is read. Decoders keep these attributes beyond their limit, because instrumentations that flatten
+   * a long conversation into hundreds of attributes write the model and the token counts after it.
    */
   readNames: ReadonlySet<string>;
 };
@@ -25,10 +25,10 @@ type CompiledEvent = Compiled & {
   tokensOnly: (record: LogSource) => boolean;
 };
 
-/** The uses of one span. Calls are compared in pairs, so their number is bounded. */
+/** Most uses of one span. Bounded because calls are compared in pairs. */
 const MAX_USES = 64;
 
-/** Patterns are not tried on more characters of a span's name. */
+/** Patterns are matched against at most this many characters of a span's name. */
 const MAX_SPAN_NAME = 1024;
 
 export function dialectReader(dialects: readonly Dialect[]): Reader {
@@ -64,7 +64,7 @@ function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactRe
   return { dialect: dialect.name, facts: read.facts, uses: uses.length > MAX_USES ? boundedUses(uses) : uses };
 }
 
-/** The client's span of a request to a model says so by itself, whatever the attributes of frameworks beside it say. */
+/** Whether a client span has a conventional model operation, although none of its uses is a model. Its model then counts. */
 function isUncountedModelCall({ kind, attributes }: ReadSource, uses: readonly Use[]): boolean {
   if (kind !== 'client' || !isModelCall(attributes['gen_ai.operation.name'])) return false;
   return uses.every((use) => use.kind !== 'model');
@@ -74,7 +74,7 @@ function modelOf({ model }: Facts): Use[] {
   return model === null ? [] : [{ kind: 'model', name: model }];
 }
 
-/** At most 64 uses: an answer that one span tells of may list thousands. Beyond that, each name is taken once. */
+/** At most 64 distinct uses, because the answer in one span may list thousands. */
 function boundedUses(uses: readonly Use[]): Use[] {
   const distinct = new Map(uses.map((use) => [`${use.kind} ${use.name}`, use]));
   return [...distinct.values()].slice(0, MAX_USES);

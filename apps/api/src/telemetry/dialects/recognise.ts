@@ -1,8 +1,8 @@
 import type { Attributes, OtlpSpan } from '../otlp/span.ts';
-import { remembering } from '../remembering.ts';
+import { memoizeByName } from '../memoize-by-name.ts';
 import type { Dialect } from './dialect.ts';
 
-/** Finds the dialect of a span: by its instrumentation scope, else by its attributes, in the order of the table. */
+/** Returns a function that finds the dialect of a span: by its scope, otherwise by its attributes in the order of the table. */
 export function recogniser(
   dialects: readonly Dialect[],
 ): (scope: OtlpSpan['scope'], attributes: Attributes) => Dialect | null {
@@ -14,11 +14,11 @@ export function recogniser(
       else if (!exactNames.has(name)) exactNames.set(name, index);
     }
   }
-  const byScope = remembering((scope: string) => {
+  const byScope = memoizeByName((scope: string) => {
     return dialects.find(({ scopes = [] }) => scopes.some((one) => isName(one, scope))) ?? null;
   });
-  /** The index of the first dialect whose signature has the name; all dialects have smaller indexes than the last value. */
-  const byAttribute = remembering((name: string) => {
+  // The index of the first dialect whose signature has the name, or `dialects.length` if none has it.
+  const byAttribute = memoizeByName((name: string) => {
     const indexes = prefixes.filter(([prefix]) => name.startsWith(prefix)).map(([, index]) => index);
     return Math.min(exactNames.get(name) ?? dialects.length, ...indexes);
   });

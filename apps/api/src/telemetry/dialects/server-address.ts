@@ -4,7 +4,7 @@ import { hostAndPort } from '../urls.ts';
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const MAX_HOST_CHARACTERS = 253;
 
-/** A host in lower case, an IPv6 address without brackets. Of a URL or `host:port`, the host. Null if there is none. */
+/** The host of a URL, of `host:port` or of a host, in lower case. IPv6 addresses without brackets. Null if there is none. */
 export function hostIn(text: string): string | null {
   const authority = hostAndPort(text);
   const plain = /^\[(.*)\](?::\d+)?$/.exec(authority)?.[1] ?? authority.replace(/^([^:]+):\d+$/, '$1');
@@ -18,7 +18,7 @@ export function isHost(text: string): boolean {
   return text.length <= MAX_HOST_CHARACTERS && labels.length > 1 && labels.every((label) => LABEL.test(label));
 }
 
-/** Whether a host is the sender's own machine: it does not tell one provider from another. */
+/** Whether a host is the sender's own machine. Such an address does not identify a provider. */
 export function isLoopback(host: string): boolean {
   if (isIP(host) === 4) return host.startsWith('127.');
   return host === '::1' || host === 'localhost' || host.endsWith('.localhost');

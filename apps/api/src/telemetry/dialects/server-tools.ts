@@ -1,6 +1,6 @@
 import { parsedJson } from './inside.ts';
 
-/** Items of an answer of OpenAI's Responses API that are calls of its own tools. */
+/** The types of items in answers of OpenAI's Responses API that are calls of its own tools. */
 const OPENAI_TOOLS: ReadonlyMap<string, string> = new Map([
   ['web_search_call', 'web_search'],
   ['file_search_call', 'file_search'],
@@ -25,15 +25,15 @@ const KNOWN_TOOLS = new Set([
   'x_search',
 ]);
 
-/** Stands for a tool that this list does not know yet. An answer is content, so no other name is taken from it. */
+/** The name for tools that are not in this list. An answer is content, so no unknown name is taken from it. */
 const UNKNOWN_TOOL = 'server_tool';
 
-/** Items of an answer that are looked at. */
+/** Most items of an answer that are read. */
 const MAX_ITEMS = 1000;
 
 /**
- * The tools that the vendor ran while it answered, from the answer's JSON: one entry a call. Knows the answers of OpenAI's
- * Responses API, Anthropic's Messages API, and `gen_ai.output.messages`.
+ * The tools that the vendor ran while it answered, by the answer's JSON. One entry for each call. Reads answers of OpenAI's
+ * Responses API, of Anthropic's Messages API, and `gen_ai.output.messages`.
  */
 export function serverToolsIn(answer: unknown): string[] {
   const parsed = typeof answer === 'string' ? parsedJson(answer) : undefined;

@@ -1,12 +1,12 @@
 import { isProse, isWord } from '../words.ts';
 
 const MAX_WORDS = 4;
-/** Of a word in another script. */
+/** Most characters of a word that is not ASCII. */
 const MAX_CHARACTERS = 24;
 
 /**
- * The name of a tool or an agent from the name of a span. Null if it reads like a sentence, an address or an encoded text:
- * applications name spans after what was asked, and names are stored even where content is not.
+ * The name of a tool or an agent, from the name of a span. Null if it reads like a sentence, an address or an encoded text:
+ * applications may name spans after a request, and names are stored even if content is not.
  */
 export function subjectIn(spanName: string): string | null {
   const name = spanName.trim();

@@ -2,7 +2,7 @@ import type { Dialect } from './dialect.ts';
 
 /**
  * Strands Agents (github.com/strands-agents/sdk-typescript, src/telemetry/tracer.ts; github.com/strands-agents/sdk-python,
- * src/strands/telemetry/tracer.py). Its scope is called by the service, and so is the vendor that it writes.
+ * src/strands/telemetry/tracer.py). It writes the service's name as the scope, and as the vendor.
  */
 export const strands: Dialect = {
   name: 'strands',
@@ -44,7 +44,7 @@ export const strands: Dialect = {
     'memory.parent.span_id',
   ],
   refine(_span, facts) {
-    // Several agents at once: the name is how they work together, the id is what the application calls them.
+    // For a group of agents, the name is the kind of cooperation, and the id is the name that the application chose.
     if (facts.operation !== 'invoke_workflow') return;
     facts.workflow ??= facts.agentId ?? facts.agent;
     facts.agent = null;

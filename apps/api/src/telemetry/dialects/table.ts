@@ -28,8 +28,8 @@ import { vercelAi7 } from './vercel-ai-7.ts';
 import { voltagent } from './voltagent.ts';
 
 /**
- * All dialects. Where signatures of several fit, the first one is taken, so the specific ones come first. `genai` is the
- * fallback for spans that carry `gen_ai.*` under an unknown scope, and stays last.
+ * All dialects. If several signatures match, the first dialect is taken, so specific ones come first. `genai` is the fallback
+ * for spans with `gen_ai.*` under an unknown scope, and comes last.
  */
 export const DIALECTS: readonly Dialect[] = [
   claudeCode,

@@ -4,7 +4,7 @@ import type { Dialect } from './dialect.ts';
 export const tanstackAi: Dialect = {
   name: 'tanstack-ai',
   signature: ['tanstack.ai.*'],
-  // Its adapters name the API as well.
+  // Adapters write the vendor and the API.
   vendors: { 'openai-chat': 'openai' },
   content: [
     'langfuse.observation.input',
@@ -15,7 +15,7 @@ export const tanstackAi: Dialect = {
   ],
   safe: ['tanstack.ai.tool.outcome'],
   uses(span, _facts, usual) {
-    // The span of the whole chat repeats the model that each of its iterations calls.
+    // The span of the whole chat repeats the model of its iterations.
     return 'tanstack.ai.iterations' in span.attributes ? [] : usual;
   },
 };

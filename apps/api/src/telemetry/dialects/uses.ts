@@ -3,11 +3,12 @@ import type { Facts, Use } from './facts.ts';
 import { isKnownOperation, isModelCall } from './operations.ts';
 
 /**
- * What a span counts as a use of. Both ends of an MCP call make a span; the client's counts, the server's does not. An
- * agent's name counts where the span is the agent's own, not on every call that is made in its name. A workflow is an agent.
- * The span of work inside this process (of an agent, a chain) may repeat the model that is called in it: that call has a
- * span of its own. Only the span of a remote agent, which is a client's, counts its model, since no other span does.
- * A tool counts under any operation but those of models and agents, which may name the tool that they were asked for.
+ * The uses that a span counts as:
+ * - Both sides of an MCP call write a span. Only the client's span counts.
+ * - An agent counts on its own span, and not on each call that it makes. A workflow counts as an agent.
+ * - A span of an agent or chain in this process may repeat the model that is called inside. It does not count, because the
+ *   model call has its own span. On a client's span of a remote agent the model counts, because no other span reports it.
+ * - A tool counts under any operation except those of models and agents, which may name a tool that was only asked for.
  */
 export function usesOf(span: Pick<ReadSource, 'kind'>, facts: Facts, isWrapper: boolean): Use[] {
   const { operation, tool, prompt, mcpMethod, mcpResource } = facts;
@@ -28,12 +29,12 @@ export function usesOf(span: Pick<ReadSource, 'kind'>, facts: Facts, isWrapper: 
   if (operation === 'invoke_workflow') {
     return [...named('agent', facts.workflow), ...named('model', model), ...named('prompt', prompt)];
   }
-  // Instrumentations from before `gen_ai.operation.name` are known by what they name.
+  // Instrumentations older than `gen_ai.operation.name`: the names in the span decide.
   const unnamedTool = model === null && !isEnclosing ? named('tool', tool) : [];
   return [...named('model', model), ...unnamedTool, ...named('prompt', prompt)];
 }
 
-/** Whether a span tells of a call of a model or a tool, and of an MCP method that calls nothing, such as `ping`. */
+/** Whether a span with an MCP method that calls nothing, such as `ping`, reports a model or tool call as well. */
 function isOtherCall(mcpMethod: string, { operation, model, tool }: Facts): boolean {
   if (CALLING_METHODS.has(mcpMethod)) return false;
   return operation === 'execute_tool' ? tool !== null : isModelCall(operation) && model !== null;

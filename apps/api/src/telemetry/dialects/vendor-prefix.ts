@@ -1,7 +1,7 @@
 import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import type { Facts } from './facts.ts';
 
-/** LiteLLM writes `openai/gpt-5-mini`. Only a known vendor is taken off, and only where no other one is told. */
+/** Splits LiteLLM's `openai/gpt-5-mini`. Only a known vendor is removed, and only if the span names no other vendor. */
 export function splitVendorPrefix(facts: Facts): void {
   const [, prefix = '', model = ''] = /^([^/]+)\/(.+)$/.exec(facts.model ?? '') ?? [];
   const vendor = canonicalVendor(prefix);

@@ -1,8 +1,8 @@
 import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 
 /**
- * Names of frameworks, SDKs and routers that senders write where a vendor belongs. They do not say whose model it is.
- * `openrouter` is not here: it is the provider that is called and paid.
+ * Names of frameworks, SDKs and routers that senders write as the vendor. They do not identify the vendor of the model.
+ * `openrouter` is not in the list, because it is the provider that is called and paid.
  */
 const FRAMEWORK_NAMES: ReadonlySet<string> = new Set([
   '_other',
@@ -66,10 +66,7 @@ const FRAMEWORK_NAMES: ReadonlySet<string> = new Set([
 const API_SUFFIX =
   /\.(?:chat|completions?|responses?|messages?|embeddings?|text-?embedding|image|speech|transcription|rerank(?:ing)?|generate|converse)$/;
 
-/**
- * The vendor that a sender names, by its canonical name. An unknown one keeps its name, without an API's suffix. Null: the name
- * of a framework.
- */
+/** The canonical name of a vendor. An unknown vendor keeps its name, without the suffix of an API. Null for a framework. */
 export function vendorIn(text: string): string | null {
   const known = canonicalVendor(text);
   if (known !== null) return known;

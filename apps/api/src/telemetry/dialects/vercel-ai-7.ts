@@ -3,18 +3,18 @@ import { vercelAi } from './vercel-ai.ts';
 
 /**
  * Vercel AI SDK 7 with `@ai-sdk/otel` (github.com/vercel/ai, packages/otel/src/open-telemetry.ts): the OpenTelemetry GenAI
- * conventions, with attributes of its own beside them.
+ * conventions, plus its own attributes.
  */
 export const vercelAi7: Dialect = {
   name: 'vercel-ai-7',
   scopes: ['gen_ai'],
-  // An agent's step holds the request to the model and the tool calls that follow it.
+  // An agent's step contains the model request and the tool calls that follow.
   operations: { agent_step: null },
-  // Its supplemental attributes have the names of the versions before.
+  // Its own attributes have the names of earlier versions.
   content: vercelAi.content ?? [],
   alsoReads: ['gen_ai.tool.type'],
   refine(span, facts) {
-    // What the SDK calls an extension is a tool that the vendor ran.
+    // The type `extension` is a tool that the vendor ran.
     if (facts.tool !== null && span.attributes['gen_ai.tool.type'] === 'extension') facts.toolRunsAt = 'vendor';
   },
 };

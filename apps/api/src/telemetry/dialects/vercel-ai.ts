@@ -4,9 +4,9 @@ import type { Use } from './facts.ts';
 
 /**
  * Vercel AI SDK 4 to 6, and 7 with `LegacyOpenTelemetry` (github.com/vercel/ai, packages/ai/src/telemetry and
- * packages/otel/src/legacy-open-telemetry.ts). A call makes an outer span (`ai.generateText`), in it one span for each request
- * to the model (`ai.generateText.doGenerate`) and each tool call (`ai.toolCall`). The outer one repeats the model, and its
- * function id is the only name of an agent there is.
+ * packages/otel/src/legacy-open-telemetry.ts). A call writes an outer span (`ai.generateText`), and inside it a span for each
+ * model request (`ai.generateText.doGenerate`) and each tool call (`ai.toolCall`). The outer span repeats the model. Its
+ * function id is the only name of an agent.
  */
 export const vercelAi: Dialect = {
   name: 'vercel-ai',
@@ -51,7 +51,7 @@ export const vercelAi: Dialect = {
     'ai.response.files',
     'ai.response.providerMetadata',
     'ai.response.usage',
-    // Versions before 3.4 wrote `ai.result` for `ai.response`.
+    // Versions before 3.4 wrote `ai.result` instead of `ai.response`.
     'ai.result',
     'ai.request',
     'ai.toolCall.args',
@@ -80,19 +80,19 @@ export const vercelAi: Dialect = {
   },
 };
 
-/** Kinds of provider tools that the vendor runs. The other ones (`computer`, `bash`, `text_editor`) run in the application. */
+/** Provider tools that the vendor runs. Other provider tools (`computer`, `bash`, `text_editor`) run in the application. */
 const RUN_BY_VENDOR =
   /^(?:web_search|web_fetch|code_interpreter|code_execution|file_search|image_generation|google_search|url_context|enterprise_web_search|x_search|tool_search)/;
 
 /**
- * The vendor's tools among the tool calls of an answer. They have no span of their own. The call names them as the application
- * does; the definition has the vendor's id, such as `anthropic.web_search_20250305`. Answers each call.
+ * The calls of vendor tools among the tool calls of an answer. They have no span. A call has the application's name of the
+ * tool, its definition the vendor's id, such as `anthropic.web_search_20250305`.
  */
 function vendorToolsIn(definitions: AttributeValue | undefined, calls: AttributeValue | undefined): string[] {
   if (!Array.isArray(definitions) || typeof calls !== 'string') return [];
   const kinds = new Map<unknown, string>();
   for (const definition of definitions) {
-    // Most tools are functions, so most texts need not be parsed.
+    // A shortcut: most tools are functions, which need not be parsed.
     if (typeof definition !== 'string' || !definition.startsWith('{"type":"provider')) continue;
     const { name, id } = (parsed(definition) ?? {}) as { name?: unknown; id?: unknown };
     const kind = String(id).replace(/^[^.]*\./, '');

@@ -1,19 +1,19 @@
 import { HIDDEN_CHARACTER } from '@quartermaster/contracts/fields.ts';
 import { withPublicUrls } from '../urls.ts';
 
-/** Each hidden character; spaces at the ends; and what would read as an escape though nobody wrote one. */
+/** Invisible characters, spaces at the ends, and a backslash that would read as the start of an escape. */
 const ESCAPED = new RegExp(`${HIDDEN_CHARACTER.source}|^ +| +$|\\\\(?=u\\{)`, 'gu');
 
-/** A lone `*`, and one that is left where a provider in front of it is not counted to the name. */
+/** A `*` alone, or after a provider's name and a slash. */
 const LONE_STAR = /(?<=^|\/)\*$/;
 
-/** What most names are: visible ASCII, no star and no backslash, and spaces inside alone. They are as they should be. */
+/** Most names: visible ASCII without `*` and backslash, and no spaces at the ends. They need no change. */
 const PLAIN = /^(?! )[ -)+-[\]-~]*(?<! )$/;
 
 /**
- * A name from a span as it is observed, reviewed and in the end granted: what no eye sees, or a gateway may take for
- * everything, is written as `\u{200b}` and `\u{2a}`. Such names cannot be declared (`ItemNameInputSchema`). Two names that
- * differ still do.
+ * A name from a span as it is observed, reviewed and granted. Invisible characters, and a `*` that a gateway may read as a
+ * wildcard, are escaped: `\u{200b}`, `\u{2a}`. Names with such characters cannot be declared (`ItemNameInputSchema`).
+ * Different names stay different.
  */
 export function visibleName(name: string): string {
   if (PLAIN.test(name)) return name;
@@ -27,15 +27,15 @@ function escaped(text: string): string {
 const MAX_NAME_CHARACTERS = 256;
 
 /**
- * A name from a sender: at most 256 characters, hidden ones written visibly. URLs, such as those of MCP resources, keep
- * scheme, host and path.
+ * A name from a sender with at most 256 characters, and invisible ones escaped. URLs, such as those of MCP resources, are
+ * reduced to scheme, host and path.
  */
 export function boundedName(text: string): string {
-  // Cut before and after, since what is written visibly is longer.
+  // Truncated before and after, because escapes are longer than what they replace.
   return cutName(visibleName(withPublicUrls(cutName(text)))).trimEnd();
 }
 
 function cutName(name: string): string {
-  // toWellFormed: the cut may have split a surrogate pair.
+  // toWellFormed, because truncation may split a surrogate pair.
   return name.length <= MAX_NAME_CHARACTERS ? name : name.slice(0, MAX_NAME_CHARACTERS).toWellFormed();
 }

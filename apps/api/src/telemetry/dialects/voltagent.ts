@@ -4,8 +4,8 @@ import { vendorIn } from './vendors.ts';
 
 /**
  * VoltAgent (github.com/VoltAgent/voltagent, packages/core/src/agent/open-telemetry and agent.ts). The entity of a span is the
- * agent or workflow that it belongs to; a span without a type is the entity's own. Inside a sub-agent the entity is the agent
- * that called it.
+ * agent or workflow that it belongs to. A span without a type is the entity's own span. Inside a sub-agent, the entity is the
+ * calling agent.
  */
 export const voltagent: Dialect = {
   name: 'voltagent',
@@ -100,9 +100,9 @@ export const voltagent: Dialect = {
     const isWorkflow = attributes['entity.type'] === 'workflow';
     if (isWorkflow) Object.assign(facts, { workflow: facts.agent, agent: null, agentId: null });
     if (attributes['span.type'] === undefined) facts.operation = isWorkflow ? 'invoke_workflow' : 'invoke_agent';
-    // The tool that hands a task to sub-agents, each of which usually makes a span of its own.
+    // `delegate_task` passes a task to sub-agents, which usually have their own spans.
     if (facts.tool === 'delegate_task') facts.operation = DELEGATE;
-    // Models of the model router are written with their provider.
+    // The model router writes the provider in front of the model.
     const [, provider, model] = /^([^/]+)\/(.+)$/.exec(facts.model ?? '') ?? [];
     if (provider && model) {
       facts.vendor ??= vendorIn(provider);

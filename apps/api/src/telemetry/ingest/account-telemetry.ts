@@ -11,36 +11,36 @@ import {
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import type { Principal } from '../../access/principal.ts';
-import type { Services } from '../../services.ts';
+import type { Principal } from '../../auth/principal.ts';
+import type { Services } from '../../platform/services.ts';
 
-/** An account is written at most once in so long, in milliseconds. */
+/** The counts of an account are written at most once in this time, in milliseconds. */
 const WRITE_EVERY_MS = 60_000;
 
-/** Accounts whose counts wait in memory. Those beyond are not counted. */
+/** Most accounts whose counts wait in memory. Further accounts are not counted. */
 const MAX_WAITING = 10_000;
 
-/** Spans and log records that an account sent before a person is asked to look, if nothing of them was understood. */
-const ASKED_FROM = 20;
+/** An operator task is opened once an account sent this many spans and log records, and none of them was understood. */
+const MIN_RECORDS_FOR_TASK = 20;
 
 type Account = { place: TenantPlace; id: string; counts: Map<string, ScopeCount>; writtenAt: number };
 
-type Needs = Pick<Services, 'db' | 'log' | 'now'>;
+type Dependencies = Pick<Services, 'db' | 'log' | 'now'>;
 
 /**
- * Sums what each service account sent, and how much of it told of anything, so that a tenant learns of a framework that is
- * not understood. Counts wait in memory for up to a minute, which keeps ingest cheap; a process that is killed loses them.
+ * Counts what each service account sent, and how much of it was understood, so that a tenant learns about a framework that
+ * is not supported. Counts wait in memory for up to a minute, which keeps ingest cheap. A killed process loses them.
  */
 export class AccountTelemetry {
-  readonly #needs: Needs;
+  readonly #dependencies: Dependencies;
   readonly #accounts = new Map<string, Account>();
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(needs: Needs) {
-    this.#needs = needs;
+  constructor(dependencies: Dependencies) {
+    this.#dependencies = dependencies;
   }
 
-  /** Adds what a request brought. Users are not counted: they have no such record. */
+  /** Adds the counts of a request. Only service accounts are counted. */
   note(principal: Principal, place: TenantPlace, counts: readonly ScopeCount[]): void {
     if (principal.kind !== 'service_account' || counts.length === 0) return;
     const key = `${place.tenantId}\n${principal.id}`;
@@ -52,7 +52,7 @@ export class AccountTelemetry {
     if (this.#isDue(account)) void this.#write([account]);
   }
 
-  /** Writes what waits: of accounts that are due, or of all. */
+  /** Writes waiting counts: of the accounts that are due, or of all accounts. */
   async flush(which: 'due' | 'all'): Promise<void> {
     const due: Account[] = [];
     for (const [key, account] of this.#accounts) {
@@ -64,12 +64,12 @@ export class AccountTelemetry {
   }
 
   #isDue({ writtenAt }: Account): boolean {
-    return this.#needs.now().getTime() - writtenAt >= WRITE_EVERY_MS;
+    return this.#dependencies.now().getTime() - writtenAt >= WRITE_EVERY_MS;
   }
 
-  /** One after the other. What cannot be written waits for the next time. */
+  /** Writes accounts one after the other. Counts that cannot be written wait for the next time. */
   #write(accounts: readonly Account[]): Promise<void> {
-    const { db, log, now } = this.#needs;
+    const { db, log, now } = this.#dependencies;
     for (const account of accounts) {
       account.writtenAt = now().getTime();
       this.#writing = this.#writing.then(async () => {
@@ -80,7 +80,7 @@ export class AccountTelemetry {
           await inTransaction(db, (trx) => writeAccount(trx, account, counts, now()));
         } catch (error) {
           for (const count of counts) addTo(account.counts, count);
-          log.warn({ err: error }, 'what an account sent could not be counted; it is tried again');
+          log.warn({ err: error }, 'the counts of an account could not be stored; they are stored later');
         }
       });
     }
@@ -96,7 +96,7 @@ function addTo(counts: Map<string, ScopeCount>, { scope, spans, logRecords, read
   counts.set(scope, sum);
 }
 
-/** Adds the counts, and opens or cancels the task that asks a person to look. */
+/** Stores counts of an account, and opens or cancels its task. */
 async function writeAccount(
   trx: Database,
   { place, id }: Pick<Account, 'place' | 'id'>,
@@ -108,12 +108,13 @@ async function writeAccount(
   const { records, readRecords } = await sumAccountTelemetry(trx, account);
   const task = { kind: 'review_telemetry', subject: { type: 'service_account', id } } as const;
   if (readRecords > 0) {
+    // Whether nothing had been read before these counts.
     const hadNone = readRecords === counts.reduce((sum, count) => sum + count.readRecords, 0);
     if (hadNone) await finishOperatorTask(trx, scopeOf(place), task, 'cancelled', now);
     return;
   }
-  if (records < ASKED_FROM) return;
-  // Once for each account: it is no news that an account stays as it is.
+  if (records < MIN_RECORDS_FOR_TASK) return;
+  // Only once for each account, even if the task was finished and nothing changed.
   if (await findLastOperatorTask(trx, scopeOf(place), task, now)) return;
   const title = `Nothing is understood of the telemetry of service account ${id}: see its unread scopes`;
   await openOperatorTask(trx, place, { ...task, title, priority: 'normal' }, now);

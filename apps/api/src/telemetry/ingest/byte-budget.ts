@@ -1,44 +1,46 @@
-import { ApiError } from '../../errors.ts';
+import { ApiError } from '../../platform/errors.ts';
 
-/** Bytes of bodies that one request holds. */
+/** The bytes that one request holds of the budget. */
 export type HeldBytes = {
-  /** Counts bytes that came in. @throws 429 beyond the budget */
+  /** Counts received bytes. @throws 429 beyond the budget */
   add(bytes: number): void;
-  /** Gives all of them back, at the end of the request. */
+  /** Gives all bytes back, at the end of the request. */
   release(): void;
 };
 
-/** A request holds as many bytes at the least, so that the budget bounds the number of requests in flight, too. */
-const REQUEST_BYTES = 16 * 1024;
+/** The least that a request holds, so that the budget also bounds the number of requests in flight. */
+const MIN_REQUEST_BYTES = 16 * 1024;
 
-/** The whole budget, in largest bodies. */
+/** The whole budget, as a multiple of the largest body. */
 const LARGEST_BODIES = 3;
 
 /**
- * Bounds the bodies that are in memory as they came in, in all and for each sender. A sender may hold as much as all
- * senders leave free (the dynamic threshold of shared switch buffers): one sender alone gets half of the budget, and
- * whatever some hold, there is room for another's.
+ * Bounds the memory of bodies as they were sent, in total and for each sender. A sender may hold as much as all senders
+ * together leave free (the dynamic thresholds of shared switch buffers). So one sender alone gets half of the budget, and
+ * some of it always stays free for others.
  */
 export class ByteBudget {
-  readonly #most: number;
+  readonly #budget: number;
   readonly #held = new Map<string, number>();
   #total = 0;
 
   /** @param largest the largest body, in bytes */
   constructor(largest: number) {
-    this.#most = LARGEST_BODIES * largest;
+    this.#budget = LARGEST_BODIES * largest;
   }
 
   /**
-   * @param sender who shares a part of the budget: a tenant
+   * Starts to count a request.
+   *
+   * @param sender whose share counts, such as a tenant
    * @throws 429 beyond the budget
    */
   open(sender: string): HeldBytes {
     let own = 0;
     const add = (bytes: number) => {
       const held = (this.#held.get(sender) ?? 0) + bytes;
-      const free = this.#most - this.#total - bytes;
-      if (held > free) throw tooMuchAtOnce();
+      const free = this.#budget - this.#total - bytes;
+      if (held > free) throw tooManyBytes();
       this.#held.set(sender, held);
       this.#total += bytes;
       own += bytes;
@@ -50,13 +52,17 @@ export class ByteBudget {
       this.#total -= own;
       own = 0;
     };
-    add(Math.min(REQUEST_BYTES, this.#most / 64));
+    add(Math.min(MIN_REQUEST_BYTES, this.#budget / 64));
     return { add, release };
   }
 }
 
-function tooMuchAtOnce(): ApiError {
-  return new ApiError('rate_limited', 'Too many requests are in memory. Send this one again in a moment.', {
-    headers: { 'Retry-After': '1' },
-  });
+function tooManyBytes(): ApiError {
+  return new ApiError(
+    'rate_limited',
+    'Too many requests are being read at the moment. Send this request again in a moment.',
+    {
+      headers: { 'Retry-After': '1' },
+    },
+  );
 }

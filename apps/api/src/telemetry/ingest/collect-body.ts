@@ -1,13 +1,16 @@
 import type { Readable } from 'node:stream';
-import { ApiError } from '../../errors.ts';
+import { ApiError } from '../../platform/errors.ts';
 import type { HeldBytes } from './byte-budget.ts';
 
+/** The default time limit of an upload, in milliseconds. */
+export const READ_TIMEOUT_MS = 30_000;
+
 /**
- * Reads the whole of a body, up to a limit. Leaves the stream open: the answer still has to go out on its connection.
+ * Reads a whole body. Beyond a limit it leaves the stream open, because the answer is sent on the same connection.
  *
- * @param maxBytes of the body
- * @param timeoutMs an upload that takes longer is given up
- * @param held counts what came in
+ * @param maxBytes a larger body is refused with 413
+ * @param timeoutMs an upload that takes longer is aborted
+ * @param held counts the received bytes
  */
 export async function collectBody(
   stream: Readable,
@@ -48,7 +51,7 @@ function collect(stream: Readable, maxBytes: number, held: HeldBytes): Promise<B
   });
 }
 
-/** No one is left to read this answer. It is for the log and the counters, where it would look like a bug otherwise. */
+/** No client receives this answer. It only keeps the request from being logged and counted as a bug (500). */
 function cutOff(): ApiError {
   return new ApiError('request_malformed', 'The connection ended before the body did.');
 }

@@ -4,23 +4,23 @@ import { ingestLogs } from '@quartermaster/contracts/logs.ts';
 import { ingestMetrics } from '@quartermaster/contracts/metrics.ts';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { ingestTraces } from '@quartermaster/contracts/traces.ts';
-import { authorise } from '../../access/authorise.ts';
-import type { Principal } from '../../access/principal.ts';
-import { ApiError } from '../../errors.ts';
-import { type Answer, answerOf } from '../../http/problems.ts';
+import { requireRights } from '../../auth/authorize.ts';
+import type { Principal } from '../../auth/principal.ts';
+import { ApiError } from '../../platform/errors.ts';
+import { type Answer, answerOf } from '../../http/errors/problems.ts';
 import { callerRequestIdOf, requestIdOf, setRequestId, shownRequestIdOf } from '../../http/request-id.ts';
-import type { Identify } from '../../rate-limits/identify.ts';
-import type { Services } from '../../services.ts';
+import { type Callers, identify } from '../../http/rate-limits/callers.ts';
+import type { Services } from '../../platform/services.ts';
 import { encodeProtobufResponse } from '../otlp/protobuf.ts';
 import { OtlpDecodeError } from '../otlp/span.ts';
 import type { HeldBytes } from './byte-budget.ts';
-import { collectBody } from './collect-body.ts';
+import { collectBody, READ_TIMEOUT_MS } from './collect-body.ts';
 import { GRPC_OK, GRPC_UNIMPLEMENTED, type GrpcStatus, statusTrailers } from './grpc-status.ts';
 import { type Intake, signalOf } from './intake.ts';
-import { detailOf, RPC_CODES } from './receiver.ts';
-import type { PackedBody } from './unpack.ts';
+import { detailOf, RPC_CODES, toApiError } from './receiver.ts';
+import type { EncodedBody } from './decompress.ts';
 
-/** Who was refused what, by which operation. */
+/** A call that was refused. */
 type RefusedCall = {
   operation: Operation;
   principal: Principal | null;
@@ -31,15 +31,15 @@ type RefusedCall = {
 type Receiver = {
   services: Pick<Services, 'log' | 'metrics'>;
   intake: Intake;
-  identify: Identify;
+  callers: Callers;
   onRefused: (error: unknown, answer: Answer, info: RefusedCall) => void;
-  /** An upload that takes longer is given up. In milliseconds. */
+  /** An upload that takes longer is aborted. In milliseconds. */
   readTimeoutMs?: number;
 };
 
 const SERVICE = '/opentelemetry.proto.collector';
 
-/** The methods of opentelemetry-proto's collector services. Each does what the HTTP path of its signal does. */
+/** The methods of opentelemetry-proto's collector services. Each is the same operation as the HTTP path of its signal. */
 const METHODS: ReadonlyMap<string, Operation> = new Map<string, Operation>([
   [`${SERVICE}.trace.v1.TraceService/Export`, ingestTraces],
   [`${SERVICE}.logs.v1.LogsService/Export`, ingestLogs],
@@ -48,26 +48,24 @@ const METHODS: ReadonlyMap<string, Operation> = new Map<string, Operation>([
 
 const MEDIA_TYPE = 'application/grpc';
 
-/** A message begins with one byte that says whether it is compressed, and its length in four. */
+/** A message begins with one byte that says whether it is compressed, and four bytes of length. */
 const PREFIX_BYTES = 5;
 
-const READ_TIMEOUT_MS = 30_000;
-
 /**
- * Receives telemetry by OTLP/gRPC. Unary calls are one HTTP/2 request each, so this reads them itself: a gRPC library
- * unpacks a message before it calls a handler, and so before there is a turn and room for it.
+ * Receives telemetry by OTLP/gRPC. A unary call is one HTTP/2 request, so no gRPC library is needed. A library would
+ * decompress a message before it calls the handler, so before the limits on memory apply.
  *
- * Credentials, limits and what follows from a refusal are those of OTLP/HTTP. Metadata are HTTP headers.
+ * Credentials, limits and refusals are those of OTLP/HTTP. Metadata are HTTP headers.
  */
-export function grpcReceiver({ services, intake, identify, onRefused, readTimeoutMs = READ_TIMEOUT_MS }: Receiver) {
+export function grpcReceiver({ services, intake, callers, onRefused, readTimeoutMs = READ_TIMEOUT_MS }: Receiver) {
   return async (call: Http2ServerRequest, reply: Http2ServerResponse): Promise<void> => {
-    // The request and response of node:http2 have what is used here of those of node:http.
+    // The request and response of node:http2 have all members of node:http's that are used here.
     const req = call as unknown as IncomingMessage;
     const res = reply as unknown as ServerResponse;
     const start = performance.now();
     setRequestId(req, res);
     reply.on('error', () => {});
-    // A caller that is answered need not send the rest.
+    // After the answer the caller does not have to send the rest of its body.
     reply.on('finish', () => call.stream.close(constants.NGHTTP2_NO_ERROR));
     if (call.method !== 'POST' || !isGrpc(call)) {
       reply.writeHead(call.method === 'POST' ? 415 : 405).end();
@@ -83,8 +81,8 @@ export function grpcReceiver({ services, intake, identify, onRefused, readTimeou
     let held: HeldBytes | null = null;
     let status = 200;
     try {
-      principal = await identify(req, res, { operation, requestId });
-      const caller = authorise(operation, principal, {}).principal;
+      principal = await identify(callers, { req, res }, { operation, requestId });
+      const caller = requireRights(operation, principal, {}).principal;
       const signal = signalOf(operation);
       held = intake.open(caller);
       const limits = { maxBytes: intake.maxBytes + PREFIX_BYTES, timeoutMs: readTimeoutMs, held };
@@ -92,7 +90,7 @@ export function grpcReceiver({ services, intake, identify, onRefused, readTimeou
       const refused = await intake.take({ signal, operation, principal: caller, encoding: 'protobuf', body });
       finish(reply, { code: GRPC_OK, message: '', retryAfterSeconds: null }, encodeProtobufResponse(refused));
     } catch (error) {
-      const known = error instanceof OtlpDecodeError ? new ApiError('request_malformed', error.message) : error;
+      const known = toApiError(error);
       const answer = answerOf(known, shownRequestIdOf(res));
       status = answer.status;
       onRefused(known, answer, { operation, principal, requestId, callerRequestId: callerRequestIdOf(req) });
@@ -109,7 +107,7 @@ export function grpcReceiver({ services, intake, identify, onRefused, readTimeou
   };
 }
 
-/** Ends a call: with a message and trailers, or, where it failed, with headers alone ("Trailers-Only"). */
+/** Ends a call with a message and trailers, or a failed one with headers alone ("Trailers-Only"). */
 function finish(reply: Http2ServerResponse, status: GrpcStatus, answer?: Uint8Array): void {
   if (reply.stream.destroyed) return;
   reply.setHeader('content-type', MEDIA_TYPE);
@@ -132,18 +130,18 @@ function isGrpc({ headers }: Http2ServerRequest): boolean {
   return ['application/grpc', 'application/grpc+proto'].includes(mediaType.trim().toLowerCase());
 }
 
-/** The one message of a unary call, as it came in. */
-function messageIn(bytes: Buffer, encoding: string | string[] | undefined): PackedBody {
+/** Takes the one message of a unary call out of its frame. */
+function messageIn(bytes: Buffer, encoding: string | string[] | undefined): EncodedBody {
   if (bytes.length < PREFIX_BYTES || bytes.length !== PREFIX_BYTES + bytes.readUInt32BE(1)) {
     throw new OtlpDecodeError('The body is not one gRPC message.');
   }
   const flag = bytes.readUInt8(0);
   if (flag > 1) throw new OtlpDecodeError('The body is not one gRPC message.');
-  const isPacked = flag === 1;
-  if (isPacked && encoding !== 'gzip') {
+  const isCompressed = flag === 1;
+  if (isCompressed && encoding !== 'gzip') {
     throw new ApiError('media_type_unsupported', 'Send the message with gzip or without compression.');
   }
-  return { bytes: bytes.subarray(PREFIX_BYTES), coding: isPacked ? 'gzip' : 'identity' };
+  return { bytes: bytes.subarray(PREFIX_BYTES), coding: isCompressed ? 'gzip' : 'identity' };
 }
 
 function statusOf(answer: Answer): GrpcStatus {

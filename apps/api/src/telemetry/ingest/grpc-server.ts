@@ -3,7 +3,7 @@ import { createServer, type Http2ServerRequest, type Http2ServerResponse, type S
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { ConnectionLimits } from '../../http/limits.ts';
-import { limitConnections } from '../../server/http-server.ts';
+import { limitConnections } from '../../http/http-server.ts';
 
 type GrpcServer = {
   host: string;
@@ -15,17 +15,17 @@ type GrpcServer = {
   log: Logger;
 };
 
-/** Calls of one connection at once. */
+/** Most concurrent calls of one connection. */
 const MAX_STREAMS = 100;
 
-/** Calls in flight get so long to finish when the service stops, in milliseconds. */
+/** How long calls in flight may take to finish when the service stops, in milliseconds. */
 const GRACE_MS = 10_000;
 
 /**
- * Listens for OTLP/gRPC: HTTP/2 without TLS, as gRPC clients speak it to an `http://` address. A port that is taken costs
- * gRPC, not the service.
+ * Listens for OTLP/gRPC: HTTP/2 without TLS, as gRPC clients use it with an `http://` address. If the port is taken, the
+ * service starts without gRPC.
  *
- * @returns where it listens, and what stops it once calls in flight are answered; null where the port is taken
+ * @returns its URL, and a function that stops it after the calls in flight are answered. Null if the port is taken
  */
 export async function startGrpcServer(options: GrpcServer): Promise<{ url: string; stop: () => Promise<void> } | null> {
   const { host, port, limits, handle, isProxy, onRefusedConnection, log } = options;
@@ -40,7 +40,7 @@ export async function startGrpcServer(options: GrpcServer): Promise<{ url: strin
   server.on('session', (session) => {
     sessions.add(session);
     session.on('close', () => sessions.delete(session));
-    // Without calls for so long. Clients connect again when they have something to send.
+    // Closes idle connections. Clients connect again when they have something to send.
     session.setTimeout(limits.keepAliveTimeoutMs, () => session.close());
   });
   try {
@@ -53,12 +53,12 @@ export async function startGrpcServer(options: GrpcServer): Promise<{ url: strin
   const { port: bound } = server.address() as AddressInfo;
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
-    stop: () => drained(server, sessions),
+    stop: () => drain(server, sessions),
   };
 }
 
-/** Takes no new connections and calls (GOAWAY), and waits until those in flight are answered. */
-async function drained(server: ReturnType<typeof createServer>, sessions: Set<ServerHttp2Session>): Promise<void> {
+/** Refuses new connections and calls (GOAWAY), and waits until the calls in flight are answered. */
+async function drain(server: ReturnType<typeof createServer>, sessions: Set<ServerHttp2Session>): Promise<void> {
   const closed = once(server, 'close');
   server.close();
   for (const session of sessions) session.close();

@@ -1,15 +1,15 @@
 import protobuf from 'protobufjs/minimal.js';
 import { message, text, varint } from '../otlp/protobuf-values.ts';
 
-/** How a call ended: a code of google.rpc.Code, why, and after how many seconds it may be sent again, if at all. */
+/** The result of a call: a code of google.rpc.Code, a message, and after how many seconds it may be sent again, if it may. */
 export type GrpcStatus = { code: number; message: string; retryAfterSeconds: number | null };
 
 export const GRPC_OK = 0;
 export const GRPC_UNIMPLEMENTED = 12;
 
 /**
- * The trailers of a call (gRPC over HTTP/2, "Responses"). OTLP asks for RetryInfo where a sender may send again:
- * RESOURCE_EXHAUSTED without it is final.
+ * The trailers of a call (gRPC over HTTP/2, "Responses"). By OTLP, a sender may repeat a call with RESOURCE_EXHAUSTED only
+ * if the status has a RetryInfo.
  */
 export function statusTrailers(status: GrpcStatus): Record<string, string> {
   const trailers: Record<string, string> = { 'grpc-status': String(status.code) };
@@ -34,7 +34,7 @@ function details({ code, message: why, retryAfterSeconds }: GrpcStatus): Uint8Ar
   return writer.finish();
 }
 
-/** Everything but printable ASCII, and the percent sign, as UTF-8 in hex. */
+/** Percent-encodes everything but printable ASCII, and the percent sign itself. */
 function percentEncoded(why: string): string {
   return why.replaceAll(/[^ -$&-~]+/gu, (part) => encodeURIComponent(part.toWellFormed()));
 }

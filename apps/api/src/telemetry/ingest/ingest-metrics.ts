@@ -1,7 +1,7 @@
-import type { CallerContext } from '../../trpc.ts';
+import type { CallerContext } from '../../http/context.ts';
 import { placeOfSender } from './sender.ts';
 
-/** Takes metrics, and drops them: calls and tokens are counted from spans and log records. */
+/** Ingests metrics: only counts the data points. Calls and tokens are counted from spans and log records. */
 export async function ingestMetrics(
   ctx: Pick<CallerContext, 'services' | 'principal'>,
   countPoints: () => Promise<number>,

@@ -6,35 +6,36 @@ import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
 import { buildSpanBlocks, type SpanBlock } from '@quartermaster/db/span-block.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
-import { principalName } from '../../access/principal.ts';
+import { principalName } from '../../auth/principal.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
-import type { FoldLimits } from '../../runtime-observations/fold.ts';
-import { NOTHING_UNOBSERVED, type Unobserved } from '../../runtime-observations/within-limits.ts';
-import type { CallerContext } from '../../trpc.ts';
-import { countUnobserved } from '../../metrics.ts';
-import { foldCalls } from '../calls/fold-calls.ts';
+import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
+import { NOTHING_UNOBSERVED, type Unobserved } from '../../governance/observations/admit-sightings.ts';
+import type { CallerContext } from '../../http/context.ts';
+import { countUnobserved } from '../../platform/metrics.ts';
+import { aggregateSpanCalls } from '../calls/aggregate-spans.ts';
+import { aggregationLimits } from './aggregation-limits.ts';
 import { additionsOf, type PreparedSpan } from './prepare.ts';
 import type { PreparedTraces } from './prepare-body.ts';
 import { unreadOf } from './scope-counts.ts';
 import { placeOfSender } from './sender.ts';
 
 /**
- * Spans stored and folded in one transaction, four times what exporters send at once. A larger request takes several, so
- * that nobody else's write waits for all of it; what is stored when one fails is not counted twice by a retry.
+ * Spans per transaction, four times what exporters send at once. A larger request takes several transactions, so that other
+ * writes do not wait for all of it. If one of them fails, a retry finds the stored spans as duplicates.
  */
-const SPANS_OF_TRANSACTION = 2000;
+const SPANS_PER_TRANSACTION = 2000;
 
-/** What the index takes for a span, about. */
+/** An estimate of what a span takes in the index. */
 const INDEX_BYTES_PER_SPAN = 60;
 
-/** Names in one transaction that the request says for the first time: each may be new, and what is new takes the longest. */
-const NAMES_OF_TRANSACTION = 100;
+/** Most names in a transaction that are new in the request. Each may be a new subject, and new subjects take the longest. */
+const NAMES_PER_TRANSACTION = 100;
 
 /**
- * Stores spans, and folds each into observations in the transaction that stores it. The tenant is the credential's
- * alone: nothing in the spans can say otherwise.
+ * Ingests spans: stores them, and aggregates their calls in the same transaction. The tenant is that of the credential.
+ * Nothing in the spans can change it.
  *
- * @param prepare reads them as the tenant wants them stored
+ * @param prepare reads the spans, with or without content as the tenant's settings say
  * @returns what was refused, or null
  */
 export async function ingestSpans(
@@ -46,25 +47,20 @@ export async function ingestSpans(
   const sender = principalName(ctx.principal);
   const settings = await findTenantSettings(db, place.tenantId);
   const { spans, texts, scopes, rejected, reasons } = await prepare({ keepContent: settings.captureContent });
-  const limits: FoldLimits = {
-    observations: ctx.services.maxObservations,
-    tenantLimits,
-    usageSeries: ctx.services.maxUsageSeries,
-    usageRetentionDays: settings.usageRetentionDays,
-  };
+  const limits = aggregationLimits(ctx.services, settings);
   const total = { stored: 0, duplicates: 0, rejected, reasons: [...reasons] };
-  for (const batch of inTransactions(spans)) {
-    // Compressed before the transaction, as if all were new: they nearly always are.
+  for (const batch of batchesOf(spans)) {
+    // Compressed before the transaction. If some spans turn out to be duplicates, the blocks are built again in it.
     const blocks = await buildSpanBlocks(batch, texts);
     await tenantLimits.add(db, place.tenantId, 'storedBytes', bytesOf(blocks));
-    // Batches of one tenant fold into the same observations.
+    // The tenant is locked because its batches update the same observations.
     const work = (trx: Database) => store(trx, { place, sender, batch, texts, blocks, limits }, clock());
-    const done = await inTransaction(db, work, { turnOf: place.tenantId });
-    total.stored += done.stored;
-    total.duplicates += done.duplicates;
-    total.rejected += done.rejected;
-    total.reasons.push(...done.reasons);
-    countUnobserved(metrics, done.unobserved);
+    const result = await inTransaction(db, work, { lockTenant: place.tenantId });
+    total.stored += result.stored;
+    total.duplicates += result.duplicates;
+    total.rejected += result.rejected;
+    total.reasons.push(...result.reasons);
+    countUnobserved(metrics, result.unobserved);
   }
   metrics.spans.inc({ outcome: 'stored' }, total.stored);
   metrics.spans.inc({ outcome: 'duplicate' }, total.duplicates);
@@ -75,17 +71,17 @@ export async function ingestSpans(
   return { rejected: total.rejected, errorMessage: [...new Set(total.reasons)].join('; ') };
 }
 
-/** What became of spans. */
+/** How many spans were stored, were duplicates or were rejected, and how many calls were not observed. */
 type Stored = { stored: number; duplicates: number; rejected: number; reasons: string[]; unobserved: Unobserved };
 
-/** The spans of each transaction, in their order. */
-function* inTransactions(spans: readonly PreparedSpan[]): Generator<PreparedSpan[]> {
+/** Splits spans into batches for one transaction each. */
+function* batchesOf(spans: readonly PreparedSpan[]): Generator<PreparedSpan[]> {
   const names = new Set<string>();
   let start = 0;
   let namesBefore = 0;
-  for (const [index, { folded }] of spans.entries()) {
-    for (const { kind, name } of folded?.uses ?? []) names.add(`${kind} ${name}`);
-    const isFull = index + 1 - start === SPANS_OF_TRANSACTION || names.size - namesBefore >= NAMES_OF_TRANSACTION;
+  for (const [index, { interpreted }] of spans.entries()) {
+    for (const { kind, name } of interpreted?.uses ?? []) names.add(`${kind} ${name}`);
+    const isFull = index + 1 - start === SPANS_PER_TRANSACTION || names.size - namesBefore >= NAMES_PER_TRANSACTION;
     if (!isFull && index + 1 < spans.length) continue;
     yield spans.slice(start, index + 1);
     start = index + 1;
@@ -101,10 +97,10 @@ type Batch = {
   texts: readonly string[];
   /** All spans of the batch, compressed. */
   blocks: readonly SpanBlock<PreparedSpan>[];
-  limits: FoldLimits;
+  limits: AggregationLimits;
 };
 
-/** Stores what is new of a batch, and folds it. */
+/** Stores the new spans of a batch, and aggregates their calls. */
 async function store(
   trx: Database,
   { place, sender, batch, texts, blocks, limits }: Batch,
@@ -113,15 +109,16 @@ async function store(
   const known = await findKnownSpans(trx, place, { spans: batch, sender });
   const { fresh, variants, ...others } = selectFreshSpans(batch, { known, sender });
   if (fresh.length === 0) return { ...others, stored: 0, unobserved: NOTHING_UNOBSERVED };
-  const folded = batch.flatMap((span) => span.folded ?? []);
-  const { calls, unobserved } = await foldCalls(trx, place, { batch: folded, fresh, known, sender, limits }, now);
+  const interpreted = batch.flatMap((span) => span.interpreted ?? []);
+  const callBatch = { batch: interpreted, fresh, known, sender, limits };
+  const { calls, unobserved } = await aggregateSpanCalls(trx, place, callBatch, now);
   const stored = fresh.length === batch.length ? blocks : await buildSpanBlocks(fresh, texts);
   const additions = additionsOf(fresh);
   await insertSpanBlocks(trx, place, { sender, blocks: stored, additions, known, variants, calls }, now);
   return { ...others, stored: fresh.length, unobserved };
 }
 
-/** About what blocks take with their index. */
+/** An estimate of what blocks and their index take in storage. */
 function bytesOf(blocks: readonly SpanBlock[]): number {
   return blocks.reduce((sum, { body, spans }) => sum + body.length + spans * INDEX_BYTES_PER_SPAN, 0);
 }

@@ -1,9 +1,9 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { runForTenant } from '@quartermaster/db/tenant-context.ts';
-import { type Principal, principalName, tenantOfCaller } from '../../access/principal.ts';
-import { inFairTurn } from '../../rate-limits/fair-turns.ts';
-import { callerOf } from '../../rate-limits/limits.ts';
-import type { Services } from '../../services.ts';
+import { type Principal, principalName, tenantOfCaller } from '../../auth/principal.ts';
+import { inFairTurn } from '../../http/rate-limits/in-fair-turn.ts';
+import { callerOf } from '../../http/rate-limits/limits.ts';
+import type { Services } from '../../platform/services.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
 import type { Signal } from '../otlp/signal.ts';
 import { bodyTooLarge } from './collect-body.ts';
@@ -13,22 +13,22 @@ import { ingestLogs } from './ingest-logs.ts';
 import { ingestMetrics } from './ingest-metrics.ts';
 import type { BodyEncoding } from './prepare-body.ts';
 import { LARGE_BYTES, prepareLogs, prepareMetrics, prepareTraces } from './prepare-large.ts';
-import { Room } from './room.ts';
-import { mostUnpacked, type PackedBody, saidUnpacked, unpack } from './unpack.ts';
+import { FairSemaphore } from './fair-semaphore.ts';
+import { maxDecompressedBytes, type EncodedBody, declaredDecompressedBytes, decompress } from './decompress.ts';
 
-/** A request of an authorised sender. Its body is in memory as it came in. */
+/** A request of an authorized sender. Its body is in memory as it was sent. */
 export type TelemetryRequest = {
   signal: Signal;
   operation: Operation;
   principal: Principal;
   encoding: BodyEncoding;
-  body: PackedBody;
+  body: EncodedBody;
 };
 
-/** Which signal an operation takes. */
+/** The signal that an operation ingests. */
 export function signalOf({ operationId }: Operation): Signal {
   const signal = SIGNALS[operationId];
-  if (signal === undefined) throw new Error(`nothing takes ${operationId}`);
+  if (signal === undefined) throw new Error(`the operation ${operationId} has no signal`);
   return signal;
 }
 
@@ -38,97 +38,103 @@ const SIGNALS: Readonly<Record<string, Signal>> = {
   ingest_metrics: 'metrics',
 };
 
-/** What the spans of a small body take of memory while they are stored, for each of its bytes. */
+/** Memory that the spans of a small body take while they are stored, as a multiple of the body's size. */
 const MEMORY_FACTOR = 32;
 
-/** The memory for small bodies, in bytes: eight of the largest, or hundreds of usual ones. */
-const SMALL_ROOM = 8 * LARGE_BYTES * MEMORY_FACTOR;
+/** Memory for all small bodies, in bytes: eight of the largest ones, or hundreds of usual ones. */
+const SMALL_BODIES_MEMORY = 8 * LARGE_BYTES * MEMORY_FACTOR;
 
-/** Large bodies in memory at once, unpacked; one of each tenant. */
-const LARGE_ROOM = 2;
+/** Large bodies that may be in memory at the same time, decompressed. At most one of each tenant. */
+const MAX_LARGE_BODIES = 2;
 
-/** The longest wait for room, in milliseconds. Exporters wait for 10 s for an answer. */
+/** The longest wait for memory, in milliseconds. Exporters wait 10 s for an answer. */
 const MAX_WAIT_MS = 5000;
 
 /**
- * What is common to all protocols that telemetry comes in by. It bounds the memory that requests take, so that none of
- * them can be chosen to take it all:
+ * Takes telemetry from OTLP/HTTP and OTLP/gRPC. It bounds the memory of requests, so that no sender can use it up:
  *
- * 1. bytes as they come in, by a budget that refuses ({@link ByteBudget});
- * 2. the tenant's fair turn;
- * 3. room for what is unpacked and read, which is waited for ({@link Room}). A body that unpacks to more than
- *    `LARGE_BYTES` has to wait for one of few places, whatever it weighed packed.
+ * 1. {@link ByteBudget} counts bytes as they are received, and refuses requests beyond it.
+ * 2. The request waits for its tenant's fair turn.
+ * 3. The request waits for memory to decompress and read its body ({@link FairSemaphore}). A body that decompresses to more
+ *    than `LARGE_BYTES` waits for one of a few slots, however small it was when compressed.
  */
 export class Intake {
   readonly maxBytes: number;
   readonly #services: Services;
   readonly #budget: ByteBudget;
-  readonly #small = new Room({ total: SMALL_ROOM, ofTenant: SMALL_ROOM / 2, maxWaitMs: MAX_WAIT_MS });
-  readonly #large = new Room({ total: LARGE_ROOM, ofTenant: 1, maxWaitMs: MAX_WAIT_MS });
+  readonly #small = new FairSemaphore({
+    total: SMALL_BODIES_MEMORY,
+    ofTenant: SMALL_BODIES_MEMORY / 2,
+    maxWaitMs: MAX_WAIT_MS,
+  });
+  readonly #large = new FairSemaphore({ total: MAX_LARGE_BODIES, ofTenant: 1, maxWaitMs: MAX_WAIT_MS });
 
-  /** @param maxBytes of a body, as it comes in and unpacked */
+  /** @param maxBytes the largest body, both as it is sent and decompressed */
   constructor(services: Services, maxBytes: number) {
     this.#services = services;
     this.maxBytes = maxBytes;
     this.#budget = new ByteBudget(maxBytes);
   }
 
-  /** Counts the bytes of a request as they come in. They are held until it is answered. @throws 429 beyond the budget */
+  /** Starts to count the received bytes of a request. The caller releases them after the answer. @throws 429 */
   open(principal: Principal): HeldBytes {
     return this.#budget.open(senderOf(principal));
   }
 
-  /** Unpacks, reads and stores a request. Answers what was refused of it, or null. */
+  /** Decompresses, reads and stores a request. @returns what was refused of it, or null */
   take(request: TelemetryRequest): Promise<PartialSuccess | null> {
     const { operation, principal } = request;
     return inFairTurn({ services: this.#services, principal, address: '' }, operation, () =>
-      runForTenant(tenantOfCaller(principal), () => this.#unpackAndIngest(request)),
+      runForTenant(tenantOfCaller(principal), () => this.#decompressAndIngest(request)),
     );
   }
 
-  async #unpackAndIngest(request: TelemetryRequest): Promise<PartialSuccess | null> {
+  async #decompressAndIngest(request: TelemetryRequest): Promise<PartialSuccess | null> {
     const { body, principal } = request;
     const tenant = senderOf(principal);
-    const smallest = Math.min(LARGE_BYTES, this.maxBytes);
-    // Unpacked once instead of twice, where the body says that it is large.
-    if (saidUnpacked(body) <= smallest) {
-      const place = await this.#small.enter(tenant, Math.min(mostUnpacked(body), smallest) * MEMORY_FACTOR);
+    const smallLimit = Math.min(LARGE_BYTES, this.maxBytes);
+    // If the body declares a large size, it is not first decompressed up to the limit for small bodies.
+    if (declaredDecompressedBytes(body) <= smallLimit) {
+      const permit = await this.#small.acquire(
+        tenant,
+        Math.min(maxDecompressedBytes(body), smallLimit) * MEMORY_FACTOR,
+      );
       try {
-        const unpacked = await unpack(body, smallest);
-        if (unpacked !== null) {
-          place.shrink(unpacked.length * MEMORY_FACTOR);
-          return await this.#ingest(request, unpacked);
+        const decompressed = await decompress(body, smallLimit);
+        if (decompressed !== null) {
+          permit.shrink(decompressed.length * MEMORY_FACTOR);
+          return await this.#ingest(request, decompressed);
         }
       } finally {
-        place.leave();
+        permit.release();
       }
     }
-    if (mostUnpacked(body) <= smallest) throw bodyTooLarge(this.maxBytes);
-    const place = await this.#large.enter(tenant, 1);
+    if (maxDecompressedBytes(body) <= smallLimit) throw bodyTooLarge(this.maxBytes);
+    const permit = await this.#large.acquire(tenant, 1);
     try {
-      const unpacked = await unpack(body, this.maxBytes);
-      if (unpacked === null) throw bodyTooLarge(this.maxBytes);
-      return await this.#ingest(request, unpacked);
+      const decompressed = await decompress(body, this.maxBytes);
+      if (decompressed === null) throw bodyTooLarge(this.maxBytes);
+      return await this.#ingest(request, decompressed);
     } finally {
-      place.leave();
+      permit.release();
     }
   }
 
-  async #ingest({ signal, principal, encoding }: TelemetryRequest, unpacked: Buffer) {
+  async #ingest({ signal, principal, encoding }: TelemetryRequest, decompressed: Buffer) {
     const ctx = { services: this.#services, principal };
     switch (signal) {
       case 'traces':
-        return ingestSpans(ctx, (options) => prepareTraces(unpacked, { encoding, ...options }));
+        return ingestSpans(ctx, (options) => prepareTraces(decompressed, { encoding, ...options }));
       case 'logs':
-        return ingestLogs(ctx, (options) => prepareLogs(unpacked, { encoding, ...options }));
+        return ingestLogs(ctx, (options) => prepareLogs(decompressed, { encoding, ...options }));
       case 'metrics':
-        await ingestMetrics(ctx, () => prepareMetrics(unpacked, { encoding }));
+        await ingestMetrics(ctx, () => prepareMetrics(decompressed, { encoding }));
         return null;
     }
   }
 }
 
-/** Who shares a part of the memory: a tenant, or a user of several. */
+/** The name under which the memory of a request is counted: the tenant, or a user who has no single tenant. */
 function senderOf(principal: Principal): string {
   return callerOf(principal).tenantId || principalName(principal);
 }

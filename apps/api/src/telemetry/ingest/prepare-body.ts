@@ -1,5 +1,5 @@
 import type { ScopeCount } from '@quartermaster/db/repositories/account-telemetry.ts';
-import { valuesBeyond } from '../../json-values.ts';
+import { hasMoreValuesThan } from '../../platform/json-values.ts';
 import { decodeJson } from '../otlp/json.ts';
 import { countDataPointsJson, countDataPointsProtobuf } from '../otlp/metrics.ts';
 import { decodeProtobuf } from '../otlp/protobuf.ts';
@@ -9,16 +9,13 @@ import { type PreparedLogs, prepareLogsJson, prepareLogsProtobuf } from './prepa
 
 export type BodyEncoding = 'protobuf' | 'json';
 
-/** What came in, ready to be stored, and what of it was refused. */
+/** Spans that are ready to be stored, and what was refused. */
 export type PreparedTraces = DecodedTraces<PreparedSpan> & Pick<SpanPreparer, 'texts'> & { scopes: ScopeCount[] };
 
-/**
- * Values of a JSON body. Each takes some 50 bytes once it is parsed, and a span with 30 attributes has 150: this is room
- * for 25,000 such spans.
- */
+/** Most values of a JSON body. A value takes about 50 bytes in memory. A span with 30 attributes has 150 values. */
 const MAX_JSON_VALUES = 4_000_000;
 
-/** @throws OtlpDecodeError where the bytes are no request */
+/** @throws OtlpDecodeError if the bytes are not a request */
 export function prepareTracesOf(
   bytes: Uint8Array,
   { encoding, keepContent }: { encoding: BodyEncoding; keepContent: boolean },
@@ -29,15 +26,15 @@ export function prepareTracesOf(
 }
 
 /**
- * @param body what JSON.parse made of the request
- * @throws OtlpDecodeError where it is no request
+ * @param body the parsed JSON of the request
+ * @throws OtlpDecodeError if it is not a request
  */
 export function prepareJson(body: unknown, options: { keepContent: boolean }): PreparedTraces {
   const { prepare, texts, scopes } = spanPreparer(options);
   return { ...decodeJson(body, prepare), texts, scopes: scopes.done() };
 }
 
-/** @throws OtlpDecodeError where the bytes are no request */
+/** @throws OtlpDecodeError if the bytes are not a request */
 export function prepareLogsOf(
   bytes: Uint8Array,
   { encoding, receivedAt }: { encoding: BodyEncoding; receivedAt: Date },
@@ -45,14 +42,14 @@ export function prepareLogsOf(
   return encoding === 'protobuf' ? prepareLogsProtobuf(bytes, receivedAt) : prepareLogsJson(parsed(bytes), receivedAt);
 }
 
-/** Counts data points. @throws OtlpDecodeError where the bytes are no request */
+/** Counts data points. @throws OtlpDecodeError if the bytes are not a request */
 export function prepareMetricsOf(bytes: Uint8Array, { encoding }: { encoding: BodyEncoding }): number {
   return encoding === 'protobuf' ? countDataPointsProtobuf(bytes) : countDataPointsJson(parsed(bytes));
 }
 
 function parsed(bytes: Uint8Array): unknown {
   const text = textOf(bytes);
-  if (valuesBeyond(text, MAX_JSON_VALUES, { nested: true })) {
+  if (hasMoreValuesThan(text, MAX_JSON_VALUES, { nested: true })) {
     throw new RequestTooLargeError(`The body has more than ${MAX_JSON_VALUES} values.`);
   }
   try {

@@ -1,5 +1,5 @@
-import { ApiError } from '../../errors.ts';
-import { WorkerEnded, WorkerQueue } from '../../worker-queue.ts';
+import { ApiError } from '../../platform/errors.ts';
+import { WorkerEnded, WorkerQueue } from '../../platform/worker-queue.ts';
 import { countProtobufRecords } from '../otlp/protobuf-request.ts';
 import { OtlpDecodeError, RequestTooLargeError } from '../otlp/span.ts';
 import type { PreparedSpan } from './prepare.ts';
@@ -13,22 +13,22 @@ import {
 import type { PreparedLogs } from './prepare-logs.ts';
 import type { FromThread, ThreadJob, ToThread } from './prepare-thread.ts';
 
-/** A larger body would hold the event loop for longer than other requests should wait: a thread takes it apart. */
+/** A larger body is read in a worker thread, because it would block the event loop for too long. */
 export const LARGE_BYTES = 1024 * 1024;
 
-/** The same of a body in JSON, which takes twice as long to parse. */
+/** The same limit for JSON, which takes twice as long to parse. */
 const LARGE_JSON_BYTES = LARGE_BYTES / 2;
 
-/** The same of the spans in a smaller body: each takes its time, however small it is. */
+/** A smaller body with more records is read in the thread as well, because each record takes time. */
 const MANY_RECORDS = 4000;
 
-/** The thread ends when nothing large came for so long, in milliseconds: it takes as much memory as its largest body did. */
+/** The thread ends after this time without work, to free the memory of its largest body. In milliseconds. */
 const IDLE_MS = 30_000;
 
-/** The heap of the thread, in MB. A body that takes more once it is parsed never fits. */
+/** The heap limit of the thread, in MB. A body that needs more is refused. */
 const THREAD_HEAP_MB = 384;
 
-/** One body at a time: they are large, and the thread is for other requests' sake, not for speed. */
+/** Reads one body at a time. The thread exists to keep other requests responsive, not for speed. */
 const queue = new WorkerQueue<ToThread, FromThread>({
   module: new URL('./prepare-thread.ts', import.meta.url),
   idleMs: IDLE_MS,
@@ -38,15 +38,15 @@ const queue = new WorkerQueue<ToThread, FromThread>({
 /**
  * Reads a request and prepares its spans to be stored.
  *
- * @throws OtlpDecodeError where the bytes are no request
- * @throws ApiError `body_too_large` where it takes more memory than there is; `service_unavailable` where the thread ended
- *   over it for another reason: the next large request starts another
+ * @throws OtlpDecodeError if the bytes are not a request
+ * @throws ApiError `body_too_large` if the thread ran out of memory. `service_unavailable` if the thread ended for another
+ *   reason; the next large request starts a new one
  */
 export function prepareTraces(
   bytes: Buffer,
   options: { encoding: BodyEncoding; keepContent: boolean },
 ): Promise<PreparedTraces> {
-  if (isQuick(bytes, options.encoding)) return here(() => prepareTracesOf(bytes, options));
+  if (isSmall(bytes, options.encoding)) return onMainThread(() => prepareTracesOf(bytes, options));
   return inThread({ signal: 'traces', body: bytes, ...options }, async (answer, ask) => {
     if (!('traces' in answer)) throw failure(answer);
     const spans: PreparedSpan[] = [];
@@ -59,34 +59,34 @@ export function prepareTraces(
   });
 }
 
-/** The same for log records. */
+/** Reads a request and prepares its log records. Throws as {@link prepareTraces} does. */
 export function prepareLogs(
   bytes: Buffer,
   options: { encoding: BodyEncoding; receivedAt: Date },
 ): Promise<PreparedLogs> {
-  if (isQuick(bytes, options.encoding)) return here(() => prepareLogsOf(bytes, options));
+  if (isSmall(bytes, options.encoding)) return onMainThread(() => prepareLogsOf(bytes, options));
   return inThread({ signal: 'logs', body: bytes, ...options }, async (answer) => {
     if (!('logs' in answer)) throw failure(answer);
     return answer.logs;
   });
 }
 
-/** The same for metrics, of which the data points are counted. */
+/** Counts the data points of a request with metrics. Throws as {@link prepareTraces} does. */
 export function prepareMetrics(bytes: Buffer, options: { encoding: BodyEncoding }): Promise<number> {
-  if (isQuick(bytes, options.encoding)) return here(() => prepareMetricsOf(bytes, options));
+  if (isSmall(bytes, options.encoding)) return onMainThread(() => prepareMetricsOf(bytes, options));
   return inThread({ signal: 'metrics', body: bytes, ...options }, async (answer) => {
     if (!('metrics' in answer)) throw failure(answer);
     return answer.metrics;
   });
 }
 
-/** Whether a body is read within a turn of the event loop that delays other requests little. */
-function isQuick(bytes: Buffer, encoding: BodyEncoding): boolean {
+/** Whether reading a body blocks the event loop only briefly. */
+function isSmall(bytes: Buffer, encoding: BodyEncoding): boolean {
   if (encoding === 'json') return bytes.length <= LARGE_JSON_BYTES;
   return bytes.length <= LARGE_BYTES && countProtobufRecords(bytes) <= MANY_RECORDS;
 }
 
-async function here<T>(read: () => T): Promise<T> {
+async function onMainThread<T>(read: () => T): Promise<T> {
   try {
     return read();
   } catch (error) {
@@ -98,7 +98,7 @@ type Ask = (message: ToThread) => Promise<FromThread>;
 
 async function inThread<T>(job: ThreadJob, finish: (answer: FromThread, ask: Ask) => Promise<T>): Promise<T> {
   try {
-    // Copied by the message: a body may share its memory with others.
+    // The body is copied and not transferred, because it may share its memory with other buffers.
     return await queue.run(async (ask) => {
       const answer = await ask(job);
       if ('malformed' in answer) throw new OtlpDecodeError(answer.malformed);
@@ -108,11 +108,11 @@ async function inThread<T>(job: ThreadJob, finish: (answer: FromThread, ask: Ask
   } catch (error) {
     if (!(error instanceof WorkerEnded)) throw error;
     if (error.outOfMemory) {
-      throw new ApiError('body_too_large', 'The request takes too much memory to read. Send less at once.', {
+      throw new ApiError('body_too_large', 'Reading the request takes too much memory. Send smaller requests.', {
         cause: error,
       });
     }
-    throw new ApiError('service_unavailable', 'The request could not be read now. Send it again.', { cause: error });
+    throw new ApiError('service_unavailable', 'The request could not be read. Send it again.', { cause: error });
   }
 }
 

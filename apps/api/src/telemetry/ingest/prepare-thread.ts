@@ -10,20 +10,20 @@ import {
 } from './prepare-body.ts';
 import type { PreparedLogs } from './prepare-logs.ts';
 
-/** Spans that the other side takes in within one turn of its event loop. */
-const SPANS_OF_TURN = 500;
+/** Spans of one message. The main thread deserializes a message without yielding. */
+const BATCH_SIZE = 500;
 
-/** A body that the thread reads. */
+/** A body for the thread to read. */
 export type ThreadJob = { body: Uint8Array; encoding: BodyEncoding } & (
   | { signal: 'traces'; keepContent: boolean }
   | { signal: 'logs'; receivedAt: Date }
   | { signal: 'metrics' }
 );
 
-/** To the thread: a body, then, once for each batch of its spans, that the next one is wanted. */
+/** A message to the thread: a body, then `next` to get each batch of its spans. */
 export type ToThread = ThreadJob | 'next';
 
-/** From the thread, for each message: what was read, or why it is refused; a batch of spans, empty at the end. */
+/** The thread's answer to a message: what it read, why it refused the body, or a batch of spans. The last batch is empty. */
 export type FromThread =
   | { traces: Omit<PreparedTraces, 'spans'> }
   | { logs: PreparedLogs }
@@ -33,8 +33,7 @@ export type FromThread =
   | { failed: unknown }
   | { batch: PreparedSpan[] };
 
-// What runs in the thread of prepare-large.ts. It hands batches out one by one: a message is taken in within one turn of the
-// event loop that it comes to.
+// This module runs in the worker thread of prepare-large.ts.
 const port = parentPort;
 let batches: Generator<PreparedSpan[]> | undefined;
 
@@ -49,7 +48,7 @@ function answerTo(message: ToThread): FromThread {
     switch (message.signal) {
       case 'traces': {
         const { spans, ...refused } = prepareTracesOf(body, message);
-        batches = inBatches(spans);
+        batches = batchesOf(spans);
         return { traces: refused };
       }
       case 'logs':
@@ -63,9 +62,9 @@ function answerTo(message: ToThread): FromThread {
   }
 }
 
-function* inBatches(spans: PreparedSpan[]): Generator<PreparedSpan[]> {
-  for (let start = 0; start < spans.length; start += SPANS_OF_TURN) {
-    yield spans.slice(start, start + SPANS_OF_TURN);
+function* batchesOf(spans: PreparedSpan[]): Generator<PreparedSpan[]> {
+  for (let start = 0; start < spans.length; start += BATCH_SIZE) {
+    yield spans.slice(start, start + BATCH_SIZE);
   }
   batches = undefined;
 }

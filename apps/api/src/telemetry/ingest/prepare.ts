@@ -4,7 +4,7 @@ import type { BlockSpan } from '@quartermaster/db/span-block.ts';
 import { type SpanDocument, spanWriter } from '@quartermaster/db/span-document.ts';
 import { boundSpan } from '../otlp/bounds.ts';
 import type { OtlpSpan } from '../otlp/span.ts';
-import type { FoldedSpan } from '../../runtime-observations/sightings.ts';
+import type { InterpretedSpan } from '../calls/interpreted-span.ts';
 import { ScopeCounts } from './scope-counts.ts';
 import { contentFilter } from '../content/content.ts';
 import { isIdentifier } from '../content/text-forms.ts';
@@ -13,21 +13,21 @@ import type { Facts, Use } from '../dialects/facts.ts';
 import { readSpan } from '../dialects/read.ts';
 import { visibleName } from '../dialects/visible-name.ts';
 
-/** A span as it is stored, with what it adds to its trace and to observations. Plain data: it may cross threads. */
+/** A span as it is stored, with what it adds to its trace and to observations. Plain data, because it may cross threads. */
 export type PreparedSpan = BlockSpan & {
   name: string;
   serviceName: string | null;
   endTime: string;
   failed: boolean;
-  folded: FoldedSpan | null;
+  interpreted: InterpretedSpan | null;
 };
 
-/** Prepares the spans of one batch: everything that can be done before the transaction. */
+/** Prepares the spans of one batch: does everything that needs no transaction. */
 export type SpanPreparer = {
   prepare: (span: OtlpSpan) => PreparedSpan;
   /** The resources and scopes that prepared spans refer to by their numbers. */
   texts: string[];
-  /** How many spans of each scope were prepared, and how many of them a dialect knew. */
+  /** How many spans of each scope were prepared, and how many of them a dialect recognised. */
   scopes: ScopeCounts;
 };
 
@@ -45,21 +45,22 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): SpanPre
   }
 
   function prepare(span: OtlpSpan): PreparedSpan {
-    // The reader sees the whole span: some names stand in attributes that are content otherwise.
+    // Read before content is removed, because some names are in attributes that also hold content.
     const { dialect, facts, uses } = readSpan(span);
     scopes.add(span.scope.name, dialect !== null && !isUncounted(facts, uses));
     const serviceName = serviceNameOf(span);
-    const kept = boundSpan(filter(span, dialect));
-    const { traceId, spanId, parentSpanId, name, startTime, endTime } = kept;
-    const failed = kept.status.code === 'error';
-    const { line, resource, scope, digest } = write(kept, { serviceName, genAi: facts && shownOf(facts, keepContent) });
-    const folded = facts && {
+    const stored = boundSpan(filter(span, dialect));
+    const { traceId, spanId, parentSpanId, name, startTime, endTime } = stored;
+    const failed = stored.status.code === 'error';
+    const genAi = facts && summaryOf(facts, keepContent);
+    const { line, resource, scope, digest } = write(stored, { serviceName, genAi });
+    const interpreted = facts && {
       traceId,
       spanId,
       parentSpanId,
       serviceName: visibleOf(serviceName),
       dialect,
-      scope: kept.scope.name,
+      scope: stored.scope.name,
       spanName: name,
       start: microseconds(startTime),
       end: microseconds(endTime),
@@ -80,20 +81,20 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): SpanPre
       serviceName,
       endTime,
       failed,
-      folded,
+      interpreted,
     };
   }
 
   return { prepare, texts, scopes };
 }
 
-/** A span that names a model or a tool of which nothing counts: its scope shows as unread if it has no other spans. */
+/** Whether a span names a model or a tool, but reports no call. Such spans alone do not make a scope count as read. */
 function isUncounted(facts: Facts | null, uses: readonly Use[]): boolean {
   if (facts === null || uses.length > 0 || facts.mcpMethod !== null) return false;
   return facts.model !== null || facts.tool !== null;
 }
 
-/** What spans that were stored add to their traces. */
+/** What stored spans add to the summaries of their traces. */
 export function additionsOf(spans: readonly PreparedSpan[]): TraceAddition[] {
   const additions = new Map<string, TraceAddition>();
   for (const span of spans) {
@@ -118,7 +119,7 @@ export function additionsOf(spans: readonly PreparedSpan[]): TraceAddition[] {
     addition.spanCount += 1;
     if (span.failed) addition.errorCount += 1;
     if (serviceName !== null) addName(addition.services, serviceName);
-    for (const { kind, name } of span.folded?.uses ?? []) {
+    for (const { kind, name } of span.interpreted?.uses ?? []) {
       if (kind === 'model') addName(addition.models, name);
       else if (kind === 'tool') addName(addition.tools, name);
       else if (kind === 'agent') addName(addition.agents, name);
@@ -128,20 +129,21 @@ export function additionsOf(spans: readonly PreparedSpan[]): TraceAddition[] {
   return [...additions.values()];
 }
 
-/** More names of one kind than a trace is found by are not kept. */
+/** Most names of one kind in the summary of a trace. */
 const MAX_NAMES = 20;
 
 function addName(names: string[], name: string): void {
   if (names.length < MAX_NAMES && !names.includes(name)) names.push(name);
 }
 
-/** Since 1970. @param time RFC 3339, UTC, nanoseconds */
+/** Microseconds since 1970. @param time RFC 3339, UTC, with nanoseconds */
 function microseconds(time: string): number {
   const { milliseconds, nanoseconds } = timeParts(time);
   return milliseconds * 1000 + Math.floor(nanoseconds / 1000);
 }
 
-function shownOf(facts: Facts, keepContent: boolean): SpanDocument['genAi'] {
+/** The summary of a span's facts in API answers. */
+function summaryOf(facts: Facts, keepContent: boolean): SpanDocument['genAi'] {
   const { operation, vendor, model, agent, tool, conversationId, inputTokens, outputTokens } = facts;
   const idOf = (id: string | null) => (id === null || keepContent || isIdentifier(id) ? id : null);
   return {

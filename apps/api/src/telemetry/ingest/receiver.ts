@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
-import { authorise } from '../../access/authorise.ts';
-import type { Principal } from '../../access/principal.ts';
-import { ApiError } from '../../errors.ts';
-import { type Answer, answerOf } from '../../http/problems.ts';
+import { requireRights } from '../../auth/authorize.ts';
+import type { Principal } from '../../auth/principal.ts';
+import { ApiError } from '../../platform/errors.ts';
+import { type Answer, answerOf } from '../../http/errors/problems.ts';
 import { shownRequestIdOf } from '../../http/request-id.ts';
-import { sendText } from '../../http/send.ts';
-import type { Identify } from '../../rate-limits/identify.ts';
+import { sendText } from '../../http/rest/send.ts';
+import { type Callers, identify } from '../../http/rate-limits/callers.ts';
 import { jsonResponse } from '../otlp/json.ts';
 import { encodeProtobufResponse, encodeProtobufStatus } from '../otlp/protobuf.ts';
 import type { Signal } from '../otlp/signal.ts';
@@ -14,17 +14,17 @@ import { OtlpDecodeError, type PartialSuccess } from '../otlp/span.ts';
 import type { HeldBytes } from './byte-budget.ts';
 import { type Intake, signalOf } from './intake.ts';
 import type { BodyEncoding } from './prepare-body.ts';
-import { bodyTooLarge, collectBody } from './collect-body.ts';
-import type { PackedBody } from './unpack.ts';
+import { bodyTooLarge, collectBody, READ_TIMEOUT_MS } from './collect-body.ts';
+import type { EncodedBody } from './decompress.ts';
 
 type Receiver = {
   intake: Intake;
-  identify: Identify;
-  /** An upload that takes longer is given up. In milliseconds. */
+  callers: Callers;
+  /** An upload that takes longer is aborted. In milliseconds. */
   readTimeoutMs?: number;
 };
 
-type Receipt = {
+type ReceivedRequest = {
   operation: Operation;
   requestId: string;
   onRefused: (error: unknown, answer: Answer, principal: Principal | null) => void;
@@ -64,23 +64,20 @@ export const RPC_CODES: Record<number, number> = {
   503: 14,
 };
 
-const READ_TIMEOUT_MS = 30_000;
-
 /**
- * Receives telemetry by OTLP/HTTP (opentelemetry-proto 1.11): protobuf and JSON, gzip or not, on one path for each
- * signal. Answers are in the encoding of the request, and errors are google.rpc.Status. What a sender may retry is 429
- * and 503 alone.
+ * Receives telemetry by OTLP/HTTP (opentelemetry-proto 1.11): protobuf or JSON, with or without gzip, on one path for each
+ * signal. Answers are in the encoding of the request. Errors are google.rpc.Status. Senders may retry only after 429 and 503.
  */
-export function otlpReceiver({ intake, identify, readTimeoutMs = READ_TIMEOUT_MS }: Receiver) {
+export function otlpReceiver({ intake, callers, readTimeoutMs = READ_TIMEOUT_MS }: Receiver) {
   const { maxBytes } = intake;
-  return async (req: IncomingMessage, res: ServerResponse, receipt: Receipt): Promise<void> => {
+  return async (req: IncomingMessage, res: ServerResponse, request: ReceivedRequest): Promise<void> => {
     const encoding = encodingOf(req);
     let caller: Principal | null = null;
     let held: HeldBytes | null = null;
     try {
-      const { operation, requestId } = receipt;
-      caller = await identify(req, res, { operation, requestId });
-      const { principal } = authorise(operation, caller, {});
+      const { operation, requestId } = request;
+      caller = await identify(callers, { req, res }, { operation, requestId });
+      const { principal } = requireRights(operation, caller, {});
       if (!encoding) throw new ApiError('media_type_unsupported', 'Send application/x-protobuf or application/json.');
       const signal = signalOf(operation);
       held = intake.open(principal);
@@ -88,14 +85,14 @@ export function otlpReceiver({ intake, identify, readTimeoutMs = READ_TIMEOUT_MS
       const refused = await intake.take({ signal, operation, principal, encoding: encoding.name, body });
       send(req, res, encoding, { status: 200, body: encoding.response(signal, refused) });
     } catch (error) {
-      const known = error instanceof OtlpDecodeError ? new ApiError('request_malformed', error.message) : error;
+      const known = toApiError(error);
       const answer = answerOf(known, shownRequestIdOf(res));
-      receipt.onRefused(known, answer, caller);
+      request.onRefused(known, answer, caller);
       for (const [name, value] of Object.entries(answer.headers)) res.setHeader(name, value);
       const message = detailOf(answer.body);
-      const spoken = encoding ?? JSON_ENCODING;
-      const body = spoken.status({ code: RPC_CODES[answer.status] ?? 2, message });
-      send(req, res, spoken, { status: answer.status, body });
+      const answerEncoding = encoding ?? JSON_ENCODING;
+      const body = answerEncoding.status({ code: RPC_CODES[answer.status] ?? 2, message });
+      send(req, res, answerEncoding, { status: answer.status, body });
     } finally {
       held?.release();
     }
@@ -108,11 +105,11 @@ function encodingOf(req: IncomingMessage): Encoding | null {
   return mediaType === JSON_ENCODING.mediaType ? JSON_ENCODING : null;
 }
 
-/** Reads the body as it comes in. */
+/** Reads the body, without decompressing it. */
 async function readBody(
   req: IncomingMessage,
   { maxBytes, timeoutMs, held }: { maxBytes: number; timeoutMs: number; held: HeldBytes },
-): Promise<PackedBody> {
+): Promise<EncodedBody> {
   const coding = (req.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
   if (coding !== 'identity' && coding !== 'gzip') {
     throw new ApiError('media_type_unsupported', 'Send the body with gzip or without Content-Encoding.', {
@@ -121,6 +118,11 @@ async function readBody(
   }
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
   return { bytes: await collectBody(req, { maxBytes, timeoutMs, held }), coding };
+}
+
+/** Turns a decoding error into a 400. Other errors stay as they are. */
+export function toApiError(error: unknown): unknown {
+  return error instanceof OtlpDecodeError ? new ApiError('request_malformed', error.message) : error;
 }
 
 export function detailOf(body: unknown): string {

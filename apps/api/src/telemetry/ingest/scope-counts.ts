@@ -1,8 +1,8 @@
 import type { ScopeCount } from '@quartermaster/db/repositories/account-telemetry.ts';
-import { keptScopeText, NAME_LEFT_OUT } from '../content/span-names.ts';
+import { storableScopeText, NAME_LEFT_OUT } from '../content/span-names.ts';
 import { boundedName } from '../dialects/visible-name.ts';
 
-/** Scopes of one request that are counted by themselves. */
+/** Most scopes of one request that are counted separately. */
 const MAX_SCOPES = 20;
 
 /** Counts the spans, or log records, of one request by their instrumentation scope. */
@@ -14,11 +14,11 @@ export class ScopeCounts {
     this.#signal = signal;
   }
 
-  /** @param isRead whether it told of a model, tool or agent */
+  /** @param isRead whether a model, tool or agent was found in it */
   add(scope: string, isRead: boolean): void {
     let count = this.#counts.get(scope);
     if (count === undefined) {
-      // Many scopes in one request are an attack, or count together.
+      // Further scopes of a request count together, under an empty name.
       const name = this.#counts.size < MAX_SCOPES ? scope : '';
       count = this.#counts.get(name) ?? { scope: name, spans: 0, logRecords: 0, readRecords: 0 };
       this.#counts.set(name, count);
@@ -27,7 +27,7 @@ export class ScopeCounts {
     if (isRead) count.readRecords += 1;
   }
 
-  /** The counts, with names that can be shown: a name that may be content is left out. */
+  /** The counts by scope, with names that may be shown. A name that may be content is replaced. */
   done(): ScopeCount[] {
     const shown = new Map<string, ScopeCount>();
     for (const count of this.#counts.values()) {
@@ -47,10 +47,10 @@ export class ScopeCounts {
 
 function shownScope(name: string): string {
   if (name === '') return '(no name)';
-  return keptScopeText(name) === null ? NAME_LEFT_OUT : boundedName(name);
+  return storableScopeText(name) === null ? NAME_LEFT_OUT : boundedName(name);
 }
 
-/** How many spans and log records no dialect knew. */
+/** How many spans and log records no dialect recognised. */
 export function unreadOf(counts: readonly ScopeCount[]): number {
   return counts.reduce((sum, { spans, logRecords, readRecords }) => sum + spans + logRecords - readRecords, 0);
 }

@@ -1,9 +1,13 @@
 import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import type { Principal } from '../../access/principal.ts';
-import { ApiError } from '../../errors.ts';
+import type { Principal } from '../../auth/principal.ts';
+import { ApiError } from '../../platform/errors.ts';
 
-/** The one place where the sender may write telemetry. The credential alone decides: nothing that is sent can change it. */
+/**
+ * The one place where the sender may write telemetry. Only the credential decides that, never the telemetry.
+ *
+ * @throws ApiError `ingest_tenant_ambiguous` if the credential may write in several places, or in none
+ */
 export function placeOfSender(principal: Principal): TenantPlace {
   const writable = principal.grants.filter(({ scopes }) =>
     holdsScopes([...scopes, ...principal.platformScopes], ['traces:write']),

@@ -2,52 +2,49 @@ import { readNames } from '../dialects/read.ts';
 import { type Attributes, type AttributeValue, type DecodedTraces, type OtlpSpan } from './span.ts';
 import { cutToBytes, storable } from './text.ts';
 
-/**
- * The rules that hold for both encodings. The bounds keep one hostile span from growing without end: what lies past them
- * is dropped, and counted in nothing.
- */
+/** Limits for both encodings, so that a hostile span cannot grow without bound. What exceeds them is dropped silently. */
 export const LIMITS = {
   /**
-   * Entries read of each attribute list and of each key-value list inside a value. Of a span's own list the names that
-   * `readSpan` reads are kept wherever they stand: instrumentations that flatten a long conversation into hundreds of
-   * attributes write the model and the token counts after it.
+   * Entries of each attribute list, and of each key-value list inside a value. In a span's own list, the attributes that
+   * `readSpan` reads are kept even beyond this limit: some instrumentations flatten a long conversation into hundreds of
+   * attributes, and write the model and the token counts after them.
    */
   attributes: 128,
   events: 128,
   links: 128,
-  /** Arrays and key-value lists inside one another; a deeper one becomes `TOO_DEEP`. */
+  /** Nesting of arrays and key-value lists. A deeper one is replaced by `TOO_DEEP`. */
   depth: 16,
-  /** Values inside one attribute, those of nested lists included. Room for an embedding vector. */
+  /** Values inside one attribute, including nested lists. Enough for an embedding vector. */
   valuesPerAttribute: 8192,
   nameBytes: 1024,
-  /** Spans, or log records, of one request. Those beyond are refused, and the sender is told. */
+  /** Spans, or log records, of one request. Further ones are rejected, and the response says so. */
   records: 50_000,
-  /** Events and links of all spans of one request: an empty one takes two bytes of a request, and sixty stored. */
+  /** Events and links of all spans of one request. An empty one takes two bytes in a request, and sixty in storage. */
   eventsAndLinks: 100_000,
-  /** Of the attributes of a resource, and of a scope. Both are shared by many spans. */
+  /** Size of the attributes of a resource and of a scope. Many spans share them. */
   resourceBytes: 64 * 1024,
   scopeBytes: 16 * 1024,
 } as const;
 
-export const TOO_MANY_RECORDS = `A request may have at most ${LIMITS.records} records. Send the others in another one.`;
+export const TOO_MANY_RECORDS = `A request may have at most ${LIMITS.records} records. Send the others in another request.`;
 
 export const TOO_DEEP = '[too deep]';
 
-/** What is left of `LIMITS.valuesPerAttribute` while one attribute is read. */
+/** The rest of `LIMITS.valuesPerAttribute` while one attribute is read. */
 export type Budget = { left: number };
 
 export function newBudget(): Budget {
   return { left: LIMITS.valuesPerAttribute };
 }
 
-/** Longer names cannot be among those that `readSpan` reads, so they need not be decoded to know it. */
-export const LONGEST_READ_NAME = Math.max(...[...readNames].map((name) => name.length));
+/** The longest attribute name that `readSpan` reads. Longer names need not be decoded to be skipped. */
+export const MAX_READ_NAME_CHARACTERS = Math.max(...[...readNames].map((name) => name.length));
 
 export function isReadName(name: string): boolean {
   return readNames.has(name);
 }
 
-/** Sets an own property whatever the key: plain assignment to `__proto__` would change the prototype. */
+/** Sets an own property for any key. A plain assignment to `__proto__` would change the prototype. */
 export function setAttribute(attributes: Attributes, key: string, value: AttributeValue): void {
   if (key === '__proto__') {
     Object.defineProperty(attributes, key, { value, enumerable: true, configurable: true, writable: true });
@@ -56,12 +53,12 @@ export function setAttribute(attributes: Attributes, key: string, value: Attribu
   }
 }
 
-/** JSON has no NaN nor infinities: their names stand for them, as in proto3 JSON. */
+/** NaN and infinities as their names, as in proto3 JSON, because JSON numbers cannot express them. */
 export function doubleValue(value: number): AttributeValue {
   return Number.isFinite(value) ? value : String(value);
 }
 
-/** A span's fields as read from the wire, unchecked. Ids are hex; an id of another length may be any other text. */
+/** The fields of a span as they were read, before validation. An id is hex, or any text if its length is wrong. */
 export type RawSpan = {
   traceId: string;
   spanId: string;
@@ -69,7 +66,7 @@ export type RawSpan = {
   parentSpanId: string;
   name: string;
   kind: number;
-  /** Nanoseconds since 1970; 0 is absent. */
+  /** Nanoseconds since 1970. 0 means absent. */
   start: bigint;
   end: bigint;
   statusCode: number;
@@ -99,16 +96,16 @@ export function newRawSpan(): RawSpan {
 }
 
 export type Collector<Kept> = {
-  /** Keeps what is made of the span, or counts it as rejected. Scope and resource are read by then. */
+  /** Validates a span and adds the result of `take`, or counts the span as rejected. Call it after scope and resource are read. */
   add(raw: RawSpan, scope: OtlpSpan['scope'], resource: Attributes): void;
-  /** Whether the request has as many spans as it may. Further ones are refused, and need not be read. */
+  /** Whether the limit of spans is reached. Further spans are rejected with {@link Collector.refuse}, without reading them. */
   isFull(): boolean;
   /** Counts a span that was not read. */
   refuse(): void;
   done(): DecodedTraces<Kept>;
 };
 
-/** @param take makes what is kept of a span: at once, so that the span itself is soon garbage, and cheaply collected */
+/** @param take maps each span as soon as it is read, so that the garbage collector can free the span early */
 export function collectSpans<Kept>(take: (span: OtlpSpan) => Kept): Collector<Kept> {
   const spans: Kept[] = [];
   const reasons = new Set<string>();
@@ -151,7 +148,7 @@ export function isSpanId(text: string): boolean {
 
 const TRACE_ID = /^(?!0{32}$)[0-9a-f]{32}$/;
 const SPAN_ID = /^(?!0{16}$)[0-9a-f]{16}$/;
-/** Some senders write a root span's parent as zeros instead of leaving it out. */
+/** No parent: absent, or zeros as some senders write. */
 const NO_PARENT = /^(?:0{16})?$/;
 
 const LATEST = 2n ** 64n - 1n;
@@ -174,7 +171,7 @@ function refusalOf(raw: RawSpan): string | null {
 }
 
 function assemble(raw: RawSpan, scope: OtlpSpan['scope'], resource: Attributes): OtlpSpan {
-  // Of a span with one of its times missing, the other says when it was.
+  // If one of the times is missing, the other one is used for both.
   const start = raw.start === 0n ? raw.end : raw.start;
   const end = raw.end === 0n ? raw.start : raw.end;
   const startTime = timestamp(start);
@@ -200,7 +197,7 @@ function assemble(raw: RawSpan, scope: OtlpSpan['scope'], resource: Attributes):
       time: time === 0n ? startTime : timestamp(time),
       attributes,
     })),
-    // A link that points nowhere says nothing; it is no reason to refuse the span that carries it.
+    // A link with an invalid id is dropped. The span is still accepted.
     links: raw.links.filter((link) => isTraceId(link.traceId) && isSpanId(link.spanId)),
   };
 }
@@ -209,10 +206,10 @@ export function isTime(nanos: bigint): boolean {
   return nanos >= 0n && nanos <= LATEST;
 }
 
-/** The second that was written last: the times of a batch are close together, and to write a date takes long. */
+/** A cache of the last formatted second. Times of a batch are close together, and formatting a date is slow. */
 let lastSecond = { seconds: -1, text: '' };
 
-/** RFC 3339 with 9 fractional digits. The latest is in the year 2554: four digits always suffice. */
+/** RFC 3339 with 9 fractional digits. The latest time is in the year 2554, so the year always has four digits. */
 export function timestamp(nanos: bigint): string {
   const whole = nanos / NANOS_PER_SECOND;
   const seconds = Number(whole);

@@ -2,22 +2,22 @@ import { LIMITS } from './assemble.ts';
 import type { Attributes, AttributeValue, OtlpSpan } from './span.ts';
 import { cutToBytes } from './text.ts';
 
-/** What may be stored of one span, after what is content was left out. */
+/** The size of one stored span, after content was removed. */
 export const SPAN_LIMITS = {
-  /** A longer text is cut; a larger list becomes `TOO_LARGE`. */
+  /** A longer text is truncated. A larger list is replaced by `TOO_LARGE`. */
   attributeBytes: 256 * 1024,
-  /** Of all attributes, events and links. What comes later is left out. */
+  /** All attributes, events and links together. Attributes beyond it are removed. */
   spanBytes: 1024 * 1024,
-  /** Of the status message and the trace state, each. */
+  /** The status message, and the trace state. */
   textBytes: 16 * 1024,
 } as const;
 
 export const TOO_LARGE = '[too large]';
 
-/** What a name or a number takes beside its own characters. */
+/** Estimated size of a value, in addition to its characters. */
 const OVERHEAD = 16;
 
-/** Takes out the attributes that stand beyond a size, in place. */
+/** Removes, in place, the attributes that exceed a total size. */
 export function boundAttributes(attributes: Attributes, maxBytes: number): void {
   let left = maxBytes;
   for (const [name, value] of Object.entries(attributes)) {
@@ -26,7 +26,7 @@ export function boundAttributes(attributes: Attributes, maxBytes: number): void 
   }
 }
 
-/** The same for all of a scope. */
+/** Bounds the size of a scope, in place. */
 export function boundScope(scope: OtlpSpan['scope']): void {
   scope.name = cutToBytes(scope.name, LIMITS.nameBytes);
   if (scope.version !== null) scope.version = cutToBytes(scope.version, LIMITS.nameBytes);
@@ -58,7 +58,7 @@ function bound(attributes: Attributes, budget: { left: number }): void {
   }
 }
 
-/** About the bytes of a value: characters count as one, except in long texts, which are measured. */
+/** Estimates the size of a value in bytes. Short texts count one byte per character, long texts are measured. */
 function sizeOf(value: AttributeValue): number {
   if (typeof value === 'string') return value.length < 1024 ? value.length : Buffer.byteLength(value);
   if (typeof value !== 'object' || value === null) return OVERHEAD;

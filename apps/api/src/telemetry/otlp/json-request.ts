@@ -3,17 +3,17 @@ import { boundAttributes, boundScope } from './bounds.ts';
 import { type Json, list, object, optional, readResource, readScope } from './json-values.ts';
 import type { Attributes, OtlpSpan } from './span.ts';
 
-/** The names that the levels of a request have in a signal. */
+/** The field names of a signal's levels. */
 type Levels = { resources: string; scopes: string; records: string };
 
-/** Where a record stands. `path` is for errors. */
+/** The position of a record. `path` is for error messages. */
 type Place = { path: string; scope: OtlpSpan['scope']; resource: Attributes };
 
 /**
- * Walks a request of any signal in OTLP's JSON form: resources, in each its scopes, in each its records.
+ * Walks a request of any signal in OTLP's JSON form: resources, their scopes, and the records of each scope.
  *
- * @param body what JSON.parse made of the request
- * @throws OtlpDecodeError naming the place where a known field has another shape than it should
+ * @param body the parsed JSON of the request
+ * @throws OtlpDecodeError with the path of a known field that has the wrong type
  */
 export function walkJsonRequest(body: unknown, levels: Levels, readRecord: (json: Json, place: Place) => void): void {
   const request = object(body, 'The body');

@@ -2,15 +2,15 @@ import { type Budget, doubleValue, LIMITS, newBudget, scopeOf, setAttribute, TOO
 import { type Attributes, type AttributeValue, OtlpDecodeError, type OtlpSpan } from './span.ts';
 import { storable } from './text.ts';
 
-// The parts that OTLP's JSON requests of all signals are made of. Each reader throws OtlpDecodeError with the path of the
-// value where it has another shape than it should.
+// Readers for the parts of OTLP's JSON requests, for all signals. Each one throws an OtlpDecodeError with the path of a value
+// that has the wrong type.
 
 export type Json = { [key: string]: unknown };
 
-/** An id of any length is read, for the refusal of its span alone; 32 digits are the longest that matter. */
-const LONGEST_ID = 32;
+/** Hex digits of the longest valid id. A wrong id makes its span be rejected, not the whole request. */
+const MAX_ID_CHARACTERS = 32;
 
-/** Digits of a 64-bit integer, and room for one that is out of range. */
+/** A 64-bit integer, or a slightly longer number that is out of range. */
 const INTEGER = /^-?[0-9]{1,24}$/;
 const SMALLEST_INT64 = -(2n ** 63n);
 const LARGEST_INT64 = 2n ** 63n - 1n;
@@ -28,7 +28,7 @@ export function readResource(holder: Json, path: string): Attributes {
   return attributesOf(optional(holder.resource, `${path}.resource`).attributes, `${path}.resource.attributes`);
 }
 
-/** An AnyValue that is not inside an attribute. */
+/** Reads an AnyValue outside of attributes. */
 export function readAnyValue(json: unknown, path: string): AttributeValue {
   return anyValue(json, { path, depth: 0, budget: newBudget() });
 }
@@ -57,7 +57,7 @@ function keyValues(entries: {
   return attributes;
 }
 
-/** `depth` is the number of lists around the value. */
+/** @param place `depth` is the number of lists around the value */
 function anyValue(json: unknown, place: { path: string; depth: number; budget: Budget }): AttributeValue {
   const { path, depth, budget } = place;
   budget.left -= 1;
@@ -106,7 +106,7 @@ export function optional(value: unknown, path: string): Json {
   return isSet(value) ? object(value, path) : {};
 }
 
-/** Each element with its path. A generator: what lies past a bound is never looked at. */
+/** Yields each element with its path. A generator, so that elements beyond a limit are never read. */
 export function* list(value: unknown, path: string): Generator<[Json, string]> {
   if (!isSet(value)) return;
   if (!Array.isArray(value)) throw new OtlpDecodeError(`${path} must be an array.`);
@@ -133,7 +133,7 @@ export function string(value: unknown, path: string): string {
 
 export function id(value: unknown, path: string): string {
   const hex = string(value, path);
-  return hex.length > LONGEST_ID ? 'too long' : hex.toLowerCase();
+  return hex.length > MAX_ID_CHARACTERS ? 'too long' : hex.toLowerCase();
 }
 
 function boolean(value: unknown, path: string): boolean {
@@ -149,7 +149,7 @@ export function enumeration(value: unknown, names: string[], path: string): numb
   return index;
 }
 
-/** Any whole number, in range or not; 0 where absent. */
+/** Any whole number, even out of range. 0 if absent. */
 export function integer(value: unknown, path: string): bigint {
   if (!isSet(value)) return 0n;
   if (typeof value === 'number' && Number.isInteger(value)) return BigInt(value);
@@ -174,7 +174,7 @@ function double(value: unknown, path: string): AttributeValue {
   return doubleValue(number);
 }
 
-/** Standard base64 with padding, whichever of its forms was sent. */
+/** Standard base64 with padding, from any form of base64. */
 function base64(value: unknown, path: string): string {
   return Buffer.from(string(value, path), 'base64').toString('base64');
 }

@@ -5,13 +5,14 @@ import { REJECTED_FIELDS, type Signal } from './signal.ts';
 import type { DecodedTraces, OtlpSpan, PartialSuccess } from './span.ts';
 
 /**
- * Decodes an ExportTraceServiceRequest in OTLP's JSON form, which is proto3 JSON but for hex ids and integer enums
- * (OTLP specification, "JSON Protobuf Encoding"). `body` is what JSON.parse made of the request.
+ * Decodes an ExportTraceServiceRequest in OTLP's JSON form, which is proto3 JSON except for hex ids and integer enums
+ * (OTLP specification, "JSON Protobuf Encoding").
  *
- * Enum names are taken too. Absent and null are the same, as in proto3 JSON. Unknown fields are ignored. Throws
- * OtlpDecodeError, naming the place, where a known field has another shape than it should.
+ * Enum names are accepted as well. Absent and null are the same, as in proto3 JSON. Unknown fields are ignored.
  *
- * @param take makes what is kept of a span; all of it, if there is none
+ * @param body the parsed JSON of the request
+ * @param take maps each span. By default the span itself is returned
+ * @throws OtlpDecodeError with the path of a known field that has the wrong type
  */
 export function decodeJson(body: unknown): DecodedTraces;
 export function decodeJson<Kept>(body: unknown, take: (span: OtlpSpan) => Kept): DecodedTraces<Kept>;
@@ -24,7 +25,7 @@ export function decodeJson(body: unknown, take: (span: OtlpSpan) => unknown = (s
   return collector.done();
 }
 
-/** The response of a signal; null is full success. */
+/** The response of a signal. @param partial null: full success */
 export function jsonResponse<Of extends Signal>(signal: Of, partial: PartialSuccess | null): JsonResponse<Of> {
   if (partial === null) return {};
   const rejected = { [REJECTED_FIELDS[signal]]: String(partial.rejected) };

@@ -3,19 +3,18 @@ import type { Attributes, AttributeValue, OtlpSpan } from './span.ts';
 import { storable } from './text.ts';
 
 /**
- * A log record as both OTLP encodings, protobuf and JSON, end in. Source: opentelemetry-proto 1.11, logs.proto and
- * common.proto.
+ * A decoded log record, the same for protobuf and JSON. Source: opentelemetry-proto 1.11, logs.proto and common.proto.
  */
 export type OtlpLogRecord = {
-  /** RFC 3339 UTC, always 9 fractional digits: when it happened, else when it was observed, else when it was received. */
+  /** The first of event time, observation time and time of receipt. RFC 3339 UTC, always 9 fractional digits. */
   time: string;
-  /** 32 lower-case hex digits; null where the record belongs to no trace, or its id is invalid. */
+  /** 32 lower-case hex digits. Null if the record belongs to no trace, or if its id is invalid. */
   traceId: string | null;
   /** 16 lower-case hex digits. */
   spanId: string | null;
-  /** The record's own event name if it is one word, else its attribute `event.name`, else a body that is one word. */
+  /** The record's event name if it is one word, otherwise the attribute `event.name`, otherwise a body of one word. */
   eventName: string | null;
-  /** The text that the sender gave, else the name of the severity number's range, such as `WARN`. */
+  /** The severity text, otherwise the name of the severity number's range, such as `WARN`. */
   severity: string | null;
   body: AttributeValue;
   attributes: Attributes;
@@ -25,9 +24,9 @@ export type OtlpLogRecord = {
   resource: Attributes;
 };
 
-/** A log record's fields as read from the wire, unchecked. */
+/** The fields of a log record as they were read, before validation. */
 export type RawLogRecord = {
-  /** Nanoseconds since 1970; 0 is absent. */
+  /** Nanoseconds since 1970. 0 means absent. */
   time: bigint;
   observedTime: bigint;
   severityNumber: number;
@@ -54,27 +53,27 @@ export function newRawLogRecord(): RawLogRecord {
 }
 
 export type LogCollector<Kept> = {
-  /** Keeps what is made of the record, or counts it as rejected. Scope and resource are read by then. */
+  /** Validates a record and adds the result of `take`, or counts it as rejected. Call it after scope and resource are read. */
   add(raw: RawLogRecord, scope: OtlpSpan['scope'], resource: Attributes): void;
-  /** Whether the request has as many records as it may. Further ones are refused, and need not be read. */
+  /** Whether the limit of records is reached. Further records are rejected without reading them. */
   isFull(): boolean;
   /** Counts a record that was not read. */
   refuse(): void;
   done(): DecodedLogs<Kept>;
 };
 
-/** @template Kept what is made of a log record once it is read */
+/** @template Kept the result of `take` for a log record */
 export type DecodedLogs<Kept = OtlpLogRecord> = {
   records: Kept[];
-  /** How many records were refused; the others of the request are kept. */
+  /** How many records were rejected. The other records of the request are accepted. */
   rejected: number;
-  /** Why, in a few distinct sentences that quote nothing of the request. */
+  /** The distinct reasons, as sentences that quote nothing from the request. */
   reasons: string[];
 };
 
 /**
- * @param receivedAt the time of a record that has none
- * @param take makes what is kept of a record: at once, so that the record itself is soon garbage, and cheaply collected
+ * @param receivedAt the time for records without a time
+ * @param take maps each record as soon as it is read, so that the garbage collector can free the record early
  */
 export function collectLogs<Kept>(receivedAt: Date, take: (record: OtlpLogRecord) => Kept): LogCollector<Kept> {
   const records: Kept[] = [];
@@ -102,8 +101,8 @@ export function collectLogs<Kept>(receivedAt: Date, take: (record: OtlpLogRecord
 const BAD_TIME = 'A time must be an unsigned 64-bit number of nanoseconds since 1970.';
 const NANOS_PER_MILLISECOND = 1_000_000n;
 
-/** A longer body is a message, not the name of an event. */
-const LONGEST_EVENT_NAME = 256;
+/** A longer body is a message, and not the name of an event. */
+const MAX_EVENT_NAME_CHARACTERS = 256;
 const WORD = /^[^\s]+$/;
 
 /** The ranges of SeverityNumber have four numbers each, and begin at 1. */
@@ -113,7 +112,7 @@ function assemble(
   raw: RawLogRecord,
   { scope, resource, received }: { scope: OtlpSpan['scope']; resource: Attributes; received: bigint },
 ): OtlpLogRecord {
-  // An id that is invalid counts as absent: it is no reason to refuse the record (logs.proto, trace_id).
+  // An invalid id counts as absent, and the record is still accepted (logs.proto, trace_id).
   const isInTrace = isTraceId(raw.traceId);
   return {
     time: timestamp(raw.time || raw.observedTime || received),
@@ -134,5 +133,5 @@ function eventNameOf({ eventName, attributes, body }: RawLogRecord): string | nu
   const attribute = attributes['event.name'];
   if (typeof attribute === 'string' && attribute !== '') return attribute;
   if (eventName !== '') return storable(eventName);
-  return typeof body === 'string' && body.length <= LONGEST_EVENT_NAME && WORD.test(body) ? body : null;
+  return typeof body === 'string' && body.length <= MAX_EVENT_NAME_CHARACTERS && WORD.test(body) ? body : null;
 }

@@ -4,11 +4,12 @@ import { walkJsonRequest } from './json-request.ts';
 import { collectLogs, type DecodedLogs, type OtlpLogRecord, type RawLogRecord } from './log.ts';
 
 /**
- * Decodes an ExportLogsServiceRequest in OTLP's JSON form. `body` is what JSON.parse made of the request. Throws
- * OtlpDecodeError, naming the place, where a known field has another shape than it should.
+ * Decodes an ExportLogsServiceRequest in OTLP's JSON form.
  *
- * @param receivedAt the time of a record that has none
- * @param take makes what is kept of a log record
+ * @param body the parsed JSON of the request
+ * @param receivedAt the time for records without a time
+ * @param take maps each log record
+ * @throws OtlpDecodeError with the path of a known field that has the wrong type
  */
 export function decodeLogsJson<Kept>(
   body: unknown,

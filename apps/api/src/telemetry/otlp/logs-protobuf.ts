@@ -17,11 +17,11 @@ import {
 } from './protobuf-values.ts';
 
 /**
- * Decodes an ExportLogsServiceRequest (opentelemetry-proto 1.11). Throws OtlpDecodeError where the bytes are no such
- * message.
+ * Decodes an ExportLogsServiceRequest (opentelemetry-proto 1.11).
  *
- * @param receivedAt the time of a record that has none
- * @param take makes what is kept of a log record
+ * @param receivedAt the time for records without a time
+ * @param take maps each log record
+ * @throws OtlpDecodeError if the bytes are not such a message
  */
 export function decodeLogsProtobuf<Kept>(
   bytes: Uint8Array,
@@ -40,7 +40,7 @@ export function decodeLogsProtobuf<Kept>(
   return collector.done();
 }
 
-// Each field by the tag it has on the wire. Fields not read are not here.
+// The tags of the fields that are read.
 const LOG_RECORD = {
   timeUnixNano: fixed64(1),
   severityNumber: varint(2),

@@ -4,9 +4,9 @@ import { walkProtobufRequest } from './protobuf-request.ts';
 import { message, readMessage, type Source, skip } from './protobuf-values.ts';
 
 /**
- * Counts the data points of an ExportMetricsServiceRequest (opentelemetry-proto 1.11). Nothing of a data point is decoded.
+ * Counts the data points of an ExportMetricsServiceRequest (opentelemetry-proto 1.11), without decoding them.
  *
- * @throws OtlpDecodeError where the bytes are no such message
+ * @throws OtlpDecodeError if the bytes are not such a message
  */
 export function countDataPointsProtobuf(bytes: Uint8Array): number {
   let points = 0;
@@ -17,9 +17,10 @@ export function countDataPointsProtobuf(bytes: Uint8Array): number {
 }
 
 /**
- * The same of OTLP's JSON form. `body` is what JSON.parse made of the request.
+ * Counts the data points of a request in OTLP's JSON form.
  *
- * @throws OtlpDecodeError naming the place where a known field has another shape than it should
+ * @param body the parsed JSON of the request
+ * @throws OtlpDecodeError with the path of a known field that has the wrong type
  */
 export function countDataPointsJson(body: unknown): number {
   let points = 0;
@@ -34,7 +35,7 @@ export function countDataPointsJson(body: unknown): number {
   return points;
 }
 
-/** The kinds of Metric.data, by the name of their JSON field. Each has its points in field 1, `data_points`. */
+/** The JSON fields of Metric.data. Each kind has its points in field 1, `data_points`. */
 const KINDS = ['gauge', 'sum', 'histogram', 'exponentialHistogram', 'summary'] as const;
 const KIND_TAGS: ReadonlySet<number> = new Set([5, 7, 9, 10, 11].map(message));
 const DATA_POINTS = message(1);

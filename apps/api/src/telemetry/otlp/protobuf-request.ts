@@ -14,20 +14,20 @@ import {
 } from './protobuf-values.ts';
 import { type Attributes, OtlpDecodeError, type OtlpSpan } from './span.ts';
 
-/** Reads the record that the reader stands before: a span, a log record, a metric. */
+/** Reads the record at the reader's position: a span, a log record or a metric. */
 export type ReadRecord = (source: Source, scope: OtlpSpan['scope'], resource: Attributes) => void;
 
 /**
- * Walks a request of any signal. Requests of traces, logs and metrics have the same shape and the same field numbers
- * (opentelemetry-proto 1.11): resources, in each its scopes, in each its records.
+ * Walks a request of any signal. Requests of traces, logs and metrics have the same structure and field numbers
+ * (opentelemetry-proto 1.11): resources, their scopes, and the records of each scope.
  *
- * It walks the wire with protobufjs' reader instead of its generated decoders: those build every element of a request
- * before anything can be bounded, so that a few kilobytes of gzip, unpacked to millions of two-byte elements, would take
- * gigabytes; and they refuse the whole request where one attribute is nested too deep. Unknown fields, and known ones of
- * another wire type, are skipped, as every protobuf parser does.
+ * It uses protobufjs' reader and not its generated decoders. These build every element of a request before any limit
+ * applies: a few kilobytes of gzip that decompress to millions of two-byte elements would take gigabytes of memory. They
+ * also refuse the whole request if one attribute is nested too deep. Unknown fields, and known fields with another wire
+ * type, are skipped, as every protobuf parser does.
  *
- * @param name of the message, for the error
- * @throws OtlpDecodeError where the bytes are no such message
+ * @param name the name of the message, for the error
+ * @throws OtlpDecodeError if the bytes are not such a message
  */
 export function walkProtobufRequest(bytes: Uint8Array, name: string, readRecord: ReadRecord): void {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -41,15 +41,15 @@ export function walkProtobufRequest(bytes: Uint8Array, name: string, readRecord:
     }
     if (reader.pos !== reader.len) throw new RangeError('a field runs past the request');
   } catch (error) {
-    // The reader throws Error and RangeError alone; a TypeError is a bug of ours.
+    // The reader throws only Error and RangeError. A TypeError is a bug in this code.
     if (error instanceof TypeError) throw error;
     throw new OtlpDecodeError(`The body is not a valid protobuf ${name}.`, { cause: error });
   }
 }
 
 /**
- * Counts the records of a request without reading any of them: a hundredth of what it takes to read them. Answers 0 where
- * the bytes are no request, which reading them tells better.
+ * Counts the records of a request without reading them, in about a hundredth of the time. Returns 0 if the bytes are not a
+ * request: reading them reports that error.
  */
 export function countProtobufRecords(bytes: Uint8Array): number {
   const reader = protobuf.Reader.create(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
@@ -76,15 +76,15 @@ function nested(reader: Reader, visit: (tag: number) => boolean): true {
   return true;
 }
 
-// Message descriptors: each field by the tag it has on the wire. Fields not read are not here.
+// Message descriptors: the tags of the fields that are read.
 const REQUEST = { resources: message(1) };
 const RESOURCE_RECORDS = { resource: message(1), scopes: message(2) };
 const RESOURCE = { attributes: message(1) };
 const SCOPE_RECORDS = { scope: message(1), records: message(2) };
 const SCOPE = { name: text(1), version: text(2), attributes: message(3) };
 
-// The wire allows records to stand before their resource and scope. What is made of a record says both: they are read
-// first, and the message then once more.
+// Records may come before their resource and scope on the wire, but are mapped together with both. So a message is read
+// twice: first its resource or scope, then its records.
 
 function readResourceRecords(source: Source, readRecord: ReadRecord): void {
   const resource: Attributes = {};

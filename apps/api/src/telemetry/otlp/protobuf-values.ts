@@ -1,11 +1,19 @@
 import type protobuf from 'protobufjs/minimal.js';
-import { type Budget, doubleValue, LIMITS, LONGEST_READ_NAME, newBudget, setAttribute, TOO_DEEP } from './assemble.ts';
+import {
+  type Budget,
+  doubleValue,
+  LIMITS,
+  MAX_READ_NAME_CHARACTERS,
+  newBudget,
+  setAttribute,
+  TOO_DEEP,
+} from './assemble.ts';
 import type { Attributes, AttributeValue } from './span.ts';
 import { storable } from './text.ts';
 
 export type Reader = protobuf.Reader;
 
-// What a descriptor is made of: the tag of a field is its number and its wire type.
+// The parts of a descriptor. The tag of a field consists of its number and its wire type.
 export const varint = (field: number): number => field * 8;
 export const fixed64 = (field: number): number => field * 8 + 1;
 export const text = (field: number): number => field * 8 + 2;
@@ -14,7 +22,7 @@ export const message = text;
 
 export const WIRE_TYPE_OF_MESSAGES = 2;
 
-/** Steps into the message that the reader stands before. Answers where the one around it ends, for {@link leave}. */
+/** Enters the message at the reader's position. Returns the end of the enclosing message, for {@link leave}. */
 function enter(reader: Reader): number {
   const outerEnd = reader.len;
   const size = reader.size();
@@ -23,7 +31,7 @@ function enter(reader: Reader): number {
   return outerEnd;
 }
 
-/** Whether the message that the reader is in goes on; `leave` it where not. */
+/** Whether the current message has more fields. If not, call `leave`. */
 export function isWithin(reader: Reader): boolean {
   return reader.pos < reader.len;
 }
@@ -37,7 +45,7 @@ export function skip(reader: Reader, tag: number): void {
   reader.skipType(tag & 7, 0, tag >>> 3);
 }
 
-/** Reads a message; `visit` answers whether it has consumed the field. */
+/** Reads a message. @param visit returns whether it consumed the field. Other fields are skipped */
 export function readMessage(reader: Reader, visit: (tag: number) => boolean): void {
   const outerEnd = enter(reader);
   while (isWithin(reader)) {
@@ -47,17 +55,19 @@ export function readMessage(reader: Reader, visit: (tag: number) => boolean): vo
   leave(reader, outerEnd);
 }
 
-/** Longer texts seldom come again. */
-const LONGEST_KEPT = 64;
-const TEXTS_KEPT = 2048;
+/** Longer texts are not cached, because they rarely repeat. In bytes. */
+const MAX_CACHED_BYTES = 64;
+
+/** Entries of the cache. A power of two. */
+const CACHE_SIZE = 2048;
 
 /**
- * The texts of one request. A batch says the same names and values in span after span: a text that was read already is told
- * by its bytes, and is not decoded again. A bounded table, in which a text gives way to the next one of its place.
+ * Decodes the texts of one request. Spans of a batch repeat the same names and values, so decoded texts are cached by their
+ * bytes. The cache is a hash table of fixed size, in which a new text replaces the one with the same slot.
  */
 export class Texts {
   readonly #bytes: Buffer;
-  readonly #kept: ({ hash: number; start: number; text: string } | undefined)[] = Array.from({ length: TEXTS_KEPT });
+  readonly #cache: ({ hash: number; start: number; text: string } | undefined)[] = Array.from({ length: CACHE_SIZE });
 
   /** @param bytes the request, which the reader reads */
   constructor(bytes: Buffer) {
@@ -70,14 +80,14 @@ export class Texts {
     const end = start + length;
     if (end > reader.len) throw new RangeError('a text runs past the message that holds it');
     reader.pos = end;
-    if (length > LONGEST_KEPT) return this.#decoded(start, end);
+    if (length > MAX_CACHED_BYTES) return this.#decode(start, end);
     let hash = length;
     for (let at = start; at < end; at += 1) hash = (Math.imul(hash, 31) + (this.#bytes[at] ?? 0)) | 0;
-    const place = (hash ^ (hash >>> 15)) & (TEXTS_KEPT - 1);
-    const known = this.#kept[place];
-    if (known !== undefined && known.hash === hash && this.#isSame(known.start, start, end)) return known.text;
-    const text = this.#decoded(start, end);
-    this.#kept[place] = { hash, start, text };
+    const slot = (hash ^ (hash >>> 15)) & (CACHE_SIZE - 1);
+    const cached = this.#cache[slot];
+    if (cached !== undefined && cached.hash === hash && this.#isSame(cached.start, start, end)) return cached.text;
+    const text = this.#decode(start, end);
+    this.#cache[slot] = { hash, start, text };
     return text;
   }
 
@@ -88,15 +98,15 @@ export class Texts {
     return true;
   }
 
-  #decoded(start: number, end: number): string {
+  #decode(start: number, end: number): string {
     return storable(this.#bytes.toString('utf8', start, end));
   }
 }
 
-/** A request on its way through the decoder. */
+/** A request that is being decoded. */
 export type Source = { reader: Reader; texts: Texts };
 
-/** One list of KeyValue, bounded. `always` names the keys that are kept past the bound. */
+/** Reads one list of KeyValue, up to a limit. Keys for which `always` is true are read beyond the limit as well. */
 export class Entries {
   private readonly into: Attributes;
   private readonly always: (key: string) => boolean;
@@ -107,7 +117,7 @@ export class Entries {
     this.always = always;
   }
 
-  /** Reads or skips one KeyValue; true, since either way it is consumed. */
+  /** Reads or skips one KeyValue. Returns true, because the field is consumed in both cases. */
   read(source: Source, depth = 0, budget?: Budget): true {
     const { reader, texts } = source;
     this.count += 1;
@@ -130,17 +140,17 @@ export class Entries {
   }
 }
 
-/** The bytes of a field, as text. */
-function readBytes(reader: Reader, encoding: 'hex' | 'base64' | 'utf8', longest: number): string | null {
+/** The bytes of a field as text, or null if there are more than `maxBytes`. */
+function readBytes(reader: Reader, encoding: 'hex' | 'base64' | 'utf8', maxBytes: number): string | null {
   const size = reader.size();
   const start = reader.pos;
   if (start + size > reader.len) throw new RangeError('bytes run past the message that holds them');
   reader.pos = start + size;
-  if (size > longest) return null;
+  if (size > maxBytes) return null;
   return Buffer.from(reader.buf.buffer, reader.buf.byteOffset + start, size).toString(encoding);
 }
 
-/** An id in hex. The longest id has 16 bytes; a longer one is refused later, whatever it says. */
+/** An id in hex. The longest id has 16 bytes. A longer one is returned as a text that validation refuses. */
 export function readId(reader: Reader): string {
   return readBytes(reader, 'hex', 16) ?? 'too long';
 }
@@ -152,7 +162,7 @@ export function readTime(reader: Reader): bigint {
   return (BigInt(high) << 32n) | BigInt(low);
 }
 
-/** The AnyValue that the reader stands before, which is not inside an attribute. */
+/** Reads an AnyValue outside of attributes. */
 export function readAnyValue(source: Source): AttributeValue {
   return readValue(source, 0, newBudget());
 }
@@ -170,20 +180,20 @@ const ANY_VALUE = {
 };
 const LIST = { values: message(1) };
 
-/** The key of the KeyValue that the reader stands before, which stays unread; empty where it is long. */
+/** The key of the KeyValue at the reader's position, without consuming it. Empty if the key is too long to be read. */
 function peekKey(reader: Reader): string {
   const start = reader.pos;
   let key = '';
   readMessage(reader, (tag) => {
     if (tag !== KEY_VALUE.key) return false;
-    key = readBytes(reader, 'utf8', LONGEST_READ_NAME) ?? '';
+    key = readBytes(reader, 'utf8', MAX_READ_NAME_CHARACTERS) ?? '';
     return true;
   });
   reader.pos = start;
   return key;
 }
 
-/** `depth` is the number of lists around the value. */
+/** @param depth the number of lists around the value */
 function readValue(source: Source, depth: number, budget: Budget): AttributeValue {
   const { reader, texts } = source;
   budget.left -= 1;
@@ -241,7 +251,7 @@ function readKeyValueList(source: Source, depth: number, budget: Budget): Attrib
   return into;
 }
 
-/** A number where it is one exactly, else its decimal digits. */
+/** A number if it is a safe integer, otherwise its decimal digits. */
 function readInt64(reader: Reader): AttributeValue {
   const long = reader.int64();
   const number = long.high * 2 ** 32 + (long.low >>> 0);

@@ -17,10 +17,10 @@ import {
 import type { DecodedTraces, OtlpSpan, PartialSuccess } from './span.ts';
 
 /**
- * Decodes an ExportTraceServiceRequest (opentelemetry-proto 1.11). Throws OtlpDecodeError where the bytes are no such
- * message.
+ * Decodes an ExportTraceServiceRequest (opentelemetry-proto 1.11).
  *
- * @param take makes what is kept of a span; all of it, if there is none
+ * @param take maps each span. By default the span itself is returned
+ * @throws OtlpDecodeError if the bytes are not such a message
  */
 export function decodeProtobuf(bytes: Uint8Array): DecodedTraces;
 export function decodeProtobuf<Kept>(bytes: Uint8Array, take: (span: OtlpSpan) => Kept): DecodedTraces<Kept>;
@@ -40,7 +40,7 @@ export function decodeProtobuf(
   return collector.done();
 }
 
-/** The response of any signal; null is full success, which is zero bytes. */
+/** The response of any signal. @param partial null: full success, which is encoded as zero bytes */
 export function encodeProtobufResponse(partial: PartialSuccess | null): Uint8Array {
   const writer = protobuf.Writer.create();
   if (partial === null) return writer.finish();
@@ -60,7 +60,7 @@ export function encodeProtobufStatus(status: { code: number; message: string }):
   return protobuf.Writer.create().uint32(varint(1)).int32(status.code).uint32(text(2)).string(status.message).finish();
 }
 
-// Message descriptors: each field by the tag it has on the wire. Fields not read are not here.
+// Message descriptors: the tags of the fields that are read.
 const SPAN = {
   traceId: bytes(1),
   spanId: bytes(2),

@@ -1,7 +1,7 @@
-/** What OTLP carries: each has its own service, path and messages. */
+/** The signals of OTLP. Each has its own service, path and messages. */
 export type Signal = 'traces' | 'logs' | 'metrics';
 
-/** What a partial success calls the records that were refused, in JSON. In protobuf it is field 1 of each signal. */
+/** The JSON field of a partial success with the number of rejected records. In protobuf it is field 1 for each signal. */
 export const REJECTED_FIELDS = {
   traces: 'rejectedSpans',
   logs: 'rejectedLogRecords',

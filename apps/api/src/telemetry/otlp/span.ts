@@ -1,8 +1,8 @@
-/** A span as both OTLP encodings, protobuf and JSON, end in. Source: opentelemetry-proto 1.11, trace.proto and common.proto. */
+// A decoded span, the same for protobuf and JSON. Source: opentelemetry-proto 1.11, trace.proto and common.proto.
 
 export type AttributeValue = string | number | boolean | null | AttributeValue[] | { [key: string]: AttributeValue };
 
-/** May have own keys such as `__proto__` or `constructor`: read known names only, copy with `setAttribute`. */
+/** May have own keys such as `__proto__` or `constructor`. So read only known names, and copy with `setAttribute`. */
 export type Attributes = { [key: string]: AttributeValue };
 
 export type OtlpSpan = {
@@ -13,7 +13,7 @@ export type OtlpSpan = {
   parentSpanId: string | null;
   name: string;
   kind: 'unspecified' | 'internal' | 'server' | 'client' | 'producer' | 'consumer';
-  /** RFC 3339 UTC, always 9 fractional digits: fixed width, sorts as text. */
+  /** RFC 3339 UTC, always 9 fractional digits, so times sort as text. */
   startTime: string;
   endTime: string;
   /** Milliseconds, fractional, never negative. */
@@ -29,24 +29,24 @@ export type OtlpSpan = {
   links: { traceId: string; spanId: string; attributes: Attributes }[];
 };
 
-/** @template Kept what is made of a span once it is read */
+/** @template Kept the result of `take` for a span */
 export type DecodedTraces<Kept = OtlpSpan> = {
   spans: Kept[];
-  /** How many spans were refused; the others of the request are kept. */
+  /** How many spans were rejected. The other spans of the request are accepted. */
   rejected: number;
-  /** Why, in a few distinct sentences that quote nothing of the request. */
+  /** The distinct reasons, as sentences that quote nothing from the request. */
   reasons: string[];
 };
 
-/** The partial success of any signal: what the answer says of refused records. */
+/** The partial success of any signal: the number of rejected records, and why. */
 export type PartialSuccess = { rejected: number; errorMessage: string };
 
-/** The body as a whole cannot be decoded: 400. */
+/** The whole body cannot be decoded. Answered with 400. */
 export class OtlpDecodeError extends Error {
   override readonly name = 'OtlpDecodeError';
 }
 
-/** The body as a whole has more than can be read: 413. */
+/** The whole body has more values than can be read. Answered with 413. */
 export class RequestTooLargeError extends Error {
   override readonly name = 'RequestTooLargeError';
 }

@@ -1,15 +1,15 @@
 const CONTINUATION_MASK = 0xc0;
 const CONTINUATION = 0x80;
 
-/** Text that a database takes: Postgres refuses NUL in text and jsonb, and lone surrogates have no UTF-8 form. */
+/** Replaces what databases do not accept: PostgreSQL refuses NUL in text and jsonb, and lone surrogates have no UTF-8 form. */
 export function storable(text: string): string {
   const wellFormed = text.toWellFormed();
   return wellFormed.includes('\0') ? wellFormed.replaceAll('\0', '\ufffd') : wellFormed;
 }
 
-/** The longest start of a well-formed text that fits into so many UTF-8 bytes; never half a code point. */
+/** Truncates a well-formed text to a number of UTF-8 bytes, without splitting a code point. */
 export function cutToBytes(text: string, maxBytes: number): string {
-  // A UTF-16 unit takes 3 bytes at most: most texts are settled without counting.
+  // A UTF-16 unit takes at most 3 bytes, so most texts need no counting.
   if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text;
   const bytes = Buffer.from(text.slice(0, maxBytes));
   let end = maxBytes;

@@ -1,7 +1,7 @@
-import { valueError } from '../../errors.ts';
+import { valueError } from '../../platform/errors.ts';
 import { OtlpDecodeError } from './span.ts';
 
-/** Decodes the body of a typed caller: what cannot be decoded is a fault of the value, 422, as in every other operation. */
+/** Decodes the body of a typed tRPC call. A decoding error is answered with 422, as invalid values are in other operations. */
 export function decodedInput<T>(decode: () => T): T {
   try {
     return decode();

@@ -1,28 +1,24 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isPostgres } from '@quartermaster/db/dialects/postgres.ts';
-import { dropEmptyPartitions, makeSpanPartitions } from '@quartermaster/db/dialects/postgres-spans.ts';
-import { listRetentions } from '@quartermaster/db/repositories/tenants.ts';
+import { createSpanPartitions, dropEmptyPartitions } from '@quartermaster/db/dialects/postgres-spans.ts';
+import { listSpanRetentions } from '@quartermaster/db/repositories/tenants.ts';
 import { deleteTracesBefore } from '@quartermaster/db/repositories/trace-retention.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
-import type { Services } from '../../services.ts';
+import { removeInPacedBatches } from '../../platform/remove-in-batches.ts';
+import type { Services } from '../../platform/services.ts';
+import { DAY_MS } from '../usage/periods.ts';
 
-const DAY_MS = 24 * 3600 * 1000;
+/** Spans per transaction, and most traces. SQLite deletes them without yielding to the event loop. */
+const BATCH_SIZE = 256;
 
-/**
- * Spans removed in one transaction, and traces at the most: an embedded database deletes them without giving the event loop a
- * turn.
- */
-const SPANS_OF_BATCH = 256;
-
-/** Postgres keeps blocks of spans by the day on which they come in. The partitions of the next days are made ahead. */
-export async function makeDays({ db, now }: Pick<Services, 'db' | 'now'>): Promise<void> {
-  if (isPostgres(db)) await makeSpanPartitions(db, now());
+/** Creates the partitions of the next days on PostgreSQL, where span blocks are partitioned by the day of receipt. */
+export async function prepareSpanPartitions({ db, now }: Pick<Services, 'db' | 'now'>): Promise<void> {
+  if (isPostgres(db)) await createSpanPartitions(db, now());
 }
 
-/** Removes the traces that are older than their tenant keeps them. Answers how many. */
+/** Removes traces that are older than their tenant's retention. Returns the number of traces. */
 export async function removeOldTraces({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
   let removed = 0;
-  for (const { tenantId, days } of await listRetentions(db)) {
+  for (const { tenantId, days } of await listSpanRetentions(db)) {
     const before = new Date(now().getTime() - days * DAY_MS).toISOString();
     removed += await removeTracesBefore({ db, now }, tenantId, before);
   }
@@ -30,20 +26,16 @@ export async function removeOldTraces({ db, now }: Pick<Services, 'db' | 'now'>)
   return removed;
 }
 
-async function removeTracesBefore(
+function removeTracesBefore(
   { db, now }: Pick<Services, 'db' | 'now'>,
   tenantId: string,
   before: string,
 ): Promise<number> {
   const scope = [{ tenantId, subTenantId: null }];
-  let removed = 0;
-  for (let more = true; more; ) {
-    const start = performance.now();
-    const batch = await inTransaction(db, (trx) => deleteTracesBefore(trx, scope, before, SPANS_OF_BATCH, now()));
-    ({ more } = batch);
-    removed += batch.traces;
-    // At most half of the time: whoever asks for something meanwhile is not to wait for one batch after the other.
-    if (more) await sleep(performance.now() - start);
-  }
-  return removed;
+  return removeInPacedBatches(async () => {
+    const { traces, more } = await inTransaction(db, (trx) =>
+      deleteTracesBefore(trx, scope, before, BATCH_SIZE, now()),
+    );
+    return { removed: traces, more };
+  });
 }

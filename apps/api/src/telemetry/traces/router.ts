@@ -1,18 +1,19 @@
 import * as contract from '@quartermaster/contracts/traces.ts';
 import { listSpans } from '@quartermaster/db/repositories/spans.ts';
 import { listTraces } from '@quartermaster/db/repositories/traces.ts';
-import { scopeOfQuery } from '../../access/places.ts';
-import { noteReads } from '../../audit-events/reads.ts';
-import { ApiError } from '../../errors.ts';
+import { scopeOfQuery } from '../../auth/places.ts';
+import { noteReads } from '../../platform/audit/reads.ts';
+import { ApiError } from '../../platform/errors.ts';
 import { jsonResponse } from '../otlp/json.ts';
 import { decodedInput } from '../otlp/typed-input.ts';
-import { answerPage } from '../../pages.ts';
-import { endpoint, router } from '../../trpc.ts';
+import { answerPage } from '../../http/cursors.ts';
+import { endpoint, router } from '../../http/trpc.ts';
 import { ingestSpans } from '../ingest/ingest.ts';
+import { readWaterfall } from './waterfall.ts';
 import { prepareJson } from '../ingest/prepare-body.ts';
 
 export const tracesRouter = router({
-  /** OTLP over HTTP comes in through otlp/receiver.ts, which decodes by itself; this is the way of typed callers. */
+  /** For typed tRPC callers. OTLP/HTTP requests are handled by ingest/receiver.ts. */
   ingest: endpoint(contract.ingestTraces).mutation(async ({ ctx, input }) => {
     const refused = await ingestSpans(ctx, async (options) => decodedInput(() => prepareJson(input.body, options)));
     return jsonResponse('traces', refused);
@@ -39,12 +40,18 @@ export const tracesRouter = router({
     });
   }),
 
+  waterfall: endpoint(contract.getTraceWaterfall).query(({ ctx, input }) => {
+    const scope = scopeOfQuery(ctx, input.query);
+    const traceId = input.path.trace_id.toLowerCase();
+    return answerPage(ctx, input, scope, (page) => readWaterfall(ctx, scope, traceId, page));
+  }),
+
   spans: endpoint(contract.listTraceSpans).query(({ ctx, input }) => {
     const scope = scopeOfQuery(ctx, input.query);
     const traceId = input.path.trace_id.toLowerCase();
     return answerPage(ctx, input, scope, async (page) => {
       const spans = await listSpans(ctx.services.db, scope, traceId, page);
-      if (!spans) throw new ApiError('trace_not_found', 'No trace of this id in your reach.');
+      if (!spans) throw new ApiError('trace_not_found', 'There is no trace with this id in your reach.');
       await noteReads(ctx, spans.places, { type: 'trace', id: traceId });
       return spans;
     });

@@ -4,41 +4,41 @@ import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
 import { addToRollups, type Rollup, type UsageSums } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { seriesKey, type UsageSubject } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import type { FoldLimits } from '../../runtime-observations/fold.ts';
+import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
 import type { CallChange } from '../calls/call-changes.ts';
 import type { Call } from '../calls/resolve.ts';
 import { DAY_MS, dayOf, HOUR_MS, hourOf, startOfDay } from './periods.ts';
-import { seriesOf } from './series.ts';
+import { findOrCreateSeries } from './series.ts';
 
-type Added = {
+type UsageBatch = {
   changes: readonly CallChange[];
-  /** Undefined for a provider that is not stored, since the tenant has as many as it may. */
+  /** Undefined for a provider that was not stored, because the tenant reached its limit. */
   providerOf: (call: Call) => Provider | undefined;
   account: string;
-  limits: FoldLimits;
+  limits: AggregationLimits;
 };
 
-/** What is summed up of one subject. */
+/** The sums of one subject, by hours since 1970. */
 type SubjectSums = { subject: UsageSubject; byHour: Map<number, UsageSums> };
 
-/** Adds changes of calls to the sums of their hours and days, in the transaction that stores what tells of them. */
+/** Adds changes of calls to the sums of their hours and days, in the transaction that stores the spans or keys. */
 export async function addUsage(
   db: Database,
   place: TenantPlace,
-  { changes, providerOf, account, limits }: Added,
+  { changes, providerOf, account, limits }: UsageBatch,
   now: Date,
 ): Promise<void> {
-  // What was removed with its hour must not be subtracted from sums that are not there any more.
-  const keptSince = startOfDay(now.getTime() - limits.usageRetentionDays * DAY_MS);
+  // Older sums are removed already, so nothing may be subtracted from them.
+  const retainedSince = startOfDay(now.getTime() - limits.usageRetentionDays * DAY_MS);
   const sums = new Map<string, SubjectSums>();
   for (const change of changes) {
     const { call, by } = change;
-    if (by === 0 || call.countedAt < keptSince) continue;
-    const said = saidOf(call);
-    let known = sums.get(said);
+    if (by === 0 || call.countedAt < retainedSince) continue;
+    const key = cacheKey(call);
+    let known = sums.get(key);
     if (!known) {
       known = { subject: subjectOf(call, { provider: providerOf(call), account }), byHour: new Map() };
-      sums.set(said, known);
+      sums.set(key, known);
     }
     addCall(known.byHour, change);
   }
@@ -55,13 +55,13 @@ export async function addUsage(
   }
   const changed = [...rollups.values()].filter((rollup) => !isZero(rollup));
   const keys = new Set(changed.map(({ seriesId }) => seriesId));
-  const wanted = new Map([...subjects].filter(([key]) => keys.has(key)));
-  const idOf = await seriesOf(db, place, { subjects: wanted, account, limits }, now);
-  // Beyond the limit several subjects have one series.
+  const changedSubjects = new Map([...subjects].filter(([key]) => keys.has(key)));
+  const idOf = await findOrCreateSeries(db, place, { subjects: changedSubjects, account, limits }, now);
+  // Beyond the limit, several subjects share one series.
   const rows = new Map<string, Rollup>();
   for (const rollup of changed) addTo(rows, { ...rollup, seriesId: idOf(rollup.seriesId) });
   const left = [...rows.values()].filter((rollup) => !isZero(rollup));
-  // In one order everywhere, so that two processes cannot wait for each other.
+  // Every process updates rows in this order, which prevents deadlocks.
   const sorted = left.toSorted((a, b) => (rollupKey(a) < rollupKey(b) ? -1 : 1));
   for (const period of ['hour', 'day'] as const) {
     await addToRollups(
@@ -88,8 +88,8 @@ function subjectOf(
   };
 }
 
-/** What the subject of a call depends on. No text of a span has a NUL in it. */
-function saidOf({ kind, name, agent, provider }: Call): string {
+/** Everything that the subject of a call depends on. NUL separates the parts, because no text of a span contains it. */
+function cacheKey({ kind, name, agent, provider }: Call): string {
   return `${kind}\0${name}\0${agent}\0${provider.id}\0${provider.name}`;
 }
 

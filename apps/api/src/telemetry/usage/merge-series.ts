@@ -3,12 +3,9 @@ import type { ObservationSubject } from '@quartermaster/db/repositories/runtime-
 import { moveRollups } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { findSeriesOfSubjects } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { otherOf, otherSeries } from './series.ts';
+import { findOrCreateOtherSeries, otherSubject } from './series.ts';
 
-/**
- * Makes room for new series: what was added up for some subjects is added up under the name `other` from then on. Nothing
- * is lost from the totals.
- */
+/** Merges the series of subjects into series with the name `other`, to make room for new series. Totals stay the same. */
 export async function mergeIntoOther(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
@@ -21,8 +18,8 @@ export async function mergeIntoOther(
   const byPlace = Map.groupBy(series, ({ subTenantId }) => subTenantId);
   for (const [subTenantId, inPlace] of byPlace) {
     const place = { tenantId, subTenantId };
-    const wanted = inPlace.map((one) => ({ key: one.id, other: otherOf(one) }));
-    const others = new Map(await otherSeries(db, place, wanted, now));
+    const wanted = inPlace.map((one) => ({ key: one.id, other: otherSubject(one) }));
+    const others = new Map(await findOrCreateOtherSeries(db, place, wanted, now));
     const byOther = Map.groupBy(inPlace, ({ id }) => others.get(id) ?? id);
     for (const [to, own] of byOther) {
       const from = own.map(({ id }) => id).filter((id) => id !== to);

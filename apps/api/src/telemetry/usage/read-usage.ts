@@ -5,7 +5,7 @@ import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import { type RollupRange, readRollups, type UsageSums } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { listSeries, type UsageFilter, type UsageSeries } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
-import { valueError } from '../../errors.ts';
+import { valueError } from '../../platform/errors.ts';
 import { rangesOf, type TimeRange, timeRange } from './time-range.ts';
 
 export type UsageQuery = {
@@ -16,26 +16,28 @@ export type UsageQuery = {
   filter: UsageFilter;
 };
 
-/** Series and rows that one query reads at the most. */
+/** Most series and rows that one query reads. */
 const MAX_SERIES = 50_000;
 const MAX_ROWS = 200_000;
 
-/** Series, or sums, that a query reads for one point of the rate limits beyond the point of the request. */
-const SERIES_OF_POINT = 200;
-const ROWS_OF_POINT = 2000;
+/** How many series or rows cost one point of the rate limits, in addition to the point of the request. */
+const SERIES_PER_POINT = 200;
+const ROWS_PER_POINT = 2000;
 
-/** Read before the event loop gets a turn: an embedded database answers without giving it one. */
-const SERIES_AT_ONCE = 1000;
-const SERIES_OF_STATEMENT = 100;
+/** Series that are listed with one statement. */
+const SERIES_PAGE_SIZE = 1000;
 
-type Group = { usage: Usage; key: string };
+/** Series whose sums are read with one statement. Then the event loop gets a turn. */
+const BATCH_SIZE = 100;
+
+type Group = { usage: Usage; key: string; nameKey: string | null };
 
 /**
- * One page of sums, by start and then by what they are grouped by. Each page adds up the whole range again; how much that
- * may be is limited.
+ * Reads one page of sums, sorted by start and then by group. Each page adds up the whole range again, so the amount that a
+ * query reads is limited.
  *
- * @param charge takes points of the rate limits for what was read
- * @throws 422 for a range that is empty or too long, and for a query that would have to read too much
+ * @param charge charges points of the rate limits for what was read
+ * @throws 422 if the range is empty or too long, or if the query reads too much
  */
 export async function usagePage(
   db: Database,
@@ -45,30 +47,57 @@ export async function usagePage(
   now: Date,
 ): Promise<Page<Usage>> {
   const position = after && positionOf(after);
-  // The pages of one list have one range, though time goes on.
+  // All pages of one list have the range of the first page.
   const range = position?.range ?? timeRange(interval, asked, now);
   const from = position?.start && position.start > range.from ? position.start : range.from;
   const ranges = rangesOf(interval, { ...range, from });
-  const groups = await groupsOf(db, scope, {
+  const groups = await sumGroups(db, scope, {
     ranges,
     each: interval === 'all' ? 'series' : 'period',
     groupBy,
     filter,
     charge,
   });
-  const behind = [...groups.values()]
+  const remaining = [...groups.values()]
     .filter(({ usage: { calls, errors } }) => calls !== 0 || errors !== 0)
-    .toSorted((a, b) => (isBehind(a, b) ? 1 : -1))
-    .filter((group) => position === null || isBehind(group, position));
-  const shown = behind.slice(0, limit);
-  const last = shown.at(-1);
+    .toSorted((a, b) => (isAfter(a, b) ? 1 : -1))
+    .filter((group) => position === null || isAfter(group, position));
+  const items = remaining.slice(0, limit);
+  const last = items.at(-1);
   return {
-    items: shown.map(({ usage }) => usage),
-    next: last && behind.length > limit ? keyOf(last, range) : null,
+    items: items.map(({ usage }) => usage),
+    next: last && remaining.length > limit ? keyOf(last, range) : null,
   };
 }
 
-type Wanted = {
+/** The sums of a time range, unordered. `nameKey` is null if they are not grouped by name. */
+export type SummedUsage = { range: TimeRange; groups: { usage: Usage; nameKey: string | null }[] };
+
+/**
+ * Adds up the usage of a whole time range for each group.
+ *
+ * @param charge charges points of the rate limits for what was read
+ * @throws 422 if the range is empty or too long, or if the query reads too much
+ */
+export async function sumUsage(
+  db: Database,
+  scope: TenantScope,
+  { groupBy, filter, from, to }: Omit<UsageQuery, 'interval'>,
+  charge: (points: number) => Promise<void>,
+  now: Date,
+): Promise<SummedUsage> {
+  const range = timeRange('all', { from, to }, now);
+  const groups = await sumGroups(db, scope, {
+    ranges: rangesOf('all', range),
+    each: 'series',
+    groupBy,
+    filter,
+    charge,
+  });
+  return { range, groups: [...groups.values()].filter(({ usage: { calls, errors } }) => calls !== 0 || errors !== 0) };
+}
+
+type GroupQuery = {
   ranges: readonly RollupRange[];
   each: 'period' | 'series';
   groupBy: readonly UsageDimension[];
@@ -76,36 +105,36 @@ type Wanted = {
   charge: (points: number) => Promise<void>;
 };
 
-async function groupsOf(db: Database, scope: TenantScope, wanted: Wanted): Promise<Map<string, Group>> {
+async function sumGroups(db: Database, scope: TenantScope, query: GroupQuery): Promise<Map<string, Group>> {
   const read = { series: 0, rows: 0 };
   try {
-    return await readGroups(db, scope, wanted, read);
+    return await readGroups(db, scope, query, read);
   } finally {
-    // Also for a query that is refused because it reads too much.
-    await wanted.charge(Math.floor(read.series / SERIES_OF_POINT) + Math.floor(read.rows / ROWS_OF_POINT));
+    // A query that is refused because it reads too much is charged as well.
+    await query.charge(Math.floor(read.series / SERIES_PER_POINT) + Math.floor(read.rows / ROWS_PER_POINT));
   }
 }
 
-/** @param read counts what was read */
+/** @param read is increased by what was read */
 async function readGroups(
   db: Database,
   scope: TenantScope,
-  { ranges, each, groupBy, filter }: Wanted,
+  { ranges, each, groupBy, filter }: GroupQuery,
   read: { series: number; rows: number },
 ): Promise<Map<string, Group>> {
   const groups = new Map<string, Group>();
   let after: UsageSeries | null = null;
   for (;;) {
-    const series: UsageSeries[] = await listSeries(db, scope, filter, { after, limit: SERIES_AT_ONCE });
+    const series: UsageSeries[] = await listSeries(db, scope, filter, { after, limit: SERIES_PAGE_SIZE });
     read.series += series.length;
     if (read.series > MAX_SERIES) throw tooMuch(`more than ${MAX_SERIES} combinations of provider, name and agent`);
     for (const [tenantId, ofTenant] of Map.groupBy(series, (one) => one.tenantId)) {
-      for (let start = 0; start < ofTenant.length; start += SERIES_OF_STATEMENT) {
-        const some = new Map(ofTenant.slice(start, start + SERIES_OF_STATEMENT).map((one) => [one.id, one]));
+      for (let start = 0; start < ofTenant.length; start += BATCH_SIZE) {
+        const byId = new Map(ofTenant.slice(start, start + BATCH_SIZE).map((one) => [one.id, one]));
         for (const range of ranges) {
-          const rows = await readRollups(db, { tenantId }, [...some.keys()], { ...range, each });
+          const rows = await readRollups(db, { tenantId }, [...byId.keys()], { ...range, each });
           for (const row of rows) {
-            const own = some.get(row.seriesId);
+            const own = byId.get(row.seriesId);
             if (own) add(groups, { series: own, start: each === 'series' ? null : row.startTime, groupBy }, row);
             read.rows += row.rows;
           }
@@ -115,12 +144,12 @@ async function readGroups(
       }
     }
     after = series.at(-1) ?? null;
-    if (series.length < SERIES_AT_ONCE) return groups;
+    if (series.length < SERIES_PAGE_SIZE) return groups;
   }
 }
 
 function tooMuch(what: string) {
-  return valueError(['query', 'from'], `this would add up ${what}: ask for less time, or filter`);
+  return valueError(['query', 'from'], `this query would read ${what}. Use a shorter time range or a filter`);
 }
 
 function add(
@@ -152,14 +181,14 @@ function add(
     outputTokens: 0,
     durationMs: 0,
   };
-  // Of the variants of a name always the same one is shown.
+  // Of several spellings of a name the shortest is shown, so that the answer does not depend on their order.
   if (usage.name !== null) usage.name = shorter(usage.name, series.name);
   usage.calls = sum(usage.calls, sums.calls);
   usage.errors = sum(usage.errors, sums.errors);
   usage.inputTokens = sum(usage.inputTokens, sums.inputTokens);
   usage.outputTokens = sum(usage.outputTokens, sums.outputTokens);
   usage.durationMs = (usage.durationMs * 1000 + sums.durationUs) / 1000;
-  if (!found) groups.set(`${start} ${key}`, { usage, key });
+  if (!found) groups.set(`${start} ${key}`, { usage, key, nameKey });
 }
 
 function shorter(a: string, b: string): string {
@@ -173,7 +202,7 @@ function sum(a: number, b: number): number {
 
 type Position = { range: TimeRange; start: string | null; key: string };
 
-function isBehind(group: Group, other: Group | Position): boolean {
+function isAfter(group: Group, other: Group | Position): boolean {
   const [a, b] = [startOf(group), startOf(other)];
   return a === b ? group.key > other.key : a > b;
 }

@@ -1,7 +1,7 @@
 import * as contract from '@quartermaster/contracts/usage.ts';
-import { scopeOfQuery } from '../../access/places.ts';
-import { answerPage } from '../../pages.ts';
-import { endpoint, router } from '../../trpc.ts';
+import { scopeOfQuery } from '../../auth/places.ts';
+import { answerPage } from '../../http/cursors.ts';
+import { endpoint, router } from '../../http/trpc.ts';
 import { usagePage } from './read-usage.ts';
 
 export const usageRouter = router({

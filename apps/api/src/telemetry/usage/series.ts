@@ -1,7 +1,7 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import {
   countSeries,
-  countSeriesOf,
+  countSeriesShares,
   findSeriesIds,
   insertSeries,
   OTHER,
@@ -9,69 +9,68 @@ import {
   type UsageSubject,
 } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import type { FoldLimits } from '../../runtime-observations/fold.ts';
-import { roomWithinShares } from '../../tenants/fair-share.ts';
+import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
+import { roomWithinShares } from '../../platform/fair-share.ts';
 
-type Wanted = {
-  /** By their keys. */
+type SeriesRequest = {
+  /** By their series keys. */
   subjects: ReadonlyMap<string, UsageSubject>;
   account: string;
-  limits: FoldLimits;
+  limits: AggregationLimits;
 };
 
 /**
- * The series of some subjects: the existing one, or a new one. Senders choose the names of models, tools and agents, so the
- * number of series is limited: beyond the limit calls are added up under the name and agent `other`, and nothing is lost
- * from the totals.
+ * Finds the series of subjects, and creates the missing ones. Senders choose the names of models, tools and agents, so the
+ * number of series is limited. Beyond the limit, calls are added up under the name and agent `other`, so totals stay exact.
  *
- * @returns a function from a subject's key to the id of its series
+ * @returns a look-up function from a series key to the id of the series
  */
-export async function seriesOf(
+export async function findOrCreateSeries(
   db: Database,
   place: TenantPlace,
-  { subjects, account, limits }: Wanted,
+  { subjects, account, limits }: SeriesRequest,
   now: Date,
 ): Promise<(key: string) => string> {
   const ids = await findSeriesIds(db, place, [...subjects.keys()]);
   const missing = [...subjects].filter(([key]) => !ids.has(key));
   if (missing.length > 0) {
     const room = await roomForSeries(db, place, { account, limits, wanted: missing.length });
-    const made = await insertSeries(
+    const created = await insertSeries(
       db,
       place,
       missing.slice(0, room).map(([, subject]) => subject),
       now,
     );
-    for (const [key, id] of made) ids.set(key, id);
-    const others = missing.slice(room).map(([key, subject]) => ({ key, other: otherOf(subject) }));
-    for (const [key, id] of await otherSeries(db, place, others, now)) ids.set(key, id);
+    for (const [key, id] of created) ids.set(key, id);
+    const others = missing.slice(room).map(([key, subject]) => ({ key, other: otherSubject(subject) }));
+    for (const [key, id] of await findOrCreateOtherSeries(db, place, others, now)) ids.set(key, id);
   }
   return (key) => {
     const id = ids.get(key);
-    if (id === undefined) throw new Error('every subject has a series');
+    if (id === undefined) throw new Error(`no series was found or created for ${key}`);
     return id;
   };
 }
 
-/** How many of some new series an account may add, so that its names leave room for those of others. */
+/** How many new series an account may add within its fair share. */
 async function roomForSeries(
   db: Database,
   place: TenantPlace,
-  { account, limits, wanted }: Pick<Wanted, 'account' | 'limits'> & { wanted: number },
+  { account, limits, wanted }: Pick<SeriesRequest, 'account' | 'limits'> & { wanted: number },
 ): Promise<number> {
   const used = await countSeries(db, place);
-  const countOwn = () => countSeriesOf(db, place, account);
+  const countOwn = () => countSeriesShares(db, place, account);
   const { room } = await roomWithinShares(db, place, { used, free: limits.usageSeries - used, wanted, countOwn });
   return room;
 }
 
-/** Of each provider, kind and account there is one at most, however many names they have. */
-export function otherOf({ providerId, kind, account }: UsageSubject): UsageSubject {
+/** The subject `other` that replaces a subject. There is one for each provider, kind and account. */
+export function otherSubject({ providerId, kind, account }: UsageSubject): UsageSubject {
   return { providerId, kind, account, name: OTHER, nameKey: OTHER, agent: OTHER };
 }
 
-/** The ids of the series that stand for others, by the keys that these are given. Makes those that are missing. */
-export async function otherSeries(
+/** Finds or creates the series of `other` subjects. @returns pairs of the given key and the id of the series */
+export async function findOrCreateOtherSeries(
   db: Database,
   place: TenantPlace,
   others: readonly { key: string; other: UsageSubject }[],

@@ -1,19 +1,19 @@
 import type { UsageInterval } from '@quartermaster/contracts/usage.ts';
 import type { RollupRange } from '@quartermaster/db/repositories/usage-rollups.ts';
-import { valueError } from '../../errors.ts';
+import { valueError } from '../../platform/errors.ts';
 import { DAY_MS, HOUR_MS } from './periods.ts';
 
-/** The longest time that one query adds up, in days. */
+/** The longest range of one query, in days. */
 const MAX_DAYS: Record<UsageInterval, number> = { hour: 31, day: 3660, all: 3660 };
 const DEFAULT_DAYS: Record<UsageInterval, number> = { hour: 1, day: 30, all: 30 };
 
-/** RFC 3339, UTC, milliseconds; `to` is not in the range. */
+/** RFC 3339, UTC, with milliseconds. `to` is exclusive. */
 export type TimeRange = { from: string; to: string };
 
 /**
- * The range of a query in whole hours, or whole days.
+ * The range of a query, extended to whole hours or whole days.
  *
- * @throws 422 for a range that is empty or too long
+ * @throws 422 if the range is empty or too long
  */
 export function timeRange(
   interval: UsageInterval,
@@ -31,7 +31,7 @@ export function timeRange(
   return { from: new Date(begin).toISOString(), to: new Date(end).toISOString() };
 }
 
-/** The rows to add up: whole days by their own sums, and the hours before and after them. */
+/** The rows to add up for a range: the sums of whole days, and of the hours before and after them. */
 export function rangesOf(interval: UsageInterval, { from, to }: TimeRange): RollupRange[] {
   if (interval !== 'all') return [{ period: interval, from, to }];
   const [firstDay, lastDay] = [

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
+import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { describe, expect, test } from 'vitest';
 import { type Outcome, type Sent, startArena, statusesOf } from './arena.ts';
 import { bomb, emptyEvents, manyValues, sharedResource, tinyJsonSpans, tinySpans } from './bodies.ts';
@@ -50,15 +51,16 @@ describe('one account that may only send telemetry', { timeout: 120_000 }, () =>
     expect(outcome.answers[0]?.text).toContain('at most 50000');
   });
 
-  test('60 MiB of the smallest spans in JSON', async () => {
-    const outcome = await attackWith({ contentType: JSON_TYPE, body: tinyJsonSpans(60 * MIB) }, 1);
+  test('tens of MiB of the smallest spans in JSON', async () => {
+    const bytes = scaled({ usual: 24, full: 60 }) * MIB;
+    const outcome = await attackWith({ contentType: JSON_TYPE, body: tinyJsonSpans(bytes) }, 1);
     expectOnly(outcome, [200, 413]);
   });
 
-  test('60 requests of 117 KiB at once that unpack to 7 GB are final, or to be sent again', async () => {
+  test('many requests of 117 KiB at once that unpack to gigabytes are final, or to be sent again', async () => {
     const body = bomb(117 * MIB);
     expect(body.length).toBeLessThan(120 * 1024);
-    expectOnly(await attackWith({ gzip: true, body }, 60), [413, 429]);
+    expectOnly(await attackWith({ gzip: true, body }, scaled({ usual: 24, full: 60 })), [413, 429]);
   });
 
   test('JSON of twenty million values that weighs 60 KiB packed is 413', async () => {
@@ -77,7 +79,7 @@ describe('one account that may only send telemetry', { timeout: 120_000 }, () =>
   test('logs and metrics that unpack to more than fits', async () => {
     const body = bomb(117 * MIB);
     for (const path of ['/v1/logs', '/v1/metrics']) {
-      expectOnly(await attackWith({ path, gzip: true, body }, 4), [413, 429]);
+      expectOnly(await attackWith({ path, gzip: true, body }, scaled({ usual: 2, full: 4 })), [413, 429]);
     }
   });
 });

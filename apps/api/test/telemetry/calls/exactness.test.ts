@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { newTraceId } from '../traces/sending.ts';
-import { foldingTenant } from './folding.ts';
+import { callsTenant } from './calls-tenant.ts';
 import { countsOf, spansOf, trueCalls } from './true-calls.ts';
 
 let server: TestServer;
@@ -13,10 +13,10 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('counts are those of the true calls, however their spans are split, ordered and repeated', {
+test('counts equal the true calls, for any split, order and repetition of their spans', {
   timeout: 120_000,
 }, async () => {
-  const tenant = await foldingTenant(server);
+  const tenant = await callsTenant(server);
   const expected: Record<string, [number, number, number]> = {};
   await fc.assert(
     fc.asyncProperty(trueCalls, fc.infiniteStream(fc.nat(1000)), async (calls, random) => {

@@ -1,6 +1,6 @@
 import type { Facts } from '../../../src/telemetry/dialects/facts.ts';
 
-/** Facts that say nothing but what is given. */
+/** Facts with the given fields; all others are empty. */
 export function factsOf(facts: Partial<Facts>): Facts {
   return {
     operation: null,

@@ -229,7 +229,7 @@ describe('resolve', () => {
       span('b', use('model', 'gpt-5'), { ...SDK, parent: 'a', start: 20, end: 50, inputTokens: 8 }),
     ]);
     expect(call).toMatchObject({ durationUs: 30_000, failed: true, inputTokens: 8, outputTokens: 9, agent: 'helper' });
-    expect(call?.told.map((one) => one.span.spanId)).toEqual(['b', 'a']);
+    expect(call?.reports.map((one) => one.span.spanId)).toEqual(['b', 'a']);
   });
 
   test('gives the last of several calls the tokens that only the span around them knows', () => {
@@ -283,7 +283,7 @@ describe('resolve', () => {
     const fastest = (traces: TestSpan[][]) =>
       Math.min(
         ...Array.from({ length: 4 }, () => {
-          // The time of this process, since others may be busy.
+          // CPU time of this process, because other processes may be busy.
           const since = process.cpuUsage();
           for (const spans of traces) resolved(spans);
           const { user, system } = process.cpuUsage(since);

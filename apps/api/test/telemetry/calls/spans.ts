@@ -1,7 +1,7 @@
 import type { CallSpan, CallUse } from '../../../src/telemetry/calls/call-span.ts';
 import { type Call, resolve } from '../../../src/telemetry/calls/resolve.ts';
 
-/** A span of a trace as tests write it: one that tells of calls, or one that only stands between others. */
+/** A span of a trace as tests write it: one that reports calls, or one in between without a call. */
 export type TestSpan = { id: string; parent?: string | null; span: CallSpan | null };
 
 /** Times are in milliseconds. */
@@ -24,7 +24,7 @@ export function use(kind: CallUse['kind'], name: string, options: UseOptions = {
   };
 }
 
-/** A span with a use; without one it only stands between others. */
+/** A span with a use; without a use, it reports no call. */
 export function span(id: string, uses: CallUse | CallUse[] | null, options: SpanOptions = {}): TestSpan {
   const { parent = null, ...rest } = options;
   if (uses === null) return { id, parent, span: null };

@@ -5,8 +5,8 @@ import { newSpanId, type SpanInput } from '../traces/sending.ts';
 export type TrueCall = {
   kind: 'agent' | 'model' | 'tool';
   name: string;
-  /** How many spans tell of it, and which: 0 one span, 1 a framework's and an SDK's, 2 with a span of no call between. */
-  told: 0 | 1 | 2;
+  /** Which spans report it: 0 one span, 1 a framework's and an SDK's, 2 the same with an unrelated span in between. */
+  spanCount: 0 | 1 | 2;
   failed: boolean;
   tokens: number;
   inside: TrueCall[];
@@ -16,12 +16,12 @@ const MODELS = ['gpt-5', 'gpt-6'] as const;
 const MS = 1_000_000n;
 const START = 1_700_000_000_000n * MS;
 
-/** Calls of one trace. Names of tools and agents differ by depth, so that none is nested in one of its own name. */
+/** Calls of one trace. Names of tools and agents differ by depth, so that no call contains one of its own name. */
 export const trueCalls: fc.Arbitrary<TrueCall[]> = fc.array(callAt(0), { minLength: 1, maxLength: 3 });
 
 function callAt(depth: number): fc.Arbitrary<TrueCall> {
   const common = {
-    told: fc.constantFrom(0 as const, 1 as const, 2 as const),
+    spanCount: fc.constantFrom(0 as const, 1 as const, 2 as const),
     failed: fc.boolean(),
     tokens: fc.nat(100),
   };
@@ -43,7 +43,7 @@ function callAt(depth: number): fc.Arbitrary<TrueCall> {
 
 export type SpanInScope = SpanInput & { traceId: string; spanId: string; scope: string };
 
-/** The spans that tell of the calls. Calls follow each other; each lasts some milliseconds more than what is inside it. */
+/** The spans that report the calls. Calls follow each other; each lasts a few milliseconds longer than the calls inside it. */
 export function spansOf(calls: readonly TrueCall[], traceId: string): SpanInScope[] {
   const spans: SpanInScope[] = [];
   let clock = 0;
@@ -67,8 +67,8 @@ export function spansOf(calls: readonly TrueCall[], traceId: string): SpanInScop
       return span;
     };
     const attributes = attributesOf(call);
-    if (call.told > 0) open(`framework ${call.name}`, 'framework', attributes);
-    if (call.told === 2) open('http', 'http', {});
+    if (call.spanCount > 0) open(`framework ${call.name}`, 'framework', attributes);
+    if (call.spanCount === 2) open('http', 'http', {});
     const innermost = open(`sdk ${call.name}`, 'sdk', { ...attributes, ...tokensOf(call) });
     if (call.failed) innermost.failed = true;
     for (const inside of call.inside) tell(inside, innermost.spanId);
@@ -91,7 +91,7 @@ function tokensOf({ kind, tokens }: TrueCall): NonNullable<SpanInput['attributes
   return kind === 'model' ? { 'gen_ai.usage.input_tokens': tokens } : {};
 }
 
-/** What is to be counted: calls, errors and tokens by kind, name and agent. */
+/** The expected counts: calls, errors and tokens by kind, name and agent. */
 export function countsOf(calls: readonly TrueCall[], agent: string): Record<string, [number, number, number]> {
   const counts: Record<string, [number, number, number]> = {};
   const count = (call: TrueCall, by: string): void => {

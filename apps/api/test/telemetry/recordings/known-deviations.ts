@@ -1,9 +1,9 @@
 /**
- * Every difference between what the recordings' programs really did and what is read of them. Nothing else may differ: a
- * difference that is not listed fails the suite, and so does one that is listed and gone.
+ * All differences between what the recorded programs really did and what is read from their telemetry. A difference that is
+ * not listed fails the suite, and so does a listed one that no longer exists.
  *
- * `cannotKnow`: the telemetry does not say it; the recording's own `cannotKnow` says why. `gaps`: it could be read and is not
- * yet.
+ * `cannotKnow`: the telemetry does not contain it. The recording's own `cannotKnow` says why. `gaps`: the telemetry contains
+ * it, but it is not read yet.
  */
 export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly string[]; gaps?: readonly string[] }>> =
   {

@@ -4,56 +4,57 @@ import type { Recording } from './recording.ts';
 
 const INTRODUCTION = `# Frameworks
 
-What Quartermaster reads of real agent frameworks. Each row is a recording: the framework's own packages ran against a
-scripted model server and a real MCP server (\`apps/instrumented-agents\`), and what its exporter sent is replayed by
-\`apps/api/test/telemetry/recordings\`. The numbers compare what was read with what the model server, the MCP server and the
-program counted. The suite writes this page: \`npm run frameworks\`.
+What Quartermaster reads from the telemetry of real agent frameworks. Each row is a recording: the framework's own packages ran
+against a scripted model server and a real MCP server (\`apps/instrumented-agents\`), and
+\`apps/api/test/telemetry/recordings\` replays what its exporter sent. The numbers compare what was read with what the model
+server, the MCP server and the program counted. The suite writes this page: \`npm run frameworks\`.
 
-- **models, tools, agents**: how many of those that were used are observed, at the right provider and under the right name.
-- **calls**: for how many models and tools every call is counted, and counted once.
-- **tokens**: for how many models the input and output tokens add up.
-- **blocks**: how many of the models and tools of MCP servers and vendors are reported if they were blocked before.
+- **models, tools, agents**: how many of the used ones are observed, at the right provider and under the right name.
+- **calls**: for how many models and tools every call is counted exactly once.
+- **tokens**: for how many models the sums of input and output tokens are right.
+- **blocks**: how many models, and tools of MCP servers and vendors, are reported if they were blocked before.
 - **content**: how many of the words that the program put into prompts, answers, arguments, results, headers and errors are
   found in an answer or in the database, while the tenant does not capture content.
 - **spurious**: observations of something that was not used.
 
-A number in bold is short of the truth; the framework's section below says why.
+A bold number is not what it should be. The section of the framework below says why.
 
 ## Content
 
 While a tenant does not capture content, texts are stored only where they cannot be content:
 
 - Strings of attributes are stored under names of OpenTelemetry conventions that hold ids, names, versions or enumerations
-  (\`apps/api/src/telemetry/content/safe-names.ts\`), and under names that the framework's dialect declares safe. Every other
-  string is left out, also from events, links, resources, scopes and nested values.
-- A string under a safe name must have the form of what belongs there (\`text-forms.ts\`): an id is one word of ASCII, a label
-  at most four words, a route consists of templates and short words, an error's name is that of a class. Other values are left
-  out. Names of models, tools, agents and MCP resources are facts: governance observes them, so they are stored as they are.
-- URLs under safe names, in facts and in names lose user, password, query and fragment. The URI of an MCP resource is observed with
-  scheme, host and path, so resources that differ only in their query are one. Addresses keep host and port. \`url.full\` and
-  the like keep scheme, host and port.
+  (\`apps/api/src/telemetry/content/safe-names.ts\`), and under names that the framework's dialect declares safe. All other
+  strings are removed, also in events, links, resources, scopes and nested values.
+- A string under a safe name must have the right form (\`text-forms.ts\`): an id is one word of ASCII, a label has at most four
+  words, a route consists of templates and short words, an error's name is that of a class. Other values are removed. Names of
+  models, tools, agents and MCP resources are facts that observations contain anyway, so they are stored as they are.
+- URLs under safe names, in facts and in names lose user, password, query and fragment. The URI of an MCP resource is observed
+  with scheme, host and path, so resources that differ only in their query count as one. Addresses are reduced to host and port,
+  \`url.full\` and similar attributes to scheme, host and port.
 - Numbers and booleans are stored, unless a dialect lists the attribute as content. Lists of more than 16 numbers under an
-  unknown name are left out: they may be an embedding. An attribute or key whose name is no word (JSON, an e-mail address,
-  another script, a long number) is left out with its name.
-- Status messages and trace states are left out.
-- The name of a span is kept, up to 128 characters, where its scope is that of a framework and it does not read like a sentence:
-  at most eight words. Of an application's own spans it is kept if it looks like the name of an operation: one word, two plain
-  words, or an operation and its target (\`chat gpt-5\`, \`GET /users/{id}\`). A target that may be content is left out, else the
-  name is \`(name left out)\`. Names of events and scopes likewise.
-- A tool or agent that is known only by the name of its span is not observed if that name reads like a sentence: more than four
-  words, or with punctuation.
-- The attribute \`quartermaster.omitted\` of a span, resource or scope lists the names of what was left out, at most 64, and
-  \`quartermaster.omitted.count\` says how many texts it were.
+  unknown name are removed, because they may be an embedding. If the name of an attribute or key is not a single word (JSON, an
+  e-mail address, another script, a long number), both name and value are removed.
+- Status messages and trace states are removed.
+- The name of a span of a known framework is stored, up to 128 characters, unless it reads like a sentence (more than eight
+  words). The name of an application's own span is stored if it looks like an operation: one word, two plain words, or an
+  operation and its target (\`chat gpt-5\`, \`GET /users/{id}\`). A target that may be content is removed. Any other name is
+  replaced by \`(name left out)\`. The same holds for the names of events and scopes.
+- If a tool or agent is known only by the name of its span, it is not observed if that name reads like a sentence: more than
+  four words, or with punctuation.
+- The attribute \`quartermaster.omitted\` of a span, resource or scope lists the names of what was removed, at most 64.
+  \`quartermaster.omitted.count\` is the number of removed texts.
 
-A form cannot tell every secret from a name: a password of one word that a program puts where an id belongs is stored.
+The form of a text does not always distinguish a secret from a name: if a program writes a password of one word where an id
+belongs, it is stored.
 
-With content capture on, everything is stored but secrets: attributes and keys that are named like keys, tokens, passwords and
-connection strings, also inside structured content, and the user and password of URLs outside of content.
+With content capture on, everything except secrets is stored. Secrets are attributes and keys that are named like keys, tokens,
+passwords and connection strings, also inside structured content, and the user and password of URLs outside of content.
 
 ## Recordings
 `;
 
-/** docs/frameworks.md. */
+/** The text of docs/frameworks.md. */
 export function frameworksPage(entries: readonly { recording: Recording; row: Row }[]): string {
   const sections = entries.map(({ recording }) => sectionOf(recording));
   return [INTRODUCTION, tableOf(entries), ...sections].join('\n');
@@ -79,7 +80,7 @@ function tableOf(entries: readonly { recording: Recording; row: Row }[]): string
 }
 
 function sectionOf({ id, framework, version, setUp, cannotKnow }: Recording): string {
-  const { cannotKnow: unsaid = [], gaps = [] } = KNOWN_DEVIATIONS[id] ?? {};
+  const { cannotKnow: unknowable = [], gaps = [] } = KNOWN_DEVIATIONS[id] ?? {};
   return [
     `<a id="${id}"></a>`,
     '',
@@ -87,8 +88,8 @@ function sectionOf({ id, framework, version, setUp, cannotKnow }: Recording): st
     '',
     setUp.trim(),
     '',
-    ...listOf('What its telemetry does not say:', cannotKnow),
-    ...listOf('What is missing or different because of it:', unsaid),
+    ...listOf('What the telemetry does not contain:', cannotKnow),
+    ...listOf('What is missing or different for that reason:', unknowable),
     ...listOf('What Quartermaster does not read yet:', gaps),
   ].join('\n');
 }

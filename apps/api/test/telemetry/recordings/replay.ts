@@ -133,9 +133,15 @@ function providersIn({ models, tools }: Recording['truth']): Declared {
   return declared;
 }
 
-/** Every value in the database, compressed ones unpacked. */
-export async function storedText(server: TestServer): Promise<string> {
-  const rows = Object.values(await tablesOf(server.services.db)).flat();
+/**
+ * Every value in the database, compressed ones unpacked.
+ *
+ * @param tenantId leaves out the rows of other tenants
+ */
+export async function storedText(server: TestServer, tenantId?: string): Promise<string> {
+  const all = Object.values(await tablesOf(server.services.db)).flat();
+  const isOther = (row: object) => 'tenant_id' in row && row.tenant_id !== '' && row.tenant_id !== tenantId;
+  const rows = tenantId === undefined ? all : all.filter((row) => !isOther(row));
   return rows.flatMap((row) => Object.values(row).map(unpacked)).join('\n');
 }
 

@@ -18,7 +18,8 @@ const LARGE = 1024 * 1024;
 function spansOf(traceId: string, padding: number): SpanInput[] {
   return Array.from({ length: SPANS }, (_, index) => ({
     ...chat(`model-${index % 7}`, { 'gen_ai.provider.name': 'openai', 'app.note': 'x'.repeat(padding) }),
-    ...{ traceId, spanId: newSpanId() },
+    traceId,
+    spanId: newSpanId(),
   }));
 }
 

@@ -17,7 +17,8 @@ test('a thread that ends over a large request is a 503 that may be sent again, a
   const note = { 'app.note': 'x'.repeat(1000) };
   const spans = Array.from({ length: 1200 }, (_, index) => ({
     ...chat('gpt-5', { 'gen_ai.provider.name': 'openai', ...note }),
-    ...{ traceId, spanId: (index + 1).toString(16).padStart(16, '0') },
+    traceId,
+    spanId: (index + 1).toString(16).padStart(16, '0'),
   }));
   const send = () => server.call('POST', '/v1/traces', { as: sender, body: exportRequest(spans) });
   // Node tells of each thread that is started.
@@ -27,7 +28,7 @@ test('a thread that ends over a large request is a 503 that may be sent again, a
   await thread.terminate();
   const refused = await answered;
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
-  expect(refused.body).toEqual({ code: 14, message: 'The request could not be read now. Send it again.' });
+  expect(refused.body).toEqual({ code: 14, message: 'The request could not be read. Send it again.' });
   expect(await all(server, '/v1/traces', operator)).toEqual([]);
   expect((await send()).status).toBe(200);
   expect(await all(server, '/v1/traces', operator)).toMatchObject([{ traceId, spanCount: 1200 }]);

@@ -23,7 +23,8 @@ test(`a trace of ${SPANS} spans is removed while reads and writes go on`, { time
   const traceId = newTraceId();
   const spans = Array.from({ length: SPANS }, (_, index) => ({
     ...chat('gpt-5', { 'gen_ai.provider.name': 'openai' }),
-    ...{ traceId, spanId: (index + 1).toString(16).padStart(16, '0') },
+    traceId,
+    spanId: (index + 1).toString(16).padStart(16, '0'),
   }));
   const answer = await server.call('POST', '/v1/traces', { as: sender, body: exportRequest(spans) });
   expect(answer.status).toBe(200);

@@ -197,7 +197,8 @@ describe.each(COMBINATIONS)('spans of the SDK as $encoding, compression $compres
       openai: [{ kind: 'model', name: 'gpt-5', ...seen(account.principal, 'gpt-5', 'chat', { errors: 1 }) }],
       'mcp.example.com': [
         {
-          ...{ kind: 'tool', name: 'search' },
+          kind: 'tool',
+          name: 'search',
           ...seen(account.principal, 'search', 'execute_tool', { address: 'mcp.example.com' }),
         },
       ],

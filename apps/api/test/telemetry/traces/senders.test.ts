@@ -3,10 +3,10 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { ingestTraces } from '@quartermaster/contracts/traces.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Answer } from '../../../src/http/problems.ts';
+import type { Answer } from '../../../src/http/errors/problems.ts';
 import { Intake } from '../../../src/telemetry/ingest/intake.ts';
 import { otlpReceiver } from '../../../src/telemetry/ingest/receiver.ts';
-import { createIdentify } from '../../../src/rate-limits/identify.ts';
+import { createCallers } from '../../../src/http/rate-limits/callers.ts';
 import { fromProtobuf, toProtobuf } from '../otlp/wire.ts';
 import { lockTable } from '../../support/locked-table.ts';
 import { accountWithKey, joinPlace, memberWithToken, unique } from '../../support/people.ts';
@@ -120,8 +120,8 @@ describe('uploads that do not end', () => {
   async function receiver(readTimeoutMs: number) {
     const refusals: Answer[] = [];
     const { services } = server;
-    const identify = createIdentify(services, null, () => '');
-    const receive = otlpReceiver({ intake: new Intake(services, 1024 * 1024), identify, readTimeoutMs });
+    const callers = createCallers(services, null, () => '');
+    const receive = otlpReceiver({ intake: new Intake(services, 1024 * 1024), callers, readTimeoutMs });
     const handled: Promise<void>[] = [];
     const listener = createServer((req, res) => {
       const onRefused = (_error: unknown, answer: Answer) => refusals.push(answer);

@@ -1,0 +1,94 @@
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+import type { Scope } from '@quartermaster/contracts/scopes.ts';
+import { narrowScope, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { ApiError } from '../platform/errors.ts';
+import { isSelf, type Principal, reachOf } from './principal.ts';
+
+/** What a caller may do with an operation. */
+export type Rights = {
+  principal: Principal;
+  /** Where the caller holds the operation's scope. */
+  reach: TenantScope;
+  /** Whether the operation is about the caller's own records, in any place. */
+  own: boolean;
+};
+
+/**
+ * The caller's rights for an operation. Called before the body is read, so that callers without rights learn nothing from
+ * validation errors.
+ *
+ * @param raw the input as sent; `path` shows whether users address their own record
+ * @throws 401 without credentials; 403 if the caller holds the operation's scope nowhere
+ */
+export function requireRights(operation: Operation, principal: Principal | null, raw: unknown): Rights {
+  if (principal === null) {
+    throw new ApiError('credentials_missing', 'Send a bearer token in Authorization, or an API key in X-API-Key.', {
+      headers: { 'WWW-Authenticate': 'Bearer' },
+    });
+  }
+  if (!principal.termsAccepted && !operation.allowedBeforeTerms) {
+    throw termsRequired();
+  }
+  const scope = operation.scope === 'public' ? null : operation.scope;
+  const own = scope === null || isOwnRecord(operation, principal, raw);
+  const reach = reachOf(principal, own ? null : scope);
+  if (scope !== null && reach.length === 0 && !own) {
+    throw scopeMissing(scope, 'This operation');
+  }
+  return { principal, reach, own };
+}
+
+/** The 403 for users who have not accepted the terms: until then they can only accept them. */
+export function termsRequired(): ApiError {
+  return new ApiError(
+    'terms_required',
+    'Accept the terms first: send PUT /v1/me/profile with terms.accepted set to true.',
+  );
+}
+
+/** The 403 for a missing scope (RFC 6750, section 3.1). @param what what needs the scope */
+export function scopeMissing(scope: Scope, what: string): ApiError {
+  return new ApiError('scope_missing', `${what} needs the scope ${scope}.`, {
+    scope,
+    headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
+  });
+}
+
+/** @throws 403 for other callers */
+export function requirePlatformAdministrator({ principal }: { principal: Principal }): void {
+  if (principal.platformAdministrator) return;
+  throw new ApiError('platform_administrator_required', 'Only platform administrators may do this.');
+}
+
+/** The id of the calling user. @throws 403 for service accounts */
+export function requireUserCaller({ principal }: { principal: Principal }): string {
+  if (principal.kind === 'user') return principal.id;
+  throw new ApiError('user_required', 'Only users may do this. Send a bearer token instead of an API key.');
+}
+
+/** @throws 403 if the query or the body names a tenant or sub-tenant out of the caller's reach */
+export function requireTenantsInReach(reach: TenantScope, raw: unknown): void {
+  const query = member(raw, 'query');
+  const body = member(raw, 'body');
+  requireInReach(reach, member(query, 'tenant_id'), member(query, 'sub_tenant_id'));
+  requireInReach(reach, member(body, 'tenantId'), member(body, 'subTenantId'));
+}
+
+function requireInReach(reach: TenantScope, tenantId: unknown, subTenantId: unknown): void {
+  const tenant = typeof tenantId === 'string' && tenantId !== '' ? tenantId : null;
+  const subTenant = typeof subTenantId === 'string' && subTenantId !== '' ? subTenantId : null;
+  if (tenant === null && subTenant === null) return;
+  const within = narrowScope(reach, { tenantId: tenant, subTenantId: subTenant });
+  if (within.length === 0) throw new ApiError('tenant_forbidden', 'This tenant or sub-tenant is outside your reach.');
+}
+
+function isOwnRecord(operation: Operation, principal: Principal, raw: unknown): boolean {
+  if (operation.ownIdParameter === undefined) return false;
+  const id = member(member(raw, 'path'), operation.ownIdParameter);
+  return typeof id === 'string' && isSelf(principal, id);
+}
+
+function member(value: unknown, key: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
+  return (value as Record<string, unknown>)[key];
+}

@@ -1,0 +1,176 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { CONSOLE_IDLE_HOURS, CONSOLE_MAX_HOURS } from '@quartermaster/contracts/console-sessions.ts';
+import { visibleLine } from '@quartermaster/contracts/visible-text.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import {
+  deleteExpiredConsoleSessions,
+  findConsoleSessionByToken,
+  insertConsoleSession,
+  type StoredConsoleSession,
+  touchConsoleSession,
+} from '@quartermaster/db/repositories/console-sessions.ts';
+import { ApiError } from '../../platform/errors.ts';
+import { removeInBatches } from '../../platform/remove-in-batches.ts';
+import type { Services } from '../../platform/services.ts';
+import type { Principal } from '../principal.ts';
+import { principalOfAccount } from '../users.ts';
+import { cookieNames, cookieOf } from './cookies.ts';
+
+const HOUR_MS = 60 * 60 * 1000;
+
+/** The time of last use is written at most once a minute for each session. */
+const TOUCH_EVERY_MS = 60_000;
+
+/** Maximum sessions of one user. A further sign-in ends the oldest session. */
+const MAX_SESSIONS_PER_USER = 20;
+
+const MAX_USER_AGENT_LENGTH = 300;
+const BATCH_SIZE = 500;
+
+/** The web console sends this header with every request. A page of another site cannot send it without a CORS preflight. */
+const CONSOLE_HEADER = 'x-quartermaster-console';
+
+/**
+ * The principal of the web console's session cookie; null if the request has none, or does not come from one of our pages.
+ *
+ * Protection against CSRF: `SameSite=Strict` prevents most cross-site requests with the cookie. In addition, `Sec-Fetch-Site`
+ * has to say that a page of this origin sent the request, and a write has to carry the console's header.
+ *
+ * @throws 401 for a session that ended; 403 for a write from another site, and for a disabled user
+ */
+export async function principalOfSession(services: Services, req: IncomingMessage): Promise<Principal | null> {
+  const token = sessionToken(services, req);
+  if (token === undefined) return null;
+  const isSameOrigin = req.headers['sec-fetch-site'] === 'same-origin';
+  if (isSafe(req)) {
+    if (!isSameOrigin) return null;
+  } else {
+    requireConsoleRequest(req);
+  }
+  const { session, account } = await requireSession(services, token);
+  await touch(services, session);
+  const { id, expiresAt } = session;
+  const isAdministrator = account.platformAdministrator || session.platformAdministrator;
+  const principal = await principalOfAccount(services.db, { ...account, platformAdministrator: isAdministrator });
+  return { ...principal, scheme: 'session', session: { id, expiresAt } };
+}
+
+/** Checks that a page of another site cannot have sent the request. @throws 403 */
+export function requireConsoleRequest({ headers }: IncomingMessage): void {
+  if (headers['sec-fetch-site'] === 'same-origin' && headers[CONSOLE_HEADER] === '1') return;
+  throw new ApiError(
+    'cross_site_refused',
+    'With the session cookie, a write needs the header X-Quartermaster-Console: 1 and has to come from a page of this origin.',
+  );
+}
+
+/** The token in the session cookie; undefined if there is none. */
+export function sessionToken({ publicUrl }: Pick<Services, 'publicUrl'>, req: IncomingMessage): string | undefined {
+  const names = cookieNames(publicUrl);
+  return names === null ? undefined : cookieOf(req, names.session);
+}
+
+/** @throws 401 for a session that is unknown, has expired, or was started with another identity provider */
+export async function requireSession({ db, now, issuer }: Pick<Services, 'db' | 'now' | 'issuer'>, token: string) {
+  const found = await findConsoleSessionByToken(db, digestOf(token));
+  if (!found || found.session.issuer !== issuer || isExpired(found.session, now())) throw sessionEnded();
+  const { status } = found.account;
+  if (status === 'deleted') throw sessionEnded();
+  if (status === 'disabled') throw new ApiError('user_disabled', 'The user is disabled. Ask an administrator.');
+  return found;
+}
+
+/** A session before it is stored. */
+export type StartedSession = {
+  userId: string;
+  issuer: string;
+  platformAdministrator: boolean;
+  userAgent: string | undefined;
+  idToken: string | null;
+};
+
+/** Starts a session. Returns it with the token for the cookie, of which only the digest is stored. */
+export async function startSession(
+  trx: Database,
+  { secrets }: Pick<Services, 'secrets'>,
+  { userId, issuer, platformAdministrator, userAgent, idToken }: StartedSession,
+  now: Date,
+): Promise<{ token: string; session: StoredConsoleSession }> {
+  const token = randomBytes(32).toString('base64url');
+  const tokenDigest = digestOf(token);
+  const session = await insertConsoleSession(
+    trx,
+    {
+      userId,
+      issuer,
+      platformAdministrator,
+      userAgent: visibleLine((userAgent ?? '').toWellFormed())
+        .slice(0, MAX_USER_AGENT_LENGTH)
+        .toWellFormed(),
+      tokenDigest,
+      sealedIdToken: idToken === null ? null : secrets.seal(idToken, idTokenIdentity(tokenDigest)),
+      expiresAt: new Date(now.getTime() + CONSOLE_MAX_HOURS * HOUR_MS),
+    },
+    { most: MAX_SESSIONS_PER_USER, now },
+  );
+  return { token, session };
+}
+
+/** Decrypts the ID token of a session; null if there is none, or the secret key has changed since. */
+export function idTokenOf(
+  { secrets }: Pick<Services, 'secrets'>,
+  { tokenDigest, sealedIdToken }: { tokenDigest: string; sealedIdToken: string | null },
+): string | null {
+  if (sealedIdToken === null) return null;
+  try {
+    return secrets.open(sealedIdToken, idTokenIdentity(tokenDigest));
+  } catch {
+    return null;
+  }
+}
+
+/** The time before which a session must have been used last to be expired. */
+export function idleSince(now: Date): Date {
+  return new Date(now.getTime() - CONSOLE_IDLE_HOURS * HOUR_MS);
+}
+
+/** Removes expired sessions. Returns how many. */
+export function removeExpiredSessions({ db, now: clock }: Pick<Services, 'db' | 'now'>): Promise<number> {
+  return removeInBatches(BATCH_SIZE, (limit) => {
+    const now = clock();
+    return deleteExpiredConsoleSessions(db, { now, lastUsedBefore: idleSince(now), limit });
+  });
+}
+
+function isSafe({ method }: IncomingMessage): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+function isExpired({ expiresAt, lastUsedAt }: StoredConsoleSession, now: Date): boolean {
+  return expiresAt <= now.toISOString() || lastUsedAt <= idleSince(now).toISOString();
+}
+
+/** Writes the time of last use. A failure is only logged. */
+async function touch({ db, now: clock, log }: Services, { id, lastUsedAt }: StoredConsoleSession): Promise<void> {
+  const now = clock();
+  if (now.getTime() - Date.parse(lastUsedAt) < TOUCH_EVERY_MS) return;
+  try {
+    await touchConsoleSession(db, id, now);
+  } catch (error) {
+    log.warn({ err: error, sessionId: id }, 'last use of a console session was not written');
+  }
+}
+
+/** SHA-256. The token is random, so a slow password hash is not needed. */
+function digestOf(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+function idTokenIdentity(tokenDigest: string): string {
+  return `console_session_id_token:${tokenDigest}`;
+}
+
+function sessionEnded(): ApiError {
+  return new ApiError('session_ended', 'The session of the web console has ended. Sign in again.');
+}

@@ -1,0 +1,263 @@
+import { createHash } from 'node:crypto';
+import { CONSOLE_MAX_HOURS } from '@quartermaster/contracts/console-sessions.ts';
+import { deleteConsoleSession } from '@quartermaster/db/repositories/console-sessions.ts';
+import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
+import { callerRequestIdOf, requestIdOf } from '../../http/request-id.ts';
+import { auditedWrite } from '../../platform/audit/audited-write.ts';
+import { ApiError } from '../../platform/errors.ts';
+import type { Services } from '../../platform/services.ts';
+import { claimOf, isAdministratorByClaim } from '../administrator-claim.ts';
+import { accountOfIdentity, principalOfAccount } from '../users.ts';
+import { emailIn } from '../token-email.ts';
+import { type CookieNames, cookieNames, cookieOf, setCookie } from './cookies.ts';
+import type { IdentityProvider, PendingSignIn } from './identity-provider.ts';
+import { signInFailedPage, signedOutPage } from './pages.ts';
+import { idTokenOf, requireConsoleRequest, requireSession, sessionToken, startSession } from './sessions.ts';
+
+/** Time limit for a person to sign in at the identity provider, in seconds. */
+const SIGN_IN_SECONDS = 15 * 60;
+
+const HOME = '/console/';
+const SIGNED_OUT = '/console/signed-out';
+
+type Pending = PendingSignIn & { returnTo: string; startedAt: number };
+
+type Options = {
+  services: Services;
+  /** Null: no client of an identity provider is configured. */
+  provider: IdentityProvider | null;
+  emailClaim: string;
+};
+
+/**
+ * Sign-in for browsers: the service is the client of the identity provider (a backend-for-frontend, RFC 10017), and the browser
+ * gets a session cookie. No token ever reaches the browser. Mounted at `/console`.
+ */
+export function consoleSignIn({ services, provider, emailClaim }: Options): Router {
+  const { publicUrl } = services;
+  const router = express.Router();
+  const names = cookieNames(publicUrl);
+
+  const ready = (): { provider: IdentityProvider; names: CookieNames } => {
+    if (provider === null) {
+      throw new ApiError(
+        'console_sign_in_off',
+        'No client of an identity provider is configured. An operator has to set QM_OIDC_ISSUER and QM_OIDC_CLIENT_ID.',
+      );
+    }
+    if (names === null) {
+      throw new ApiError(
+        'console_sign_in_off',
+        'Browsers sign in over https only. An operator has to set QM_PUBLIC_URL to an https address.',
+      );
+    }
+    return { provider, names };
+  };
+
+  router.get(
+    '/sign-in',
+    asPage(services, async (req, res) => {
+      const on = ready();
+      const query = queryOf(req);
+      const returnTo = safeReturnTo(query.get('returnTo'));
+      // The cookie of the sign-in has to be there when the identity provider sends the browser back to the public URL.
+      if (req.headers.host !== new URL(publicUrl).host && !query.has('redirected')) {
+        query.set('redirected', '1');
+        res.redirect(303, `${publicUrl}/console/sign-in?${query.toString()}`);
+        return;
+      }
+      const prompt = query.get('prompt') === 'login' ? 'login' : null;
+      const { url, pending } = await on.provider.authorizationUrl(prompt);
+      const stored: Pending = { ...pending, returnTo, startedAt: services.now().getTime() };
+      const value = services.secrets.seal(JSON.stringify(stored), pendingIdentity(pending.state));
+      const attributes = { secure: on.names.secure, sameSite: 'Lax', maxAge: SIGN_IN_SECONDS } as const;
+      res.append('Set-Cookie', setCookie(on.names.signIn(pending.state), value, attributes));
+      res.redirect(303, url.href);
+    }),
+  );
+
+  router.get(
+    '/callback',
+    asPage(services, async (req, res) => {
+      const on = ready();
+      const state = queryOf(req).get('state') ?? '';
+      const cookie = on.names.signIn(state);
+      const pending = openPending(services, { state, value: cookieOf(req, cookie) });
+      res.append('Set-Cookie', setCookie(cookie, '', { secure: on.names.secure, sameSite: 'Lax', maxAge: 0 }));
+      const token = await signIn({ services, provider: on.provider, emailClaim }, req, { res, pending });
+      const attributes = { secure: on.names.secure, sameSite: 'Strict', maxAge: CONSOLE_MAX_HOURS * 3600 } as const;
+      res.append('Set-Cookie', setCookie(on.names.session, token, attributes));
+      res.redirect(303, publicUrl + pending.returnTo);
+    }),
+  );
+
+  router.get('/signed-out', (_req, res) => {
+    sendPage(res, 200, signedOutPage(publicUrl));
+  });
+
+  router.post('/sign-out', signOutHandler({ services, provider, names }));
+
+  for (const [path, allowed] of [
+    ['/sign-in', 'GET, HEAD'],
+    ['/callback', 'GET, HEAD'],
+    ['/signed-out', 'GET, HEAD'],
+    ['/sign-out', 'POST'],
+  ] as const) {
+    router.all(path, () => {
+      throw new ApiError('method_not_allowed', `This path takes ${allowed}.`, { headers: { Allow: allowed } });
+    });
+  }
+  return router;
+}
+
+/** Answers where the browser has to go: to the sign-out of the identity provider, or to a page of ours. */
+function signOutHandler({
+  services,
+  provider,
+  names,
+}: Pick<Options, 'services' | 'provider'> & { names: CookieNames | null }): RequestHandler {
+  return async (req, res) => {
+    requireConsoleRequest(req);
+    const idToken = await signOut(services, req, res);
+    if (names !== null) {
+      res.append('Set-Cookie', setCookie(names.session, '', { secure: names.secure, sameSite: 'Strict', maxAge: 0 }));
+    }
+    const signedOut = services.publicUrl + SIGNED_OUT;
+    // The session is over by now, also where the identity provider is away.
+    const elsewhere = await provider?.signOutUrl(idToken, signedOut).catch((error: unknown) => {
+      services.log.warn({ err: error }, 'the identity provider could not be asked for its sign-out');
+      return null;
+    });
+    res.set('Cache-Control', 'no-store').json({ location: elsewhere?.href ?? signedOut });
+  };
+}
+
+type Needs = { services: Services; provider: IdentityProvider; emailClaim: string };
+
+/** Redeems the code, finds the user, and starts a session. Returns the token for the cookie. */
+async function signIn(
+  { services, provider, emailClaim }: Needs,
+  req: Request,
+  { res, pending }: { res: Response; pending: Pending },
+): Promise<string> {
+  const { db, issuer } = services;
+  if (issuer === null) throw new Error('a sign-in without an issuer');
+  const { administrators } = services;
+  const suffice = (claims: Record<string, unknown>) =>
+    emailIn(claims, emailClaim)?.verified != null &&
+    (administrators === null || claimOf(claims, administrators.claim) !== undefined);
+  const { subject, claims, idToken } = await provider.redeem(queryOf(req).toString(), pending, suffice);
+  const request = { requestId: requestIdOf(res), callerRequestId: callerRequestIdOf(req) };
+  const account = await accountOfIdentity(services, {
+    identity: { issuer, subject },
+    email: async () => {
+      const found = emailIn(claims, emailClaim) ?? emailIn(claims, 'email');
+      return found && { email: found.email, verified: found.verified === true };
+    },
+    whyNoEmail: async () =>
+      `Neither the ID token nor the userinfo endpoint of the identity provider has the claim ${emailClaim}.`,
+    request,
+  });
+  const former = await formerSession(services, req);
+  const principal = { ...(await principalOfAccount(db, account)), scheme: 'session' as const };
+  const ctx = { services, ...request, principal, operation: { operationId: 'sign_in' } };
+  return auditedWrite(ctx, async (trx, record, now) => {
+    // A browser has only one session.
+    if (former) await deleteConsoleSession(trx, former);
+    const { token, session } = await startSession(
+      trx,
+      services,
+      {
+        userId: account.id,
+        issuer,
+        platformAdministrator: isAdministratorByClaim(administrators, claims),
+        userAgent: req.headers['user-agent'],
+        idToken,
+      },
+      now,
+    );
+    record({ place: null, target: { type: 'console_session', id: session.id } });
+    return token;
+  });
+}
+
+/** Ends the session of the request's cookie. Returns its ID token, if there is one. */
+async function signOut(services: Services, req: Request, res: Response): Promise<string | null> {
+  const token = sessionToken(services, req);
+  const found = token === undefined ? null : await requireSession(services, token).catch(() => null);
+  if (found === null) return null;
+  const { session, account } = found;
+  const principal = { ...(await principalOfAccount(services.db, account)), scheme: 'session' as const };
+  const request = { requestId: requestIdOf(res), callerRequestId: callerRequestIdOf(req) };
+  const ctx = { services, ...request, principal, operation: { operationId: 'sign_out' } };
+  return auditedWrite(ctx, async (trx, record) => {
+    const ended = await deleteConsoleSession(trx, { userId: account.id, id: session.id });
+    if (!ended) return null;
+    record({ place: null, target: { type: 'console_session', id: session.id } });
+    return idTokenOf(services, ended);
+  });
+}
+
+/** The session that the browser already has, if any. */
+async function formerSession(services: Services, req: Request): Promise<{ userId: string; id: string } | null> {
+  const token = sessionToken(services, req);
+  const found = token === undefined ? null : await requireSession(services, token).catch(() => null);
+  return found && { userId: found.account.id, id: found.session.id };
+}
+
+/** @throws 401 if the cookie of the sign-in is missing, too old, or belongs to another sign-in */
+function openPending(services: Services, { state, value }: { state: string; value: string | undefined }): Pending {
+  const expired = new ApiError(
+    'credentials_invalid',
+    'This sign-in has expired, or was started in another browser. Start again.',
+  );
+  if (value === undefined || state === '') throw expired;
+  let pending: Pending;
+  try {
+    pending = JSON.parse(services.secrets.open(value, pendingIdentity(state))) as Pending;
+  } catch {
+    throw expired;
+  }
+  if (services.now().getTime() - pending.startedAt > SIGN_IN_SECONDS * 1000) throw expired;
+  return pending;
+}
+
+/** The associated data of the cookie, which binds it to the state that the callback has to return. */
+function pendingIdentity(state: string): string {
+  return `console_sign_in:${createHash('sha256').update(state).digest('base64url')}`;
+}
+
+/** The given path if it belongs to the console, else its start page. Otherwise a link could redirect to another site. */
+function safeReturnTo(given: string | null): string {
+  if (given === null || given.length > 2000 || !given.startsWith(HOME) || /[\\\p{Cc}]/u.test(given)) return HOME;
+  const url = URL.parse(given, 'http://localhost');
+  return url !== null && url.host === 'localhost' && url.pathname.startsWith(HOME)
+    ? url.pathname + url.search + url.hash
+    : HOME;
+}
+
+function queryOf({ url }: Request): URLSearchParams {
+  const at = url.indexOf('?');
+  return new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
+}
+
+/** Answers errors with an HTML page, because a person sees them. */
+function asPage(services: Services, handle: (req: Request, res: Response) => Promise<void>): RequestHandler {
+  return async (req, res) => {
+    res.set('Cache-Control', 'no-store');
+    // The URL contains the code and the state, so it must not be sent as Referer.
+    res.set('Referrer-Policy', 'no-referrer');
+    try {
+      await handle(req, res);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      const requestId = requestIdOf(res);
+      services.log.warn({ err: error.cause ?? error, requestId, reason: error.reason }, 'a browser sign-in failed');
+      sendPage(res, error.status, signInFailedPage(services.publicUrl, { ...error.problem(requestId) }));
+    }
+  };
+}
+
+function sendPage(res: Response, status: number, html: string): void {
+  res.status(status).set('Cache-Control', 'no-store').type('html').send(html);
+}

@@ -1,0 +1,74 @@
+import { holdsScopes, type Scope } from '@quartermaster/contracts/scopes.ts';
+import { covers, EVERYWHERE, type TenantPlace, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { tenantKey } from '@quartermaster/db/tenant-context.ts';
+
+/** The scopes that a caller holds at one place. */
+export type Grant = TenantPlace & { scopes: readonly Scope[] };
+
+/** Who is calling, as the credential proved. */
+export type Principal = {
+  kind: 'service_account' | 'user';
+  /** The user's id, or the account's id, which is unique only in its tenant. */
+  id: string;
+  /** The tenant of a service account; null for a user. */
+  tenantId: string | null;
+  scheme: 'api_key' | 'bearer' | 'session';
+  /** The API key's id; null for other credentials. */
+  keyId: string | null;
+  /** When the API key expires; null: never, or no key. */
+  keyExpiresAt: string | null;
+  /** The console session of the request's cookie; null for other credentials. */
+  session: { id: string; expiresAt: string } | null;
+  platformAdministrator: boolean;
+  /** The scopes that a platform administrator holds in every tenant; empty for others. */
+  platformScopes: readonly Scope[];
+  /** The scopes that the caller holds in their own tenants. */
+  grants: readonly Grant[];
+  /** Always true for a service account. */
+  termsAccepted: boolean;
+};
+
+/** The places where the caller holds `scope`, or any scope if it is null. May be empty. */
+export function reachOf(principal: Principal, scope: Scope | null): TenantScope {
+  if (principal.platformAdministrator) {
+    return scope === null || holdsScopes(principal.platformScopes, [scope]) ? EVERYWHERE : [];
+  }
+  const holding = principal.grants.filter((grant) => scope === null || holdsScopes(grant.scopes, [scope]));
+  return holding.map(({ tenantId, subTenantId }) => ({ tenantId, subTenantId }));
+}
+
+/** All scopes that the caller holds at a place. */
+export function scopesAt(principal: Pick<Principal, 'grants' | 'platformScopes'>, place: TenantPlace): Scope[] {
+  const here = principal.grants.filter((grant) => covers([grant], place));
+  return [...new Set([...principal.platformScopes, ...here.flatMap((grant) => grant.scopes)])];
+}
+
+/**
+ * The name under which the database counts a caller's work: the caller's only tenant. Platform administrators and users of
+ * several tenants or none are counted by themselves.
+ */
+export function tenantOfCaller(principal: Principal): string {
+  if (principal.platformAdministrator) return principalName(principal);
+  const tenants = new Set(principal.grants.map(({ tenantId }) => tenantId));
+  const [only] = tenants;
+  const tenantId = principal.tenantId ?? (tenants.size === 1 ? only : undefined);
+  return tenantId === undefined ? principalName(principal) : tenantKey(tenantId);
+}
+
+/** Whether a user's id is the caller's own. */
+export function isSelf(principal: Principal, userId: string): boolean {
+  return principal.kind === 'user' && principal.id === userId;
+}
+
+/**
+ * The name of a principal in tokens and records: `user:<id>` or `service_account:<tenant>/<id>`, because an account's id is
+ * unique only in its tenant.
+ */
+export function principalName(principal: Pick<Principal, 'kind' | 'id' | 'tenantId'>): string {
+  return principal.kind === 'user' ? `user:${principal.id}` : accountName(principal.tenantId ?? '', principal.id);
+}
+
+/** The name of a service account in tokens and records. */
+export function accountName(tenantId: string, id: string): string {
+  return `service_account:${tenantId}/${id}`;
+}

@@ -1,0 +1,178 @@
+import { ROLE_SCOPES } from '@quartermaster/contracts/scopes.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
+import {
+  findAccountByIdentity,
+  hasIdentity,
+  type Identity,
+  insertIdentity,
+} from '@quartermaster/db/repositories/identities.ts';
+import { listAcceptedMemberships } from '@quartermaster/db/repositories/memberships.ts';
+import {
+  type Account,
+  discardRegistration,
+  findAccountByEmail,
+  touchUser,
+  updateUser,
+} from '@quartermaster/db/repositories/users.ts';
+import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
+import { auditedWrite } from '../platform/audit/audited-write.ts';
+import { ApiError } from '../platform/errors.ts';
+import type { Services } from '../platform/services.ts';
+import { isAdministratorByClaim } from './administrator-claim.ts';
+import type { Grant, Principal } from './principal.ts';
+import type { TokenEmail } from './token-email.ts';
+
+/** The time when a user was last seen is written at most once a minute. */
+const TOUCH_EVERY_MS = 60_000;
+
+type LinkNeeds = Pick<Services, 'db' | 'log' | 'now' | 'secrets'>;
+type Needs = LinkNeeds & Pick<Services, 'tokens' | 'administrators'>;
+
+/**
+ * The principal of a bearer token. At the first sign-in, the identity is linked to the user with its verified email, who
+ * registered or was invited. A link never changes. The first sign-in clears what the registration claimed about the user.
+ *
+ * @param request ids for the audit event of a first sign-in
+ * @throws 401 for an invalid token; 403 for an unknown or disabled user; 503 if the identity provider cannot be reached
+ */
+export async function principalOfToken(
+  services: Needs,
+  token: string,
+  request: RequestIds = { requestId: '', callerRequestId: null },
+): Promise<Principal> {
+  const { tokens } = services;
+  if (tokens === null) throw noIssuer();
+  const verified = await tokens.verify(token);
+  const account = await accountOfIdentity(services, {
+    identity: { issuer: verified.issuer, subject: verified.subject },
+    email: () => tokens.emailOf(token, verified),
+    whyNoEmail: () => tokens.whyNoEmail(token),
+    request,
+  });
+  const isAdministrator =
+    account.platformAdministrator || isAdministratorByClaim(services.administrators, verified.claims);
+  return principalOfAccount(services.db, { ...account, platformAdministrator: isAdministrator });
+}
+
+/**
+ * The account of an identity that the identity provider has verified. At the first sign-in, the identity is linked to the user
+ * with its verified email.
+ *
+ * @throws 403 if no user has this email, or the user is disabled
+ */
+export async function accountOfIdentity(services: LinkNeeds, sight: FirstSignIn): Promise<Account> {
+  const account = (await findAccountByIdentity(services.db, sight.identity)) ?? (await link(services, sight));
+  if (account.status === 'deleted') throw registrationRequired();
+  if (account.status === 'disabled') throw disabled();
+  await touch(services, account);
+  return account;
+}
+
+/** A user with the rights of all memberships that they accepted. */
+export async function principalOfAccount(db: Database, account: Account): Promise<Principal> {
+  const memberships = await listAcceptedMemberships(db, EVERYWHERE, account.id);
+  return principalOf(
+    account,
+    memberships.map(({ tenantId, subTenantId, role }) => ({ tenantId, subTenantId, scopes: ROLE_SCOPES[role] })),
+  );
+}
+
+type RequestIds = { requestId: string; callerRequestId: string | null };
+type FirstSignIn = {
+  identity: Identity;
+  email: () => Promise<TokenEmail | null>;
+  whyNoEmail: () => Promise<string>;
+  request: RequestIds;
+};
+
+async function link(services: LinkNeeds, { identity, email, whyNoEmail, request }: FirstSignIn): Promise<Account> {
+  const tokenEmail = await email();
+  // The user has probably registered, but the identity provider does not tell us the email. So explain that.
+  if (!tokenEmail) throw new ApiError('registration_required', await whyNoEmail());
+  // Checked before the look-up, so that nobody can find out whether an address that is not theirs is registered.
+  if (!tokenEmail.verified) {
+    throw new ApiError('email_unverified', 'Verify your email with the identity provider first.');
+  }
+  const account = await findAccountByEmail(services.db, tokenEmail.email);
+  if (!account) throw registrationRequired();
+  if (await hasIdentity(services.db, account.id)) return findLinkedConcurrently(services, identity);
+  if (account.status === 'disabled') throw disabled();
+  const linking = {
+    services,
+    ...request,
+    principal: principalOf(account, []),
+    operation: { operationId: 'link_identity' },
+  };
+  try {
+    return await auditedWrite(linking, async (trx, record, now) => {
+      const current = await findAccountByEmail(trx, tokenEmail.email);
+      if (current?.id !== account.id) throw registrationRequired();
+      if (current.status === 'disabled') throw disabled();
+      await insertIdentity(trx, identity, current.id, now);
+      // Only now the email is proven. A stranger may have made the registration, so discard what it claimed.
+      const discarded = await discardRegistration(trx, current.id, now);
+      const termsAccepted = current.termsAccepted && !discarded.includes('terms');
+      const status = termsAccepted ? 'active' : 'pending_terms';
+      if (status !== current.status) await updateUser(trx, current.id, { status }, now);
+      const changed = ['identity', ...(status === current.status ? [] : ['status']), ...discarded];
+      record({ place: null, target: { type: 'user', id: current.id }, changed });
+      return { ...current, status, termsAccepted };
+    });
+  } catch (error) {
+    if (!(error instanceof DuplicateKeyError)) throw error;
+    return findLinkedConcurrently(services, identity);
+  }
+}
+
+/**
+ * The account of an identity that a concurrent request linked.
+ *
+ * @throws 403 `identity_conflict` if the email's user is linked to another identity
+ */
+async function findLinkedConcurrently(services: LinkNeeds, identity: Identity): Promise<Account> {
+  const account = await findAccountByIdentity(services.db, identity);
+  if (account) return account;
+  throw new ApiError('identity_conflict', 'The user with this email signs in with another identity.');
+}
+
+function principalOf(account: Account, grants: readonly Grant[]): Principal {
+  return {
+    kind: 'user',
+    id: account.id,
+    tenantId: null,
+    scheme: 'bearer',
+    keyId: null,
+    keyExpiresAt: null,
+    session: null,
+    platformAdministrator: account.platformAdministrator,
+    platformScopes: account.platformAdministrator ? ['*'] : [],
+    grants,
+    termsAccepted: account.termsAccepted,
+  };
+}
+
+/** Writes when the user was last seen. A failure is only logged. */
+async function touch(services: LinkNeeds, account: Account): Promise<void> {
+  const now = services.now();
+  if (account.lastSeenAt !== null && now.getTime() - Date.parse(account.lastSeenAt) < TOUCH_EVERY_MS) return;
+  try {
+    await touchUser(services.db, account.id, now);
+  } catch (error) {
+    services.log.warn({ err: error, userId: account.id }, 'last sight of a user was not written');
+  }
+}
+
+function registrationRequired(): ApiError {
+  return new ApiError('registration_required', 'No user is registered with the email of this identity.');
+}
+
+function noIssuer(): ApiError {
+  return new ApiError('credentials_invalid', 'No identity provider is configured, so bearer tokens are not accepted.', {
+    headers: { 'WWW-Authenticate': 'Bearer error="invalid_token", error_description="no issuer is configured"' },
+  });
+}
+
+function disabled(): ApiError {
+  return new ApiError('user_disabled', 'The user is disabled. Ask an administrator.');
+}

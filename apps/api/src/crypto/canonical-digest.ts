@@ -1,9 +1,0 @@
-import { createHash } from 'node:crypto';
-import canonicalize from 'canonicalize';
-
-/** `sha256:` and the SHA-256, in hex, of the RFC 8785 form of a JSON value: the same however it was written. */
-export function canonicalDigest(value: unknown): string {
-  const text = canonicalize(value);
-  if (text === undefined) throw new TypeError('only JSON values have a digest');
-  return `sha256:${createHash('sha256').update(text).digest('hex')}`;
-}

@@ -1,0 +1,69 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { type BulkResult, type BulkResults, MAX_BULK } from '@quartermaster/contracts/bulk-decisions.ts';
+import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
+import type { CallerContext } from '../http/context.ts';
+import { ApiError } from '../platform/errors.ts';
+
+/** Records that cost one point of the rate limits. */
+const RECORDS_OF_POINT = 10;
+
+/** Most pages that are read to count what a filter matches. Each page reads a bounded number of rows. */
+const MAX_PAGES = 10;
+
+/**
+ * The ids of the records that a bulk operation is about: those that it names, or those that its filter matches.
+ *
+ * @throws 409 if the filter matches another number than expected
+ */
+export async function bulkIds(
+  named: readonly string[] | null | undefined,
+  expected: number | null | undefined,
+  list: (page: PageRequest) => Promise<Page<{ id: string }>>,
+): Promise<string[]> {
+  if (named != null) return [...new Set(named)];
+  const ids: string[] = [];
+  let after: PageKey | null = null;
+  for (let pages = 0; pages < MAX_PAGES; pages += 1) {
+    const { items, next }: Page<{ id: string }> = await list({ limit: MAX_BULK + 1 - ids.length, after });
+    ids.push(...items.map(({ id }) => id));
+    after = next;
+    if (after === null || ids.length > MAX_BULK) break;
+  }
+  if (after === null && ids.length === expected) return ids;
+  const count = after === null && ids.length <= MAX_BULK ? String(ids.length) : `more than ${ids.length - 1}`;
+  throw new ApiError(
+    'bulk_count_differs',
+    `The filter matches ${count} records, and not ${expected}. Nothing was done.`,
+  );
+}
+
+/**
+ * Decides about one record after the other, each in a transaction of its own, so that other requests have their turns in
+ * between. After a failure it stops: earlier decisions stay, and the remaining records are reported as `failed`.
+ *
+ * @param decide returns why it skipped a record, or null if it decided
+ * @throws the error of the first record, because nothing was done yet
+ */
+export async function decideEach(
+  { services, principal }: CallerContext,
+  ids: readonly string[],
+  decide: (id: string) => Promise<BulkResult['reason']>,
+): Promise<BulkResults> {
+  const results: BulkResult[] = [];
+  let isBroken = false;
+  for (const id of ids) {
+    const reason = isBroken
+      ? 'failed'
+      : await decide(id).catch((error: unknown) => {
+          if (results.length === 0) throw error;
+          services.log.error({ err: error, id }, 'a bulk operation failed half-way');
+          isBroken = true;
+          return 'failed' as const;
+        });
+    results.push({ id, outcome: reason === null ? 'done' : 'skipped', reason });
+    await yieldToEventLoop();
+  }
+  await services.chargeWork(principal, Math.floor(ids.length / RECORDS_OF_POINT));
+  const done = results.filter(({ outcome }) => outcome === 'done').length;
+  return { done, skipped: results.length - done, results };
+}

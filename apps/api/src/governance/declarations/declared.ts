@@ -1,0 +1,115 @@
+import type { InventoryItem, InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { coverageRuleOf, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
+import { findInventoryItemsOfFamilies, type KeyedItem } from '@quartermaster/db/repositories/inventory.ts';
+import { manifestDeclarations } from '@quartermaster/db/repositories/manifest-declarations.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+
+/** What is declared about a subject. `item` is the inventory item that decides for its name: its own, or one that covers it. */
+export type DeclaredState = { unknown: boolean; item: InventoryItem | undefined };
+
+type Subject = {
+  provider: Provider;
+  kind: InventoryKind;
+  /** The key of its name, see `nameKey`. */
+  nameKey: string;
+};
+
+/** A subject, and the place where it was observed. */
+type ObservedSubject = TenantPlace & Subject;
+
+/** What is declared about one subject, see {@link findDeclaredStates}. */
+export async function findDeclaredState(
+  db: Database,
+  { tenantId, subTenantId }: TenantPlace,
+  provider: Provider,
+  { kind, name }: { kind: InventoryKind; name: string },
+): Promise<DeclaredState> {
+  const subject = { tenantId, subTenantId, provider, kind, nameKey: nameKey(kind, name, provider.name) };
+  return (await findDeclaredStates(db, subject, [subject]))(subject);
+}
+
+/**
+ * What is declared about subjects. A subject is declared if an inventory item that is not retired decides for its name (a
+ * blocked item declares it as forbidden), or if an active manifest of its place or of the whole tenant names it. The number
+ * of statements does not grow with the number of subjects.
+ *
+ * @param tenant the tenant of all subjects
+ * @returns a look-up function
+ */
+export async function findDeclaredStates(
+  db: Database,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  subjects: readonly ObservedSubject[],
+): Promise<(subject: ObservedSubject) => DeclaredState> {
+  const itemsOf = await findCoveringItems(db, tenant, subjects);
+  const isDeclaring = (item: InventoryItem | undefined) => item !== undefined && item.status !== 'retired';
+  const rest = subjects.filter((subject) => !isDeclaring(itemsOf(subject).deciding));
+  const isInManifest = await manifestDeclarations(db, tenant, rest);
+  return (subject) => {
+    const item = itemsOf(subject).deciding;
+    return { unknown: !isDeclaring(item) && !isInManifest(subject), item };
+  };
+}
+
+/** A model that answered, and the name of the inventory item that blocks it. */
+export type BlockedAnswer = { model: string; item: string };
+
+/** Finds which of the models that answered calls are blocked at the provider of the call. Returns a look-up function. */
+export async function findBlockedAnswers(
+  db: Database,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  answered: readonly { provider: Provider; kind: InventoryKind; responseModels: readonly string[] }[],
+): Promise<(provider: Provider, responseModels: readonly string[]) => BlockedAnswer[]> {
+  const subjectOf = (provider: Provider, model: string) => {
+    return { provider, kind: 'model' as const, nameKey: nameKey('model', model, provider.name) };
+  };
+  const models = answered.filter(({ kind }) => kind === 'model');
+  const all = models.flatMap(({ provider, responseModels }) =>
+    responseModels.map((model) => subjectOf(provider, model)),
+  );
+  if (all.length === 0) return () => [];
+  const itemsOf = await findCoveringItems(db, tenant, all);
+  return (provider, responseModels) =>
+    responseModels.flatMap((model) => {
+      const item = itemsOf(subjectOf(provider, model)).deciding;
+      return item?.status === 'blocked' ? [{ model, item: item.name }] : [];
+    });
+}
+
+/** The item with exactly the name, and the item that decides for the name, see `findDecidingItem`. */
+type CoveringItems = { own: KeyedItem | undefined; deciding: KeyedItem | undefined };
+
+/**
+ * Finds the inventory items that cover subjects. The number of statements does not grow with the number of subjects.
+ *
+ * @returns a look-up function
+ */
+export async function findCoveringItems(
+  db: Database,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  subjects: readonly Subject[],
+): Promise<(subject: Subject) => CoveringItems> {
+  const familyOf = ({ provider, kind, nameKey: key }: Subject) => ({
+    providerId: provider.id,
+    kind,
+    nameFamily: nameFamily(kind, key),
+  });
+  const found = await findInventoryItemsOfFamilies(db, tenant, subjects.map(familyOf));
+  const textOf = (one: ReturnType<typeof familyOf>) => JSON.stringify([one.providerId, one.kind, one.nameFamily]);
+  const byFamily = Map.groupBy(found, (item) => textOf({ ...item, nameFamily: nameFamily(item.kind, item.nameKey) }));
+  return (subject) => {
+    const { provider, kind, nameKey: key } = subject;
+    const items = byFamily.get(textOf(familyOf(subject))) ?? [];
+    const own = items.find((item) => item.nameKey === key);
+    const isAlone = items.length === 0 || (items.length === 1 && own !== undefined);
+    return { own, deciding: isAlone ? own : findDecidingItem(items, coverageRuleOf(provider, kind), key) };
+  };
+}
+
+/** The `inventoryItemId` of an observation: the item that declares it, if one does. */
+export function declaringItemId({ unknown, item }: DeclaredState): string | null {
+  return unknown ? null : (item?.id ?? null);
+}

@@ -1,0 +1,242 @@
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { newId } from '@quartermaster/db/ids.ts';
+import { insertDiscoveredProviders } from '@quartermaster/db/repositories/discovered-providers.ts';
+import type { ProviderUses } from '@quartermaster/db/repositories/provider-uses.ts';
+import { findObservationsInPlace } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { insertObservations, updateSeenObservations } from '@quartermaster/db/repositories/seen-observations.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import type { TenantLimits } from '../../platform/tenant-limits.ts';
+import {
+  type BlockedAnswer,
+  type DeclaredState,
+  declaringItemId,
+  findBlockedAnswers,
+  findDeclaredStates,
+} from '../declarations/declared.ts';
+import { subjectKey } from '../declarations/subject-key.ts';
+import { reconcileDiscovered, reconcileSubjects } from '../rules/reconcile.ts';
+import { admitSightings, type ObservedSighting, type Unobserved } from './admit-sightings.ts';
+import { recordUses } from './first-use.ts';
+import { removeUnused } from './remove-unused.ts';
+import { reopenReviewTasks, updateReviewTasks } from './review-task.ts';
+import { computeRisk } from './risk.ts';
+import { addEvidence, addRecentAccount, type Sighting, seenTimes } from './sightings.ts';
+import { computeStatus, statusAfterSighting } from './status.ts';
+
+/** A sighting, and the observation of its subject before and after it was added. */
+type Aggregated = ObservedSighting & { observation: RuntimeObservation; isReviewObsolete: boolean };
+
+/** What aggregation may add. */
+export type AggregationLimits = {
+  /** Observations that a tenant may have. */
+  observations: number;
+  /** Limits how many providers may be discovered. */
+  tenantLimits: TenantLimits;
+  /** Usage series that a tenant may have. */
+  usageSeries: number;
+  /** For how many days the tenant keeps usage. */
+  usageRetentionDays: number;
+};
+
+type Aggregation = {
+  sightings: readonly Sighting[];
+  /** Discovered providers that are not stored yet. */
+  newProviders: ReadonlySet<Provider>;
+  /** The account that sent the spans or log records, as evidence names it. */
+  sender: string;
+  limits: AggregationLimits;
+};
+
+/** Sightings per batch. Most statements run once for each batch. */
+const BATCH_SIZE = 64;
+
+/**
+ * Adds calls to observations, one observation for each (tenant, sub-tenant, provider, kind, name). Runs in the transaction
+ * that stores the spans or log records that report the calls, so counts are exact when an exporter retries. A count can go
+ * down, when calls turn out to belong to another subject.
+ *
+ * @returns how many calls were not observed because a limit or a fair share was full, and the new providers that were not
+ *   stored for that reason
+ */
+export async function aggregateSightings(
+  db: Database,
+  place: TenantPlace,
+  { sightings, newProviders, sender, limits }: Aggregation,
+  now: Date,
+): Promise<{ unobserved: Unobserved; refused: ReadonlySet<Provider> }> {
+  const ofKnownProviders = sightings.filter(({ provider }) => !newProviders.has(provider));
+  const formerOf = await findFormerObservations(db, place, ofKnownProviders);
+  const all = sightings
+    .map((sighting) => ({ sighting, former: formerOf(sighting) }))
+    .filter(({ sighting, former }) => former || sighting.count > 0);
+  const { admitted, unobserved } = await admitSightings(db, place, { all, newProviders, sender, limits }, now);
+  const stored = new Set(admitted.map(({ sighting }) => sighting.provider).filter((one) => newProviders.has(one)));
+  await insertDiscoveredProviders(db, place, { providers: [...stored], account: sender });
+  for await (const batch of inBatches(admitted, BATCH_SIZE)) {
+    await aggregateBatch(db, place, { batch, sender }, now);
+  }
+  return { unobserved, refused: new Set([...newProviders].filter((provider) => !stored.has(provider))) };
+}
+
+/** Finds the observations of sightings in the place. Returns a look-up function. */
+async function findFormerObservations(db: Database, place: TenantPlace, sightings: readonly Sighting[]) {
+  const found = new Map<string, RuntimeObservation>();
+  for await (const batch of inBatches(sightings, BATCH_SIZE)) {
+    const observations = await findObservationsInPlace(db, place, batch);
+    for (const { nameKey, ...observation } of observations) {
+      found.set(subjectKey({ ...observation, nameKey }), observation);
+    }
+  }
+  return (sighting: Sighting) => found.get(subjectKey(sighting));
+}
+
+async function aggregateBatch(
+  db: Database,
+  place: TenantPlace,
+  { batch, sender }: { batch: readonly ObservedSighting[]; sender: string },
+  now: Date,
+): Promise<void> {
+  const aggregated = await aggregateEach(db, place, { batch, sender }, now);
+  const created = aggregated.filter(({ former }) => !former);
+  const unused = aggregated.filter(isUnused);
+  const updated = aggregated.filter((one) => one.former && !isUnused(one));
+  await insertObservations(
+    db,
+    place,
+    created.map(({ observation, sighting: { nameKey } }) => ({ ...observation, nameKey, firstAccount: sender })),
+    now,
+  );
+  await updateSeenObservations(
+    db,
+    place,
+    updated.map(({ observation, isReviewObsolete }) => ({ ...observation, isReviewObsolete })),
+    now,
+  );
+  const remaining = aggregated.filter((one) => !isUnused(one));
+  await updateTasksAndRecommendations(db, place, remaining, now);
+  await removeUnused(db, place, unused.map(atProvider), now);
+}
+
+/** Computes the new observation of each sighting. */
+async function aggregateEach(
+  db: Database,
+  place: TenantPlace,
+  { batch, sender }: { batch: readonly ObservedSighting[]; sender: string },
+  now: Date,
+): Promise<Aggregated[]> {
+  const subjects = batch.map((one) => {
+    const { sighting, former } = one;
+    const { provider, kind, nameKey } = sighting;
+    const isSeen = sighting.latest !== '';
+    const accounts = isSeen
+      ? addRecentAccount(former?.evidence.accounts ?? [], sender)
+      : (former?.evidence.accounts ?? []);
+    const responseModels = [...(former?.evidence.responseModels ?? []), ...sighting.responseModels];
+    return { ...one, ...place, provider, kind, nameKey, accounts, responseModels };
+  });
+  const declaredOf = await findDeclaredStates(db, place, subjects);
+  const blockedAnswersOf = await findBlockedAnswers(db, place, subjects);
+  const usesOf = await recordUses(db, place, { used: subjects, account: sender }, now);
+  return subjects.map((subject) =>
+    aggregateOne(subject, {
+      declared: declaredOf(subject),
+      blockedAnswers: blockedAnswersOf(subject.provider, subject.responseModels),
+      uses: usesOf(subject),
+      accounts: subject.accounts,
+      place,
+      now,
+    }),
+  );
+}
+
+/** Whether all calls of an observation turned out to belong to other subjects, and it has no review and no drift. */
+function isUnused({ former, observation }: Aggregated): boolean {
+  if (!former || former.review !== null || former.drift !== null) return false;
+  return former.occurrences > 0 && observation.occurrences === 0;
+}
+
+/** Updates the review tasks and recommendations of observations that were created or changed. */
+async function updateTasksAndRecommendations(
+  db: Database,
+  place: TenantPlace,
+  aggregated: readonly Aggregated[],
+  now: Date,
+): Promise<void> {
+  const discovered = aggregated.filter(({ former, sighting }) => !former && sighting.provider.status === 'discovered');
+  await reconcileDiscovered(db, place, discovered.map(atProvider), now);
+  // The tasks and recommendations of an observation depend on these two fields alone.
+  const isSame = ({ former, observation }: Aggregated) =>
+    former?.unknown === observation.unknown && former.status === observation.status;
+  await reopenReviewTasks(db, place, aggregated.filter(isSame).map(atProvider), now);
+  const changed = aggregated.filter((one) => !isSame(one));
+  await updateReviewTasks(db, place, changed.map(atProvider), now);
+  await reconcileSubjects(
+    db,
+    place,
+    changed.map(({ sighting: { provider, kind, name } }) => ({ provider, kind, name })),
+    now,
+  );
+}
+
+function atProvider({ sighting: { provider }, observation }: Aggregated) {
+  return { provider, observation };
+}
+
+function aggregateOne(
+  { sighting, former }: ObservedSighting,
+  {
+    declared,
+    blockedAnswers,
+    uses,
+    accounts,
+    place,
+    now,
+  }: {
+    declared: DeclaredState;
+    blockedAnswers: readonly BlockedAnswer[];
+    uses: ProviderUses;
+    accounts: string[];
+    place: TenantPlace;
+    now: Date;
+  },
+): Aggregated {
+  const { provider, providerId, kind, name } = sighting;
+  const { tenantId, subTenantId } = place;
+  const time = now.toISOString();
+  const before = former
+    ? { ...former, status: statusWithSighting(former, sighting, declared, now) }
+    : ({ status: 'open', review: null, drift: null } as const);
+  const occurrences = Math.max(0, (former?.occurrences ?? 0) + sighting.count);
+  const { status, review } = computeStatus({ ...before, occurrences }, declared);
+  const evidence = addEvidence(former?.evidence, sighting, accounts);
+  const { unknown, item } = declared;
+  const observation: RuntimeObservation = {
+    ...(former ?? { id: newId('obs', now), tenantId, subTenantId, providerId, kind, name, createdAt: time }),
+    unknown,
+    inventoryItemId: declaringItemId(declared),
+    occurrences,
+    evidence,
+    status,
+    review,
+    drift: before.drift,
+    updatedAt: time,
+    risk: computeRisk(
+      { provider, item, blockedAnswers, observation: { unknown, status, review, evidence }, uses },
+      now,
+    ),
+    ...seenTimes(former, sighting),
+  };
+  return { sighting, former, observation, isReviewObsolete: former?.review != null && review === null };
+}
+
+function statusWithSighting(
+  former: RuntimeObservation,
+  { latest }: Sighting,
+  declared: DeclaredState,
+  now: Date,
+): RuntimeObservation['status'] {
+  return latest === '' ? former.status : statusAfterSighting(former, declared, { latest: new Date(latest), now });
+}

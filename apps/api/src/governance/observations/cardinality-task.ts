@@ -1,0 +1,42 @@
+import type { Database } from '@quartermaster/db/database.ts';
+import { findLastOperatorTask, openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
+import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
+import type { Filled } from '../../platform/fair-share.ts';
+
+/** How long a finished task stays closed, although the limit is still reached. */
+const REOPEN_AFTER_MS = 24 * 3600 * 1000;
+
+/** A limit that is reached, and whether the tenant, the account or the sub-tenant reached it. */
+export type FullLimit = { of: 'observations' | 'providers'; limit: number; filled: Filled };
+
+/** Opens the operator task about a limit that is reached, unless one was finished less than a day ago. */
+export async function openCardinalityTask(
+  db: Database,
+  { tenantId, subTenantId }: TenantPlace,
+  { sender, full }: { sender: string; full: FullLimit },
+  now: Date,
+): Promise<void> {
+  const place = { tenantId, subTenantId: null };
+  const last = await findLastOperatorTask(db, scopeOf(place), cardinalityTask(tenantId), now);
+  if (last?.completedAt != null && now.getTime() - Date.parse(last.completedAt) < REOPEN_AFTER_MS) return;
+  const title = titleOf(full, { sender, subTenantId });
+  await openOperatorTask(db, place, { ...cardinalityTask(tenantId), title, priority: 'high' }, now);
+}
+
+function titleOf(
+  { of, limit, filled }: FullLimit,
+  { sender, subTenantId }: { sender: string; subTenantId: string | null },
+): string {
+  if (filled === 'tenant') return `The tenant reached its limit of ${limit} ${of}: new ones are not observed`;
+  const holder =
+    filled === 'account'
+      ? sender
+      : subTenantId === null
+        ? 'The part of the tenant outside its sub-tenants'
+        : `The sub-tenant ${subTenantId}`;
+  return `${holder} reached its share of the tenant's limit of ${limit} ${of}: its new ones are not observed`;
+}
+
+function cardinalityTask(tenantId: string) {
+  return { kind: 'review_cardinality', subject: { type: 'tenant', id: tenantId } } as const;
+}

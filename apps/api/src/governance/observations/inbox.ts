@@ -1,0 +1,103 @@
+import type {
+  ObservationView,
+  RuntimeObservation,
+  RuntimeObservationCounts,
+} from '@quartermaster/contracts/runtime-observations.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import type { Page, PageRequest } from '@quartermaster/db/queries.ts';
+import {
+  countObservationsOfTenants,
+  countOpenObservations,
+  type ObservationSelection,
+  selectObservations,
+  selectObservationsByLastSeen,
+} from '@quartermaster/db/repositories/observation-lists.ts';
+import type { TenantScope } from '@quartermaster/db/tenancy.ts';
+import type { CallerContext } from '../../http/context.ts';
+import { valueError } from '../../platform/errors.ts';
+
+/** No index helps to sort by last sight, or to count. Measured on SQLite: 30 ms to sort 20,000, and 75 ms to count 50,000. */
+const MAX_SORTED = 20_000;
+const MAX_COUNTED = 50_000;
+
+type Given<T> = T | null | undefined;
+
+/** The filters of a request, as the contract names them. */
+type ObservationQuery = {
+  unknown?: Given<boolean>;
+  status?: Given<string>;
+  view?: Given<ObservationView>;
+  min_risk?: Given<'low' | 'medium' | 'high'>;
+  provider_id?: Given<string>;
+  kind?: Given<string>;
+  name?: Given<string>;
+  text?: Given<string>;
+  agent?: Given<string>;
+  account?: Given<string>;
+  first_seen_after?: Given<string>;
+  first_seen_before?: Given<string>;
+  last_seen_after?: Given<string>;
+  last_seen_before?: Given<string>;
+};
+
+/** One page of observations across providers. @throws 422 if there are too many to sort by last sight */
+export async function listInbox(
+  { services: { db, now } }: CallerContext,
+  scope: TenantScope,
+  query: ObservationQuery & { sort: 'created_at' | 'last_seen_at' },
+  page: PageRequest,
+): Promise<Page<RuntimeObservation>> {
+  const selection = selectionOf(query);
+  if (query.sort === 'created_at') return selectObservations(db, scope, selection, page);
+  await requireAtMost(db, scope, { most: MAX_SORTED, loc: ['query', 'sort'] });
+  return selectObservationsByLastSeen(db, scope, selection, page, now());
+}
+
+/** How many observations need a decision, by view and by risk. @throws 422 if there are too many to count */
+export async function countInbox(
+  { services: { db } }: CallerContext,
+  scope: TenantScope,
+  query: ObservationQuery,
+): Promise<RuntimeObservationCounts> {
+  await requireAtMost(db, scope, { most: MAX_COUNTED, loc: ['query', 'tenant_id'] });
+  const {
+    open,
+    new: fresh,
+    seenAgain,
+    changedDefinition,
+    low,
+    medium,
+    high,
+  } = await countOpenObservations(db, scope, selectionOf(query));
+  return { open, new: fresh, seenAgain, changedDefinition, byRisk: { low, medium, high } };
+}
+
+async function requireAtMost(
+  db: Database,
+  scope: TenantScope,
+  { most, loc }: { most: number; loc: string[] },
+): Promise<void> {
+  const count = await countObservationsOfTenants(db, scope);
+  if (count > most) throw valueError(loc, `there are more than ${most} observations in reach: name a tenant`);
+}
+
+/** The filters as the repositories name them. */
+function selectionOf(query: ObservationQuery): ObservationSelection {
+  const { unknown, status, view, kind, name, text, agent, account } = query;
+  return {
+    unknown,
+    status,
+    view,
+    minRisk: query.min_risk,
+    providerId: query.provider_id,
+    kind,
+    name,
+    text,
+    agent,
+    account,
+    firstSeenAfter: query.first_seen_after,
+    firstSeenBefore: query.first_seen_before,
+    lastSeenAfter: query.last_seen_after,
+    lastSeenBefore: query.last_seen_before,
+  };
+}

@@ -1,0 +1,54 @@
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import type { ObservationChange } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { MAX_RESPONSE_MODELS, MAX_SAMPLES } from './sightings.ts';
+
+type Evidence = RuntimeObservation['evidence'];
+
+/**
+ * Merges two observations whose subjects turned out to be one. The survivor is the one that was reviewed last, otherwise
+ * the declared one, otherwise the older one. It gets the counts and the evidence of both.
+ *
+ * @returns the change to the survivor. The caller stores it, and deletes the duplicate
+ */
+export function mergeObservations(
+  a: RuntimeObservation,
+  b: RuntimeObservation,
+): { survivor: RuntimeObservation; duplicate: RuntimeObservation; change: ObservationChange } {
+  const [survivor, duplicate] = hasPrecedence(a, b) ? [a, b] : [b, a];
+  // If only a sync reported an observation, its times are not times of calls.
+  const inTraffic = [survivor, duplicate].filter(({ occurrences }) => occurrences > 0);
+  const seen = inTraffic.length === 0 ? [survivor, duplicate] : inTraffic;
+  const [last = survivor] = seen.toSorted((one, other) => (one.lastSeenAt > other.lastSeenAt ? -1 : 1));
+  const [firstSeenAt = survivor.firstSeenAt] = seen.map((one) => one.firstSeenAt).toSorted();
+  const { lastSeenAt, lastTraceId, lastSpanId } = last;
+  const change = {
+    occurrences: survivor.occurrences + duplicate.occurrences,
+    firstSeenAt,
+    lastSeenAt,
+    lastTraceId,
+    lastSpanId,
+    evidence: mergedEvidence(survivor.evidence, duplicate.evidence),
+    drift: survivor.drift ?? duplicate.drift,
+  };
+  return { survivor, duplicate, change };
+}
+
+function hasPrecedence(a: RuntimeObservation, b: RuntimeObservation): boolean {
+  const reviewedAt = ({ review }: RuntimeObservation) => review?.reviewedAt ?? '';
+  if (reviewedAt(a) !== reviewedAt(b)) return reviewedAt(a) > reviewedAt(b);
+  if (a.unknown !== b.unknown) return b.unknown;
+  return a.createdAt === b.createdAt ? a.id < b.id : a.createdAt < b.createdAt;
+}
+
+function mergedEvidence(a: Evidence, b: Evidence): Evidence {
+  const merged = (one: string[], other: string[]) => [...new Set([...one, ...other])].slice(0, MAX_SAMPLES);
+  return {
+    serviceNames: merged(a.serviceNames, b.serviceNames),
+    serverAddresses: merged(a.serverAddresses, b.serverAddresses),
+    operations: merged(a.operations, b.operations),
+    accounts: merged(a.accounts, b.accounts),
+    names: merged(a.names, b.names),
+    responseModels: [...new Set([...a.responseModels, ...b.responseModels])].slice(0, MAX_RESPONSE_MODELS),
+    errors: a.errors + b.errors,
+  };
+}

@@ -1,0 +1,175 @@
+import type { InventoryItem, InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { nameFamily } from '@quartermaster/db/name-family.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
+import { caseFoldedNames } from '@quartermaster/db/provider-names.ts';
+import { caseFolded } from '@quartermaster/db/queries.ts';
+import { finishOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
+import { findProvidersDeclared } from '@quartermaster/db/repositories/providers.ts';
+import { supersedeRecommendationsOfProvider } from '@quartermaster/db/repositories/recommendation-states.ts';
+import {
+  findObservationsOfFamilies,
+  findObservationsOfProvider,
+  findObservationsWithAnswers,
+} from '@quartermaster/db/repositories/runtime-observations.ts';
+import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { updateDrift } from '../declarations/drift.ts';
+import { adoptionTask, reconcileCredential, reconcileProvider, reconcileSubjects } from '../rules/reconcile.ts';
+import { type FormerStates, recompute, type Recomputed } from './recompute.ts';
+import type { BlockedItems } from './revoke-sessions.ts';
+
+// These functions are called in the transaction that changes a declaration. They recompute the observations that it affects,
+// then reconcile the recommendations about them.
+
+type Subject = { kind: InventoryKind; name: string };
+type ProviderSubject = Subject & { provider: Provider };
+
+/** Subjects per batch. The observations of a batch are read at once. */
+const BATCH_SIZE = 200;
+
+/**
+ * Reevaluates an inventory item that was created, changed, or found missing by a sync. Also copies its drift to its
+ * observation.
+ *
+ * @param former the states that an undo restores. Drift is among them, so it is not copied from the item
+ * @returns the item if it is blocked, for `revokeSessionsOfBlocked` at the end of the request
+ */
+export async function reevaluateItem(
+  trx: Database,
+  provider: Provider,
+  item: InventoryItem,
+  now: Date,
+  former?: FormerStates,
+): Promise<BlockedItems> {
+  if (!former) await updateDrift(trx, provider, item, now);
+  await reevaluateSubjects(trx, provider, { subjects: [{ ...item, provider }], former }, now);
+  return item.status === 'blocked' ? [item] : [];
+}
+
+/** Reevaluates an inventory item that was deleted. */
+export async function reevaluateRemovedItem(
+  trx: Database,
+  provider: Provider,
+  item: Pick<InventoryItem, 'kind' | 'name'>,
+  now: Date,
+  former?: FormerStates,
+): Promise<void> {
+  if (!former) await updateDrift(trx, provider, { ...item, drift: null }, now);
+  await reevaluateSubjects(trx, provider, { subjects: [{ ...item, provider }], former }, now);
+}
+
+/** Reevaluates a provider that was declared, renamed, moved or deleted, and finishes the task to adopt it. */
+export async function reevaluateProvider(trx: Database, provider: Provider, now: Date): Promise<void> {
+  await reevaluateObservations(trx, provider, now);
+  if (provider.status === 'deleted') await supersedeRecommendationsOfProvider(trx, scopeOf(provider), provider.id, now);
+  else await reconcileProvider(trx, provider, now);
+  if (provider.status === 'discovered') return;
+  const isDeleted = provider.status === 'deleted';
+  const answered = { ...adoptionTask(provider), outcome: isDeleted ? null : 'adopted' } as const;
+  await finishOperatorTask(trx, scopeOf(provider), answered, isDeleted ? 'cancelled' : 'succeeded', now);
+}
+
+/**
+ * Opens or supersedes `rotate_credential`. Called in the transaction that changes a provider's credentials, and by the
+ * scheduled check for credentials that expire.
+ *
+ * @param refused whether the provider refused the current credential (401 or 403) at the last sync
+ */
+export async function reevaluateCredential(
+  trx: Database,
+  provider: Provider,
+  { refused }: { refused: boolean },
+  now: Date,
+): Promise<void> {
+  await reconcileCredential(trx, provider, { refused }, now);
+}
+
+/** Reevaluates what the given declarations of a manifest name, and all names that they cover. */
+export async function reevaluateDeclared(
+  db: Database,
+  place: TenantPlace,
+  declarations: readonly (Subject & { provider: string })[],
+  now: Date,
+): Promise<void> {
+  const names = [...new Set(declarations.map((declaration) => caseFolded(declaration.provider)))];
+  const ids = [...new Set(declarations.map((declaration) => declaration.provider))];
+  const providers = await findProvidersDeclared(db, place, { names, ids });
+  const byId = new Map(providers.map((provider) => [provider.id, provider]));
+  const named = providers.flatMap((provider) => caseFoldedNames(provider).map((name) => ({ name, provider })));
+  const byName = Map.groupBy(named, ({ name }) => name);
+  const subjects = declarations.flatMap(({ provider: nameOrId, kind, name }) => {
+    const meant = new Set(byName.get(caseFolded(nameOrId))?.map(({ provider }) => provider));
+    const identified = byId.get(nameOrId);
+    if (identified) meant.add(identified);
+    return [...meant].map((provider) => ({ provider, kind, name }));
+  });
+  await reevaluateSubjects(db, place, { subjects }, now);
+}
+
+/** Reevaluates all observations of a provider. The caller closes the recommendations of a deleted provider. */
+async function reevaluateObservations(db: Database, provider: Provider, now: Date): Promise<void> {
+  const observations = await findObservationsOfProvider(db, scopeOf(provider), provider.id);
+  const observed = observations.map((observation) => ({ provider, observation }));
+  const recomputed = await recompute(db, provider, { observed }, now);
+  if (provider.status === 'deleted') return;
+  const subjects = recomputed.filter(affectsRules).map(({ after: { kind, name } }) => ({ provider, kind, name }));
+  await reconcileSubjects(db, provider, subjects, now);
+}
+
+/** Reevaluates subjects of a tenant, and all names that a declaration of one of them may cover. */
+async function reevaluateSubjects(
+  db: Database,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  { subjects, former }: { subjects: readonly ProviderSubject[]; former?: FormerStates | undefined },
+  now: Date,
+): Promise<void> {
+  const providers = new Map(subjects.map(({ provider }) => [provider.id, provider]));
+  const affected: ProviderSubject[] = [];
+  for await (const batch of inBatches(subjects, BATCH_SIZE)) {
+    const families = batch.map(({ provider, kind, name }) => ({
+      providerId: provider.id,
+      kind,
+      nameFamily: nameFamily(kind, nameKey(kind, name, provider.name)),
+    }));
+    const covered = await findObservationsOfFamilies(db, tenant, families);
+    const answered = await findObservationsAnsweredBy(db, tenant, batch);
+    // Subjects of one family find the same observations, so each is taken once.
+    const distinct = new Map([...covered, ...answered].map((observation) => [observation.id, observation]));
+    const observed = [...distinct.values()].flatMap((observation) => {
+      const provider = providers.get(observation.providerId);
+      return provider ? [{ provider, observation }] : [];
+    });
+    for (const { after } of (await recompute(db, tenant, { observed, former }, now)).filter(affectsRules)) {
+      const provider = providers.get(after.providerId);
+      if (provider) affected.push({ provider, kind: after.kind, name: after.name });
+    }
+  }
+  await reconcileSubjects(db, tenant, [...affected, ...subjects], now);
+}
+
+/** Finds observations whose calls were answered by one of the given models under another name. A block raises their risk. */
+async function findObservationsAnsweredBy(
+  db: Database,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  subjects: readonly ProviderSubject[],
+): Promise<RuntimeObservation[]> {
+  const models = subjects.filter(({ kind }) => kind === 'model');
+  if (models.length === 0) return [];
+  const familyOf = (provider: Provider, name: string) =>
+    `${provider.id} ${nameFamily('model', nameKey('model', name, provider.name))}`;
+  const families = new Set(models.map(({ provider, name }) => familyOf(provider, name)));
+  const providers = new Map(models.map(({ provider }) => [provider.id, provider]));
+  const answered = await findObservationsWithAnswers(db, tenant, [...providers.keys()]);
+  return answered.filter(({ providerId, evidence: { responseModels } }) => {
+    const provider = providers.get(providerId);
+    return provider && responseModels.some((model) => families.has(familyOf(provider, model)));
+  });
+}
+
+/** Whether a change of an observation matters to rules. Of the fields that a declaration changes they read only these two. */
+function affectsRules({ before, after }: Recomputed): boolean {
+  return before.unknown !== after.unknown || before.status !== after.status;
+}

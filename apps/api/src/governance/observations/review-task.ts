@@ -1,0 +1,95 @@
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import {
+  findLastTasks,
+  finishOperatorTasks,
+  type LastTask,
+  openOperatorTasks,
+} from '@quartermaster/db/repositories/operator-tasks.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { isRejectedAgain } from '../rules/rule.ts';
+
+const REVIEWS = { kind: 'review_observation', subjectType: 'runtime_observation' } as const;
+
+/** An observation and its provider. */
+export type ObservationAtProvider = { provider: Provider; observation: RuntimeObservation };
+
+type InTenant = Pick<TenantPlace, 'tenantId'>;
+
+/** Opens review tasks for open observations of a tenant, and cancels the tasks of the others. */
+export async function updateReviewTasks(
+  db: Database,
+  tenant: InTenant,
+  observed: readonly ObservationAtProvider[],
+  now: Date,
+): Promise<void> {
+  const needsReview = ({ provider, observation }: ObservationAtProvider) =>
+    observation.status === 'open' && provider.status !== 'deleted';
+  const others = observed.filter((one) => !needsReview(one)).map(({ observation }) => observation);
+  await cancelReviewTasks(db, tenant, others, now);
+  await openReviewTasks(db, tenant, observed.filter(needsReview), now);
+}
+
+async function openReviewTasks(
+  db: Database,
+  tenant: InTenant,
+  observed: readonly ObservationAtProvider[],
+  now: Date,
+): Promise<void> {
+  const tasks = observed.map(({ provider, observation }) => ({
+    ...reviewTask(observation),
+    subTenantId: observation.subTenantId,
+    title: titleOf(provider, observation),
+    priority: observation.risk.level === 'high' ? ('high' as const) : ('normal' as const),
+  }));
+  await openOperatorTasks(db, tenant, { ...REVIEWS, tasks }, now);
+}
+
+/** Cancels the review tasks of observations of a tenant. */
+export async function cancelReviewTasks(
+  db: Database,
+  tenant: InTenant,
+  observations: readonly Pick<RuntimeObservation, 'id'>[],
+  now: Date,
+): Promise<void> {
+  const subjectIds = observations.map(({ id }) => id);
+  await finishOperatorTasks(db, tenant, { ...REVIEWS, subjectIds }, 'cancelled', now);
+}
+
+/** How long a finished review task stays closed. After that, a sighting opens it again if the observation is still open. */
+const REOPEN_AFTER_MS = 24 * 3600 * 1000;
+
+/** Opens review tasks again for open observations whose last task is finished. Cancelling a task decides nothing. */
+export async function reopenReviewTasks(
+  db: Database,
+  tenant: InTenant,
+  observed: readonly ObservationAtProvider[],
+  now: Date,
+): Promise<void> {
+  const open = observed.filter(({ observation }) => observation.status === 'open');
+  const subjectIds = open.map(({ observation }) => observation.id);
+  const before = new Date(now.getTime() - REOPEN_AFTER_MS).toISOString();
+  const tasks = await findLastTasks(db, tenant, { ...REVIEWS, subjectIds });
+  const isFinishedLongAgo = ({ isUnfinished, completedAt }: LastTask) =>
+    !isUnfinished && completedAt !== null && completedAt <= before;
+  const finished = new Set(tasks.filter(isFinishedLongAgo).map(({ subjectId }) => subjectId));
+  await openReviewTasks(
+    db,
+    tenant,
+    open.filter(({ observation }) => finished.has(observation.id)),
+    now,
+  );
+}
+
+/** Identifies the task to review an observation. There is one for each observation. */
+export function reviewTask({ id }: Pick<RuntimeObservation, 'id'>) {
+  return { kind: 'review_observation', subject: { type: 'runtime_observation', id } } as const;
+}
+
+function titleOf(provider: Provider, observation: RuntimeObservation): string {
+  const what = `the ${observation.kind} ${observation.name}`;
+  if (isRejectedAgain(observation)) return `Review ${what} at ${provider.name}: it was rejected, and is used again`;
+  if (observation.drift !== null) return `Review ${what} at ${provider.name}: its definition changed`;
+  return `Review ${what}, seen at ${provider.name} and not declared`;
+}

@@ -1,0 +1,77 @@
+import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import {
+  RISK_FACTORS,
+  type RiskFactor,
+  type RuntimeObservation,
+} from '@quartermaster/contracts/runtime-observations.ts';
+import type { ProviderUse } from '@quartermaster/db/repositories/provider-uses.ts';
+import { hostOf } from '@quartermaster/db/provider-names.ts';
+import type { BlockedAnswer } from '../declarations/declared.ts';
+import { isRejectedAgain } from '../rules/rule.ts';
+
+type Risk = RuntimeObservation['risk'];
+
+type RiskInputs = {
+  provider: Provider;
+  item: InventoryItem | undefined;
+  /** Blocked models that answered calls of the observation. */
+  blockedAnswers: readonly BlockedAnswer[];
+  observation: Pick<RuntimeObservation, 'unknown' | 'status' | 'review' | 'evidence'>;
+  /** When the observation's accounts first used the provider, and which account was the first of all. */
+  uses: { first: ProviderUse | undefined; uses: readonly ProviderUse[] };
+};
+
+/** How long the first use of a provider by an account counts as a risk. */
+const FIRST_USE_MS = 7 * 24 * 3600 * 1000;
+
+const LEVELS = ['high', 'medium', 'low'] as const;
+
+/** The risk factors of an observation, each with its reason in words. The level is the highest level of the factors. */
+export function computeRisk({ provider, item, blockedAnswers, observation, uses }: RiskInputs, now: Date): Risk {
+  const { evidence, review } = observation;
+  const factors: Risk['factors'] = [];
+  const add = (factor: RiskFactor, reason: string) => factors.push({ factor, reason });
+  if (isRejectedAgain(observation) && review) {
+    add(
+      'rejected_again',
+      `${review.reviewedBy} rejected it on ${review.reviewedAt}, and it was seen again after that.`,
+    );
+  }
+  if (item?.status === 'blocked') add('blocked_item', 'The inventory blocks it, but agents use it.');
+  for (const [blocking, answers] of Map.groupBy(blockedAnswers, (answer) => answer.item)) {
+    const models = answers.map(({ model }) => model).join(', ');
+    add('blocked_item', `The inventory blocks ${blocking}, but calls were answered by ${models}.`);
+  }
+  if (item?.drift) {
+    add(
+      'drift',
+      `${provider.name} changed its definition after it was accepted. A sync found the change on ${item.drift.detectedAt}.`,
+    );
+  }
+  if (provider.status === 'discovered') add('unknown_provider', `The provider ${provider.name} is not declared.`);
+  const foreign = evidence.serverAddresses.filter((address) => isForeign(provider, address));
+  if (foreign.length > 0) add('foreign_address', `Calls went to ${foreign.join(', ')}, not to the provider's address.`);
+  if (observation.unknown) add('unknown_item', 'No inventory item and no active manifest declares it.');
+  const newcomers = uses.uses.filter((use) => isFirstUse(use, uses.first, now));
+  for (const { account, firstUsedAt } of newcomers) {
+    add('first_use', `${account} first used ${provider.name} on ${firstUsedAt}, and other accounts used it before.`);
+  }
+  if (evidence.errors > 0) add('call_errors', `${evidence.errors} of its calls ended in an error.`);
+  return { level: LEVELS.find((level) => factors.some(({ factor }) => levelOf(factor) === level)) ?? 'low', factors };
+}
+
+function levelOf(factor: RiskFactor): string {
+  return RISK_FACTORS[factor].split(':', 1)[0] ?? '';
+}
+
+/** The first use is a risk only if another account used the provider before. */
+function isFirstUse(use: ProviderUse, first: ProviderUse | undefined, now: Date): boolean {
+  if (!first || first.account === use.account) return false;
+  return now.getTime() - Date.parse(use.firstUsedAt) < FIRST_USE_MS;
+}
+
+/** Whether an address differs from the provider's own. A provider without a base URL has no address to compare with. */
+function isForeign(provider: Provider, address: string): boolean {
+  return provider.baseUrl !== null && hostOf(provider.baseUrl) !== address;
+}

@@ -1,0 +1,75 @@
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import type { ObservationSubject } from '@quartermaster/db/repositories/runtime-observations.ts';
+
+/** The change that a batch of calls makes to the observation of one subject. */
+export type Sighting = ObservationSubject & {
+  provider: Provider;
+  /** The name that a new observation gets. */
+  name: string;
+  /** Calls that are added. Negative if more calls turned out to belong to another subject. */
+  count: number;
+  errors: number;
+  firstSeenAt: string;
+  lastSeenAt: string;
+  lastTraceId: string | null;
+  lastSpanId: string | null;
+  /** Start of the last call by the sender's clock, so possibly in the future. Empty if no call was added. */
+  latest: string;
+  serviceNames: Set<string>;
+  serverAddresses: Set<string>;
+  operations: Set<string>;
+  /** The spellings of the name. */
+  names: Set<string>;
+  /** Models that answered under another name. */
+  responseModels: Set<string>;
+};
+
+type Evidence = RuntimeObservation['evidence'];
+
+/** Most entries of a list in an observation's evidence. */
+export const MAX_SAMPLES = 10;
+
+/** Most response models of an observation. Routers choose among many models, and each one may be blocked. */
+export const MAX_RESPONSE_MODELS = 50;
+
+/** When a subject was first and last seen, by the start times of its spans. They may come in any order. */
+export function seenTimes(
+  former: RuntimeObservation | undefined,
+  sighting: Sighting,
+): Pick<RuntimeObservation, 'firstSeenAt' | 'lastSeenAt' | 'lastTraceId' | 'lastSpanId'> {
+  const isSeen = sighting.latest !== '';
+  const { firstSeenAt, lastSeenAt, lastTraceId, lastSpanId } = former && !isSeen ? former : sighting;
+  if (!isSeen) return { firstSeenAt, lastSeenAt, lastTraceId, lastSpanId };
+  // An observation that only a sync reported was not seen in traffic before.
+  if (!former || former.occurrences === 0) return { firstSeenAt, lastSeenAt, lastTraceId, lastSpanId };
+  const last = lastSeenAt >= former.lastSeenAt ? sighting : former;
+  return {
+    firstSeenAt: firstSeenAt < former.firstSeenAt ? firstSeenAt : former.firstSeenAt,
+    lastSeenAt: last.lastSeenAt,
+    lastTraceId: last.lastTraceId,
+    lastSpanId: last.lastSpanId,
+  };
+}
+
+/** The evidence of an observation, together with that of a sighting. */
+export function addEvidence(former: Evidence | undefined, sighting: Sighting, accounts: string[]): Evidence {
+  return {
+    serviceNames: merged(former?.serviceNames, sighting.serviceNames),
+    serverAddresses: merged(former?.serverAddresses, sighting.serverAddresses),
+    operations: merged(former?.operations, sighting.operations),
+    accounts,
+    names: merged(former?.names, sighting.names),
+    responseModels: merged(former?.responseModels, sighting.responseModels, MAX_RESPONSE_MODELS),
+    errors: Math.max(0, (former?.errors ?? 0) + sighting.errors),
+  };
+}
+
+/** Adds an account to the most recent ones. The newest are kept, because a new account matters most to a reviewer. */
+export function addRecentAccount(accounts: readonly string[], sender: string): string[] {
+  return [...accounts.filter((one) => one !== sender), sender].slice(-MAX_SAMPLES);
+}
+
+function merged(known: readonly string[] = [], found: ReadonlySet<string>, limit = MAX_SAMPLES): string[] {
+  return [...new Set([...known, ...found])].slice(0, limit);
+}

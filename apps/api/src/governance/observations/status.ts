@@ -1,0 +1,47 @@
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import type { DeclaredState } from '../declarations/declared.ts';
+import { isRejectedAgain } from '../rules/rule.ts';
+
+type Decision = Pick<RuntimeObservation, 'status' | 'review'>;
+type Observed = Decision & Pick<RuntimeObservation, 'drift' | 'occurrences'>;
+
+/**
+ * The status of an observation, by what is declared now. `rejected` and `ignored` do not depend on declarations. An
+ * observation is undecided if it is used and not declared, if its definition changed, or if it was rejected and seen again.
+ * Otherwise it is `resolved`. An undecided observation that was `approved` or `open` stays so. One that was `resolved` opens
+ * again, and loses its approval, because the declaration that the approval led to is gone.
+ */
+export function computeStatus(observation: Observed, { unknown, item }: DeclaredState): Decision {
+  const { status, review, drift, occurrences } = observation;
+  if (status === 'rejected' || status === 'ignored') return { status, review };
+  const isUnknown = unknown && occurrences > 0;
+  const isUndecided = isUnknown || drift !== null || (isRejectedAgain(observation) && item?.status !== 'blocked');
+  if (!isUndecided) return { status: 'resolved', review };
+  if (status !== 'resolved') return { status, review };
+  return { status: 'open', review: review?.decision === 'approved' ? null : review };
+}
+
+/**
+ * How long after a rejection a span with an earlier start time is taken for a late one. After that, any span counts as a
+ * new use, whatever start time it claims.
+ */
+const LATE_MS = 3600 * 1000;
+
+/**
+ * The status after a new sighting: `rejected` becomes `open`, all others stay. A rejected observation stays rejected if it
+ * is blocked by now, or if the spans began before the rejection and were only sent late. The claimed start time alone does
+ * not decide that, because the sender could then hide a rejected subject for ever.
+ *
+ * @param latest the last start time that the spans claim
+ * @param now when they were received
+ */
+export function statusAfterSighting(
+  observation: Pick<RuntimeObservation, 'status' | 'review'>,
+  { item }: Pick<DeclaredState, 'item'>,
+  { latest, now }: { latest: Date; now: Date },
+): RuntimeObservation['status'] {
+  const { status, review } = observation;
+  if (status !== 'rejected' || review === null || item?.status === 'blocked') return status;
+  const reviewedAt = Date.parse(review.reviewedAt);
+  return latest.getTime() > reviewedAt || now.getTime() - reviewedAt > LATE_MS ? 'open' : status;
+}

@@ -1,0 +1,240 @@
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import {
+  type AppliedRecommendations,
+  type ApplyRecommendationsInput,
+  type Recommendation,
+  type SkipReasonSchema,
+  WIDENING_KINDS,
+} from '@quartermaster/contracts/recommendations.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { listItemIds } from '@quartermaster/db/repositories/inventory.ts';
+import { findProvider } from '@quartermaster/db/repositories/providers.ts';
+import type { SessionReference } from '@quartermaster/db/repositories/sessions-of-items.ts';
+import {
+  type FormerObservations,
+  findUndoneRecommendations,
+  markApplied,
+} from '@quartermaster/db/repositories/recommendation-states.ts';
+import {
+  findBackedByDecision,
+  findOpenRecommendations,
+  findRecommendation,
+  findRecommendations,
+  findUnapprovedRecommendations,
+} from '@quartermaster/db/repositories/recommendations.ts';
+import { covers, scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { confineToTenant } from '@quartermaster/db/transaction.ts';
+import type { z } from 'zod';
+import { principalName } from '../../auth/principal.ts';
+import { type Change as AuditedChange, auditedWrite } from '../../platform/audit/audited-write.ts';
+import { requireFound } from '../../platform/errors.ts';
+import type { TenantLimits } from '../../platform/tenant-limits.ts';
+import type { CallerContext } from '../../http/context.ts';
+import { type BlockedItems, revokeSessionsOfBlocked } from '../observations/revoke-sessions.ts';
+import { findSubjectState, itemOf } from '../rules/reconcile.ts';
+import { applyChange, changedNames } from './change.ts';
+
+type SkipReason = z.infer<typeof SkipReasonSchema>;
+type Skipped = { id: string; reason: SkipReason };
+
+/** Most recommendations that a request without ids applies. */
+const MAX_APPLIED = 1000;
+
+/** Recommendations per batch. After each batch the event loop gets a turn. */
+const BATCH_SIZE = 20;
+
+/** Most revoked sessions that an answer lists. */
+const MAX_SESSIONS_LISTED = 1000;
+
+/** Thrown at the end of a dry run, to roll its transaction back. */
+class DryRun extends Error {
+  readonly answer: AppliedRecommendations;
+
+  constructor(answer: AppliedRecommendations) {
+    super('a dry run is rolled back');
+    this.answer = answer;
+  }
+}
+
+/**
+ * Applies recommendations of one provider in one transaction, all or nothing. Anyone who can send spans can cause
+ * recommendations. So a recommendation that widens what agents may use is applied only if the request names its id, or if
+ * an observation that it is based on was approved. A dry run applies them and rolls back, so it shows exactly what would
+ * happen.
+ */
+export async function applyRecommendations(
+  ctx: CallerContext,
+  providerId: string,
+  body: ApplyRecommendationsInput,
+): Promise<AppliedRecommendations> {
+  const dryRun = body.dryRun ?? false;
+  try {
+    return await auditedWrite(ctx, async (trx, record, now) => {
+      const provider = requireFound(await findProvider(trx, ctx.reach, providerId), 'provider_not_found');
+      confineToTenant(trx, provider.tenantId);
+      const { chosen, skipped } = await choose(trx, ctx.reach, provider, body);
+      const applied: Recommendation[] = [];
+      const blocked: BlockedItems = [];
+      const appliedBy = principalName(ctx.principal);
+      const { tenantLimits } = ctx.services;
+      for await (const batch of inBatches(narrowingFirst(chosen), BATCH_SIZE)) {
+        for (const recommendation of batch) {
+          const options = { provider, recommendation, appliedBy, tenantLimits, now };
+          const result = await applyOpenRecommendation(trx, record, options);
+          if ('skipped' in result) {
+            skipped.push({ id: recommendation.id, reason: result.skipped });
+            continue;
+          }
+          applied.push(
+            dryRun
+              ? { ...recommendation, change: withoutNewId(recommendation, result.recommendation) }
+              : result.recommendation,
+          );
+          blocked.push(...result.blocked);
+        }
+      }
+      const revokedSessions = await revokeSessionsOfBlocked(trx, record, { provider, blocked }, now);
+      const answer = {
+        providerId,
+        dryRun,
+        applied,
+        skipped,
+        revokedSessions: visibleSessions(ctx.reach, revokedSessions),
+      };
+      if (dryRun) throw new DryRun(answer);
+      return answer;
+    });
+  } catch (error) {
+    if (error instanceof DryRun) return error.answer;
+    throw error;
+  }
+}
+
+type ApplyOptions = {
+  provider: Provider;
+  recommendation: Recommendation;
+  appliedBy: string;
+  tenantLimits: TenantLimits;
+  now: Date;
+};
+type Applied = { recommendation: Recommendation; blocked: BlockedItems };
+
+/**
+ * Applies one recommendation within a transaction, and reevaluates what it changed. The caller revokes the sessions that
+ * grant one of the returned `blocked` items.
+ *
+ * @returns why it was skipped, if it is no longer open or cannot be applied
+ */
+export async function applyOpenRecommendation(
+  trx: Database,
+  record: (change: AuditedChange) => void,
+  { provider, recommendation: { id }, appliedBy, tenantLimits, now }: ApplyOptions,
+): Promise<Applied | { skipped: SkipReason }> {
+  const scope = scopeOf(provider);
+  // It may be superseded by a recommendation that the same request applied before it.
+  const open = await findRecommendation(trx, scope, id);
+  if (open?.status !== 'open') return { skipped: 'not_open' };
+  if (open.change.after?.['credentialId'] === null) return { skipped: 'needs_successor' };
+  const former = await findFormerStates(trx, provider, open);
+  const itemsBefore = open.change.target.type === 'provider' ? await listItemIds(trx, scope, provider.id) : null;
+  const { change, reevaluate } = await applyChange(trx, provider, { change: open.change, tenantLimits }, now);
+  const state = { appliedBy, appliedAt: now.toISOString(), change, former, itemsBefore };
+  const applied = await markApplied(trx, scope, id, state, now);
+  if (!applied) throw new Error(`the recommendation ${id} is no longer open`);
+  const blocked = await reevaluate();
+  record({ place: open, target: { type: 'recommendation', id }, changed: ['status'] });
+  const { type, id: targetId } = change.target;
+  if (targetId !== null) {
+    record({ place: provider, target: { type, id: targetId }, changed: changedNames(change) });
+  }
+  return { recommendation: applied, blocked };
+}
+
+/**
+ * The revoked sessions that the caller may see. Gateways of the whole tenant may list a sub-tenant's provider, and the
+ * sub-tenant's administrators do not see the sessions of these gateways.
+ */
+function visibleSessions(reach: TenantScope, revoked: readonly SessionReference[]) {
+  return revoked
+    .filter((session) => covers(reach, session))
+    .slice(0, MAX_SESSIONS_LISTED)
+    .map(({ id, gatewayId, subject }) => ({ id, gatewayId, subject }));
+}
+
+/** The states of the observations before the change. An undo restores them. */
+async function findFormerStates(
+  db: Database,
+  provider: Provider,
+  { change }: Recommendation,
+): Promise<FormerObservations> {
+  if (change.target.type !== 'inventory_item') return {};
+  const { kind, name } = itemOf(change);
+  const { observations } = await findSubjectState(db, { provider, kind, name });
+  return Object.fromEntries(
+    observations.map(({ id, status, drift, review }) => [
+      id,
+      { status, drift, reviewedAt: review?.reviewedAt ?? null },
+    ]),
+  );
+}
+
+/** Sorts recommendations that block or retire before those that widen: a block supersedes what would allow the same. */
+function narrowingFirst(chosen: readonly Recommendation[]): Recommendation[] {
+  const widening = ({ kind }: Recommendation) => (WIDENING_KINDS.includes(kind) ? 1 : 0);
+  return chosen.toSorted((a, b) => widening(a) - widening(b));
+}
+
+/** The change for the answer of a dry run. An item that would be created has no id. */
+function withoutNewId(before: Recommendation, { change }: Recommendation): Recommendation['change'] {
+  return { ...change, target: before.change.target };
+}
+
+/** Whether a request without ids skips a recommendation of this kind if no observation that it is based on was reviewed. */
+function needsReview(kind: Recommendation['kind']): boolean {
+  return kind === 'block_item' || WIDENING_KINDS.includes(kind);
+}
+
+/** Chooses the recommendations to apply: the named ones, or else the open ones that need no further review. */
+async function choose(
+  db: Database,
+  reach: TenantScope,
+  provider: Provider,
+  { recommendationIds, kinds }: ApplyRecommendationsInput,
+): Promise<{ chosen: Recommendation[]; skipped: Skipped[] }> {
+  const named = recommendationIds == null ? null : [...new Set(recommendationIds)];
+  const scope = scopeOf(provider);
+  const found =
+    named === null
+      ? await findOpenRecommendations(db, scope, { providerId: provider.id, kinds }, MAX_APPLIED)
+      : await findRecommendations(db, scope, provider.id, named);
+  const decided = await findBackedByDecision(db, reach, found);
+  const ids = found.map(({ id }) => id);
+  const undone = named === null ? await findUndoneRecommendations(db, scope, ids) : new Set<string>();
+  const skipped: Skipped[] = (named ?? [])
+    .filter((id) => !found.some((recommendation) => recommendation.id === id))
+    .map((id) => ({ id, reason: 'not_found' }));
+  if (named === null && found.length < MAX_APPLIED) {
+    const left = MAX_APPLIED - found.length;
+    for (const { id, isUndone } of await findUnapprovedRecommendations(
+      db,
+      scope,
+      { providerId: provider.id, kinds },
+      left,
+    )) {
+      skipped.push({ id, reason: isUndone ? 'undone' : 'needs_review' });
+    }
+  }
+  const chosen: Recommendation[] = [];
+  for (const recommendation of found) {
+    const { id, kind, status } = recommendation;
+    if (kinds != null && !kinds.includes(kind)) {
+      if (named !== null) skipped.push({ id, reason: 'not_of_kind' });
+    } else if (status !== 'open') skipped.push({ id, reason: 'not_open' });
+    else if (undone.has(id)) skipped.push({ id, reason: 'undone' });
+    else if (named === null && needsReview(kind) && !decided.has(id)) {
+      skipped.push({ id, reason: 'needs_review' });
+    } else chosen.push(recommendation);
+  }
+  return { chosen, skipped };
+}

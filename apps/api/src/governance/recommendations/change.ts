@@ -1,0 +1,183 @@
+import { InventoryItemSchema } from '@quartermaster/contracts/inventory.ts';
+import { type Provider, ProviderSchema } from '@quartermaster/contracts/providers.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
+import {
+  deleteInventoryItem,
+  findInventoryItem,
+  insertInventoryItem,
+  type InventoryItemChange,
+  updateInventoryItem,
+} from '@quartermaster/db/repositories/inventory.ts';
+import {
+  findProviderSecret,
+  swapProviderSecrets,
+  undoProviderSecretSwap,
+} from '@quartermaster/db/repositories/provider-secrets.ts';
+import { updateProvider } from '@quartermaster/db/repositories/providers.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { z } from 'zod';
+import { changedFields } from '../../platform/audit/audited-write.ts';
+import { ApiError } from '../../platform/errors.ts';
+import type { TenantLimits } from '../../platform/tenant-limits.ts';
+import type { FormerStates } from '../observations/recompute.ts';
+import {
+  reevaluateCredential,
+  reevaluateItem,
+  reevaluateProvider,
+  reevaluateRemovedItem,
+} from '../observations/reevaluate.ts';
+import type { BlockedItems } from '../observations/revoke-sessions.ts';
+import { itemOf } from '../rules/reconcile.ts';
+import type { Change } from '../rules/rule.ts';
+
+/** A change that was applied. */
+export type AppliedChange = {
+  /** The change. If it created an item, its target has the id of this item. */
+  change: Change;
+  /** Reevaluates what was changed. Returns the items that the change blocked. */
+  reevaluate: (former?: FormerStates) => Promise<BlockedItems>;
+};
+
+const ItemChangeSchema = InventoryItemSchema.pick({
+  status: true,
+  title: true,
+  description: true,
+  attributes: true,
+  schemaDigest: true,
+  drift: true,
+}).partial();
+const NewItemSchema = InventoryItemSchema.pick({ kind: true, name: true, status: true, source: true });
+const CredentialChangeSchema = z.object({ credentialId: z.string() });
+const ProviderChangeSchema = ProviderSchema.pick({ status: true });
+
+/**
+ * Applies a change within a transaction. An undo applies the {@link inverse} change. The caller marks the recommendation,
+ * then calls `reevaluate`.
+ *
+ * @throws 409 `tenant_limit_reached` if it creates an item beyond the tenant's limit. An undo creates none
+ */
+export async function applyChange(
+  trx: Database,
+  provider: Provider,
+  { change, tenantLimits }: { change: Change; tenantLimits: TenantLimits },
+  now: Date,
+): Promise<AppliedChange> {
+  switch (change.target.type) {
+    case 'inventory_item':
+      return changeItem(trx, provider, { change, tenantLimits }, now);
+    case 'provider':
+      return changeProvider(trx, provider, change, now);
+    case 'credential':
+      return changeCredential(trx, provider, change, now);
+  }
+}
+
+/** The change that undoes a change. */
+export function inverse({ target, before, after }: Change): Change {
+  return { target, before: after, after: before };
+}
+
+/** The names of the fields that a change sets, for its audit event. */
+export function changedNames({ before, after }: Change): string[] {
+  return changedFields(before && after ? before : {}, after ?? before ?? {});
+}
+
+async function changeItem(
+  trx: Database,
+  provider: Provider,
+  { change, tenantLimits }: { change: Change; tenantLimits: TenantLimits },
+  now: Date,
+): Promise<AppliedChange> {
+  const scope = scopeOf(provider);
+  const { id } = change.target;
+  if (id === null) {
+    await tenantLimits.add(trx, provider.tenantId, 'inventoryItems');
+    const added = NewItemSchema.strip().parse(change.after);
+    const item = await insertInventoryItem(
+      trx,
+      provider,
+      {
+        ...added,
+        providerId: provider.id,
+        nameKey: nameKey(added.kind, added.name, provider.name),
+        title: null,
+        description: null,
+        schemaDigest: null,
+        attributes: {},
+      },
+      now,
+    );
+    return {
+      change: { ...change, target: { ...change.target, id: item.id } },
+      reevaluate: (former) => reevaluateItem(trx, provider, item, now, former),
+    };
+  }
+  if (change.after === null) {
+    await deleteInventoryItem(trx, scope, id);
+    return {
+      change,
+      reevaluate: async (former) => {
+        await reevaluateRemovedItem(trx, provider, itemOf(change), now, former);
+        return [];
+      },
+    };
+  }
+  const fields = ItemChangeSchema.strip().parse(change.after) as InventoryItemChange;
+  const item = await updateInventoryItem(trx, scope, id, fields, now);
+  if (!item) throw new Error(`the inventory item ${id} does not exist`);
+  return { change, reevaluate: (former) => reevaluateItem(trx, provider, item, now, former) };
+}
+
+async function changeProvider(trx: Database, provider: Provider, change: Change, now: Date): Promise<AppliedChange> {
+  const { status } = ProviderChangeSchema.strip().parse(change.after);
+  const changed = await updateProvider(trx, scopeOf(provider), provider.id, { status }, now);
+  if (!changed) throw new Error(`the provider ${provider.id} does not exist`);
+  return {
+    change,
+    reevaluate: async () => {
+      await reevaluateProvider(trx, changed, now);
+      return [];
+    },
+  };
+}
+
+/** Makes the standby secret the current one, or undoes that. */
+async function changeCredential(trx: Database, provider: Provider, change: Change, now: Date): Promise<AppliedChange> {
+  const { credentialId: fromId } = CredentialChangeSchema.parse(change.before);
+  const { credentialId: toId } = CredentialChangeSchema.parse(change.after);
+  const standby = await findProviderSecret(trx, scopeOf(provider), provider.id, 'standby', now);
+  const swapped =
+    standby?.id === toId
+      ? await swapProviderSecrets(trx, provider, provider.id, now)
+      : await undoProviderSecretSwap(trx, provider, { currentId: fromId, formerId: toId }, now);
+  if (!swapped) {
+    const why = 'the former secret was erased (24 hours after it was replaced), or another secret was stored';
+    throw new ApiError('recommendation_built_on', `The recommendation cannot be undone: ${why}.`);
+  }
+  return {
+    change,
+    reevaluate: async () => {
+      await reevaluateCredential(trx, provider, { refused: false }, now);
+      return [];
+    },
+  };
+}
+
+/** The current record that a change is about, if it still exists. */
+export async function findTarget(
+  db: Database,
+  provider: Provider,
+  { target }: Change,
+  now: Date,
+): Promise<Record<string, unknown> | undefined> {
+  if (target.type === 'provider') return provider;
+  if (target.type === 'inventory_item' && target.id !== null) {
+    return findInventoryItem(db, scopeOf(provider), provider.id, target.id);
+  }
+  if (target.type === 'credential') {
+    const current = await findProviderSecret(db, scopeOf(provider), provider.id, 'current', now);
+    return current && { credentialId: current.id };
+  }
+  return undefined;
+}

@@ -1,0 +1,21 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+
+/** Checks an answer against its contract: the schema must neither refuse nor change it. @throws Error */
+export function checkAnswer(operation: Operation, output: unknown): void {
+  const sent = asJson(output);
+  let parsed: unknown;
+  try {
+    parsed = operation.output.parse(sent);
+  } catch (cause) {
+    throw new Error('Output validation failed', { cause });
+  }
+  if (!isDeepStrictEqual(asJson(parsed), sent))
+    throw new Error('Output validation failed: the schema changes the answer');
+}
+
+/** The value as JSON has it. JSON cannot express a bigint: that fails later, when the answer is sent. */
+function asJson(value: unknown): unknown {
+  const text = JSON.stringify(value, (_key, part: unknown) => (typeof part === 'bigint' ? String(part) : part));
+  return text === undefined ? undefined : JSON.parse(text);
+}

@@ -1,0 +1,109 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+import { authenticate } from '../../auth/authenticate.ts';
+import type { Principal } from '../../auth/principal.ts';
+import { ApiError } from '../../platform/errors.ts';
+import type { Services } from '../../platform/services.ts';
+import { KnownCredentials } from './known-credentials.ts';
+import { callerAt, callerOf, countRequest, countRequestOfTenant, type RequestLimits } from './limits.ts';
+
+/** Bytes of a body that cost one point. */
+const BYTES_PER_POINT = 16 * 1024;
+
+/** Authenticates callers, and counts their requests. */
+export type Callers = {
+  /**
+   * Finds the principal of a request. Null if no credential was sent, or if the operation is public. An address that is over
+   * its limit is refused before its credential is looked up, unless the credential was valid from this address before.
+   *
+   * @throws ApiError 400, 401, 403 or 503; 429 for an address that is over its limit
+   */
+  authenticate: (
+    req: IncomingMessage,
+    res: ServerResponse,
+    asked: { operation: Operation; requestId: string },
+  ) => Promise<Principal | null>;
+  /**
+   * Counts a request against the limits of its principal and tenant, or of its address if it has no principal. The headers
+   * of the answer say what is left.
+   *
+   * @throws ApiError 429
+   */
+  limitRate: (
+    req: IncomingMessage,
+    res: ServerResponse,
+    asked: { operation: Operation; principal: Principal | null },
+  ) => Promise<void>;
+};
+
+/** Authenticates a caller and counts the request, for telemetry. Throws what these two functions throw. */
+export async function identify(
+  callers: Callers,
+  { req, res }: { req: IncomingMessage; res: ServerResponse },
+  { operation, requestId }: { operation: Operation; requestId: string },
+): Promise<Principal | null> {
+  const principal = await callers.authenticate(req, res, { operation, requestId });
+  await callers.limitRate(req, res, { operation, principal });
+  return principal;
+}
+
+/** @param limits null switches rate limits off */
+export function createCallers(
+  services: Services,
+  limits: RequestLimits | null,
+  addressOf: (req: IncomingMessage) => string,
+): Callers {
+  const authenticated: Callers['authenticate'] = async (req, _res, { operation, requestId }) =>
+    operation.scope === 'public' ? null : authenticate(services, req, requestId);
+  if (limits === null) return { authenticate: authenticated, limitRate: async () => {} };
+  const known = new KnownCredentials();
+  const { address: ofAddress, tenant: ofTenant } = limits;
+
+  return {
+    async authenticate(req, res, asked) {
+      const address = callerAt(addressOf(req));
+      const cost = costOf(req, asked.operation);
+      if (ofAddress.hasCounted(address) && ofAddress.isExhausted(address) && !known.has(req)) {
+        await countRequest(ofAddress, address, res, cost);
+      }
+      try {
+        const principal = await authenticated(req, res, asked);
+        if (principal !== null) known.remember(req, principal.keyId);
+        return principal;
+      } catch (error) {
+        if (isFaultOfCaller(error)) {
+          known.forget(req);
+          await countRequest(ofAddress, address, res, cost);
+        }
+        throw error;
+      }
+    },
+    async limitRate(req, res, { operation, principal }) {
+      const cost = costOf(req, operation);
+      if (principal === null) {
+        await countRequest(ofAddress, callerAt(addressOf(req)), res, cost);
+        return;
+      }
+      const limit = operation.transport === 'otlp' ? limits.ingest : limits.principal;
+      await countRequest(limit, callerOf(principal), res, cost);
+      const { tenantId } = principal;
+      if (tenantId === null) return;
+      const most = await services.tenantLimits.limitOf(services.db, tenantId, 'requestsPerMinute');
+      await countRequestOfTenant(ofTenant, { tenantId, most, cost });
+    },
+  };
+}
+
+/** Points that a request costs: those of its operation, and one for each 16 KiB of its body, which is not read yet. */
+function costOf({ headers }: IncomingMessage, operation: Operation): number {
+  // The ingest limit counts requests, whatever their size, because one request brings many spans.
+  if (operation.transport === 'otlp') return operation.cost;
+  const isChunked = headers['transfer-encoding'] !== undefined;
+  const bytes = isChunked ? operation.bodyMaxBytes : Number(headers['content-length'] ?? 0);
+  return operation.cost + Math.floor(Math.min(bytes, operation.bodyMaxBytes) / BYTES_PER_POINT);
+}
+
+/** Whether the caller caused the error. An unreachable identity provider or database (503) does not count. */
+function isFaultOfCaller(error: unknown): boolean {
+  return error instanceof ApiError && error.status < 500;
+}

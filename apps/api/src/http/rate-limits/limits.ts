@@ -1,0 +1,126 @@
+import type { OnboardingLimit } from '../../platform/services.ts';
+import type { ServerResponse } from 'node:http';
+import { DEFAULT_TENANT_LIMITS } from '@quartermaster/contracts/tenant-usage.ts';
+import ipaddr from 'ipaddr.js';
+import { type Principal, principalName } from '../../auth/principal.ts';
+import type { Config } from '../../config.ts';
+import { ApiError } from '../../platform/errors.ts';
+import { type Caller, type Counted, RateLimit, type TakePoints, WINDOW_MS } from './rate-limit.ts';
+
+const WINDOW_SECONDS = WINDOW_MS / 1000;
+
+/** The rate limits of requests. */
+export type RequestLimits = {
+  /** Of an authenticated principal. */
+  principal: RateLimit;
+  /** Of an authenticated principal that sends telemetry. */
+  ingest: RateLimit;
+  /** Of an address, for requests without valid credentials. */
+  address: RateLimit;
+  /** Of an address, for public paths and paths that do not exist. */
+  publicPaths: RateLimit;
+  /** Of all API keys of a tenant together. */
+  tenant: RateLimit;
+};
+
+type Settings = Pick<Config, 'rateLimits'> & { now: () => Date; takePoints: TakePoints | null };
+
+/** Organizations that one user may ask for in a minute. An answer reveals whether an id is taken, so guessing is limited. */
+const ORGANIZATIONS = 10;
+
+/** All rate limits of the service. If they are switched off, `requests` is null, and the others allow everything. */
+export function createLimits({ rateLimits, now, takePoints }: Settings) {
+  const named = (policy: string, limit: number) => new RateLimit({ policy, limit, now, takePoints });
+  if (rateLimits === null) {
+    const unlimited: OnboardingLimit = { consume: async () => {} };
+    return { requests: null, registrations: unlimited, organizations: unlimited };
+  }
+  const registration = named('registration', rateLimits.registration);
+  const organization = named('organization', ORGANIZATIONS);
+  const requests: RequestLimits = {
+    principal: named('principal', rateLimits.principal),
+    ingest: named('ingest', rateLimits.ingest),
+    address: named('address', rateLimits.address),
+    publicPaths: named('public', rateLimits.publicPaths),
+    tenant: named('tenant', DEFAULT_TENANT_LIMITS.requestsPerMinute),
+  };
+  return {
+    requests,
+    registrations: onboardingLimit(registration, callerAt),
+    organizations: onboardingLimit(organization, (identityDigest) => ({
+      tenantId: '',
+      id: `identity:${identityDigest}`,
+    })),
+  };
+}
+
+export function callerOf(principal: Principal): Caller {
+  return { tenantId: principal.tenantId ?? '', id: principalName(principal) };
+}
+
+/** The caller at an address: an IPv4 address, or the /64 of an IPv6 address, because one subscriber has that many. */
+export function callerAt(address: string): Caller {
+  return { tenantId: '', id: networkOf(address) };
+}
+
+/** The headers of draft-ietf-httpapi-ratelimit-headers. */
+function headersOf({ policy }: RateLimit, { limit, remaining, resetSeconds }: Counted): Record<string, string> {
+  return {
+    'RateLimit-Policy': `"${policy}";q=${limit};w=${WINDOW_SECONDS}`,
+    RateLimit: `"${policy}";r=${remaining};t=${resetSeconds}`,
+  };
+}
+
+/** Counts a request, and sets the RateLimit headers of its answer. @throws ApiError 429 */
+export async function countRequest(limit: RateLimit, caller: Caller, res: ServerResponse, cost = 1): Promise<void> {
+  const said = limit.count(caller, cost);
+  const counted = said instanceof Promise ? await said : said;
+  for (const [name, value] of Object.entries(headersOf(limit, counted))) res.setHeader(name, value);
+  if (!counted.allowed) throw overLimit(limit, counted);
+}
+
+/** Counts a request of a tenant. Sets RateLimit headers only if it is refused. @throws ApiError 429 */
+export async function countRequestOfTenant(
+  limit: RateLimit,
+  { tenantId, most, cost }: { tenantId: string; most: number; cost: number },
+): Promise<void> {
+  const counted = await limit.count({ tenantId, id: tenantId, limit: most }, cost);
+  if (!counted.allowed) throw overLimit(limit, counted);
+}
+
+/** Counts the work of a finished request against the limits of its caller and tenant. Refuses nothing. */
+export async function countWork(
+  { principal: ofPrincipal, tenant: ofTenant }: RequestLimits,
+  principal: Principal,
+  { mostOfTenant, points }: { mostOfTenant: (tenantId: string) => Promise<number>; points: number },
+): Promise<void> {
+  if (points === 0) return;
+  await ofPrincipal.count(callerOf(principal), points);
+  const { tenantId } = principal;
+  if (tenantId !== null) await ofTenant.count({ tenantId, id: tenantId, limit: await mostOfTenant(tenantId) }, points);
+}
+
+/** 429, with the headers of the limit that was reached. */
+function overLimit(limit: RateLimit, counted: Counted): ApiError {
+  const detail = `At most ${counted.limit} requests per minute are allowed (${limit.policy}). Large and expensive requests count several times. Try again after the time in Retry-After.`;
+  const headers = { ...headersOf(limit, counted), 'Retry-After': String(counted.resetSeconds) };
+  return new ApiError('rate_limited', detail, { headers });
+}
+
+function onboardingLimit(limit: RateLimit, callerBy: (text: string) => Caller): OnboardingLimit {
+  return {
+    async consume(text) {
+      const counted = await limit.count(callerBy(text));
+      if (!counted.allowed) throw overLimit(limit, counted);
+    },
+  };
+}
+
+/** What counts as one address: an IPv4 address in any notation, or the /64 of an IPv6 address. */
+export function networkOf(address: string): string {
+  // Fast path for plain IPv4.
+  if (!address.includes(':')) return address;
+  if (!ipaddr.isValid(address)) return address;
+  const parsed = ipaddr.process(address);
+  return parsed.kind() === 'ipv4' ? parsed.toString() : parsed.toByteArray().slice(0, 8).join('.');
+}

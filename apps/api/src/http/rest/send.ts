@@ -1,0 +1,54 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { hasBody } from './body.ts';
+import { BODY_LIMIT } from '../limits.ts';
+import type { Answer } from '../errors/problems.ts';
+
+/** How much of the body is still received after a refusal, in bytes, and for how long, in milliseconds. */
+const LINGER_BYTES = 16 * BODY_LIMIT;
+const LINGER_MS = 5000;
+
+/** Sends an error. */
+export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: Answer): void {
+  if (res.headersSent) {
+    // An answer has begun already. Break the connection, so that the client does not take half of it for the whole.
+    if (!res.writableEnded) res.destroy();
+    return;
+  }
+  res.statusCode = answer.status;
+  for (const [name, value] of Object.entries(answer.headers)) res.setHeader(name, value);
+  res.setHeader('Content-Type', answer.contentType);
+  sendText(req, res, JSON.stringify(answer.body));
+}
+
+/**
+ * Sends a body with its length; to HEAD only the length.
+ *
+ * A client that is still sending must get its answer. Closing at once would reset the connection, and the reset often
+ * overtakes the answer. So the whole answer is sent, and the connection is closed when the client has finished, or has sent
+ * {@link LINGER_BYTES} more, or after {@link LINGER_MS}. Node itself receives the rest of a small body.
+ */
+export function sendText(req: IncomingMessage, res: ServerResponse, text: string | Uint8Array): void {
+  const bytes = typeof text === 'string' ? Buffer.byteLength(text) : text.length;
+  // For ASCII texts both encodings give the same bytes, and Node writes latin1 in half the time.
+  const encoding = bytes === text.length ? 'latin1' : 'utf8';
+  res.setHeader('Content-Length', bytes);
+  const length = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY);
+  if (req.complete || req.destroyed || !hasBody(req) || length <= BODY_LIMIT || req.method === 'HEAD') {
+    res.end(text, encoding);
+    return;
+  }
+  res.setHeader('Connection', 'close');
+  res.write(text);
+  let more = 0;
+  const end = () => {
+    clearTimeout(timer);
+    res.end();
+  };
+  const timer = setTimeout(end, LINGER_MS).unref();
+  req.on('data', (chunk: Buffer) => {
+    more += chunk.length;
+    if (more > LINGER_BYTES) end();
+  });
+  req.on('end', end).on('error', end).on('close', end);
+  req.resume();
+}

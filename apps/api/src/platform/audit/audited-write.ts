@@ -1,0 +1,101 @@
+import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
+import type { ErrorCode } from '@quartermaster/contracts/errors.ts';
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
+import type { Principal } from '../../auth/principal.ts';
+import type { SecretBox } from '../secret-box.ts';
+import { appendAuditEvents } from './mac.ts';
+
+/** A change that a write reports for the audit. */
+export type Change = {
+  /** The place of the record; null if it belongs to no tenant. */
+  place: TenantPlace | null;
+  target: NonNullable<AuditEvent['target']>;
+  /** The names of the fields that changed, never their values. */
+  changed?: readonly string[];
+  /** Set if the change records a failure: its reason. */
+  failure?: ErrorCode;
+};
+
+type WriteContext = {
+  services: { db: Database; now: () => Date; secrets: SecretBox };
+  requestId: string;
+  callerRequestId?: string | null;
+  principal: Principal | 'system' | null;
+  operation: Pick<Operation, 'operationId'>;
+};
+
+/**
+ * Runs an administrative write and appends the audit events of its changes, in one transaction. If `work` throws, both are
+ * rolled back. A write that changes nothing should record nothing.
+ */
+export async function auditedWrite<T>(
+  ctx: WriteContext,
+  work: (trx: Database, record: (change: Change) => void, now: Date) => Promise<T>,
+): Promise<T> {
+  const now = ctx.services.now();
+  return inTransaction(ctx.services.db, async (trx) => {
+    const changes: Change[] = [];
+    const answer = await work(trx, (change) => changes.push(change), now);
+    const { secrets } = ctx.services;
+    await appendAuditEvents(
+      trx,
+      { secrets, now },
+      changes.map((change) => eventOf(ctx, change)),
+    );
+    return answer;
+  });
+}
+
+/**
+ * {@link auditedWrite} for background work. The actor of the events is the system.
+ *
+ * @param operation its name in the events, in the form of an operationId
+ */
+export function auditedWriteAsSystem<T>(
+  services: WriteContext['services'],
+  operation: string,
+  work: (trx: Database, record: (change: Change) => void, now: Date) => Promise<T>,
+): Promise<T> {
+  return auditedWrite({ services, requestId: '', principal: 'system', operation: { operationId: operation } }, work);
+}
+
+function eventOf(ctx: WriteContext, change: Change): NewAuditEvent {
+  return {
+    place: change.place,
+    ...actorOf(ctx.principal),
+    operation: ctx.operation.operationId,
+    target: change.target,
+    outcome: change.failure === undefined ? 'success' : 'failure',
+    reason: change.failure ?? null,
+    changedFields: [...(change.changed ?? [])].toSorted(),
+    count: 1,
+    requestId: ctx.requestId,
+    callerRequestId: ctx.callerRequestId ?? null,
+  };
+}
+
+/** The actor and the credential in the form of audit events. */
+export function actorOf(principal: Principal | 'system' | null): Pick<AuditEvent, 'actor' | 'scheme' | 'keyId'> {
+  if (principal === 'system') return { actor: { type: 'system', id: null, tenantId: null }, scheme: null, keyId: null };
+  if (principal === null) return { actor: { type: 'anonymous', id: null, tenantId: null }, scheme: null, keyId: null };
+  return {
+    actor: { type: principal.kind, id: principal.id, tenantId: principal.tenantId },
+    scheme: principal.scheme,
+    keyId: principal.keyId,
+  };
+}
+
+/** The names of the fields whose value in `change` differs from the record. */
+export function changedFields<Rec extends object>(record: Rec, change: Partial<Rec>): string[] {
+  return Object.entries(change)
+    .filter(([name, value]) => value !== undefined && !isSame(value, record[name as keyof Rec]))
+    .map(([name]) => name);
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto';
+import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
+import type { Link, StoredEvent } from '@quartermaster/db/repositories/audit-chain.ts';
+import canonicalize from 'canonicalize';
+
+/*
+ * The hash chain of a tenant's events. Anyone who has the events as the API returns them can compute it again:
+ *
+ *   leaf(event)   = SHA-256("quartermaster audit event v1\0" || RFC 8785 form of the event, without callerRequestId if it is null)
+ *   hash(0)       = SHA-256("quartermaster audit chain v1\0" || tenant id, or nothing for the platform's own chain)
+ *   hash(n)       = SHA-256("quartermaster audit link v1\0" || hash(n-1), 32 bytes || leaf(n), 32 bytes)
+ *
+ * The prefixes keep a digest of one kind from being used as one of another kind. Digests are written in hex.
+ */
+const EVENT = 'quartermaster audit event v1\0';
+const CHAIN = 'quartermaster audit chain v1\0';
+const LINK = 'quartermaster audit link v1\0';
+
+/** The hash before the first link. It depends on the tenant, so two chains never share a hash. */
+export function emptyChainHash(tenantId: string): string {
+  return createHash('sha256').update(CHAIN).update(tenantId).digest('hex');
+}
+
+/**
+ * The text of an event whose digest is sealed: its RFC 8785 form. A member that was added after v1 is left out if it is null,
+ * because otherwise older sealed events would no longer verify.
+ */
+export function textOfEvent(event: AuditEvent): string {
+  const { callerRequestId, ...withoutIt } = event;
+  const text = canonicalize(callerRequestId === null ? withoutIt : event);
+  if (text === undefined) throw new TypeError('an audit event is always JSON');
+  return text;
+}
+
+/** The digest of an event. */
+export function leafOf(event: StoredEvent): string {
+  // A missing or unreadable event has a digest as well. It proves that the event was missing or unreadable when it was sealed.
+  const text = typeof event === 'string' ? event : textOfEvent(event);
+  return createHash('sha256').update(EVENT).update(text).digest('hex');
+}
+
+/** The hash of a link, computed from the hash of the link before it. */
+export function hashOf(previous: string, leaf: string): string {
+  return createHash('sha256')
+    .update(LINK)
+    .update(Buffer.from(previous, 'hex'))
+    .update(Buffer.from(leaf, 'hex'))
+    .digest('hex');
+}
+
+/** The links that append `events` to a chain with this end. */
+export function linksFor(
+  end: Pick<Link, 'position' | 'hash'>,
+  events: readonly { id: string; event: StoredEvent }[],
+): Link[] {
+  let { position, hash } = end;
+  return events.map(({ id, event }) => {
+    const leaf = leafOf(event);
+    position += 1;
+    hash = hashOf(hash, leaf);
+    return { position, eventId: id, leaf, hash };
+  });
+}

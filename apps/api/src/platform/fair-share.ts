@@ -1,0 +1,44 @@
+import type { Database } from '@quartermaster/db/database.ts';
+import { hasSubTenants } from '@quartermaster/db/repositories/tenants.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+
+/** Whose limit or share is full. */
+export type Filled = 'tenant' | 'account' | 'sub_tenant';
+
+/** How much of a tenant's limit is used and free. */
+type Left = {
+  used: number;
+  free: number;
+  /** How many records to add. */
+  wanted: number;
+  /** How many of the used ones belong to the account and to the sub-tenant. Called only if a share may be full. */
+  countOwn: () => Promise<{ ofAccount: number; ofSubTenant: number }>;
+};
+
+/**
+ * How many records an account may add at a place of its tenant, so that senders who choose names freely leave room for
+ * others. An account may add records as long as it has fewer than are free; the same holds for a sub-tenant if the tenant has
+ * any. So each gets at most half of what the others left, and a single account half of the limit. Network switches share
+ * their buffers by the same dynamic thresholds (Choudhury and Hahne, 1998).
+ *
+ * @returns `filled`: whose limit or share determined `room`
+ */
+export async function roomWithinShares(
+  db: Database,
+  place: TenantPlace,
+  { used, free, wanted, countOwn }: Left,
+): Promise<{ room: number; filled: Filled }> {
+  if (free <= 0) return { room: 0, filled: 'tenant' };
+  // An account has at most as many as all have together, so usually there is no need to count.
+  if (wanted <= roomInShare(free, used)) return { room: wanted, filled: 'tenant' };
+  const { ofAccount, ofSubTenant } = await countOwn();
+  const ofAccountLeft = roomInShare(free, ofAccount);
+  const ofSubTenantLeft = (await hasSubTenants(db, place)) ? roomInShare(free, ofSubTenant) : free;
+  const room = Math.min(ofAccountLeft, ofSubTenantLeft);
+  if (room === free) return { room, filled: 'tenant' };
+  return { room, filled: ofSubTenantLeft < ofAccountLeft ? 'sub_tenant' : 'account' };
+}
+
+function roomInShare(free: number, own: number): number {
+  return Math.max(0, Math.ceil((free - own) / 2));
+}

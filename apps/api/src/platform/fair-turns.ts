@@ -1,0 +1,95 @@
+import { ApiError } from './errors.ts';
+
+/** Requests of one caller that run concurrently while other callers send requests as well. */
+const ACTIVE_BESIDE_OTHERS = 4;
+
+/** Requests of the only caller that run concurrently. A high number is faster then: SQLite commits them together. */
+const ACTIVE_ALONE = 256;
+
+/** How long another caller's request counts, in milliseconds. */
+const BESIDE_OTHERS_MS = 10_000;
+
+/** Maximum number of waiting requests of one caller. */
+const MAX_WAITING = 500;
+
+/** The longest time that a request waits, in milliseconds. */
+const MAX_WAIT_MS = 15_000;
+
+type Caller = { active: number; waiting: (() => void)[] };
+
+/**
+ * Fair queueing for callers that share a process. Without it, a caller who sends hundreds of requests at once would get
+ * hundreds of turns between two requests of another caller. It costs nothing while a caller stays within its share.
+ */
+export class FairTurns {
+  readonly #callers = new Map<string, Caller>();
+  #lastCaller: string | null = null;
+  #lastChangeAt = Number.NEGATIVE_INFINITY;
+
+  /**
+   * Runs a request when it is its turn.
+   *
+   * @param name whose requests share their turns: a tenant, a user or an address
+   * @throws 429 if too many requests of the caller wait, or this one waits for too long
+   */
+  async run<T>(name: string, work: () => Promise<T>): Promise<T> {
+    if (name !== this.#lastCaller) {
+      if (this.#lastCaller !== null) this.#lastChangeAt = performance.now();
+      this.#lastCaller = name;
+    }
+    const caller = this.#of(name);
+    if (caller.active < this.#share()) caller.active += 1;
+    else await this.#wait(caller);
+    try {
+      return await work();
+    } finally {
+      caller.active -= 1;
+      while (caller.waiting.length > 0 && caller.active < this.#share()) {
+        caller.active += 1;
+        caller.waiting.shift()?.();
+      }
+      if (caller.active === 0) this.#callers.delete(name);
+    }
+  }
+
+  /** How many requests run now. */
+  get active(): number {
+    let active = 0;
+    for (const caller of this.#callers.values()) active += caller.active;
+    return active;
+  }
+
+  /** How many requests of one caller may run now. */
+  #share(): number {
+    return performance.now() - this.#lastChangeAt < BESIDE_OTHERS_MS ? ACTIVE_BESIDE_OTHERS : ACTIVE_ALONE;
+  }
+
+  #of(name: string): Caller {
+    const known = this.#callers.get(name);
+    if (known) return known;
+    const fresh: Caller = { active: 0, waiting: [] };
+    this.#callers.set(name, fresh);
+    return fresh;
+  }
+
+  #wait({ waiting }: Caller): Promise<void> {
+    if (waiting.length >= MAX_WAITING) throw tooMany();
+    return new Promise((resolve, reject) => {
+      const turn = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        waiting.splice(waiting.indexOf(turn), 1);
+        reject(tooMany());
+      }, MAX_WAIT_MS);
+      waiting.push(turn);
+    });
+  }
+}
+
+function tooMany(): ApiError {
+  return new ApiError('rate_limited', 'Too many of your requests are waiting. Send fewer requests at the same time.', {
+    headers: { 'Retry-After': '1' },
+  });
+}

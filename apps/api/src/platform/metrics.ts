@@ -1,0 +1,102 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Filled } from './fair-share.ts';
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** The service's metrics, served in Prometheus' exposition format on a separate port. */
+export function createMetrics() {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  return {
+    registry,
+    requests: new Histogram({
+      name: 'quartermaster_http_request_duration_seconds',
+      help: 'How long requests took, by operation and status.',
+      labelNames: ['operation', 'status'],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
+      registers: [registry],
+    }),
+    refusedCredentials: new Counter({
+      name: 'quartermaster_refused_credentials_total',
+      help: 'Requests whose credentials were missing or refused, by reason.',
+      labelNames: ['reason'],
+      registers: [registry],
+    }),
+    refusedConnections: new Counter({
+      name: 'quartermaster_refused_connections_total',
+      help: 'Connections that were closed at once because their address or the process had reached its limit, by reason.',
+      labelNames: ['reason'],
+      registers: [registry],
+    }),
+    spans: new Counter({
+      name: 'quartermaster_spans_total',
+      help: 'Spans received, by outcome: stored, duplicate or rejected.',
+      labelNames: ['outcome'],
+      registers: [registry],
+    }),
+    unreadRecords: new Counter({
+      name: 'quartermaster_unread_records_total',
+      help: 'Spans and log records that name no model, tool or agent, by signal.',
+      labelNames: ['signal'],
+      registers: [registry],
+    }),
+    logRecords: new Counter({
+      name: 'quartermaster_log_records_total',
+      help: 'Log records received, by outcome: counted as a call, already known, dropped or rejected.',
+      labelNames: ['outcome'],
+      registers: [registry],
+    }),
+    dataPoints: new Counter({
+      name: 'quartermaster_metric_data_points_total',
+      help: 'Data points of metrics received, by outcome: all are dropped.',
+      labelNames: ['outcome'],
+      registers: [registry],
+    }),
+    unobserved: new Counter({
+      name: 'quartermaster_unobserved_subjects_total',
+      help: 'Calls of models, tools and agents that were not observed, by what was full: the limit of the tenant, or the share of the account or sub-tenant.',
+      labelNames: ['full'],
+      registers: [registry],
+    }),
+    auditSealed: new Counter({
+      name: 'quartermaster_audit_sealed_total',
+      help: 'Audit events that this process sealed.',
+      registers: [registry],
+    }),
+    auditForged: new Counter({
+      name: 'quartermaster_audit_forged_total',
+      help: 'Audit events that this process refused to seal, because they have no valid MAC.',
+      registers: [registry],
+    }),
+    auditChainsHalted: new Gauge({
+      name: 'quartermaster_audit_chains_halted',
+      help: 'Tenants whose audit events are no longer sealed, because their chain was changed.',
+      registers: [registry],
+    }),
+    clockOffset: new Gauge({
+      name: 'quartermaster_database_clock_offset_seconds',
+      help: "How far this process's clock is ahead of the database's. 0 on SQLite.",
+      registers: [registry],
+    }),
+    refusalsDropped: new Counter({
+      name: 'quartermaster_audit_refusals_dropped_total',
+      help: 'Refusals that are missing from the audit because too many were waiting.',
+      registers: [registry],
+    }),
+    readsDropped: new Counter({
+      name: 'quartermaster_audit_reads_dropped_total',
+      help: 'Reads that are missing from the audit because too many were waiting.',
+      registers: [registry],
+    }),
+  };
+}
+
+/** Adds to the metric of calls that were not observed, by whose limit or share was full. */
+export function countUnobserved(
+  metrics: Pick<Metrics, 'unobserved'>,
+  unobserved: Readonly<Record<Filled, number>>,
+): void {
+  for (const [full, count] of Object.entries(unobserved)) {
+    if (count > 0) metrics.unobserved.inc({ full }, count);
+  }
+}

@@ -1,0 +1,193 @@
+import { isIP, type LookupFunction } from 'node:net';
+import { callbackify } from 'node:util';
+import type { Logger } from 'pino';
+import { Agent, fetch as undiciFetch } from 'undici';
+import { VERSION } from '../../config.ts';
+import { isWithinBinding } from './credential-binding.ts';
+import { isAllowedAddress, type Network } from './addresses.ts';
+import { OutboundFailure, seconds, transportFailure } from './failure.ts';
+import type { Resolver } from './resolver.ts';
+
+/** The limits of a conversation with a provider. */
+export type OutboundLimits = {
+  /** Time to establish a connection, including TLS. */
+  connectMs: number;
+  /** Time from the first request to the last byte. */
+  totalMs: number;
+  /** Size of one answer, decompressed. */
+  answerBytes: number;
+  /** Size of all answers together. */
+  totalBytes: number;
+};
+
+export type OutboundPolicy = {
+  /** Private networks that the operator allows. */
+  allowed: readonly Network[];
+  /** DNS. Tests replace it. */
+  resolver: Resolver;
+};
+
+type Conversation = {
+  baseUrl: URL;
+  headers: Record<string, string>;
+  boundUrl?: string | null;
+  signal: AbortSignal;
+  log: Pick<Logger, 'warn'>;
+};
+
+/** A conversation with one origin. */
+export type Outbound = {
+  /** Like the global fetch, but only for URLs of that origin. Never follows a redirect. */
+  fetch: (url: string | URL, init?: Pick<RequestInit, 'method' | 'headers' | 'body' | 'signal'>) => Promise<Response>;
+  /** Aborts on the first failure, when a limit is exceeded, or when the caller's signal aborts. */
+  signal: AbortSignal;
+  /** Ends the conversation with a failure. @returns the first failure, which may be an earlier one */
+  fail: (failure: OutboundFailure) => OutboundFailure;
+  /** The first failure. Later errors are consequences of it. */
+  failure: () => OutboundFailure | null;
+  /** Status and headers of the last answer. */
+  lastAnswer: () => Pick<Response, 'status' | 'headers'> | null;
+  /** Aborts all requests and closes the connections. */
+  close: () => Promise<void>;
+};
+
+const MEGABYTE = 1024 * 1024;
+
+/**
+ * Opens a conversation with the origin of a base URL. Each connection uses an address that was resolved and checked for it.
+ * The socket gets that address instead of the name, so that a second DNS look-up cannot lead elsewhere.
+ *
+ * @param headers sent with each request, including the credential
+ * @param boundUrl what the credential is bound to: requests outside of it are refused
+ * @param signal aborts the conversation
+ * @param log gets the private addresses that names resolve to, which callers must not learn
+ */
+export function openOutbound(
+  { baseUrl, headers, boundUrl = null, signal: outer, log }: Conversation,
+  { allowed, resolver }: OutboundPolicy,
+  limits: OutboundLimits,
+): Outbound {
+  const failed = new AbortController();
+  let first: OutboundFailure | null = null;
+  let last: Pick<Response, 'status' | 'headers'> | null = null;
+  let bytes = 0;
+  const fail = (failure: OutboundFailure): OutboundFailure => {
+    first ??= failure;
+    failed.abort(first);
+    return first;
+  };
+  const host = baseUrl.hostname.replace(/^\[|\]$/g, '');
+  const agent = new Agent({
+    connect: { timeout: limits.connectMs, lookup: checkedLookup({ allowed, resolver }, log, fail) },
+    headersTimeout: limits.totalMs,
+    bodyTimeout: limits.totalMs,
+    connections: 4,
+    allowH2: false,
+  });
+  const timer = setTimeout(() => {
+    fail(new OutboundFailure(`it did not answer within ${seconds(limits.totalMs)}`, { transient: true }));
+  }, limits.totalMs);
+  const signal = AbortSignal.any([outer, failed.signal]);
+
+  /** Passes the body on until it exceeds a limit. */
+  async function* limited(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    let size = 0;
+    try {
+      for await (const chunk of body) {
+        size += chunk.length;
+        bytes += chunk.length;
+        if (size > limits.answerBytes) throw tooLarge('the answer is', limits.answerBytes);
+        if (bytes > limits.totalBytes) throw tooLarge('all answers together are', limits.totalBytes);
+        yield chunk;
+      }
+    } catch (error) {
+      outer.throwIfAborted();
+      throw fail(transportFailure(error, limits));
+    }
+  }
+
+  return {
+    signal,
+    fail,
+    failure: () => first,
+    lastAnswer: () => last,
+    async fetch(url, init = {}) {
+      signal.throwIfAborted();
+      const target = new URL(url);
+      if (target.origin !== baseUrl.origin) throw fail(new OutboundFailure('it leads to another origin'));
+      if (boundUrl !== null && !isWithinBinding(boundUrl, target)) {
+        throw fail(new OutboundFailure('it leads out of the path that its credential is for'));
+      }
+      // A literal address causes no look-up, so checkedLookup would not see it.
+      if (isIP(host) !== 0 && !isAllowedAddress(host, allowed)) throw fail(notAllowed(`the address ${host}`));
+      const sent = new Headers(init.headers);
+      sent.set('user-agent', `quartermaster/${VERSION}`);
+      for (const [name, value] of Object.entries(headers)) sent.set(name, value);
+      const signals = init.signal ? [signal, init.signal] : [signal];
+      try {
+        const answer = await undiciFetch(target, {
+          method: init.method ?? 'GET',
+          body: typeof init.body === 'string' ? init.body : null,
+          headers: Object.fromEntries(sent),
+          signal: AbortSignal.any(signals),
+          redirect: 'manual',
+          dispatcher: agent,
+        });
+        if (answer.status >= 300 && answer.status < 400) {
+          await answer.body?.cancel();
+          throw new OutboundFailure(`it answered a redirect (HTTP ${answer.status}), which is not followed`);
+        }
+        const body = answer.body === null ? null : ReadableStream.from(limited(answer.body));
+        const { status, headers: received } = answer;
+        const response = new Response(body, { status, headers: [...received] });
+        last = { status, headers: response.headers };
+        return response;
+      } catch (error) {
+        outer.throwIfAborted();
+        // The caller aborted this request, so it is not a failure of the conversation.
+        if (init.signal?.aborted === true && !failed.signal.aborted) throw error;
+        throw fail(transportFailure(error, limits));
+      }
+    },
+    async close() {
+      clearTimeout(timer);
+      await agent.destroy();
+    },
+  };
+}
+
+/** A DNS look-up that fails unless the service may connect to every address of the host. */
+function checkedLookup(
+  { allowed, resolver }: OutboundPolicy,
+  log: Conversation['log'],
+  fail: (failure: OutboundFailure) => OutboundFailure,
+): LookupFunction {
+  const checked = async (host: string) => {
+    const addresses = await resolver(host);
+    const refused = addresses.find(({ address }) => !isAllowedAddress(address, allowed));
+    if (refused) {
+      log.warn({ host, address: refused.address }, 'a provider is not asked: its address is not public');
+      throw fail(notAllowed(`an address of ${host}`));
+    }
+    const [first] = addresses;
+    if (!first) throw fail(new OutboundFailure('its name does not resolve', { transient: true }));
+    return { first, addresses };
+  };
+  const lookUp = callbackify(checked);
+  return (host, options, callback) => {
+    lookUp(host, (error, found) => {
+      if (error) callback(error, []);
+      else if (options.all === true) callback(null, found.addresses);
+      else callback(null, found.first.address, found.first.family);
+    });
+  };
+}
+
+/** @param what the host in the caller's own words: callers must not learn which private address a name has */
+function notAllowed(what: string): OutboundFailure {
+  return new OutboundFailure(`${what} is not public, and not among the networks that are allowed`);
+}
+
+function tooLarge(what: string, bytes: number): OutboundFailure {
+  return new OutboundFailure(`${what} larger than ${bytes / MEGABYTE} MB`);
+}

@@ -1,0 +1,31 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * Removes rows batch by batch until there are none left. SQLite has one writer, so a long transaction would block the others.
+ *
+ * @param remove removes at most `limit` rows, and returns how many
+ * @returns how many rows were removed
+ */
+export async function removeInBatches(batchSize: number, remove: (limit: number) => Promise<number>): Promise<number> {
+  for (let removed = 0; ; ) {
+    const batch = await remove(batchSize);
+    removed += batch;
+    if (batch < batchSize) return removed;
+  }
+}
+
+/**
+ * Like {@link removeInBatches}, for many rows: after each batch it pauses for as long as the batch took, so that other writes
+ * get at least half of the time.
+ *
+ * @param remove removes one batch, and returns how many rows and whether there may be more
+ */
+export async function removeInPacedBatches(remove: () => Promise<{ removed: number; more: boolean }>): Promise<number> {
+  for (let removed = 0; ; ) {
+    const start = performance.now();
+    const batch = await remove();
+    removed += batch.removed;
+    if (!batch.more) return removed;
+    await sleep(performance.now() - start);
+  }
+}

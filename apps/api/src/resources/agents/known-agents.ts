@@ -1,0 +1,129 @@
+import { MAX_AGENT_ACCOUNTS } from '@quartermaster/contracts/agents.ts';
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import {
+  type AgentAccount,
+  type AgentManifest,
+  listAgentAccounts,
+  listAgentManifests,
+  listAgentObservations,
+} from '@quartermaster/db/repositories/agents.ts';
+import { OTHER } from '@quartermaster/db/repositories/usage-series.ts';
+import { covers, type TenantPlace, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { valueError } from '../../platform/errors.ts';
+
+/** Usage series, observations and manifests that one request reads, each. */
+const MAX_READ = 50_000;
+
+/** An agent is told apart by its place and its name. */
+export type AgentName = TenantPlace & { name: string };
+
+/** What is known of an agent, without its usage. */
+export type KnownAgent = AgentName & {
+  declared: boolean;
+  manifestId: string | null;
+  observations: RuntimeObservation[];
+  accounts: string[];
+  firstSeenAt: string | null;
+};
+
+/**
+ * Everything in `scope` that acts: agents of manifests, observed agents, and the agents and services that usage names. Sorted
+ * by tenant, sub-tenant and name.
+ *
+ * @param name only agents of this name; null for all
+ * @throws 422 if there is too much to read
+ */
+export async function findKnownAgents(db: Database, scope: TenantScope, name: string | null): Promise<KnownAgent[]> {
+  const accounts = await listAgentAccounts(db, scope, { agent: name, limit: MAX_READ });
+  const observations = await listAgentObservations(db, scope, { name, limit: MAX_READ });
+  // A manifest of the whole tenant also declares agents of its sub-tenants.
+  const manifestScope = scope.map(({ tenantId, subTenantId }) => ({
+    tenantId,
+    subTenantId: tenantId === null ? subTenantId : null,
+  }));
+  const manifests = await listAgentManifests(db, manifestScope, { name, limit: MAX_READ });
+  if (accounts === null || observations === null || manifests === null) {
+    throw valueError(['query', 'tenant_id'], `there are more than ${MAX_READ} records to read: name a tenant`);
+  }
+  const known = new Map<string, { of: AgentName; accounts: AgentAccount[]; observations: RuntimeObservation[] }>();
+  const entryOf = (of: AgentName) => {
+    const key = agentKey(of);
+    const entry = known.get(key) ?? { of, accounts: [], observations: [] };
+    known.set(key, entry);
+    return entry;
+  };
+  // `other` stands for the agents beyond the limit of a tenant.
+  for (const one of accounts) if (one.agent !== OTHER) entryOf({ ...one, name: one.agent }).accounts.push(one);
+  for (const one of observations) entryOf(one).observations.push(one);
+  for (const one of manifests) if (covers(scope, one)) entryOf(one);
+  const manifestIds = new Map(manifests.map((manifest) => [agentKey(manifest), manifest]));
+  return [...known.values()].map((entry) => knownAgent(entry, { manifestIds, scope })).toSorted(byPlaceAndName);
+}
+
+function knownAgent(
+  entry: { of: AgentName; accounts: AgentAccount[]; observations: RuntimeObservation[] },
+  { manifestIds, scope }: { manifestIds: ReadonlyMap<string, AgentManifest>; scope: TenantScope },
+): KnownAgent {
+  const { of, observations } = entry;
+  const { tenantId, subTenantId, name } = of;
+  const manifest =
+    manifestIds.get(agentKey({ tenantId, subTenantId, name })) ??
+    manifestIds.get(agentKey({ tenantId, subTenantId: null, name }));
+  const accounts = [
+    ...entry.accounts.map(({ account }) => account),
+    ...observations.flatMap(({ evidence }) => evidence.accounts),
+  ];
+  const times = [
+    ...entry.accounts.map(({ firstSeenAt }) => firstSeenAt),
+    ...observations.map(({ firstSeenAt }) => firstSeenAt),
+  ];
+  return {
+    tenantId,
+    subTenantId,
+    name,
+    declared: manifest !== undefined || observations.some(({ unknown }) => !unknown),
+    manifestId: manifest !== undefined && covers(scope, manifest) ? manifest.id : null,
+    observations,
+    accounts: [...new Set(accounts)].toSorted().slice(0, MAX_AGENT_ACCOUNTS),
+    firstSeenAt: times.toSorted()[0] ?? null,
+  };
+}
+
+function byPlaceAndName(a: AgentName, b: AgentName): number {
+  return sortKey(a) < sortKey(b) ? -1 : 1;
+}
+
+/** Where an agent stands in the list. */
+export function sortKey({ tenantId, subTenantId, name }: AgentName): string {
+  return `${tenantId}\n${subTenantId ?? ''}\n${name}`;
+}
+
+function agentKey({ tenantId, subTenantId, name }: AgentName): string {
+  return JSON.stringify([tenantId, subTenantId ?? '', name]);
+}
+
+const ID_PREFIX = 'agt_';
+
+/** The id of an agent: its place and name. */
+export function agentIdOf(agent: AgentName): string {
+  return ID_PREFIX + Buffer.from(agentKey(agent)).toString('base64url');
+}
+
+/** The place and name in an id; null if it is malformed. */
+export function agentOfId(id: string): AgentName | null {
+  if (!id.startsWith(ID_PREFIX)) return null;
+  const agent = parsedKey(Buffer.from(id.slice(ID_PREFIX.length), 'base64url').toString('utf8'));
+  // One agent has one id.
+  return agent !== null && agentIdOf(agent) === id ? agent : null;
+}
+
+function parsedKey(text: string): AgentName | null {
+  try {
+    const [tenantId, subTenantId, name] = JSON.parse(text) as unknown[];
+    if (typeof tenantId !== 'string' || typeof subTenantId !== 'string' || typeof name !== 'string') return null;
+    return { tenantId, subTenantId: subTenantId === '' ? null : subTenantId, name };
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,154 @@
+import {
+  type Agent,
+  type AgentDetail,
+  type AgentUse,
+  MAX_AGENT_ACCOUNTS,
+  MAX_AGENT_USES,
+} from '@quartermaster/contracts/agents.ts';
+import type { Page, PageRequest } from '@quartermaster/db/queries.ts';
+import { caseFolded } from '@quartermaster/db/queries.ts';
+import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
+import { findProviders } from '@quartermaster/db/repositories/providers.ts';
+import { findObservationsInPlace } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { covers, scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import type { CallerContext } from '../../http/context.ts';
+import { notFound } from '../../platform/errors.ts';
+import { type SummedUsage, sumUsage } from '../../telemetry/usage/read-usage.ts';
+import { rangesOf, timeRange } from '../../telemetry/usage/time-range.ts';
+import { useStateOf } from '../graph/use-state.ts';
+import { type AgentActivity, readActivity } from './agent-usage.ts';
+import { agentIdOf, agentOfId, findKnownAgents, type KnownAgent, sortKey } from './known-agents.ts';
+
+const MAX_OBSERVATIONS_SHOWN = 20;
+
+type TimeQuery = { from?: string | null | undefined; to?: string | null | undefined };
+type AgentQuery = TimeQuery & { declared?: boolean | null | undefined; text?: string | null | undefined };
+
+/** One page of everything that acts, with its usage in a time range. */
+export async function listAgents(
+  ctx: CallerContext,
+  scope: TenantScope,
+  { declared, text, ...times }: AgentQuery,
+  { limit, after }: PageRequest,
+): Promise<Page<Agent>> {
+  const { db, now } = ctx.services;
+  const range = timeRange('all', times, now());
+  const known = await findKnownAgents(db, scope, null);
+  const part = text == null ? null : caseFolded(text);
+  const listed = known.filter(
+    (agent) =>
+      (declared == null || agent.declared === declared) &&
+      (part === null || caseFolded(agent.name).includes(part)) &&
+      (after === null || sortKey(agent) > after[0]),
+  );
+  const shown = listed.slice(0, limit);
+  const activities = await readActivity(db, shown, { ranges: rangesOf('all', range), charge: chargeOf(ctx) });
+  const last = shown.at(-1);
+  return {
+    items: shown.map((agent) => toAgent(agent, activities.get(agent))),
+    next: last && listed.length > limit ? [sortKey(last), ''] : null,
+  };
+}
+
+/** An agent with what it used in a time range. @throws 404 */
+export async function getAgent(ctx: CallerContext, id: string, times: TimeQuery): Promise<AgentDetail> {
+  const { db, now } = ctx.services;
+  const named = agentOfId(id);
+  if (named === null || !covers(ctx.reach, named)) throw notFound('agent_not_found');
+  const scope = scopeOf(named);
+  const found = await findKnownAgents(db, scope, named.name);
+  // The scope of a whole tenant also covers agents of this name in its sub-tenants.
+  const agent = found.find(({ subTenantId }) => subTenantId === named.subTenantId);
+  if (!agent) throw notFound('agent_not_found');
+  const range = timeRange('all', times, now());
+  const activities = await readActivity(db, [agent], { ranges: rangesOf('all', range), charge: chargeOf(ctx) });
+  const groupBy = ['sub_tenant', 'provider', 'kind', 'name', 'account'] as const;
+  const { groups } = await sumUsage(
+    db,
+    scope,
+    { groupBy, filter: { agent: agent.name }, ...times },
+    chargeOf(ctx),
+    now(),
+  );
+  const own = groups.filter(({ usage }) => usage.subTenantId === agent.subTenantId);
+  const uses = await usesOf(ctx, agent, own);
+  const manifest = agent.manifestId === null ? undefined : await findManifest(db, ctx.reach, agent.manifestId);
+  return {
+    ...toAgent(agent, activities.get(agent)),
+    uses: uses.slice(0, MAX_AGENT_USES),
+    omittedUses: Math.max(0, uses.length - MAX_AGENT_USES),
+    declares: (manifest?.spec.declares ?? []).map(({ provider, kind, name }) => ({ provider, kind, name })),
+  };
+}
+
+/** The items that an agent used, those with the most calls first. */
+async function usesOf(ctx: CallerContext, place: KnownAgent, groups: SummedUsage['groups']): Promise<AgentUse[]> {
+  const { db } = ctx.services;
+  const items = Map.groupBy(groups, ({ usage: { providerId, kind }, nameKey }) =>
+    JSON.stringify([providerId, kind, nameKey]),
+  );
+  const subjects = [...items.values()].flatMap(([first]) => {
+    if (!first) return [];
+    const { providerId, kind } = first.usage;
+    return providerId === null || kind === null ? [] : [{ providerId, kind, nameKey: first.nameKey ?? '' }];
+  });
+  const observed = await findObservationsInPlace(db, place, subjects);
+  const observations = new Map(observed.map((one) => [JSON.stringify([one.providerId, one.kind, one.nameKey]), one]));
+  const ids = [...new Set(subjects.map(({ providerId }) => providerId))].filter((one) => one !== '');
+  const providers = new Map((await findProviders(db, ctx.reach, ids)).map(({ id, name }) => [id, name]));
+  const uses = [...items].flatMap(([key, group]): AgentUse[] => {
+    const [first] = group;
+    const { providerId = null, kind = null, name = null } = first?.usage ?? {};
+    if (providerId === null || kind === null || name === null) return [];
+    const observation = observations.get(key);
+    const sum = (field: 'calls' | 'errors' | 'inputTokens' | 'outputTokens') =>
+      Math.min(
+        group.reduce((total, { usage }) => total + usage[field], 0),
+        Number.MAX_SAFE_INTEGER,
+      );
+    const accounts = new Set(group.flatMap(({ usage }) => usage.account ?? []));
+    return [
+      {
+        providerId,
+        providerName: providers.get(providerId) ?? null,
+        kind,
+        name,
+        state: useStateOf(observation ? [observation] : []),
+        observationId: observation?.id ?? null,
+        firstSeenAt: observation?.firstSeenAt ?? null,
+        lastSeenAt: observation?.lastSeenAt ?? null,
+        accounts: [...accounts].toSorted().slice(0, MAX_AGENT_ACCOUNTS),
+        calls: sum('calls'),
+        errors: sum('errors'),
+        inputTokens: sum('inputTokens'),
+        outputTokens: sum('outputTokens'),
+      },
+    ];
+  });
+  return uses.toSorted((a, b) => b.calls - a.calls || (a.name < b.name ? -1 : 1));
+}
+
+function toAgent(agent: KnownAgent, activity: AgentActivity | undefined): Agent {
+  const { observations, tenantId, subTenantId, name, declared, manifestId, accounts, firstSeenAt } = agent;
+  const seen = observations.map(({ lastSeenAt }) => lastSeenAt);
+  if (activity?.lastHour != null) seen.push(activity.lastHour);
+  return {
+    id: agentIdOf(agent),
+    tenantId,
+    subTenantId,
+    name,
+    declared,
+    manifestId,
+    observations: observations
+      .slice(0, MAX_OBSERVATIONS_SHOWN)
+      .map(({ id, providerId, unknown, status, risk }) => ({ id, providerId, unknown, status, risk })),
+    accounts,
+    firstSeenAt,
+    lastSeenAt: seen.toSorted().at(-1) ?? null,
+    usage: activity?.sums ?? { calls: 0, errors: 0, inputTokens: 0, outputTokens: 0 },
+  };
+}
+
+function chargeOf({ services, principal }: CallerContext): (points: number) => Promise<void> {
+  return (points) => services.chargeWork(principal, points);
+}

@@ -1,0 +1,80 @@
+import type { AccessKind, DerivedAccess } from '@quartermaster/contracts/derived-access.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { endApiKey, findKey } from '@quartermaster/db/repositories/credentials.ts';
+import { endSession } from '@quartermaster/db/repositories/gateway-sessions.ts';
+import { findMembership, findTenantOwnedOnlyBy } from '@quartermaster/db/repositories/memberships.ts';
+import type { TenantScope } from '@quartermaster/db/tenancy.ts';
+import type { Change } from '../../platform/audit/audited-write.ts';
+import { ApiError } from '../../platform/errors.ts';
+import { endMembership, holdsRole } from '../memberships/service.ts';
+import { endAccessOfKey } from '../service-account-keys/end-access-of-key.ts';
+import { requireChangeableAccount } from '../service-accounts/service.ts';
+import type { CallerContext } from '../../http/context.ts';
+
+/** The transaction of a revocation, and the places where the caller may revoke each kind. */
+export type Revocation = {
+  ctx: CallerContext;
+  trx: Database;
+  record: (change: Change) => void;
+  now: Date;
+  scopes: Record<AccessKind, TenantScope>;
+};
+
+/** Revokes the key that is the source. @throws 404; 403 for a key of a platform administrator's account */
+export async function revokeSourceKey(revocation: Revocation, keyId: string): Promise<void> {
+  const { ctx, trx, now, scopes } = revocation;
+  const key = await findKey(trx, scopes.api_key, keyId, now);
+  if (!key || key.status === 'revoked')
+    throw new ApiError('key_not_found', 'There is no API key with this id in your reach.');
+  const scope = [{ tenantId: key.tenantId, subTenantId: null }];
+  await requireChangeableAccount(ctx, trx, scope, key.ownerId ?? '');
+  await revokeKey(revocation, key);
+}
+
+/** Revokes one record. Returns false if the caller may not, or if a tenant would lose its last owner. */
+export async function revokeOne(revocation: Revocation, access: DerivedAccess): Promise<boolean> {
+  switch (access.kind) {
+    case 'api_key':
+      return revokeKey(revocation, access);
+    case 'gateway_session':
+      return revokeSession(revocation, access);
+    case 'invitation':
+    case 'membership':
+      return revokeMembership(revocation, access);
+  }
+}
+
+type Key = { tenantId: string | null; subTenantId: string | null; id: string };
+
+async function revokeKey({ trx, record, now, scopes }: Revocation, key: Key): Promise<boolean> {
+  const end = { revokedAt: now.toISOString() };
+  const ended = await endApiKey(trx, scopes.api_key, key, end, now);
+  if (!ended) return false;
+  await endAccessOfKey(trx, key.id, end, now);
+  const place = { tenantId: key.tenantId ?? '', subTenantId: key.subTenantId };
+  record({ place, target: { type: 'api_key', id: key.id }, changed: ['revokedAt'] });
+  return true;
+}
+
+async function revokeSession({ trx, record, now, scopes }: Revocation, session: DerivedAccess): Promise<boolean> {
+  // If this revocation ended the session's key before, the session has already ended with it.
+  const ended = await endSession(trx, scopes.gateway_session, session, now);
+  if (ended) {
+    const target = { type: 'gateway_session', id: session.id };
+    record({ place: session, target, changed: ['revokedAt', 'revokedReason'] });
+  }
+  return true;
+}
+
+async function revokeMembership(revocation: Revocation, { id, ...place }: DerivedAccess): Promise<boolean> {
+  const { ctx, trx, record, now, scopes } = revocation;
+  const membership = await findMembership(trx, scopes.membership, place, id);
+  if (!membership || !holdsRole(ctx, membership, membership.role)) return false;
+  const { tenantId, subTenantId } = membership;
+  if (subTenantId === null) {
+    const alone = await findTenantOwnedOnlyBy(trx, [{ tenantId, subTenantId }], id);
+    if (alone !== undefined) return false;
+  }
+  await endMembership(trx, record, membership, now);
+  return true;
+}

@@ -1,0 +1,138 @@
+import type { CreateGatewayInput, Gateway, UpdateGatewayInput } from '@quartermaster/contracts/gateways.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { revokeSessionsOfGateway } from '@quartermaster/db/repositories/gateway-sessions.ts';
+import {
+  findGateway,
+  type GatewayChange,
+  insertGateway,
+  updateGateway,
+} from '@quartermaster/db/repositories/gateways.ts';
+import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
+import { findProviders } from '@quartermaster/db/repositories/providers.ts';
+import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { existingPlace } from '../../auth/places.ts';
+import { changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
+import {
+  missingValue,
+  ValidationFailure,
+  valueError,
+  duplicateKeyAs,
+  notFound,
+  requireFound,
+} from '../../platform/errors.ts';
+import type { CallerContext } from '../../http/context.ts';
+
+export async function createGateway(ctx: CallerContext, body: CreateGatewayInput): Promise<Gateway> {
+  return auditedWrite(ctx, async (trx, record, now) => {
+    const place = await existingPlace(ctx, trx, body);
+    await requireUsableProviders(ctx, trx, place, body.providerIds, []);
+    await requireUsableManifest(ctx, trx, place, body.manifestId ?? null);
+    await ctx.services.tenantLimits.add(trx, place.tenantId, 'gateways');
+    const { name, status, sessionTtlSeconds, displayName = null, url = null, manifestId = null } = body;
+    const providerIds = [...new Set(body.providerIds)];
+    const values = { name, status, sessionTtlSeconds, displayName, url, manifestId, providerIds };
+    const gateway = await insertGateway(trx, place, values, now).catch(nameTaken(name));
+    record({ place, target: { type: 'gateway', id: gateway.id }, changed: Object.keys(body) });
+    return gateway;
+  });
+}
+
+export async function changeGateway(ctx: CallerContext, id: string, body: UpdateGatewayInput): Promise<Gateway> {
+  return auditedWrite(ctx, async (trx, record, now) => {
+    const gateway = await requireGateway(ctx, trx, id);
+    const { providerIds, ...rest } = body;
+    const change = { ...rest, ...(providerIds && { providerIds: [...new Set(providerIds)] }) } as GatewayChange;
+    const changed = changedFields(gateway, change);
+    if (changed.length === 0) return gateway;
+    await requireUsableProviders(ctx, trx, gateway, providerIds ?? [], gateway.providerIds);
+    if (changed.includes('manifestId')) await requireUsableManifest(ctx, trx, gateway, change.manifestId ?? null);
+    else if (changed.includes('status')) await requireExistingManifest(trx, { ...gateway, ...change });
+    const updated = await updateGateway(trx, ctx.reach, id, change, now).catch(nameTaken(change.name ?? gateway.name));
+    if (!updated) throw notFound('gateway_not_found');
+    if (updated.status === 'disabled') await revokeSessionsOfGateway(trx, scopeOf(updated), id, now);
+    record({ place: updated, target: { type: 'gateway', id }, changed });
+    return updated;
+  });
+}
+
+export async function deleteGateway(ctx: CallerContext, id: string): Promise<Gateway> {
+  return auditedWrite(ctx, async (trx, record, now) => {
+    const deleted = requireFound(
+      await updateGateway(trx, ctx.reach, id, { status: 'deleted' }, now),
+      'gateway_not_found',
+    );
+    await revokeSessionsOfGateway(trx, scopeOf(deleted), id, now);
+    record({ place: deleted, target: { type: 'gateway', id }, changed: ['status'] });
+    return deleted;
+  });
+}
+
+/** The gateway that a path names. @throws 404 */
+export async function requireGateway(ctx: CallerContext, db: Database, id: string): Promise<Gateway> {
+  const gateway = requireFound(await findGateway(db, ctx.reach, id), 'gateway_not_found');
+  return gateway;
+}
+
+/**
+ * Checks that a gateway at this place may list the providers. A provider out of the caller's reach is treated like one that
+ * does not exist. Providers that the gateway already lists may stay, even if the caller does not reach them.
+ *
+ * @throws 422 `provider_not_found`
+ */
+async function requireUsableProviders(
+  ctx: CallerContext,
+  db: Database,
+  place: TenantPlace,
+  providerIds: readonly string[],
+  listed: readonly string[],
+): Promise<void> {
+  const added = [...new Set(providerIds)].filter((id) => !listed.includes(id));
+  const found = await findProviders(db, ctx.reach, added);
+  const usable = new Set(found.filter((provider) => isUsableAt(place, provider)).map((provider) => provider.id));
+  const details = providerIds.flatMap((id, index) =>
+    usable.has(id) || listed.includes(id)
+      ? []
+      : valueError(['body', 'providerIds', index], 'provider does not exist', id).details,
+  );
+  if (details.length > 0) throw new ValidationFailure(details, 'provider_not_found');
+}
+
+async function requireUsableManifest(
+  ctx: CallerContext,
+  db: Database,
+  place: TenantPlace,
+  manifestId: string | null,
+): Promise<void> {
+  if (manifestId === null) return;
+  const manifest = await findManifest(db, ctx.reach, manifestId);
+  if (manifest && isUsableAt(place, manifest)) return;
+  throw missingValue('manifest_not_found', ['body', 'manifestId'], 'manifest does not exist', manifestId);
+}
+
+/**
+ * A manifest can be deleted while its gateways are disabled. This keeps a gateway from becoming active with a deleted manifest.
+ *
+ * @throws 422
+ */
+async function requireExistingManifest(db: Database, { tenantId, status, manifestId }: Gateway): Promise<void> {
+  if (status !== 'active' || manifestId === null) return;
+  // The whole tenant: the caller need not reach the manifest that the gateway already has.
+  if (await findManifest(db, [{ tenantId, subTenantId: null }], manifestId)) return;
+  throw valueError(['body', 'manifestId'], 'manifest does not exist', manifestId);
+}
+
+/**
+ * A gateway uses providers and manifests of its tenant. Those of a sub-tenant are only for gateways of that sub-tenant and of
+ * the whole tenant: through a gateway of another sub-tenant, callers would see an inventory that they do not reach.
+ */
+function isUsableAt(place: TenantPlace, used: TenantPlace): boolean {
+  if (used.tenantId !== place.tenantId) return false;
+  return used.subTenantId === null || place.subTenantId === null || used.subTenantId === place.subTenantId;
+}
+
+function nameTaken(name: string): (error: unknown) => never {
+  return duplicateKeyAs(
+    'name_taken',
+    `A gateway named ${JSON.stringify(name)} already exists in this tenant and sub-tenant.`,
+  );
+}

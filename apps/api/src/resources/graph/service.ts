@@ -1,0 +1,131 @@
+import type { Graph } from '@quartermaster/contracts/graph.ts';
+import type { Usage } from '@quartermaster/contracts/usage.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { findProviders } from '@quartermaster/db/repositories/providers.ts';
+import {
+  findObservationsOfSubjects,
+  type KeyedObservation,
+  type ObservationSubject,
+} from '@quartermaster/db/repositories/runtime-observations.ts';
+import { OTHER, type UsageFilter } from '@quartermaster/db/repositories/usage-series.ts';
+import { covers, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import type { CallerContext } from '../../http/context.ts';
+import { sumUsage } from '../../telemetry/usage/read-usage.ts';
+import { useStateOf } from './use-state.ts';
+
+const MAX_OBSERVATIONS_OF_ITEM = 100;
+
+type GraphQuery = {
+  from: string | null | undefined;
+  to: string | null | undefined;
+  filter: UsageFilter;
+  maxEdges: number;
+};
+
+type Edge = Graph['edges'][number] & { nameKey: string };
+
+/** Which agents used which items of which providers: the edges with the most calls, and what they touch. */
+export async function readGraph(
+  ctx: CallerContext,
+  scope: TenantScope,
+  { from, to, filter, maxEdges }: GraphQuery,
+): Promise<Graph> {
+  const { services, principal } = ctx;
+  const { range, groups } = await sumUsage(
+    services.db,
+    scope,
+    { groupBy: ['provider', 'kind', 'name', 'agent'], from, to, filter },
+    (points) => services.chargeWork(principal, points),
+    services.now(),
+  );
+  const edges = groups.map(({ usage, nameKey }) => edgeOf(usage, nameKey ?? '')).toSorted(byCalls);
+  const shown = edges.slice(0, maxEdges);
+  const omitted = edges.slice(maxEdges);
+  return {
+    ...range,
+    agents: sumsBy(shown, ({ tenantId, agent }) => ({ tenantId, name: agent })),
+    providers: await providersOf(ctx, shown),
+    items: await itemsOf(services.db, scope, shown),
+    edges: shown.map(({ nameKey: _nameKey, ...edge }) => edge),
+    omittedEdges: omitted.length,
+    omittedCalls: omitted.reduce((sum, { calls }) => Math.min(sum + calls, Number.MAX_SAFE_INTEGER), 0),
+  };
+}
+
+function edgeOf(usage: Usage, nameKey: string): Edge {
+  const { tenantId, agent, providerId, kind, name, calls, errors, inputTokens, outputTokens } = usage;
+  // The query groups by all of them.
+  if (agent === null || providerId === null || kind === null || name === null) throw new Error('usage is not grouped');
+  return { tenantId, agent, providerId, kind, name, nameKey, calls, errors, inputTokens, outputTokens };
+}
+
+function byCalls(a: Edge, b: Edge): number {
+  return b.calls - a.calls || (edgeKey(a) < edgeKey(b) ? -1 : 1);
+}
+
+function edgeKey({ tenantId, agent, providerId, kind, nameKey }: Edge): string {
+  return JSON.stringify([tenantId, agent, providerId, kind, nameKey]);
+}
+
+/** Adds up the edges that touch each node. The nodes with the most calls come first. */
+function sumsBy<Node extends object>(edges: readonly Edge[], nodeOf: (edge: Edge) => Node) {
+  const groups = Map.groupBy(edges, (edge) => JSON.stringify(nodeOf(edge)));
+  const nodes = [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    if (!first) return [];
+    const calls = group.reduce((sum, edge) => sum + edge.calls, 0);
+    const errors = group.reduce((sum, edge) => sum + edge.errors, 0);
+    return [{ ...nodeOf(first), calls, errors }];
+  });
+  return nodes.toSorted((a, b) => b.calls - a.calls);
+}
+
+async function providersOf(ctx: CallerContext, edges: readonly Edge[]): Promise<Graph['providers']> {
+  const nodes = sumsBy(edges, ({ tenantId, providerId }) => ({ tenantId, id: providerId }));
+  const ids = nodes.flatMap(({ id }) => (id === '' ? [] : [id]));
+  const found = ids.length === 0 ? [] : await findProviders(ctx.services.db, ctx.reach, ids);
+  const providers = new Map(found.map((provider) => [provider.id, provider]));
+  return nodes.map(({ tenantId, id, calls, errors }) => {
+    const provider = providers.get(id);
+    return {
+      tenantId,
+      id,
+      name: provider?.name ?? null,
+      displayName: provider?.displayName ?? null,
+      kind: provider?.kind ?? null,
+      status: provider?.status ?? null,
+      calls,
+      errors,
+    };
+  });
+}
+
+async function itemsOf(db: Database, scope: TenantScope, edges: readonly Edge[]): Promise<Graph['items']> {
+  const names = new Map(edges.map((edge) => [itemKey(edge), edge.name]));
+  const nodes = sumsBy(edges, ({ tenantId, providerId, kind, nameKey }) => ({ tenantId, providerId, kind, nameKey }));
+  const observations = new Map<string, KeyedObservation[]>();
+  for (const [tenantId, ofTenant] of Map.groupBy(nodes, (node) => node.tenantId)) {
+    const subjects: ObservationSubject[] = ofTenant.filter(({ nameKey }) => nameKey !== OTHER);
+    const found = await findObservationsOfSubjects(db, { tenantId }, subjects);
+    const inReach = found.filter((observation) => covers(scope, observation));
+    for (const [key, group] of Map.groupBy(inReach, itemKey)) observations.set(key, group);
+  }
+  return nodes.map((node) => {
+    const seen = observations.get(itemKey(node)) ?? [];
+    const { tenantId, providerId, kind, calls, errors } = node;
+    return {
+      tenantId,
+      providerId,
+      kind,
+      name: names.get(itemKey(node)) ?? '',
+      state: useStateOf(seen),
+      observationIds: seen.slice(0, MAX_OBSERVATIONS_OF_ITEM).map(({ id }) => id),
+      calls,
+      errors,
+    };
+  });
+}
+
+function itemKey({ tenantId, providerId, kind, nameKey }: ObservationSubject & { tenantId: string }): string {
+  return JSON.stringify([tenantId, providerId, kind, nameKey]);
+}

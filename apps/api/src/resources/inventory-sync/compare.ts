@@ -1,0 +1,79 @@
+import { inBatches } from '@quartermaster/db/batches.ts';
+import type { FoundItem, KnownItem, SyncedChange } from '@quartermaster/db/repositories/inventory-sync.ts';
+import type { Listing } from './listing.ts';
+
+/** What a sync has to write. Known items are named by their ids. */
+export type Comparison = {
+  added: FoundItem[];
+  /** Listed again, with changes. */
+  updated: { id: string; change: SyncedChange }[];
+  /** Not listed any more. */
+  removed: string[];
+  /** Listed again, without changes. */
+  unchanged: string[];
+};
+
+/** Items that are compared before the event loop gets a turn, because the attributes of each may be long. */
+const BATCH_SIZE = 100;
+
+/**
+ * Compares the known items with the listed ones.
+ *
+ * - A new item is added. A missing item becomes available again. Blocked and retired items keep their status.
+ * - An item that is not listed any more becomes missing if a sync found it before. An item that a person declared and no sync
+ *   ever found keeps its status.
+ * - An item without a digest takes the listed one. A digest other than the accepted one is drift: the item keeps everything
+ *   that was accepted, and the listed definition is stored beside it until a person accepts it or the provider reverts it.
+ * - Texts and attributes follow the provider. For an item that a person declared, the sync only fills in empty ones.
+ */
+export async function compare(known: readonly KnownItem[], listing: Listing, now: Date): Promise<Comparison> {
+  const found = new Map(listing.items.map((item) => [keyOf(item), item]));
+  const result: Comparison = { added: [], updated: [], removed: [], unchanged: [] };
+  for await (const batch of inBatches(known, BATCH_SIZE)) {
+    for (const item of batch) {
+      const key = keyOf(item);
+      const again = found.get(key);
+      if (again) {
+        found.delete(key);
+        const change = changeOf(item, again, now);
+        if (Object.keys(change).length === 0) result.unchanged.push(item.id);
+        else result.updated.push({ id: item.id, change });
+      } else if (item.status === 'available' && item.confirmed) result.removed.push(item.id);
+    }
+  }
+  result.added.push(...found.values());
+  return result;
+}
+
+function changeOf(item: KnownItem, found: FoundItem, now: Date): SyncedChange {
+  const back: SyncedChange = item.status === 'missing' ? { status: 'available' } : {};
+  const { schemaDigest, title, description, attributes } = found;
+  const isDrift = schemaDigest !== null && item.schemaDigest !== null && schemaDigest !== item.schemaDigest;
+  if (isDrift) {
+    if (item.drift?.schemaDigest === schemaDigest) return back;
+    return { ...back, drift: { schemaDigest, title, description, attributes, detectedAt: now.toISOString() } };
+  }
+  return {
+    ...back,
+    ...(item.drift !== null && { drift: null }),
+    ...(schemaDigest !== item.schemaDigest && schemaDigest !== null && { schemaDigest }),
+    ...textsOf(item, found),
+  };
+}
+
+function textsOf(item: KnownItem, found: FoundItem): SyncedChange {
+  const followsProvider = item.source === 'sync';
+  const change: SyncedChange = {};
+  if (found.title !== item.title && (followsProvider || item.title === null)) change.title = found.title;
+  if (found.description !== item.description && (followsProvider || item.description === null)) {
+    change.description = found.description;
+  }
+  const isEmpty = Object.keys(item.attributes).length === 0;
+  const isSame = JSON.stringify(found.attributes) === JSON.stringify(item.attributes);
+  if (!isSame && (followsProvider || isEmpty)) change.attributes = found.attributes;
+  return change;
+}
+
+function keyOf({ kind, nameKey }: { kind: string; nameKey: string }): string {
+  return `${kind}:${nameKey}`;
+}

@@ -1,0 +1,121 @@
+import { METADATA_MAX_BYTES } from '@quartermaster/contracts/fields.ts';
+import { type InventoryKind, isPlainItemName } from '@quartermaster/contracts/inventory.ts';
+import { visibleLine, visibleText } from '@quartermaster/contracts/visible-text.ts';
+import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
+import type { FoundItem } from '@quartermaster/db/repositories/inventory-sync.ts';
+import { canonicalDigest } from '../../platform/canonical-digest.ts';
+
+/** An item as the provider describes it: untrusted input. */
+export type ListedItem = {
+  kind: InventoryKind;
+  name: string;
+  /** Why the item cannot be read; undefined if it can. */
+  fault?: string;
+  title?: string | undefined;
+  description?: string | undefined;
+  /** What is stored of it, the most important member first. Undefined members are left out. */
+  attributes: Record<string, unknown>;
+  /** What a model sees of it. The digest covers this; without it the item has no digest. */
+  definition?: Record<string, unknown>;
+};
+
+/** An item that is ready to be written, or refused with the reason. Its attributes are JSON text. */
+export type ReadItem =
+  | (Omit<FoundItem, 'attributes'> & { attributes: string })
+  | { kind: InventoryKind; name: string; fault: string };
+
+/** Longer lists are refused, because a sync compares all items in memory and writes them in one transaction. */
+export const MAX_ITEMS = 5000;
+
+export const TOO_MANY_ITEMS = `it lists more than ${MAX_ITEMS} items`;
+
+const NAME_MAX = 256;
+const TITLE_MAX = 200;
+const DESCRIPTION_MAX = 2000;
+
+/** Bytes reserved for `"truncated": true` and for commas. */
+const TRUNCATION_MARK_BYTES = 32;
+
+/** Prepares an item to be stored, or returns why it cannot be stored. */
+export function readItem(item: ListedItem, { name: providerName }: { name: string }): ReadItem {
+  const { kind, name, title, description, fault } = item;
+  // People read the names in the list of errors, so hidden characters are escaped.
+  const refuse = (reason: string) => ({ kind, name: shown(name, NAME_MAX, visibleLine), fault: reason });
+  if (fault !== undefined) return refuse(fault);
+  if (name === '') return refuse('its name is empty');
+  if (name.length > NAME_MAX) return refuse(`its name is longer than ${NAME_MAX} characters`);
+  if (name !== storable(name)) return refuse('its name has characters that cannot be stored');
+  const plain = plainName(kind, name, providerName);
+  if (!isPlainItemName(plain)) return refuse('its name has spaces around it or hidden characters, or is a lone *');
+  const kept = keptOf(item);
+  if (kept === null) return refuse('its definition is nested too deeply');
+  return {
+    kind,
+    name: plain,
+    nameKey: nameKey(kind, name, providerName),
+    title: textOf(title, TITLE_MAX, visibleLine),
+    description: textOf(description, DESCRIPTION_MAX, visibleText),
+    ...kept,
+  };
+}
+
+/** An item whose definition is not valid. It is counted as an error, and the other items are still read. */
+export function unreadableItem(kind: InventoryKind, raw: unknown, nameMember: string): ListedItem {
+  const name = typeof raw === 'object' && raw !== null ? (raw as Record<string, unknown>)[nameMember] : undefined;
+  const fault = 'its definition is not valid';
+  return { kind, name: typeof name === 'string' ? name : '', fault, attributes: {} };
+}
+
+/** What is stored of the attributes, and the digest; null if the item is nested too deeply to be written as JSON. */
+function keptOf({ attributes, definition }: ListedItem): { attributes: string; schemaDigest: string | null } | null {
+  try {
+    // The digest covers the whole definition, even if the stored attributes are truncated.
+    const schemaDigest = definition === undefined ? null : canonicalDigest(withoutUndefined(definition));
+    return { attributes: fitting(withoutUndefined(attributes)), schemaDigest };
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+/** As many attributes as fit into a record, as JSON; with `truncated: true` if some do not fit. */
+function fitting(attributes: Record<string, unknown>): string {
+  const kept: Record<string, unknown> = {};
+  let room = METADATA_MAX_BYTES - TRUNCATION_MARK_BYTES;
+  let truncated = false;
+  for (const [name, value] of Object.entries(attributes)) {
+    const size = Buffer.byteLength(JSON.stringify({ [name]: value }));
+    if (size <= room) {
+      room -= size;
+      kept[name] = value;
+    } else truncated = true;
+  }
+  return JSON.stringify(truncated ? { ...kept, truncated } : kept);
+}
+
+function withoutUndefined(value: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));
+}
+
+function textOf(text: string | undefined, length: number, visible: (text: string) => string): string | null {
+  return text === undefined || text === '' ? null : shown(text, length, visible);
+}
+
+/** Cuts before escaping hidden characters, because a text may be very long; and after it, because escapes are longer. */
+function shown(text: string, length: number, visible: (text: string) => string): string {
+  return cut(visible(storable(cut(text, length))), length);
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length
+    ? text
+    : text
+        .slice(0, length - 1)
+        .replace(/[\ud800-\udbff]$/, '')
+        .concat('…');
+}
+
+/** Replaces what databases refuse in texts: NUL and lone surrogates. */
+function storable(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\ufffd');
+}

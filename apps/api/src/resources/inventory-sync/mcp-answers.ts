@@ -1,0 +1,139 @@
+import { OutboundFailure } from '../../platform/outbound/failure.ts';
+import type { Outbound } from '../../platform/outbound/outbound.ts';
+import { askThread } from './ask-thread.ts';
+import type { ReadItem } from './item.ts';
+
+/** Events of one stream: notifications, then the answer. */
+const MAX_EVENTS = 1000;
+
+/** Maximum body of an error response. A longer body is dropped. */
+const ERROR_MAX_BYTES = 64 * 1024;
+
+type McpAnswers = {
+  /** For the transport of the MCP client. It takes the items out of each answer, so that the client has little to parse. */
+  fetch: (url: string | URL, init?: RequestInit) => Promise<Response>;
+  /** The items of the last answer. */
+  takeItems: () => ReadItem[];
+};
+
+/**
+ * Reads the answers of an MCP server before the MCP client does, because the client parses on the event loop without limits.
+ *
+ * @param room how many items may still be added to the listing
+ */
+export function mcpAnswers(
+  outbound: Outbound,
+  { provider, room }: { provider: { name: string }; room: () => number },
+): McpAnswers {
+  let items: ReadItem[] = [];
+  const read = async (body: string | Uint8Array, request: JsonRpcRequest | null): Promise<string> => {
+    const question = { providerName: provider.name, room: room(), request: request ?? { id: null, method: '' } };
+    try {
+      const answer = await askThread(body, question, outbound.signal);
+      if (answer.items.length > 0) items = answer.items;
+      return answer.message;
+    } catch (error) {
+      // Records the real reason: the client would only say that the answer is not valid.
+      throw error instanceof OutboundFailure ? outbound.fail(error) : error;
+    }
+  };
+  return {
+    takeItems() {
+      const taken = items;
+      items = [];
+      return taken;
+    },
+    async fetch(url, init) {
+      // Do not open the stream for messages that the server sends unasked: a sync needs only answers.
+      if (init?.method === 'GET') return new Response(null, { status: 405 });
+      const answer = await outbound.fetch(url, init);
+      const request = requestOf(init?.body);
+      const type = (answer.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase();
+      if (answer.body !== null && init?.method === 'POST') {
+        if (!answer.ok) return withBody(answer, await smallBody(answer.body));
+        if (type === 'application/json') return withBody(answer, await read(await wholeBody(answer.body), request));
+        if (type === 'text/event-stream') {
+          return withBody(answer, ReadableStream.from(events(answer.body, outbound, (data) => read(data, request))));
+        }
+      }
+      await answer.body?.cancel();
+      return withBody(answer, null);
+    },
+  };
+}
+
+type JsonRpcRequest = { id: unknown; method: string };
+
+/** The request that the client sends; null for a notification. */
+function requestOf(body: unknown): JsonRpcRequest | null {
+  if (typeof body !== 'string') return null;
+  const { id, method } = JSON.parse(body) as Partial<JsonRpcRequest>;
+  return id === undefined || method === undefined ? null : { id, method };
+}
+
+function withBody({ status, headers }: Response, body: string | ReadableStream | null): Response {
+  return new Response(body, { status, headers });
+}
+
+async function wholeBody(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+async function smallBody(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > ERROR_MAX_BYTES) return '';
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** The messages of a stream of server-sent events, each passed through `read` and written as an event again. */
+async function* events(
+  body: AsyncIterable<Uint8Array>,
+  outbound: Outbound,
+  read: (data: string) => Promise<string>,
+): AsyncGenerator<Uint8Array> {
+  let count = 0;
+  let data: string[] = [];
+  let type = '';
+  for await (const line of linesOf(body)) {
+    if (line !== '') {
+      const [, field, value = ''] = /^([^:]*)(?::[ ]?([\s\S]*))?$/.exec(line) ?? [];
+      if (field === 'data') data.push(value);
+      else if (field === 'event') type = value;
+      continue;
+    }
+    if (data.length > 0 || type !== '') {
+      count += 1;
+      if (count > MAX_EVENTS) throw outbound.fail(new OutboundFailure(`it sends more than ${MAX_EVENTS} events`));
+    }
+    if (data.length > 0 && (type === '' || type === 'message')) {
+      yield Buffer.from(`data: ${await read(data.join('\n'))}\n\n`);
+    }
+    data = [];
+    type = '';
+  }
+}
+
+/** The lines of a stream, which end with CR LF, LF or CR. An unfinished last line is dropped. */
+async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let parts: string[] = [];
+  let endedWithReturn = false;
+  for await (const chunk of body) {
+    let text = decoder.decode(chunk, { stream: true });
+    if (endedWithReturn && text.startsWith('\n')) text = text.slice(1);
+    endedWithReturn = text === '' ? endedWithReturn : text.endsWith('\r');
+    const [first = '', ...rest] = text.split(/\r\n|\n|\r/);
+    parts.push(first);
+    for (const next of rest) {
+      yield parts.join('');
+      parts = [next];
+    }
+  }
+}

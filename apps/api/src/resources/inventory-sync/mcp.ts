@@ -1,0 +1,141 @@
+import {
+  Client,
+  METHOD_NOT_FOUND,
+  ProtocolError,
+  type RequestOptions,
+  SdkHttpError,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client';
+import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import { z } from 'zod';
+import { VERSION } from '../../config.ts';
+import { OutboundFailure } from '../../platform/outbound/failure.ts';
+import type { Outbound } from '../../platform/outbound/outbound.ts';
+import type { ReadItem } from './item.ts';
+import { type Listing, listingOf } from './listing.ts';
+import { mcpAnswers } from './mcp-answers.ts';
+import { type McpList, PROMPTS, RESOURCES, TEMPLATES, TOOLS } from './mcp-lists.ts';
+import { type ListedPage, readPages } from './pages.ts';
+
+/** How long a sync waits for the server to end the MCP session, in milliseconds. */
+const SESSION_END_MS = 1000;
+
+/** The kinds that every sync of an MCP server asks for. A server that does not announce a kind has no items of it. */
+const KINDS: readonly InventoryKind[] = ['tool', 'resource', 'prompt'];
+
+/** Lists the tools, resources and prompts of an MCP server over streamable HTTP, in any protocol version that it speaks. */
+export async function listMcp(
+  outbound: Outbound,
+  provider: Provider & { baseUrl: string },
+  { timeoutMs, onProgress }: { timeoutMs: number; onProgress: (phase: string, done: number) => void },
+): Promise<Listing> {
+  const listing = listingOf(KINDS);
+  const answers = mcpAnswers(outbound, { provider, room: listing.room });
+  const client = new Client(
+    { name: 'quartermaster', version: VERSION },
+    { capabilities: {}, versionNegotiation: { mode: 'auto' } },
+  );
+  const transport = new StreamableHTTPClientTransport(new URL(provider.baseUrl), {
+    fetch: answers.fetch,
+    reconnectionOptions: {
+      maxRetries: 0,
+      initialReconnectionDelay: 0,
+      maxReconnectionDelay: 0,
+      reconnectionDelayGrowFactor: 1,
+    },
+  });
+  const options: RequestOptions = { signal: outbound.signal, timeout: timeoutMs };
+  try {
+    await withOwnErrors('connect', () => client.connect(transport, options));
+    const announced = client.getServerCapabilities() ?? {};
+    for (const list of listsOf(client, answers.takeItems, options)) {
+      if (announced[list.capability] === undefined) continue;
+      for await (const items of readPages(list.what, list.fetchPage)) {
+        await listing.add(items);
+        onProgress(list.what, listing.count());
+      }
+    }
+    await endSession(transport, outbound.signal);
+    return listing.finished();
+  } finally {
+    await client.close();
+  }
+}
+
+type List = {
+  what: string;
+  capability: 'tools' | 'resources' | 'prompts';
+  fetchPage: (cursor: string | null) => Promise<ListedPage<ReadItem>>;
+};
+
+function listsOf(client: Client, takeItems: () => ReadItem[], options: RequestOptions): List[] {
+  const pagesOf = (list: McpList) => async (cursor: string | null) => {
+    const next = await askForPage(client, options, list, cursor);
+    return { items: takeItems(), next };
+  };
+  return [
+    { what: 'tools', capability: 'tools', fetchPage: pagesOf(TOOLS) },
+    { what: 'resources', capability: 'resources', fetchPage: pagesOf(RESOURCES) },
+    {
+      what: 'resource templates',
+      capability: 'resources',
+      fetchPage: (cursor) => pagesOf(TEMPLATES)(cursor).catch(emptyIfUnknownMethod),
+    },
+    { what: 'prompts', capability: 'prompts', fetchPage: pagesOf(PROMPTS) },
+  ];
+}
+
+const nextCursor = z
+  .string()
+  .nullish()
+  .transform((cursor) => (cursor === '' ? null : (cursor ?? null)));
+
+/** Asks for a page of a list. @returns the cursor of the next one */
+async function askForPage(
+  client: Client,
+  options: RequestOptions,
+  { method, member }: McpList,
+  cursor: string | null,
+): Promise<string | null> {
+  // mcpAnswers has already taken the items out of the answer.
+  const schema = z.object({ [member]: z.array(z.never()), nextCursor });
+  const request = { method, params: cursor === null ? {} : { cursor } };
+  const answer = await withOwnErrors(method, () => client.request(request, schema, options));
+  return answer.nextCursor as string | null;
+}
+
+/** An empty page if the server does not know the method: servers with resources need not support templates. */
+function emptyIfUnknownMethod(error: unknown): ListedPage<ReadItem> {
+  const cause = error instanceof Error ? error.cause : undefined;
+  const isUnknown = cause instanceof ProtocolError && cause.code === METHOD_NOT_FOUND;
+  // Servers of the 2026-07-28 revision answer 404 instead.
+  if (isUnknown || (cause instanceof SdkHttpError && cause.status === 404)) return { items: [], next: null };
+  throw error;
+}
+
+/**
+ * Runs `work` and replaces protocol errors by errors in our own words. For network errors `outbound` knows the real reason,
+ * and the caller of listMcp looks there first.
+ */
+async function withOwnErrors<T>(what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const failure =
+      error instanceof ProtocolError && what !== 'connect'
+        ? new OutboundFailure(`it answered ${what} with the error ${error.code}`)
+        : new OutboundFailure(what === 'connect' ? 'it does not speak MCP' : `its answer to ${what} is not valid MCP`);
+    failure.cause = error;
+    throw failure;
+  }
+}
+
+/** Servers of older protocol versions keep a session until the client ends it. A failure to end it is ignored. */
+async function endSession(transport: StreamableHTTPClientTransport, signal: AbortSignal): Promise<void> {
+  if (transport.sessionId === undefined || signal.aborted) return;
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, SESSION_END_MS);
+  await Promise.race([late, transport.terminateSession().catch(() => {})]);
+  clearTimeout(timer);
+}

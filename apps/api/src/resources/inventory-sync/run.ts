@@ -1,0 +1,172 @@
+import type { InventorySync } from '@quartermaster/contracts/inventory-syncs.ts';
+import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import { endSyncTask, renewSyncTask } from '@quartermaster/db/repositories/inventory-sync.ts';
+import { findProvider, markSynced, setNextSync } from '@quartermaster/db/repositories/providers.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { confineToTenant } from '@quartermaster/db/transaction.ts';
+import type { auditedWrite } from '../../platform/audit/audited-write.ts';
+import { ApiError } from '../../platform/errors.ts';
+import { reevaluateCredential } from '../../governance/observations/reevaluate.ts';
+import type { Services } from '../../platform/services.ts';
+import { fetchListing, ListingFailed, type SyncableProvider } from './attempts.ts';
+import type { Listing } from './listing.ts';
+import { nextAfterFailure, nextAfterSuccess } from './next-sync.ts';
+import { SyncInterrupted } from '../../platform/outbound/sync-runs.ts';
+import { writeListing } from './write-listing.ts';
+
+/** An audited write: as the caller who started the sync, or as the system. */
+export type Writer = <T>(work: Parameters<typeof auditedWrite<T>>[1]) => Promise<T>;
+
+/** One run of a sync. */
+export type SyncRun = { services: Services; provider: SyncableProvider; taskId: string; writing: Writer };
+
+/** A run whose lease is not renewed for this long has died with its process. In milliseconds. */
+const LEASE_MS = 30_000;
+
+/** How often a run renews its lease and checks whether it was cancelled, in milliseconds. */
+const HEARTBEAT_MS = 1000;
+
+/** When a lease that is renewed now expires. @param now by the database's clock */
+export function leaseFrom(now: Date): string {
+  return new Date(now.getTime() + LEASE_MS).toISOString();
+}
+
+/**
+ * Fetches everything that a provider lists, then writes it in one transaction.
+ *
+ * @param stopping aborts the run when the service stops
+ * @throws ListingFailed or SyncInterrupted, after storing the reason in the task
+ */
+export async function runSync(run: SyncRun, stopping: AbortSignal): Promise<InventorySync> {
+  const started = performance.now();
+  const state: RunState = { attempts: 1, lastError: null, progress: { phase: 'connecting', done: 0, total: null } };
+  try {
+    const listing = await fetchWithHeartbeat(run, state, stopping);
+    const { counts, syncedAt } = await writeAll(run, state, listing);
+    const { errors, errorCount } = listing;
+    return {
+      taskId: run.taskId,
+      providerId: run.provider.id,
+      ...counts,
+      errors,
+      errorCount,
+      durationMs: Math.round(performance.now() - started),
+      attempts: state.attempts,
+      syncedAt,
+    };
+  } catch (error) {
+    await recordFailure(run, state, error);
+    throw error;
+  }
+}
+
+type RunState = Pick<OperatorTask, 'lastError'> & {
+  attempts: number;
+  progress: NonNullable<OperatorTask['progress']>;
+};
+
+async function fetchWithHeartbeat(
+  { services, provider, taskId }: SyncRun,
+  state: RunState,
+  stopping: AbortSignal,
+): Promise<Listing> {
+  const { db, now, databaseNow, log } = services;
+  const cancelled = new AbortController();
+  const scope = scopeOf(provider);
+  const beat = async () => {
+    try {
+      const leaseExpiresAt = leaseFrom(await databaseNow(db));
+      const goesOn = await renewSyncTask(db, scope, taskId, { ...state, leaseExpiresAt }, now());
+      if (!goesOn) cancelled.abort(new SyncInterrupted('the task was cancelled, or taken over'));
+    } catch (error) {
+      // The lease survives several missed heartbeats.
+      log.warn({ err: error, taskId }, 'a sync could not renew its lease');
+    }
+  };
+  let beating = beat();
+  const timer = setInterval(() => {
+    beating = beating.then(beat);
+  }, HEARTBEAT_MS);
+  try {
+    return await fetchListing(services, provider, {
+      signal: AbortSignal.any([stopping, cancelled.signal]),
+      onAttempt(attempt, lastError) {
+        state.attempts = attempt;
+        state.lastError = lastError;
+      },
+      onProgress(phase, done) {
+        state.progress = { phase, done, total: null };
+      },
+    });
+  } finally {
+    // No heartbeat may run during or after the final transaction.
+    clearInterval(timer);
+    await beating;
+  }
+}
+
+/** Writes the inventory, the provider, the task and the audit events in one transaction. */
+function writeAll({ services, provider, taskId, writing }: SyncRun, state: RunState, listing: Listing) {
+  const scope = scopeOf(provider);
+  return writing(async (trx, record, now) => {
+    confineToTenant(trx, provider.tenantId);
+    const current = await findProvider(trx, scope, provider.id);
+    if (!current || isOutdated(current, provider))
+      throw new SyncInterrupted('the provider was changed in the meantime');
+    const { length } = listing.items;
+    const progress = { phase: 'written', done: length, total: length };
+    const end = { status: 'succeeded', lastError: null, attempts: state.attempts, progress } as const;
+    const isMine = await endSyncTask(trx, scope, taskId, end, now);
+    if (!isMine) throw new SyncInterrupted('the task was cancelled, or taken over');
+    const { tenantLimits } = services;
+    const counts = await writeListing(trx, record, { provider: current, listing, tenantLimits }, now);
+    await markSynced(trx, scope, provider.id, { health: 'healthy' }, now);
+    if (current.syncIntervalSeconds !== null) {
+      const scheduleNow = await services.databaseNow(trx);
+      await setNextSync(trx, scope, provider.id, nextAfterSuccess(scheduleNow, current.syncIntervalSeconds));
+    }
+    await reevaluateCredential(trx, current, { refused: false }, now);
+    const changed = current.health === 'healthy' ? ['inventorySyncedAt'] : ['health', 'inventorySyncedAt'];
+    record({ place: current, target: { type: 'provider', id: provider.id }, changed });
+    return { counts, syncedAt: now.toISOString() };
+  });
+}
+
+/** Stores the reason in the task. If the provider caused the failure, its health becomes `failing`. Keeps the inventory. */
+async function recordFailure(
+  { services, provider, taskId, writing }: SyncRun,
+  state: RunState,
+  error: unknown,
+): Promise<void> {
+  const scope = scopeOf(provider);
+  const isForeseen = error instanceof ListingFailed || error instanceof SyncInterrupted || error instanceof ApiError;
+  const lastError = isForeseen ? error.message : 'an internal error';
+  await writing(async (trx, record, now) => {
+    const end = { status: 'failed', lastError, attempts: state.attempts, progress: state.progress } as const;
+    const isMine = await endSyncTask(trx, scope, taskId, end, now);
+    const current = await findProvider(trx, scope, provider.id);
+    if (!current) return;
+    if (current.syncIntervalSeconds !== null) {
+      await setNextSync(trx, scope, provider.id, await nextAfterFailure(trx, current, await services.databaseNow(trx)));
+    }
+    // Cancelled or taken over: that was already recorded.
+    if (!isMine) return;
+    const isItsFault = error instanceof ListingFailed && !isOutdated(current, provider);
+    if (isItsFault) {
+      await markSynced(trx, scope, provider.id, { health: 'failing' }, now);
+      // Any other failure says nothing about the credential, so an earlier refusal stays recorded.
+      if (error.refusedCredential) await reevaluateCredential(trx, current, { refused: true }, now);
+    }
+    const changed = isItsFault && current.health !== 'failing' ? ['health'] : [];
+    record({ place: current, target: { type: 'provider', id: provider.id }, changed, failure: 'sync_failed' });
+  });
+  if (!isForeseen) services.log.error({ err: error, taskId, providerId: provider.id }, 'a sync failed');
+}
+
+/** Whether the provider changed so that the fetched listing no longer applies to it. */
+function isOutdated(current: Provider, fetched: Provider): boolean {
+  // The name matters because item names were read relative to it.
+  const fields = ['name', 'baseUrl', 'kind', 'status'] as const;
+  return fields.some((field) => current[field] !== fetched[field]);
+}

@@ -1,0 +1,87 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import type { InventorySync } from '@quartermaster/contracts/inventory-syncs.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { findInventoryItem } from '@quartermaster/db/repositories/inventory.ts';
+import {
+  insertFoundItems,
+  type KnownItem,
+  listKnownItems,
+  touchItems,
+  updateSyncedItem,
+} from '@quartermaster/db/repositories/inventory-sync.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import type { Change } from '../../platform/audit/audited-write.ts';
+import { reevaluateItem } from '../../governance/observations/reevaluate.ts';
+import { type BlockedItems, revokeSessionsOfBlocked } from '../../governance/observations/revoke-sessions.ts';
+import type { TenantLimits } from '../../platform/tenant-limits.ts';
+import { compare } from './compare.ts';
+import type { Listing } from './listing.ts';
+
+type Counts = Pick<InventorySync, 'added' | 'updated' | 'removed' | 'unchanged'>;
+
+/** Items that are read before the event loop gets a turn: each may have 16 KiB of attributes. */
+const READ_BATCH_SIZE = 100;
+
+/** Rows of one statement. Rows times columns must stay below the databases' limit of bound parameters. */
+const ROWS_PER_STATEMENT = 100;
+
+/** Items that are written one by one before the event loop gets a turn, because SQLite answers synchronously. */
+const WRITE_BATCH_SIZE = 50;
+
+/** Updates the inventory of a provider to match its listing, within the caller's transaction. */
+export async function writeListing(
+  trx: Database,
+  record: (change: Change) => void,
+  { provider, listing, tenantLimits }: { provider: Provider; listing: Listing; tenantLimits: TenantLimits },
+  now: Date,
+): Promise<Counts> {
+  const scope = scopeOf(provider);
+  const { added, updated, removed, unchanged } = await compare(await knownItems(trx, provider, listing), listing, now);
+  await tenantLimits.add(trx, provider.tenantId, 'inventoryItems', added.length);
+  const lastSeenAt = now.toISOString();
+  const written: string[] = [];
+  for await (const items of inBatches(added, ROWS_PER_STATEMENT)) {
+    written.push(...(await insertFoundItems(trx, provider, { providerId: provider.id, items }, now)));
+  }
+  for await (const batch of inBatches(updated, WRITE_BATCH_SIZE)) {
+    for (const { id, change } of batch) {
+      await updateSyncedItem(trx, scope, id, { ...change, lastSeenAt }, now);
+      written.push(id);
+    }
+  }
+  for await (const batch of inBatches(removed, WRITE_BATCH_SIZE)) {
+    for (const id of batch) {
+      await updateSyncedItem(trx, scope, id, { status: 'missing', lastSeenAt: null }, now);
+      written.push(id);
+    }
+  }
+  for await (const ids of inBatches(unchanged, ROWS_PER_STATEMENT)) await touchItems(trx, scope, ids, now);
+  const blocked: BlockedItems = [];
+  for await (const batch of inBatches(written, WRITE_BATCH_SIZE)) {
+    for (const id of batch) {
+      const item = await findInventoryItem(trx, scope, provider.id, id);
+      if (item) blocked.push(...(await reevaluateItem(trx, provider, item, now)));
+    }
+  }
+  await revokeSessionsOfBlocked(trx, record, { provider, blocked }, now);
+  return {
+    added: added.length,
+    updated: updated.length,
+    removed: removed.length,
+    unchanged: unchanged.length,
+  };
+}
+
+async function knownItems(trx: Database, provider: Provider, { kinds }: Listing): Promise<KnownItem[]> {
+  const known: KnownItem[] = [];
+  for (let batch: KnownItem[] | null = null; batch === null || batch.length === READ_BATCH_SIZE; ) {
+    const after = known.at(-1)?.id ?? '';
+    const filter = { providerId: provider.id, kinds: [...kinds], after, limit: READ_BATCH_SIZE };
+    batch = await listKnownItems(trx, scopeOf(provider), filter);
+    known.push(...batch);
+    await yieldToEventLoop();
+  }
+  return known;
+}

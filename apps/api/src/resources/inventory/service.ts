@@ -1,0 +1,105 @@
+import type {
+  CreateInventoryItemInput,
+  InventoryItem,
+  UpdateInventoryItemInput,
+} from '@quartermaster/contracts/inventory.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
+import {
+  deleteInventoryItem,
+  findInventoryItem,
+  type InventoryItemChange,
+  insertInventoryItem,
+  updateInventoryItem,
+} from '@quartermaster/db/repositories/inventory.ts';
+import { findProvider } from '@quartermaster/db/repositories/providers.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
+import { ApiError, duplicateKeyAs, requireFound } from '../../platform/errors.ts';
+import { reevaluateItem, reevaluateRemovedItem } from '../../governance/observations/reevaluate.ts';
+import { revokeSessionsOfBlocked } from '../../governance/observations/revoke-sessions.ts';
+import type { CallerContext } from '../../http/context.ts';
+
+type Path = { provider_id: string; item_id: string };
+
+export async function createItem(
+  ctx: CallerContext,
+  providerId: string,
+  body: CreateInventoryItemInput,
+): Promise<InventoryItem> {
+  return auditedWrite(ctx, async (trx, record, now) => {
+    const provider = requireFound(await findProvider(trx, ctx.reach, providerId), 'provider_not_found');
+    await ctx.services.tenantLimits.add(trx, provider.tenantId, 'inventoryItems');
+    const { kind, name, status, title = null, description = null, schemaDigest = null } = body;
+    const values = {
+      providerId,
+      kind,
+      name,
+      nameKey: nameKey(kind, name, provider.name),
+      status,
+      title,
+      description,
+      schemaDigest,
+      source: 'manual',
+    } as const;
+    const item = await insertInventoryItem(trx, provider, { ...values, attributes: body.attributes ?? {} }, now).catch(
+      duplicateKeyAs('name_taken', `The provider already has a ${kind} named ${JSON.stringify(name)}.`),
+    );
+    const blocked = await reevaluateItem(trx, provider, item, now);
+    record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed: Object.keys(body) });
+    await revokeSessionsOfBlocked(trx, record, { provider, blocked }, now);
+    return item;
+  });
+}
+
+export async function changeItem(
+  ctx: CallerContext,
+  path: Path,
+  body: UpdateInventoryItemInput,
+): Promise<InventoryItem> {
+  return auditedWrite(ctx, async (trx, record, now) => {
+    const { provider, item } = await requireItem(ctx, trx, path);
+    const { title, description, status, attributes } = body;
+    const change: InventoryItemChange = {
+      ...(title !== undefined && { title }),
+      ...(description !== undefined && { description }),
+      ...(status !== undefined && { status }),
+      ...(attributes !== undefined && { attributes: attributes ?? {} }),
+    };
+    const changed = changedFields(item, change);
+    if (changed.length === 0) return item;
+    const updated = await updateInventoryItem(trx, scopeOf(provider), item.id, change, now);
+    if (!updated) throw itemNotFound();
+    record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed });
+    const blocked = await reevaluateItem(trx, provider, updated, now);
+    await revokeSessionsOfBlocked(trx, record, { provider, blocked }, now);
+    return updated;
+  });
+}
+
+export async function removeItem(ctx: CallerContext, path: Path): Promise<InventoryItem> {
+  return auditedWrite(ctx, async (trx, record, now) => {
+    const { provider, item } = await requireItem(ctx, trx, path);
+    await deleteInventoryItem(trx, scopeOf(provider), item.id);
+    await reevaluateRemovedItem(trx, provider, item, now);
+    record({ place: provider, target: { type: 'inventory_item', id: item.id } });
+    return item;
+  });
+}
+
+/** The item that a path names, and its provider. @throws 404 */
+export async function requireItem(
+  ctx: CallerContext,
+  db: Database,
+  path: Path,
+): Promise<{ provider: Provider; item: InventoryItem }> {
+  const provider = requireFound(await findProvider(db, ctx.reach, path.provider_id), 'provider_not_found');
+  const item = await findInventoryItem(db, scopeOf(provider), provider.id, path.item_id);
+  if (!item) throw itemNotFound();
+  return { provider, item };
+}
+
+function itemNotFound(): ApiError {
+  return new ApiError('inventory_item_not_found', 'The provider has no inventory item with this id.');
+}

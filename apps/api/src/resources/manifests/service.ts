@@ -1,0 +1,86 @@
+import type { CreateManifestInput, Manifest } from '@quartermaster/contracts/manifests.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
+import { findActiveGatewayOfManifest } from '@quartermaster/db/repositories/gateways.ts';
+import {
+  deleteDeclarations,
+  distinctDeclarations,
+  endManifest,
+  findActiveManifest,
+  findLastManifestVersion,
+  findManifest,
+  insertDeclarations,
+  insertManifest,
+} from '@quartermaster/db/repositories/manifests.ts';
+import { covers } from '@quartermaster/db/tenancy.ts';
+import { existingPlace } from '../../auth/places.ts';
+import { principalName } from '../../auth/principal.ts';
+import { auditedWrite } from '../../platform/audit/audited-write.ts';
+import { canonicalDigest } from '../../platform/canonical-digest.ts';
+import { ApiError, requireFound } from '../../platform/errors.ts';
+import { reevaluateDeclared } from '../../governance/observations/reevaluate.ts';
+import type { CallerContext } from '../../http/context.ts';
+
+/** Attempts to insert a version, because concurrent requests may publish the same manifest. */
+const ATTEMPTS = 3;
+
+/** Publishes the next version. If the content equals that of the active version, returns that one and records nothing. */
+export async function createManifest(ctx: CallerContext, body: CreateManifestInput): Promise<Manifest> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await publish(ctx, body);
+    } catch (error) {
+      // On PostgreSQL two concurrent requests may choose the same version number. The loser tries again, and then finds the
+      // winner's version. Inside a transaction of the caller, only the caller can try again.
+      if (!(error instanceof DuplicateKeyError) || attempt === ATTEMPTS || ctx.services.db.isTransaction) throw error;
+    }
+  }
+}
+
+export async function deleteManifest(ctx: CallerContext, id: string): Promise<Manifest> {
+  return auditedWrite(ctx, async (trx, record, now) => {
+    const manifest = await requireManifest(ctx, trx, id);
+    const gateway = await findActiveGatewayOfManifest(trx, ctx.reach, id);
+    if (gateway) {
+      const named = covers(ctx.reach, gateway)
+        ? `The gateway ${gateway.id} (${gateway.name})`
+        : 'A gateway of the tenant';
+      throw new ApiError('manifest_in_use', `${named} is active and uses this manifest.`);
+    }
+    const removed = await deleteDeclarations(trx, manifest);
+    const deleted = requireFound(await endManifest(trx, ctx.reach, id, 'deleted', now), 'manifest_not_found');
+    await reevaluateDeclared(trx, manifest, removed, now);
+    record({ place: deleted, target: { type: 'manifest', id }, changed: ['status'] });
+    return deleted;
+  });
+}
+
+/** The manifest that a path names. @throws 404 */
+export async function requireManifest(ctx: CallerContext, db: Database, id: string): Promise<Manifest> {
+  const manifest = requireFound(await findManifest(db, ctx.reach, id), 'manifest_not_found');
+  return manifest;
+}
+
+async function publish(ctx: CallerContext, body: CreateManifestInput): Promise<Manifest> {
+  const { name, kind, spec } = body;
+  const digest = canonicalDigest(spec);
+  return auditedWrite(ctx, async (trx, record, now) => {
+    const place = await existingPlace(ctx, trx, body);
+    const before = await findActiveManifest(trx, place, body);
+    if (before?.digest === digest) return before;
+    const bytes = Buffer.byteLength(JSON.stringify(spec));
+    await ctx.services.tenantLimits.add(trx, place.tenantId, 'storedBytes', bytes);
+    const version = (await findLastManifestVersion(trx, place, body)) + 1;
+    const createdBy = principalName(ctx.principal);
+    const manifest = await insertManifest(trx, place, { name, kind, version, digest, spec, createdBy }, now);
+    const added = await insertDeclarations(trx, manifest, spec.declares ?? []);
+    const removed = before ? await deleteDeclarations(trx, before) : [];
+    if (before) {
+      await endManifest(trx, [place], before.id, 'superseded', now);
+      record({ place, target: { type: 'manifest', id: before.id }, changed: ['status'] });
+    }
+    await reevaluateDeclared(trx, place, distinctDeclarations([...added, ...removed]), now);
+    record({ place, target: { type: 'manifest', id: manifest.id }, changed: Object.keys(body) });
+    return manifest;
+  });
+}

@@ -1,0 +1,22 @@
+import { listExpiredInvitations } from '@quartermaster/db/repositories/invitations.ts';
+import { deleteMembership } from '@quartermaster/db/repositories/memberships.ts';
+import { EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
+import { auditedWriteAsSystem } from '../../platform/audit/audited-write.ts';
+import { removeInBatches } from '../../platform/remove-in-batches.ts';
+import type { Services } from '../../platform/services.ts';
+
+const BATCH_SIZE = 100;
+
+/** Removes invitations that can no longer be accepted. Returns how many. */
+export function removeExpiredInvitations(services: Pick<Services, 'db' | 'now' | 'secrets'>): Promise<number> {
+  return removeInBatches(BATCH_SIZE, (most) =>
+    auditedWriteAsSystem(services, 'remove_expired_invitation', async (trx, record, now) => {
+      const expired = await listExpiredInvitations(trx, EVERYWHERE, most, now);
+      for (const membership of expired) {
+        await deleteMembership(trx, scopeOf(membership), membership);
+        record({ place: membership, target: { type: 'membership', id: membership.userId } });
+      }
+      return expired.length;
+    }),
+  );
+}

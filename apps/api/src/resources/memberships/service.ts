@@ -1,0 +1,273 @@
+import {
+  type CreateMembershipInput,
+  INVITATION_DAYS,
+  type Membership,
+  type UpdateMembershipInput,
+} from '@quartermaster/contracts/memberships.ts';
+import { holdsScopes, ROLE_SCOPES, type Role, type Scope } from '@quartermaster/contracts/scopes.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { revokeSessionsOfPrincipal } from '@quartermaster/db/repositories/gateway-sessions.ts';
+import {
+  acceptMembership as markAccepted,
+  deleteMembership,
+  findMembership,
+  findTenantOwnedOnlyBy,
+  insertMembership,
+  type Invitation,
+  listMembershipsInTenant,
+  updateMembership,
+} from '@quartermaster/db/repositories/memberships.ts';
+import {
+  findAccountByEmail,
+  insertUser,
+  type NewUser,
+  NO_MARKETING,
+  TERMS_NOT_ACCEPTED,
+} from '@quartermaster/db/repositories/users.ts';
+import { EVERYWHERE, scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { requireUserCaller } from '../../auth/authorize.ts';
+import { existingPlace } from '../../auth/places.ts';
+import { isSelf, scopesAt } from '../../auth/principal.ts';
+import { earlierExpiry, requireSource, type Source } from '../../auth/source.ts';
+import { auditedWrite, type Change } from '../../platform/audit/audited-write.ts';
+import { ApiError, duplicateKeyAs, notFound, requireFound } from '../../platform/errors.ts';
+import { requireTenant } from '../tenants/service.ts';
+import type { CallerContext } from '../../http/context.ts';
+import { inviterMayInvite } from './inviter.ts';
+
+type Path = { tenant_id: string; user_id: string };
+type Query = { sub_tenant_id?: string | null | undefined };
+
+/**
+ * Invites the owner of an email address. The response, its audit event and the work are the same whether the address is
+ * registered or not, so that an administrator cannot find out who is registered. If the invitation creates a user, the audit
+ * event of that belongs to the platform, not to the tenant.
+ */
+export async function createMembership(
+  ctx: CallerContext,
+  tenantId: string,
+  body: CreateMembershipInput,
+): Promise<Membership> {
+  return auditedWrite(ctx, async (trx, record, now) => {
+    await requireTenant(ctx, trx, tenantId);
+    const place = await existingPlace(ctx, trx, { tenantId, subTenantId: body.subTenantId });
+    requireHoldsRole(ctx, place, body.role);
+    const { email, role } = body;
+    const invitation = invitationOf(await requireSource(ctx, trx, now), now);
+    const invited = await insertUser(trx, invitedUser(email), now);
+    const account = await findAccountByEmail(trx, email);
+    if (!account) throw new Error('the invited user vanished within its transaction');
+    await removeUnacceptable(trx, place, account.id, now);
+    const values = { userId: account.id, email, role, acceptedAt: null, invitation };
+    const membership = await insertMembership(trx, place, values, now).catch(
+      duplicateKeyAs('membership_exists', 'This email already has a membership there. Change its role instead.'),
+    );
+    if (invited) record({ place: null, target: { type: 'user', id: invited.id }, changed: ['email', 'source'] });
+    record({ place, target: targetOf(membership), changed: Object.keys(body) });
+    return membership;
+  });
+}
+
+export async function changeMembership(
+  ctx: CallerContext,
+  path: Path,
+  query: Query,
+  body: UpdateMembershipInput,
+): Promise<Membership> {
+  return auditedWrite(ctx, async (trx, record, now) => {
+    const membership = await requireMembership(ctx, trx, path, query);
+    const { role = membership.role } = body;
+    if (role === membership.role) return membership;
+    requireHoldsRole(ctx, membership, membership.role);
+    requireHoldsRole(ctx, membership, role);
+    if (membership.role === 'owner') await requireOtherOwner(trx, membership);
+    // A caller who changes an invitation becomes its inviter.
+    const isPending = membership.status === 'pending';
+    const invitation = isPending
+      ? invitationOf(await requireSource(ctx, trx, now), now, membership.expiresAt)
+      : undefined;
+    const updated = requireFound(
+      await updateMembership(trx, ctx.reach, membership, { role, ...(invitation && { invitation }) }, now),
+      'membership_not_found',
+    );
+    if (!isPending && losesSessions(membership.role, role)) {
+      await revokeSessionsOfPrincipal(trx, scopeOf(membership), `user:${membership.userId}`, now);
+    }
+    record({ place: membership, target: targetOf(membership), changed: ['role'] });
+    return updated;
+  });
+}
+
+/** Ends a membership, and the user's gateway sessions there. Users may end their own, and decline an invitation this way. */
+export async function removeMembership(ctx: CallerContext, path: Path, query: Query): Promise<Membership> {
+  return auditedWrite(ctx, async (trx, record, now) => {
+    const own = isSelf(ctx.principal, path.user_id);
+    const membership = await requireOwnOrMembership(ctx, trx, path, query);
+    if (!own) requireHoldsRole(ctx, membership, membership.role);
+    await requireOtherOwner(trx, membership);
+    await endMembership(trx, record, membership, now);
+    return membership;
+  });
+}
+
+/** Deletes a membership, and ends the user's gateway sessions there. The caller has checked the rights. */
+export async function endMembership(
+  trx: Database,
+  record: (change: Change) => void,
+  membership: Membership,
+  now: Date,
+): Promise<void> {
+  const scope = scopeOf(membership);
+  // A pending membership opened no sessions: those that the user has there come from another membership.
+  if (membership.status === 'active') await revokeSessionsOfPrincipal(trx, scope, `user:${membership.userId}`, now);
+  await deleteMembership(trx, scope, membership);
+  record({ place: membership, target: targetOf(membership) });
+}
+
+/** Accepts an invitation of the caller. From now on the caller holds its role. */
+export async function acceptMembership(ctx: CallerContext, tenantId: string, query: Query): Promise<Membership> {
+  return auditedWrite(ctx, async (trx, record, now) => {
+    const membership = await requirePendingMembership(ctx, trx, tenantId, query);
+    if (membership.status === 'pending') await requireAcceptable(trx, membership, now);
+    const accepted = await markAccepted(trx, scopeOf(membership), membership, now);
+    if (!accepted) throw new ApiError('membership_accepted', 'You have already accepted this membership.');
+    record({ place: membership, target: targetOf(membership), changed: ['acceptedAt', 'status'] });
+    return accepted;
+  });
+}
+
+/** The caller's own membership in a tenant, pending or already accepted. @throws 403 for service accounts, 404 */
+export function requirePendingMembership(
+  ctx: CallerContext,
+  db: Database,
+  tenantId: string,
+  query: Query,
+): Promise<Membership> {
+  return requireOwnMembership(db, { tenant_id: tenantId, user_id: requireUserCaller(ctx) }, query);
+}
+
+/** The membership that a path names: the caller's own, or one in the caller's reach. @throws 404 */
+export function requireOwnOrMembership(
+  ctx: CallerContext,
+  db: Database,
+  path: Path,
+  query: Query,
+): Promise<Membership> {
+  return isSelf(ctx.principal, path.user_id)
+    ? requireOwnMembership(db, path, query)
+    : requireMembership(ctx, db, path, query);
+}
+
+function invitedUser(email: string): NewUser {
+  return {
+    email,
+    displayName: null,
+    status: 'pending_terms',
+    platformAdministrator: false,
+    terms: TERMS_NOT_ACCEPTED,
+    marketingConsent: NO_MARKETING,
+    source: 'invitation',
+    metadata: {},
+  };
+}
+
+/**
+ * A membership of the caller. It does not use the caller's reach, which does not include pending memberships. If the query
+ * names no sub-tenant, it is the membership in the whole tenant, else the only membership.
+ *
+ * @throws 404, whether or not the tenant exists
+ */
+async function requireOwnMembership(trx: Database, path: Path, query: Query): Promise<Membership> {
+  const { tenant_id: tenantId, user_id: userId } = path;
+  const { sub_tenant_id: subTenantId } = query;
+  if (subTenantId) {
+    const named = requireFound(
+      await findMembership(trx, EVERYWHERE, { tenantId, subTenantId }, userId),
+      'membership_not_found',
+    );
+    return named;
+  }
+  const [first, second] = await listMembershipsInTenant(trx, EVERYWHERE, tenantId, userId);
+  if (!first || (first.subTenantId !== null && second)) throw notFound('membership_not_found');
+  return first;
+}
+
+/** @throws 404 for a tenant or membership that is missing or out of reach */
+export async function requireMembership(
+  ctx: CallerContext,
+  trx: Database,
+  path: Path,
+  query: Query,
+): Promise<Membership> {
+  await requireTenant(ctx, trx, path.tenant_id);
+  const place = { tenantId: path.tenant_id, subTenantId: query.sub_tenant_id || ownSubTenant(ctx, path.tenant_id) };
+  const membership = requireFound(await findMembership(trx, ctx.reach, place, path.user_id), 'membership_not_found');
+  return membership;
+}
+
+/** The sub-tenant of a caller who reaches only that one; null for a caller who reaches the whole tenant or several parts. */
+function ownSubTenant(ctx: CallerContext, tenantId: string): string | null {
+  const here = ctx.reach.filter((place) => place.tenantId === null || place.tenantId === tenantId);
+  const own = new Set(here.map((place) => place.subTenantId));
+  const [only] = own;
+  return own.size === 1 ? (only ?? null) : null;
+}
+
+/** @param expiresAt when an existing invitation expires; null for a new one. The source may end earlier. */
+function invitationOf(source: Source, now: Date, expiresAt: string | null = null): Invitation {
+  const latest = expiresAt ?? new Date(now.getTime() + INVITATION_DAYS * 24 * 3600 * 1000).toISOString();
+  return { invitedBy: source.principal, invitedByKey: source.keyId, expiresAt: earlierExpiry(latest, source.endsAt) };
+}
+
+/** @throws 409 for an invitation that expired, or whose inviter no longer has the rights to offer it */
+async function requireAcceptable(trx: Database, membership: Membership, now: Date): Promise<void> {
+  if (isExpired(membership, now)) {
+    throw new ApiError('invitation_expired', `The invitation expired at ${membership.expiresAt}. Ask for a new one.`);
+  }
+  if (await inviterMayInvite(trx, membership, now)) return;
+  throw new ApiError(
+    'invitation_void',
+    'The inviter no longer holds the rights to invite here. Ask for a new invitation.',
+  );
+}
+
+/** Removes an invitation that can no longer be accepted, so that a new one can be created. */
+async function removeUnacceptable(trx: Database, place: TenantPlace, userId: string, now: Date): Promise<void> {
+  const former = await findMembership(trx, EVERYWHERE, place, userId);
+  if (former?.status !== 'pending') return;
+  if (!isExpired(former, now) && (await inviterMayInvite(trx, former, now))) return;
+  await deleteMembership(trx, scopeOf(former), former);
+}
+
+function isExpired({ expiresAt }: Membership, now: Date): boolean {
+  return expiresAt !== null && expiresAt <= now.toISOString();
+}
+
+/** Whether a change of role takes away a scope that the user's open sessions depend on. */
+function losesSessions(before: Role, after: Role): boolean {
+  const needed: readonly Scope[] = ['gateway_sessions:write', 'gateway_sessions:impersonate'];
+  return needed.some((scope) => holdsScopes(ROLE_SCOPES[before], [scope]) && !holdsScopes(ROLE_SCOPES[after], [scope]));
+}
+
+/** Whether the caller holds all scopes of a role at a place. */
+export function holdsRole(ctx: CallerContext, place: TenantPlace, role: Role): boolean {
+  return holdsScopes(scopesAt(ctx.principal, place), ROLE_SCOPES[role]);
+}
+
+/** A caller can only give or take a role whose scopes they hold. @throws 403 */
+function requireHoldsRole(ctx: CallerContext, place: TenantPlace, role: Role): void {
+  if (holdsRole(ctx, place, role)) return;
+  throw new ApiError('grant_exceeds_own', `The role ${role} has scopes that you do not hold here.`);
+}
+
+/** @throws 409 if the membership is the only one that gives its tenant an owner */
+async function requireOtherOwner(trx: Database, { tenantId, subTenantId, userId }: Membership): Promise<void> {
+  if (subTenantId !== null) return;
+  const alone = await findTenantOwnedOnlyBy(trx, [{ tenantId, subTenantId: null }], userId);
+  if (alone !== undefined)
+    throw new ApiError('last_owner', 'The tenant has no other owner. Give another member the role owner first.');
+}
+
+function targetOf(membership: Membership): Change['target'] {
+  return { type: 'membership', id: membership.userId };
+}

@@ -1,0 +1,30 @@
+import type { Credential } from '@quartermaster/contracts/credentials.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { finishOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
+import { revokeAllProviderSecrets } from '@quartermaster/db/repositories/provider-secrets.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import type { Change } from '../../platform/audit/audited-write.ts';
+import { reevaluateCredential } from '../../governance/observations/reevaluate.ts';
+
+/**
+ * Revokes all credentials of a provider and erases their secrets, in the caller's transaction.
+ *
+ * @returns the final records of those that were active, the one in use first
+ */
+export async function detachCredentials(
+  trx: Database,
+  record: (change: Change) => void,
+  provider: Provider,
+  now: Date,
+): Promise<Credential[]> {
+  const scope = scopeOf(provider);
+  const detached = await revokeAllProviderSecrets(trx, scope, provider.id, now);
+  for (const { id } of detached) {
+    record({ place: provider, target: { type: 'provider_credential', id }, changed: ['revokedAt'] });
+    const task = { kind: 'rotate_credential', subject: { type: 'credential', id } } as const;
+    await finishOperatorTask(trx, scope, task, 'cancelled', now);
+  }
+  if (detached.length > 0) await reevaluateCredential(trx, provider, { refused: false }, now);
+  return detached;
+}

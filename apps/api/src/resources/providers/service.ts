@@ -1,0 +1,134 @@
+import type { CreateProviderInput, Provider, UpdateProviderInput } from '@quartermaster/contracts/providers.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { caseFolded } from '@quartermaster/db/queries.ts';
+import { findGatewayOfProvider } from '@quartermaster/db/repositories/gateways.ts';
+import { deleteInventory } from '@quartermaster/db/repositories/inventory.ts';
+import { listSecretBindings } from '@quartermaster/db/repositories/provider-secrets.ts';
+import {
+  findProvider,
+  insertProvider,
+  type ProviderChange,
+  setNextSync,
+  updateProvider,
+} from '@quartermaster/db/repositories/providers.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { confineToTenant } from '@quartermaster/db/transaction.ts';
+import { existingPlace } from '../../auth/places.ts';
+import { type Change as AuditedChange, changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
+import { ApiError, notFound, requireFound, duplicateKeyAs } from '../../platform/errors.ts';
+import { isBoundTo } from '../../platform/outbound/credential-binding.ts';
+import { detachCredentials } from '../provider-credentials/detach.ts';
+import { reevaluateProvider } from '../../governance/observations/reevaluate.ts';
+import type { CallerContext } from '../../http/context.ts';
+import { rekeyModels, reevaluateRekeyed } from '../../governance/renaming/rekey.ts';
+
+export async function createProvider(ctx: CallerContext, body: CreateProviderInput): Promise<Provider> {
+  return auditedWrite(ctx, async (trx, record, now) => {
+    const place = await existingPlace(ctx, trx, body);
+    await ctx.services.tenantLimits.add(trx, place.tenantId, 'providers');
+    const { name, kind, status, displayName = null, description = null, baseUrl = null, metadata } = body;
+    const { syncIntervalSeconds = null } = body;
+    const aliases = body.aliases ?? [];
+    const values = {
+      name,
+      aliases,
+      kind,
+      status,
+      displayName,
+      description,
+      baseUrl,
+      syncIntervalSeconds,
+      metadata: metadata ?? {},
+    };
+    const provider = await insertProvider(trx, place, values, now).catch(nameTaken([name, ...aliases]));
+    await scheduleFirstSync(ctx, trx, provider, syncIntervalSeconds);
+    record({ place, target: { type: 'provider', id: provider.id }, changed: Object.keys(body) });
+    return provider;
+  });
+}
+
+export async function changeProvider(ctx: CallerContext, id: string, body: UpdateProviderInput): Promise<Provider> {
+  return auditedWrite(ctx, async (trx, record, now) => {
+    const provider = requireFound(await findProvider(trx, ctx.reach, id), 'provider_not_found');
+    confineToTenant(trx, provider.tenantId);
+    const { metadata, aliases, ...rest } = body;
+    const change = {
+      ...rest,
+      ...(metadata !== undefined && { metadata: metadata ?? {} }),
+      ...(aliases !== undefined && { aliases: aliases ?? [] }),
+    } as ProviderChange;
+    const changed = changedFields(provider, change);
+    if (changed.length === 0) return provider;
+    const updated = await updateProvider(trx, ctx.reach, id, change, now).catch(
+      nameTaken([change.name ?? provider.name, ...(change.aliases ?? provider.aliases)]),
+    );
+    if (!updated) throw notFound('provider_not_found');
+    // A credential is sent only to the address that it was stored for. One that does not fit the new base URL is removed.
+    const bindings = provider.baseUrl === updated.baseUrl ? [] : await listSecretBindings(trx, scopeOf(updated), id);
+    if (bindings.some((boundUrl) => !isBoundTo(boundUrl, updated.baseUrl))) {
+      await detachCredentials(trx, record, updated, now);
+    }
+    const isRenamed = caseFolded(provider.name) !== caseFolded(updated.name);
+    const rekeyed = isRenamed ? await rekeyModels(trx, { provider: updated, formerName: provider.name }, now) : null;
+    // These fields decide which manifests name the provider, how model names are read, and the risk of its observations.
+    if (['name', 'aliases', 'status', 'baseUrl'].some((field) => changed.includes(field)))
+      await reevaluateProvider(trx, updated, now);
+    await scheduleFirstSync(ctx, trx, updated, body.syncIntervalSeconds);
+    record({ place: updated, target: { type: 'provider', id }, changed });
+    if (rekeyed) await reevaluateRekeyed(trx, record, { provider: updated, rekeyed }, now);
+    return updated;
+  });
+}
+
+export async function deleteProvider(ctx: CallerContext, id: string): Promise<Provider> {
+  return auditedWrite(ctx, async (trx, record, now) => {
+    const provider = requireFound(await findProvider(trx, ctx.reach, id), 'provider_not_found');
+    confineToTenant(trx, provider.tenantId);
+    const gateway = await findGatewayOfProvider(trx, ctx.reach, id);
+    if (gateway) throw new ApiError('provider_in_use', `The gateway ${gateway.id} lists this provider.`);
+    return markDeleted(trx, record, provider, now);
+  });
+}
+
+/** Schedules the first sync after the interval was set. Uses the database's clock, which all processes share. */
+async function scheduleFirstSync(
+  { services }: CallerContext,
+  trx: Database,
+  provider: Provider,
+  intervalSeconds: number | null | undefined,
+): Promise<void> {
+  if (intervalSeconds == null) return;
+  const first = (await services.databaseNow(trx)).getTime() + intervalSeconds * 1000;
+  await setNextSync(trx, scopeOf(provider), provider.id, new Date(first));
+}
+
+/** Deletes a provider with its inventory and credentials. The caller has checked, in this transaction, that no gateway lists it. */
+async function markDeleted(
+  trx: Database,
+  record: (change: AuditedChange) => void,
+  provider: Provider,
+  now: Date,
+): Promise<Provider> {
+  const { id } = provider;
+  const scope = scopeOf(provider);
+  await deleteInventory(trx, scope, id);
+  const deleted = requireFound(await updateProvider(trx, scope, id, { status: 'deleted' }, now), 'provider_not_found');
+  await detachCredentials(trx, record, deleted, now);
+  await reevaluateProvider(trx, deleted, now);
+  record({ place: deleted, target: { type: 'provider', id }, changed: ['status'] });
+  return deleted;
+}
+
+/** The provider that a path names. @throws 404 */
+export async function requireProvider(ctx: CallerContext, id: string): Promise<Provider> {
+  return requireFound(await findProvider(ctx.services.db, ctx.reach, id), 'provider_not_found');
+}
+
+/** Turns a duplicate key into 409 `name_taken`. @param names the name of the provider, and its aliases */
+function nameTaken(names: readonly string[]): (error: unknown) => never {
+  const named = names.map((name) => JSON.stringify(name)).join(' or ');
+  return duplicateKeyAs(
+    'name_taken',
+    `A provider named ${named} already exists in this tenant and sub-tenant. It may be a discovered one.`,
+  );
+}

@@ -1,0 +1,40 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  deleteClosedRecommendations,
+  deleteEndedSessions,
+  deleteFinishedTasks,
+} from '@quartermaster/db/repositories/record-retention.ts';
+import { listRecordRetentions } from '@quartermaster/db/repositories/tenants.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
+import type { Services } from '../../platform/services.ts';
+
+const DAY_MS = 24 * 3600 * 1000;
+
+/** Rows that one transaction deletes. SQLite deletes synchronously, so they block the event loop. */
+const BATCH_SIZE = 200;
+
+const REMOVALS = [deleteEndedSessions, deleteFinishedTasks, deleteClosedRecommendations];
+
+/**
+ * Removes ended sessions, finished tasks and closed recommendations that are older than their tenant's retention. The audit
+ * events stay.
+ *
+ * @returns how many
+ */
+export async function removeOldRecords({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
+  let removed = 0;
+  for (const { tenantId, days } of await listRecordRetentions(db)) {
+    const before = new Date(now().getTime() - days * DAY_MS).toISOString();
+    for (const remove of REMOVALS) {
+      for (let more = true; more; ) {
+        const start = performance.now();
+        const count = await inTransaction(db, (trx) => remove(trx, { tenantId, before, limit: BATCH_SIZE }));
+        removed += count;
+        more = count === BATCH_SIZE;
+        // Works at most half of the time, so that other writes get their turns.
+        if (more) await sleep(performance.now() - start);
+      }
+    }
+  }
+  return removed;
+}

@@ -1,0 +1,50 @@
+import type { TenantLimitsInput, TenantResource, TenantUsage } from '@quartermaster/contracts/tenant-usage.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { findTenantLimits, setTenantLimit } from '@quartermaster/db/repositories/tenant-usage.ts';
+import { covers } from '@quartermaster/db/tenancy.ts';
+import { afterTransaction } from '@quartermaster/db/transaction.ts';
+import { requirePlatformAdministrator } from '../../auth/authorize.ts';
+import { auditedWrite } from '../../platform/audit/audited-write.ts';
+import { ApiError } from '../../platform/errors.ts';
+import type { CallerContext } from '../../http/context.ts';
+import { requireTenant } from './service.ts';
+
+/** The limits of a tenant and how much is used. @throws 404; 403 for a caller who reaches only a part of the tenant */
+export async function readUsage(ctx: CallerContext, tenantId: string): Promise<TenantUsage> {
+  const { db } = ctx.services;
+  await requireTenant(ctx, db, tenantId);
+  if (!covers(ctx.reach, { tenantId, subTenantId: null })) {
+    throw new ApiError('tenant_forbidden', 'You need the scope for the whole tenant, not only for a sub-tenant.');
+  }
+  return usageOf(ctx, db, tenantId);
+}
+
+export async function changeLimits(
+  ctx: CallerContext,
+  tenantId: string,
+  body: TenantLimitsInput,
+): Promise<TenantUsage> {
+  // First, so that a caller who does not reach the tenant gets 404, and does not learn that it exists.
+  await requireTenant(ctx, ctx.services.db, tenantId);
+  requirePlatformAdministrator(ctx);
+  return auditedWrite(ctx, async (trx, record) => {
+    const before = await findTenantLimits(trx, tenantId);
+    const changed: string[] = [];
+    for (const [name, limit] of Object.entries(body) as [TenantResource, number | null | undefined][]) {
+      if (limit === undefined || limit === (before[name] ?? null)) continue;
+      await setTenantLimit(trx, tenantId, name, limit);
+      changed.push(`limits.${name}`);
+    }
+    if (changed.length > 0) {
+      const place = { tenantId, subTenantId: null };
+      record({ place, target: { type: 'tenant', id: tenantId }, changed });
+      afterTransaction(trx, () => ctx.services.tenantLimits.forget(tenantId));
+    }
+    return usageOf(ctx, trx, tenantId);
+  });
+}
+
+function usageOf(ctx: CallerContext, db: Database, tenantId: string): Promise<TenantUsage> {
+  const { tenantLimits, requestsOfTenant } = ctx.services;
+  return tenantLimits.usageOf(db, tenantId, requestsOfTenant(tenantId));
+}

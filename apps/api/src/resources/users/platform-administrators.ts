@@ -1,0 +1,35 @@
+import type { User } from '@quartermaster/contracts/users.ts';
+import { setPlatformAdministrator } from '@quartermaster/db/repositories/users.ts';
+import { requirePlatformAdministrator } from '../../auth/authorize.ts';
+import type { CallerContext } from '../../http/context.ts';
+import { auditedWrite } from '../../platform/audit/audited-write.ts';
+import { ApiError } from '../../platform/errors.ts';
+import { requireNotLastAdministrator, requireUser } from './service.ts';
+
+/**
+ * Makes a user a platform administrator, or takes that away.
+ *
+ * @throws 403 unless the caller is one with every scope; 409 for a user who is not active, and for the last one
+ */
+export async function setPlatformAdministratorOf(
+  ctx: CallerContext,
+  id: string,
+  isAdministrator: boolean,
+): Promise<User> {
+  return auditedWrite(ctx, async (trx, record, now) => {
+    const user = await requireUser(ctx, id, trx);
+    requirePlatformAdministrator(ctx);
+    // Of an API key that may do less the user would otherwise get more than it has.
+    if (!ctx.principal.platformScopes.includes('*')) {
+      throw new ApiError('grant_exceeds_own', 'Only a platform administrator with the scope * may do this.');
+    }
+    if (user.platformAdministrator === isAdministrator) return user;
+    if (isAdministrator && user.status !== 'active') {
+      throw new ApiError('user_not_active', 'The user has to sign in and accept the terms first.');
+    }
+    if (!isAdministrator) await requireNotLastAdministrator(trx, user);
+    await setPlatformAdministrator(trx, id, isAdministrator, now);
+    record({ place: null, target: { type: 'user', id }, changed: ['platformAdministrator'] });
+    return requireUser(ctx, id, trx);
+  });
+}

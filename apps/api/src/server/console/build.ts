@@ -1,0 +1,89 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { ROOT } from '../../config.ts';
+import { type ConsoleFiles, readConsoleFiles } from './files.ts';
+
+/** `building`: the sources differ from the last build. `failed`: there is no build, and building failed. */
+export type ConsoleState =
+  | { status: 'ready'; files: ConsoleFiles }
+  | { status: 'building' }
+  | { status: 'failed'; reason: string };
+
+export type Console = {
+  /** Waits until the sources are compared with the last build, which takes a fraction of a second. Never waits for a build. */
+  state: () => Promise<ConsoleState>;
+  /** Ends a running build. */
+  stop: () => Promise<void>;
+};
+
+const PROGRAM = join(ROOT, 'apps/console/build.ts');
+const FOLDER = join(ROOT, 'apps/console/dist');
+
+/** The program's first line on standard output, if the sources differ from the last build. */
+const STARTED = 'building';
+
+/** Characters of a failed build's output that are logged. */
+const MAX_OUTPUT = 2000;
+
+/**
+ * Starts a child process that builds the console if its sources changed since the last build. The child also installs the
+ * packages that a build needs. The API never waits for it.
+ */
+export function openConsole(log: Logger): Console {
+  const child = spawn(process.execPath, [PROGRAM, '--install'], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // In its own process group, so that a stop also ends the package manager that the child may have started.
+    detached: true,
+  });
+  const ended = endOf(child);
+  let latest: ConsoleState = { status: 'building' };
+  const finished = ended.then(async ({ code, output }) => {
+    const files = await readConsoleFiles(FOLDER);
+    if (code !== 0) log.warn({ output: output.slice(-MAX_OUTPUT) }, 'the console could not be built');
+    if (files !== null) latest = { status: 'ready', files };
+    else latest = { status: 'failed', reason: 'The console is not built. Run `npm run build` to see the error.' };
+  });
+  const looked = Promise.race([finished, firstLine(child)]);
+  return {
+    state: async () => {
+      await looked;
+      return latest;
+    },
+    stop: async () => {
+      if (child.exitCode === null && child.signalCode === null && child.pid !== undefined) killGroup(child.pid);
+      await ended;
+    },
+  };
+}
+
+async function endOf(child: ChildProcess): Promise<{ code: number; output: string }> {
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8');
+    stream?.on('data', (text: string) => {
+      output = (output + text).slice(-2 * MAX_OUTPUT);
+    });
+  }
+  return new Promise((resolve) => {
+    child.on('error', (error) => resolve({ code: 1, output: error.message }));
+    child.on('close', (code) => resolve({ code: code ?? 1, output }));
+  });
+}
+
+function firstLine(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    child.stdout?.on('data', (text: string) => {
+      if (text.includes(STARTED)) resolve();
+    });
+  });
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGTERM');
+  } catch {
+    // The process has just ended by itself.
+  }
+}

@@ -1,0 +1,145 @@
+import type { Database } from '@quartermaster/db/database.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
+import { NOTHING_UNOBSERVED, type Unobserved } from '../../governance/observations/admit-sightings.ts';
+import type { MatchableSpan } from '../matching/match.ts';
+import type { InterpretedSpan } from './interpreted-span.ts';
+import { applyChanges } from './apply-changes.ts';
+import { type CallChange, diffCalls } from './call-changes.ts';
+import type { CallSpan } from './call-span.ts';
+import { makeCallSpan } from './make-call-span.ts';
+import { markCounted } from './mark-counted.ts';
+import { matchUses } from './match-uses.ts';
+import { resolve } from './resolve.ts';
+import { spellingsReader } from './same-name.ts';
+import { decodeCalls, encodeCalls } from './stored-calls.ts';
+
+/** A new span, which this transaction stores. */
+type FreshSpan = {
+  traceId: string;
+  spanId: string;
+  parentSpanId: string | null;
+  /** Null if no dialect found a model, tool or agent in the span. */
+  interpreted: InterpretedSpan | null;
+};
+
+/** A trace with stored spans. */
+type KnownTrace = {
+  /** False if the trace has too many spans to resolve them all again. */
+  isComplete: boolean;
+  spans(): Iterable<{ spanId: string; parentSpanId: string | null; sender: string }>;
+  calls: readonly { sender: string; value: Uint8Array }[];
+};
+
+export type CallBatch = {
+  /** All spans of the batch, because a child span may name its parent's provider. */
+  batch: readonly MatchableSpan[];
+  fresh: readonly FreshSpan[];
+  /** The traces of the batch that have stored spans. */
+  known: ReadonlyMap<string, KnownTrace>;
+  sender: string;
+  limits: AggregationLimits;
+};
+
+/**
+ * Aggregates the calls that new spans report, in the transaction that stores the spans. If spans of one call come in
+ * different batches, the call counts once: what was counted for the earlier spans is corrected. Each sender's spans are
+ * resolved separately, so no sender can change what another one reported.
+ *
+ * @returns how many calls were not observed because a limit is full, and the encoded call spans to store with each trace
+ */
+export async function aggregateSpanCalls(
+  db: Database,
+  place: TenantPlace,
+  { batch, fresh, known, sender, limits }: CallBatch,
+  now: Date,
+): Promise<{ unobserved: Unobserved; calls: Map<string, Uint8Array> }> {
+  if (fresh.length === 0) return { unobserved: NOTHING_UNOBSERVED, calls: new Map() };
+  const { matchOf, providers, newProviders } = await matchUses(db, place, batch, now);
+  const callSpans = new Map<FreshSpan, CallSpan>();
+  const signalled: { span: InterpretedSpan; call: CallSpan }[] = [];
+  for (const one of fresh) {
+    const span = one.interpreted;
+    const call = span && makeCallSpan(span, (use) => matchOf(span, use), { now, limits });
+    if (!span || !call) continue;
+    callSpans.set(one, call);
+    signalled.push({ span, call });
+  }
+  const earlierOf = (traceId: string) => {
+    const trace = known.get(traceId);
+    return trace?.isComplete ? callsOf(trace, sender) : [];
+  };
+  await markCounted(db, place, { spans: signalled, earlierOf, sender }, now);
+  const changes: CallChange[] = [];
+  const calls = new Map<string, Uint8Array>();
+  const spellingsOf = spellingsReader();
+  for (const [traceId, spans] of Map.groupBy(fresh, (span) => span.traceId)) {
+    const own = spans.flatMap((span) => callSpans.get(span) ?? []);
+    changes.push(...changesInTrace(traceId, { spans, own, known: known.get(traceId), sender, spellingsOf }));
+    if (own.length > 0) calls.set(traceId, encodeCalls(own));
+  }
+  const sorted = inOrderOf([...callSpans.values()], changes);
+  const unobserved = await applyChanges(db, place, { changes: sorted, providers, newProviders, sender, limits }, now);
+  return { unobserved, calls };
+}
+
+/** Sorts changes in the order in which the spans came, because at a limit the first ones are observed. */
+function inOrderOf(spans: readonly CallSpan[], changes: readonly CallChange[]): CallChange[] {
+  const positions = new Map<CallSpan, number>();
+  for (const span of spans) positions.set(span, positions.size);
+  const positionOf = ({ call }: CallChange) => {
+    let first = spans.length;
+    for (const { span } of call.reports) first = Math.min(first, positions.get(span) ?? first);
+    return first;
+  };
+  return changes
+    .map((change) => ({ change, position: positionOf(change) }))
+    .toSorted((a, b) => a.position - b.position)
+    .map(({ change }) => change);
+}
+
+/** The new spans of a trace. */
+type TraceOfBatch = {
+  spans: readonly FreshSpan[];
+  /** Those that report calls. */
+  own: readonly CallSpan[];
+  spellingsOf: ReturnType<typeof spellingsReader>;
+};
+
+function changesInTrace(
+  traceId: string,
+  { spans, own, known, sender, spellingsOf }: TraceOfBatch & { known: KnownTrace | undefined; sender: string },
+): CallChange[] {
+  if (!known) return callsOfNewTrace(traceId, { spans, own, spellingsOf });
+  const earlier = known?.isComplete ? callsOf(known, sender) : [];
+  if (own.length === 0 && earlier.length === 0) return [];
+  const parents = new Map<string, string | null>();
+  if (known?.isComplete) {
+    for (const span of known.spans()) if (span.sender === sender) addParent(parents, span);
+  }
+  const before = resolve(parents, earlier, spellingsOf);
+  for (const span of spans) addParent(parents, span);
+  const after = resolve(parents, [...earlier, ...own], spellingsOf);
+  return diffCalls(traceId, { before, after, fresh: new Set(own) });
+}
+
+/** A shortcut for the usual case, a trace without stored spans: every call is new. */
+function callsOfNewTrace(traceId: string, { spans, own, spellingsOf }: TraceOfBatch): CallChange[] {
+  if (own.length === 0) return [];
+  const parents = new Map<string, string | null>();
+  for (const span of spans) addParent(parents, span);
+  return resolve(parents, own, spellingsOf).map((call) => ({ call, traceId, by: 1 }));
+}
+
+/** If a span id was reported with several parents, the smallest id is taken, so that the order makes no difference. */
+function addParent(
+  parents: Map<string, string | null>,
+  { spanId, parentSpanId }: { spanId: string; parentSpanId: string | null },
+): void {
+  const known = parents.get(spanId);
+  if (known == null || (parentSpanId !== null && parentSpanId < known)) parents.set(spanId, parentSpanId);
+}
+
+function callsOf({ calls }: KnownTrace, sender: string): CallSpan[] {
+  return calls.filter((call) => call.sender === sender).flatMap(({ value }) => decodeCalls(value));
+}

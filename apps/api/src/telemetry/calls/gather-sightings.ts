@@ -1,0 +1,106 @@
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
+import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
+import { subjectKey } from '../../governance/declarations/subject-key.ts';
+import { MAX_RESPONSE_MODELS, MAX_SAMPLES, type Sighting } from '../../governance/observations/sightings.ts';
+import type { Use } from '../dialects/facts.ts';
+import type { CallChange } from './call-changes.ts';
+import type { Call } from './resolve.ts';
+
+/** Changes that are added up before the event loop gets a turn. */
+const BATCH_SIZE = 2000;
+
+/** Adds up the changes of each subject. The subjects are in the order of their first changes. */
+export async function gatherSightings(
+  changes: readonly CallChange[],
+  providerOf: (call: Call) => Provider | undefined,
+  now: Date,
+): Promise<Sighting[]> {
+  const sightings = new Map<string, Counted>();
+  // A cache by the name as it is written, because computing the key of a name takes longer than a look-up.
+  const byName = new Map<string, Counted>();
+  for await (const batch of inBatches(changes, BATCH_SIZE)) {
+    for (const change of batch) {
+      const provider = providerOf(change.call);
+      // Without a provider: it was deleted, and its observations with it.
+      if (!provider) continue;
+      const { kind, name } = change.call;
+      const key = `${provider.id} ${kind} ${name}`;
+      let counted = byName.get(key);
+      if (!counted) {
+        const found = emptySighting(provider, { kind, name });
+        counted = sightings.get(subjectKey(found)) ?? { sighting: found, times: null };
+        sightings.set(subjectKey(found), counted);
+        byName.set(key, counted);
+      }
+      count(counted, change, now.getTime());
+    }
+  }
+  return [...sightings.values()].map(withTimes);
+}
+
+/** A sighting with its times in milliseconds. Formatting a time for each call would take longer than everything else. */
+type Counted = { sighting: Sighting; times: { first: number; last: number; latest: number } | null };
+
+function withTimes({ sighting, times }: Counted): Sighting {
+  if (times === null) return sighting;
+  const text = (time: number) => new Date(time).toISOString();
+  return {
+    ...sighting,
+    firstSeenAt: text(times.first),
+    lastSeenAt: text(times.last),
+    latest: text(times.latest),
+  };
+}
+
+function emptySighting(provider: Provider, use: Use): Sighting {
+  const name = plainName(use.kind, use.name, provider.name);
+  return {
+    provider,
+    providerId: provider.id,
+    kind: use.kind,
+    nameKey: nameKey(use.kind, name, provider.name),
+    name,
+    count: 0,
+    errors: 0,
+    firstSeenAt: '',
+    lastSeenAt: '',
+    lastTraceId: null,
+    lastSpanId: null,
+    latest: '',
+    serviceNames: new Set(),
+    serverAddresses: new Set(),
+    operations: new Set(),
+    names: new Set(),
+    responseModels: new Set(),
+  };
+}
+
+/** Adds a change to a sighting. @param now a call that claims to be later counts as seen now */
+function count(counted: Counted, { call, traceId, by }: CallChange, now: number): void {
+  const { sighting } = counted;
+  sighting.count += by;
+  if (call.failed) sighting.errors += by;
+  if (by < 0) return;
+  const startedAt = Math.floor(call.span.start / 1000);
+  const time = Math.min(startedAt, now);
+  const times = (counted.times ??= { first: time, last: time, latest: startedAt });
+  times.latest = Math.max(times.latest, startedAt);
+  times.first = Math.min(times.first, time);
+  if (time >= times.last) {
+    times.last = time;
+    sighting.lastTraceId = traceId;
+    sighting.lastSpanId = traceId === null ? null : call.span.spanId;
+  }
+  for (const { span, use } of call.reports) {
+    sample(sighting.serviceNames, span.serviceName);
+    sample(sighting.serverAddresses, span.serverAddress);
+    sample(sighting.operations, span.operation);
+    sample(sighting.names, use.written);
+    if (use.responseModel !== use.written) sample(sighting.responseModels, use.responseModel, MAX_RESPONSE_MODELS);
+  }
+}
+
+function sample(samples: Set<string>, text: string | null, limit = MAX_SAMPLES): void {
+  if (text !== null && samples.size < limit) samples.add(text);
+}

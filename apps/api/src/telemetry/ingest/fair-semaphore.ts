@@ -1,0 +1,136 @@
+import { ApiError } from '../../platform/errors.ts';
+
+/** The amount that one request holds of a semaphore. */
+export type Permit = {
+  /** Reduces the amount that is held to `amount`. */
+  shrink(amount: number): void;
+  /** Gives everything back. May be called several times. */
+  release(): void;
+};
+
+type Waiter = { amount: number; resume: () => void };
+
+type SemaphoreOptions = {
+  /** How much all requests may hold, in any unit. */
+  total: number;
+  /** How much the requests of one tenant may hold. */
+  ofTenant: number;
+  /** The longest wait, in milliseconds. */
+  maxWaitMs: number;
+};
+
+/**
+ * A weighted semaphore that bounds the memory of requests. Requests that do not fit wait. Tenants take turns (round robin),
+ * so the queue of one tenant does not delay the others.
+ */
+export class FairSemaphore {
+  readonly #options: SemaphoreOptions;
+  readonly #held = new Map<string, number>();
+  readonly #waiting = new Map<string, Waiter[]>();
+  #total = 0;
+
+  constructor(options: SemaphoreOptions) {
+    this.#options = options;
+  }
+
+  /** The amount that all requests hold. */
+  get held(): number {
+    return this.#total;
+  }
+
+  /**
+   * Waits until the amount is free.
+   *
+   * @param amount is reduced to what one tenant may hold, if it is more
+   * @throws 429 if the wait takes too long
+   */
+  async acquire(tenant: string, amount: number): Promise<Permit> {
+    const { ofTenant, maxWaitMs } = this.#options;
+    let own = Math.min(amount, ofTenant);
+    if (this.#waiting.has(tenant) || this.#isContended() || !this.#fits(tenant, own)) {
+      await new Promise<void>((resolve, reject) => {
+        const queue = this.#waiting.get(tenant) ?? [];
+        this.#waiting.set(tenant, queue);
+        const timer = setTimeout(() => {
+          queue.splice(queue.indexOf(waiter), 1);
+          if (queue.length === 0) this.#waiting.delete(tenant);
+          this.#resumeWaiters();
+          reject(tooBusy());
+        }, maxWaitMs);
+        const resume = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        const waiter = { amount: own, resume };
+        queue.push(waiter);
+      });
+    } else {
+      this.#add(tenant, own);
+    }
+    const shrink = (left: number) => {
+      if (left >= own) return;
+      this.#add(tenant, left - own);
+      own = left;
+      this.#resumeWaiters();
+    };
+    return { shrink, release: () => shrink(0) };
+  }
+
+  /**
+   * Whether a request waits because the whole semaphore is taken, and not only its tenant's limit. New requests then queue
+   * behind it, because smaller ones could otherwise overtake it for ever.
+   */
+  #isContended(): boolean {
+    for (const [tenant, [next]] of this.#waiting) {
+      if (next !== undefined && this.#isWithinTenantLimit(tenant, next.amount)) return true;
+    }
+    return false;
+  }
+
+  #isWithinTenantLimit(tenant: string, amount: number): boolean {
+    return (this.#held.get(tenant) ?? 0) + amount <= this.#options.ofTenant;
+  }
+
+  #fits(tenant: string, amount: number): boolean {
+    return this.#total + amount <= this.#options.total && this.#isWithinTenantLimit(tenant, amount);
+  }
+
+  #add(tenant: string, amount: number): void {
+    const held = (this.#held.get(tenant) ?? 0) + amount;
+    if (held > 0) this.#held.set(tenant, held);
+    else this.#held.delete(tenant);
+    this.#total += amount;
+  }
+
+  /** Resumes the waiting requests that fit now. A tenant goes to the end of the round after each of its requests. */
+  #resumeWaiters(): void {
+    for (let isResumed = true; isResumed; ) {
+      isResumed = false;
+      for (const [tenant, queue] of this.#waiting) {
+        const [next] = queue;
+        if (next === undefined) continue;
+        if (this.#fits(tenant, next.amount)) {
+          queue.shift();
+          this.#waiting.delete(tenant);
+          if (queue.length > 0) this.#waiting.set(tenant, queue);
+          this.#add(tenant, next.amount);
+          next.resume();
+          isResumed = true;
+          break;
+        }
+        // Too little is free for this request, so no other may overtake it. A tenant at its own limit delays no other tenant.
+        if (this.#isWithinTenantLimit(tenant, next.amount)) break;
+      }
+    }
+  }
+}
+
+function tooBusy(): ApiError {
+  return new ApiError(
+    'rate_limited',
+    'Too much telemetry is being read at the moment. Send this request again in a moment.',
+    {
+      headers: { 'Retry-After': '1' },
+    },
+  );
+}

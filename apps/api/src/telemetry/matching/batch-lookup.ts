@@ -1,0 +1,301 @@
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { coverageRuleOf, findDecidingItem, nameFamily, rewrittenName } from '@quartermaster/db/name-family.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
+import { caseFoldedNames } from '@quartermaster/db/provider-names.ts';
+import { caseFolded } from '@quartermaster/db/queries.ts';
+import { findProviders } from '@quartermaster/db/repositories/providers.ts';
+import {
+  findDeclaredProvidersByHostSuffix,
+  findOfferedItems,
+  findProvidersOfTraffic,
+  listMcpTools,
+  type OfferedItem,
+} from '@quartermaster/db/repositories/providers-of-traffic.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { vendorHosts, vendorNames, vendorOfHost } from '@quartermaster/db/vendors.ts';
+import { type KnownProviders, knownProviders } from './known-providers.ts';
+import type { Match, MatchableSpan } from './match.ts';
+import { hashedName, hashedNames, isCut, isHashedName, plainHash, serverToolsIn } from './tool-names.ts';
+
+/** Look-ups in everything that the names of a batch may mean. */
+export type BatchLookup = {
+  providers: KnownProviders;
+  /** The inventory item that decides for a model at a provider. */
+  modelAt: (provider: Provider, model: string) => OfferedItem | undefined;
+  /** The only declared provider that has the model. */
+  soleProviderOfModel: (model: string) => Provider | undefined;
+  /** The tools of a provider that names of the batch may mean. */
+  toolsOf: (provider: Provider) => readonly OfferedItem[];
+  /** The only declared tool that a name may mean, at any provider. */
+  soleTool: (written: string) => Match | undefined;
+  /** The declared tool, if the name begins with the truncated name of its server. */
+  toolOfCutServer: (written: string) => Match | undefined;
+  /** The only declared tool whose name has this hash, alone or together with its server's name. */
+  hashedTool: (written: string, server: Provider | undefined) => Match | undefined;
+  /** The server whose name or alias has this hash. */
+  hashedServer: (name: string) => Provider | undefined;
+};
+
+/** The name of a service without `service.name`. */
+export const UNNAMED_SERVICE = 'unknown_service';
+
+/** Appended to the name of a discovered provider if a declared provider has the name. */
+const DISCOVERED_SUFFIX = ' (discovered)';
+
+/** Most characters of a provider's name. */
+const MAX_NAME_CHARACTERS = 200;
+
+/** Names per statement. SQLite takes at most 32,766 parameters. */
+const NAMES_PER_STATEMENT = 5000;
+
+/** Most tools that are compared with hashed and truncated names. Each tool is hashed in several forms. */
+const MAX_COMPARED_TOOLS = 1000;
+
+/** Least characters of a truncated server name. */
+const MIN_CUT_SERVER_CHARACTERS = 4;
+
+/** Looks up all names of a batch, with a few statements for any number of spans. */
+export async function lookUpBatch(
+  db: Database,
+  place: TenantPlace,
+  batch: readonly MatchableSpan[],
+): Promise<BatchLookup> {
+  const providers = knownProviders(place);
+  const names = collectNames(batch);
+  for (const provider of await findNamedProviders(db, place, names)) providers.add(provider);
+  const toolNames = [...names.tools];
+  const tools = await findOffered(db, place, 'tool', toolNames.flatMap(toolFamilies));
+  if (toolNames.some((name) => isCut(name) || isHashedName(name)) || namesHashedServer(names)) {
+    tools.push(...(await listMcpTools(db, place, MAX_COMPARED_TOOLS)));
+  }
+  const modelNames = needsModels(names, providers) ? [...names.models] : [];
+  const models = await findOffered(db, place, 'model', modelNames.flatMap(modelFamilies));
+  const owners = [...new Set([...tools, ...models].map(({ providerId }) => providerId))];
+  const unknown = owners.filter((id) => !providers.get(id));
+  for (const provider of await findProviders(db, [{ tenantId: place.tenantId, subTenantId: null }], unknown)) {
+    providers.add(provider);
+  }
+  return { providers, ...modelLookup(providers, models), ...toolLookup(providers, tools) };
+}
+
+/** Finds the providers that the hosts and names in a batch may mean. */
+async function findNamedProviders(
+  db: Database,
+  place: TenantPlace,
+  { sources, tools }: BatchNames,
+): Promise<Provider[]> {
+  const hosts = new Set<string>();
+  const names = new Set<string>();
+  const families = new Set<string>();
+  const suffixes = new Set<string>();
+  for (const { vendor, serverAddress, toolServer, serviceName } of sources) {
+    const apiVendor = serverAddress === null ? null : vendorOfHost(serverAddress);
+    if (serverAddress !== null) hosts.add(serverAddress);
+    for (const one of [vendor, apiVendor]) {
+      if (one === null) continue;
+      for (const name of [caseFolded(one), ...vendorNames(one)]) names.add(name);
+      const api = vendorHosts(one);
+      for (const host of api.hosts) hosts.add(host);
+      for (const suffix of api.suffixes) suffixes.add(suffix);
+    }
+    for (const one of [vendor, serverAddress, toolServer, serviceName ?? UNNAMED_SERVICE]) {
+      if (one === null) continue;
+      for (const name of discoveredNames(one)) names.add(caseFolded(name));
+    }
+    for (const one of [serverAddress, toolServer]) if (one !== null) families.add(rewrittenName(one));
+  }
+  for (const name of tools) {
+    for (const { server, isExplicit } of serverToolsIn(name)) {
+      families.add(rewrittenName(server));
+      if (isExplicit) for (const one of discoveredNames(server)) names.add(caseFolded(one));
+    }
+  }
+  const found = new Map<string, Provider>();
+  const all = { hosts: [...hosts], names: [...names], families: [...families] };
+  const longest = Math.max(...Object.values(all).map((list) => list.length));
+  for (let start = 0; start < longest; start += NAMES_PER_STATEMENT) {
+    const end = start + NAMES_PER_STATEMENT;
+    const batch = {
+      hosts: all.hosts.slice(start, end),
+      names: all.names.slice(start, end),
+      families: all.families.slice(start, end),
+    };
+    for (const provider of await findProvidersOfTraffic(db, place, batch)) found.set(provider.id, provider);
+  }
+  if (suffixes.size > 0) {
+    for (const one of await findDeclaredProvidersByHostSuffix(db, place, [...suffixes])) found.set(one.id, one);
+  }
+  return [...found.values()];
+}
+
+/** The distinct names in a batch. Thousands of spans usually name only a few providers. */
+type BatchNames = { sources: readonly Source[]; tools: ReadonlySet<string>; models: ReadonlySet<string> };
+
+/** A combination of the facts that may identify a provider. */
+type Source = Pick<MatchableSpan['facts'], 'vendor' | 'serverAddress' | 'serverPort' | 'toolServer'> & {
+  serviceName: string | null;
+  /** Whether a span with these facts uses a model. */
+  hasModel: boolean;
+};
+
+function collectNames(batch: readonly MatchableSpan[]): BatchNames {
+  const sources = new Map<string, Source>();
+  const tools = new Set<string>();
+  const models = new Set<string>();
+  for (const { facts, serviceName, uses } of batch) {
+    const { vendor, serverAddress, serverPort, toolServer } = facts;
+    // NUL separates the parts, because no text of a span contains it.
+    const key = `${vendor ?? ''}\0${serverAddress ?? ''}\0${serverPort ?? ''}\0${toolServer ?? ''}\0${serviceName ?? ''}`;
+    let source = sources.get(key);
+    if (!source) {
+      source = { vendor, serverAddress, serverPort, toolServer, serviceName, hasModel: false };
+      sources.set(key, source);
+    }
+    for (const { kind, name } of uses) {
+      if (kind === 'tool') tools.add(name);
+      if (kind !== 'model') continue;
+      models.add(name);
+      source.hasModel = true;
+    }
+  }
+  return { sources: [...sources.values()], tools, models };
+}
+
+async function findOffered(
+  db: Database,
+  place: TenantPlace,
+  kind: 'tool' | 'model',
+  families: readonly string[],
+): Promise<OfferedItem[]> {
+  const distinct = [...new Set(families)];
+  const found: OfferedItem[] = [];
+  for await (const batch of inBatches(distinct, NAMES_PER_STATEMENT)) {
+    found.push(...(await findOfferedItems(db, place, { kind, families: batch })));
+  }
+  return found;
+}
+
+function modelLookup(providers: KnownProviders, models: readonly OfferedItem[]) {
+  const byProvider = Map.groupBy(models, ({ providerId }) => providerId);
+  const modelAt = (provider: Provider, model: string) => {
+    const items = byProvider.get(provider.id);
+    if (items === undefined) return undefined;
+    return findDecidingItem(items, coverageRuleOf(provider, 'model'), nameKey('model', model, provider.name));
+  };
+  const soleProviderOfModel = (model: string) => {
+    const owners = [...byProvider.keys()].flatMap((id) => {
+      const provider = providers.get(id);
+      return provider && provider.status !== 'discovered' && modelAt(provider, model) ? [provider] : [];
+    });
+    return owners.length === 1 ? owners[0] : undefined;
+  };
+  return { modelAt, soleProviderOfModel };
+}
+
+function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
+  const tools = [...new Map(found.map((tool) => [`${tool.providerId} ${tool.nameKey}`, tool])).values()];
+  const byProvider = Map.groupBy(tools, ({ providerId }) => providerId);
+  const byFamily = Map.groupBy(tools, ({ nameFamily: family }) => family);
+  let hashes: Map<string, Match[]> | undefined;
+
+  const matchOf = ({ providerId, name }: OfferedItem): Match | undefined => {
+    const provider = providers.get(providerId);
+    return provider && { provider, name };
+  };
+  const soleOf = (fitting: readonly OfferedItem[]) =>
+    fitting.length === 1 && fitting[0] ? matchOf(fitting[0]) : undefined;
+
+  function soleTool(written: string): Match | undefined {
+    const declared = (byFamily.get(rewrittenName(written)) ?? []).filter(
+      ({ providerId }) => providers.get(providerId)?.status !== 'discovered',
+    );
+    const exact = declared.filter(({ name }) => name === written);
+    return soleOf(exact.length > 0 ? exact : declared);
+  }
+
+  // VS Code truncates the server's name: `mcp_github_mcp_se_search` for the tool `search` of `GitHub MCP Server`.
+  function toolOfCutServer(written: string): Match | undefined {
+    if (!/^mcp_/i.test(written)) return undefined;
+    const fitting = serverToolsIn(written).flatMap(({ server, tool }) => {
+      const head = rewrittenName(server);
+      const isNamed = (provider: Provider) =>
+        caseFoldedNames(provider).some((name) => rewrittenName(name).startsWith(head));
+      if (head.length < MIN_CUT_SERVER_CHARACTERS) return [];
+      return (byFamily.get(rewrittenName(tool)) ?? []).filter(({ providerId }) => {
+        const provider = providers.get(providerId);
+        return provider?.kind === 'mcp' && isNamed(provider);
+      });
+    });
+    return soleOf([...new Set(fitting)]);
+  }
+
+  /** The tools, by the hashes that frameworks may send in place of their names. */
+  function toolsByHash(): Map<string, Match[]> {
+    if (hashes) return hashes;
+    hashes = new Map();
+    for (const tool of tools) {
+      const match = matchOf(tool);
+      if (!match) continue;
+      const { name, aliases } = match.provider;
+      const names = [...new Set([name, ...aliases].flatMap((one) => [one, caseFolded(one)]))];
+      for (const hash of new Set(hashedNames(names, tool.name))) {
+        hashes.set(hash, [...(hashes.get(hash) ?? []), match]);
+      }
+    }
+    return hashes;
+  }
+
+  function hashedTool(written: string, server: Provider | undefined): Match | undefined {
+    if (!isHashedName(written)) return undefined;
+    const fitting = (toolsByHash().get(plainHash(written)) ?? []).filter(
+      ({ provider }) => server === undefined || provider.id === server.id,
+    );
+    return fitting.length === 1 ? fitting[0] : undefined;
+  }
+
+  function hashedServer(name: string): Provider | undefined {
+    if (!isHashedName(name)) return undefined;
+    const isNamed = (provider: Provider | undefined) =>
+      provider && [provider.name, ...provider.aliases].some((one) => hashedName(one) === plainHash(name));
+    return [...byProvider.keys()].map((id) => providers.get(id)).find(isNamed);
+  }
+
+  return {
+    toolsOf: (provider: Provider) => byProvider.get(provider.id) ?? [],
+    soleTool,
+    toolOfCutServer,
+    hashedTool,
+    hashedServer,
+  };
+}
+
+/** The families of a tool's name as it is written, and without what may be its server's name in front. */
+function toolFamilies(name: string): string[] {
+  return [name, ...serverToolsIn(name).map(({ tool }) => tool)].map(rewrittenName);
+}
+
+function modelFamilies(name: string): string[] {
+  return [nameFamily('model', nameKey('model', name, null))];
+}
+
+/** The two names that a discovered provider may get: the given one, and the one with a suffix. */
+export function discoveredNames(name: string): [string, string] {
+  const truncated = (length: number) => name.slice(0, length).toWellFormed();
+  const withSuffix = truncated(MAX_NAME_CHARACTERS - DISCOVERED_SUFFIX.length) + DISCOVERED_SUFFIX;
+  return [truncated(MAX_NAME_CHARACTERS), withSuffix];
+}
+
+/** Whether inventories are needed to find the provider of a model. */
+function needsModels({ sources }: BatchNames, providers: KnownProviders): boolean {
+  return sources.some(({ hasModel, vendor, serverAddress, serverPort }) => {
+    if (!hasModel) return false;
+    if (serverAddress !== null) return providers.findAtHost(serverAddress, serverPort).length !== 1;
+    return vendor === null || providers.findOfVendor(vendor).length !== 1;
+  });
+}
+
+function namesHashedServer({ sources }: BatchNames): boolean {
+  return sources.some(({ toolServer }) => toolServer !== null && isHashedName(toolServer));
+}

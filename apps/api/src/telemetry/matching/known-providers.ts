@@ -1,0 +1,118 @@
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import { rewrittenName } from '@quartermaster/db/name-family.ts';
+import { caseFoldedNames, hostOf } from '@quartermaster/db/provider-names.ts';
+import { caseFolded } from '@quartermaster/db/queries.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { canonicalVendor, productFamily, vendorOfHost } from '@quartermaster/db/vendors.ts';
+
+/** The providers that the names of a batch may mean. */
+export type KnownProviders = ReturnType<typeof knownProviders>;
+
+/**
+ * An index of providers by host, name, vendor and server name. If several providers match, a declared one precedes a
+ * discovered one, and one of the place itself precedes one of the whole tenant. Lists contain equally good matches, in a
+ * stable order.
+ */
+export function knownProviders(place: TenantPlace) {
+  const byHosts = new Map<string, Provider[]>();
+  const byNames = new Map<string, Provider[]>();
+  const byFamilies = new Map<string, Provider[]>();
+  const byVendors = new Map<string, Provider[]>();
+  const byProducts = new Map<string, Provider[]>();
+  const byId = new Map<string, Provider>();
+
+  return {
+    add,
+    get: (id: string) => byId.get(id),
+    findAtHost,
+    findByName,
+    findOfVendor,
+    findServer,
+  };
+
+  function add(provider: Provider): void {
+    if (byId.has(provider.id)) return;
+    byId.set(provider.id, provider);
+    if (provider.baseUrl !== null) addTo(byHosts, hostOf(provider.baseUrl), provider);
+    for (const name of caseFoldedNames(provider)) {
+      addTo(byNames, name, provider);
+      addTo(byFamilies, rewrittenName(name), provider);
+    }
+    if (provider.kind === 'mcp') return;
+    const vendors = vendorsOf(provider);
+    for (const vendor of vendors) addTo(byVendors, vendor, provider);
+    for (const product of new Set(vendors.map(productFamily))) addTo(byProducts, product, provider);
+  }
+
+  /** The providers whose base URL has the host. If one of them has the port as well, only those with the port. */
+  function findAtHost(host: string, port: number | null): Provider[] {
+    const all = byHosts.get(host) ?? [];
+    const atPort = all.filter(({ baseUrl }) => portOf(baseUrl) === port);
+    return nearest(atPort.length > 0 ? atPort : all);
+  }
+
+  /** All providers with a name or alias. A sub-tenant's alias does not count if the whole tenant declared the name. */
+  function allNamed(name: string): Provider[] {
+    const all = byNames.get(caseFolded(name)) ?? [];
+    const isTaken = all.some(({ subTenantId, status }) => subTenantId === null && status !== 'discovered');
+    if (!isTaken) return all;
+    return all.filter((one) => one.subTenantId === null || caseFolded(one.name) === caseFolded(name));
+  }
+
+  /** The provider with a name or alias. */
+  function findByName(name: string): Provider | undefined {
+    return nearest(allNamed(name))[0];
+  }
+
+  /**
+   * The providers of a vendor: by exactly this name, otherwise by another spelling or the vendor's API host, otherwise a
+   * declared provider of another product of the vendor.
+   */
+  function findOfVendor(vendor: string): Provider[] {
+    const canonical = canonicalVendor(vendor);
+    const exact = allNamed(vendor);
+    const same = canonical === null ? [] : (byVendors.get(canonical) ?? []);
+    const products = canonical === null ? [] : (byProducts.get(productFamily(canonical)) ?? []);
+    const isDeclared = ({ status }: Provider) => status !== 'discovered';
+    const declared = [exact, same, products].find((some) => some.some(isDeclared));
+    // Discovered providers are never shared by several products of a vendor.
+    return nearest(declared ?? [exact, same].find((some) => some.length > 0) ?? []);
+  }
+
+  /** The server with a name or alias: in exactly this spelling, otherwise as frameworks rewrite it. Never a model vendor. */
+  function findServer(name: string): Provider | undefined {
+    const isServer = ({ kind }: Provider) => kind !== 'llm';
+    const exact = nearest(allNamed(name).filter(isServer));
+    if (exact.length > 0) return exact[0];
+    const rewritten = nearest((byFamilies.get(rewrittenName(name)) ?? []).filter(isServer));
+    return rewritten.length === 1 ? rewritten[0] : undefined;
+  }
+
+  function nearest(providers: readonly Provider[]): Provider[] {
+    const closest = Math.min(...providers.map(distance));
+    return providers.filter((one) => distance(one) === closest).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  function distance({ status, subTenantId }: Provider): number {
+    return (status === 'discovered' ? 2 : 0) + (subTenantId === place.subTenantId ? 0 : 1);
+  }
+}
+
+/** The canonical names of a provider's vendors, by its names and by the host of its base URL. */
+function vendorsOf(provider: Provider): string[] {
+  const byUrl = provider.baseUrl === null ? null : vendorOfHost(hostOf(provider.baseUrl));
+  const vendors = [byUrl, ...caseFoldedNames(provider).map(canonicalVendor)];
+  return [...new Set(vendors.filter((vendor) => vendor !== null))];
+}
+
+function addTo(providers: Map<string, Provider[]>, key: string, provider: Provider): void {
+  const same = providers.get(key);
+  if (same) same.push(provider);
+  else providers.set(key, [provider]);
+}
+
+function portOf(baseUrl: string | null): number | null {
+  if (baseUrl === null) return null;
+  const { port, protocol } = new URL(baseUrl);
+  return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
+}

@@ -1,0 +1,232 @@
+import type { Provider, ProviderKind } from '@quartermaster/contracts/providers.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { rewrittenName } from '@quartermaster/db/name-family.ts';
+import { caseFoldedNames } from '@quartermaster/db/provider-names.ts';
+import { discoveredProvider } from '@quartermaster/db/repositories/discovered-providers.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { vendorOfHost } from '@quartermaster/db/vendors.ts';
+import type { Facts, Use } from '../dialects/facts.ts';
+import { isHost, isLoopback } from '../dialects/server-address.ts';
+import { discoveredNames, lookUpBatch, UNNAMED_SERVICE } from './batch-lookup.ts';
+import type { Match, MatchableSpan } from './match.ts';
+import { declaredTool, serverToolsIn, toolsAt } from './tool-names.ts';
+
+/**
+ * Finds the provider that a use belongs to, and the name that it has there. First match wins:
+ * - a model: the provider at the span's address; the vendor's; the one declared provider that has the model;
+ * - a tool: the MCP call among the span's children; the server at the span's address; the server that the span or the
+ *   tool's name names; the one declared provider that has the tool; the vendor, if it runs the tool; the service;
+ * - a prompt or a resource of MCP: its server; an agent and every other prompt: the service.
+ *
+ * A use that matches no known provider gets a discovered one. A vendor of models never owns tools, agents or prompts.
+ * docs/governance.md has the whole list.
+ *
+ * @returns a matcher for one batch. It collects the providers that it discovers in `newProviders`, and does not store them
+ */
+export async function providerMatcher(
+  db: Database,
+  place: TenantPlace,
+  batch: readonly MatchableSpan[],
+  now: Date,
+): Promise<{ match: (span: MatchableSpan, use: Use) => Match; newProviders: ReadonlySet<Provider> }> {
+  const lookup = await lookUpBatch(db, place, batch);
+  const { providers } = lookup;
+  const ofMcp = batch.filter(({ facts }) => facts.mcpMethod !== null);
+  const mcpSpansOf = Map.groupBy(ofMcp, ({ traceId, parentSpanId }) => `${traceId} ${parentSpanId}`);
+  const newProviders = new Set<Provider>();
+  // A cache. It also ensures that equal facts get the same provider, whatever is discovered in between.
+  const matched = new Map<string, Match>();
+
+  return { match, newProviders };
+
+  function match(span: MatchableSpan, use: Use): Match {
+    const child = use.kind === 'tool' ? mcpChild(span, use) : undefined;
+    if (child) return match(child.span, child.use);
+    const key = matchKey(span, use);
+    let found = matched.get(key);
+    if (!found) {
+      found = use.kind === 'tool' ? matchTool(span, use.name) : { provider: ownerOf(span, use), name: use.name };
+      matched.set(key, found);
+    }
+    return found;
+  }
+
+  function ownerOf(span: MatchableSpan, use: Use): Provider {
+    if (use.kind === 'model') return ownerOfModel(span, use.name);
+    if (span.facts.mcpMethod !== null) return mcpServer(span) ?? discovered(serviceNames(span), 'mcp');
+    return serverAtAddress(span) ?? service(span);
+  }
+
+  function ownerOfModel(span: MatchableSpan, model: string): Provider {
+    const { serverPort, vendor } = span.facts;
+    const address = span.facts.serverAddress;
+    const atAddress = address === null ? [] : providers.findAtHost(address, serverPort);
+    if (atAddress.length > 0) return preferred(atAddress, model);
+    const named = address !== null && !isHost(address) ? providers.findByName(address) : undefined;
+    if (named) return named;
+    const apiVendor = address === null ? null : vendorOfHost(address);
+    const vendors = distinct([vendor, apiVendor]).flatMap((one) => providers.findOfVendor(one));
+    const isElsewhere = address !== null && apiVendor === null && isHost(address) && !isLoopback(address);
+    // A client library names its own vendor, whatever endpoint it is configured with. At an unknown address the vendor's
+    // provider is used only if its inventory has the model.
+    const own = isElsewhere ? vendors.filter((one) => lookup.modelAt(one, model)) : vendors;
+    if (own.length > 0 && !(isElsewhere && own[0]?.status === 'discovered')) return preferred(own, model);
+    const sole = address === null && vendor === null ? lookup.soleProviderOfModel(model) : undefined;
+    if (sole) return sole;
+    const names = address === null ? [vendor ?? span.serviceName ?? UNNAMED_SERVICE] : [address];
+    return discovered([...distinct([vendor ?? apiVendor]), ...names], 'llm', vendor);
+  }
+
+  /** Of equally good matches, the provider that blocks the model, otherwise one that has it, otherwise the first. */
+  function preferred(candidates: readonly Provider[], model: string): Provider {
+    const items = candidates.map((provider) => ({ provider, item: lookup.modelAt(provider, model) }));
+    const best = items.find(({ item }) => item?.status === 'blocked') ?? items.find(({ item }) => item) ?? items[0];
+    if (!best) throw new Error('preferred needs at least one provider');
+    return best.provider;
+  }
+
+  function matchTool(span: MatchableSpan, written: string): Match {
+    const { facts } = span;
+    const server = serverAtAddress(span) ?? namedServer(facts);
+    const hashed = lookup.hashedTool(written, server);
+    if (hashed) return hashed;
+    if (server) return atServer(server, written);
+    const within = serverInName(written);
+    if (within) return within;
+    const unknown = unknownServer(span, written);
+    if (unknown) return unknown;
+    const sole = lookup.soleTool(written);
+    if (sole) return sole;
+    if (facts.toolRunsAt === 'vendor' && facts.vendor !== null) {
+      const [owner = discovered([facts.vendor], 'llm', facts.vendor)] = providers.findOfVendor(facts.vendor);
+      return atServer(owner, written);
+    }
+    return atServer(facts.mcpMethod === null ? service(span) : discovered(serviceNames(span), 'mcp'), written);
+  }
+
+  /** The declared tool of a server that a name means, otherwise the tool as it is written. */
+  function atServer(provider: Provider, written: string): Match {
+    const readings = toolsAt(caseFoldedNames(provider), written);
+    const declared = declaredTool(readings, lookup.toolsOf(provider));
+    if (declared) return { provider, name: declared.name };
+    const marked = serverToolsIn(written).find(({ isMarked, tool }) => isMarked && readings.slice(1).includes(tool));
+    return { provider, name: marked?.tool ?? written };
+  }
+
+  /** The known server whose name is in front of a tool's name. Of several the one that has the tool, or the longest name. */
+  function serverInName(written: string): Match | undefined {
+    let guess: Match | undefined;
+    for (const { server, tool, isMarked } of serverToolsIn(written).toReversed()) {
+      const provider = providers.findServer(server);
+      if (!provider) continue;
+      const declared = declaredTool([written, tool], lookup.toolsOf(provider));
+      if (declared) return { provider, name: declared.name };
+      if (isMarked && (provider.kind === 'mcp' || provider.status !== 'discovered')) guess ??= { provider, name: tool };
+    }
+    return guess ?? lookup.toolOfCutServer(written);
+  }
+
+  /** A new server, by the name or address in the span, or by the form of the tool's name. */
+  function unknownServer({ facts }: MatchableSpan, written: string): Match | undefined {
+    const named = facts.toolServer ?? (isServerName(facts.serverAddress) ? facts.serverAddress : null);
+    if (named !== null) return atServer(discovered([named], 'mcp'), written);
+    const address = toolAddress(facts);
+    if (address !== null) {
+      return atServer(discovered([address], facts.mcpMethod === null ? 'agent_runtime' : 'mcp'), written);
+    }
+    const explicit = serverToolsIn(written).find(({ isExplicit }) => isExplicit);
+    return explicit && { provider: discovered([explicit.server], 'mcp'), name: explicit.tool };
+  }
+
+  function mcpServer(span: MatchableSpan): Provider | undefined {
+    const known = serverAtAddress(span) ?? namedServer(span.facts);
+    if (known) return known;
+    const name = span.facts.toolServer ?? span.facts.serverAddress;
+    return name === null ? undefined : discovered([name], 'mcp');
+  }
+
+  /** The known provider at a span's address. A model vendor's address counts for MCP calls only. */
+  function serverAtAddress({ facts }: MatchableSpan): Provider | undefined {
+    if (facts.serverAddress === null) return undefined;
+    const atAddress = providers.findAtHost(facts.serverAddress, facts.serverPort);
+    return atAddress.find(({ kind }) => kind !== 'llm' || facts.mcpMethod !== null);
+  }
+
+  function namedServer({ toolServer, serverAddress }: Facts): Provider | undefined {
+    const named = toolServer ?? (isServerName(serverAddress) ? serverAddress : null);
+    if (named === null) return undefined;
+    return providers.findServer(named) ?? lookup.hashedServer(named);
+  }
+
+  function mcpChild(span: MatchableSpan, use: Use): { span: MatchableSpan; use: Use } | undefined {
+    for (const child of mcpSpansOf.get(`${span.traceId} ${span.spanId}`) ?? []) {
+      if (child.spanId === span.spanId || !namesServer(child.facts)) continue;
+      const own = child.uses.find(({ kind, name }) => kind === 'tool' && isSameTool(use.name, name));
+      if (own) return { span: child, use: own };
+    }
+    return undefined;
+  }
+
+  function service(span: MatchableSpan): Provider {
+    const holder = providers.findByName(span.serviceName ?? UNNAMED_SERVICE);
+    if (holder && holder.status !== 'discovered' && holder.kind !== 'llm') return holder;
+    return discovered(serviceNames(span), 'agent_runtime');
+  }
+
+  /**
+   * A discovered provider, by the first of the names that is free or belongs to a discovered one.
+   *
+   * @param vendor the name of a model vendor. A declared provider of this name gets no traffic of other addresses
+   */
+  function discovered(names: readonly string[], kind: ProviderKind, vendor: string | null = null): Provider {
+    const last = names.at(-1) ?? UNNAMED_SERVICE;
+    const all = [...names.map((name) => discoveredNames(name)[0]), discoveredNames(last)[1]];
+    for (const [index, name] of all.entries()) {
+      const holder = providers.findByName(name);
+      const isAdopted = holder?.baseUrl === null && name !== vendor && (kind === 'llm' || holder.kind !== 'llm');
+      if (holder && (holder.status === 'discovered' || isAdopted || index === all.length - 1)) return holder;
+      if (holder) continue;
+      const provider = discoveredProvider(place, { name, kind }, now);
+      newProviders.add(provider);
+      providers.add(provider);
+      return provider;
+    }
+    throw new Error('discovered needs at least one name');
+  }
+}
+
+function serviceNames({ serviceName }: MatchableSpan): string[] {
+  return [serviceName ?? UNNAMED_SERVICE];
+}
+
+/** The host of a span's address, unless it is a vendor's API. */
+function toolAddress({ serverAddress }: Facts): string | null {
+  return serverAddress !== null && isHost(serverAddress) && vendorOfHost(serverAddress) === null ? serverAddress : null;
+}
+
+/** Some senders write the name of an MCP server as `server.address`. */
+function isServerName(address: string | null): address is string {
+  return address !== null && !isHost(address);
+}
+
+function namesServer({ serverAddress, toolServer }: Facts): boolean {
+  return serverAddress !== null || toolServer !== null;
+}
+
+/** Whether the tool of an outer span is the tool of the MCP call inside it, with or without the server's name in front. */
+function isSameTool(outer: string, inner: string): boolean {
+  const [long, short] = [rewrittenName(outer), rewrittenName(inner)];
+  return long === short || long.endsWith(`_${short}`);
+}
+
+/** Everything that a match depends on. NUL separates the parts, because no text of a span contains it. */
+function matchKey({ facts, serviceName }: MatchableSpan, { kind, name }: Use): string {
+  const { serverAddress, serverPort, vendor, toolServer, toolRunsAt, mcpMethod } = facts;
+  const isMcp = mcpMethod === null ? '' : 'mcp';
+  const parts = [kind, serverAddress, serverPort, vendor, serviceName, toolServer, toolRunsAt, isMcp];
+  return [...parts.map((part) => part ?? ''), name].join('\0');
+}
+
+function distinct(texts: readonly (string | null)[]): string[] {
+  return [...new Set(texts.filter((text) => text !== null))];
+}

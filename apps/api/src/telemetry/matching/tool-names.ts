@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto';
+import { rewrittenName } from '@quartermaster/db/name-family.ts';
+import type { OfferedItem } from '@quartermaster/db/repositories/providers-of-traffic.ts';
+
+/** One way to split a tool's name into a server's name and the name of its tool. */
+export type ServerTool = {
+  server: string;
+  tool: string;
+  /** Whether the form itself names a server: `mcp__server__tool`. Otherwise a server of this name must be known. */
+  isExplicit: boolean;
+  /** Whether names rarely contain this separator. Then the tool need not be declared at the server. */
+  isMarked: boolean;
+};
+
+/** Most places at which a name is split. Bounds the work, because senders choose the names. */
+const MAX_SPLITS = 8;
+
+const SEPARATOR = /_{2,3}|[_\-./:]/g;
+
+/** Two underscores with something on both sides. */
+const EXPLICIT_SEPARATOR = /[^_]_{2,3}[^_]/;
+
+/** The end of a truncated name: a hash or number that makes it unique. */
+const CUT_MARK = /_?[0-9a-f]{4,12}$/;
+
+/** Names of this length may be truncated. Frameworks truncate at 64 characters, some a little earlier. */
+const CUT_LENGTH = 55;
+
+/** Least characters that a truncated name must share with the whole name. */
+const MIN_HEAD_CHARACTERS = 16;
+
+/**
+ * All ways to split a tool's name into its server's name and its own, as frameworks write them: `mcp__everything__echo`,
+ * `mcp_everything_echo`, `everything__echo`, `everything_echo`, `everything.echo`, `everything-echo`, `everything/echo`.
+ */
+export function serverToolsIn(name: string): ServerTool[] {
+  const prefix = /^mcp(?:_{1,3}|[-./:])/i.exec(name)?.[0] ?? '';
+  const rest = name.slice(prefix.length);
+  const found: ServerTool[] = [];
+  // In `mcp__files-prod__read` the server is files-prod, and not files.
+  const isExplicitForm = prefix.length > 4 && EXPLICIT_SEPARATOR.test(rest);
+  for (const { 0: separator, index } of [...rest.matchAll(SEPARATOR)].slice(0, MAX_SPLITS)) {
+    if (isExplicitForm && separator.length === 1) continue;
+    const [server, tool] = [rest.slice(0, index), rest.slice(index + separator.length)];
+    if (server === '' || tool === '') continue;
+    const isMarked = separator.length > 1 || prefix !== '';
+    const isExplicit = separator.length > 1 && prefix.length > 4 && !found.some((one) => one.isExplicit);
+    found.push({ server, tool, isExplicit, isMarked });
+  }
+  return found;
+}
+
+/** The names that a tool may have at a server: the name as it is written, and without the server's name in front. */
+export function toolsAt(serverNames: readonly string[], name: string): string[] {
+  const families = new Set(serverNames.map(rewrittenName));
+  const within = serverToolsIn(name).filter(({ server }) => families.has(rewrittenName(server)));
+  return [name, ...within.map(({ tool }) => tool)];
+}
+
+/**
+ * The declared tool that a name means: the tool with exactly this name, otherwise the one that frameworks rewrite to it,
+ * otherwise the one whose long name was truncated to it. Undefined if none or several match.
+ *
+ * @param readings the names that it may have at the server, see {@link toolsAt}
+ * @param tools the tools of the server
+ */
+export function declaredTool<T extends Pick<OfferedItem, 'name'>>(readings: readonly string[], tools: readonly T[]) {
+  const tests = [
+    (reading: string) => (tool: T) => tool.name === reading,
+    (reading: string) => (tool: T) => rewrittenName(tool.name) === rewrittenName(reading),
+  ];
+  for (const test of tests) {
+    for (const reading of readings) {
+      const fitting = tools.filter(test(reading));
+      if (fitting.length > 0) return fitting.length === 1 ? fitting[0] : undefined;
+    }
+  }
+  const [written = ''] = readings;
+  if (!isCut(written)) return undefined;
+  const fitting = tools.filter(({ name }) => readings.some((reading) => isCutOf(reading, name)));
+  return fitting.length === 1 ? fitting[0] : undefined;
+}
+
+/** Whether a name may be truncated. */
+export function isCut(name: string): boolean {
+  return name.length >= CUT_LENGTH;
+}
+
+function isCutOf(cut: string, name: string): boolean {
+  const [rewritten, whole] = [rewrittenName(cut), rewrittenName(name)];
+  return [rewritten, rewritten.replace(CUT_MARK, '')].some(
+    (head) => head.length >= MIN_HEAD_CHARACTERS && head.length < whole.length && whole.startsWith(head),
+  );
+}
+
+/** Whether a name is a digest. GitHub Copilot sends digests in place of the names of MCP servers and their tools. */
+export function isHashedName(name: string): boolean {
+  return /^(?:sha256:)?[0-9a-f]{64}$/i.test(name);
+}
+
+/** The digests that may be sent in place of a tool's name: the SHA-256, in hex, of each usual form of the name. */
+export function hashedNames(serverNames: readonly string[], tool: string): string[] {
+  const separators = ['-', '/', '__', '_', '.', ':', ''];
+  const forms = serverNames.flatMap((server) => [
+    ...separators.map((separator) => `${server}${separator}${tool}`),
+    `mcp__${server}__${tool}`,
+  ]);
+  return [tool, ...forms].map(hashedName);
+}
+
+export function hashedName(name: string): string {
+  return createHash('sha256').update(name).digest('hex');
+}
+
+/** A digest in lower case and without its prefix, for comparison. */
+export function plainHash(name: string): string {
+  return name.toLowerCase().replace(/^sha256:/, '');
+}

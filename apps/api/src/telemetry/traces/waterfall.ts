@@ -1,0 +1,62 @@
+import type { Span, SpanOutline } from '@quartermaster/contracts/traces.ts';
+import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
+import { listSpans } from '@quartermaster/db/repositories/spans.ts';
+import { stringifyWithStoredJson } from '@quartermaster/db/stored-json.ts';
+import type { TenantPlace, TenantScope } from '@quartermaster/db/tenancy.ts';
+import type { CallerContext } from '../../http/context.ts';
+import { noteReads } from '../../platform/audit/reads.ts';
+import { ApiError } from '../../platform/errors.ts';
+
+/** Spans that are read and parsed before other requests get a turn. */
+const SPANS_AT_ONCE = 500;
+
+/** Bytes of whole spans that one answer reads. */
+const MAX_READ_BYTES = 64 * 1024 * 1024;
+
+const MAX_NAME_LENGTH = 200;
+const SPANS_OF_POINT = 1000;
+
+/** One page of the spans of a trace in their short form. @throws 404 where nothing in the scope has the trace */
+export async function readWaterfall(
+  ctx: CallerContext,
+  scope: TenantScope,
+  traceId: string,
+  { limit, after }: PageRequest,
+): Promise<Page<SpanOutline>> {
+  const { services, principal } = ctx;
+  const items: SpanOutline[] = [];
+  const places = new Map<string, TenantPlace>();
+  let bytes = 0;
+  let next: PageKey | null = after;
+  do {
+    const page = { limit: Math.min(SPANS_AT_ONCE, limit - items.length), after: next };
+    const spans: Awaited<ReturnType<typeof listSpans>> = await listSpans(services.db, scope, traceId, page);
+    if (!spans) throw new ApiError('trace_not_found', 'There is no trace with this id in your reach.');
+    for (const span of spans.items) {
+      const text = stringifyWithStoredJson(span);
+      bytes += text.length;
+      items.push(outlineOf(JSON.parse(text) as Span));
+    }
+    for (const place of spans.places) places.set(JSON.stringify(place), place);
+    next = spans.next;
+  } while (next !== null && items.length < limit && bytes < MAX_READ_BYTES);
+  await noteReads(ctx, [...places.values()], { type: 'trace', id: traceId });
+  await services.chargeWork(principal, Math.floor(items.length / SPANS_OF_POINT));
+  return { items, next };
+}
+
+function outlineOf(span: Span): SpanOutline {
+  const { spanId, parentSpanId, name, kind, startTime, durationMs, status, serviceName, genAi, conflicting } = span;
+  return {
+    spanId,
+    parentSpanId,
+    name: name.slice(0, MAX_NAME_LENGTH).toWellFormed(),
+    kind,
+    startTime,
+    durationMs,
+    error: status.code === 'error',
+    serviceName,
+    genAi: genAi && { operation: genAi.operation, model: genAi.model, agent: genAi.agent, tool: genAi.tool },
+    conflicting,
+  };
+}

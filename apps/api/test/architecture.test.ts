@@ -1,0 +1,70 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { RISK_FACTORS } from '@quartermaster/contracts/runtime-observations.ts';
+import { expect, test } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+const PAGES = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT });
+
+test.each(PAGES)('%s names only files and folders that exist', (page) => {
+  const paths = codeIn(page).filter((code) => /^(apps|packages)\/[^\s<>]+$/.test(code));
+  expect(paths.filter((path) => !exists(path))).toEqual([]);
+});
+
+test.each(PAGES)('%s links only to pages and headings that exist', (page) => {
+  const broken = linksIn(page).filter(({ target, heading }) => {
+    if (!existsSync(join(ROOT, target))) return true;
+    return heading !== '' && !headingsIn(target).includes(heading);
+  });
+  expect(broken).toEqual([]);
+});
+
+test('docs/architecture.md names only files and folders of apps/api/src that exist, also in its diagram', () => {
+  const page = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8');
+  const files = [...page.matchAll(/(?<![\w./-])[\w-]+(?:\/[\w-]+)+\.ts\b/g)].map(([path]) => path);
+  const folders = codeIn('docs/architecture.md').filter((code) => /^[\w-]+\/$/.test(code));
+  const paths = [...files, ...folders].filter((path) => !/^(apps|packages)\//.test(path));
+  expect(paths.length).toBeGreaterThan(30);
+  expect(paths.filter((path) => !exists(join('apps/api/src', path)))).toEqual([]);
+});
+
+test('docs/governance.md describes the risk factors as the contract does', () => {
+  const rows = Object.entries(RISK_FACTORS).map(([factor, text]) => `| \`${factor}\` | ${text.replace(': ', ' | ')} |`);
+  expect(readFileSync(join(ROOT, 'docs/governance.md'), 'utf8')).toContain(rows.join('\n'));
+});
+
+/** Each text in backticks of a page, outside of code blocks. */
+function codeIn(page: string): string[] {
+  const text = readFileSync(join(ROOT, page), 'utf8').replaceAll(/^```.*?^```$/gms, '');
+  return [...text.matchAll(/`([^`\n]+)`/g)].flatMap(([, code]) => code ?? []);
+}
+
+/** The links of a page to files of the repository, with the heading after the `#`. */
+function linksIn(page: string): { target: string; heading: string }[] {
+  const text = readFileSync(join(ROOT, page), 'utf8');
+  const links = [...text.matchAll(/\]\((?!https?:)([^)\s#]*)#?([^)\s]*)\)/g)];
+  return links.map(([, path = '', heading = '']) => ({
+    target: path === '' ? page : join(dirname(page), path),
+    heading,
+  }));
+}
+
+/** The anchors that GitHub gives the headings of a page. */
+function headingsIn(page: string): string[] {
+  const text = readFileSync(join(ROOT, page), 'utf8').replaceAll(/^```.*?^```$/gms, '');
+  const explicit = [...text.matchAll(/<a (?:id|name)="([^"]+)"/g)].map(([, id = '']) => id);
+  const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
+  return [...headings, ...explicit];
+}
+
+/** Whether a path exists, or one that matches it if it has wildcards. */
+function exists(path: string): boolean {
+  return globSync(path, { cwd: ROOT }).length > 0;
+}

@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { type Browser, newBrowser } from '../support/browser.ts';
+import { startIssuer, type TestIssuer } from '../support/oidc-issuer.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+
+/*
+ * An identity provider as a company has one: it knows the console as a confidential client, tells groups in a claim, and has
+ * a sign-out of its own.
+ */
+const CLIENT = { id: 'console', secret: 'a secret/with+signs' };
+const EMAIL = 'ada@example.com';
+
+let issuer: TestIssuer;
+let server: TestServer;
+/** What the token endpoint puts into the ID token, beside or instead of the usual. */
+let claims: Record<string, unknown>;
+let nonce: string;
+/** The Authorization headers that the token endpoint got. */
+let authorizations: (string | undefined)[];
+
+beforeEach(async () => {
+  claims = {};
+  authorizations = [];
+  issuer = await startIssuer(() => new Date());
+  issuer.answers['/.well-known/openid-configuration'] = () => ({
+    body: {
+      issuer: issuer.url,
+      jwks_uri: `${issuer.url}/jwks`,
+      authorization_endpoint: `${issuer.url}/authorize`,
+      token_endpoint: `${issuer.url}/token`,
+      userinfo_endpoint: `${issuer.url}/userinfo`,
+      end_session_endpoint: `${issuer.url}/logout`,
+      id_token_signing_alg_values_supported: ['ES256'],
+    },
+  });
+  server = await startTestServer({
+    QM_DEV_IDENTITY: '0',
+    QM_OIDC_ISSUER: issuer.url,
+    QM_OIDC_CLIENT_ID: CLIENT.id,
+    QM_OIDC_CLIENT_SECRET: CLIENT.secret,
+    QM_OIDC_ADMIN_CLAIM: 'groups',
+    QM_OIDC_ADMIN_VALUE: 'administrators',
+  });
+  onTestFinished(() => server.stop());
+  await server.ok('POST', '/v1/onboarding/register', { body: { user: { email: EMAIL } } });
+});
+
+/** Goes to the identity provider and back, as somebody who signs in there. */
+async function signIn(browser: Browser, key?: Parameters<TestIssuer['sign']>[2]) {
+  const start = await browser.send('GET', '/console/sign-in');
+  const asked = new URL(start.headers.get('location') ?? '').searchParams;
+  nonce = asked.get('nonce') ?? '';
+  const idToken = await issuer.sign(
+    { aud: CLIENT.id, sub: 'ada', nonce, email: EMAIL, email_verified: true, ...claims },
+    { typ: 'JWT' },
+    key,
+  );
+  issuer.answers['/token'] = (req) => {
+    authorizations.push(req.headers.authorization);
+    return { body: { access_token: 'opaque', token_type: 'Bearer', expires_in: 300, id_token: idToken } };
+  };
+  const query = new URLSearchParams({ code: randomUUID(), state: asked.get('state') ?? '' });
+  return { asked, idToken, page: await browser.open(`/console/callback?${query.toString()}`) };
+}
+
+describe('with a confidential client', () => {
+  test('the browser is sent there with PKCE, and the code is redeemed with the secret', async () => {
+    const browser = newBrowser(server);
+    const { asked, page } = await signIn(browser);
+    expect(Object.fromEntries(asked)).toMatchObject({
+      client_id: CLIENT.id,
+      response_type: 'code',
+      scope: 'openid email profile',
+      redirect_uri: `${server.url}/console/callback`,
+      code_challenge_method: 'S256',
+      code_challenge: expect.stringMatching(/^[\w-]{43}$/),
+    });
+    expect(page.url).toBe(`${server.url}/console/`);
+    const [, secret] = Buffer.from(authorizations[0]?.replace('Basic ', '') ?? '', 'base64')
+      .toString()
+      .split(':');
+    expect(decodeURIComponent((secret ?? '').replaceAll('+', ' '))).toBe(CLIENT.secret);
+    const { body } = await browser.call('GET', '/v1/me');
+    expect(body).toMatchObject({ email: EMAIL, platformAdministrator: false });
+  });
+
+  test('the sign-out goes on to the identity provider, with the ID token', async () => {
+    const browser = newBrowser(server);
+    const { idToken } = await signIn(browser);
+    const { body } = await browser.call('POST', '/console/sign-out');
+    const location = new URL(String(body['location']));
+    expect(location.href.startsWith(`${issuer.url}/logout?`)).toBe(true);
+    expect(Object.fromEntries(location.searchParams)).toMatchObject({
+      id_token_hint: idToken,
+      post_logout_redirect_uri: `${server.url}/console/signed-out`,
+    });
+  });
+
+  test('the ID token is not readable in the database', async () => {
+    const { idToken } = await signIn(newBrowser(server));
+    const rows = await server.services.db.selectFrom('console_sessions').selectAll().execute();
+    expect(rows).toHaveLength(1);
+    expect(JSON.stringify(rows)).not.toContain(idToken.split('.')[1]);
+  });
+});
+
+describe('a platform administrator by claim', () => {
+  const browserWith = async (values: Record<string, unknown>) => {
+    claims = values;
+    const browser = newBrowser(server);
+    await signIn(browser);
+    return browser.call('GET', '/v1/me');
+  };
+
+  test.each([
+    ['a list with the value', ['staff', 'administrators'], true],
+    ['the value', 'administrators', true],
+    ['a list without it', ['staff'], false],
+    ['a text that contains it', 'administrators staff', false],
+    ['nothing', undefined, false],
+  ])('is who has %s', async (_, groups, expected) => {
+    const { body } = await browserWith({ groups });
+    // Terms are not accepted yet, so the rights are not listed.
+    expect(body).toMatchObject({ platformAdministrator: expected, termsAccepted: false });
+  });
+
+  test('is one until the session ends, and not in the next one without the claim', async () => {
+    await browserWith({ groups: ['administrators'] });
+    expect((await browserWith({})).body).toMatchObject({ platformAdministrator: false });
+  });
+
+  test('is also told by the userinfo endpoint, where the ID token leaves the claim out', async () => {
+    issuer.answers['/userinfo'] = () => ({ body: { sub: 'ada', groups: ['administrators'] } });
+    expect((await browserWith({})).body).toMatchObject({ platformAdministrator: true });
+  });
+
+  test('is who has the claim in a bearer token', async () => {
+    const token = await issuer.sign({ sub: 'ada', email: EMAIL, email_verified: true, groups: ['administrators'] });
+    const me = await server.ok('GET', '/v1/me', { as: { token } });
+    expect(me).toMatchObject({ platformAdministrator: true, authentication: { scheme: 'bearer' } });
+  });
+});
+
+describe('an answer of the identity provider that does not fit is refused', () => {
+  test.each([
+    ['another nonce', { nonce: 'another' }],
+    ['another audience', { aud: 'another' }],
+    ['another issuer', { iss: 'https://id.example.com' }],
+    ['an expired token', { iat: 1_700_000_000, exp: 1_700_000_300 }],
+  ])('%s', async (_, values) => {
+    claims = values;
+    const browser = newBrowser(server);
+    const { page } = await signIn(browser);
+    expect([page.status, page.text]).toEqual([401, expect.stringContaining('did not complete the sign-in')]);
+    expect(browser.cookies.size).toBe(0);
+  });
+
+  test('an email that is not verified', async () => {
+    claims = { email_verified: false };
+    const { page } = await signIn(newBrowser(server));
+    expect([page.status, page.text]).toEqual([403, expect.stringContaining('email_unverified')]);
+  });
+
+  test('a userinfo answer about somebody else', async () => {
+    claims = { email: undefined, email_verified: undefined };
+    issuer.answers['/userinfo'] = () => ({ body: { sub: 'eve', email: EMAIL, email_verified: true } });
+    const { page } = await signIn(newBrowser(server));
+    expect(page.status).toBeGreaterThanOrEqual(400);
+  });
+});
+
+test('is 503 on a page while the identity provider is away', async () => {
+  await issuer.close();
+  const page = await newBrowser(server).open('/console/sign-in');
+  expect([page.status, page.text]).toEqual([503, expect.stringContaining('identity_provider_unavailable')]);
+});

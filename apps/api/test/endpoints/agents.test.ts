@@ -1,0 +1,171 @@
+import * as contract from '@quartermaster/contracts/agents.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { accountWithKey, unique } from '../support/people.ts';
+import type { Body } from '../support/server.ts';
+import { all, chat, sendSpans, type SpanInput, toolRun } from '../telemetry/traces/sending.ts';
+import { checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
+
+let server: Endpoints;
+beforeAll(async () => {
+  server = await serverFor(contract);
+});
+checkCoverageAfterAll(() => server);
+
+const HOUR_MS = 3600 * 1000;
+
+/** Spans of an hour ago. */
+function recent(span: SpanInput, service: string): SpanInput {
+  const start = BigInt(server.services.now().getTime() - HOUR_MS) * 1_000_000n;
+  return { ...span, service, start, end: start + 1_000_000n };
+}
+
+/** A tenant in which two services use a provider. Manifests declare one of the services and a third agent. */
+async function newTenant() {
+  const tenantId = unique('agents');
+  const account = await accountWithKey(server, { tenantId });
+  const as = { key: account.key };
+  const post = (path: string, body: object) => server.ok('POST', path, { as, body });
+  const provider = await post('/v1/providers', { name: 'openai', kind: 'llm', tenantId });
+  await post(`/v1/providers/${provider.id}/inventory`, { kind: 'model', name: 'gpt-5' });
+  await post(`/v1/providers/${provider.id}/inventory`, { kind: 'model', name: 'forbidden', status: 'blocked' });
+  const declares = [{ provider: 'openai', kind: 'model', name: 'gpt-5' }];
+  const manifest = await post('/v1/manifests', { name: 'billing', kind: 'agent', spec: { declares }, tenantId });
+  await post('/v1/manifests', { name: 'planned', kind: 'agent', spec: {}, tenantId });
+  const model = (name: string) => chat(name, { 'gen_ai.provider.name': 'openai', 'gen_ai.usage.input_tokens': 7 });
+  await sendSpans(server, as, [
+    recent(model('gpt-5'), 'billing'),
+    recent(model('gpt-5'), 'billing'),
+    recent({ ...model('o9-preview'), failed: true }, 'billing'),
+    recent(model('forbidden'), 'shadow'),
+    recent(toolRun('search'), 'shadow'),
+  ]);
+  return { tenantId, account, as, provider, manifest };
+}
+
+describe('list_agents', () => {
+  test('lists declared and observed agents with their usage', async () => {
+    const { as, account, manifest } = await newTenant();
+    const { items } = await server.ok('GET', '/v1/agents', { as });
+    expect(items.map(({ name, declared }: Body) => [name, declared])).toEqual([
+      ['billing', true],
+      ['planned', true],
+      ['shadow', false],
+    ]);
+    const [billing, planned, shadow] = items;
+    expect(billing).toMatchObject({
+      manifestId: manifest.id,
+      accounts: [account.principal],
+      firstSeenAt: expect.any(String),
+      lastSeenAt: expect.any(String),
+      usage: { calls: 3, errors: 1, inputTokens: 21, outputTokens: 0 },
+    });
+    expect(planned).toMatchObject({ firstSeenAt: null, lastSeenAt: null, accounts: [], usage: { calls: 0 } });
+    expect(shadow).toMatchObject({ manifestId: null, usage: { calls: 2 } });
+  });
+
+  test('lists an agent that was reported as such, with its observation', async () => {
+    const { as } = await newTenant();
+    const attributes = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'planner' };
+    await sendSpans(server, as, [recent({ name: 'invoke_agent planner', kind: 1, attributes }, 'travel')]);
+    const { items } = await server.ok('GET', '/v1/agents?text=PLANNER', { as });
+    expect(items).toMatchObject([
+      { name: 'planner', declared: false, observations: [{ unknown: true, status: 'open' }] },
+    ]);
+  });
+
+  test('filters by declaration and by text, and pages', async () => {
+    const { as } = await newTenant();
+    const names = async (query: string) => (await all(server, `/v1/agents?${query}`, as)).map(({ name }) => name);
+    expect(await names('declared=true')).toEqual(['billing', 'planned']);
+    expect(await names('declared=false')).toEqual(['shadow']);
+    expect(await names('text=ILL')).toEqual(['billing']);
+    expect(await names('limit=1')).toEqual(['billing', 'planned', 'shadow']);
+  });
+
+  test('counts only usage in the time range', async () => {
+    const { as } = await newTenant();
+    const from = new Date(server.services.now().getTime() - 48 * HOUR_MS).toISOString();
+    const to = new Date(server.services.now().getTime() - 24 * HOUR_MS).toISOString();
+    const { items } = await server.ok('GET', `/v1/agents?from=${from}&to=${to}&text=billing`, { as });
+    expect(items).toMatchObject([{ usage: { calls: 0 }, lastSeenAt: expect.any(String) }]);
+    const wrong = await server.call('GET', `/v1/agents?from=${to}&to=${from}`, { as });
+    expectInvalid(wrong, { loc: ['query', 'from'], type: 'value_error' });
+  });
+
+  test('distinguishes agents of sub-tenants, and shows a sub-tenant only its own', async () => {
+    const tenantId = unique('agents');
+    const keyOf = async (place: { tenantId: string; subTenantId?: string }) => ({
+      key: (await accountWithKey(server, place)).key,
+    });
+    const [one, other] = [
+      await keyOf({ tenantId, subTenantId: 'one' }),
+      await keyOf({ tenantId, subTenantId: 'other' }),
+    ];
+    const whole = await keyOf({ tenantId });
+    await server.ok('POST', '/v1/manifests', {
+      as: whole,
+      body: { name: 'shared', kind: 'agent', spec: {}, tenantId },
+    });
+    for (const as of [one, other]) await sendSpans(server, as, [recent(chat('m'), 'shared')]);
+    const places = async (as: { key: string }) =>
+      (await all(server, '/v1/agents?text=shared', as)).map(({ subTenantId, declared, manifestId, usage }) => [
+        subTenantId,
+        declared,
+        manifestId !== null,
+        usage.calls,
+      ]);
+    expect(await places(whole)).toEqual([
+      [null, true, true, 0],
+      ['one', true, true, 1],
+      ['other', true, true, 1],
+    ]);
+    // It is declared by a manifest of the whole tenant, which the sub-tenant cannot see.
+    expect(await places(one)).toEqual([['one', true, false, 1]]);
+  });
+});
+
+describe('get_agent', () => {
+  const agentOf = async (as: { key: string }, name: string) =>
+    (await server.ok('GET', `/v1/agents?text=${name}`, { as })).items[0];
+
+  test('shows what it used, its state (declared, unknown or blocked), and the account', async () => {
+    const { as, account, provider } = await newTenant();
+    const billing = await agentOf(as, 'billing');
+    const detail = await server.ok('GET', `/v1/agents/${billing.id}`, { as });
+    expect(detail).toMatchObject({ ...billing, omittedUses: 0 });
+    expect(detail.uses).toMatchObject([
+      {
+        providerId: provider.id,
+        providerName: 'openai',
+        kind: 'model',
+        name: 'gpt-5',
+        state: 'declared',
+        accounts: [account.principal],
+        calls: 2,
+        errors: 0,
+        inputTokens: 14,
+        observationId: expect.any(String),
+      },
+      { name: 'o9-preview', state: 'unknown', calls: 1, errors: 1 },
+    ]);
+    expect(detail.declares).toEqual([{ provider: 'openai', kind: 'model', name: 'gpt-5' }]);
+    const shadow = await agentOf(as, 'shadow');
+    const { uses } = await server.ok('GET', `/v1/agents/${shadow.id}`, { as });
+    expect(uses.map(({ name, state }: Body) => [name, state]).toSorted()).toEqual([
+      ['forbidden', 'blocked'],
+      ['search', 'unknown'],
+    ]);
+  });
+
+  test.each(['agt_', 'agt_bm9uZQ', 'none', 'agt_W10'])('is 404 for the id %s', async (id) => {
+    const { as } = await newTenant();
+    expectProblem(await server.call('GET', `/v1/agents/${id}`, { as }), 404, 'agent_not_found');
+  });
+
+  test('is 404 in another tenant', async () => {
+    const { as } = await newTenant();
+    const other = await newTenant();
+    const billing = await agentOf(as, 'billing');
+    expectProblem(await server.call('GET', `/v1/agents/${billing.id}`, { as: other.as }), 404, 'agent_not_found');
+  });
+});

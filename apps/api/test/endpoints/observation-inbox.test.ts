@@ -1,0 +1,178 @@
+import {
+  countRuntimeObservations,
+  getRuntimeObservation,
+  listRuntimeObservations,
+} from '@quartermaster/contracts/runtime-observations.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { newTenant, type Tenant } from '../governance/loop-support.ts';
+import { accountWithKey } from '../support/people.ts';
+import type { Body } from '../support/server.ts';
+import { all, chat, sendSpans } from '../telemetry/traces/sending.ts';
+import { checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
+
+let server: Endpoints;
+beforeAll(async () => {
+  server = await serverFor({ listRuntimeObservations, countRuntimeObservations, getRuntimeObservation });
+});
+checkCoverageAfterAll(() => server);
+
+const MINUTE_MS = 60_000;
+
+/** Reports the use of a model at openai some minutes ago. */
+function see(tenant: Tenant, model: string, { minutes = 10, service = 'billing', as = tenant.sender } = {}) {
+  const start = BigInt(server.services.now().getTime() - minutes * MINUTE_MS) * 1_000_000n;
+  const span = chat(model, { 'gen_ai.provider.name': 'openai' });
+  return sendSpans(server, as, [{ ...span, service, start, end: start + 1_000_000n }]);
+}
+
+const namesOf = (items: Body[]): string[] => items.map(({ name }) => name);
+const list = (tenant: Tenant, query: string) => all(server, `/v1/runtime-observations?${query}`, tenant.operator);
+
+describe('list_runtime_observations', () => {
+  test('filters by view', async () => {
+    const tenant = await newTenant(server);
+    for (const name of ['fresh', 'approved-one', 'back-again']) await see(tenant, name);
+    await tenant.review((await tenant.observation('approved-one')).id, 'approved');
+    await tenant.review((await tenant.observation('back-again')).id, 'rejected');
+    server.travel(2 * MINUTE_MS);
+    await see(tenant, 'back-again', { minutes: 0 });
+    expect(namesOf(await list(tenant, 'view=open')).toSorted()).toEqual(['back-again', 'fresh']);
+    expect(namesOf(await list(tenant, 'view=new'))).toEqual(['fresh']);
+    expect(namesOf(await list(tenant, 'view=seen_again'))).toEqual(['back-again']);
+    expect(namesOf(await list(tenant, 'view=changed_definition'))).toEqual([]);
+  });
+
+  test('filters by the lowest risk', async () => {
+    const tenant = await newTenant(server);
+    await see(tenant, 'at-declared');
+    await sendSpans(server, tenant.sender, [chat('at-unknown', { 'gen_ai.provider.name': 'mistral_ai' })]);
+    expect(namesOf(await list(tenant, 'min_risk=high'))).toEqual(['at-unknown']);
+    expect(namesOf(await list(tenant, 'min_risk=medium')).toSorted()).toEqual(['at-declared', 'at-unknown']);
+    expect(await list(tenant, 'min_risk=low')).toHaveLength(2);
+  });
+
+  test('filters by text, agent, account, provider and times', async () => {
+    const tenant = await newTenant(server);
+    const other = await accountWithKey(server, { tenantId: tenant.tenantId }, ['traces:write']);
+    await see(tenant, 'GPT-5-mini', { minutes: 90 });
+    await see(tenant, '100%_sure', { minutes: 30, service: 'support', as: other });
+    expect(namesOf(await list(tenant, 'text=gpt-5'))).toEqual(['GPT-5-mini']);
+    expect(namesOf(await list(tenant, `text=${encodeURIComponent('0%_S')}`))).toEqual(['100%_sure']);
+    expect(namesOf(await list(tenant, `text=${encodeURIComponent('0__s')}`))).toEqual([]);
+    expect(namesOf(await list(tenant, 'agent=support'))).toEqual(['100%_sure']);
+    expect(namesOf(await list(tenant, `account=${encodeURIComponent(other.principal)}`))).toEqual(['100%_sure']);
+    expect(await list(tenant, `provider_id=${tenant.provider.id}&agent=billing`)).toHaveLength(1);
+    const hourAgo = new Date(server.services.now().getTime() - 60 * MINUTE_MS).toISOString();
+    expect(namesOf(await list(tenant, `last_seen_after=${hourAgo}`))).toEqual(['100%_sure']);
+    expect(namesOf(await list(tenant, `last_seen_before=${hourAgo}`))).toEqual(['GPT-5-mini']);
+    expect(namesOf(await list(tenant, `first_seen_after=${hourAgo}`))).toEqual(['100%_sure']);
+    expect(namesOf(await list(tenant, `first_seen_before=${hourAgo}`))).toEqual(['GPT-5-mini']);
+  });
+
+  test.each(['view=none', 'min_risk=none', 'sort=risk', 'first_seen_after=yesterday', 'text='])(
+    'refuses %s',
+    async (query) => {
+      const tenant = await newTenant(server);
+      const answered = await server.call('GET', `/v1/runtime-observations?${query}`, { as: tenant.operator });
+      expect(answered.status, answered.text).toBe(422);
+    },
+  );
+
+  test('sorts by lastSeenAt, and pages', async () => {
+    const tenant = await newTenant(server);
+    for (const [name, minutes] of [
+      ['a', 30],
+      ['b', 10],
+      ['c', 20],
+    ] as const)
+      await see(tenant, name, { minutes });
+    for (const limit of [1, 2, 3, 25]) {
+      const path = `/v1/runtime-observations?sort=last_seen_at&limit=${limit}`;
+      const items = await all(server, path, tenant.operator);
+      // With several pages, what changed within the last minute is repeated at the end.
+      expect(namesOf(items.slice(0, 3))).toEqual(['b', 'c', 'a']);
+      expect(new Set(namesOf(items))).toEqual(new Set(['a', 'b', 'c']));
+    }
+  });
+
+  test('sorted by lastSeenAt misses nothing that is seen while a client pages', async () => {
+    const tenant = await newTenant(server);
+    for (let index = 0; index < 6; index += 1) await see(tenant, `m${index}`, { minutes: 60 + index });
+    // After this time, what was sent before counts as unchanged.
+    server.travel(5 * MINUTE_MS);
+    const as = tenant.operator;
+    const path = '/v1/runtime-observations?sort=last_seen_at&limit=2';
+    const first = await server.ok('GET', path, { as });
+    expect(namesOf(first.items)).toEqual(['m0', 'm1']);
+    // One that was not read yet moves to the top, another one just above the position, by spans that came late.
+    await see(tenant, 'm4', { minutes: 0 });
+    await see(tenant, 'm5', { minutes: 65 });
+    const found = [...namesOf(first.items)];
+    for (let cursor = first.nextCursor; cursor !== null; ) {
+      const page: Body = await server.ok('GET', `${path}&cursor=${encodeURIComponent(cursor)}`, { as });
+      found.push(...namesOf(page.items));
+      cursor = page.nextCursor;
+    }
+    expect(new Set(found)).toEqual(new Set(['m0', 'm1', 'm2', 'm3', 'm4', 'm5']));
+    expect(found.filter((name) => ['m0', 'm1', 'm2', 'm3'].includes(name))).toEqual(['m0', 'm1', 'm2', 'm3']);
+  });
+
+  test('sorted by lastSeenAt is 422 if there are too many to sort', async () => {
+    const tenant = await newTenant(server);
+    const { db } = server.services;
+    const setCount = (count: number) =>
+      db.updateTable('tenants').set({ observation_count: count }).where('id', '=', tenant.tenantId).execute();
+    await setCount(20_001);
+    const as = tenant.operator;
+    const sorted = await server.call('GET', '/v1/runtime-observations?sort=last_seen_at', { as });
+    expectInvalid(sorted, { loc: ['query', 'sort'], type: 'value_error' });
+    await setCount(50_001);
+    const counted = await server.call('GET', '/v1/runtime-observations/counts', { as });
+    expectInvalid(counted, { loc: ['query', 'tenant_id'], type: 'value_error' });
+    expect((await server.call('GET', '/v1/runtime-observations', { as })).status).toBe(200);
+  });
+});
+
+describe('count_runtime_observations', () => {
+  test('counts what needs a decision in the reach of the caller, by view and by risk', async () => {
+    const tenant = await newTenant(server);
+    await newTenant(server).then((other) => see(other, 'elsewhere'));
+    for (const name of ['one', 'two', 'done', 'rejected']) await see(tenant, name);
+    await sendSpans(server, tenant.sender, [chat('wild', { 'gen_ai.provider.name': 'mistral_ai' })]);
+    await tenant.review((await tenant.observation('done')).id, 'ignored');
+    await tenant.review((await tenant.observation('rejected')).id, 'rejected');
+    server.travel(2 * MINUTE_MS);
+    await see(tenant, 'rejected', { minutes: 0 });
+    const counts = (query = '') => server.ok('GET', `/v1/runtime-observations/counts${query}`, { as: tenant.operator });
+    expect(await counts()).toEqual({
+      open: 4,
+      new: 3,
+      seenAgain: 1,
+      changedDefinition: 0,
+      byRisk: { low: 0, medium: 2, high: 2 },
+    });
+    expect(await counts(`?provider_id=${tenant.provider.id}`)).toMatchObject({ open: 3 });
+    expect(await counts('?text=ONE')).toMatchObject({ open: 1, new: 1 });
+  });
+});
+
+describe('get_runtime_observation', () => {
+  test('answers one observation, with its tag', async () => {
+    const tenant = await newTenant(server);
+    await see(tenant, 'gpt-5');
+    const observation = await tenant.observation('gpt-5');
+    const path = `/v1/runtime-observations/${observation.id}`;
+    const answered = await server.call('GET', path, { as: tenant.operator });
+    expect(answered.body).toEqual(observation);
+    expect(answered.headers.get('etag')).toEqual(expect.any(String));
+  });
+
+  test('is 404 in another tenant', async () => {
+    const tenant = await newTenant(server);
+    const other = await newTenant(server);
+    await see(tenant, 'gpt-5');
+    const { id } = await tenant.observation('gpt-5');
+    const answered = await server.call('GET', `/v1/runtime-observations/${id}`, { as: other.operator });
+    expectProblem(answered, 404, 'runtime_observation_not_found');
+  });
+});

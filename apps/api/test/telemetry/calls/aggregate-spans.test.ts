@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestServer, type TestServer } from '../../support/server.ts';
+import { chat, mcpCall, newSpanId, newTraceId, type SpanInput, toolRun } from '../traces/sending.ts';
+import { callsTenant } from './calls-tenant.ts';
+
+const MS = 1_000_000n;
+const START = 1_700_000_000_000n * MS;
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+/** A span of one trace, with start and end in milliseconds. */
+function at(traceId: string, input: SpanInput, from = 0, to = from + 10): SpanInput & { spanId: string } {
+  return { ...input, traceId, spanId: newSpanId(), start: START + BigInt(from) * MS, end: START + BigInt(to) * MS };
+}
+
+function agent(name: string): SpanInput {
+  return {
+    name: `invoke_agent ${name}`,
+    kind: 1,
+    attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': name },
+  };
+}
+
+function outerAndInner() {
+  const traceId = newTraceId();
+  const outer = at(traceId, toolRun('echo'), 0, 30);
+  const inner = at(traceId, mcpCall('echo', { 'server.address': 'mcp.example.com' }), 5, 15);
+  return { outer, inner: { ...inner, parentSpanId: outer.spanId } };
+}
+
+describe('an outer and an inner span of one tool call count once, at the MCP server', () => {
+  const orders = [
+    ['in one batch', ({ outer, inner }: ReturnType<typeof outerAndInner>) => [[outer, inner]]],
+    ['the inner first', ({ outer, inner }: ReturnType<typeof outerAndInner>) => [[inner], [outer]]],
+    ['the outer first', ({ outer, inner }: ReturnType<typeof outerAndInner>) => [[outer], [inner]]],
+    ['and each again', ({ outer, inner }: ReturnType<typeof outerAndInner>) => [[outer], [outer, inner], [inner]]],
+  ] as const;
+
+  test.each(orders)('%s', async (_, batchesOf) => {
+    const tenant = await callsTenant(server);
+    for (const batch of batchesOf(outerAndInner())) await tenant.send(batch);
+    expect(await tenant.observed()).toEqual({ 'tool echo at mcp.example.com': 1 });
+    expect(await tenant.usage()).toEqual({
+      'tool echo at mcp.example.com by travel-agent': { calls: 1, errors: 0, tokens: 0, durationUs: 10_000 },
+    });
+    expect(await tenant.usage('day')).toEqual(await tenant.usage());
+  });
+});
+
+test('an observation that drops to 0 disappears with its task, its recommendations and its discovered provider', async () => {
+  const tenant = await callsTenant(server);
+  const { outer, inner } = outerAndInner();
+  const { db } = server.services;
+  const ofTenant = { tenant_id: tenant.tenantId };
+  const openTasks = async () => {
+    const tasks = db.selectFrom('operator_tasks').select('title').where('tenant_id', '=', ofTenant.tenant_id);
+    return (await tasks.where('status', '=', 'open').execute()).map(({ title }) => title).toSorted();
+  };
+  const openRecommendations = async () => {
+    const all = db
+      .selectFrom('recommendations')
+      .select(['kind', 'subject'])
+      .where('tenant_id', '=', ofTenant.tenant_id);
+    return (await all.where('status', '=', 'open').orderBy('kind').execute()).map(
+      (one) => `${one.kind} ${one.subject}`,
+    );
+  };
+  await tenant.send([outer]);
+  expect(await tenant.observed()).toEqual({ 'tool echo at travel-agent': 1 });
+  expect(await openRecommendations()).toEqual(['adopt_provider provider', 'register_item tool:echo']);
+  await tenant.send([inner]);
+  expect(await tenant.observed()).toEqual({ 'tool echo at mcp.example.com': 1 });
+  expect(await openRecommendations()).toEqual(['adopt_provider provider', 'register_item tool:echo']);
+  expect(await openTasks()).toHaveLength(2);
+  const tasks = await openTasks();
+  expect(tasks.every((title) => title.includes('mcp.example.com'))).toBe(true);
+  const counter = await db
+    .selectFrom('tenants')
+    .select('observation_count')
+    .where('id', '=', tenant.tenantId)
+    .execute();
+  expect(counter).toEqual([{ observation_count: 1 }]);
+  // The service is discovered again through its own call.
+  await tenant.send([at(newTraceId(), toolRun('local'))]);
+  expect(await tenant.observed()).toEqual({ 'tool echo at mcp.example.com': 1, 'tool local at travel-agent': 1 });
+});
+
+test('a reviewed observation is not removed at 0 occurrences', async () => {
+  const tenant = await callsTenant(server);
+  const { outer, inner } = outerAndInner();
+  await tenant.send([outer]);
+  const [observation] = await tenant.observations();
+  const path = `/v1/runtime-observations/${observation?.id}/review`;
+  await server.ok('POST', path, { as: server.admin, body: { decision: 'ignored' } });
+  await tenant.send([inner]);
+  expect(await tenant.observed()).toEqual({ 'tool echo at mcp.example.com': 1, 'tool echo at travel-agent': 0 });
+});
+
+test('a call moves to its agent when the agent’s span comes last', async () => {
+  const tenant = await callsTenant(server);
+  const traceId = newTraceId();
+  const root = at(traceId, agent('planner'), 0, 100);
+  const between = { ...at(traceId, { name: 'step', kind: 1 }), parentSpanId: root.spanId };
+  const call = {
+    ...at(traceId, chat('gpt-5', { 'gen_ai.provider.name': 'openai', 'gen_ai.usage.input_tokens': 7 }), 10, 20),
+    parentSpanId: between.spanId,
+  };
+  await tenant.send([call]);
+  expect(Object.keys(await tenant.usage())).toEqual(['model gpt-5 at openai by travel-agent']);
+  await tenant.send([root]);
+  expect(Object.keys(await tenant.usage())).toContain('model gpt-5 at openai by travel-agent');
+  // Now the chain of parents is complete.
+  await tenant.send([between]);
+  expect(await tenant.usage()).toEqual({
+    'agent planner at travel-agent by travel-agent': { calls: 1, errors: 0, tokens: 0, durationUs: 100_000 },
+    'model gpt-5 at openai by planner': { calls: 1, errors: 0, tokens: 7, durationUs: 10_000 },
+  });
+  expect(await tenant.observed()).toEqual({ 'agent planner at travel-agent': 1, 'model gpt-5 at openai': 1 });
+});
+
+test('spans of one sender do not change what another sender reported', async () => {
+  const tenant = await callsTenant(server);
+  const { outer, inner } = outerAndInner();
+  await tenant.send([outer]);
+  await tenant.send([inner], 'other');
+  expect(await tenant.observed()).toEqual({ 'tool echo at mcp.example.com': 1, 'tool echo at travel-agent': 1 });
+  await tenant.send([{ ...outer, attributes: {} }], 'other');
+  expect(await tenant.observed()).toEqual({ 'tool echo at mcp.example.com': 1, 'tool echo at travel-agent': 1 });
+});
+
+test('evidence has every spelling of the name in the spans of a call', async () => {
+  const tenant = await callsTenant(server);
+  const traceId = newTraceId();
+  const outer = at(traceId, toolRun('mcp__everything__get_sum'), 0, 30);
+  const inner = {
+    ...at(traceId, mcpCall('get-sum', { 'server.address': 'mcp.example.com' })),
+    parentSpanId: outer.spanId,
+  };
+  await tenant.send([inner]);
+  await tenant.send([outer]);
+  const [observation, ...others] = await tenant.observations();
+  expect(others).toEqual([]);
+  expect(observation).toMatchObject({ name: 'get-sum', occurrences: 1, lastSpanId: inner.spanId });
+  expect(observation?.evidence.names).toEqual(['get-sum', 'mcp__everything__get_sum']);
+});
+
+test('errors and tokens move with a call', async () => {
+  const tenant = await callsTenant(server);
+  const traceId = newTraceId();
+  const outer = at(traceId, chat('gpt-5', { 'gen_ai.provider.name': 'openai' }), 0, 30);
+  const inner = {
+    ...at(traceId, chat('gpt-5', { 'gen_ai.provider.name': 'openai', 'gen_ai.usage.output_tokens': 3 }), 5, 10),
+    parentSpanId: outer.spanId,
+    failed: true,
+  };
+  await tenant.send([outer]);
+  await tenant.send([inner]);
+  expect(await tenant.usage()).toEqual({
+    'model gpt-5 at openai by travel-agent': { calls: 1, errors: 1, tokens: 3, durationUs: 5000 },
+  });
+  const [observation] = await tenant.observations();
+  expect(observation?.evidence.errors).toBe(1);
+});
+
+test('regression: two agents of one service are counted separately', async () => {
+  const tenant = await callsTenant(server);
+  await tenant.send([at(newTraceId(), agent('planner')), at(newTraceId(), agent('writer'))]);
+  expect(await tenant.observed()).toEqual({ 'agent planner at travel-agent': 1, 'agent writer at travel-agent': 1 });
+});
