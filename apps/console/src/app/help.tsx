@@ -1,0 +1,74 @@
+import { Kbd, Modal } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { NAVIGATION } from './navigation.ts';
+import classes from './help.module.css';
+
+const KEYS: readonly { title: string; keys: readonly (readonly [string, string])[] }[] = [
+  {
+    title: 'Everywhere',
+    keys: [
+      ['⌘K', 'Go to a screen, or do something'],
+      ['?', 'Show these keys'],
+      ['z', 'Undo, where a message offers it'],
+      ['Esc', 'Close the panel or dialog'],
+    ],
+  },
+  {
+    title: 'In a list',
+    keys: [
+      ['j', 'Next row'],
+      ['k', 'Previous row'],
+      ['Enter', 'Open the row'],
+      ['x', 'Select the row'],
+      ['/', 'Search'],
+    ],
+  },
+  {
+    title: 'In the inbox',
+    keys: [
+      ['a', 'Approve'],
+      ['r', 'Reject'],
+      ['i', 'Ignore'],
+    ],
+  },
+  {
+    title: 'In a trace',
+    keys: [
+      ['n', 'Next error'],
+      ['←', 'Close the span’s children'],
+      ['→', 'Open the span’s children'],
+    ],
+  },
+  {
+    title: 'Go to',
+    keys: NAVIGATION.flatMap(({ entries }) => entries).map(({ key, label }) => [`g ${key}`, label] as const),
+  },
+];
+
+export function Help({ isOpen, close }: { isOpen: boolean; close: () => void }): ReactNode {
+  return (
+    <Modal opened={isOpen} onClose={close} title="Keyboard shortcuts" size="lg">
+      <div className={classes.groups}>
+        {KEYS.map(({ title, keys }) => (
+          <section key={title}>
+            <h3>{title}</h3>
+            <dl>
+              {keys.map(([key, does]) => (
+                <div key={key} className={classes.key}>
+                  <dt>
+                    {key.split(' ').map((part) => (
+                      <Kbd key={part} size="xs">
+                        {part}
+                      </Kbd>
+                    ))}
+                  </dt>
+                  <dd>{does}</dd>
+                </div>
+              ))}
+            </dl>
+          </section>
+        ))}
+      </div>
+    </Modal>
+  );
+}

@@ -1,0 +1,171 @@
+import { Modal, useMantineColorScheme } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
+import { type KeyboardEvent, type ReactNode, useId, useState } from 'react';
+import { useProviders } from '../data/names.ts';
+import { useUrlState } from '../data/url-state.ts';
+import { NAVIGATION } from './navigation.ts';
+import classes from './palette.module.css';
+import { useTenants } from './tenant-switcher.tsx';
+
+type Command = { id: string; group: string; label: string; hint?: string; run: () => void };
+
+const MAX_SHOWN = 40;
+
+type Props = { isOpen: boolean; close: () => void; openHelp: () => void };
+
+/** Every screen, tenant, provider and general action by a few letters of its name. */
+export function Palette({ isOpen, close, openHelp }: Props): ReactNode {
+  return (
+    <Modal.Root opened={isOpen} onClose={close} yOffset="12vh" centered={false} size={560}>
+      <Modal.Overlay />
+      <Modal.Content aria-label="Command palette">
+        <Modal.Body p={0}>{isOpen && <PaletteBody close={close} openHelp={openHelp} />}</Modal.Body>
+      </Modal.Content>
+    </Modal.Root>
+  );
+}
+
+function PaletteBody({ close, openHelp }: Omit<Props, 'isOpen'>): ReactNode {
+  const [text, setText] = useState('');
+  const [activeIndex, setActiveIndex] = useState(0);
+  const commands = useCommands(openHelp);
+  const listId = useId();
+  const found = commands.filter(({ label, group }) => matches(`${label} ${group}`, text)).slice(0, MAX_SHOWN);
+  const active = found[Math.min(activeIndex, found.length - 1)];
+  const run = (command: Command | undefined) => {
+    if (command === undefined) return;
+    close();
+    command.run();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      setActiveIndex(Math.max(0, Math.min(found.length - 1, activeIndex + step)));
+    }
+    if (event.key === 'Enter') run(active);
+  };
+  return (
+    <div onKeyDown={onKeyDown}>
+      <input
+        className={classes.input}
+        placeholder="Type the name of a screen, tenant, provider or action"
+        role="combobox"
+        aria-label="Command"
+        aria-expanded
+        aria-controls={listId}
+        aria-activedescendant={active === undefined ? undefined : `${listId}-${active.id}`}
+        data-autofocus
+        value={text}
+        onChange={(event) => {
+          setText(event.currentTarget.value);
+          setActiveIndex(0);
+        }}
+      />
+      <ul id={listId} role="listbox" aria-label="Commands" className={classes.list}>
+        {found.map((command) => (
+          <li
+            key={command.id}
+            id={`${listId}-${command.id}`}
+            role="option"
+            aria-selected={command === active}
+            className={classes.command}
+            ref={(element) => {
+              if (command === active) element?.scrollIntoView({ block: 'nearest' });
+            }}
+            onClick={() => run(command)}
+          >
+            <span className="grow truncate">{command.label}</span>
+            <span className="dim">{command.hint ?? command.group}</span>
+          </li>
+        ))}
+      </ul>
+      {found.length === 0 && <p className={classes.nothing}>Nothing has this name.</p>}
+    </div>
+  );
+}
+
+function useCommands(openHelp: () => void): Command[] {
+  const navigate = useNavigate();
+  const [, setState] = useUrlState();
+  const { setColorScheme } = useMantineColorScheme();
+  const tenants = useTenants();
+  const { list: providers } = useProviders();
+  const screens = NAVIGATION.flatMap(({ entries }) => entries).map(({ path, label, key }) => ({
+    id: `screen-${key}`,
+    group: 'Screen',
+    label,
+    hint: `g ${key}`,
+    run: () => void navigate({ to: path }),
+  }));
+  return [
+    ...screens,
+    {
+      id: 'new-provider',
+      group: 'Action',
+      label: 'Declare a provider',
+      run: () => void navigate({ to: '/providers', search: { new: '1' } }),
+    },
+    {
+      id: 'new-account',
+      group: 'Action',
+      label: 'Create a service account',
+      run: () => void navigate({ to: '/accounts', search: { new: '1' } }),
+    },
+    {
+      id: 'new-gateway',
+      group: 'Action',
+      label: 'Create a gateway',
+      run: () => void navigate({ to: '/gateways', search: { new: '1' } }),
+    },
+    {
+      id: 'new-manifest',
+      group: 'Action',
+      label: 'Write a manifest',
+      run: () => void navigate({ to: '/manifests', search: { new: '1' } }),
+    },
+    {
+      id: 'keys-expiring',
+      group: 'View',
+      label: 'Keys that expire soon',
+      run: () => void navigate({ to: '/accounts', search: { view: 'expiring' } }),
+    },
+    {
+      id: 'errors',
+      group: 'View',
+      label: 'Traces with errors',
+      run: () => void navigate({ to: '/traces', search: { errors: '1' } }),
+    },
+    { id: 'profile', group: 'Screen', label: 'Profile and sessions', run: () => void navigate({ to: '/profile' }) },
+    { id: 'dark', group: 'Action', label: 'Use dark colours', run: () => setColorScheme('dark') },
+    { id: 'light', group: 'Action', label: 'Use light colours', run: () => setColorScheme('light') },
+    { id: 'help', group: 'Action', label: 'Show keyboard shortcuts', hint: '?', run: openHelp },
+    {
+      id: 'all-tenants',
+      group: 'Tenant',
+      label: 'Show all tenants',
+      run: () => setState({ tenant: undefined }, { push: true }),
+    },
+    ...tenants.map(({ id, displayName }) => ({
+      id: `tenant-${id}`,
+      group: 'Tenant',
+      label: `Switch to ${displayName ?? id}`,
+      run: () => setState({ tenant: id }, { push: true }),
+    })),
+    ...providers.map(({ id, name, displayName }) => ({
+      id: `provider-${id}`,
+      group: 'Provider',
+      label: displayName ?? name,
+      run: () => void navigate({ to: '/providers/$providerId', params: { providerId: id } }),
+    })),
+  ];
+}
+
+/** Whether every word of what was typed occurs. */
+function matches(label: string, typed: string): boolean {
+  const lower = label.toLowerCase();
+  return typed
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => lower.includes(word));
+}

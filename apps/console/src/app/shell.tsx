@@ -1,0 +1,84 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, Outlet } from '@tanstack/react-router';
+import { type ReactNode, useEffect, useState } from 'react';
+import { Icon } from '../components/icons.tsx';
+import { Failed, Loading } from '../components/states.tsx';
+import { Toasts } from '../components/toasts.tsx';
+import { meQuery } from '../data/me.ts';
+import { problemOf } from '../data/problem.ts';
+import { signInUrl } from '../data/session.ts';
+import { Help } from './help.tsx';
+import { NAVIGATION } from './navigation.ts';
+import { Palette } from './palette.tsx';
+import { SessionEnded } from './session-ended.tsx';
+import classes from './shell.module.css';
+import { TenantSwitcher } from './tenant-switcher.tsx';
+import { Terms } from './terms.tsx';
+import { useShellKeys } from './use-shell-keys.ts';
+import { UserMenu } from './user-menu.tsx';
+
+/** Everything around the screens. It asks first who is signed in, because every screen needs to know. */
+export function Shell(): ReactNode {
+  const { data: me, error, refetch, isPending } = useQuery(meQuery());
+  const problem = error === null ? null : problemOf(error);
+  const isSignedOut = problem?.status === 401 && me === undefined;
+  useEffect(() => {
+    if (isSignedOut) window.location.assign(signInUrl());
+  }, [isSignedOut]);
+  if (me === undefined) {
+    return (
+      <main className={classes.alone}>
+        {isPending || isSignedOut || problem === null ? (
+          <Loading rows={4} />
+        ) : (
+          <Failed problem={problem} retry={() => void refetch()} />
+        )}
+      </main>
+    );
+  }
+  if (!me.termsAccepted) return <Terms />;
+  return <Frame />;
+}
+
+function Frame(): ReactNode {
+  const [isPaletteOpen, setPaletteOpen] = useState(false);
+  const [isHelpOpen, setHelpOpen] = useState(false);
+  useShellKeys({ openPalette: () => setPaletteOpen(true), openHelp: () => setHelpOpen(true) });
+  return (
+    <div className={classes.frame}>
+      <a href="#content" className={classes.skip}>
+        Skip to content
+      </a>
+      <nav className={classes.nav} aria-label="Screens">
+        <div className={classes.brand}>
+          <img src={`${import.meta.env.BASE_URL}favicon.svg`} alt="" width="20" height="20" />
+          Quartermaster
+        </div>
+        <TenantSwitcher />
+        <button type="button" className={classes.search} onClick={() => setPaletteOpen(true)}>
+          <Icon name="search" size={14} />
+          <span className="grow">Go to or do</span>
+          <kbd>⌘K</kbd>
+        </button>
+        {NAVIGATION.map(({ title, entries }) => (
+          <section key={title} className={classes.group}>
+            <h2>{title}</h2>
+            {entries.map(({ path, label, icon }) => (
+              <Link key={path} to={path} className={classes.entry} activeProps={{ 'data-active': true }}>
+                <Icon name={icon} />
+                <span className={classes.label}>{label}</span>
+              </Link>
+            ))}
+          </section>
+        ))}
+        <div className="grow" />
+        <UserMenu openHelp={() => setHelpOpen(true)} />
+      </nav>
+      <Outlet />
+      <Palette isOpen={isPaletteOpen} close={() => setPaletteOpen(false)} openHelp={() => setHelpOpen(true)} />
+      <Help isOpen={isHelpOpen} close={() => setHelpOpen(false)} />
+      <SessionEnded />
+      <Toasts />
+    </div>
+  );
+}

@@ -1,0 +1,56 @@
+import { Menu, useMantineColorScheme } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { Icon } from '../components/icons.tsx';
+import { useMe } from '../data/me.ts';
+import { signOut } from '../data/session.ts';
+import classes from './user-menu.module.css';
+
+const SCHEMES = [
+  { value: 'light', label: 'Light' },
+  { value: 'dark', label: 'Dark' },
+  { value: 'auto', label: 'As the system' },
+] as const;
+
+export function UserMenu({ openHelp }: { openHelp: () => void }): ReactNode {
+  const me = useMe();
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const name = me.displayName ?? me.email ?? me.id;
+  return (
+    <Menu position="top-start" width={200}>
+      <Menu.Target>
+        <button type="button" className={classes.target}>
+          <span className={classes.initial} aria-hidden="true">
+            {name.slice(0, 1).toUpperCase()}
+          </span>
+          <span className="truncate grow">{name}</span>
+          <span className="visually-hidden">account and settings</span>
+          <Icon name="more" />
+        </button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Item component={Link} to="/profile">
+          Profile and sessions
+        </Menu.Item>
+        <Menu.Item onClick={openHelp}>Keyboard shortcuts</Menu.Item>
+        <Menu.Item component="a" href="/docs" target="_blank">
+          API reference
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Label>Appearance</Menu.Label>
+        {SCHEMES.map(({ value, label }) => (
+          <Menu.Item
+            key={value}
+            rightSection={colorScheme === value ? <Icon name="check" size={14} /> : null}
+            onClick={() => setColorScheme(value)}
+          >
+            {label}
+            {colorScheme === value && <span className="visually-hidden">, chosen</span>}
+          </Menu.Item>
+        ))}
+        <Menu.Divider />
+        <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

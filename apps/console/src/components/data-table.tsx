@@ -1,0 +1,208 @@
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { memo, type MouseEvent, type ReactNode, useCallback, useEffect, useMemo, useRef } from 'react';
+import type { PagedList } from '../data/pages.ts';
+import classes from './data-table.module.css';
+import { formatNumber } from './format.ts';
+import { useKeys } from './hotkeys.ts';
+import { Failed, Loading } from './states.tsx';
+
+export type Column<Row> = {
+  key: string;
+  header: string;
+  /** A track of a CSS grid, such as `120px` or `minmax(160px, 2fr)`. */
+  width: string;
+  isNumber?: boolean;
+  cell: (row: Row) => ReactNode;
+};
+
+type Selection = { keys: ReadonlySet<string>; toggle: (key: string) => void; toggleAll: () => void };
+
+type Props<Row> = {
+  label: string;
+  list: PagedList<Row>;
+  columns: readonly Column<Row>[];
+  keyOf: (row: Row) => string;
+  /** The row that the keyboard is on. */
+  active?: string | undefined;
+  onActive?: (key: string) => void;
+  /** What Enter and a click do. */
+  onOpen?: (row: Row) => void;
+  selection?: Selection;
+  empty: ReactNode;
+  /** Said in the place of the count. */
+  footer?: ReactNode;
+};
+
+const ROW_HEIGHT = 36;
+const OVERSCAN = 12;
+/** How many rows before the end the next page is read. */
+const READ_AHEAD = 40;
+
+/** A table of any length. Only the rows in view are in the page; the keys j and k move, x selects, Enter opens. */
+export function DataTable<Row>(props: Props<Row>): ReactNode {
+  const { label, list, columns, keyOf, active, onActive, onOpen, selection, empty, footer } = props;
+  const { items, hasMore, loadMore } = list;
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtualizer = useVirtualizer({
+    count: items.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_HEIGHT,
+    overscan: OVERSCAN,
+  });
+  const rows = virtualizer.getVirtualItems();
+  const lastIndex = rows.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (hasMore && lastIndex >= items.length - READ_AHEAD) loadMore();
+  }, [hasMore, lastIndex, items.length, loadMore]);
+
+  const isSelectable = selection !== undefined;
+  const template = useMemo(
+    () => [...(isSelectable ? ['34px'] : []), ...columns.map(({ width }) => width)].join(' '),
+    [columns, isSelectable],
+  );
+  const activeIndex = items.findIndex((row) => keyOf(row) === active);
+  const moveTo = (index: number) => {
+    const row = items[Math.max(0, Math.min(items.length - 1, index))];
+    if (row === undefined) return;
+    onActive?.(keyOf(row));
+    virtualizer.scrollToIndex(items.indexOf(row));
+  };
+  const openActive = () => {
+    const row = items[activeIndex];
+    if (row !== undefined) onOpen?.(row);
+  };
+  useKeys({
+    j: () => moveTo(activeIndex + 1),
+    k: () => moveTo(activeIndex - 1),
+    ArrowDown: () => moveTo(activeIndex + 1),
+    ArrowUp: () => moveTo(activeIndex - 1),
+    Enter: openActive,
+    ...(selection && {
+      x: () => {
+        const row = items[activeIndex];
+        if (row !== undefined) selection.toggle(keyOf(row));
+      },
+    }),
+  });
+  const onClick = useCallback(
+    (event: MouseEvent<HTMLElement>) => {
+      const target = event.target as HTMLElement;
+      if (target.closest('a,button,input,label') !== null || (window.getSelection()?.toString() ?? '') !== '') return;
+      const key = target.closest<HTMLElement>('[data-key]')?.dataset['key'];
+      const row = items.find((each) => keyOf(each) === key);
+      if (row !== undefined) onOpen?.(row);
+    },
+    [items, keyOf, onOpen],
+  );
+
+  if (list.isLoading) return <Loading />;
+  if (list.problem !== null && items.length === 0) return <Failed problem={list.problem} retry={list.reload} />;
+  if (items.length === 0 && !hasMore) return empty;
+  const offset = selection ? 2 : 1;
+  return (
+    <div className={classes.frame}>
+      {/* The whole table is one stop of the tab key; j and k move inside. */}
+      <div ref={scroller} className={classes.scroller} tabIndex={0} role="region" aria-label={`${label}, scrollable`}>
+        <div role="table" aria-label={label} aria-rowcount={hasMore ? -1 : items.length + 1} className={classes.table}>
+          <div role="row" aria-rowindex={1} className={classes.head} style={{ gridTemplateColumns: template }}>
+            {selection && (
+              <div role="columnheader" className={classes.cell}>
+                <input
+                  type="checkbox"
+                  aria-label="Select all that are loaded"
+                  checked={selection.keys.size > 0 && items.every((row) => selection.keys.has(keyOf(row)))}
+                  onChange={selection.toggleAll}
+                />
+              </div>
+            )}
+            {columns.map(({ key, header, isNumber }) => (
+              <div key={key} role="columnheader" className={classes.cell} data-number={isNumber}>
+                {header}
+              </div>
+            ))}
+          </div>
+          {/* A click anywhere in a row opens it; the key for that is Enter. */}
+          <div
+            role="rowgroup"
+            style={{ height: virtualizer.getTotalSize() }}
+            className={classes.rows}
+            onClick={onClick}
+          >
+            {rows.map(({ index, start }) => {
+              const row = items[index];
+              if (row === undefined) return null;
+              const key = keyOf(row);
+              return (
+                <TableRow
+                  key={key}
+                  row={row}
+                  rowKey={key}
+                  index={index}
+                  start={start}
+                  columns={columns as readonly Column<unknown>[]}
+                  template={template}
+                  offset={offset}
+                  isActive={key === active}
+                  isOpenable={onOpen !== undefined}
+                  isSelected={selection?.keys.has(key) ?? false}
+                  toggle={selection?.toggle}
+                />
+              );
+            })}
+          </div>
+        </div>
+      </div>
+      <div className={classes.footer} role="status">
+        {footer ?? countText(list)}
+      </div>
+    </div>
+  );
+}
+
+type RowProps = {
+  row: unknown;
+  rowKey: string;
+  index: number;
+  start: number;
+  columns: readonly Column<unknown>[];
+  template: string;
+  offset: number;
+  isActive: boolean;
+  isOpenable: boolean;
+  isSelected: boolean;
+  toggle: ((key: string) => void) | undefined;
+};
+
+const TableRow = memo(function TableRow(props: RowProps): ReactNode {
+  const { row, rowKey, index, start, columns, template, isActive, isOpenable, isSelected, toggle } = props;
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      aria-current={isActive ? 'true' : undefined}
+      data-key={rowKey}
+      data-active={isActive}
+      data-selected={isSelected}
+      data-openable={isOpenable}
+      className={classes.row}
+      style={{ transform: `translateY(${start}px)`, gridTemplateColumns: template }}
+    >
+      {toggle !== undefined && (
+        <div role="cell" className={classes.cell}>
+          <input type="checkbox" aria-label="Select this row" checked={isSelected} onChange={() => toggle(rowKey)} />
+        </div>
+      )}
+      {columns.map(({ key, isNumber, cell }) => (
+        <div key={key} role="cell" className={classes.cell} data-number={isNumber}>
+          {cell(row)}
+        </div>
+      ))}
+    </div>
+  );
+});
+
+function countText({ items, hasMore, isLoadingMore, problem }: PagedList<unknown>): string {
+  if (problem !== null) return `${formatNumber(items.length)} loaded. ${problem.message}`;
+  if (isLoadingMore) return `${formatNumber(items.length)} loaded, reading more`;
+  return hasMore ? `${formatNumber(items.length)} loaded, more below` : `${formatNumber(items.length)} in all`;
+}

@@ -1,0 +1,101 @@
+import { Select, TextInput } from '@mantine/core';
+import { type ReactNode, useEffect, useState } from 'react';
+import { useUrlState } from '../data/url-state.ts';
+import { Icon } from './icons.tsx';
+
+type Choice = string | { value: string; label: string };
+
+const TYPING_MS = 250;
+
+/** A filter that is a parameter of the address. */
+export function SelectFilter({
+  name,
+  label,
+  choices,
+  width = 150,
+}: {
+  name: string;
+  label: string;
+  choices: readonly Choice[];
+  width?: number;
+}): ReactNode {
+  const [state, setState] = useUrlState();
+  const data = choices.map((choice) =>
+    typeof choice === 'string' ? { value: choice, label: choice.replaceAll('_', ' ') } : choice,
+  );
+  return (
+    <Select
+      aria-label={label}
+      placeholder={label}
+      w={width}
+      data={data}
+      value={state[name] ?? null}
+      onChange={(value) => setState({ [name]: value ?? undefined })}
+      clearable
+      clearButtonProps={{ 'aria-label': `Clear ${label}`, tabIndex: -1 }}
+      searchable={data.length > 8}
+      limit={200}
+    />
+  );
+}
+
+/** A text filter that is a parameter of the address. It is applied when the user pauses. */
+export function TextFilter({ name, label, width = 200 }: { name: string; label: string; width?: number }): ReactNode {
+  const [state, setState] = useUrlState();
+  const given = state[name] ?? '';
+  const [typed, setTyped] = useState(given);
+  const [applied, setApplied] = useState(given);
+  // The address changed by itself: by the back button, or because another view was chosen.
+  if (given !== applied) {
+    setApplied(given);
+    setTyped(given);
+  }
+  useEffect(() => {
+    if (typed.trim() === given) return;
+    const timer = setTimeout(() => setState({ [name]: typed.trim() }), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [typed, given, name, setState]);
+  return (
+    <TextInput
+      aria-label={label}
+      placeholder={label}
+      w={width}
+      value={typed}
+      onChange={(event) => setTyped(event.currentTarget.value)}
+      leftSection={<Icon name="search" size={14} />}
+    />
+  );
+}
+
+type View = { value: string; label: string; count?: number | undefined };
+
+/** Views of one screen, as a row of links would be. The first is what an address without the parameter shows. */
+export function Views({
+  name = 'view',
+  label,
+  views,
+}: {
+  name?: string;
+  label: string;
+  views: readonly View[];
+}): ReactNode {
+  const [state, setState] = useUrlState();
+  const current = state[name] ?? views[0]?.value;
+  return (
+    <div role="group" aria-label={label} className="qm-views">
+      {views.map(({ value, label: text, count }) => (
+        <button
+          key={value}
+          type="button"
+          aria-pressed={value === current}
+          onClick={() =>
+            setState({ [name]: value === views[0]?.value ? undefined : value, item: undefined }, { push: true })
+          }
+        >
+          {text}
+          {count !== undefined && <span className="num dim">{count}</span>}
+        </button>
+      ))}
+    </div>
+  );
+}

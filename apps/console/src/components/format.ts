@@ -1,0 +1,42 @@
+const NUMBER = new Intl.NumberFormat('en');
+const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+
+/** The largest number that is written out in full. */
+const MAX_PLAIN = 9999;
+
+export function formatNumber(value: number): string {
+  return NUMBER.format(value);
+}
+
+/** `1,234`, but `1.2M`. */
+export function formatCompact(value: number): string {
+  return Math.abs(value) > MAX_PLAIN ? COMPACT.format(value) : NUMBER.format(value);
+}
+
+/** `1.5 GiB`. */
+export function formatBytes(bytes: number): string {
+  const power = bytes < 1 ? 0 : Math.min(4, Math.floor(Math.log2(bytes) / 10));
+  const unit = ['B', 'KiB', 'MiB', 'GiB', 'TiB'][power];
+  return `${Number((bytes / 1024 ** power).toPrecision(3))} ${unit}`;
+}
+
+/** A duration in three significant digits: `0.4 ms`, `72 ms`, `1.35 s`, `2 min 5 s`. */
+export function formatDuration(milliseconds: number): string {
+  if (milliseconds < 1) return `${Number(milliseconds.toPrecision(2))} ms`;
+  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
+  const seconds = milliseconds / 1000;
+  if (seconds < 60) return `${Number(seconds.toPrecision(3))} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** `1 item`, `2 items`. */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${formatNumber(count)} ${count === 1 ? one : many}`;
+}
+
+/** `register_item` as people read it. */
+export function words(identifier: string): string {
+  return identifier.replaceAll('_', ' ');
+}

@@ -1,0 +1,34 @@
+import { Select, TextInput } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { useTenants } from '../app/tenant-switcher.tsx';
+
+export type PlaceInput = { tenantId: string; subTenantId: string };
+
+/** Which tenant a new record belongs to. */
+export function PlaceFields({ place, change }: { place: PlaceInput; change: (place: PlaceInput) => void }): ReactNode {
+  const tenants = useTenants();
+  return (
+    <div className="pair">
+      <Select
+        label="Tenant"
+        description="It cannot be changed later."
+        required
+        searchable={tenants.length > 6}
+        data={tenants.map(({ id, displayName }) => ({ value: id, label: displayName ?? id }))}
+        value={place.tenantId === '' ? null : place.tenantId}
+        onChange={(tenantId) => change({ ...place, tenantId: tenantId ?? '' })}
+      />
+      <TextInput
+        label="Sub-tenant"
+        description="Leave it empty for the tenant as a whole."
+        value={place.subTenantId}
+        onChange={(event) => change({ ...place, subTenantId: event.currentTarget.value })}
+      />
+    </div>
+  );
+}
+
+/** For the body of a request. */
+export function placeBody({ tenantId, subTenantId }: PlaceInput): { tenantId: string; subTenantId?: string } {
+  return { tenantId, ...(subTenantId !== '' && { subTenantId }) };
+}

@@ -1,0 +1,22 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { usePrincipalName } from '../data/names.ts';
+
+const ACCOUNT = /^service_account:([^/]+)\/(.+)$/;
+
+/** `user:<id>` or `service_account:<tenant>/<id>` by name. Accounts are links. */
+export function PrincipalName({ principal }: { principal: string | null }): ReactNode {
+  const name = usePrincipalName(principal);
+  const [, tenantId, accountId] = ACCOUNT.exec(principal ?? '') ?? [];
+  if (accountId === undefined) return <span title={principal ?? undefined}>{name}</span>;
+  return (
+    <Link
+      to="/accounts/$accountId"
+      params={{ accountId }}
+      search={(before) => ({ tenant: before['tenant'], of: tenantId })}
+      title={principal ?? undefined}
+    >
+      {name}
+    </Link>
+  );
+}

@@ -1,0 +1,55 @@
+import { CloseButton } from '@mantine/core';
+import type { ReactNode } from 'react';
+import classes from './side-panel.module.css';
+
+type Props = {
+  label: string;
+  heading: ReactNode;
+  close: () => void;
+  /** Beside the button that closes it. */
+  actions?: ReactNode;
+  footer?: ReactNode;
+  children: ReactNode;
+};
+
+/** Details beside a list. It is not a dialog: the list stays usable. */
+export function SidePanel({ label, heading, close, actions, footer, children }: Props): ReactNode {
+  return (
+    <aside className={classes.panel} aria-label={label}>
+      <header className={classes.header}>
+        <div className="grow">{heading}</div>
+        {actions}
+        <CloseButton aria-label="Close panel" onClick={close} />
+      </header>
+      <div className={classes.body} tabIndex={0} role="region" aria-label={`${label}, details`}>
+        {children}
+      </div>
+      {footer !== undefined && <footer className={classes.footer}>{footer}</footer>}
+    </aside>
+  );
+}
+
+export function Section({ title, children }: { title: string; children: ReactNode }): ReactNode {
+  return (
+    <section className={classes.section}>
+      <h3>{title}</h3>
+      {children}
+    </section>
+  );
+}
+
+/** Names and values, one below the other. Values without content are left out. */
+export function Facts({ facts }: { facts: readonly (readonly [string, ReactNode])[] }): ReactNode {
+  return (
+    <dl className={classes.facts}>
+      {facts
+        .filter(([, value]) => value !== null && value !== undefined && value !== '')
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}

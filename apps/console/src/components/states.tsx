@@ -1,0 +1,58 @@
+import { Button } from '@mantine/core';
+import type { ReactNode } from 'react';
+import type { ApiProblem } from '../data/problem.ts';
+import { Icon } from './icons.tsx';
+import classes from './states.module.css';
+
+/** Grey lines where rows will be. */
+export function Loading({ rows = 8 }: { rows?: number }): ReactNode {
+  return (
+    <div className={classes.loading} role="status" aria-label="Loading">
+      {Array.from({ length: rows }, (_, row) => (
+        <div key={row} className={classes.bone} data-width={row % 3} />
+      ))}
+    </div>
+  );
+}
+
+/** Nothing to show, and what to do about it. */
+export function Empty({ title, children }: { title: string; children?: ReactNode }): ReactNode {
+  return (
+    <div className={classes.message}>
+      <h2>{title}</h2>
+      <div className="dim">{children}</div>
+    </div>
+  );
+}
+
+/** What went wrong, in the server's words, and a way to try again. */
+export function Failed({ problem, retry }: { problem: ApiProblem; retry?: () => void }): ReactNode {
+  return (
+    <div className={classes.message} role="alert">
+      <h2 className="row">
+        <span className="danger">
+          <Icon name="warning" />
+        </span>
+        {titleOf(problem)}
+      </h2>
+      <p>{problem.message}</p>
+      <p className="dim mono">
+        {problem.code}
+        {problem.requestId === null ? '' : ` · request ${problem.requestId}`}
+      </p>
+      {retry !== undefined && (
+        <Button variant="default" onClick={retry}>
+          Try again
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function titleOf({ status, scope }: ApiProblem): string {
+  if (status === 403) return scope === undefined ? 'You may not see this' : `This needs the scope ${scope}`;
+  if (status === 404) return 'There is nothing here, or it is out of your reach';
+  if (status === 0) return 'The server cannot be reached';
+  if (status === 503) return 'The server is not ready';
+  return 'This did not work';
+}

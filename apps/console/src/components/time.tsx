@@ -1,0 +1,73 @@
+import { type ReactNode, useSyncExternalStore } from 'react';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+const ABSOLUTE = new Intl.DateTimeFormat('en-GB', {
+  year: 'numeric',
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  timeZoneName: 'short',
+});
+
+const DATE = new Intl.DateTimeFormat('en-GB', { year: 'numeric', month: 'short', day: 'numeric' });
+
+/** A time as people say it, with the exact one and its zone on hover. */
+export function Time({ at, fallback = 'never' }: { at: string | null | undefined; fallback?: string }): ReactNode {
+  const now = useNow();
+  if (at === null || at === undefined) return <span className="dim">{fallback}</span>;
+  return (
+    <time dateTime={at} title={absoluteTime(at)}>
+      {relativeTime(Date.parse(at), now)}
+    </time>
+  );
+}
+
+function absoluteTime(at: string): string {
+  return ABSOLUTE.format(new Date(at));
+}
+
+/** `5 min ago`, `in 3 days`; after a month the date. */
+function relativeTime(time: number, now: number): string {
+  const distance = Math.abs(now - time);
+  // The clock of the page may be a tick behind.
+  if (distance < MINUTE) return now >= time - TICK_MS ? 'just now' : 'in a moment';
+  if (distance > 31 * DAY) return DATE.format(time);
+  const said = spanOf(distance);
+  return now >= time ? `${said} ago` : `in ${said}`;
+}
+
+function spanOf(distance: number): string {
+  if (distance < HOUR) return `${Math.floor(distance / MINUTE)} min`;
+  if (distance < DAY) return `${Math.floor(distance / HOUR)} h`;
+  const days = Math.floor(distance / DAY);
+  return days === 1 ? '1 day' : `${days} days`;
+}
+
+/** One clock for the whole page, so that hundreds of times do not need hundreds of timers. */
+const TICK_MS = 15_000;
+const listeners = new Set<() => void>();
+let now = Date.now();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  timer ??= setInterval(() => {
+    now = Date.now();
+    for (const each of listeners) each();
+  }, TICK_MS);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+function useNow(): number {
+  return useSyncExternalStore(subscribe, () => now);
+}

@@ -1,0 +1,65 @@
+import { useComputedColorScheme } from '@mantine/core';
+import { type ReactNode, useEffect, useRef } from 'react';
+import 'uplot/dist/uPlot.min.css';
+import UPlot from 'uplot';
+
+export type Series = { label: string; values: readonly number[]; isProblem?: boolean };
+
+type Props = {
+  /** Seconds since 1970, ascending. */
+  times: readonly number[];
+  series: readonly Series[];
+  height?: number;
+  /** What the chart shows, for screen readers. */
+  label: string;
+};
+
+/** Values over time as bars. Loaded only by the screens that have a chart. */
+export default function UPlotChart(props: Props): ReactNode {
+  // It draws on a canvas, which does not follow the colour scheme by itself.
+  return <Plot key={useComputedColorScheme()} {...props} />;
+}
+
+function Plot({ times, series, height = 160, label }: Props): ReactNode {
+  const frame = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = frame.current;
+    if (element === null) return;
+    const style = getComputedStyle(element);
+    const colour = (name: string) => style.getPropertyValue(name).trim();
+    const axis = {
+      stroke: colour('--qm-dim'),
+      grid: { stroke: colour('--qm-border'), width: 1 },
+      ticks: { show: false },
+    };
+    const bars = UPlot.paths.bars?.({ size: [0.7, 24] });
+    const plot = new UPlot(
+      {
+        width: element.clientWidth,
+        height,
+        cursor: { y: false },
+        legend: { live: true },
+        axes: [axis, { ...axis, size: 56 }],
+        series: [
+          {},
+          ...series.map(({ label: name, isProblem }) => ({
+            label: name,
+            stroke: colour(isProblem === true ? '--qm-danger' : '--qm-accent'),
+            fill: colour(isProblem === true ? '--qm-danger' : '--qm-accent'),
+            points: { show: false },
+            ...(bars !== undefined && { paths: bars }),
+          })),
+        ],
+      },
+      [[...times], ...series.map(({ values }) => [...values])],
+      element,
+    );
+    const resize = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
+    resize.observe(element);
+    return () => {
+      resize.disconnect();
+      plot.destroy();
+    };
+  }, [times, series, height]);
+  return <div ref={frame} role="img" aria-label={label} className="qm-chart" />;
+}

@@ -1,0 +1,45 @@
+import { client } from '@quartermaster/client/client.gen.ts';
+import { ApiProblem } from './problem.ts';
+
+/** The entity tags of the records that were read, by path. Writes send them back as If-Match. */
+const tags = new Map<string, string>();
+
+/** How many are remembered. A write without a tag is refused nothing, so forgetting one is harmless. */
+const MAX_TAGS = 500;
+
+const UNSAFE_METHODS = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
+
+/** Points the generated client at the server that the page came from. Call it once, before the first request. */
+export function configureClient(): void {
+  client.setConfig({ baseUrl: window.location.origin, credentials: 'same-origin' });
+  client.interceptors.request.use((request) => {
+    if (!UNSAFE_METHODS.has(request.method)) return request;
+    // A page of another origin cannot set this header without the server's consent.
+    request.headers.set('X-Quartermaster-Console', '1');
+    return request;
+  });
+  client.interceptors.response.use((response, request) => {
+    const tag = response.headers.get('etag');
+    if (tag !== null && request.method === 'GET') remember(new URL(request.url).pathname, tag);
+    return response;
+  });
+  client.interceptors.error.use((error, response) => new ApiProblem(error, response));
+}
+
+/** The If-Match header for a write on the record at a path, if its tag is known. */
+export function ifMatch(path: string): { 'If-Match'?: string } {
+  const tag = tags.get(path);
+  return tag === undefined ? {} : { 'If-Match': tag };
+}
+
+/** An Idempotency-Key: made once for each decision of the user, so that a repeated request is not a second decision. */
+export function idempotencyKey(): { 'Idempotency-Key': string } {
+  return { 'Idempotency-Key': crypto.randomUUID() };
+}
+
+function remember(path: string, tag: string): void {
+  tags.delete(path);
+  tags.set(path, tag);
+  const [oldest] = tags.keys();
+  if (tags.size > MAX_TAGS && oldest !== undefined) tags.delete(oldest);
+}

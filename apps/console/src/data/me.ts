@@ -1,0 +1,41 @@
+import type { Me, Scope } from '@quartermaster/client';
+import { getMeOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
+import { queryOptions, useQuery } from '@tanstack/react-query';
+
+const STALE_MS = 60_000;
+
+/** A function, because the generated options remember the address that the client has at the time. */
+export const meQuery = () => queryOptions({ ...getMeOptions(), staleTime: STALE_MS, retry: false });
+
+/** Who is signed in. The shell asks before it shows any screen, so that it is always known here. */
+export function useMe(): Me {
+  const { data } = useQuery(meQuery());
+  if (data === undefined) throw new Error('the page was shown before the caller was known');
+  return data;
+}
+
+/** Where a record belongs to. */
+export type Place = { tenantId: string | null; subTenantId?: string | null };
+
+/**
+ * Whether the caller holds a scope: at a place, or anywhere if none is given. The server decides in any case; this only
+ * tells which buttons would be refused.
+ */
+export function holds(me: Me, scope: Scope, place?: Place): boolean {
+  const has = (scopes: readonly Scope[]) => scopes.includes(scope) || scopes.includes('*');
+  if (me.platformAdministrator && has(me.platformScopes)) return true;
+  return me.places.some((held) => {
+    if (!has(held.scopes)) return false;
+    if (place === undefined || place.tenantId === null) return true;
+    if (held.tenantId !== place.tenantId) return false;
+    return held.subTenantId === null || held.subTenantId === (place.subTenantId ?? null);
+  });
+}
+
+/** The reason why a button is disabled, or null if the caller may press it. */
+export function useMissingScope(scope: Scope | null, place?: Place): string | null {
+  const me = useMe();
+  if (scope === null || holds(me, scope, place)) return null;
+  const where = place?.tenantId ? ` in ${place.tenantId}` : '';
+  return `You need the scope ${scope}${where}.`;
+}

@@ -1,0 +1,68 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useCallback, useMemo } from 'react';
+import type { ApiProblem } from './problem.ts';
+import { problemOf } from './problem.ts';
+
+/** One page of a list, as every list operation answers it. */
+export type Page<Item> = { items: Item[]; nextCursor: string | null };
+
+export type PagedList<Item> = {
+  items: Item[];
+  isLoading: boolean;
+  problem: ApiProblem | null;
+  /** Whether there are more than the items. */
+  hasMore: boolean;
+  isLoadingMore: boolean;
+  loadMore: () => void;
+  reload: () => void;
+};
+
+type Options<Item> = {
+  /** What the list is of: the operation and everything it is filtered by. */
+  key: readonly unknown[];
+  /** Reads a page: the first one without a cursor. */
+  read: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Item>>;
+  enabled?: boolean;
+  refetchInterval?: number;
+};
+
+/** A list that is read page by page while the user scrolls. */
+export function usePagedList<Item>({ key, read, enabled = true, refetchInterval }: Options<Item>): PagedList<Item> {
+  const query = useInfiniteQuery({
+    queryKey: key,
+    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: Page<Item>) => page.nextCursor ?? undefined,
+    enabled,
+    ...(refetchInterval !== undefined && { refetchInterval }),
+  });
+  const { data, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = query;
+  const items = useMemo(() => data?.pages.flatMap((page) => page.items) ?? [], [data]);
+  const loadMore = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
+  return {
+    items,
+    isLoading: query.isLoading,
+    problem: query.error === null ? null : problemOf(query.error),
+    hasMore: hasNextPage,
+    isLoadingMore: isFetchingNextPage,
+    loadMore,
+    reload: () => void refetch(),
+  };
+}
+
+/** Reads all pages, up to a number of items. For pickers and names, which need the whole. */
+export async function readAll<Item>(
+  read: (cursor: string | undefined) => Promise<Page<Item>>,
+  max: number,
+): Promise<{ items: Item[]; isComplete: boolean }> {
+  const items: Item[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await read(cursor);
+    items.push(...page.items);
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined && items.length < max);
+  return { items, isComplete: cursor === undefined };
+}

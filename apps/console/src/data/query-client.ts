@@ -1,0 +1,33 @@
+import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
+import { ApiProblem } from './problem.ts';
+import { sessionEnded } from './session.ts';
+
+const STALE_MS = 15_000;
+const MAX_RETRIES = 2;
+
+export function createQueryClient(): QueryClient {
+  const noteProblem = (error: unknown) => {
+    if (error instanceof ApiProblem && error.status === 401) sessionEnded.set(true);
+  };
+  const client: QueryClient = new QueryClient({
+    queryCache: new QueryCache({ onError: noteProblem }),
+    mutationCache: new MutationCache({
+      onError: noteProblem,
+      // One decision changes many lists, so everything that is shown is read again.
+      onSettled: () => client.invalidateQueries(),
+    }),
+    defaultOptions: {
+      queries: {
+        staleTime: STALE_MS,
+        retry: (failures, error) => failures < MAX_RETRIES && isTemporary(error),
+        throwOnError: false,
+      },
+    },
+  });
+  return client;
+}
+
+/** A refusal stays a refusal. Only failures of the server or the network are worth another attempt. */
+function isTemporary(error: unknown): boolean {
+  return error instanceof ApiProblem && (error.status === 0 || error.status === 429 || error.status >= 500);
+}

@@ -1,0 +1,38 @@
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useCallback } from 'react';
+
+/** What the address says after `?`. All state of a view is there, so that a copied link shows the same view. */
+export type UrlState = Record<string, string | undefined>;
+
+/** Plain `?a=b`, without the quotes that the router would put around texts that look like numbers. */
+export function parseSearch(text: string): UrlState {
+  return Object.fromEntries(new URLSearchParams(text));
+}
+
+export function stringifySearch(search: Record<string, unknown>): string {
+  const entries = Object.entries(search).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1] !== '',
+  );
+  const text = new URLSearchParams(entries).toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+/** Without undefined and empty values. */
+function cleaned(state: UrlState): UrlState {
+  return Object.fromEntries(Object.entries(state).filter(([, value]) => value !== undefined && value !== ''));
+}
+
+type SetUrlState = (changes: UrlState, options?: { push?: boolean }) => void;
+
+/** The state of the view, and what changes it. `push` adds a step to the browser's history. */
+export function useUrlState(): [UrlState, SetUrlState] {
+  const search: UrlState = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const set = useCallback<SetUrlState>(
+    (changes, { push = false } = {}) => {
+      void navigate({ to: '.', search: (before: UrlState) => cleaned({ ...before, ...changes }), replace: !push });
+    },
+    [navigate],
+  );
+  return [search, set];
+}

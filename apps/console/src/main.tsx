@@ -1,0 +1,42 @@
+import './app/styles.ts';
+import { MantineProvider } from '@mantine/core';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { setNonce } from 'get-nonce';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { createAppRouter } from './app/router.tsx';
+import { theme } from './app/theme.ts';
+import { configureClient } from './data/client.ts';
+import { createQueryClient } from './data/query-client.ts';
+
+const RELOADED = 'quartermaster-reloaded-at';
+const RELOAD_INTERVAL_MS = 10_000;
+
+// After a deployment the assets of an old page are gone. A new page has the new ones; but never reload in a loop.
+window.addEventListener('vite:preloadError', (event) => {
+  const last = Number(sessionStorage.getItem(RELOADED) ?? 0);
+  if (Date.now() - last < RELOAD_INTERVAL_MS) return;
+  event.preventDefault();
+  sessionStorage.setItem(RELOADED, String(Date.now()));
+  window.location.reload();
+});
+
+const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? '';
+// For the library that locks the page's scrolling while a dialog is open: it injects a style.
+setNonce(nonce);
+configureClient();
+const queryClient = createQueryClient();
+const router = createAppRouter(queryClient);
+
+const root = document.getElementById('root');
+if (root === null) throw new Error('the page has no root');
+createRoot(root).render(
+  <StrictMode>
+    <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
+      <QueryClientProvider client={queryClient}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </MantineProvider>
+  </StrictMode>,
+);

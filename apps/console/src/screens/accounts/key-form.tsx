@@ -1,0 +1,163 @@
+import { createServiceAccountKey, type Scope, type ServiceAccount } from '@quartermaster/client';
+import { Checkbox, Select, TextInput } from '@mantine/core';
+import { type ReactNode, useState } from 'react';
+import { ActionButton } from '../../components/action-button.tsx';
+import { FormDialog } from '../../components/form-dialog.tsx';
+import { words } from '../../components/format.ts';
+import { useAction } from '../../components/use-action.ts';
+import { idempotencyKey } from '../../data/client.ts';
+import { holds, useMe } from '../../data/me.ts';
+import { problemOf } from '../../data/problem.ts';
+import classes from './accounts.module.css';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+const LIFETIMES = [
+  { value: '7', label: '7 days' },
+  { value: '30', label: '30 days' },
+  { value: '90', label: '90 days' },
+  { value: '365', label: '1 year' },
+  { value: '', label: 'It does not expire' },
+];
+
+/** All scopes but `*`, which is for platform administrators. */
+const SCOPES: Record<Exclude<Scope, '*'>, true> = {
+  'audit_events:read': true,
+  'credentials:read': true,
+  'credentials:write': true,
+  'gateway_sessions:impersonate': true,
+  'gateway_sessions:introspect': true,
+  'gateway_sessions:read': true,
+  'gateway_sessions:write': true,
+  'gateways:read': true,
+  'gateways:write': true,
+  'manifests:read': true,
+  'manifests:write': true,
+  'memberships:read': true,
+  'memberships:write': true,
+  'operator_tasks:read': true,
+  'operator_tasks:write': true,
+  'providers:read': true,
+  'providers:write': true,
+  'recommendations:apply': true,
+  'recommendations:read': true,
+  'runtime_observations:read': true,
+  'runtime_observations:review': true,
+  'service_accounts:read': true,
+  'service_accounts:write': true,
+  'tenants:read': true,
+  'tenants:write': true,
+  'traces:read': true,
+  'traces:write': true,
+  'usage:read': true,
+  'users:read': true,
+  'users:write': true,
+};
+
+/** What most keys are for. */
+const PRESETS: readonly { label: string; scopes: readonly Scope[] }[] = [
+  { label: 'Send telemetry', scopes: ['traces:write'] },
+  { label: 'Open gateway sessions', scopes: ['gateways:read', 'gateway_sessions:read', 'gateway_sessions:write'] },
+  { label: 'Check session tokens', scopes: ['gateway_sessions:introspect'] },
+  { label: 'Publish manifests', scopes: ['manifests:read', 'manifests:write'] },
+  { label: 'Read everything', scopes: (Object.keys(SCOPES) as Scope[]).filter((scope) => scope.endsWith(':read')) },
+];
+
+const GROUPS = Map.groupBy(Object.keys(SCOPES) as Scope[], (scope) => scope.split(':')[0] ?? '');
+
+type Props = { account: ServiceAccount; close: () => void; created: (secret: string) => void };
+
+/** A new key with scopes as checkboxes. One can give only what one holds. */
+export function KeyForm({ account, close, created }: Props): ReactNode {
+  const me = useMe();
+  const [name, setName] = useState('');
+  const [days, setDays] = useState('90');
+  const [scopes, setScopes] = useState<ReadonlySet<Scope>>(new Set());
+  const save = useAction({
+    run: async () => {
+      const expiresAt = days === '' ? null : new Date(Date.now() + Number(days) * DAY_MS).toISOString();
+      const body = { name: name || null, scopes: [...scopes], expiresAt };
+      const path = { service_account_id: account.id };
+      const query = { tenant_id: account.tenantId };
+      return (await createServiceAccountKey({ path, query, body, headers: idempotencyKey(), throwOnError: true })).data;
+    },
+    inForm: true,
+    done: () => null,
+    onDone: ({ key }) => {
+      close();
+      created(key);
+    },
+  });
+  const toggle = (scope: Scope) =>
+    setScopes((before) => {
+      const next = new Set(before);
+      if (!next.delete(scope)) next.add(scope);
+      return next;
+    });
+  return (
+    <FormDialog
+      title={`Create a key for ${account.displayName ?? account.name}`}
+      submit="Create the key"
+      size={640}
+      close={close}
+      onSubmit={() => save.mutate()}
+      isPending={save.isPending}
+      problem={save.error === null ? null : problemOf(save.error)}
+      incomplete={scopes.size === 0}
+    >
+      <div className={classes.columns}>
+        <TextInput label="Name" data-autofocus value={name} onChange={(event) => setName(event.currentTarget.value)} />
+        <Select
+          label="Valid for"
+          data={LIFETIMES}
+          value={days}
+          allowDeselect={false}
+          onChange={(value) => setDays(value ?? '')}
+        />
+      </div>
+      <fieldset className={classes.scopes}>
+        <legend>What it may do</legend>
+        <div className={classes.presets}>
+          <span className="dim">Choose for</span>
+          {PRESETS.map(({ label, scopes: chosen }) => {
+            const lacking = chosen.filter((scope) => !holds(me, scope, account));
+            return (
+              <ActionButton
+                key={label}
+                scope={null}
+                size="compact-xs"
+                variant="default"
+                disabledReason={lacking.length === 0 ? null : `You do not hold ${lacking.join(', ')} yourself.`}
+                onClick={() => setScopes(new Set(chosen))}
+              >
+                {label}
+              </ActionButton>
+            );
+          })}
+        </div>
+        {[...GROUPS].map(([resource, own]) => (
+          <div key={resource} className={classes.resource}>
+            <span>{words(resource)}</span>
+            <span className={classes.actions}>
+              {own.map((scope) => {
+                const mayGive = holds(me, scope, account);
+                return (
+                  <Checkbox
+                    key={scope}
+                    size="xs"
+                    label={scope.split(':')[1]}
+                    aria-label={scope}
+                    title={mayGive ? scope : `You do not hold ${scope} yourself.`}
+                    disabled={!mayGive}
+                    checked={scopes.has(scope)}
+                    onChange={() => toggle(scope)}
+                  />
+                );
+              })}
+            </span>
+          </div>
+        ))}
+      </fieldset>
+    </FormDialog>
+  );
+}

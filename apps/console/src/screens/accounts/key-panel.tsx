@@ -1,0 +1,81 @@
+import type { Credential, ServiceAccount } from '@quartermaster/client';
+import type { ReactNode } from 'react';
+import { ActionButton } from '../../components/action-button.tsx';
+import { CopyId } from '../../components/copy.tsx';
+import { PrincipalName } from '../../components/principal.tsx';
+import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
+import { Time } from '../../components/time.tsx';
+import { Expiry } from './expiry.tsx';
+import { KeyStatus } from './key-status.tsx';
+
+type Props = {
+  account: ServiceAccount;
+  credential: Credential;
+  rotate: () => void;
+  revoke: () => void;
+  close: () => void;
+};
+
+export function KeyPanel({ account, credential, rotate, revoke, close }: Props): ReactNode {
+  const { id, name, prefix, status, scopes, expiresAt, lastUsedAt, createdAt, createdBy, revokedAt } = credential;
+  const isOver = status === 'revoked' || status === 'expired';
+  const overReason = isOver ? `It is ${status} already.` : null;
+  return (
+    <SidePanel
+      label={`Key ${name ?? prefix ?? id}`}
+      close={close}
+      heading={
+        <>
+          <h2>{name ?? 'without a name'}</h2>
+          <KeyStatus status={status} />
+        </>
+      }
+      footer={
+        <div className="row">
+          <ActionButton
+            scope="credentials:write"
+            place={account}
+            variant="default"
+            disabledReason={account.status === 'active' ? overReason : 'The account is not active.'}
+            onClick={rotate}
+          >
+            Rotate
+          </ActionButton>
+          <ActionButton
+            scope="credentials:write"
+            place={account}
+            variant="default"
+            disabledReason={overReason}
+            onClick={revoke}
+          >
+            Revoke
+          </ActionButton>
+        </div>
+      }
+    >
+      <Section title="Key">
+        <Facts
+          facts={[
+            ['Begins with', <code key="prefix">{prefix}</code>],
+            ['Expires', <Expiry key="expires" at={expiresAt} isSoon={status === 'expiring'} />],
+            ['Last used', <Time key="used" at={lastUsedAt} />],
+            ['Created', <Time key="created" at={createdAt} />],
+            ['Created by', <PrincipalName key="by" principal={createdBy} />],
+            ['Rotations', credential.rotationCount === 0 ? null : String(credential.rotationCount)],
+            ['Revoked', revokedAt === null ? null : <Time key="revoked" at={revokedAt} />],
+            ['Id', <CopyId key="id" id={id} />],
+          ]}
+        />
+      </Section>
+      <Section title="What it may do">
+        <ul>
+          {scopes.map((scope) => (
+            <li key={scope} className="mono">
+              {scope === '*' ? 'everything' : scope}
+            </li>
+          ))}
+        </ul>
+      </Section>
+    </SidePanel>
+  );
+}

@@ -1,0 +1,207 @@
+import type { AgentDetail, AgentUse } from '@quartermaster/client';
+import { getAgentOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { type ReactNode, useMemo } from 'react';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { SelectFilter, Views } from '../../components/filters.tsx';
+import { formatCompact, formatNumber, plural } from '../../components/format.ts';
+import { MeaningMark, Tag } from '../../components/marks.tsx';
+import { PrincipalName } from '../../components/principal.tsx';
+import { Screen } from '../../components/screen.tsx';
+import { Empty, Failed, Loading } from '../../components/states.tsx';
+import { Time } from '../../components/time.tsx';
+import type { PagedList } from '../../data/pages.ts';
+import { problemOf } from '../../data/problem.ts';
+import { useUrlState } from '../../data/url-state.ts';
+import { placeOf } from '../providers/providers-screen.tsx';
+import { AgentUsage } from './agent-usage.tsx';
+import classes from './agents.module.css';
+import { PERIODS, useUsageRange } from './usage-range.ts';
+
+const keyOf = ({ providerId, kind, name }: AgentUse) => `${providerId}/${kind}/${name}`;
+
+const COLUMNS: Column<AgentUse>[] = [
+  { key: 'state', header: 'Meaning', width: '100px', cell: ({ state }) => <MeaningMark meaning={state} /> },
+  {
+    key: 'name',
+    header: 'Uses',
+    width: 'minmax(180px, 2fr)',
+    cell: ({ name, kind, observationId }) => (
+      <span className="row">
+        {observationId === null ? (
+          <strong className="truncate">{name}</strong>
+        ) : (
+          <Link
+            className="truncate"
+            to="/inbox"
+            search={(before) => ({ tenant: before['tenant'], view: 'all', item: observationId })}
+          >
+            <strong>{name}</strong>
+          </Link>
+        )}
+        <Tag>{kind}</Tag>
+      </span>
+    ),
+  },
+  {
+    key: 'provider',
+    header: 'At provider',
+    width: 'minmax(130px, 1fr)',
+    cell: ({ providerId, providerName }) => (
+      <Link to="/providers/$providerId" params={{ providerId }}>
+        {providerName ?? providerId}
+      </Link>
+    ),
+  },
+  { key: 'first', header: 'First seen', width: '110px', cell: ({ firstSeenAt }) => <Time at={firstSeenAt} /> },
+  { key: 'last', header: 'Last seen', width: '110px', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
+  { key: 'calls', header: 'Calls', width: '80px', isNumber: true, cell: ({ calls }) => formatNumber(calls) },
+  {
+    key: 'errors',
+    header: 'Errors',
+    width: '70px',
+    isNumber: true,
+    cell: ({ errors }) => <span className={errors > 0 ? 'danger' : 'dim'}>{formatNumber(errors)}</span>,
+  },
+  {
+    key: 'tokens',
+    header: 'Tokens',
+    width: '90px',
+    isNumber: true,
+    cell: ({ inputTokens, outputTokens }) => formatCompact(inputTokens + outputTokens),
+  },
+];
+
+export function AgentScreen(): ReactNode {
+  const { agentId } = useParams({ from: '/agents/$agentId' });
+  const range = useUsageRange();
+  const { data: agent, error, refetch } = useQuery(getAgentOptions({ path: { agent_id: agentId }, query: range }));
+  if (agent === undefined) {
+    return (
+      <Screen title="Agent" above={<Link to="/agents">Agents</Link>}>
+        {error === null ? <Loading /> : <Failed problem={problemOf(error)} retry={() => void refetch()} />}
+      </Screen>
+    );
+  }
+  return <Loaded agent={agent} />;
+}
+
+function Loaded({ agent }: { agent: AgentDetail }): ReactNode {
+  const [state, setState] = useUrlState();
+  const navigate = useNavigate();
+  const { view = 'all' } = state;
+  const { name, declared, usage, uses, accounts, manifestId, omittedUses, declares } = agent;
+  const list = useMemo(() => listOf(uses.filter(({ state: each }) => view === 'all' || each === view)), [uses, view]);
+  const countOf = (meaning: AgentUse['state']) => uses.filter(({ state: each }) => each === meaning).length;
+  const unused = declares.filter((each) => !uses.some((use) => use.kind === each.kind && use.name === each.name));
+  return (
+    <Screen
+      title={name}
+      above={<Link to="/agents">Agents</Link>}
+      heading={
+        <>
+          {name}
+          <MeaningMark meaning={declared ? 'declared' : 'unknown'} />
+        </>
+      }
+      summary={
+        <div className={classes.facts}>
+          {placeOf(agent)}
+          <span>
+            acts as{' '}
+            {accounts.map((account, index) => (
+              <span key={account}>
+                {index > 0 && ', '}
+                <PrincipalName principal={account} />
+              </span>
+            ))}
+            {accounts.length === 0 && 'no account yet'}
+          </span>
+          <span>
+            first seen <Time at={agent.firstSeenAt} />
+          </span>
+          <span>
+            last seen <Time at={agent.lastSeenAt} />
+          </span>
+          <Link to="/traces" search={(before) => ({ tenant: before['tenant'], agent: name })}>
+            Its traces
+          </Link>
+          {manifestId === null ? (
+            <Link to="/manifests" search={(before) => ({ tenant: before['tenant'], new: '1', name })}>
+              Write its manifest
+            </Link>
+          ) : (
+            <Link to="/manifests/$manifestId" params={{ manifestId }}>
+              Its manifest
+            </Link>
+          )}
+          {agent.observations[0] !== undefined && (
+            <Link
+              to="/inbox"
+              search={(before) => ({ tenant: before['tenant'], view: 'all', item: agent.observations[0]?.id })}
+            >
+              Its observation
+            </Link>
+          )}
+        </div>
+      }
+      request={{ method: 'GET', path: `/v1/agents/${agent.id}` }}
+      toolbar={
+        <>
+          <Views
+            label="What it uses"
+            views={[
+              { value: 'all', label: 'Everything it uses', count: uses.length },
+              { value: 'unknown', label: 'Unknown', count: countOf('unknown') },
+              { value: 'blocked', label: 'Blocked', count: countOf('blocked') },
+              { value: 'declared', label: 'Declared', count: countOf('declared') },
+            ]}
+          />
+          <span className="grow" />
+          <span className="dim num">
+            {plural(usage.calls, 'call')}, {plural(usage.errors, 'error')}, {formatCompact(usage.inputTokens)} tokens
+            in, {formatCompact(usage.outputTokens)} out
+          </span>
+          <SelectFilter name="hours" label="Last 30 days" choices={PERIODS} width={130} />
+        </>
+      }
+    >
+      <div className={classes.column}>
+        <AgentUsage agent={agent} />
+        <DataTable
+          label="What it uses"
+          list={list}
+          columns={COLUMNS}
+          keyOf={keyOf}
+          active={state['row']}
+          onActive={(row) => setState({ row })}
+          onOpen={({ observationId }) => {
+            if (observationId === null) return;
+            void navigate({ to: '/inbox', search: { tenant: state['tenant'], view: 'all', item: observationId } });
+          }}
+          empty={<Empty title="It used nothing of this kind">Choose a longer period, or another view.</Empty>}
+          footer={[
+            `${formatNumber(list.items.length)} shown`,
+            ...(omittedUses > 0 ? [`${formatNumber(omittedUses)} with fewer calls left out`] : []),
+            ...(unused.length > 0 ? [`declared and not used: ${unused.map((each) => each.name).join(', ')}`] : []),
+          ].join(' · ')}
+        />
+      </div>
+    </Screen>
+  );
+}
+
+/** A list that is there as a whole, in the form of one that is read page by page. */
+function listOf<Item>(items: Item[]): PagedList<Item> {
+  const nothing = () => {};
+  return {
+    items,
+    isLoading: false,
+    problem: null,
+    hasMore: false,
+    isLoadingMore: false,
+    loadMore: nothing,
+    reload: nothing,
+  };
+}

@@ -1,0 +1,141 @@
+import { type Agent, listAgents } from '@quartermaster/client';
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
+import { formatCompact } from '../../components/format.ts';
+import { MeaningMark, MeaningShape, RiskMark } from '../../components/marks.tsx';
+import { PrincipalName } from '../../components/principal.tsx';
+import { Screen } from '../../components/screen.tsx';
+import { Empty } from '../../components/states.tsx';
+import { Time } from '../../components/time.tsx';
+import { usePagedList } from '../../data/pages.ts';
+import { useTenantFilter } from '../../data/tenant.ts';
+import { useUrlState } from '../../data/url-state.ts';
+import { placeOf } from '../providers/providers-screen.tsx';
+import { PERIODS, useUsageRange } from './usage-range.ts';
+
+const keyOf = ({ id }: Agent) => id;
+
+const RANK = { low: 0, medium: 1, high: 2 } as const;
+
+const COLUMNS: Column<Agent>[] = [
+  {
+    key: 'meaning',
+    header: 'Meaning',
+    width: '96px',
+    cell: ({ declared }) => <MeaningMark meaning={declared ? 'declared' : 'unknown'} />,
+  },
+  {
+    key: 'name',
+    header: 'Agent',
+    width: 'minmax(180px, 2fr)',
+    cell: ({ id, name }) => (
+      <Link to="/agents/$agentId" params={{ agentId: id }}>
+        <strong>{name}</strong>
+      </Link>
+    ),
+  },
+  {
+    key: 'risk',
+    header: 'Risk',
+    width: '84px',
+    cell: ({ observations }) => <HighestRisk observations={observations} />,
+  },
+  { key: 'place', header: 'Tenant', width: 'minmax(120px, 1fr)', cell: placeOf },
+  {
+    key: 'account',
+    header: 'Acts as',
+    width: 'minmax(130px, 1.2fr)',
+    cell: ({ accounts }) => (
+      <span className="row">
+        {accounts[0] !== undefined && <PrincipalName principal={accounts[0]} />}
+        {accounts.length > 1 && <span className="dim">and {accounts.length - 1} more</span>}
+      </span>
+    ),
+  },
+  { key: 'first', header: 'First seen', width: '104px', cell: ({ firstSeenAt }) => <Time at={firstSeenAt} /> },
+  { key: 'last', header: 'Last seen', width: '104px', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
+  { key: 'calls', header: 'Calls', width: '72px', isNumber: true, cell: ({ usage }) => formatCompact(usage.calls) },
+  {
+    key: 'errors',
+    header: 'Errors',
+    width: '64px',
+    isNumber: true,
+    cell: ({ usage: { errors } }) => <span className={errors > 0 ? 'danger' : 'dim'}>{formatCompact(errors)}</span>,
+  },
+  {
+    key: 'tokens',
+    header: 'Tokens',
+    width: '80px',
+    isNumber: true,
+    cell: ({ usage }) => formatCompact(usage.inputTokens + usage.outputTokens),
+  },
+];
+
+function HighestRisk({ observations }: Pick<Agent, 'observations'>): ReactNode {
+  const highest = observations.map(({ risk }) => risk.level).toSorted((a, b) => RANK[b] - RANK[a])[0];
+  return highest === undefined ? null : <RiskMark level={highest} />;
+}
+
+/** Everything that acts: declared in a manifest, or seen in telemetry. */
+export function AgentsScreen(): ReactNode {
+  const [state, setState] = useUrlState();
+  const navigate = useNavigate();
+  const filter = useTenantFilter();
+  const range = useUsageRange();
+  const { view = 'all', q } = state;
+  const query = {
+    ...filter,
+    ...range,
+    ...(view !== 'all' && { declared: view === 'declared' }),
+    ...(q !== undefined && { text: q }),
+  };
+  const list = usePagedList({
+    key: ['agents', query],
+    read: async (cursor, signal) => {
+      const page = { ...query, limit: 100, ...(cursor !== undefined && { cursor }) };
+      return (await listAgents({ query: page, signal, throwOnError: true })).data;
+    },
+  });
+  return (
+    <Screen
+      title="Agents"
+      summary="Everything that acts, declared in a manifest or seen in telemetry."
+      request={{ method: 'GET', path: '/v1/agents', query }}
+      toolbar={
+        <>
+          <Views
+            label="View"
+            views={[
+              { value: 'all', label: 'All' },
+              { value: 'unknown', label: 'Unknown' },
+              { value: 'declared', label: 'Declared' },
+            ]}
+          />
+          <span className="grow" />
+          <TextFilter name="q" label="Search agents" />
+          <SelectFilter name="hours" label="Last 30 days" choices={PERIODS} width={130} />
+        </>
+      }
+    >
+      <DataTable
+        label="Agents"
+        list={list}
+        columns={COLUMNS}
+        keyOf={keyOf}
+        active={state['row']}
+        onActive={(row) => setState({ row })}
+        onOpen={({ id }) => void navigate({ to: '/agents/$agentId', params: { agentId: id } })}
+        empty={
+          <Empty title={q !== undefined || view !== 'all' ? 'No agent matches' : 'No agent yet'}>
+            <span className="row">
+              <MeaningShape meaning="unknown" /> Agents appear when a manifest declares them, or when their spans
+              arrive.
+            </span>
+          </Empty>
+        }
+      />
+    </Screen>
+  );
+}

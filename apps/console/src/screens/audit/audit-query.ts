@@ -1,0 +1,53 @@
+import type { AuditEvent, listAuditEvents } from '@quartermaster/client';
+import { useTenantFilter } from '../../data/tenant.ts';
+import { useUrlState } from '../../data/url-state.ts';
+
+export type AuditQuery = NonNullable<NonNullable<Parameters<typeof listAuditEvents>[0]>['query']>;
+
+const HOUR_MS = 3600 * 1000;
+
+export const PERIODS = [
+  { value: '1', label: 'Last hour' },
+  { value: '24', label: 'Last 24 hours' },
+  { value: '168', label: 'Last 7 days' },
+  { value: '720', label: 'Last 30 days' },
+  { value: 'between', label: 'Between days' },
+];
+
+const MINUTE_MS = 60_000;
+
+/** The filter that the address says. */
+export function useAuditQuery(): AuditQuery {
+  const tenant = useTenantFilter();
+  const [{ actor, operation, target, outcome, period, from, to }] = useUrlState();
+  return {
+    ...tenant,
+    ...(actor !== undefined && { actor_id: actor }),
+    ...(operation !== undefined && { operation }),
+    ...(target !== undefined && { target_id: target }),
+    ...(outcome !== undefined && { outcome: outcome as AuditEvent['outcome'] }),
+    ...(period !== undefined && period !== 'between' && { created_after: hoursAgo(Number(period)) }),
+    ...(period === 'between' && from !== undefined && { created_after: startOfDay(from, 0) }),
+    ...(period === 'between' && to !== undefined && { created_before: startOfDay(to, 1) }),
+  };
+}
+
+/** The actor as other records name it, or null if it is neither a user nor an account. */
+export function actorOf({ actor: { type, id, tenantId } }: AuditEvent): string | null {
+  if (id === null) return null;
+  if (type === 'user') return `user:${id}`;
+  return type === 'service_account' ? `service_account:${tenantId ?? ''}/${id}` : null;
+}
+
+/** Rounded down to a minute, so that the list is not another one at each look. */
+function hoursAgo(hours: number): string {
+  const now = Date.now();
+  return new Date(now - (now % MINUTE_MS) - hours * HOUR_MS).toISOString();
+}
+
+/** Midnight of a day in the zone of the browser, like every time that is shown. */
+function startOfDay(day: string, daysLater: number): string {
+  const date = new Date(`${day}T00:00:00`);
+  date.setDate(date.getDate() + daysLater);
+  return date.toISOString();
+}

@@ -1,0 +1,150 @@
+import { type AuditEvent, listAuditEvents } from '@quartermaster/client';
+import { type ReactNode, useCallback } from 'react';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { SelectFilter, TextFilter } from '../../components/filters.tsx';
+import { formatNumber } from '../../components/format.ts';
+import { useKeys } from '../../components/hotkeys.ts';
+import { StateMark } from '../../components/marks.tsx';
+import { placeOf } from '../../components/place.tsx';
+import { PrincipalName } from '../../components/principal.tsx';
+import { Screen } from '../../components/screen.tsx';
+import { Empty } from '../../components/states.tsx';
+import { Time } from '../../components/time.tsx';
+import { usePagedList } from '../../data/pages.ts';
+import { useUrlState } from '../../data/url-state.ts';
+import { AuditPanel } from './audit-panel.tsx';
+import classes from './audit.module.css';
+import { actorOf, PERIODS, useAuditQuery } from './audit-query.ts';
+import { ChainStatus } from './chain-status.tsx';
+import { CsvButton } from './csv-button.tsx';
+
+const TONES = { success: 'quiet', failure: 'danger', denied: 'danger' } as const;
+
+const keyOf = ({ id }: AuditEvent) => id;
+
+const COLUMNS: Column<AuditEvent>[] = [
+  { key: 'when', header: 'When', width: '110px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  {
+    key: 'outcome',
+    header: 'Outcome',
+    width: '100px',
+    cell: ({ outcome }) => <StateMark state={outcome} tone={TONES[outcome]} />,
+  },
+  {
+    key: 'actor',
+    header: 'Actor',
+    width: 'minmax(150px, 1fr)',
+    cell: (event) => {
+      const principal = actorOf(event);
+      return principal === null ? (
+        <span className="dim">{event.actor.type}</span>
+      ) : (
+        <PrincipalName principal={principal} />
+      );
+    },
+  },
+  {
+    key: 'operation',
+    header: 'Operation',
+    width: 'minmax(200px, 1.5fr)',
+    cell: ({ operation }) => <code>{operation}</code>,
+  },
+  {
+    key: 'target',
+    header: 'Target',
+    width: 'minmax(200px, 2fr)',
+    cell: ({ target }) =>
+      target === null ? (
+        ''
+      ) : (
+        <span className="row">
+          <span className="dim">{target.type.replaceAll('_', ' ')}</span>
+          <code className="truncate">{target.id}</code>
+        </span>
+      ),
+  },
+  {
+    key: 'reason',
+    header: 'Reason',
+    width: 'minmax(120px, 1fr)',
+    cell: ({ reason }) => <span className="dim">{reason?.replaceAll('_', ' ') ?? ''}</span>,
+  },
+  { key: 'count', header: 'Times', width: '60px', isNumber: true, cell: ({ count }) => formatNumber(count) },
+  { key: 'tenant', header: 'Tenant', width: 'minmax(120px, 1fr)', cell: placeOf },
+];
+
+export function AuditScreen(): ReactNode {
+  const [state, setState] = useUrlState();
+  const query = useAuditQuery();
+  const list = usePagedList({
+    key: ['audit-events', query],
+    read: async (cursor, signal) => {
+      const page = { ...query, limit: 100, ...(cursor !== undefined && { cursor }) };
+      return (await listAuditEvents({ query: page, signal, throwOnError: true })).data;
+    },
+  });
+  const { item } = state;
+  const shown = list.items.find(({ id }) => id === item);
+  const open = useCallback(({ id }: AuditEvent) => setState({ item: id }), [setState]);
+  useKeys({ Escape: () => setState({ item: undefined }) });
+  return (
+    <Screen
+      title="Audit"
+      summary={<ChainStatus />}
+      request={{ method: 'GET', path: '/v1/audit-events', query }}
+      actions={<CsvButton query={query} />}
+      toolbar={
+        <>
+          <TextFilter name="actor" label="Actor id" width={142} />
+          <TextFilter name="operation" label="Operation" width={142} />
+          <TextFilter name="target" label="Target id" width={142} />
+          <SelectFilter name="outcome" label="Outcome" choices={['success', 'failure', 'denied']} width={112} />
+          <SelectFilter name="period" label="Any time" choices={PERIODS} width={150} />
+          {state['period'] === 'between' && <Between />}
+        </>
+      }
+    >
+      <div className={classes.split}>
+        <DataTable
+          label="Audit events"
+          list={list}
+          columns={COLUMNS}
+          keyOf={keyOf}
+          active={item}
+          onActive={(id) => setState({ item: id })}
+          onOpen={open}
+          empty={
+            <Empty title="No event matches">
+              Operations and ids are compared exactly: `create_provider`, not `provider`. Clear a filter to see more.
+            </Empty>
+          }
+        />
+        {shown !== undefined && <AuditPanel key={shown.id} event={shown} close={() => setState({ item: undefined })} />}
+      </div>
+    </Screen>
+  );
+}
+
+function Between(): ReactNode {
+  const [state, setState] = useUrlState();
+  return (
+    <span className="row">
+      <label className={classes.date}>
+        From{' '}
+        <input
+          type="date"
+          value={state['from'] ?? ''}
+          onChange={(event) => setState({ from: event.currentTarget.value })}
+        />
+      </label>
+      <label className={classes.date}>
+        to{' '}
+        <input
+          type="date"
+          value={state['to'] ?? ''}
+          onChange={(event) => setState({ to: event.currentTarget.value })}
+        />
+      </label>
+    </span>
+  );
+}

@@ -1,0 +1,244 @@
+import {
+  deleteGateway,
+  type Gateway,
+  type GatewaySessionSummary,
+  listGatewaySessions,
+  revokeGatewaySession,
+} from '@quartermaster/client';
+import { getGatewayOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { ActionButton } from '../../components/action-button.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { CopyId } from '../../components/copy.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { Views } from '../../components/filters.tsx';
+import { formatNumber, words } from '../../components/format.ts';
+import { useKeys } from '../../components/hotkeys.ts';
+import { StateMark } from '../../components/marks.tsx';
+import { PrincipalName } from '../../components/principal.tsx';
+import { Screen } from '../../components/screen.tsx';
+import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
+import { Empty, Failed, Loading } from '../../components/states.tsx';
+import { Time } from '../../components/time.tsx';
+import { useAction } from '../../components/use-action.ts';
+import { idempotencyKey, ifMatch } from '../../data/client.ts';
+import { providerLabel, useProviders } from '../../data/names.ts';
+import { usePagedList } from '../../data/pages.ts';
+import { problemOf } from '../../data/problem.ts';
+import { useUrlState } from '../../data/url-state.ts';
+import classes from '../providers/provider.module.css';
+import { placeOf } from '../providers/providers-screen.tsx';
+import { GatewayForm } from './gateway-form.tsx';
+import { Grants } from './grants.tsx';
+import { RevokeAll } from './revoke-all.tsx';
+
+const keyOf = ({ id }: GatewaySessionSummary) => id;
+
+const COLUMNS: Column<GatewaySessionSummary>[] = [
+  {
+    key: 'status',
+    header: 'Status',
+    width: '100px',
+    cell: ({ status }) => <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />,
+  },
+  {
+    key: 'subject',
+    header: 'For',
+    width: 'minmax(160px, 1.4fr)',
+    cell: ({ subject }) => <PrincipalName principal={subject} />,
+  },
+  {
+    key: 'actor',
+    header: 'Opened by',
+    width: 'minmax(140px, 1fr)',
+    cell: ({ actor }) => (actor === null ? <span className="dim">itself</span> : <PrincipalName principal={actor} />),
+  },
+  {
+    key: 'grants',
+    header: 'Grants',
+    width: '70px',
+    isNumber: true,
+    cell: ({ grantedItems }) => formatNumber(grantedItems),
+  },
+  { key: 'issued', header: 'Issued', width: '110px', cell: ({ issuedAt }) => <Time at={issuedAt} /> },
+  { key: 'expires', header: 'Expires', width: '110px', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+  {
+    key: 'reason',
+    header: 'Ended because',
+    width: '130px',
+    cell: ({ revokedReason }) => (revokedReason === null ? '' : words(revokedReason)),
+  },
+];
+
+export function GatewayScreen(): ReactNode {
+  const { gatewayId } = useParams({ from: '/gateways/$gatewayId' });
+  const { data, error, refetch } = useQuery(getGatewayOptions({ path: { gateway_id: gatewayId } }));
+  if (data === undefined) {
+    return (
+      <Screen title="Gateway" above={<Link to="/gateways">Gateways</Link>}>
+        {error === null ? <Loading /> : <Failed problem={problemOf(error)} retry={() => void refetch()} />}
+      </Screen>
+    );
+  }
+  return <Loaded gateway={data} />;
+}
+
+function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
+  const [state, setState] = useUrlState();
+  const navigate = useNavigate();
+  const [isDeleting, setDeleting] = useState(false);
+  const { byId } = useProviders();
+  const { view = 'active' } = state;
+  const { id, name, displayName, status, providerIds, manifestId } = gateway;
+  const list = usePagedList({
+    key: ['sessions', id, view],
+    read: async (cursor, signal) => {
+      const page = { limit: 100, ...(cursor !== undefined && { cursor }) };
+      const query = { ...page, ...(view !== 'all' && { status: view as GatewaySessionSummary['status'] }) };
+      return (await listGatewaySessions({ path: { gateway_id: id }, query, signal, throwOnError: true })).data;
+    },
+  });
+  const remove = useAction({
+    run: () =>
+      deleteGateway({
+        path: { gateway_id: id },
+        headers: { ...idempotencyKey(), ...ifMatch(`/v1/gateways/${id}`) },
+        throwOnError: true,
+      }),
+    done: () => `${name} was deleted.`,
+    onDone: () => void navigate({ to: '/gateways' }),
+  });
+  const shown = list.items.find((session) => session.id === state['item']);
+  useKeys({ Escape: () => setState({ item: undefined }) });
+  return (
+    <Screen
+      title={displayName ?? name}
+      above={<Link to="/gateways">Gateways</Link>}
+      summary={
+        <div className="row">
+          <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />
+          {placeOf(gateway)}
+          <CopyId id={id} />
+          <span className="truncate">
+            lists {providerIds.map((each) => providerLabel(byId.get(each), each)).join(', ') || 'no provider'}
+          </span>
+          {manifestId !== null && (
+            <Link to="/manifests/$manifestId" params={{ manifestId }}>
+              its manifest
+            </Link>
+          )}
+        </div>
+      }
+      request={{ method: 'GET', path: `/v1/gateways/${id}/sessions` }}
+      actions={
+        <>
+          <ActionButton scope="gateways:write" place={gateway} variant="default" onClick={() => setDeleting(true)}>
+            Delete
+          </ActionButton>
+          <RevokeAll gateway={gateway} />
+          <ActionButton scope="gateways:write" place={gateway} onClick={() => setState({ edit: '1' })}>
+            Change
+          </ActionButton>
+        </>
+      }
+      toolbar={
+        <Views
+          label="Sessions"
+          views={[
+            { value: 'active', label: 'Active sessions' },
+            { value: 'revoked', label: 'Revoked' },
+            { value: 'expired', label: 'Expired' },
+            { value: 'all', label: 'All' },
+          ]}
+        />
+      }
+    >
+      <div className={classes.split}>
+        <DataTable
+          label="Sessions"
+          list={list}
+          columns={COLUMNS}
+          keyOf={keyOf}
+          active={state['item']}
+          onActive={(item) => setState({ item })}
+          onOpen={(session) => setState({ item: session.id })}
+          empty={<Empty title="No such session">Agents open sessions through the API, each for a limited time.</Empty>}
+        />
+        {shown !== undefined && <SessionPanel session={shown} close={() => setState({ item: undefined })} />}
+      </div>
+      {state['edit'] !== undefined && <GatewayForm gateway={gateway} close={() => setState({ edit: undefined })} />}
+      {isDeleting && (
+        <ConfirmDialog
+          title={`Delete ${displayName ?? name}?`}
+          consequence="Its sessions end at once, and no new ones open. The record stays."
+          confirm="Delete the gateway"
+          isPending={remove.isPending}
+          onConfirm={() => remove.mutate()}
+          close={() => setDeleting(false)}
+        />
+      )}
+    </Screen>
+  );
+}
+
+function SessionPanel({ session, close }: { session: GatewaySessionSummary; close: () => void }): ReactNode {
+  const [isRevoking, setRevoking] = useState(false);
+  const path = { gateway_id: session.gatewayId, session_id: session.id };
+  const revoke = useAction({
+    run: () => revokeGatewaySession({ path, headers: idempotencyKey(), throwOnError: true }),
+    done: () => 'The session is revoked.',
+    onDone: () => setRevoking(false),
+  });
+  return (
+    <SidePanel
+      label="Session"
+      close={close}
+      heading={
+        <>
+          <h2>
+            <PrincipalName principal={session.subject} />
+          </h2>
+          <StateMark state={session.status} tone={session.status === 'active' ? 'live' : 'quiet'} />
+        </>
+      }
+      footer={
+        <ActionButton
+          scope="gateway_sessions:write"
+          place={session}
+          variant="default"
+          disabledReason={session.status === 'active' ? null : 'It has ended already.'}
+          onClick={() => setRevoking(true)}
+        >
+          Revoke the session
+        </ActionButton>
+      }
+    >
+      <Section title="Session">
+        <Facts
+          facts={[
+            ['Issued', <Time key="issued" at={session.issuedAt} />],
+            ['Expires', <Time key="expires" at={session.expiresAt} />],
+            ['Revoked', session.revokedAt === null ? null : <Time key="revoked" at={session.revokedAt} />],
+            ['Ended because', session.revokedReason === null ? null : words(session.revokedReason)],
+            ['Id', <CopyId key="id" id={session.id} />],
+          ]}
+        />
+      </Section>
+      <Section title="What it grants">
+        <Grants gatewayId={session.gatewayId} sessionId={session.id} />
+      </Section>
+      {isRevoking && (
+        <ConfirmDialog
+          title="Revoke this session?"
+          consequence="Gateways that introspect its token refuse it from now on. Others accept it until it expires."
+          confirm="Revoke the session"
+          isPending={revoke.isPending}
+          onConfirm={() => revoke.mutate()}
+          close={() => setRevoking(false)}
+        />
+      )}
+    </SidePanel>
+  );
+}

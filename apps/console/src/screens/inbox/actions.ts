@@ -1,0 +1,133 @@
+import {
+  applyProviderRecommendations,
+  type BulkResult,
+  type Recommendation,
+  type ReviewDecision,
+  reviewRuntimeObservation,
+  reviewRuntimeObservations,
+  type RuntimeObservation,
+  undoRecommendation,
+  updateRuntimeObservation,
+} from '@quartermaster/client';
+import { plural } from '../../components/format.ts';
+import { showToast } from '../../components/toasts.tsx';
+import { useAction } from '../../components/use-action.ts';
+import { idempotencyKey } from '../../data/client.ts';
+import type { ObservationQuery } from './queries.ts';
+
+type Review = { observation: RuntimeObservation; decision: ReviewDecision; note: string };
+
+async function review({ observation, decision, note }: Review): Promise<RuntimeObservation> {
+  const { data } = await reviewRuntimeObservation({
+    path: { observation_id: observation.id },
+    body: { decision, ...(note !== '' && { note }) },
+    headers: idempotencyKey(),
+    throwOnError: true,
+  });
+  return data;
+}
+
+async function reopen(observation: RuntimeObservation): Promise<void> {
+  await updateRuntimeObservation({
+    path: { observation_id: observation.id },
+    body: { status: 'open' },
+    headers: idempotencyKey(),
+    throwOnError: true,
+  });
+}
+
+/** Approve, reject or ignore one observation. The message offers to take it back. */
+export function useReview() {
+  const withdraw = useAction({ run: reopen, done: () => 'The decision was withdrawn.' });
+  return useAction({
+    run: review,
+    done: () => null,
+    onDone: (_, { observation, decision }) => {
+      showToast({
+        text: `${observation.name}: ${decision}.`,
+        action: { label: 'Undo', run: () => withdraw.mutate(observation) },
+      });
+    },
+  });
+}
+
+type Approval = { observation: RuntimeObservation; recommendation: Recommendation; note: string };
+
+/** Approves an observation and applies what is recommended for it. The message offers to undo the change. */
+export function useApproveAndApply() {
+  const undo = useAction({
+    run: (recommendation: Recommendation) =>
+      undoRecommendation({
+        path: { recommendation_id: recommendation.id },
+        headers: idempotencyKey(),
+        throwOnError: true,
+      }),
+    done: () => 'The change was undone. The decision still stands.',
+  });
+  return useAction({
+    run: async ({ observation, recommendation, note }: Approval) => {
+      await review({ observation, decision: 'approved', note });
+      const { data } = await applyProviderRecommendations({
+        path: { provider_id: recommendation.providerId },
+        body: { recommendationIds: [recommendation.id] },
+        headers: idempotencyKey(),
+        throwOnError: true,
+      });
+      return data;
+    },
+    done: () => null,
+    onDone: ({ applied, skipped, revokedSessions }, { recommendation }) => {
+      const [reason] = skipped;
+      if (applied.length === 0) {
+        showToast({ text: `Approved, but nothing was applied: ${reason?.reason ?? 'no change'}.`, isProblem: true });
+        return;
+      }
+      const ended = revokedSessions.length === 0 ? '' : ` ${plural(revokedSessions.length, 'session')} ended.`;
+      showToast({
+        text: `Approved and applied.${ended}`,
+        action: { label: 'Undo the change', run: () => undo.mutate(recommendation) },
+      });
+    },
+  });
+}
+
+/** What a decision is about: observations that were selected, or all that a filter matches. */
+export type BulkTarget =
+  | { observations: readonly RuntimeObservation[] }
+  | { filter: ObservationQuery; expectedCount: number };
+
+export type BulkReport = { decided: number; skipped: { name: string; reason: string }[] };
+
+type BulkReview = { target: BulkTarget; decision: ReviewDecision; note: string };
+
+const SKIPPED: Record<NonNullable<BulkResult['reason']>, string> = {
+  not_found: 'it is gone, or out of your reach',
+  no_longer_matches: 'it has changed, and does not match any more',
+  not_open: 'somebody has decided about it already',
+  failed: 'the service did not get to it; try again',
+};
+
+/** One decision for many observations. What was skipped is reported with its reason. */
+export function useBulkReview(onDone: (report: BulkReport) => void) {
+  return useAction({
+    run: async ({ target, decision, note }: BulkReview): Promise<BulkReport> => {
+      const body = { decision, ...(note !== '' && { note }), ...selectionOf(target) };
+      const { data } = await reviewRuntimeObservations({ body, headers: idempotencyKey(), throwOnError: true });
+      const names = new Map('observations' in target ? target.observations.map(({ id, name }) => [id, name]) : []);
+      const skipped = data.results.flatMap(({ id, reason }) =>
+        reason === null ? [] : [{ name: names.get(id) ?? id, reason: SKIPPED[reason] }],
+      );
+      return { decided: data.done, skipped };
+    },
+    inForm: true,
+    done: ({ decided }, { decision }) => `${plural(decided, 'observation')} ${decision}.`,
+    onDone,
+  });
+}
+
+/** The list takes its filters in the query and in snake case, the bulk review in the body and in camel case. */
+function selectionOf(target: BulkTarget) {
+  if ('observations' in target) return { observationIds: target.observations.map(({ id }) => id) };
+  const { tenant_id: tenantId, provider_id: providerId, min_risk: minRisk, view, kind, text } = target.filter;
+  return { expectedCount: target.expectedCount, tenantId, providerId, minRisk, view, kind, text };
+}

@@ -1,0 +1,92 @@
+import type { Recommendation, ReviewDecision, RuntimeObservation } from '@quartermaster/client';
+import { Textarea } from '@mantine/core';
+import { type ReactNode, useState } from 'react';
+import { ActionButton } from '../../components/action-button.tsx';
+import { useKeys } from '../../components/hotkeys.ts';
+import { useMissingScope } from '../../data/me.ts';
+import { useApproveAndApply, useReview } from './actions.ts';
+import classes from './panel.module.css';
+import { useRecommendationOf } from './queries.ts';
+
+const EFFECTS: Record<Recommendation['kind'], string> = {
+  register_item: 'One item becomes available to agents.',
+  adopt_provider: 'The provider becomes active, and agents may use it.',
+  accept_drift: 'The new definition replaces the approved one.',
+  block_item: 'The item is blocked, and sessions that grant it end.',
+  retire_item: 'The item is retired.',
+  rotate_credential: 'The credential is to be rotated.',
+};
+
+const NOTHING_TO_APPLY = 'Nothing is recommended for it.';
+
+/** The buttons of a decision, and what each of them does. */
+export function Decision({ observation }: { observation: RuntimeObservation }): ReactNode {
+  const [note, setNote] = useState('');
+  const recommendation = useRecommendationOf(observation);
+  const review = useReview();
+  const approveAndApply = useApproveAndApply();
+  const place = observation;
+  const mayReview = useMissingScope('runtime_observations:review', place) === null;
+  const decide = (decision: ReviewDecision) => {
+    if (mayReview && !review.isPending) review.mutate({ observation, decision, note });
+  };
+  useKeys({ a: () => decide('approved'), r: () => decide('rejected'), i: () => decide('ignored') });
+  const applyMissing = useMissingScope('recommendations:apply', place);
+  const isDecided = observation.status !== 'open';
+  return (
+    <div className="stack">
+      {isDecided && (
+        <p>
+          This is <strong>{observation.status}</strong>. Another decision replaces it.
+        </p>
+      )}
+      <Textarea
+        aria-label="Note"
+        placeholder="Why? The note is kept with the decision."
+        autosize
+        minRows={1}
+        maxRows={5}
+        maxLength={2000}
+        value={note}
+        onChange={(event) => setNote(event.currentTarget.value)}
+      />
+      <div className={classes.choices}>
+        <ActionButton scope="runtime_observations:review" place={place} shortcut="a" onClick={() => decide('approved')}>
+          Approve
+        </ActionButton>
+        <span>Nothing changes until it is applied.</span>
+        <ActionButton
+          scope="runtime_observations:review"
+          place={place}
+          variant="default"
+          disabledReason={recommendation === null ? NOTHING_TO_APPLY : applyMissing}
+          loading={approveAndApply.isPending}
+          onClick={() => recommendation !== null && approveAndApply.mutate({ observation, recommendation, note })}
+        >
+          Approve and apply
+        </ActionButton>
+        <span>{recommendation === null ? NOTHING_TO_APPLY : EFFECTS[recommendation.kind]}</span>
+        <ActionButton
+          scope="runtime_observations:review"
+          place={place}
+          variant="default"
+          shortcut="r"
+          onClick={() => decide('rejected')}
+        >
+          Reject
+        </ActionButton>
+        <span>The next use brings it back and recommends a block.</span>
+        <ActionButton
+          scope="runtime_observations:review"
+          place={place}
+          variant="default"
+          shortcut="i"
+          onClick={() => decide('ignored')}
+        >
+          Ignore
+        </ActionButton>
+        <span>Nothing changes, and further calls do not bring it back.</span>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,170 @@
+import type { RuntimeObservation } from '@quartermaster/client';
+import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react';
+import { DataTable } from '../../components/data-table.tsx';
+import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
+import { useKeys } from '../../components/hotkeys.ts';
+import { Screen } from '../../components/screen.tsx';
+import { Empty } from '../../components/states.tsx';
+import { providerLabel, useProviders } from '../../data/names.ts';
+import type { PagedList } from '../../data/pages.ts';
+import { useUrlState } from '../../data/url-state.ts';
+import { BulkBar } from './bulk-bar.tsx';
+import { observationColumns } from './columns.tsx';
+import { FirstSteps } from './first-steps.tsx';
+import { ObservationPanel } from './observation-panel.tsx';
+import { OverviewStrip } from './overview-strip.tsx';
+import {
+  type ObservationQuery,
+  useInboxCounts,
+  useInboxQuery,
+  useLinkedObservation,
+  useObservations,
+} from './queries.ts';
+import classes from './inbox.module.css';
+import { useSteadyRows } from './use-steady-rows.ts';
+
+const KINDS = ['model', 'tool', 'agent', 'prompt', 'resource', 'channel'];
+const RISKS = [
+  { value: 'high', label: 'High risk' },
+  { value: 'medium', label: 'Medium or high' },
+];
+const STATUSES = ['open', 'approved', 'rejected', 'ignored', 'resolved'];
+
+/** How many are read so that the whole can be sorted by risk. */
+const MAX_SORTED = 2000;
+
+const RANK = { high: 0, medium: 1, low: 2 } as const;
+
+const keyOf = ({ id }: RuntimeObservation) => id;
+
+export function InboxScreen(): ReactNode {
+  const [state, setState] = useUrlState();
+  const { view = 'new', item } = state;
+  const query = useInboxQuery(state);
+  const list = useSortedObservations(query, view);
+  const providers = useProviders();
+  const isNarrow = item !== undefined;
+  const columns = useMemo(
+    () => observationColumns({ providers: providers.byId, withStatus: view === 'all', isNarrow }),
+    [providers.byId, view, isNarrow],
+  );
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const listed = list.items.find(({ id }) => id === item);
+  const linked = useLinkedObservation(item, listed !== undefined || list.isLoading);
+  const shown = listed ?? linked;
+  const counts = useInboxCounts(state);
+  const selection = useMemo(
+    () => ({
+      keys: selected,
+      toggle: (key: string) => setSelected((before) => toggled(before, key)),
+      toggleAll: () =>
+        setSelected((before) => (before.size >= list.items.length ? new Set() : new Set(list.items.map(keyOf)))),
+    }),
+    [selected, list.items],
+  );
+  const open = useCallback(({ id }: RuntimeObservation) => setState({ item: id }), [setState]);
+  useKeys({ Escape: () => (item === undefined ? setSelected(new Set()) : setState({ item: undefined })) });
+  const openCount = list.items.filter(({ status }) => status === 'open').length;
+  const matching = view === 'all' || list.hasMore ? null : { filter: query, count: openCount };
+  const chosen = list.items.filter(({ id }) => selected.has(id));
+
+  return (
+    <Screen
+      title="Inbox"
+      summary="What agents use, and nobody has decided about yet."
+      request={{ method: 'GET', path: '/v1/runtime-observations', query }}
+      toolbar={
+        <>
+          <Views
+            label="View"
+            views={[
+              { value: 'new', label: 'New', count: counts?.new },
+              { value: 'seen_again', label: 'Seen again after rejection', count: counts?.seenAgain },
+              { value: 'changed_definition', label: 'Changed definition', count: counts?.changedDefinition },
+              { value: 'all', label: 'All' },
+            ]}
+          />
+          <span className="grow" />
+          <TextFilter name="q" label="Search names" width={150} />
+          <SelectFilter
+            name="provider"
+            label="Provider"
+            width={160}
+            choices={providers.list.map((each) => ({ value: each.id, label: providerLabel(each, each.id) }))}
+          />
+          <SelectFilter name="kind" label="Kind" choices={KINDS} width={100} />
+          <SelectFilter name="risk" label="Any risk" choices={RISKS} width={130} />
+          {view === 'all' && <SelectFilter name="status" label="Status" choices={STATUSES} width={120} />}
+        </>
+      }
+    >
+      <div className={classes.frame}>
+        <div className={classes.split}>
+          <div className={classes.list}>
+            <OverviewStrip newObservations={view === 'new' ? list.items : null} />
+            <DataTable
+              label="Observations"
+              list={list}
+              columns={columns}
+              keyOf={keyOf}
+              active={item}
+              onActive={(id) => setState({ item: id })}
+              onOpen={open}
+              selection={selection}
+              empty={
+                <Nothing
+                  view={view}
+                  hasFilter={['provider', 'kind', 'q', 'risk'].some((name) => state[name] !== undefined)}
+                />
+              }
+            />
+          </div>
+          {shown !== undefined && (
+            <ObservationPanel key={shown.id} observation={shown} close={() => setState({ item: undefined })} />
+          )}
+        </div>
+        {chosen.length > 0 && <BulkBar observations={chosen} all={matching} clear={() => setSelected(new Set())} />}
+      </div>
+    </Screen>
+  );
+}
+
+/** High risk first, then by provider, then what was seen last. */
+function useSortedObservations(query: ObservationQuery, view: string): PagedList<RuntimeObservation> {
+  const list = useObservations(query);
+  const { items, hasMore, loadMore, isLoadingMore } = list;
+  const isSorted = view !== 'all';
+  useEffect(() => {
+    if (isSorted && hasMore && !isLoadingMore && items.length < MAX_SORTED) loadMore();
+  }, [isSorted, hasMore, isLoadingMore, items.length, loadMore]);
+  const sorted = useMemo(() => (isSorted ? items.toSorted(byRisk) : items), [items, isSorted]);
+  const steady = useSteadyRows(sorted, JSON.stringify(query));
+  return { ...list, items: steady };
+}
+
+function byRisk(a: RuntimeObservation, b: RuntimeObservation): number {
+  return (
+    RANK[a.risk.level] - RANK[b.risk.level] ||
+    a.providerId.localeCompare(b.providerId) ||
+    b.lastSeenAt.localeCompare(a.lastSeenAt)
+  );
+}
+
+function toggled(keys: ReadonlySet<string>, key: string): ReadonlySet<string> {
+  const next = new Set(keys);
+  if (!next.delete(key)) next.add(key);
+  return next;
+}
+
+function Nothing({ view, hasFilter }: { view: string; hasFilter: boolean }): ReactNode {
+  if (hasFilter) return <Empty title="Nothing matches these filters">Clear a filter to see more.</Empty>;
+  if (view === 'seen_again') return <Empty title="Nothing that was rejected is still used">Good.</Empty>;
+  if (view === 'changed_definition')
+    return <Empty title="No definition has changed">Syncs compare what each provider offers.</Empty>;
+  if (view === 'all') return <FirstSteps />;
+  return (
+    <Empty title="Nothing to decide">
+      Everything that agents use is declared, or somebody has decided about it. All observations are in the view All.
+    </Empty>
+  );
+}

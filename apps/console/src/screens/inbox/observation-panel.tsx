@@ -1,0 +1,152 @@
+import type { RuntimeObservation } from '@quartermaster/client';
+import { Link } from '@tanstack/react-router';
+import { lazy, type ReactNode, Suspense } from 'react';
+import { CopyId, CurlButton } from '../../components/copy.tsx';
+import { formatNumber, plural } from '../../components/format.ts';
+import { MeaningMark, RiskMark, Tag } from '../../components/marks.tsx';
+import { PrincipalName } from '../../components/principal.tsx';
+import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
+import { Time } from '../../components/time.tsx';
+import { providerLabel, useProviders } from '../../data/names.ts';
+import { Decision } from './decision.tsx';
+import { FACTOR_TITLES, meaningOf } from './meaning.ts';
+import classes from './panel.module.css';
+
+const DefinitionDiff = lazy(() => import('../../components/definition-diff.tsx'));
+
+export function ObservationPanel({
+  observation,
+  close,
+}: {
+  observation: RuntimeObservation;
+  close: () => void;
+}): ReactNode {
+  const { byId } = useProviders();
+  const { kind, name, providerId, risk, evidence, drift, review, lastTraceId, lastSpanId } = observation;
+  const others = evidence.names.filter((each) => each !== name);
+  return (
+    <SidePanel
+      label={`${kind} ${name}`}
+      close={close}
+      heading={
+        <>
+          <h2>{name}</h2>
+          <div className={classes.meta}>
+            <MeaningMark meaning={meaningOf(observation)} />
+            <Tag>{kind}</Tag>
+            <span className="dim">
+              at{' '}
+              <Link to="/providers/$providerId" params={{ providerId }}>
+                {providerLabel(byId.get(providerId), providerId)}
+              </Link>
+            </span>
+          </div>
+        </>
+      }
+      actions={
+        <CurlButton
+          request={{
+            method: 'POST',
+            path: `/v1/runtime-observations/${observation.id}/review`,
+            body: { decision: 'approved' },
+          }}
+        />
+      }
+      footer={<Decision observation={observation} />}
+    >
+      <Section title="Why it matters">
+        <p className={classes.risk}>
+          <RiskMark level={risk.level} /> risk
+        </p>
+        <ul className={classes.factors}>
+          {risk.factors.map(({ factor, reason }) => (
+            <li key={factor}>
+              <strong>{FACTOR_TITLES[factor]}.</strong> <Reason text={reason} />
+            </li>
+          ))}
+          {risk.factors.length === 0 && <li>Nothing speaks against it.</li>}
+        </ul>
+      </Section>
+      {drift !== null && (
+        <Section title="What changed">
+          <p className="dim">
+            The provider changed the definition <Time at={drift.detectedAt} />.
+          </p>
+          <Suspense fallback={<p className="dim">Comparing</p>}>
+            <DefinitionDiff before={drift.before} after={drift.after} />
+          </Suspense>
+        </Section>
+      )}
+      {review !== null && (
+        <Section title="Earlier decision">
+          <p>
+            <strong>{review.decision}</strong> by <PrincipalName principal={review.reviewedBy} />{' '}
+            <Time at={review.reviewedAt} />
+          </p>
+          {review.note !== null && <blockquote className={classes.note}>{review.note}</blockquote>}
+        </Section>
+      )}
+      <Section title="Who uses it">
+        <Facts
+          facts={[
+            ['Services', evidence.serviceNames.join(', ')],
+            [
+              'Accounts',
+              evidence.accounts.length > 0 && (
+                <ul>
+                  {evidence.accounts.map((account) => (
+                    <li key={account}>
+                      <PrincipalName principal={account} />
+                    </li>
+                  ))}
+                </ul>
+              ),
+            ],
+            [
+              'Calls',
+              `${formatNumber(observation.occurrences)}, of which ${plural(evidence.errors, 'failed', 'failed')}`,
+            ],
+            ['First seen', <Time key="first" at={observation.firstSeenAt} />],
+            ['Last seen', <Time key="last" at={observation.lastSeenAt} />],
+            [
+              'Latest call',
+              lastTraceId !== null && (
+                <Link
+                  to="/traces/$traceId"
+                  params={{ traceId: lastTraceId }}
+                  search={(before) => ({ tenant: before['tenant'], span: lastSpanId ?? undefined })}
+                >
+                  Open the trace
+                </Link>
+              ),
+            ],
+          ]}
+        />
+      </Section>
+      <Section title="Evidence">
+        <Facts
+          facts={[
+            ['Addresses', evidence.serverAddresses.join(', ')],
+            ['Operations', evidence.operations.join(', ')],
+            ['Also written', others.join(', ')],
+            ['Answered as', evidence.responseModels.join(', ')],
+            ['Tenant', [observation.tenantId, observation.subTenantId].filter((part) => part !== null).join(' / ')],
+            ['Id', <CopyId key="id" id={observation.id} />],
+          ]}
+        />
+      </Section>
+    </SidePanel>
+  );
+}
+
+const PRINCIPAL_OR_TIME = /(user:usr_\w+|service_account:[\w-]+\/[\w.-]+|\d{4}-\d\d-\d\dT[\d:.]+Z)/;
+
+/** A reason of the server, with names in the place of ids and times as people read them. */
+function Reason({ text }: { text: string }): ReactNode {
+  return text.split(PRINCIPAL_OR_TIME).map((part, index) => {
+    const key = `${index}-${part}`;
+    if (/^(user|service_account):/.test(part)) return <PrincipalName key={key} principal={part} />;
+    if (/^\d{4}-.*Z$/.test(part)) return <Time key={key} at={part} />;
+    return part.replace(/ on $/, ' ');
+  });
+}

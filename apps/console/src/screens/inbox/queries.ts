@@ -1,0 +1,85 @@
+import {
+  countRuntimeObservations,
+  listRecommendations,
+  listRuntimeObservations,
+  type ObservationView,
+  type Recommendation,
+  type RuntimeObservation,
+  type RuntimeObservationCounts,
+} from '@quartermaster/client';
+import { getRuntimeObservationOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
+import { useQuery } from '@tanstack/react-query';
+import { type PagedList, usePagedList } from '../../data/pages.ts';
+import { useTenantFilter } from '../../data/tenant.ts';
+import type { UrlState } from '../../data/url-state.ts';
+
+export type ObservationQuery = NonNullable<NonNullable<Parameters<typeof listRuntimeObservations>[0]>['query']>;
+
+const PAGE_SIZE = 100;
+
+/** Other people decide, too: the list is read again so often. */
+const REFRESH_MS = 30_000;
+
+/** The query of the list, as the address says. */
+export function useInboxQuery(state: UrlState): ObservationQuery {
+  const tenant = useTenantFilter();
+  const { view = 'new', provider, kind, status, q, risk } = state;
+  return {
+    ...tenant,
+    ...(view === 'all' ? { sort: 'last_seen_at' as const } : { view: view as ObservationView }),
+    ...(provider !== undefined && { provider_id: provider }),
+    ...(kind !== undefined && { kind: kind as RuntimeObservation['kind'] }),
+    ...(status !== undefined && view === 'all' && { status: status as RuntimeObservation['status'] }),
+    ...(q !== undefined && { text: q }),
+    ...(risk !== undefined && { min_risk: risk as RuntimeObservation['risk']['level'] }),
+  };
+}
+
+export function useObservations(query: ObservationQuery): PagedList<RuntimeObservation> {
+  return usePagedList({
+    key: ['observations', query],
+    read: async (cursor, signal) => {
+      const page = { ...query, limit: PAGE_SIZE, ...(cursor !== undefined && { cursor }) };
+      return (await listRuntimeObservations({ query: page, signal, throwOnError: true })).data;
+    },
+    refetchInterval: REFRESH_MS,
+  });
+}
+
+/** How many observations each view has. Undefined while they are not known. */
+export function useInboxCounts({ provider, kind, q }: UrlState): RuntimeObservationCounts | undefined {
+  const tenant = useTenantFilter();
+  const query = {
+    ...tenant,
+    ...(provider !== undefined && { provider_id: provider }),
+    ...(kind !== undefined && { kind: kind as RuntimeObservation['kind'] }),
+    ...(q !== undefined && { text: q }),
+  };
+  const { data } = useQuery({
+    queryKey: ['observation-counts', query],
+    queryFn: async ({ signal }) => (await countRuntimeObservations({ query, signal, throwOnError: true })).data,
+    refetchInterval: REFRESH_MS,
+    retry: false,
+  });
+  return data;
+}
+
+/** An observation that an address names and that is not in the list, because the view or the page has others. */
+export function useLinkedObservation(id: string | undefined, isInList: boolean): RuntimeObservation | undefined {
+  const { data } = useQuery({
+    ...getRuntimeObservationOptions({ path: { observation_id: id ?? '' } }),
+    enabled: id !== undefined && !isInList,
+    retry: false,
+  });
+  return data;
+}
+
+/** The open recommendation that is based on an observation, if there is one. */
+export function useRecommendationOf({ id }: RuntimeObservation): Recommendation | null {
+  const query = { observation_id: id, status: 'open' as const, limit: 1 };
+  const { data } = useQuery({
+    queryKey: ['recommendation-of', id],
+    queryFn: async ({ signal }) => (await listRecommendations({ query, signal, throwOnError: true })).data.items,
+  });
+  return data?.[0] ?? null;
+}

@@ -1,0 +1,50 @@
+import { getRuntimeObservation, type RuntimeObservation } from '@quartermaster/client';
+import { useQueries } from '@tanstack/react-query';
+import { useMemo, useState } from 'react';
+
+/** How many rows that left the view are kept. */
+const MAX_KEPT = 50;
+
+type Rows = readonly RuntimeObservation[];
+type Shown = { view: string; given: Rows; rows: Rows; gone: Rows };
+
+/**
+ * Rows that leave an open view because somebody decided about them stay where they are, with the decision, until the user
+ * opens another view. Otherwise rows would vanish under the pointer.
+ *
+ * @param view what the rows are of; another one starts anew
+ */
+export function useSteadyRows(given: Rows, view: string): RuntimeObservation[] {
+  const [shown, setShown] = useState<Shown>({ view, given, rows: given, gone: [] });
+  let current = shown;
+  if (shown.given !== given || shown.view !== view) {
+    current = mergeRows(shown.view === view ? shown.rows : [], given, view);
+    setShown(current);
+  }
+  const { rows, gone } = current;
+  const updates = useQueries({
+    queries: gone.map((row) => ({ queryKey: ['observation', row.id], queryFn: () => readAgain(row) })),
+    combine: (results) => results.map(({ data }) => data),
+  });
+  return useMemo(() => {
+    const updated = new Map(updates.flatMap((row) => (row === undefined ? [] : [[row.id, row] as const])));
+    return rows.map((row) => updated.get(row.id) ?? row);
+  }, [rows, updates]);
+}
+
+async function readAgain({ id }: RuntimeObservation): Promise<RuntimeObservation> {
+  return (await getRuntimeObservation({ path: { observation_id: id }, throwOnError: true })).data;
+}
+
+/** The rows in their order, with each row that is gone after the one that it stood after. */
+function mergeRows(before: Rows, given: Rows, view: string): Shown {
+  const present = new Set(given.map(({ id }) => id));
+  const gone = before.filter(({ id }) => !present.has(id)).slice(-MAX_KEPT);
+  const rows = [...given];
+  for (const row of gone) {
+    const former = before[before.indexOf(row) - 1];
+    const at = former === undefined ? 0 : rows.findIndex(({ id }) => id === former.id) + 1;
+    rows.splice(at, 0, row);
+  }
+  return { view, given, rows, gone };
+}

@@ -1,0 +1,147 @@
+import { useElementSize } from '@mantine/hooks';
+import { type ReactNode, useState } from 'react';
+import { formatCompact, plural } from '../../components/format.ts';
+import type { MapLayout, MapLink, MapNode } from './layout.ts';
+import classes from './map.module.css';
+
+const NODE_WIDTH = 210;
+const MIN_WIDTH = 760;
+const COLUMN_TITLES = { agent: 'Agents', provider: 'Providers', item: 'Models, tools and agents' } as const;
+const MIN_STROKE = 1;
+const MAX_STROKE = 9;
+
+/** Nodes in three columns, and a line for each pair that met: the thicker, the more calls. */
+export function MapDrawing({ layout, open }: { layout: MapLayout; open: (node: MapNode) => void }): ReactNode {
+  const { ref, width: measured } = useElementSize();
+  const [hovered, setHovered] = useState<MapNode | null>(null);
+  const width = Math.max(MIN_WIDTH, measured);
+  const xOf = ({ column }: Pick<MapNode, 'column'>) =>
+    ({ agent: 20, provider: width / 2 - NODE_WIDTH / 2, item: width - NODE_WIDTH - 20 })[column];
+  const related = hovered === null ? null : relatedTo(hovered, layout.links);
+  const maxCalls = layout.links.reduce((most, { calls }) => Math.max(most, calls), 1);
+  return (
+    <div ref={ref} className={classes.frame}>
+      {measured > 0 && (
+        <svg
+          width={width}
+          height={layout.height}
+          className={classes.map}
+          aria-label="Map of agents and what they use"
+          role="group"
+        >
+          {(['agent', 'provider', 'item'] as const).map((column) => (
+            <text key={column} x={xOf({ column })} y={22} className={classes.heading}>
+              {COLUMN_TITLES[column]}
+            </text>
+          ))}
+          <g aria-hidden="true">
+            {layout.links.map((link) => (
+              <path
+                key={link.id}
+                className={classes.link}
+                data-meaning={link.meaning}
+                data-dimmed={related !== null && !related.has(link.id)}
+                strokeWidth={strokeOf(link, maxCalls)}
+                d={curve(xOf(link.from) + NODE_WIDTH, link.from.y, xOf(link.to), link.to.y)}
+              />
+            ))}
+          </g>
+          {layout.nodes.map((node) => (
+            <NodeBox
+              key={node.id}
+              node={node}
+              x={xOf(node)}
+              isDimmed={related !== null && !related.has(node.id)}
+              hover={setHovered}
+              open={open}
+            />
+          ))}
+        </svg>
+      )}
+    </div>
+  );
+}
+
+type NodeProps = {
+  node: MapNode;
+  x: number;
+  isDimmed: boolean;
+  hover: (node: MapNode | null) => void;
+  open: (node: MapNode) => void;
+};
+
+function NodeBox({ node, x, isDimmed, hover, open }: NodeProps): ReactNode {
+  const { label, note, meaning, calls, y } = node;
+  // The mark of an agent tells of the worst thing that it uses.
+  const said = node.column === 'agent' ? `uses something ${meaning}` : meaning;
+  return (
+    <g
+      role="button"
+      tabIndex={0}
+      className={classes.node}
+      data-meaning={meaning}
+      data-dimmed={isDimmed}
+      transform={`translate(${x} ${y})`}
+      onMouseEnter={() => hover(node)}
+      onMouseLeave={() => hover(null)}
+      onFocus={() => hover(node)}
+      onBlur={() => hover(null)}
+      onClick={() => open(node)}
+      onKeyDown={(event) => {
+        if (event.key !== 'Enter' && event.key !== ' ') return;
+        event.preventDefault();
+        open(node);
+      }}
+    >
+      <title>{`${label} ${formatCompact(calls)}: ${note}, ${said}, ${plural(calls, 'call')}`}</title>
+      <rect y={-12} width={NODE_WIDTH} height={24} rx={5} className={classes.box} />
+      <g transform="translate(8 -6)" className={classes.shape}>
+        {meaning === 'declared' && <circle cx="6" cy="6" r="4" fill="currentColor" />}
+        {meaning === 'unknown' && <path d="M6 1l5 5-5 5-5-5z" fill="none" stroke="currentColor" strokeWidth="1.8" />}
+        {meaning === 'blocked' && (
+          <path d="M2 2h8v8H2zM3.5 8.5l5-5" fill="none" stroke="currentColor" strokeWidth="1.8" />
+        )}
+      </g>
+      <text x={27} y={4} className={classes.label}>
+        {shortened(label)}
+      </text>
+      <text x={NODE_WIDTH - 8} y={4} className={classes.calls}>
+        {formatCompact(calls)}
+      </text>
+    </g>
+  );
+}
+
+/** The ids of the nodes and links that a node is connected to, over the provider to both sides. */
+function relatedTo(node: MapNode, links: readonly MapLink[]): Set<string> {
+  const ids = new Set([node.id]);
+  const follow = (from: MapNode, direction: 'from' | 'to') => {
+    for (const link of links) {
+      if (link[direction] !== from) continue;
+      const next = direction === 'from' ? link.to : link.from;
+      ids.add(link.id);
+      if (ids.has(next.id)) continue;
+      ids.add(next.id);
+      follow(next, direction);
+    }
+  };
+  follow(node, 'from');
+  follow(node, 'to');
+  return ids;
+}
+
+function strokeOf({ calls }: MapLink, maxCalls: number): number {
+  return MIN_STROKE + (MAX_STROKE - MIN_STROKE) * (Math.log1p(calls) / Math.log1p(maxCalls)) ** 2;
+}
+
+function curve(x1: number, y1: number, x2: number, y2: number): string {
+  const bend = (x2 - x1) / 2;
+  return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
+}
+
+/** SVG does not cut texts. */
+const MAX_LABEL = 20;
+
+function shortened(text: string): string {
+  return text.length > MAX_LABEL ? `${text.slice(0, MAX_LABEL - 1)}…` : text;
+}

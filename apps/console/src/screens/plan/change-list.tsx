@@ -1,0 +1,52 @@
+import type { Recommendation } from '@quartermaster/client';
+import type { ReactNode } from 'react';
+import { fieldChanges } from '../../components/field-changes.ts';
+import { words } from '../../components/format.ts';
+import { MeaningShape } from '../../components/marks.tsx';
+import classes from './plan.module.css';
+
+/** Each change, with its fields when it is opened. */
+export function ChangeList({ recommendations }: { recommendations: readonly Recommendation[] }): ReactNode {
+  return (
+    <ul className={classes.changes}>
+      {recommendations.map((recommendation) => (
+        <li key={recommendation.id}>
+          <details className={classes.change}>
+            <summary>
+              <MeaningShape meaning={recommendation.kind === 'block_item' ? 'blocked' : 'declared'} />
+              <span className={classes.sign} aria-hidden="true">
+                {signOf(recommendation)}
+              </span>
+              <strong>{nameOf(recommendation)}</strong>
+              <span className="dim">{words(recommendation.kind)}</span>
+            </summary>
+            <p>{recommendation.reason}</p>
+            <dl className={classes.fields}>
+              {fieldChanges(recommendation.change.before ?? {}, recommendation.change.after ?? {}).map(
+                ({ path, before, after }) => (
+                  <div key={path}>
+                    <dt>{path}</dt>
+                    <dd>
+                      {before !== null && <del>{before}</del>} {after !== null && <ins>{after}</ins>}
+                    </dd>
+                  </div>
+                ),
+              )}
+            </dl>
+          </details>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function signOf({ change }: Recommendation): string {
+  if (change.before === null) return '+';
+  return change.after === null ? '−' : '~';
+}
+
+function nameOf({ change }: Recommendation): string {
+  const fields = { ...change.before, ...change.after } as Record<string, unknown>;
+  const parts = [fields['kind'], fields['name']].filter((part): part is string => typeof part === 'string');
+  return parts.length === 0 ? words(change.target.type) : parts.join(' ');
+}

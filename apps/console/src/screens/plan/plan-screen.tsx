@@ -1,0 +1,160 @@
+import {
+  type AppliedRecommendations,
+  applyProviderRecommendations,
+  type Recommendation,
+  undoRecommendation,
+} from '@quartermaster/client';
+import { getProviderOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { ActionButton } from '../../components/action-button.tsx';
+import { formatNumber, plural } from '../../components/format.ts';
+import { Screen } from '../../components/screen.tsx';
+import { Empty, Failed, Loading } from '../../components/states.tsx';
+import { showToast } from '../../components/toasts.tsx';
+import { useAction } from '../../components/use-action.ts';
+import { idempotencyKey, ifMatch } from '../../data/client.ts';
+import { problemOf } from '../../data/problem.ts';
+import { ChangeList } from './change-list.tsx';
+import classes from './plan.module.css';
+import { SkippedList } from './skipped-list.tsx';
+
+/** The dry run of everything that is recommended for a provider, as one change that can be applied and undone. */
+export function PlanScreen(): ReactNode {
+  const { providerId } = useParams({ from: '/providers/$providerId/plan' });
+  const [receipt, setReceipt] = useState<AppliedRecommendations | null>(null);
+  const path = { provider_id: providerId };
+  const provider = useQuery(getProviderOptions({ path }));
+  const plan = useQuery({
+    queryKey: ['plan', providerId],
+    queryFn: async ({ signal }) =>
+      (await applyProviderRecommendations({ path, body: { dryRun: true }, signal, throwOnError: true })).data,
+  });
+  const apply = useAction({
+    run: async () => {
+      const headers = { ...idempotencyKey(), ...ifMatch(`/v1/providers/${providerId}`) };
+      const recommendationIds = plan.data?.applied.map(({ id }) => id) ?? [];
+      return (await applyProviderRecommendations({ path, body: { recommendationIds }, headers, throwOnError: true }))
+        .data;
+    },
+    done: ({ applied }) => `${plural(applied.length, 'change')} applied.`,
+    onDone: setReceipt,
+  });
+  const name = provider.data?.displayName ?? provider.data?.name ?? 'provider';
+  const changes = plan.data?.applied ?? [];
+  return (
+    <Screen
+      title={`Plan for ${name}`}
+      scrolls
+      above={
+        <Link to="/providers/$providerId" params={{ providerId }}>
+          {name}
+        </Link>
+      }
+      summary="What would change if everything that was approved were applied now."
+      request={{ method: 'POST', path: `/v1/providers/${providerId}/recommendations/apply`, body: { dryRun: true } }}
+      actions={
+        <ActionButton
+          scope="recommendations:apply"
+          {...(provider.data !== undefined && { place: provider.data })}
+          disabledReason={changes.length === 0 ? 'There is nothing to apply.' : null}
+          loading={apply.isPending}
+          onClick={() => apply.mutate()}
+        >
+          {changes.length === 0 ? 'Apply' : `Apply ${plural(changes.length, 'change')}`}
+        </ActionButton>
+      }
+    >
+      {receipt !== null && <Receipt receipt={receipt} close={() => setReceipt(null)} />}
+      {plan.error !== null && <Failed problem={problemOf(plan.error)} retry={() => void plan.refetch()} />}
+      {plan.isLoading && <Loading />}
+      {plan.data !== undefined && <PlanBody plan={plan.data} />}
+    </Screen>
+  );
+}
+
+function PlanBody({ plan }: { plan: AppliedRecommendations }): ReactNode {
+  const { applied, skipped, revokedSessions } = plan;
+  return (
+    <>
+      <section className={classes.section}>
+        <h2>{totalsOf(applied)}</h2>
+        {revokedSessions.length > 0 && (
+          <p>
+            {plural(revokedSessions.length, 'running session')} would end:{' '}
+            {revokedSessions.map(({ subject }) => subject).join(', ')}.
+          </p>
+        )}
+        {applied.length > 0 && revokedSessions.length === 0 && <p className="dim">No running session would end.</p>}
+        {applied.length === 0 && (
+          <Empty title="Nothing to apply">
+            {skipped.length === 0
+              ? 'What agents use of this provider is what is declared.'
+              : 'Everything that is recommended waits for a decision.'}
+          </Empty>
+        )}
+        <ChangeList recommendations={applied} />
+      </section>
+      {skipped.length > 0 && <SkippedList providerId={plan.providerId} skipped={skipped} />}
+    </>
+  );
+}
+
+/** What was just applied, with a way back as long as nothing was built on it. */
+function Receipt({ receipt, close }: { receipt: AppliedRecommendations; close: () => void }): ReactNode {
+  const undo = useAction({
+    run: async () => {
+      const failed: string[] = [];
+      for (const { id } of receipt.applied.toReversed()) {
+        try {
+          await undoRecommendation({ path: { recommendation_id: id }, headers: idempotencyKey(), throwOnError: true });
+        } catch (error) {
+          failed.push(problemOf(error).message);
+        }
+      }
+      return failed;
+    },
+    done: () => null,
+    onDone: (failed) => {
+      const undone = receipt.applied.length - failed.length;
+      const [reason] = failed;
+      showToast({
+        text: `${plural(undone, 'change')} undone.${reason === undefined ? '' : ` ${failed.length} not: ${reason}`}`,
+        isProblem: failed.length > 0,
+      });
+      if (failed.length === 0) close();
+    },
+  });
+  return (
+    <section className={classes.receipt} aria-label="Receipt">
+      <div className="grow">
+        <strong>Applied: {totalsOf(receipt.applied)}</strong>
+        <div className="dim">
+          {receipt.revokedSessions.length === 0
+            ? 'No session ended.'
+            : `${plural(receipt.revokedSessions.length, 'session')} ended. An undo does not bring them back.`}
+        </div>
+      </div>
+      <ActionButton
+        scope="recommendations:apply"
+        variant="default"
+        loading={undo.isPending}
+        onClick={() => undo.mutate()}
+      >
+        Undo all of it
+      </ActionButton>
+      <ActionButton scope={null} variant="subtle" onClick={close}>
+        Close
+      </ActionButton>
+    </section>
+  );
+}
+
+/** `2 added, 1 changed, 0 removed`. */
+function totalsOf(recommendations: readonly Recommendation[]): string {
+  const added = recommendations.filter(({ change }) => change.before === null).length;
+  const removed = recommendations.filter(({ change }) => change.after === null).length;
+  const changed = recommendations.length - added - removed;
+  return `${formatNumber(added)} added, ${formatNumber(changed)} changed, ${formatNumber(removed)} removed`;
+}

@@ -1,0 +1,48 @@
+import { listProviderRecommendations, type SkippedRecommendation } from '@quartermaster/client';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { formatNumber } from '../../components/format.ts';
+import { ChangeList } from './change-list.tsx';
+import classes from './plan.module.css';
+
+const REASONS: Record<SkippedRecommendation['reason'], string> = {
+  needs_review: 'Needs a decision first',
+  needs_successor: 'Needs a new credential first',
+  undone: 'Was undone before, and is only applied by itself',
+  not_found: 'Is gone',
+  not_open: 'Is not open any more',
+  not_of_kind: 'Is of another kind',
+};
+
+type Props = { providerId: string; skipped: readonly SkippedRecommendation[] };
+
+/** What stays as it is, and why. */
+export function SkippedList({ providerId, skipped }: Props): ReactNode {
+  const { data = [] } = useQuery({
+    queryKey: ['recommendations-of-provider', providerId],
+    queryFn: async ({ signal }) => {
+      const path = { provider_id: providerId };
+      const query = { status: 'open' as const, limit: 100 };
+      return (await listProviderRecommendations({ path, query, signal, throwOnError: true })).data.items;
+    },
+  });
+  return [...Map.groupBy(skipped, ({ reason }) => reason)].map(([reason, rows]) => {
+    const ids = new Set(rows.map(({ id }) => id));
+    return (
+      <section key={reason} className={classes.section}>
+        <h2>
+          {REASONS[reason]}: {formatNumber(rows.length)}
+        </h2>
+        {reason === 'needs_review' && (
+          <p>
+            <Link to="/inbox" search={(before) => ({ tenant: before['tenant'], provider: providerId })}>
+              Decide about them in the inbox
+            </Link>
+          </p>
+        )}
+        <ChangeList recommendations={data.filter(({ id }) => ids.has(id))} />
+      </section>
+    );
+  });
+}

@@ -1,0 +1,200 @@
+import { getProviderInventory, type InventoryItem, type Provider, updateInventoryItem } from '@quartermaster/client';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { ActionButton } from '../../components/action-button.tsx';
+import { CopyId } from '../../components/copy.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { useKeys } from '../../components/hotkeys.ts';
+import { MeaningMark, StateMark, Tag } from '../../components/marks.tsx';
+import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
+import { Empty } from '../../components/states.tsx';
+import { Time } from '../../components/time.tsx';
+import { useAction } from '../../components/use-action.ts';
+import { idempotencyKey, ifMatch } from '../../data/client.ts';
+import { usePagedList } from '../../data/pages.ts';
+import { useUrlState } from '../../data/url-state.ts';
+import { ItemForm } from './item-form.tsx';
+import classes from './provider.module.css';
+
+const DefinitionDiff = lazy(() => import('../../components/definition-diff.tsx'));
+
+const keyOf = ({ id }: InventoryItem) => id;
+
+const COLUMNS: Column<InventoryItem>[] = [
+  { key: 'status', header: 'Status', width: '120px', cell: ({ status }) => <ItemStatus status={status} /> },
+  {
+    key: 'name',
+    header: 'Item',
+    width: 'minmax(200px, 2fr)',
+    cell: ({ name, title, kind, drift }) => (
+      <span className="row">
+        <strong className="truncate">{name}</strong>
+        <Tag>{kind}</Tag>
+        {drift !== null && <Tag>definition changed</Tag>}
+        {title !== null && title !== name && <span className="dim truncate">{title}</span>}
+      </span>
+    ),
+  },
+  { key: 'source', header: 'Declared by', width: '130px', cell: ({ source }) => <span className="dim">{source}</span> },
+  { key: 'first', header: 'First seen', width: '110px', cell: ({ firstSeenAt }) => <Time at={firstSeenAt} /> },
+  { key: 'last', header: 'Last seen', width: '110px', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
+];
+
+function ItemStatus({ status }: Pick<InventoryItem, 'status'>): ReactNode {
+  if (status === 'blocked') return <MeaningMark meaning="blocked" />;
+  if (status === 'available') return <MeaningMark meaning="declared">available</MeaningMark>;
+  return <StateMark state={status} />;
+}
+
+export function InventoryTab({ provider }: { provider: Provider }): ReactNode {
+  const [state, setState] = useUrlState();
+  const [isAdding, setAdding] = useState(false);
+  const list = usePagedList({
+    key: ['inventory', provider.id],
+    read: async (cursor, signal) => {
+      const query = { limit: 100, ...(cursor !== undefined && { cursor }) };
+      const path = { provider_id: provider.id };
+      return (await getProviderInventory({ path, query, signal, throwOnError: true })).data;
+    },
+  });
+  const shown = list.items.find(({ id }) => id === state['item']);
+  useKeys({ Escape: () => setState({ item: undefined }) });
+  return (
+    <div className={classes.split}>
+      <DataTable
+        label="Inventory"
+        list={list}
+        columns={COLUMNS}
+        keyOf={keyOf}
+        active={state['item']}
+        onActive={(item) => setState({ item })}
+        onOpen={({ id }) => setState({ item: id })}
+        empty={
+          <Empty title="Nothing is declared here">
+            <div className="stack">
+              <p>Sync to ask the provider what it offers, or declare an item by hand.</p>
+              <div>
+                <ActionButton scope="providers:write" place={provider} onClick={() => setAdding(true)}>
+                  Declare an item
+                </ActionButton>
+              </div>
+            </div>
+          </Empty>
+        }
+        footer={
+          <span className="row">
+            <span className="grow">
+              {list.items.length} {list.hasMore ? 'loaded, more below' : 'in all'}
+            </span>
+            <ActionButton
+              scope="providers:write"
+              place={provider}
+              size="compact-xs"
+              variant="default"
+              onClick={() => setAdding(true)}
+            >
+              Declare an item
+            </ActionButton>
+          </span>
+        }
+      />
+      {shown !== undefined && <ItemPanel item={shown} close={() => setState({ item: undefined })} />}
+      {isAdding && <ItemForm provider={provider} close={() => setAdding(false)} />}
+    </div>
+  );
+}
+
+/** What a person compares: not the times and ids around it. */
+function definitionOf({ title, description, attributes }: Pick<InventoryItem, 'title' | 'description' | 'attributes'>) {
+  return { title, description, attributes };
+}
+
+function ItemPanel({ item, close }: { item: InventoryItem; close: () => void }): ReactNode {
+  const { id, name, kind, status, providerId, title, description, drift, attributes, schemaDigest } = item;
+  const path = { provider_id: providerId, item_id: id };
+  const change = useAction({
+    run: (next: 'available' | 'blocked' | 'retired') =>
+      updateInventoryItem({
+        path,
+        body: { status: next },
+        headers: { ...idempotencyKey(), ...ifMatch(`/v1/providers/${providerId}/inventory/${id}`) },
+        throwOnError: true,
+      }),
+    done: (_, next) => `${name} is ${next}.`,
+  });
+  return (
+    <SidePanel
+      label={`${kind} ${name}`}
+      close={close}
+      heading={
+        <>
+          <h2>{name}</h2>
+          <div className="row">
+            <ItemStatus status={status} /> <Tag>{kind}</Tag>
+          </div>
+        </>
+      }
+      footer={
+        <div className="row">
+          {status !== 'blocked' && (
+            <ActionButton
+              scope="providers:write"
+              place={item}
+              variant="default"
+              onClick={() => change.mutate('blocked')}
+            >
+              Block
+            </ActionButton>
+          )}
+          {status !== 'available' && (
+            <ActionButton
+              scope="providers:write"
+              place={item}
+              variant="default"
+              onClick={() => change.mutate('available')}
+            >
+              Make available
+            </ActionButton>
+          )}
+          {status !== 'retired' && (
+            <ActionButton
+              scope="providers:write"
+              place={item}
+              variant="default"
+              onClick={() => change.mutate('retired')}
+            >
+              Retire
+            </ActionButton>
+          )}
+          <span className="dim">A block ends the sessions that grant it.</span>
+        </div>
+      }
+    >
+      {drift !== null && (
+        <Section title="The provider changed it">
+          <p className="dim">
+            Found <Time at={drift.detectedAt} />. Decide about it in the inbox.
+          </p>
+          <Suspense fallback={null}>
+            <DefinitionDiff before={definitionOf(item)} after={definitionOf(drift)} />
+          </Suspense>
+        </Section>
+      )}
+      <Section title="Definition">
+        <Facts
+          facts={[
+            ['Title', title],
+            ['Description', description],
+            ['Digest', schemaDigest === null ? null : <CopyId key="digest" id={schemaDigest} />],
+            ['Source', item.source],
+            ['Id', <CopyId key="id" id={id} />],
+          ]}
+        />
+      </Section>
+      {Object.keys(attributes).length > 0 && (
+        <Section title="Attributes">
+          <pre className={classes.json}>{JSON.stringify(attributes, null, 2)}</pre>
+        </Section>
+      )}
+    </SidePanel>
+  );
+}

@@ -1,0 +1,104 @@
+import { createProvider, type Provider, updateProvider } from '@quartermaster/client';
+import { Select, Textarea, TextInput } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { FormDialog } from '../../components/form-dialog.tsx';
+import { placeBody, PlaceFields } from '../../components/place-fields.tsx';
+import { useAction } from '../../components/use-action.ts';
+import { idempotencyKey, ifMatch } from '../../data/client.ts';
+import { problemOf } from '../../data/problem.ts';
+import { useUrlState } from '../../data/url-state.ts';
+
+const KINDS = [
+  { value: 'llm', label: 'Model vendor' },
+  { value: 'mcp', label: 'MCP server' },
+  { value: 'agent_runtime', label: 'Agent runtime' },
+  { value: 'channel', label: 'Channel' },
+  { value: 'other', label: 'Other' },
+];
+
+/** Declares a provider, or changes one. */
+export function ProviderForm({ provider, close }: { provider?: Provider; close: () => void }): ReactNode {
+  const [{ tenant = '' }] = useUrlState();
+  const navigate = useNavigate();
+  const [place, setPlace] = useState({ tenantId: tenant, subTenantId: '' });
+  const [values, setValues] = useState({
+    name: provider?.name ?? '',
+    displayName: provider?.displayName ?? '',
+    description: provider?.description ?? '',
+    kind: provider?.kind ?? 'mcp',
+    baseUrl: provider?.baseUrl ?? '',
+  });
+  const set = (changes: Partial<typeof values>) => setValues((before) => ({ ...before, ...changes }));
+  const body = {
+    name: values.name,
+    kind: values.kind,
+    displayName: values.displayName || null,
+    description: values.description || null,
+    baseUrl: values.baseUrl || null,
+  };
+  const save = useAction({
+    run: async () => {
+      if (provider === undefined) {
+        const input = { ...body, ...placeBody(place) };
+        return (await createProvider({ body: input, headers: idempotencyKey(), throwOnError: true })).data;
+      }
+      const headers = { ...idempotencyKey(), ...ifMatch(`/v1/providers/${provider.id}`) };
+      const path = { provider_id: provider.id };
+      return (await updateProvider({ path, body, headers, throwOnError: true })).data;
+    },
+    inForm: true,
+    done: ({ name }) => `${name} was saved.`,
+    onDone: ({ id }) => {
+      close();
+      if (provider === undefined) void navigate({ to: '/providers/$providerId', params: { providerId: id } });
+    },
+  });
+  return (
+    <FormDialog
+      title={provider === undefined ? 'Declare a provider' : `Change ${provider.name}`}
+      submit={provider === undefined ? 'Declare' : 'Save'}
+      close={close}
+      onSubmit={() => save.mutate()}
+      isPending={save.isPending}
+      problem={save.error === null ? null : problemOf(save.error)}
+      incomplete={values.name === '' || (provider === undefined && place.tenantId === '')}
+    >
+      <TextInput
+        label="Name"
+        description="What agents and manifests call it."
+        required
+        data-autofocus
+        value={values.name}
+        onChange={(event) => set({ name: event.currentTarget.value })}
+      />
+      <Select
+        label="Kind"
+        data={KINDS}
+        allowDeselect={false}
+        value={values.kind}
+        onChange={(kind) => kind !== null && set({ kind: kind as Provider['kind'] })}
+      />
+      <TextInput
+        label="Address"
+        description="Where a sync asks what it offers."
+        placeholder="https://"
+        value={values.baseUrl}
+        onChange={(event) => set({ baseUrl: event.currentTarget.value })}
+      />
+      <TextInput
+        label="Display name"
+        value={values.displayName}
+        onChange={(event) => set({ displayName: event.currentTarget.value })}
+      />
+      <Textarea
+        label="Description"
+        autosize
+        minRows={2}
+        value={values.description}
+        onChange={(event) => set({ description: event.currentTarget.value })}
+      />
+      {provider === undefined && <PlaceFields place={place} change={setPlace} />}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,146 @@
+import { deleteProvider, type Provider, syncProviderInventory } from '@quartermaster/client';
+import { getProviderOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { ActionButton } from '../../components/action-button.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { CopyId } from '../../components/copy.tsx';
+import { Views } from '../../components/filters.tsx';
+import { plural } from '../../components/format.ts';
+import { MeaningMark, StateMark, Tag } from '../../components/marks.tsx';
+import { Screen } from '../../components/screen.tsx';
+import { Failed, Loading } from '../../components/states.tsx';
+import { Time } from '../../components/time.tsx';
+import { useAction } from '../../components/use-action.ts';
+import { idempotencyKey, ifMatch } from '../../data/client.ts';
+import { problemOf } from '../../data/problem.ts';
+import { useUrlState } from '../../data/url-state.ts';
+import { CredentialTab } from './credential-tab.tsx';
+import { InventoryTab } from './inventory-tab.tsx';
+import { ObservationsTab } from './observations-tab.tsx';
+import { ProviderForm } from './provider-form.tsx';
+import { placeOf } from './providers-screen.tsx';
+import { SyncsTab } from './syncs-tab.tsx';
+
+const TABS = [
+  { value: 'inventory', label: 'Inventory' },
+  { value: 'observations', label: 'Observed' },
+  { value: 'credential', label: 'Credential' },
+  { value: 'syncs', label: 'Syncs' },
+];
+
+export function ProviderScreen(): ReactNode {
+  const { providerId } = useParams({ from: '/providers/$providerId' });
+  const path = { provider_id: providerId };
+  const { data: provider, error, refetch } = useQuery(getProviderOptions({ path }));
+  if (provider === undefined) {
+    return (
+      <Screen title="Provider">
+        {error === null ? <Loading /> : <Failed problem={problemOf(error)} retry={() => void refetch()} />}
+      </Screen>
+    );
+  }
+  return <Loaded provider={provider} />;
+}
+
+function Loaded({ provider }: { provider: Provider }): ReactNode {
+  const [state, setState] = useUrlState();
+  const navigate = useNavigate();
+  const [isDeleting, setDeleting] = useState(false);
+  const { id, name, displayName, kind, status, health, baseUrl, inventorySyncedAt, description } = provider;
+  const path = { provider_id: id };
+  const sync = useAction({
+    run: async () => (await syncProviderInventory({ path, headers: idempotencyKey(), throwOnError: true })).data,
+    done: ({ added, updated, removed, errorCount }) =>
+      `Synced: ${added} added, ${updated} changed, ${removed} lost${errorCount > 0 ? `, ${plural(errorCount, 'error')}` : ''}.`,
+  });
+  const remove = useAction({
+    run: () =>
+      deleteProvider({ path, headers: { ...idempotencyKey(), ...ifMatch(`/v1/providers/${id}`) }, throwOnError: true }),
+    done: () => `${name} was deleted.`,
+    onDone: () => void navigate({ to: '/providers' }),
+  });
+  const tab = state['view'] ?? 'inventory';
+  return (
+    <Screen
+      title={displayName ?? name}
+      above={<Link to="/providers">Providers</Link>}
+      heading={
+        <>
+          {displayName ?? name}
+          <MeaningMark meaning={status === 'discovered' ? 'unknown' : 'declared'}>
+            {status === 'discovered' ? 'discovered, not declared' : 'declared'}
+          </MeaningMark>
+        </>
+      }
+      summary={
+        <div className="row">
+          <Tag>{kind.replaceAll('_', ' ')}</Tag>
+          <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />
+          <StateMark
+            state={health === 'unknown' ? 'never asked' : health}
+            tone={health === 'failing' ? 'danger' : 'quiet'}
+          />
+          <span>
+            synced <Time at={inventorySyncedAt} />
+          </span>
+          {baseUrl !== null && <span className="mono truncate">{baseUrl}</span>}
+          {placeOf(provider)}
+          <CopyId id={id} />
+          {description !== null && <span className="truncate">{description}</span>}
+        </div>
+      }
+      request={{ method: 'GET', path: `/v1/providers/${id}` }}
+      actions={
+        <>
+          <ActionButton
+            scope="providers:write"
+            place={provider}
+            variant="default"
+            onClick={() => setState({ edit: '1' })}
+          >
+            Change
+          </ActionButton>
+          <ActionButton scope="providers:write" place={provider} variant="default" onClick={() => setDeleting(true)}>
+            Delete
+          </ActionButton>
+          <ActionButton
+            scope="providers:write"
+            place={provider}
+            variant="default"
+            disabledReason={baseUrl === null ? 'It has no address that a sync could ask.' : null}
+            loading={sync.isPending}
+            onClick={() => sync.mutate()}
+          >
+            Sync now
+          </ActionButton>
+          <ActionButton
+            scope="recommendations:read"
+            place={provider}
+            onClick={() => void navigate({ to: '/providers/$providerId/plan', params: { providerId: id } })}
+          >
+            Plan changes
+          </ActionButton>
+        </>
+      }
+      toolbar={<Views label="Part" views={TABS} />}
+    >
+      {tab === 'inventory' && <InventoryTab provider={provider} />}
+      {tab === 'observations' && <ObservationsTab provider={provider} />}
+      {tab === 'credential' && <CredentialTab provider={provider} />}
+      {tab === 'syncs' && <SyncsTab provider={provider} />}
+      {state['edit'] !== undefined && <ProviderForm provider={provider} close={() => setState({ edit: undefined })} />}
+      {isDeleting && (
+        <ConfirmDialog
+          title={`Delete ${name}?`}
+          consequence="Its inventory goes with it, and gateways no longer list it. Observations and traces stay."
+          confirm="Delete the provider"
+          isPending={remove.isPending}
+          onConfirm={() => remove.mutate()}
+          close={() => setDeleting(false)}
+        />
+      )}
+    </Screen>
+  );
+}

@@ -1,0 +1,45 @@
+import type { OperatorTask, Scope, TaskOutcome } from '@quartermaster/client';
+
+type Choice = { outcome: TaskOutcome; label: string; consequence: string };
+
+/** What a task of each kind can be completed with, and the scope that this needs besides `operator_tasks:write`. */
+export const OUTCOMES: Record<OperatorTask['kind'], { scope: Scope | null; choices: readonly Choice[] }> = {
+  review_observation: {
+    scope: 'runtime_observations:review',
+    choices: [
+      { outcome: 'approved', label: 'Approve', consequence: 'Nothing changes until it is applied.' },
+      { outcome: 'rejected', label: 'Reject', consequence: 'The next use recommends a block.' },
+      { outcome: 'ignored', label: 'Ignore', consequence: 'It stays unknown, and nobody is asked again.' },
+    ],
+  },
+  adopt_provider: {
+    scope: 'recommendations:apply',
+    choices: [
+      { outcome: 'adopted', label: 'Adopt', consequence: 'The provider becomes a declared one.' },
+      { outcome: 'dismissed', label: 'Dismiss', consequence: 'It stays discovered.' },
+    ],
+  },
+  rotate_credential: {
+    scope: 'credentials:write',
+    choices: [
+      { outcome: 'rotated', label: 'It is rotated', consequence: 'Refused as long as the old one ends soon.' },
+      { outcome: 'dismissed', label: 'Dismiss', consequence: 'The credential expires as planned.' },
+    ],
+  },
+  review_cardinality: {
+    scope: 'runtime_observations:review',
+    choices: [
+      {
+        outcome: 'pruned',
+        label: 'Prune',
+        consequence: 'Removes open observations that are neither declared nor reviewed.',
+      },
+      { outcome: 'acknowledged', label: 'Acknowledge', consequence: 'Nothing changes.' },
+    ],
+  },
+  review_telemetry: {
+    scope: 'runtime_observations:review',
+    choices: [{ outcome: 'acknowledged', label: 'Acknowledge', consequence: 'Nothing changes.' }],
+  },
+  sync_inventory: { scope: null, choices: [] },
+};

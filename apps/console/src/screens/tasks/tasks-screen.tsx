@@ -1,0 +1,147 @@
+import { listOperatorTasks, type OperatorTask } from '@quartermaster/client';
+import { type ReactNode, useCallback } from 'react';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { SelectFilter, Views } from '../../components/filters.tsx';
+import { words } from '../../components/format.ts';
+import { useKeys } from '../../components/hotkeys.ts';
+import { StateMark, Tag } from '../../components/marks.tsx';
+import { placeOf } from '../../components/place.tsx';
+import { PrincipalName } from '../../components/principal.tsx';
+import { Screen } from '../../components/screen.tsx';
+import { Empty } from '../../components/states.tsx';
+import { Time } from '../../components/time.tsx';
+import { useMe } from '../../data/me.ts';
+import { usePagedList } from '../../data/pages.ts';
+import { useTenantFilter } from '../../data/tenant.ts';
+import { useUrlState } from '../../data/url-state.ts';
+import { TaskPanel } from './task-panel.tsx';
+import classes from './tasks.module.css';
+
+const VIEWS = [
+  { value: 'open', label: 'Open' },
+  { value: 'mine', label: 'Mine' },
+  { value: 'claimed', label: 'Claimed' },
+  { value: 'running', label: 'Running' },
+  { value: 'failed', label: 'Failed' },
+  { value: 'succeeded', label: 'Done' },
+  { value: 'cancelled', label: 'Cancelled' },
+  { value: 'all', label: 'All' },
+];
+
+const KINDS = [
+  'review_observation',
+  'adopt_provider',
+  'rotate_credential',
+  'sync_inventory',
+  'review_cardinality',
+  'review_telemetry',
+];
+
+const TONES = {
+  open: 'quiet',
+  claimed: 'live',
+  running: 'live',
+  succeeded: 'quiet',
+  failed: 'danger',
+  cancelled: 'quiet',
+} as const;
+
+/** Other people claim tasks, too: the list is read again so often. */
+const REFRESH_MS = 20_000;
+
+const keyOf = ({ id }: OperatorTask) => id;
+
+const COLUMNS: Column<OperatorTask>[] = [
+  {
+    key: 'title',
+    header: 'Task',
+    width: 'minmax(260px, 3fr)',
+    cell: ({ title, priority }) => (
+      <span className="row">
+        <span className="truncate">{title}</span>
+        {priority === 'high' && <Tag>high priority</Tag>}
+      </span>
+    ),
+  },
+  { key: 'kind', header: 'Kind', width: '150px', cell: ({ kind }) => <span className="dim">{words(kind)}</span> },
+  {
+    key: 'status',
+    header: 'Status',
+    width: '110px',
+    cell: ({ status }) => <StateMark state={status} tone={TONES[status]} />,
+  },
+  {
+    key: 'assignee',
+    header: 'Assignee',
+    width: 'minmax(120px, 1fr)',
+    cell: ({ assignee }) =>
+      assignee === null ? <span className="dim">nobody</span> : <PrincipalName principal={assignee} />,
+  },
+  { key: 'due', header: 'Due', width: '100px', cell: ({ dueAt }) => <Time at={dueAt} fallback="" /> },
+  { key: 'created', header: 'Created', width: '100px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { key: 'tenant', header: 'Tenant', width: 'minmax(120px, 1fr)', cell: placeOf },
+];
+
+export function TasksScreen(): ReactNode {
+  const [state, setState] = useUrlState();
+  const me = useMe();
+  const filter = useTenantFilter();
+  const { view = 'open', kind, item } = state;
+  const query = {
+    ...filter,
+    ...(kind !== undefined && { kind: kind as OperatorTask['kind'] }),
+    ...(view === 'mine' && { status: 'claimed' as const, assignee: me.principal }),
+    ...(view !== 'mine' && view !== 'all' && { status: view as OperatorTask['status'] }),
+  };
+  const list = usePagedList({
+    key: ['tasks', query],
+    read: async (cursor, signal) => {
+      const page = { ...query, limit: 100, ...(cursor !== undefined && { cursor }) };
+      return (await listOperatorTasks({ query: page, signal, throwOnError: true })).data;
+    },
+    refetchInterval: REFRESH_MS,
+  });
+  const open = useCallback(({ id }: OperatorTask) => setState({ item: id }), [setState]);
+  useKeys({ Escape: () => setState({ item: undefined }) });
+  return (
+    <Screen
+      title="Tasks"
+      summary="Work that needs a person. Claim a task, so that nobody else works on it at the same time."
+      request={{ method: 'GET', path: '/v1/operator/tasks', query }}
+      toolbar={
+        <>
+          <Views label="Status" views={VIEWS} />
+          <span className="grow" />
+          <SelectFilter name="kind" label="Kind" width={170} choices={KINDS} />
+        </>
+      }
+    >
+      <div className={classes.split}>
+        <DataTable
+          label="Tasks"
+          list={list}
+          columns={COLUMNS}
+          keyOf={keyOf}
+          active={item}
+          onActive={(id) => setState({ item: id })}
+          onOpen={open}
+          empty={<Nothing view={view} hasFilter={kind !== undefined} />}
+        />
+        {/* Claiming moves a task out of the view, but its panel stays. */}
+        {item !== undefined && <TaskPanel key={item} taskId={item} close={() => setState({ item: undefined })} />}
+      </div>
+    </Screen>
+  );
+}
+
+function Nothing({ view, hasFilter }: { view: string; hasFilter: boolean }): ReactNode {
+  if (hasFilter) return <Empty title="No task of this kind">Clear the filter to see the others.</Empty>;
+  if (view === 'open') {
+    return (
+      <Empty title="Nothing waits">New observations, expiring credentials and discovered providers make tasks.</Empty>
+    );
+  }
+  if (view === 'mine')
+    return <Empty title="You have claimed nothing">Open a task in the view Open, and claim it.</Empty>;
+  return <Empty title="No task has this status">The view All has every task.</Empty>;
+}

@@ -1,0 +1,236 @@
+import {
+  createMembership,
+  deleteMembership,
+  listMemberships,
+  type Membership,
+  type Role,
+  type Tenant,
+  updateMembership,
+} from '@quartermaster/client';
+import { Select, TextInput } from '@mantine/core';
+import { type ReactNode, useMemo, useState } from 'react';
+import { ActionButton } from '../../components/action-button.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { FormDialog } from '../../components/form-dialog.tsx';
+import { StateMark } from '../../components/marks.tsx';
+import { Empty } from '../../components/states.tsx';
+import { Time } from '../../components/time.tsx';
+import { useAction } from '../../components/use-action.ts';
+import { idempotencyKey } from '../../data/client.ts';
+import { useMissingScope } from '../../data/me.ts';
+import { usePagedList } from '../../data/pages.ts';
+import { problemOf } from '../../data/problem.ts';
+import { useUrlState } from '../../data/url-state.ts';
+
+export const ROLES: Role[] = ['owner', 'admin', 'operator', 'viewer'];
+
+const keyOf = ({ userId, subTenantId }: Membership) => `${userId}/${subTenantId ?? ''}`;
+
+const placeQuery = ({ subTenantId }: Membership) => (subTenantId === null ? {} : { sub_tenant_id: subTenantId });
+
+export function MembersTab({ tenant }: { tenant: Tenant }): ReactNode {
+  const [state, setState] = useUrlState();
+  const [removed, setRemoved] = useState<Membership | null>(null);
+  const { role, status } = state;
+  const filter = {
+    ...(role !== undefined && { role: role as Role }),
+    ...(status !== undefined && { status: status as Membership['status'] }),
+  };
+  const list = usePagedList({
+    key: ['members', tenant.id, filter],
+    read: async (cursor, signal) => {
+      const query = { ...filter, limit: 100, ...(cursor !== undefined && { cursor }) };
+      return (await listMemberships({ path: { tenant_id: tenant.id }, query, signal, throwOnError: true })).data;
+    },
+  });
+  const pathOf = (member: Membership) => ({ tenant_id: tenant.id, user_id: member.userId });
+  const change = useAction({
+    run: ({ member, role: next }: { member: Membership; role: Role }) =>
+      updateMembership({
+        path: pathOf(member),
+        query: placeQuery(member),
+        body: { role: next },
+        headers: idempotencyKey(),
+        throwOnError: true,
+      }),
+    done: (_, { member, role: next }) => `${member.email} is ${next} now.`,
+  });
+  const remove = useAction({
+    run: (member: Membership) =>
+      deleteMembership({
+        path: pathOf(member),
+        query: placeQuery(member),
+        headers: idempotencyKey(),
+        throwOnError: true,
+      }),
+    done: (_, member) => `${member.email} was removed.`,
+    onDone: () => setRemoved(null),
+  });
+  const { mutate } = change;
+  const columns = useMemo(() => memberColumns({ tenant, change: mutate, remove: setRemoved }), [tenant, mutate]);
+  return (
+    <>
+      <DataTable
+        label="Members"
+        list={list}
+        columns={columns}
+        keyOf={keyOf}
+        active={state['row']}
+        onActive={(row) => setState({ row })}
+        empty={
+          role === undefined && status === undefined ? (
+            <Empty title="Nobody is a member">Invite the owner by email.</Empty>
+          ) : (
+            <Empty title="No member matches">Clear a filter to see the others.</Empty>
+          )
+        }
+      />
+      {state['new'] !== undefined && <InviteForm tenant={tenant} close={() => setState({ new: undefined })} />}
+      {removed !== null && (
+        <ConfirmDialog
+          title={`Remove ${removed.email}?`}
+          consequence={
+            removed.status === 'pending'
+              ? 'The invitation is withdrawn.'
+              : 'They lose their rights here at once, and their gateway sessions here end. API keys that they created keep working.'
+          }
+          confirm="Remove the member"
+          isPending={remove.isPending}
+          onConfirm={() => remove.mutate(removed)}
+          close={() => setRemoved(null)}
+        />
+      )}
+    </>
+  );
+}
+
+type MemberActions = {
+  tenant: Tenant;
+  change: (input: { member: Membership; role: Role }) => void;
+  remove: (member: Membership) => void;
+};
+
+function memberColumns({ tenant, change, remove }: MemberActions): Column<Membership>[] {
+  return [
+    { key: 'email', header: 'Member', width: 'minmax(180px, 2fr)', cell: ({ email }) => <strong>{email}</strong> },
+    {
+      key: 'role',
+      header: 'Role',
+      width: '116px',
+      cell: (member) => <RoleChoice member={member} change={change} />,
+    },
+    {
+      key: 'part',
+      header: 'Where',
+      width: 'minmax(96px, 1fr)',
+      cell: ({ subTenantId }) => subTenantId ?? <span className="dim">whole tenant</span>,
+    },
+    {
+      key: 'status',
+      header: 'Status',
+      width: '90px',
+      cell: ({ status }) => <StateMark state={status === 'pending' ? 'invited' : status} />,
+    },
+    {
+      key: 'accepted',
+      header: 'Since',
+      width: '112px',
+      cell: ({ acceptedAt, expiresAt }) =>
+        acceptedAt === null ? (
+          <span className="dim">
+            ends <Time at={expiresAt} />
+          </span>
+        ) : (
+          <Time at={acceptedAt} />
+        ),
+    },
+    {
+      key: 'actions',
+      header: '',
+      width: '80px',
+      cell: (member) => (
+        <ActionButton
+          scope="memberships:write"
+          place={{ tenantId: tenant.id, subTenantId: member.subTenantId }}
+          size="compact-xs"
+          variant="default"
+          onClick={() => remove(member)}
+        >
+          Remove
+        </ActionButton>
+      ),
+    },
+  ];
+}
+
+function RoleChoice({ member, change }: { member: Membership } & Pick<MemberActions, 'change'>): ReactNode {
+  const missing = useMissingScope('memberships:write', member);
+  return (
+    <Select
+      size="xs"
+      aria-label={`Role of ${member.email}`}
+      data={ROLES}
+      value={member.role}
+      allowDeselect={false}
+      disabled={missing !== null}
+      title={missing ?? undefined}
+      onChange={(role) => role !== null && role !== member.role && change({ member, role })}
+    />
+  );
+}
+
+function InviteForm({ tenant, close }: { tenant: Tenant; close: () => void }): ReactNode {
+  const [email, setEmail] = useState('');
+  const [role, setRole] = useState<Role>('operator');
+  const [subTenantId, setSubTenantId] = useState<string | null>(null);
+  const invite = useAction({
+    run: () =>
+      createMembership({
+        path: { tenant_id: tenant.id },
+        body: { email, role, ...(subTenantId !== null && { subTenantId }) },
+        headers: idempotencyKey(),
+        throwOnError: true,
+      }),
+    inForm: true,
+    done: () => `${email} is invited, and sees it after signing in.`,
+    onDone: close,
+  });
+  return (
+    <FormDialog
+      title={`Invite somebody to ${tenant.displayName ?? tenant.id}`}
+      submit="Invite"
+      close={close}
+      onSubmit={() => invite.mutate()}
+      isPending={invite.isPending}
+      problem={invite.error === null ? null : problemOf(invite.error)}
+      incomplete={!email.includes('@')}
+    >
+      <TextInput
+        label="Email"
+        type="email"
+        required
+        data-autofocus
+        value={email}
+        onChange={(event) => setEmail(event.currentTarget.value)}
+      />
+      <Select
+        label="Role"
+        data={ROLES}
+        value={role}
+        allowDeselect={false}
+        onChange={(value) => value && setRole(value)}
+      />
+      {tenant.subTenantIds.length > 0 && (
+        <Select
+          label="Sub-tenant"
+          placeholder="the whole tenant"
+          clearable
+          data={tenant.subTenantIds}
+          value={subTenantId}
+          onChange={setSubTenantId}
+        />
+      )}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,87 @@
+import type { Tenant } from '@quartermaster/client';
+import { getTenantOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { ActionButton } from '../../components/action-button.tsx';
+import { CopyId } from '../../components/copy.tsx';
+import { SelectFilter, Views } from '../../components/filters.tsx';
+import { Screen } from '../../components/screen.tsx';
+import { Failed, Loading } from '../../components/states.tsx';
+import { problemOf } from '../../data/problem.ts';
+import { useUrlState } from '../../data/url-state.ts';
+import { LimitsTab } from './limits-tab.tsx';
+import { MembersTab, ROLES } from './members-tab.tsx';
+import { SettingsTab } from './settings-tab.tsx';
+
+export function TenantScreen(): ReactNode {
+  const { tenantId } = useParams({ from: '/tenants/$tenantId' });
+  const { data, error, refetch } = useQuery(getTenantOptions({ path: { tenant_id: tenantId } }));
+  if (data === undefined) {
+    return (
+      <Screen title="Tenant" above={<Link to="/tenants">Tenants and members</Link>}>
+        {error === null ? <Loading /> : <Failed problem={problemOf(error)} retry={() => void refetch()} />}
+      </Screen>
+    );
+  }
+  return <Loaded tenant={data} />;
+}
+
+function Loaded({ tenant }: { tenant: Tenant }): ReactNode {
+  const [{ view = 'members' }, setState] = useUrlState();
+  return (
+    <Screen
+      title={tenant.displayName ?? tenant.id}
+      above={<Link to="/tenants">Tenants and members</Link>}
+      summary={
+        <div className="row">
+          <CopyId id={tenant.id} />
+          {tenant.subTenantIds.length > 0 && <span>sub-tenants {tenant.subTenantIds.join(', ')}</span>}
+        </div>
+      }
+      request={{ method: 'GET', path: `/v1/tenants/${tenant.id}` }}
+      actions={
+        view === 'members' ? (
+          <ActionButton
+            scope="memberships:write"
+            place={{ tenantId: tenant.id }}
+            onClick={() => setState({ new: '1' })}
+          >
+            Invite somebody
+          </ActionButton>
+        ) : undefined
+      }
+      toolbar={
+        <>
+          <Views
+            label="Part"
+            views={[
+              { value: 'members', label: 'Members' },
+              { value: 'settings', label: 'Settings' },
+              { value: 'limits', label: 'Limits' },
+            ]}
+          />
+          {view === 'members' && (
+            <>
+              <span className="grow" />
+              <SelectFilter
+                name="status"
+                label="Status"
+                width={120}
+                choices={[
+                  { value: 'active', label: 'members' },
+                  { value: 'pending', label: 'invited' },
+                ]}
+              />
+              <SelectFilter name="role" label="Role" choices={ROLES} width={120} />
+            </>
+          )}
+        </>
+      }
+    >
+      {view === 'members' && <MembersTab tenant={tenant} />}
+      {view === 'settings' && <SettingsTab key={tenant.updatedAt} tenant={tenant} />}
+      {view === 'limits' && <LimitsTab tenant={tenant} />}
+    </Screen>
+  );
+}

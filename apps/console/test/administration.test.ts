@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startWorld, type World } from '../testing/world.ts';
+
+const TENANT = 'tenant=northwind';
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.close());
+
+const read = (path: string) => world.server.ok('GET', path, { as: world.server.admin });
+
+test('a service account gets a key with chosen scopes, which is shown once, rotated with an overlap and revoked', async () => {
+  const { page, done } = await world.open(`/accounts?${TENANT}&new=1`);
+  await page.getByRole('textbox', { name: 'Id' }).fill('invoice-reader');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByRole('heading', { level: 1, name: 'invoice-reader' }).waitFor();
+
+  await page.getByRole('button', { name: 'Create a key' }).click();
+  await page.getByRole('textbox', { name: 'Name' }).fill('first');
+  await page.getByRole('checkbox', { name: 'providers:read' }).check();
+  await page.getByRole('button', { name: 'Create the key' }).click();
+  const secret = await page.getByRole('dialog').locator('pre').innerText();
+  expect(secret).toMatch(/^qm_/);
+  const { items } = await world.server.ok('GET', '/v1/providers', { as: { key: secret } });
+  expect(items.length).toBeGreaterThan(0);
+  await page.getByRole('button', { name: 'I have stored it' }).click();
+  expect(await page.content()).not.toContain(secret);
+
+  await page.getByRole('row', { name: /first/ }).click({ position: { x: 5, y: 5 } });
+  await page.getByRole('button', { name: 'Rotate' }).click();
+  await page.getByRole('button', { name: 'Rotate the key' }).click();
+  await page.getByRole('button', { name: 'I have stored it' }).click();
+  await world.server.ok('GET', '/v1/providers', { as: { key: secret } });
+
+  await page.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('button', { name: 'Revoke the key' }).click();
+  await page.getByText('first is revoked.').waitFor();
+  const refused = await world.server.call('GET', '/v1/providers', { as: { key: secret } });
+  expect(refused.status).toBe(401);
+  await done();
+});
+
+test('the keys that expire this week are one view, and its request can be copied', async () => {
+  const { page, context, done } = await world.open(`/accounts?${TENANT}&view=expiring`);
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.getByRole('row', { name: /ci-deployer/ }).waitFor();
+  await page.getByRole('button', { name: 'More', exact: true }).click();
+  await page.getByRole('menuitem', { name: 'Copy as curl' }).click();
+  const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+  expect(copied).toContain('"status":"expiring"');
+  await done();
+});
+
+test('a gateway is created, and all its sessions are revoked after a question', async () => {
+  const { page, goTo, done } = await world.open(`/gateways?${TENANT}&new=1`);
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill('branch-office');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByRole('heading', { level: 1, name: 'branch-office' }).waitFor();
+  const { items } = await read('/v1/gateways?tenant_id=northwind');
+  const { id } = items.find(({ name }: { name: string }) => name === 'branch-office');
+  await world.server.ok('POST', `/v1/gateways/${id}/sessions`, { as: world.server.admin, body: {} });
+  await goTo(`/gateways/${id}?${TENANT}`);
+  await page.getByRole('row').nth(1).waitFor();
+  await page.getByRole('button', { name: 'Revoke all sessions' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke all sessions' }).click();
+  await page.getByText('1 session revoked.').waitFor();
+  expect((await read(`/v1/gateways/${id}/sessions?status=active`)).items).toEqual([]);
+  await done();
+});
+
+test('a claimed task stays in its panel, is completed with a note, and is freed when one leaves', async () => {
+  const { page, done } = await world.open(`/tasks?${TENANT}&kind=review_observation`);
+  await page.getByRole('row').nth(2).waitFor();
+  await page.keyboard.press('j');
+  await page.getByRole('button', { name: 'Claim', exact: true }).click();
+  await page.getByText('You have it for another').waitFor();
+  const first = new URL(page.url()).searchParams.get('item');
+  await page.getByRole('textbox', { name: 'Note' }).fill('Not for production.');
+  await page.getByRole('button', { name: 'Reject' }).click();
+  await page.getByText('It has ended.').waitFor();
+  expect(await read(`/v1/operator/tasks/${first}`)).toMatchObject({
+    status: 'succeeded',
+    outcome: 'rejected',
+    note: 'Not for production.',
+  });
+
+  await page.keyboard.press('j');
+  await page.getByRole('button', { name: 'Claim', exact: true }).click();
+  await page.getByText('You have it for another').waitFor();
+  const second = new URL(page.url()).searchParams.get('item');
+  const released = page.waitForResponse((response) => response.url().endsWith(`${second}/claim`));
+  await page.keyboard.press('Escape');
+  await released;
+  const { leaseExpiresAt } = await read(`/v1/operator/tasks/${second}`);
+  expect(Date.parse(leaseExpiresAt) - Date.now()).toBeLessThan(61_000);
+  await done();
+});
+
+test('the audit is filtered from an event, verified, and saved as a file', async () => {
+  const { page, done } = await world.open(`/audit?${TENANT}&operation=create_manifest`);
+  await page.getByText('The chain is intact').waitFor();
+  await page.getByRole('row').nth(1).waitFor();
+  await page.keyboard.press('j');
+  await page.getByRole('button', { name: 'All about this target' }).click();
+  await page.waitForURL(/target=man_/);
+  await page.getByText('1 in all').waitFor();
+  const saved = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Save as CSV' }).click();
+  const download = await saved;
+  expect(download.suggestedFilename()).toMatch(/^audit-.*\.csv$/);
+  await page.getByText('Saved 1 event.').waitFor();
+  await done();
+});
+
+test('a member is invited, gets another role and is removed', async () => {
+  const { page, done } = await world.open(`/tenants/northwind?${TENANT}`);
+  await page.getByRole('button', { name: 'Invite somebody' }).click();
+  await page.getByRole('textbox', { name: 'Email' }).fill('new.member@northwind.example');
+  await page.getByRole('button', { name: 'Invite', exact: true }).click();
+  const role = page.getByRole('combobox', { name: 'Role of new.member@northwind.example' });
+  await role.click();
+  await page.getByRole('option', { name: 'admin' }).click();
+  await page.getByText('new.member@northwind.example is admin now.').waitFor();
+  await page
+    .getByRole('row', { name: /new\.member/ })
+    .getByRole('button', { name: 'Remove' })
+    .click();
+  await page.getByText('The invitation is withdrawn.').waitFor();
+  await page.getByRole('button', { name: 'Remove the member' }).click();
+  await role.waitFor({ state: 'detached' });
+  await done();
+});
+
+test('the settings of a tenant are saved', async () => {
+  const { page, done } = await world.open(`/tenants/northwind?${TENANT}&view=settings`);
+  await page.getByRole('textbox', { name: 'Days that usage is kept' }).fill('365');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('The settings were saved.').waitFor();
+  expect((await read('/v1/tenants/northwind')).settings).toMatchObject({ usageRetentionDays: 365 });
+  await done();
+});
+
+test('the limits of a tenant are set beside their use', async () => {
+  const { page, done } = await world.open(`/tenants/northwind?${TENANT}&view=limits`);
+  await page.getByRole('button', { name: 'Change the limits' }).click();
+  await page.getByRole('textbox', { name: 'Gateways' }).fill('50');
+  await page.getByRole('button', { name: 'Set the limits' }).click();
+  await page.getByText('The limits were set.').waitFor();
+  expect((await read('/v1/tenants/northwind/usage')).gateways).toMatchObject({ limit: 50, isDefault: false });
+  await done();
+});
+
+test('a new version of a manifest is checked against the schema, published, and compared with the former one', async () => {
+  const { page, done } = await world.open(`/manifests?${TENANT}&kind=agent`);
+  await page.getByRole('row').nth(1).getByRole('link').first().click();
+  await page.getByRole('button', { name: 'Write a new version' }).click();
+  const editor = page.getByRole('textbox', { name: 'Manifest as JSON' });
+  const publish = page.getByRole('button', { name: 'Make it active' });
+  // Not `fill`: it lets the browser edit, which copies the colours of the replaced text into inline styles.
+  const write = async (text: string) => {
+    await editor.press('Control+a');
+    await editor.press('Delete');
+    await page.keyboard.insertText(text);
+  };
+  await write('{ "alow": [] }');
+  await page.getByText('alow is not a field here.').first().waitFor();
+  expect(await publish.isDisabled()).toBe(true);
+  await write('{ "owner": "The platform team", "declares": [] }');
+  await publish.click();
+  await page.getByText(/Version \d+ of .* is active\./).waitFor();
+  await page.getByRole('button', { name: 'Versions' }).click();
+  await page.getByRole('list', { name: 'Versions' }).getByText('superseded').waitFor();
+  await page.getByText('From version 1 to version 2').waitFor();
+  await done();
+});

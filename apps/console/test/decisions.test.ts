@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startWorld, type World } from '../testing/world.ts';
+
+const TENANT = 'tenant=northwind';
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.close());
+
+const observations = async (query: string) => {
+  const path = `/v1/runtime-observations?tenant_id=northwind&${query}`;
+  const { items } = await world.server.ok('GET', path, { as: world.server.admin });
+  return items;
+};
+
+/** An observation that waits for a decision and for which something is recommended. */
+const openObservation = async (index: number) => (await observations('view=new&kind=tool&limit=50'))[index];
+
+describe('a decision', () => {
+  test('is made, and taken back, by the keyboard alone', async () => {
+    const { page, done } = await world.open(`/inbox?${TENANT}`);
+    await page.getByRole('row').nth(2).waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    const panel = page.getByRole('complementary');
+    await panel.getByRole('button', { name: 'Reject' }).waitFor();
+    const id = new URL(page.url()).searchParams.get('item');
+    const statusOf = async () =>
+      (await world.server.ok('GET', `/v1/runtime-observations/${id}`, { as: world.server.admin })).status;
+    await page.keyboard.press('r');
+    await page.getByRole('button', { name: 'Undo' }).waitFor();
+    expect(await statusOf()).toBe('rejected');
+    // The row stays where it was, with the decision.
+    await page.locator('[role=row][aria-current=true]').getByText('rejected').waitFor();
+    await page.keyboard.press('z');
+    await page.getByText('The decision was withdrawn.').waitFor();
+    expect(await statusOf()).toBe('open');
+    await done();
+  });
+
+  test('is approved and applied at once, and the change is undone', async () => {
+    const { id, name, providerId, kind } = await openObservation(0);
+    const { page, done } = await world.open(`/inbox?${TENANT}&item=${id}`);
+    await page.getByRole('textbox', { name: 'Note' }).fill('Asked for by the support team.');
+    await page.getByRole('button', { name: 'Approve and apply' }).click();
+    await page.getByRole('button', { name: 'Undo the change' }).waitFor();
+    const [decided] = await observations(`provider_id=${providerId}&kind=${kind}&name=${name}`);
+    expect(decided.review).toMatchObject({ decision: 'approved', note: 'Asked for by the support team.' });
+    await page.getByRole('button', { name: 'Undo the change' }).click();
+    await page.getByText('The change was undone.').waitFor();
+    await done();
+  });
+
+  test('about a selection asks once for a note, and says how many', async () => {
+    const { page, done } = await world.open(`/inbox?${TENANT}`);
+    await page.getByRole('row').nth(3).waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('x');
+    await page.keyboard.press('j');
+    await page.keyboard.press('x');
+    await page.getByRole('toolbar').getByRole('button', { name: 'Ignore' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Ignore 2 observations?' });
+    await dialog.getByRole('textbox').fill('Noise.');
+    await dialog.getByRole('button', { name: 'Ignore 2' }).click();
+    await page.getByText('2 observations ignored.').waitFor();
+    expect(
+      (await observations('status=ignored&limit=100')).filter((each: Reviewed) => each.review?.note === 'Noise.'),
+    ).toHaveLength(2);
+    await done();
+  });
+
+  test('replaces one that somebody else made meanwhile', async () => {
+    const { id, name } = await openObservation(1);
+    const { page, done } = await world.open(`/inbox?${TENANT}&item=${id}`);
+    await page.getByRole('heading', { name, level: 2 }).waitFor();
+    const review = { as: world.server.admin, body: { decision: 'ignored' } };
+    await world.server.ok('POST', `/v1/runtime-observations/${id}/review`, review);
+    // The next decision of this person reads everything again.
+    await page.keyboard.press('r');
+    await page.getByText(`${name}: rejected.`).waitFor();
+    await page.getByText('This is rejected.').waitFor();
+    await done();
+  });
+
+  test('about everything that the filter matches is made in one request', async () => {
+    const { page, done } = await world.open(`/inbox?${TENANT}&kind=tool&q=_`);
+    await page.getByRole('row', { name: /_/ }).nth(1).waitFor();
+    const matching = (await observations('view=new&kind=tool&text=_&limit=100')).length;
+    expect(matching).toBeGreaterThan(1);
+    await page.keyboard.press('j');
+    await page.keyboard.press('x');
+    await page.getByRole('button', { name: `Take all ${matching} that match` }).click();
+    await page.getByRole('toolbar').getByRole('button', { name: 'Reject' }).click();
+    const dialog = page.getByRole('dialog', { name: `Reject ${matching} observations?` });
+    await dialog.getByRole('textbox').fill('No exports.');
+    await dialog.getByRole('button', { name: `Reject ${matching}` }).click();
+    await page.getByText(`${matching} observations rejected.`).waitFor();
+    expect(await observations('view=new&kind=tool&text=_&limit=100')).toEqual([]);
+    await done();
+  });
+});
+
+type Reviewed = { review: { note: string | null } | null };
+
+test('a viewer sees why a decision is not theirs', async () => {
+  const { page, done } = await world.open(`/inbox?${TENANT}`, { as: 'jonas.weber@northwind.example' });
+  await page.getByRole('row').nth(1).waitFor();
+  await page.keyboard.press('j');
+  const approve = page.getByRole('button', { name: 'Approve', exact: true });
+  await approve.waitFor();
+  expect(await approve.getAttribute('aria-disabled')).toBe('true');
+  expect(await approve.getAttribute('aria-describedby')).not.toBeNull();
+  await page.getByText('You need the scope runtime_observations:review in northwind.').first().waitFor();
+  await page.keyboard.press('a');
+  expect(await page.getByRole('button', { name: 'Undo' }).count()).toBe(0);
+  await done();
+});
+
+test('a session that was ended asks to sign in, and comes back to the same view', async () => {
+  const { page, context } = await world.open(`/traces?${TENANT}&errors=1`, { as: 'priya.nair@northwind.example' });
+  await page.getByRole('row').nth(1).waitFor();
+  await context.clearCookies({ name: /quartermaster/ });
+  await page.getByRole('link', { name: 'Providers' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+  await dialog.waitFor();
+  await dialog.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL(/\/oidc\/|\/console\/providers/);
+  // The provider still knows the browser, and may need one more click.
+  if (page.url().includes('/oidc/')) await page.getByRole('button').first().click();
+  await page.waitForURL(/\/console\/providers\?tenant=northwind/);
+  await page.getByRole('row').nth(1).waitFor();
+  await context.close();
+});
+
+test('texts of agents are shown as they are, and run nothing', async () => {
+  const evil = '<img src=x onerror=window.hacked=1>"\'><script>window.hacked=1</script>\u202etxt.exe\u200b';
+  const as = world.server.admin;
+  const { id } = await world.server.ok('POST', '/v1/providers', {
+    as,
+    body: { name: 'evil-provider', displayName: evil, description: evil, kind: 'mcp', tenantId: 'northwind' },
+  });
+  const attributes = { note: evil, link: 'javascript:alert(1)' };
+  const item = { kind: 'tool', name: 'evil-tool', title: evil, description: evil, attributes };
+  await world.server.ok('POST', `/v1/providers/${id}/inventory`, { as, body: item });
+  const { page, goTo, done } = await world.open(`/providers/${id}?${TENANT}`);
+  await page.getByText('evil-tool').click();
+  await page.keyboard.press('j');
+  await page.getByRole('complementary').getByText('<script>window.hacked=1</script>').first().waitFor();
+  await goTo(`/providers?${TENANT}`);
+  await page.getByText('<img src=x onerror').first().waitFor();
+  expect(await page.evaluate('window.hacked')).toBeUndefined();
+  expect(await page.locator('img[src=x]').count()).toBe(0);
+  await done();
+});
+
+test('a trace of 10,000 spans is shown as a whole, with only the rows in view in the page', async () => {
+  const traceId = 'c0ffee'.padStart(32, '0');
+  const start = BigInt(Date.now() - 60_000) * 1_000_000n;
+  const spanId = (index: number) => index.toString(16).padStart(16, '0');
+  for (let batch = 0; batch < 10; batch += 1) {
+    const spans = Array.from({ length: 1000 }, (_, offset) => {
+      const index = batch * 1000 + offset + 1;
+      return {
+        traceId,
+        spanId: spanId(index),
+        ...(index > 1 && { parentSpanId: spanId(Math.max(1, index - (index % 10) - 1)) }),
+        name: `step ${index}`,
+        startTimeUnixNano: String(start + BigInt(index) * 1_000_000n),
+        endTimeUnixNano: String(start + BigInt(index + 20) * 1_000_000n),
+        ...(index === 9000 && { status: { code: 2 } }),
+      };
+    });
+    const resource = { attributes: [{ key: 'service.name', value: { stringValue: 'long-runner' } }] };
+    await world.server.ok('POST', '/v1/traces', {
+      as: world.server.admin,
+      body: { resourceSpans: [{ resource, scopeSpans: [{ spans }] }] },
+      unchecked: true,
+    });
+  }
+  const { page, done } = await world.open(`/traces/${traceId}`);
+  await page.getByText('10,000 spans').waitFor();
+  expect(await page.getByRole('treegrid').getByRole('row').count()).toBeLessThan(80);
+  await page.keyboard.press('n');
+  await page.getByRole('row', { name: /step 9000/, selected: true }).waitFor();
+  await done();
+});

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startWorld, type World } from '../testing/world.ts';
+
+const TENANT = 'tenant=northwind';
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.close());
+
+const firstId = async (path: string, idOf = (item: { id: string }) => item.id): Promise<string> => {
+  const { items } = await world.server.ok('GET', path, { as: world.server.admin });
+  return idOf(items[0]);
+};
+
+describe('every screen has a heading, no error, nothing refused by the policy, and no failure of accessibility', () => {
+  test('screens that decide', async () => {
+    const { page, goTo, expectFaultless, done } = await world.open(`/inbox?${TENANT}`);
+    await page.getByRole('row').nth(3).waitFor();
+    await expectFaultless('inbox');
+    await page.keyboard.press('j');
+    await page.getByRole('complementary').waitFor();
+    await expectFaultless('inbox with a panel');
+    await goTo(`/inbox?${TENANT}&view=changed_definition`);
+    await page
+      .getByRole('row')
+      .nth(1)
+      .click({ position: { x: 300, y: 18 } });
+    await page.getByText('What changed').waitFor();
+    await expectFaultless('a changed definition');
+    await goTo(`/tasks?${TENANT}`);
+    await page.getByRole('row').nth(1).waitFor();
+    await page.keyboard.press('j');
+    await page.getByRole('complementary').waitFor();
+    await done();
+  });
+
+  test('screens that observe', async () => {
+    const { page, goTo, expectFaultless, done } = await world.open(`/agents?${TENANT}`);
+    await page.getByRole('row').nth(1).waitFor();
+    await expectFaultless('agents');
+    await page.getByRole('row').nth(1).getByRole('link').first().click();
+    await page.getByRole('table', { name: 'What it uses' }).waitFor();
+    await page.getByRole('img').first().waitFor();
+    await expectFaultless('an agent');
+    await goTo(`/map?${TENANT}`);
+    await page.getByRole('group', { name: 'Map of agents' }).waitFor();
+    await expectFaultless('map');
+    await goTo(`/map?${TENANT}&as=table`);
+    await page.getByRole('row').nth(1).waitFor();
+    await expectFaultless('map as a table');
+    await goTo(`/traces?${TENANT}&errors=1`);
+    await page.getByRole('row').nth(1).waitFor();
+    await expectFaultless('traces');
+    await page.getByRole('row').nth(1).getByRole('link').first().click();
+    await page.getByRole('treegrid').waitFor();
+    await page.keyboard.press('n');
+    await page.getByRole('complementary').getByText('What it used').waitFor();
+    await done();
+  });
+
+  test('screens that declare', async () => {
+    const { page, goTo, expectFaultless, done } = await world.open(`/providers?${TENANT}`);
+    await page.getByRole('row').nth(1).waitFor();
+    await expectFaultless('providers');
+    const provider = await firstId('/v1/providers?tenant_id=northwind&name=knowledge-base');
+    for (const view of ['inventory', 'observations', 'credential', 'syncs']) {
+      await goTo(`/providers/${provider}?${TENANT}&view=${view}`);
+      await page.getByRole('heading', { level: 1, name: 'Knowledge base' }).waitFor();
+      await page.getByRole('status', { name: 'Loading' }).waitFor({ state: 'detached' });
+      await expectFaultless(`provider, ${view}`);
+    }
+    await goTo(`/providers/${provider}/plan?${TENANT}`);
+    await page.getByText('1 changed').waitFor();
+    await expectFaultless('plan');
+    await goTo(`/manifests?${TENANT}`);
+    await page.getByRole('row').nth(1).getByRole('link').first().click();
+    await page.getByRole('button', { name: 'JSON' }).click();
+    await page.getByRole('textbox', { name: 'Manifest as JSON' }).waitFor();
+    await expectFaultless('a manifest');
+    await goTo(`/gateways?${TENANT}`);
+    await page.getByRole('row').nth(1).waitFor();
+    await expectFaultless('gateways');
+    await page.getByRole('row').nth(2).getByRole('link').first().click();
+    await page.getByRole('button', { name: 'All', exact: true }).click();
+    await page.getByRole('row').nth(1).waitFor();
+    await page.keyboard.press('j');
+    await page.getByText('What it grants').waitFor();
+    await done();
+  });
+
+  test('screens that administer', async () => {
+    const { page, goTo, expectFaultless, done } = await world.open(`/accounts?${TENANT}`);
+    await page.getByRole('row').nth(1).waitFor();
+    await expectFaultless('accounts');
+    await goTo(`/accounts?${TENANT}&view=expiring`);
+    await page.getByRole('row').nth(1).waitFor();
+    await expectFaultless('keys that expire');
+    await goTo(`/accounts/data-platform?${TENANT}&new=1`);
+    await page.getByRole('checkbox', { name: 'traces:write' }).waitFor();
+    await expectFaultless('a new key');
+    await goTo(`/tenants/northwind?${TENANT}`);
+    await page.getByRole('row').nth(1).waitFor();
+    await expectFaultless('members');
+    await goTo(`/tenants/northwind?${TENANT}&view=settings`);
+    await page.getByRole('button', { name: 'Save' }).waitFor();
+    await expectFaultless('settings');
+    await goTo(`/tenants/northwind?${TENANT}&view=limits`);
+    await page.getByRole('row').nth(1).waitFor();
+    await expectFaultless('limits');
+    await goTo(`/audit?${TENANT}`);
+    await page.getByRole('row').nth(1).waitFor();
+    await page.getByText('The chain is intact').waitFor();
+    await expectFaultless('audit');
+    await goTo('/profile?view=sessions');
+    await page.getByText('this one').waitFor();
+    await done();
+  });
+});
+
+test('the address of the server opens the inbox of the console', async () => {
+  const { page, done } = await world.open('/');
+  await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+  expect(page.url()).toBe(`${world.server.url}/console/inbox`);
+  await done();
+});
+
+test('the palette finds a screen by its name, and the keys are listed', async () => {
+  const { page, expectFaultless, done } = await world.open(`/inbox?${TENANT}`);
+  await page.getByRole('row').nth(1).waitFor();
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+  await expectFaultless('help');
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Command' }).fill('trac');
+  await expectFaultless('palette');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Traces', level: 1 }).waitFor();
+  expect(new URL(page.url()).search).toBe(`?${TENANT}`);
+  await done();
+});
+
+test('reload, back and a copied link show the same view', async () => {
+  const { page, context, done } = await world.open(`/inbox?${TENANT}`);
+  await page.getByRole('button', { name: 'All', exact: true }).click();
+  await page.getByRole('textbox', { name: 'Search names' }).fill('merge');
+  await page.waitForURL(/q=merge/);
+  await page
+    .getByRole('row', { name: /merge_/ })
+    .first()
+    .waitFor();
+  await page.keyboard.press('Escape');
+  const url = page.url();
+  const shown = await page.getByRole('row').allInnerTexts();
+  await page.reload();
+  await page
+    .getByRole('row', { name: /merge_/ })
+    .first()
+    .waitFor();
+  expect(await page.getByRole('row').allInnerTexts()).toEqual(shown);
+  const other = await context.newPage();
+  await other.goto(url);
+  await other
+    .getByRole('row', { name: /merge_/ })
+    .first()
+    .waitFor();
+  expect(await other.getByRole('row').allInnerTexts()).toEqual(shown);
+  await page.getByRole('link', { name: 'Traces' }).click();
+  await page.getByRole('heading', { name: 'Traces', level: 1 }).waitFor();
+  await page.goBack();
+  await page
+    .getByRole('row', { name: /merge_/ })
+    .first()
+    .waitFor();
+  expect(page.url()).toBe(url);
+  await done();
+});
+
+test('an asset that does not exist is 404, and never the page', async () => {
+  const answer = await fetch(`${world.server.url}/console/assets/index-none.js`);
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'application/problem+json']);
+});
+
+test('the page is not stored, its assets are kept for ever and come compressed', async () => {
+  const page = await fetch(`${world.server.url}/console/inbox`);
+  expect(page.headers.get('cache-control')).toBe('no-store');
+  const html = await page.text();
+  const nonce = /nonce-([^']+)'/.exec(page.headers.get('content-security-policy') ?? '')?.[1];
+  expect(html).toContain(`nonce="${nonce}"`);
+  const [script] = /\/console\/assets\/index-[^"]+\.js/.exec(html) ?? [''];
+  const asset = await fetch(world.server.url + script, { headers: { 'accept-encoding': 'br' } });
+  expect(asset.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+  expect(asset.headers.get('content-encoding')).toBe('br');
+});

@@ -1,0 +1,38 @@
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vite';
+
+const API = process.env['QM_URL'] ?? 'http://127.0.0.1:8080';
+const API_KEY = process.env['QM_API_KEY'];
+
+/** What the API process serves. Vite's own server passes it on. */
+const OF_THE_API = [
+  '/v1',
+  '/oidc',
+  '/docs',
+  '/openapi.json',
+  '/console/sign-in',
+  '/console/callback',
+  '/console/sign-out',
+];
+
+const proxy = {
+  target: API,
+  // Only for work on the console: Vite's own server may act with an API key, so that nobody needs to sign in.
+  ...(API_KEY !== undefined && { headers: { 'X-API-Key': API_KEY } }),
+};
+
+export default defineConfig({
+  base: '/console/',
+  plugins: [react()],
+  // The server puts a fresh nonce in its place in each answer.
+  html: { cspNonce: '__CSP_NONCE__' },
+  resolve: { dedupe: ['@tanstack/react-query', 'react', 'react-dom'] },
+  server: { port: 5173, proxy: Object.fromEntries(OF_THE_API.map((path) => [path, proxy])) },
+  build: {
+    target: 'es2023',
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    chunkSizeWarningLimit: 700,
+  },
+});
