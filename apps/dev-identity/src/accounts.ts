@@ -6,7 +6,7 @@ export type Accounts = {
   seeded: readonly DevAccount[];
   /** The account of a subject: a seeded one, or one that signed in since the start. */
   find: (sub: string) => DevAccount | undefined;
-  /** Makes the account findable, and answers its subject. */
+  /** Adds the account if it is new. Returns its subject. */
   signIn: (email: string) => string;
   claims: (account: DevAccount) => { email: string; email_verified: true; name: string };
 };
@@ -31,20 +31,20 @@ export function createAccounts(seeded: readonly DevAccount[]): Accounts {
   };
 }
 
-/** The email in lower case, or undefined where it is not one. */
+/** The email in lower case, or undefined if the text is not an email. */
 export function parseEmail(text: string): string | undefined {
   const email = text.trim().toLowerCase();
   return email.length <= EMAIL_LENGTH_MAX && EMAIL.test(email) ? email : undefined;
 }
 
-// Far above what a person makes, so that nobody's session outlives their account.
+// Far more than a person creates, so that no session outlives its account.
 const OTHER_ACCOUNTS_MAX = 10_000;
 const EMAIL_LENGTH_MAX = 254;
 // The syntax of HTML's <input type="email">, so that the browser's check and ours agree.
 const LABEL = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?';
 const EMAIL = new RegExp(`^[a-z0-9.!#$%&'*+/=?^_\`{|}~-]+@${LABEL}(?:\\.${LABEL})*$`);
 
-/** Made from the email alone, so that users linked to it are still themselves after a restart. */
+/** Derived from the email alone, so that linked users stay the same after a restart. */
 function subjectOf(email: string): string {
   return `dev-${createHash('sha256').update(email).digest('hex').slice(0, 32)}`;
 }

@@ -1,4 +1,4 @@
-/** Markup that is safe to send: made by the `html` tag alone. */
+/** Markup that is safe to send. Only the `html` tag creates it. */
 export class Html {
   readonly markup: string;
 
@@ -9,7 +9,7 @@ export class Html {
 
 export type HtmlValue = string | Html | undefined | readonly Html[];
 
-/** Every value is escaped, for text and for quoted attributes alike; nested `html` and lists of it stay as they are. */
+/** Escapes every value, for text and for quoted attributes. Nested `html` and lists of it are inserted unchanged. */
 export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Html {
   return new Html(String.raw({ raw: strings }, ...values.map(markupOf)));
 }

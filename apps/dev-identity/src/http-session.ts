@@ -1,12 +1,12 @@
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** What a browser does for a sign-in and `fetch` does not: keeps cookies. Redirects are left to the caller. */
+/** Like `fetch`, but keeps cookies, as a browser does. Does not follow redirects. */
 export type HttpSession = {
   get: (url: string) => Promise<Response>;
   post: (url: string, form: Record<string, string>, headers?: Record<string, string>) => Promise<Response>;
 };
 
-/** For one host: cookies are told apart by path, not by domain. Every request has a time limit of 10 s. */
+/** A session with one host: it distinguishes cookies by path, not by domain. Every request has a time limit of 10 s. */
 export function createHttpSession(signal?: AbortSignal): HttpSession {
   const cookies = new Map<string, Cookie>();
 
@@ -50,7 +50,7 @@ export function createHttpSession(signal?: AbortSignal): HttpSession {
 
 type Cookie = { pair: string; path: string };
 
-/** RFC 6265 section 5.1.4. */
+/** Whether a cookie's path matches a request (RFC 6265 section 5.1.4). */
 function covers(path: string, pathname: string): boolean {
   return pathname === path || pathname.startsWith(path.endsWith('/') ? path : `${path}/`);
 }

@@ -6,13 +6,13 @@ import { parseEmail } from './accounts.ts';
 import { sendPage } from './page.ts';
 import { errorPage, signInPage } from './pages.ts';
 import type { SignInSecret } from './sign-in-secret.ts';
-import { type BrowserLock, secretRequired } from './unlock.ts';
+import { type BrowserLock, CONSOLE_CLIENT_ID, secretRequired } from './unlock.ts';
 
 /**
- * `/interaction/:uid`, the one page between an authorization request and its code. Sign-in and consent are one
- * step: the only client is our own, so choosing an account grants it what it asked for. Every token goes back to a form
- * that was sent here, and each form needs the secret of this start: by itself, or by the cookie of a browser that has
- * shown it. So a caller who comes through a proxy gets none, even if the proxy makes the request look local.
+ * `/interaction/:uid`, the page between an authorization request and its code. Sign-in and consent are one step: all clients
+ * are our own, so choosing an account grants everything that the client requests. Every token requires a form that was sent
+ * to this page, and each form needs the secret of this start: the secret itself, or the cookie of a browser that has shown it.
+ * So a caller who comes through a proxy gets no token, even if the proxy makes the request look local.
  */
 export function interactionPages({
   provider,
@@ -51,7 +51,21 @@ export function interactionPages({
           { formTarget: originOf(redirectUri) },
         );
       };
-      if (ctx.method !== 'POST') return show();
+      const signIn = async (email: string) => {
+        const accountId = accounts.signIn(email);
+        if (interaction.session && interaction.session.accountId !== accountId) {
+          await endSession(provider, interaction);
+        }
+        const grantId = await grantEverything({ provider, interaction, accountId, resource });
+        const result = { login: { accountId }, consent: { grantId } };
+        return redirect(await provider.interactionResult(ctx.req, ctx.res, result, REPLACE));
+      };
+      if (ctx.method !== 'POST') {
+        const [first] = accounts.seeded;
+        const isOfConsole = interaction.params['client_id'] === CONSOLE_CLIENT_ID;
+        const isWelcome = ctx.method === 'GET' && isOfConsole && isUnlocked && lock.takeWelcome(ctx);
+        return isWelcome && first ? signIn(first.email) : show();
+      }
 
       const form = await readForm(ctx.req);
       if (form === undefined) {
@@ -82,13 +96,7 @@ export function interactionPages({
         return show('Enter an email address, such as name@example.com.', typed);
       }
 
-      const accountId = accounts.signIn(email);
-      if (interaction.session && interaction.session.accountId !== accountId) {
-        await endSession(provider, interaction);
-      }
-      const grantId = await grantEverything({ provider, interaction, accountId, resource });
-      const result = { login: { accountId }, consent: { grantId } };
-      return redirect(await provider.interactionResult(ctx.req, ctx.res, result, REPLACE));
+      return await signIn(email);
     } catch (error) {
       if (!(error instanceof errors.SessionNotFound)) throw error;
       ctx.status = 400;
@@ -109,8 +117,8 @@ const REPLACE = { mergeWithLastSubmission: false };
 const FORM_BYTES_MAX = 16 * 1024;
 
 /**
- * For a change of account the library would first log the other one out, through a page that submits itself with a
- * script. Ending that session here, and cutting the interaction loose from it, comes to the same without one.
+ * When the account changes, the library would first log the other one out, through a page that submits itself with a script.
+ * Ending that session here, and detaching the interaction from it, has the same effect without a script.
  */
 async function endSession(provider: Provider, interaction: Interaction): Promise<void> {
   const session = await provider.Session.findByUid(interaction.session?.uid ?? '');
@@ -139,12 +147,12 @@ async function grantEverything({
   return grant.save();
 }
 
-/** The redirect URI was found to be one of the client's before an interaction starts; the device flow has none. */
+/** The library has checked that the redirect URI belongs to the client. The device flow has none. */
 function originOf(redirectUri: unknown): string | undefined {
   return typeof redirectUri === 'string' ? URL.parse(redirectUri)?.origin : undefined;
 }
 
-/** Undefined where the body is no form or longer than any of ours. */
+/** Undefined if the body is not a form, or longer than any of our forms. */
 async function readForm(req: http.IncomingMessage): Promise<URLSearchParams | undefined> {
   if (!/^application\/x-www-form-urlencoded\b/i.test(req.headers['content-type'] ?? '')) return undefined;
   const chunks: Buffer[] = [];

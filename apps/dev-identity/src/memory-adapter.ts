@@ -1,8 +1,8 @@
 import type { Adapter, AdapterFactory, AdapterPayload } from 'oidc-provider';
 
 /**
- * The provider's storage. In memory, since the keys end with the process too; bounded, since anyone on this
- * machine can start sign-ins without finishing them: the entry longest unused makes room.
+ * The provider's storage. It is in memory, because the keys end with the process, too. It is a bounded LRU cache, because
+ * anyone on this machine can start sign-ins without finishing them.
  */
 export function memoryAdapter(maxEntries = 5000): AdapterFactory {
   const entries = new Map<string, Entry>();
@@ -16,7 +16,7 @@ export function memoryAdapter(maxEntries = 5000): AdapterFactory {
     return entry.payload;
   };
 
-  // Walks everything: with a bound of some thousand entries an index is not worth keeping right.
+  // A linear search: for a few thousand entries an index is not worth maintaining.
   const findBy = (model: string, matches: (payload: AdapterPayload) => boolean): AdapterPayload | undefined => {
     for (const [key, { payload }] of entries) {
       if (key.startsWith(`${model}:`) && matches(payload)) return get(key);

@@ -3,12 +3,12 @@ import { Html, html } from './html.ts';
 
 export type Page = { title: string; body: Html };
 
-/** What is needed of a Koa context, so that both kinds that the library hands out fit. */
+/** The part of a Koa context that sendPage needs, so that it accepts both kinds of contexts of the library. */
 type PageContext = { body: unknown; type: string; set: (name: string, value: string) => void };
 
 /**
- * `formTarget`: an origin beyond ours that a form may end at. Browsers hold the redirects which follow a form
- * against `form-action`, so the client's callback has to be named where a sign-in leads back to it.
+ * `formTarget`: another origin that a form may lead to. Browsers check redirects after a form against `form-action`, so the
+ * policy has to contain the client's callback if a sign-in leads back to it.
  */
 export function sendPage(ctx: PageContext, page: Page, { formTarget }: { formTarget?: string | undefined } = {}): void {
   const formAction = formTarget === undefined ? "'self'" : `'self' ${formTarget}`;

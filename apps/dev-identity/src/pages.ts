@@ -3,7 +3,7 @@ import type { Html } from './html.ts';
 import { html } from './html.ts';
 import type { Page } from './page.ts';
 
-/** Forms without an action go to the page's own address. */
+/** Its forms have no action, so browsers send them to the page's own address. */
 export function signInPage({
   accounts,
   current,
@@ -13,14 +13,14 @@ export function signInPage({
   isUnlocked,
 }: {
   accounts: readonly DevAccount[];
-  /** Whom this browser is signed in as; offered first. */
+  /** The account that this browser is signed in as. It is offered first. */
   current: DevAccount | undefined;
-  /** What stands in the email field. */
+  /** The value of the email field. */
   email: string;
   problem: string | undefined;
   /** The origin that the browser goes to next; undefined in the device flow. */
   destination: string | undefined;
-  /** Whether this browser has shown the secret of this start. Until then the page asks for it, and for nothing else. */
+  /** Whether this browser has shown the secret of this start. Until then the page asks only for the secret. */
   isUnlocked: boolean;
 }): Page {
   if (!isUnlocked) return secretPage(problem);

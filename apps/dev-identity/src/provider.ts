@@ -11,7 +11,7 @@ import { sendPage } from './page.ts';
 import { confirmPage, errorPage, successPage, userCodePage } from './pages.ts';
 import { refusal } from './refusal.ts';
 import { createSignInSecret, SECRET_FILE_MEMBER } from './sign-in-secret.ts';
-import { createBrowserLock, deviceSecret, unlockLink } from './unlock.ts';
+import { CONSOLE_CLIENT_ID, createBrowserLock, deviceSecret, unlockLink } from './unlock.ts';
 import { userinfoForAccessTokens } from './userinfo.ts';
 
 export type { DevAccount };
@@ -21,24 +21,26 @@ export type DevIdentity = {
   handle: (req: http.IncomingMessage, res: http.ServerResponse) => void;
   issuer: string;
   clientId: string;
-  /** Holds the secret of this start, for its owner alone. */
+  /** The client id of the web console; null if there is no console. */
+  consoleClientId: string | null;
+  /** The file with the secret of this start. Only its owner can read it. */
   secretFile: string;
-  /** Unlocks the browser that opens it. It holds the secret: show it on a terminal, and never in a log. */
+  /** Unlocks the browser that opens it. It contains the secret, so show it on a terminal, and never in a log. */
   signInLink: string;
   /** Removes the secret's file. */
   close: () => Promise<void>;
 };
 
 /**
- * The development OpenID provider: anyone who knows the secret of this start signs in as any email. The secret is
- * in a file of mode 0600; the provider must still only ever listen on loopback. Keys, sessions and tokens live in memory and end with the process; the subject of an
- * email is the same after a restart. To the API it is an issuer like any other: RFC 9068 access tokens
- * (`at+jwt`, ES256), OpenID Connect Discovery, JWKS, the device grant (RFC 8628).
+ * The development OpenID provider: anyone who knows the secret of this start can sign in as any email. The secret is in a
+ * file of mode 0600. Even so, the provider must only listen on loopback. Keys, sessions and tokens are in memory, and end with
+ * the process. The subject of an email is the same after a restart. For the API it is an issuer like any other: RFC 9068
+ * access tokens (`at+jwt`, ES256), OpenID Connect Discovery, JWKS, the device grant (RFC 8628).
  *
- * `issuer` is the full address with the mount's path; `allowedHosts` are the Host header's values, with ports;
- * `secretFile` is the absolute path of a file that is made here.
+ * `issuer` is the full URL with the mount path; `allowedHosts` are values of the Host header, with ports; `secretFile` is the
+ * absolute path of a file that this function creates.
  *
- * @throws a system error where the file cannot be written
+ * @throws a system error if the file cannot be written
  */
 export async function createDevIdentity(options: {
   issuer: string;
@@ -46,6 +48,8 @@ export async function createDevIdentity(options: {
   allowedHosts: readonly string[];
   accounts: readonly DevAccount[];
   secretFile: string;
+  /** The web console's URLs: one that receives codes, and one that starts a sign-in. */
+  console?: { callback: string; signIn: string };
   clientId?: string;
   tokenTtlSeconds?: number;
 }): Promise<DevIdentity> {
@@ -53,7 +57,8 @@ export async function createDevIdentity(options: {
   const mountPath = new URL(issuer).pathname.replace(/\/$/, '');
   const allowedHosts = new Set(options.allowedHosts.map((host) => host.toLowerCase()));
   const accounts = createAccounts(options.accounts);
-  // A resource indicator has to be an absolute URI (RFC 8707), an audience does not.
+  // A resource indicator has to be an absolute URI (RFC 8707). An audience need not be one.
+  const consoleClient = options.console ?? null;
   const resource = URL.canParse(audience) ? audience : 'urn:quartermaster:api';
 
   const { privateKey, publicKey } = await promisify(generateKeyPair)('ec', { namedCurve: 'P-256' });
@@ -72,21 +77,23 @@ export async function createDevIdentity(options: {
       accounts,
       signingKey,
       secretFile: secret.file,
+      consoleCallback: consoleClient?.callback ?? null,
     }),
   );
   provider.use(responseHeaders);
-  provider.use(withoutCodeInTheAddress);
+  provider.use(prefillUserCode);
   provider.use(deviceSecret(secret));
-  provider.use(unlockLink(secret, lock));
+  provider.use(unlockLink(secret, lock, consoleClient?.signIn ?? null));
   provider.use(interactionPages({ provider, accounts, resource, secret, lock }));
   provider.use(userinfoForAccessTokens({ publicKey, issuer, audience, accounts }));
-  // The library answers its own bugs with a bare `server_error` and tells nobody.
+  // The library answers its own bugs with a bare `server_error`, without logging them.
   provider.on('server_error', (_ctx, error: Error) => process.emitWarning(error));
 
   const callback = provider.callback();
   return {
     issuer,
     clientId,
+    consoleClientId: consoleClient && CONSOLE_CLIENT_ID,
     secretFile: secret.file,
     signInLink: `${issuer}/sign-in?secret=${secret.text}`,
     close: secret.remove,
@@ -115,6 +122,7 @@ function configuration({
   accounts,
   signingKey,
   secretFile,
+  consoleCallback,
 }: {
   mountPath: string;
   audience: string;
@@ -124,6 +132,7 @@ function configuration({
   accounts: Accounts;
   signingKey: JWK;
   secretFile: string;
+  consoleCallback: string | null;
 }): Configuration {
   return {
     discovery: { [SECRET_FILE_MEMBER]: secretFile },
@@ -137,11 +146,24 @@ function configuration({
         application_type: 'native',
         token_endpoint_auth_method: 'none',
         id_token_signed_response_alg: 'ES256',
-        // RFC 8252 section 7.3: the port of a loopback redirect is the client's choice at the time of the request.
+        // RFC 8252 section 7.3: the client chooses the port of a loopback redirect at the time of the request.
         redirect_uris: ['http://127.0.0.1/callback'],
         response_types: ['code'],
         grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
       },
+      ...(consoleCallback === null
+        ? []
+        : [
+            {
+              client_id: CONSOLE_CLIENT_ID,
+              client_name: 'Quartermaster console',
+              token_endpoint_auth_method: 'none' as const,
+              id_token_signed_response_alg: 'ES256' as const,
+              redirect_uris: [consoleCallback],
+              response_types: ['code' as const],
+              grant_types: ['authorization_code'],
+            },
+          ]),
     ],
     pkce: { required: () => true },
     responseTypes: ['code'],
@@ -158,7 +180,7 @@ function configuration({
     clientBasedCORS: (_ctx, origin) => URL.parse(origin)?.hostname === '127.0.0.1',
     cookies: {
       keys: [randomBytes(32).toString('hex')],
-      // Cookies do not keep to a port: the names must not meet those of another provider on this machine.
+      // Cookies are not separated by port, so the names must differ from those of other programs on this machine.
       names: { interaction: 'qm_dev_interaction', resume: 'qm_dev_resume', session: 'qm_dev_session' },
       long: { httpOnly: true, sameSite: 'lax', path: mountPath || '/' },
       short: { httpOnly: true, sameSite: 'lax' },
@@ -199,7 +221,7 @@ function configuration({
       resourceIndicators: {
         enabled: true,
         defaultResource: () => resource,
-        // Without it a token for the userinfo endpoint alone is issued, which is opaque.
+        // Otherwise the library issues an opaque token, which is valid only for the userinfo endpoint.
         useGrantedResource: () => true,
         getResourceServerInfo: (_ctx, indicator) => {
           if (indicator !== resource) throw new errors.InvalidTarget();
@@ -208,7 +230,7 @@ function configuration({
       },
     },
     renderError: (ctx, out) => sendPage(ctx, errorPage({ code: out.error, description: out.error_description })),
-    // Each is given: the library prints a notice for a default that it falls back to.
+    // All are set, because the library prints a notice for each default that it uses.
     ttl: {
       AccessToken: tokenTtlSeconds,
       IdToken: tokenTtlSeconds,
@@ -230,8 +252,8 @@ const BASE_POLICY =
 const PREFILLED_CODE = 'prefilledUserCode';
 
 /**
- * `script-src` is empty, which allows none, and has to be there: where a client asks for `response_mode=form_post`
- * the library answers with a page that submits itself, and adds that one script's digest to the directive.
+ * `script-src` is empty, which allows no script. It must be present: for `response_mode=form_post` the library answers with a
+ * page that submits itself, and adds the digest of that script to the directive.
  */
 const responseHeaders: Middleware = (ctx, next) => {
   ctx.set('Content-Security-Policy', BASE_POLICY);
@@ -243,10 +265,10 @@ const responseHeaders: Middleware = (ctx, next) => {
 };
 
 /**
- * For `/device?user_code=...` the library submits the code with a script. Ours fills in the field instead, and the
- * person presses the button (RFC 8628 section 3.3.1 wants them to compare the code anyway).
+ * For `/device?user_code=...` the library submits the code with a script. This provider only fills in the field, and the
+ * person presses the button (by RFC 8628 section 3.3.1 they should compare the code anyway).
  */
-const withoutCodeInTheAddress: Middleware = (ctx, next) => {
+const prefillUserCode: Middleware = (ctx, next) => {
   if (ctx.method === 'GET' && ctx.path === '/device' && 'user_code' in ctx.query) {
     ctx.state[PREFILLED_CODE] = ctx.query.user_code;
     ctx.querystring = '';
@@ -276,7 +298,7 @@ function xsrfOf(session: { state?: Record<string, unknown> | undefined } | undef
   return typeof secret === 'string' ? secret : '';
 }
 
-/** Express strips the mount's path and says so in `baseUrl`; a bare `http.Server` leaves it in place. */
+/** Removes the mount path. Express has already removed it if `baseUrl` is set; a bare `http.Server` has not. */
 function withoutMountPath(req: http.IncomingMessage & { baseUrl?: string }, mountPath: string): void {
   if (req.baseUrl || !mountPath || !req.url?.startsWith(mountPath)) return;
   const rest = req.url.slice(mountPath.length);

@@ -1,9 +1,8 @@
 import type * as http from 'node:http';
 
 /**
- * Why this request must not be served, or undefined. The provider signs anyone in, so it answers only those
- * who address this machine directly: another Host is DNS rebinding, a forwarding header is a proxy that
- * someone put in front of it.
+ * Why this request must not be served, or undefined. The provider lets anyone sign in, so it answers only requests that
+ * address this machine directly. Another Host means DNS rebinding. A forwarding header means a proxy in front of it.
  */
 export function refusal(req: http.IncomingMessage, allowedHosts: ReadonlySet<string>): string | undefined {
   const host = req.headers.host?.toLowerCase();
@@ -23,14 +22,14 @@ function isForwardingHeader(name: string): boolean {
   return name === 'forwarded' || name === 'via' || name === 'x-real-ip' || name.startsWith('x-forwarded-');
 }
 
-// What a browser application calls from its own origin; CORS rules these. Every other POST is one of our forms.
+// Browser applications call these from their own origin, and CORS protects them. Every other POST is one of our forms.
 const PROGRAM_ENDPOINTS = new Set(['/token', '/me', '/device/auth']);
 
 function isForPrograms(req: http.IncomingMessage): boolean {
   return PROGRAM_ENDPOINTS.has((req.url ?? '').split('?', 1)[0] ?? '');
 }
 
-/** Programs send neither header, browsers always one. `same-site` is refused too: other ports of this machine. */
+/** Programs send neither header, browsers always one. `same-site` is refused as well: it means another port of this machine. */
 function isCrossOrigin(req: http.IncomingMessage, host: string): boolean {
   const site = req.headers['sec-fetch-site'];
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return true;

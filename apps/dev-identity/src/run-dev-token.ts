@@ -3,13 +3,13 @@ import { obtainToken, SignInError } from './sign-in.ts';
 const USAGE = `Usage: npm run --silent dev-token [-- <email>]
 
 Prints a bearer token of the development identity provider, for admin@example.com unless
-an email is given. HOST and PORT say where the server listens. It reads the secret of that start
+an email is given. Set HOST and PORT to the address of the server. It reads the server's secret
 from a file, so run it on the same machine, as the user who started the server.
 `;
 
 type Output = { write(text: string): unknown };
 
-/** The arguments of the command, and what it reads from and writes to. */
+/** The arguments, environment and output streams of the command. */
 export type Invocation = {
   /** Without the program's own path. */
   argv: readonly string[];
@@ -18,7 +18,7 @@ export type Invocation = {
   stderr: Output;
 };
 
-/** Prints a bearer token of the development identity provider, and nothing else. @returns the exit code */
+/** Prints only a bearer token of the development identity provider. @returns the exit code */
 export async function runDevToken({ argv, environment, stdout, stderr }: Invocation): Promise<number> {
   const [email = 'admin@example.com', ...more] = argv;
   if (email === '--help' || email === '-h') {

@@ -4,8 +4,8 @@ import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
 
 /**
- * The member of the discovery document that says in which file the secret is. The path is no secret. Only the user who
- * started the server can read the file.
+ * The member of the discovery document with the path of the file that contains the secret. The path itself is not secret. Only
+ * the user who started the server can read the file.
  */
 export const SECRET_FILE_MEMBER = 'quartermaster_sign_in_secret_file';
 
@@ -22,14 +22,14 @@ export type SignInSecret = {
 };
 
 /**
- * Makes a new secret and writes it to `file`, together with the issuer that it belongs to.
+ * Creates a new secret and writes it to `file`, together with the issuer that it belongs to.
  *
- * @throws a system error where the file cannot be written
+ * @throws a system error if the file cannot be written
  */
 export async function createSignInSecret({ file, issuer }: { file: string; issuer: string }): Promise<SignInSecret> {
   const text = randomBytes(32).toString('base64url');
   const cookie = createHash('sha256').update(`cookie ${text}`).digest('base64url');
-  // A new file, never an existing one: that could have another mode, or be a link to somewhere else.
+  // Always a new file: an existing one could have another mode, or be a link to another file.
   await rm(file, { force: true });
   await writeFile(file, `${JSON.stringify({ issuer, secret: text })}\n`, { flag: 'wx', mode: 0o600 });
   return {
@@ -45,10 +45,10 @@ export async function createSignInSecret({ file, issuer }: { file: string; issue
 /**
  * Reads the secret of the server at `issuer` from the file that this server names.
  *
- * A server that answers at `issuer` may be any program, and is not trusted. So the file has to name this very issuer, on
- * loopback: such a program gets no content of another file, and no secret of another server.
+ * The server at `issuer` is not trusted: it may be any program. So the file has to contain exactly this issuer, on loopback.
+ * Then such a program gets neither the content of another file nor the secret of another server.
  *
- * @throws {Error} with a message that says why there is no secret
+ * @throws {Error} with the reason why the secret could not be read
  */
 export async function readSignInSecret({ file, issuer }: { file: string; issuer: string }): Promise<string> {
   if (!isLoopback(issuer)) throw new Error('a sign-in secret is only sent to a server on this machine');
@@ -89,7 +89,7 @@ function isLoopback(url: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** Compares digests, so that the time tells nothing about the secret or its length. */
+/** Compares digests, so that the time reveals nothing about the secret or its length. */
 function isSame(given: string, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(expected));

@@ -15,10 +15,11 @@ export class SignInError extends Error {
 }
 
 /**
- * Signs in at a running development provider as a browser and a client would: discovery, the authorization code
- * flow with PKCE (RFC 7636), our sign-in page, the token endpoint. Reads the sign-in secret from the file that the
- * provider names, so it works on the provider's machine alone, for the user who started it. Throws SignInError.
- * `expiresIn` is in seconds.
+ * Signs in at a running development provider like a browser and a client: discovery, the authorization code flow with PKCE
+ * (RFC 7636), our sign-in page, the token endpoint. It reads the sign-in secret from the file that the provider names, so it
+ * works only on the provider's machine, for the user who started it. `expiresIn` is in seconds.
+ *
+ * @throws {SignInError}
  */
 export async function obtainToken(options: {
   issuer: string;
@@ -48,7 +49,7 @@ export async function obtainToken(options: {
   const callback = await authorize({ http, issuer, url: request.href, form: { email, secret } });
   const error = callback.get('error');
   if (error !== null) throw new SignInError('refused', `${error}: ${callback.get('error_description') ?? ''}`);
-  // RFC 9207: the answer is of the provider that was asked.
+  // RFC 9207: check that the response comes from this provider.
   if (callback.get('state') !== state || callback.get('iss') !== issuer) {
     throw new SignInError('refused', 'the answer does not belong to this sign-in');
   }
@@ -69,7 +70,7 @@ export async function obtainToken(options: {
   return { accessToken, idToken, expiresIn };
 }
 
-// Nothing listens there: the redirect to it is read and not followed.
+// No program listens there. The redirect to it is read, not followed.
 const REDIRECT_URI = 'http://127.0.0.1/callback';
 const REDIRECTS_MAX = 10;
 
@@ -106,7 +107,7 @@ async function secretOf(issuer: string, file: string): Promise<string> {
   }
 }
 
-/** Follows the redirects by way of the sign-in page, and answers the parameters that the callback got. */
+/** Follows the redirects through the sign-in page. Returns the parameters of the callback. */
 async function authorize({
   http,
   issuer,

@@ -5,7 +5,7 @@ import type { SignInSecret } from './sign-in-secret.ts';
 
 type Middleware = Parameters<Provider['use']>[0];
 
-/** What is needed of a Koa context. */
+/** The part of a Koa context that the lock needs. */
 type CookieContext = {
   cookies: {
     get: (name: string, options: { signed: boolean }) => string | undefined;
@@ -13,26 +13,50 @@ type CookieContext = {
   };
 };
 
-/** Lets a browser sign in that has shown the secret of this start, until the server ends. */
+/** Remembers which browsers have shown the secret of this start. They may sign in until the server ends. */
 export type BrowserLock = {
   isUnlocked: (ctx: CookieContext) => boolean;
   unlock: (ctx: CookieContext) => void;
+  /** Notes that the browser opened the link. Its next sign-in at the console then needs no further click. */
+  welcome: (ctx: CookieContext) => void;
+  /** Whether the browser opened the link a moment ago. True only once. */
+  takeWelcome: (ctx: CookieContext) => boolean;
 };
+
+/** The client of the web console. It is a public one: PKCE protects its codes. */
+export const CONSOLE_CLIENT_ID = 'quartermaster-console';
+
+/** How long the browser may take from the link to the sign-in. */
+const WELCOME_MS = 60_000;
 
 export function createBrowserLock(secret: SignInSecret, issuer: string): BrowserLock {
   const { pathname, port } = new URL(issuer);
-  // Cookies do not keep to a port: the name has to differ from that of another server on this machine.
+  // Cookies are not separated by port, so the name must differ from that of another server on this machine.
   const name = `qm_dev_sign_in_${port}`;
+  const welcomeName = `qm_dev_welcome_${port}`;
+  const options = { signed: false, httpOnly: true, sameSite: 'lax', path: pathname } as const;
   return {
     isUnlocked: (ctx) => secret.isCookie(ctx.cookies.get(name, { signed: false }) ?? ''),
     unlock: (ctx) => {
-      ctx.cookies.set(name, secret.cookie, { signed: false, httpOnly: true, sameSite: 'lax', path: pathname });
+      ctx.cookies.set(name, secret.cookie, options);
+    },
+    welcome: (ctx) => {
+      ctx.cookies.set(welcomeName, secret.cookie, { ...options, maxAge: WELCOME_MS });
+    },
+    takeWelcome: (ctx) => {
+      const isWelcome = secret.isCookie(ctx.cookies.get(welcomeName, { signed: false }) ?? '');
+      if (isWelcome) ctx.cookies.set(welcomeName, '', { ...options, maxAge: 0 });
+      return isWelcome;
     },
   };
 }
 
-/** `/sign-in?secret=...`: the link that a start prints. It unlocks the browser that opens it. */
-export function unlockLink(secret: SignInSecret, lock: BrowserLock): Middleware {
+/**
+ * `/sign-in?secret=...`: the link that a start prints. It unlocks the browser that opens it, and redirects to the web console.
+ *
+ * @param consoleSignIn the URL where the console starts a sign-in; null: shows a page that says that the browser is unlocked
+ */
+export function unlockLink(secret: SignInSecret, lock: BrowserLock, consoleSignIn: string | null): Middleware {
   return (ctx, next) => {
     if (ctx.path !== '/sign-in' || !['GET', 'HEAD'].includes(ctx.method)) return next();
     const given = ctx.query['secret'];
@@ -41,7 +65,11 @@ export function unlockLink(secret: SignInSecret, lock: BrowserLock): Middleware 
       return sendPage(ctx, errorPage({ code: 'secret_required', description: secretRequired(secret) }));
     }
     lock.unlock(ctx);
-    return sendPage(ctx, unlockedPage());
+    if (consoleSignIn === null) return sendPage(ctx, unlockedPage());
+    lock.welcome(ctx);
+    ctx.redirect(consoleSignIn);
+    ctx.status = 303;
+    return undefined;
   };
 }
 
@@ -49,10 +77,10 @@ export function unlockLink(secret: SignInSecret, lock: BrowserLock): Middleware 
 export const SECRET_HEADER = 'quartermaster-sign-in-secret';
 
 /**
- * Starting a device (RFC 8628) needs the secret, too. The tokens go to the program that starts it, so an outsider could
- * otherwise start one and talk a person with an unlocked browser into confirming it.
+ * Starting the device flow (RFC 8628) needs the secret, too. The program that starts it gets the tokens, so an attacker could
+ * otherwise start it and trick a person with an unlocked browser into confirming it.
  *
- * The answer is replaced, because the library decides which spellings of a path are this endpoint.
+ * It replaces the response afterwards, because only the library knows which spellings of a path are this endpoint.
  */
 export function deviceSecret(secret: SignInSecret): Middleware {
   return async (ctx, next) => {
@@ -64,7 +92,7 @@ export function deviceSecret(secret: SignInSecret): Middleware {
   };
 }
 
-/** What a person has to do who signs in without the secret. */
+/** Tells a person without the secret how to get it. */
 export function secretRequired({ file }: SignInSecret): string {
   return `A sign-in needs the secret of this start. Open the link that npm start printed, or copy the secret from ${file}.`;
 }

@@ -4,9 +4,9 @@ import type { Provider } from 'oidc-provider';
 import type { Accounts } from './accounts.ts';
 
 /**
- * The library's userinfo endpoint takes opaque tokens only, and refuses any that has an audience. Resource servers
- * ask it with the token that they were given, and real providers answer: so here the JWTs are answered, and
- * everything else is left to the library.
+ * The library's userinfo endpoint accepts only opaque tokens, and no token with an audience. But resource servers send the
+ * token that they received, and real providers accept it. So this middleware answers for JWTs, and leaves everything else to
+ * the library.
  */
 export function userinfoForAccessTokens({
   publicKey,
@@ -54,7 +54,7 @@ export function userinfoForAccessTokens({
 
 type AccessTokenClaims = { iss?: unknown; aud?: unknown; sub?: unknown; exp?: unknown; scope?: unknown };
 
-/** The claims of an access token that this process signed. ID tokens, signed with the same key, are told by `typ`. */
+/** The claims of an access token that this process signed. ID tokens have the same key, but another `typ`. */
 function verifiedClaims(token: string, publicKey: KeyObject): AccessTokenClaims | undefined {
   const [header = '', payload = '', signature = ''] = token.split('.');
   const key = { key: publicKey, dsaEncoding: 'ieee-p1363' } as const;

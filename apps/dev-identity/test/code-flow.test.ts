@@ -79,7 +79,7 @@ test('obtainToken answers an access token that verifies by discovery and key set
   expect(decodeProtectedHeader(idToken).typ).not.toBe('at+jwt');
 });
 
-test('an email that nobody seeded signs in as that account', async () => {
+test('an email without a seeded account can sign in', async () => {
   const { accessToken } = await obtainToken({ issuer, email: "o'brien+test@sub.example.org" });
   const { payload } = await verified(accessToken);
   expect(payload).toMatchObject({ email: "o'brien+test@sub.example.org", email_verified: true });

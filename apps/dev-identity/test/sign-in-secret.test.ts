@@ -65,7 +65,7 @@ describe('regression: through a proxy that makes every request look local', () =
     },
   );
 
-  test('a device that somebody at the machine started is not signed in without the secret', async () => {
+  test('a device flow that was started on the machine is not completed without the secret', async () => {
     const form = { client_id: CLIENT_ID, scope: 'openid email' };
     const headers = { [SECRET_HEADER]: server.secret };
     const started = await createHttpSession().post(`${server.issuer}/device/auth`, form, headers);

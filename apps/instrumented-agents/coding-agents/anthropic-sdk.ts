@@ -6,7 +6,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import { z } from 'zod';
-import { MARKERS } from '../model-server/scenario.ts';
+import { MARKERS } from '../model-server/markers.ts';
 import { countTool, mcpCommand, modelServerUrl } from '../recorder/program.ts';
 import { FAILING_QUESTION, QUESTION } from './run-cli.ts';
 

@@ -1,6 +1,6 @@
 import { createSdkMcpServer, query, tool } from '@anthropic-ai/claude-agent-sdk';
 import { z } from 'zod';
-import { MARKERS } from '../model-server/scenario.ts';
+import { MARKERS } from '../model-server/markers.ts';
 import { countAgent, countTool, mcpCommand } from '../recorder/program.ts';
 import { BUILT_IN, CLAUDE_CODE, CLAUDE_CODE_CONTENT, CLAUDE_CODE_TRACES } from './claude-code-environment.ts';
 import { FAILING_QUESTION, HOME, QUESTION } from './run-cli.ts';

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { MARKERS } from '../model-server/scenario.ts';
+import { MARKERS } from '../model-server/markers.ts';
 import { countAgent, mcpCommand, telemetryUrl } from '../recorder/program.ts';
 import { BUILT_IN, CLAUDE_CODE, CLAUDE_CODE_CONTENT, CLAUDE_CODE_TRACES } from './claude-code-environment.ts';
 import { HOME, runBoth, runCli } from './run-cli.ts';

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { MARKERS } from '../model-server/scenario.ts';
+import { MARKERS } from '../model-server/markers.ts';
 import { countAgent, mcpCommand, modelServerUrl, telemetryUrl } from '../recorder/program.ts';
 import { HOME, runBoth, runCli } from './run-cli.ts';
 

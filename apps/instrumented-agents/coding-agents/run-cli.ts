@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { MARKERS } from '../model-server/scenario.ts';
+import { MARKERS } from '../model-server/markers.ts';
 
 /** A scratch folder, as the recorder sets it. */
 export const HOME = process.env['HOME'] ?? '';

@@ -3,7 +3,8 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import { createHash } from 'node:crypto';
-import { MARKERS, TOKENS } from '../model-server/scenario.ts';
+import { MARKERS } from '../model-server/markers.ts';
+import { TOKENS } from '../model-server/scenario.ts';
 import { countAgent } from '../recorder/program.ts';
 import { countInto } from '../recorder/truth.ts';
 

@@ -1,5 +1,6 @@
 import { type Route, serverSentEvent } from './route.ts';
-import { ANSWER, ERROR_TEXT, MARKERS, mustFail, planCalls, TOKENS } from './scenario.ts';
+import { MARKERS } from './markers.ts';
+import { ANSWER, ERROR_TEXT, mustFail, planCalls, TOKENS } from './scenario.ts';
 
 type Block = {
   type: string;

@@ -1,4 +1,4 @@
-import { MARKERS } from './scenario.ts';
+import { MARKERS } from './markers.ts';
 
 /** What the model does with the built-in tools of coding agents: a command, a file that does not exist, a search, a subagent. */
 export function builtInSteps(): { tool: RegExp; arguments: Record<string, unknown> }[][] {

@@ -1,4 +1,5 @@
-import { EMBEDDING_TOKENS, ERROR_TEXT, ANSWER, MARKERS, mustFail, planCalls, TOKENS } from './scenario.ts';
+import { MARKERS } from './markers.ts';
+import { EMBEDDING_TOKENS, ERROR_TEXT, ANSWER, mustFail, planCalls, TOKENS } from './scenario.ts';
 import { type Answer, type Route, serverSentEvent } from './route.ts';
 
 type Part = {

@@ -1,6 +1,7 @@
 import { openAiFailure } from './openai-chat.ts';
 import { type Route, serverSentEvent, wordsOf } from './route.ts';
-import { ANSWER, datedModel, jsonAnswer, MARKERS, mustFail, planCalls, TOKENS } from './scenario.ts';
+import { MARKERS } from './markers.ts';
+import { ANSWER, datedModel, jsonAnswer, mustFail, planCalls, TOKENS } from './scenario.ts';
 
 type Item = { type?: string; id?: string; name?: string; [field: string]: unknown };
 

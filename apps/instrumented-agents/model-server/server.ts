@@ -9,7 +9,8 @@ import { openAiChat } from './openai-chat.ts';
 import { openAiEmbeddings } from './openai-embeddings.ts';
 import { openAiResponses } from './openai-responses.ts';
 import type { Answer, ModelRequest, Route } from './route.ts';
-import { ERROR_TEXT, MARKERS } from './scenario.ts';
+import { MARKERS } from './markers.ts';
+import { ERROR_TEXT } from './scenario.ts';
 
 export type ModelServer = {
   /** Without a path: OpenAI's clients take `<url>/v1` as their base URL, Anthropic's and Gemini's the URL itself. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { startMcpServer } from '../mcp-server/http.ts';
-import { MARKERS } from '../model-server/scenario.ts';
+import { MARKERS } from '../model-server/markers.ts';
 import { startModelServer } from '../model-server/server.ts';
 import type { RecordingDefinition } from './definition.ts';
 import { type RecordedRequest, startOtlpReceiver } from './otlp-receiver.ts';

@@ -12,17 +12,17 @@ import { Failure } from './failure.ts';
 
 export const AGENT = 'trip-planner';
 
-/** The tool that nobody declared: it is a function of the agent's own program. */
+/** An undeclared tool: a function of the agent's own program. */
 export const LOCAL_TOOL = 'book_hotel';
 
-/** The tools that it uses of the MCP server's. */
+/** The tools of the MCP server that the agent uses. */
 const MCP_TOOLS = ['get-sum', 'echo'] as const;
 
 const MODEL = 'scripted-1';
 
 /**
- * Runs a LangChain agent: real tools of the MCP server, one tool of its own, and a model that says what it was told to.
- * OpenInference's instrumentation of LangChain traces it, and OpenTelemetry's exporter sends the spans.
+ * Runs a LangChain agent with real tools of the MCP server, one tool of its own, and a scripted model. OpenInference's
+ * instrumentation of LangChain traces it, and OpenTelemetry's exporter sends the spans.
  *
  * @returns the id of its trace, when every span has arrived
  */
@@ -55,7 +55,7 @@ export async function runAgent({ url, key, mcpUrl }: { url: string; key: string;
 
 type Tool = Awaited<ReturnType<MultiServerMCPClient['getTools']>>[number];
 
-/** An exporter says in a log that it failed, and goes on: here nothing could be told then. */
+/** An exporter only logs that it failed. The quickstart cannot continue without the spans, so this one keeps the error. */
 class CheckedExporter extends OTLPTraceExporter {
   #traceId: string | undefined;
   #error: Error | undefined;
@@ -82,12 +82,12 @@ class ScriptedModel extends FakeBuiltModel {
     return { model: MODEL };
   }
 
-  /** The default is the name of the class, as the vendor's. */
+  /** The default would report the name of the class as the vendor. */
   override getLsParams(): { ls_model_type: 'chat' } {
     return { ls_model_type: 'chat' };
   }
 
-  /** The default makes another model of it, without the name; the script needs to know of no tool. */
+  /** The default would create another model without the name. The script does not need the tools. */
   override bindTools(): never {
     return this as never;
   }

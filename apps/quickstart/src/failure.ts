@@ -1,4 +1,4 @@
-/** What stops the quickstart, in words for the person at the terminal. Anything else that is thrown is a bug. */
+/** An expected error, worded for the person at the terminal. Anything else that is thrown is a bug. */
 export class Failure extends Error {
   override readonly name = 'Failure';
 }

@@ -1,7 +1,7 @@
 /**
- * Loaded into the MCP server's process before the server itself. That one listens on every interface, and has tools that
- * read the environment and fetch addresses: here it is for this machine alone. Its parent is told the port, and when the
- * parent is gone, however it went, so is this process.
+ * Loaded into the MCP server's process before the server itself. The server would listen on every interface, although it has
+ * tools that read the environment and fetch URLs. This module makes it listen only on loopback, sends the port to the parent
+ * process, and exits when the parent ends for any reason.
  */
 import { type AddressInfo, Server } from 'node:net';
 

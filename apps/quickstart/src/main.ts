@@ -35,7 +35,7 @@ async function run(): Promise<void> {
       '',
     ]);
     page.say(
-      `For agents of your own, set OTEL_EXPORTER_OTLP_ENDPOINT=${url} and OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<a key with traces:write>. docs/frameworks.md says how to switch on the telemetry of each framework.`,
+      `For agents of your own, set OTEL_EXPORTER_OTLP_ENDPOINT=${url} and OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<a key with traces:write>. docs/frameworks.md explains how to enable the telemetry of each framework.`,
     );
   } finally {
     await mcp.stop();

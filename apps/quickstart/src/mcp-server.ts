@@ -4,12 +4,12 @@ import { Failure } from './failure.ts';
 
 const TIME_LIMIT_MS = 30_000;
 
-/** A streamable HTTP endpoint of `@modelcontextprotocol/server-everything`, in a process that ends with this one. */
+/** Starts `@modelcontextprotocol/server-everything` over streamable HTTP, in a process that ends with this one. */
 export async function startMcpServer(): Promise<{ url: string; stop: () => Promise<void> }> {
   const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
   const preload = new URL('./loopback-only.ts', import.meta.url).href;
   const child = spawn(process.execPath, ['--import', preload, program, 'streamableHttp'], {
-    // One of its tools answers the whole environment: there is nothing in this one.
+    // One of its tools returns the whole environment, so it gets an empty one.
     env: {},
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });

@@ -3,20 +3,20 @@ import { styleText } from 'node:util';
 const COLUMNS = 88;
 const INDENT = '   ';
 
-/** Where the story is written: plain text of at most 96 columns, in colours on a terminal alone. */
+/** The output of the story: plain text of at most 96 columns, with colours only on a terminal. */
 export type Page = {
   title(text: string): void;
   /** A numbered section. */
   section(heading: string): void;
   /** Running text, wrapped. */
   say(text: string): void;
-  /** Lines as they are; `''` is an empty one. */
+  /** Lines without wrapping. `''` is an empty line. */
   lines(lines: string[]): void;
 };
 
 type Style = 'bold' | 'dim' | 'green' | 'red' | 'cyan';
 
-/** The text in a style, where standard output is a terminal that has it. */
+/** The text in a style if standard output is a terminal that supports it, else the plain text. */
 export function styled(style: Style, text: string): string {
   return styleText(style, text, { stream: process.stdout });
 }

@@ -15,13 +15,13 @@ import {
   updateGateway,
 } from '@quartermaster/client';
 import { LOCAL_TOOL, runAgent } from './agent.ts';
-import { done } from './calls.ts';
+import { dataOf } from './calls.ts';
 import { Failure } from './failure.ts';
 import { type Page, styled, table } from './page.ts';
 import { drawTrace } from './trace-picture.ts';
 import type { World } from './world.ts';
 
-/** Tells what is declared, what an agent really uses, and how the difference is repaired: each line is an answer of the API. */
+/** Shows what is declared, what an agent really uses, and how to resolve the difference. All data come from the API. */
 export async function tellStory(page: Page, world: World): Promise<void> {
   await declare(page, world);
   const before = await openSession(world);
@@ -36,20 +36,20 @@ export async function tellStory(page: Page, world: World): Promise<void> {
 async function declare(page: Page, { operator: client, provider }: World): Promise<void> {
   page.section('What is declared');
   page.say(`One provider, "${provider.name}": the official MCP test server, at ${provider.baseUrl}.`);
-  const found = await done(syncProviderInventory({ client, path: { provider_id: provider.id } }));
+  const found = await dataOf(syncProviderInventory({ client, path: { provider_id: provider.id } }));
   page.say(`Its inventory was synced in ${found.durationMs} ms: ${found.added} items.`);
 }
 
 async function openSession({ operator: client, gateway, agentSubject }: World): Promise<GatewaySession> {
   const body = { subject: agentSubject, ttlSeconds: 300 };
-  return done(createGatewaySession({ client, path: { gateway_id: gateway.id }, body }));
+  return dataOf(createGatewaySession({ client, path: { gateway_id: gateway.id }, body }));
 }
 
 async function watch(page: Page, { url, agentKey, operator: client, provider }: World): Promise<void> {
   page.section('What an agent does');
   page.say('A LangChain.js agent runs under OpenInference, and sends its spans with a key that has no other scope:');
   const traceId = await runAgent({ url, key: agentKey, mcpUrl: provider.baseUrl ?? '' });
-  const { items } = await done(listTraceSpans({ client, path: { trace_id: traceId } }));
+  const { items } = await dataOf(listTraceSpans({ client, path: { trace_id: traceId } }));
   const { lines, leftOut } = drawTrace(items);
   page.lines(['', ...lines, styled('dim', `and ${leftOut} steps of the framework; trace ${traceId}`)]);
 }
@@ -59,14 +59,18 @@ async function compare(
   { operator: client }: World,
 ): Promise<{ discovered: Provider; observation: RuntimeObservation }> {
   page.section('What was seen, against what is declared');
-  const { items: providers } = await done(listProviders({ client }));
-  const { items: seen } = await done(listRuntimeObservations({ client }));
+  const { items: providers } = await dataOf(listProviders({ client }));
+  const { items: seen } = await dataOf(listRuntimeObservations({ client }));
   const providerOf = (one: RuntimeObservation) => providers.find(({ id }) => id === one.providerId);
   const rows = seen
     .toSorted((a, b) => Number(a.unknown) - Number(b.unknown) || (a.name < b.name ? -1 : 1))
     .map((one) => [
-      ...[one.unknown ? 'unknown' : 'declared', one.kind, one.name, `at ${providerOf(one)?.name}`],
-      ...[`${one.occurrences} x`, one.unknown ? `risk ${one.risk.level}` : ''],
+      one.unknown ? 'unknown' : 'declared',
+      one.kind,
+      one.name,
+      `at ${providerOf(one)?.name}`,
+      `${one.occurrences} x`,
+      one.unknown ? `risk ${one.risk.level}` : '',
     ]);
   page.lines(table(rows).map((line) => (line.startsWith('unknown') ? styled('red', line) : line)));
   const observation = seen.find(({ name, unknown }) => name === LOCAL_TOOL && unknown);
@@ -76,7 +80,7 @@ async function compare(
   return { discovered, observation };
 }
 
-/** The two repairs that the agent's own tool needs: its provider becomes one of ours, and the tool an item there. */
+/** Finds the two changes that the agent's own tool needs: adopt its provider, and register the tool as an item there. */
 async function recommend(
   page: Page,
   { operator: client }: World,
@@ -84,16 +88,16 @@ async function recommend(
 ): Promise<Recommendation[]> {
   page.section('What is recommended');
   const path = { provider_id: discovered.id };
-  const { items } = await done(listProviderRecommendations({ client, path, query: { status: 'open' } }));
+  const { items } = await dataOf(listProviderRecommendations({ client, path, query: { status: 'open' } }));
   const wanted = items
     .filter(({ kind, observationIds }) => kind === 'adopt_provider' || observationIds.includes(observation.id))
     .toSorted(byKind);
   for (const { kind, reason } of wanted) page.say(`${kind}: ${reason}`);
-  const { applied, skipped } = await done(applyProviderRecommendations({ client, path, body: {} }));
+  const { applied, skipped } = await dataOf(applyProviderRecommendations({ client, path, body: {} }));
   const reasons = [...new Set(skipped.map(({ reason }) => reason))].join(', ');
   page.lines(['']);
   page.say(
-    `Apply all, before anybody looked: ${applied.length} applied, ${skipped.length} skipped (${reasons}). Whoever can send spans could otherwise grant themselves anything.`,
+    `Apply all, before any review: ${applied.length} applied, ${skipped.length} skipped (${reasons}). Otherwise anyone who can send spans could grant themselves anything.`,
   );
   return wanted;
 }
@@ -105,14 +109,14 @@ async function repair(
 ): Promise<void> {
   page.section('What an operator decides');
   const review = { decision: 'approved', note: 'Bookings are what this agent is for.' } as const;
-  await done(reviewRuntimeObservation({ client, path: { observation_id: about.observation.id }, body: review }));
+  await dataOf(reviewRuntimeObservation({ client, path: { observation_id: about.observation.id }, body: review }));
   page.say(`Review of the tool ${LOCAL_TOOL}: ${review.decision}. "${review.note}"`);
   const path = { provider_id: about.discovered.id };
   const recommendationIds = about.wanted.map(({ id }) => id);
-  const dry = await done(applyProviderRecommendations({ client, path, body: { recommendationIds, dryRun: true } }));
+  const dry = await dataOf(applyProviderRecommendations({ client, path, body: { recommendationIds, dryRun: true } }));
   const changes = dry.applied.toSorted(byKind).map((one) => changeLine(one, about.discovered));
   page.lines(['', 'Dry run, what would change:', ...changes]);
-  const real = await done(applyProviderRecommendations({ client, path, body: { recommendationIds } }));
+  const real = await dataOf(applyProviderRecommendations({ client, path, body: { recommendationIds } }));
   if (real.applied.length !== recommendationIds.length) {
     throw new Failure(`The server applied ${real.applied.length} of ${recommendationIds.length} recommendations.`);
   }
@@ -127,7 +131,7 @@ async function after(
   page.section('What the next session grants');
   const providerIds = [world.provider.id, discovered.id];
   const path = { gateway_id: world.gateway.id };
-  await done(updateGateway({ client: world.admin, path, body: { providerIds } }));
+  await dataOf(updateGateway({ client: world.admin, path, body: { providerIds } }));
   page.say(`The gateway "${world.gateway.name}" now lists the adopted provider, too. A session of the agent grants:`);
   const next = await openSession(world);
   const held = new Set(before.grants.map(({ providerId }) => providerId));
@@ -139,13 +143,13 @@ async function after(
     ]),
   ];
   page.lines(table(rows).map((line) => (line.startsWith('after +') ? styled('green', line) : line)));
-  const { items: tasks } = await done(listOperatorTasks({ client: world.operator, query: { status: 'open' } }));
+  const { items: tasks } = await dataOf(listOperatorTasks({ client: world.operator, query: { status: 'open' } }));
   page.lines(['']);
   page.say(`${tasks.length} more decisions wait in the queue of the operators:`);
   page.lines(tasks.slice(0, 3).map(({ title }) => `- ${title}`));
 }
 
-/** For each provider its name, and what it has: by name where that is short, else by kind. */
+/** For each provider its name, and what the session grants of it: up to two items by name, more as counts by kind. */
 function grantsOf({ grants }: GatewaySession): string[][] {
   return grants.map(({ providerName, items }) => {
     const named = items.map(({ kind, name }) => `${kind} ${name}`);

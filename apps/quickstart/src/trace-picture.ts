@@ -3,12 +3,12 @@ import type { Span } from '@quartermaster/client';
 const NAME_COLUMNS = 30;
 const BAR_COLUMNS = 38;
 
-/** A span that says something of models, tools and agents, and how deep it stands below others of the kind. */
+/** A span that names a model, a tool or an agent, and its depth below other such spans. */
 type Shown = { span: Span; depth: number };
 
 /**
- * A trace as an indented tree with a bar of time for each span: those that name a model, a tool or an agent. A framework's
- * steps between them are left out, and counted.
+ * A trace as an indented tree with a time bar for each span that names a model, a tool or an agent. The framework's steps
+ * between them are left out, and counted.
  */
 export function drawTrace(spans: Span[]): { lines: string[]; leftOut: number } {
   const shown = shownOf(spans);
@@ -30,7 +30,7 @@ function shownOf(spans: Span[]): Shown[] {
   const byId = new Map(spans.map((span) => [span.spanId, span]));
   const depthOf = (span: Span): number => {
     let depth = 0;
-    // As many steps as there are spans: whoever sends spans may make a circle of them.
+    // At most as many steps as there are spans, because the parents of spans may form a cycle.
     let above = span.parentSpanId === null ? undefined : byId.get(span.parentSpanId);
     for (let step = 0; above && step < spans.length; step += 1) {
       if (isShown(above)) depth += 1;
@@ -54,7 +54,7 @@ function subjectOf({ genAi, name }: Span): { kind: string; name: string } {
   return { kind: 'model', name: genAi?.model ?? name };
 }
 
-/** Milliseconds since 1970. Span times have nanoseconds, of which Date keeps none. */
+/** Milliseconds since 1970, with fractions. Date alone would drop the nanoseconds of span times. */
 function startOf({ startTime }: Span): number {
   const [, seconds = '', fraction = ''] = /^(.*?)(\.\d+)?Z$/.exec(startTime) ?? [];
   return Date.parse(`${seconds}Z`) + Number(`0${fraction}`) * 1000;

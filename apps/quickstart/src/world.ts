@@ -11,17 +11,17 @@ import {
 } from '@quartermaster/client';
 import type { Client } from '@quartermaster/client/client/index.ts';
 import { AGENT } from './agent.ts';
-import { clientOf, done } from './calls.ts';
+import { clientOf, dataOf } from './calls.ts';
 
-/** What the quickstart sets up: all of it in a tenant of its own, which is new with each run. */
+/** The records that the quickstart creates, in a new tenant for each run. */
 export type World = {
   url: string;
   tenantId: string;
-  /** The platform administrator, who set it up. */
+  /** The platform administrator, who created the tenant. */
   admin: Client;
-  /** Who runs the agents: may read, review and apply, and open sessions for others. */
+  /** The operator of the agents, who may read, review and apply, and open sessions for others. */
   operator: Client;
-  /** The agent's key: it may send spans, and nothing else. */
+  /** The agent's key, which may only send spans. */
   agentKey: string;
   agentSubject: string;
   provider: Provider;
@@ -43,18 +43,18 @@ const OPERATOR_SCOPES: Scope[] = [
 
 export async function makeWorld(client: Client, { url, mcpUrl }: { url: string; mcpUrl: string }): Promise<World> {
   const tenantId = `quickstart-${randomBytes(3).toString('hex')}`;
-  await done(createTenant({ client, body: { id: tenantId, displayName: 'Quickstart' } }));
+  await dataOf(createTenant({ client, body: { id: tenantId, displayName: 'Quickstart' } }));
   const keyOf = async (id: string, scopes: Scope[]) => {
-    await done(createServiceAccount({ client, body: { id, name: id, tenantId } }));
+    await dataOf(createServiceAccount({ client, body: { id, name: id, tenantId } }));
     const key = { path: { service_account_id: id }, query: { tenant_id: tenantId }, body: { scopes } };
-    return (await done(createServiceAccountKey({ client, ...key }))).key;
+    return (await dataOf(createServiceAccountKey({ client, ...key }))).key;
   };
   const agentKey = await keyOf(AGENT, ['traces:write']);
   const operator = clientOf(url, { key: await keyOf('operator', OPERATOR_SCOPES) });
   const declared = { name: 'everything', kind: 'mcp', baseUrl: mcpUrl, tenantId } as const;
-  const provider = await done(createProvider({ client, body: declared }));
+  const provider = await dataOf(createProvider({ client, body: declared }));
   const edge = { name: 'edge', providerIds: [provider.id], tenantId };
-  const gateway = await done(createGateway({ client, body: edge }));
+  const gateway = await dataOf(createGateway({ client, body: edge }));
   const agentSubject = `service_account:${tenantId}/${AGENT}`;
   return { url, tenantId, admin: client, operator, agentKey, agentSubject, provider, gateway };
 }

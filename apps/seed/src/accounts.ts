@@ -12,7 +12,7 @@ import type { Place } from './company-types.ts';
 import { type Context, daysFrom } from './context.ts';
 
 /**
- * Makes a service account for each agent, with a key that may only send spans, and accounts that show what becomes of
+ * Creates a service account for each agent, with a key that may only send spans, and accounts whose keys show all states of
  * keys. Their sub-tenants are created with them.
  *
  * @returns the agents' keys, by the account's id
@@ -79,7 +79,7 @@ async function showKeyStates(context: Context): Promise<void> {
 
 const MARKER = { id: 'seed', tenantId: MAIN_TENANT };
 
-/** Records that the run completed, so that the next run recognises the data. */
+/** Records that the run completed, so that the next run finds the data. */
 export async function markComplete({ admin: client }: Context, options: Record<string, number>): Promise<void> {
   const about = { description: 'Records that the seed filled this server.', metadata: options };
   await dataOf(createServiceAccount({ client, body: { ...MARKER, name: 'seed', status: 'disabled', ...about } }));

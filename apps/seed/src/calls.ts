@@ -14,7 +14,7 @@ const MAX_RATE_LIMIT_WAITS = 10;
 export function clientWith(url: string, credential: Credential): Client {
   return createClient({
     baseUrl: url,
-    // The client asks once per scheme of the operation; only one credential may be sent.
+    // The client calls this once for each scheme of the operation, but only one credential may be sent.
     auth: ({ scheme }) => {
       if ('token' in credential) return scheme === 'bearer' ? credential.token : undefined;
       return scheme === 'bearer' ? undefined : credential.key;
@@ -32,7 +32,7 @@ async function fetchWithinRateLimit(request: Request): Promise<Response> {
   }
 }
 
-/** What the generated client answers. */
+/** The result of a call of the generated client. */
 export type Answer<T> = { data?: T | undefined; error?: unknown; response?: Response };
 
 /**

@@ -25,13 +25,13 @@ import { inventoryOf } from './reads.ts';
 /** How many of each kind of record there are. */
 export type Counts = Record<string, number>;
 
-/** What a server may lack: a sync of the seed's own MCP server, and people who can sign in. */
+/** What some servers cannot do: sync the seed's own MCP server, and let people sign in. */
 type Expected = { isDriftExpected: boolean; isSignedIn: boolean };
 
 /**
- * Reads back what was made.
+ * Reads back the created data.
  *
- * @throws {Failure} that names each state that did not come about
+ * @throws {Failure} that names each missing state
  */
 export async function requireEverything(context: Context, expected: Expected): Promise<Counts> {
   const records = await readRecords(context.admin);
@@ -92,7 +92,7 @@ async function each<T, R>(items: readonly T[], read: (item: T) => Promise<R[]>):
   return all;
 }
 
-/** How often each state occurs that the data has to have. */
+/** How often each required state occurs. */
 function statesOf(records: Records, { now }: Context): Counts {
   const { tenants, users, memberships, accounts, credentials, providers, items } = records;
   const { manifests, gateways, sessions, traces, observations, recommendations, tasks } = records;
@@ -156,7 +156,7 @@ function countEach<T>(what: string, items: T[], valueOf: (item: T) => string, va
   );
 }
 
-/** A recommendation that was undone is open; only a dry run of all of them says so. */
+/** An undone recommendation is open again. Only a dry run shows that it was undone. */
 async function countUndone(client: Client, { recommendations }: Records): Promise<number> {
   const open = recommendations.filter(({ status, kind }) => status === 'open' && kind === 'register_item');
   for (const id of new Set(open.map(({ providerId }) => providerId))) {

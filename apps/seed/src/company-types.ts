@@ -6,10 +6,10 @@ export type Place = { tenantId: string; subTenantId?: string };
 
 export type Person = Place & { email: string; name: string; role: Role; state: 'accepted' | 'invited' | 'disabled' };
 
-/** What is used, by the provider's name: each entry is `<kind> <name>`. */
+/** The items that are used, by the provider's name. Each entry is `<kind> <name>`. */
 export type Uses = Readonly<Record<string, readonly `${InventoryKind} ${string}`[]>>;
 
-/** A service account whose key sends spans. `uses` is what its spans name, declared or not. */
+/** A service account whose key sends spans. `uses` are the items in its spans, declared or not. */
 export type Agent = Place & { id: string; about: string; expiresInDays?: number; uses: Uses };
 
 /** The names that a provider offers, by kind. */
@@ -29,7 +29,7 @@ export type DeclaredGateway = Place & {
   providers: readonly string[];
   manifest?: string;
   status?: 'disabled';
-  /** Agents that get a session. The last one's is revoked where there are several. */
+  /** Agents that get a session. If there are several, the last session is revoked. */
   sessions: readonly string[];
 };
 

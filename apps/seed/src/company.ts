@@ -1,6 +1,6 @@
 /**
- * The company that the seed makes: Northwind Traders, its logistics subsidiary, and a consultancy that works for it.
- * Everything here is data; the other files turn it into API calls.
+ * The company that the seed creates: Northwind Traders, its logistics subsidiary, and a consultancy that works for it. This
+ * file has only data. The other files turn it into API calls.
  */
 import type { CreateManifestInput } from '@quartermaster/client';
 import {
@@ -24,7 +24,7 @@ export const TENANTS = [
   { id: PARTNER, displayName: 'Lighthouse Consulting', settings: { captureContent: true, spanRetentionDays: 14 } },
 ];
 
-/** The tenant that most examples are in. */
+/** The tenant of most examples. */
 export const MAIN_TENANT = NORTHWIND;
 
 export const PEOPLE: readonly Person[] = [
@@ -215,14 +215,14 @@ export const PROVIDERS: readonly DeclaredProvider[] = [
   { ...tools('gitlab', 'GitLab', { tool: ['list_projects'] }), tenantId: PARTNER, status: 'disabled' },
 ];
 
-/** The provider that the seed's own MCP server stands in for, and the one whose sync fails. */
+/** The provider that the seed's own MCP server plays, and the provider whose sync fails. */
 export const SYNCED = { ...at(NORTHWIND), name: 'knowledge-base', displayName: 'Knowledge base', kind: 'mcp' } as const;
 export const FAILING = { ...at(NORTHWIND), name: 'crm', displayName: 'Old CRM', kind: 'mcp' } as const;
 
-/** Declared when the agents used them first, blocked later, and used again after that. */
+/** Items that are declared when the agents first use them, then blocked, and then used again. */
 export const BLOCKED_LATER: Uses = { openai: ['model gpt-4-turbo'], github: ['tool delete_repository'] };
 
-/** Each is published as a manifest; of the same name, the later one supersedes the earlier one. */
+/** The published manifests. A later one supersedes an earlier one of the same name. */
 export const MANIFESTS: readonly (CreateManifestInput & Place)[] = [
   agentManifest('support-triage', at(NORTHWIND, 'support'), { openai: ['model gpt-5'] }),
   agentManifest('support-triage', at(NORTHWIND, 'support'), {

@@ -9,9 +9,9 @@ export type Context = {
   random: Random;
   /** Multiplies traces and observations. */
   scale: number;
-  /** When the run started: all times are relative to it. */
+  /** When the run started. All times are relative to it. */
   now: Date;
-  /** Collects remarks about what could not be made on this server. */
+  /** Remarks about data that could not be created on this server. */
   notes: string[];
 };
 

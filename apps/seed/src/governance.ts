@@ -17,13 +17,13 @@ import type { Context } from './context.ts';
 import { inventoryOf, providersOf } from './reads.ts';
 import { completeSomeTasks } from './tasks.ts';
 
-/** What is to be used again after it was decided about, by the service that used it before. */
+/** An item that the same agent uses again after the decision about it. */
 export type UsedAgain = { agentId: string; use: Use };
 
 /**
- * Decides about a part of what was observed, in every tenant, as its operator would.
+ * Decides about some of the observations in every tenant, as its operator.
  *
- * @returns what has to be seen again, so that its observation is reopened or shows that it is blocked
+ * @returns the items that have to be used again, so that their observations are reopened, or show that they are blocked
  */
 export async function decide(context: Context, people: Map<string, Client>): Promise<UsedAgain[]> {
   const again: UsedAgain[] = [];
@@ -67,7 +67,7 @@ async function decideInTenant({ random }: Context, client: Client, tenantId: str
   return usedAgain(client, tenantId, rejected.slice(0, 2));
 }
 
-/** Sorted by what does not depend on ids and times, so that every run decides about the same ones. */
+/** Sorted independently of ids and times, so that every run decides about the same observations. */
 async function unknownObservations(client: Client, tenantId: string): Promise<RuntimeObservation[]> {
   const names = new Map((await providersOf(client, tenantId)).map(({ id, name }) => [id, name]));
   const query = { tenant_id: tenantId, unknown: true };
@@ -107,7 +107,7 @@ async function dismiss(client: Client, observations: RuntimeObservation[]): Prom
   }
 }
 
-/** The open recommendations of a kind that rest on one of the observations, in the order of the observations. */
+/** The open recommendations of a kind that are about one of the observations, in the order of the observations. */
 async function recommendationsFor(
   client: Client,
   observations: RuntimeObservation[],
@@ -125,7 +125,7 @@ async function recommendationsFor(
   return [...new Set(found)];
 }
 
-/** Of the providers that were only seen in traffic, the last one by name becomes a declared one. */
+/** Adopts one discovered provider: the last one by name. */
 async function adoptOneProvider(client: Client, tenantId: string): Promise<void> {
   const discovered = (await providersOf(client, tenantId)).filter(({ status }) => status === 'discovered');
   const provider = discovered.toSorted((a, b) => (a.name < b.name ? 1 : -1))[0];

@@ -4,13 +4,13 @@ import { FAILING, SYNCED } from './company.ts';
 import type { Context } from './context.ts';
 import { startToolServer, type ToolServer } from './tool-server.ts';
 
-/** A provider whose inventory really is synced, from an MCP server that the seed runs. */
+/** A provider whose inventory is really synced, from an MCP server that the seed runs. */
 export type SyncedProvider = {
-  /** Changes a tool and removes another one at the MCP server, and syncs again: that is drift. */
+  /** Changes a tool and removes another one at the MCP server, and syncs again, which causes drift. */
   syncChangedTools(): Promise<void>;
-  /** Gives the providers addresses that look like a company's, and ends the MCP server. */
+  /** Stops the MCP server, and gives the providers addresses that look like a company's. */
   stop(): Promise<void>;
-  /** False if the server cannot reach the MCP server, so that nothing was synced. */
+  /** False if the server could not reach the MCP server, so that nothing was synced. */
   isReachable: boolean;
 };
 

@@ -9,10 +9,10 @@ import { noServer } from './server.ts';
 
 const USAGE = `Usage: npm run seed [-- --seed <n>] [--scale <n>]
 
-Fills the server at QM_URL (http://127.0.0.1:8080 unless it is set) with the data of a made-up company.
-  --seed <n>    another seed makes other random choices; 1 unless given
-  --scale <n>   multiplies traces and observations; 1 unless given, at most 50
-QM_API_KEY is a platform administrator's key. Without it, the development identity provider signs in.
+Fills the server at QM_URL (default: http://127.0.0.1:8080) with the data of an invented company.
+  --seed <n>    seed of the random choices; default: 1
+  --scale <n>   multiplies traces and observations; default: 1, at most 50
+QM_API_KEY is a platform administrator's key. Without it, the seed signs in at the development identity provider.
 `;
 
 const ADMINISTRATOR = 'admin@example.com';

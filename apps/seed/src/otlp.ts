@@ -1,13 +1,13 @@
 import type { Random } from './random.ts';
 import type { Step } from './trace-shapes.ts';
 
-/** A span as OTLP's JSON form has it. */
+/** A span in OTLP's JSON form. */
 export type OtlpSpan = Record<string, unknown>;
 
 const KINDS = { internal: 1, client: 3 };
 const STATUS_ERROR = 2;
 
-/** The spans of a trace: siblings run one after the other, and a parent lasts as long as its children and a bit more. */
+/** The spans of a trace. Siblings run one after the other, and a parent takes a bit longer than all its children. */
 export function spansOf(root: Step, { random, start }: { random: Random; start: number }): OtlpSpan[] {
   const traceId = random.hex(32);
   const spans: OtlpSpan[] = [];

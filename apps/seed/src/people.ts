@@ -28,7 +28,7 @@ export async function makeTenants({ admin: client }: Context): Promise<void> {
 }
 
 /**
- * Invites everyone. People who accept sign in at the development identity provider first. On a server without it, all
+ * Invites all people. Those who accept first sign in at the development identity provider. On a server without it, all
  * invitations stay pending.
  *
  * @returns a client for each person who signed in, by email

@@ -48,7 +48,7 @@ async function declareExceptions({ admin: client }: Context, ids: ProviderIds): 
   }
 }
 
-/** Secrets of providers: the one of `openai` ends soon, and only that of `anthropic` has a successor. */
+/** Stores secrets of providers. That of `openai` expires soon, and only `anthropic` has a standby secret. */
 async function storeCredentials(context: Context, ids: ProviderIds): Promise<void> {
   const put = (provider: string, body: { name: string; expiresAt?: string; standby?: boolean }) =>
     dataOf(
@@ -97,7 +97,7 @@ export async function makeGateways(
   return ids;
 }
 
-/** Opens a session for every agent of a gateway, and revokes the last one where there are several. */
+/** Opens a session for every agent of a gateway. If there are several, revokes the last one. */
 export async function openSessions({ admin: client }: Context, gateways: GatewayIds): Promise<void> {
   for (const { name, tenantId, sessions } of GATEWAYS) {
     for (const [index, agentId] of sessions.entries()) {

@@ -11,23 +11,23 @@ import { isSeeded, requireServer } from './server.ts';
 import { sendTelemetry, useAgain } from './telemetry.ts';
 
 export type SeedOptions = {
-  /** Of the server, without a slash at its end. */
+  /** The server's URL, without a trailing slash. */
   url: string;
-  /** A platform administrator's. */
+  /** A platform administrator's credential. */
   credential: Credential;
-  /** Of the pseudo-random generator. The same seed makes the same data. */
+  /** The seed of the pseudo-random generator. The same seed creates the same data. */
   seed?: number;
-  /** Multiplies traces and observations; a fraction makes fewer. */
+  /** Multiplies traces and observations. May be below 1. */
   scale?: number;
 };
 
-/** `present`: an earlier run made the data, and nothing was changed. */
+/** `present`: an earlier run created the data, and nothing was changed. */
 export type SeedResult = { outcome: 'made' | 'present'; counts: Counts; notes: string[] };
 
 /**
- * Fills a server with demonstration data of a company, unless it has them already.
+ * Fills a server with demonstration data of a company, unless it already has them.
  *
- * @throws {Failure} if the server or the credential is not usable, or if a part of the data did not come about
+ * @throws {Failure} if the server or the credential is not usable, or if a part of the data is missing afterwards
  */
 export async function seed({ url, credential, seed: number = 1, scale = 1 }: SeedOptions): Promise<SeedResult> {
   await requireServer(url);
@@ -35,7 +35,7 @@ export async function seed({ url, credential, seed: number = 1, scale = 1 }: See
   if (await isSeeded(admin)) return { outcome: 'present', counts: {}, notes: [] };
   const context: Context = { url, admin, random: createRandom(number), scale, now: new Date(), notes: [] };
   await makeTenants(context);
-  // Before the people: sub-tenants are created with their service accounts.
+  // Before the people, because the service accounts create the sub-tenants.
   const keys = await makeAccounts(context);
   const people = await makePeople(context);
   const providers = await makeProviders(context);
@@ -50,7 +50,7 @@ export async function seed({ url, credential, seed: number = 1, scale = 1 }: See
   }
   await useAgain(context, keys, await decide(context, people));
   await blockRejectedItem(context, people);
-  // What was blocked has ended the sessions that granted it.
+  // Again, because blocking an item ended the sessions that granted it.
   await openSessions(context, gateways);
   const counts = await requireEverything(context, {
     isDriftExpected: synced.isReachable,

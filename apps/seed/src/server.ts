@@ -6,7 +6,7 @@ import { Failure } from './failure.ts';
 
 const TIMEOUT_MS = 10_000;
 
-/** Some of the operations that the seed uses: a server without them is too old. */
+/** Some of the operations that the seed uses. A server without them is too old. */
 const NEEDED_OPERATIONS = [
   'accept_membership',
   'cancel_operator_task',
@@ -23,9 +23,9 @@ const NEEDED_OPERATIONS = [
 ];
 
 /**
- * Checks that a Quartermaster of a recent version answers.
+ * Checks that the URL belongs to a Quartermaster of a recent version.
  *
- * @throws {Failure} with exit code 2 otherwise
+ * @throws {Failure} with exit code 2 if it does not
  */
 export async function requireServer(url: string): Promise<void> {
   const answer = await fetch(`${url}/openapi.json`, { signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(
@@ -47,7 +47,7 @@ export function noServer(url: string, cause: unknown): Failure {
 }
 
 /**
- * Checks whether an earlier run made the data.
+ * Checks whether an earlier run created the data.
  *
  * @throws {Failure} with exit code 2 if the credential is refused, 1 if an earlier run did not complete
  */

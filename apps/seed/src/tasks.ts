@@ -11,7 +11,7 @@ import type { Context } from './context.ts';
 
 const LEASE_SECONDS = 24 * 3600;
 
-/** Claims, completes and cancels a few of the open reviews, and leaves the others in the queue. */
+/** Claims, completes and cancels a few of the open review tasks, and leaves the others in the queue. */
 export async function completeSomeTasks({ random }: Context, client: Client, tenantId: string): Promise<void> {
   const query = { tenant_id: tenantId, kind: 'review_observation', status: 'open' } as const;
   const open = await readAllPages((page) => listOperatorTasks({ client, query: { ...query, ...page } }));

@@ -25,11 +25,11 @@ const UNDECLARED_PER_AGENT = 18;
 const PAST_DAYS = 6;
 const SPANS_PER_REQUEST = 500;
 
-/** The agent whose nightly job makes the trace of about 1,000 spans, and those that hand work to others. */
+/** The agent whose nightly job creates a trace of about 1,000 spans, and the agents that hand work to other agents. */
 const LONG_RUNNING = 'data-platform';
 const HANDING_OFF = ['release-manager', 'research-analyst'];
 
-/** Sends what the agents did over the past days, each with its own key. */
+/** Sends the agents' traces of the past days, each with the agent's own key. */
 export async function sendTelemetry(context: Context, keys: Map<string, string>): Promise<void> {
   for (const agent of AGENTS) {
     const traces = tracesOf(context, agent).map((root) => {
@@ -81,12 +81,12 @@ function tracesOf(context: Context, agent: Agent): Step[] {
     (_, index) => shapes[index % shapes.length]?.() ?? chat(calls, calls.model()),
   );
   if (agent.id === LONG_RUNNING) traces.push(longRun(calls, agent.id));
-  // Those that no trace had room for.
+  // The functions that did not fit into the other traces.
   if (unseen.length > 0) traces.push(agentStep(agent.id, functions(unseen.length)));
   return traces;
 }
 
-/** Hands out what the agent uses in turn, so that all of it is seen. */
+/** Returns the items that the agent uses in turn, so that each is observed. */
 function callsOf({ random }: Context, agent: Agent): Calls {
   const uses = listUses(agent.uses);
   const models = uses.filter(({ kind }) => kind === 'model');
@@ -101,7 +101,7 @@ function callsOf({ random }: Context, agent: Agent): Calls {
   return { random, model: inTurn(models), tool: inTurn(others), addressOf: (use) => addressOf(agent, use) };
 }
 
-/** A span names its provider by address, as clients do; where the address is not known, by name. */
+/** The attributes that name a span's provider: its address, as clients send it, or its name if the address is not known. */
 function addressOf({ tenantId }: Agent, { provider, kind }: Use): Record<string, string | number> {
   const declared = PROVIDERS.find((one) => one.name === provider && one.tenantId === tenantId);
   if (declared?.baseUrl === undefined) {
@@ -133,7 +133,7 @@ function undeclaredNames({ random, scale }: Context): string[] {
   });
 }
 
-/** Whether the use is a function of the agent's own program: its provider is then named like the agent. */
+/** Whether the item is a function of the agent's own program. Then its provider has the agent's name. */
 function isOwn(agent: Agent, { provider }: Use): boolean {
   return provider === agent.id;
 }

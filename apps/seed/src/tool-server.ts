@@ -10,7 +10,7 @@ export type ToolServer = {
   url: string;
   /** An address on the same server that answers 401. */
   refusingUrl: string;
-  /** From now on a tool has another definition, and another tool is gone. */
+  /** Changes the definition of one tool, and removes another one. */
   changeTools(): void;
   stop(): Promise<void>;
 };

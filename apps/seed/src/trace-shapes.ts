@@ -6,13 +6,13 @@ export type Step = {
   name: string;
   kind: 'internal' | 'client';
   attributes: Record<string, string | number>;
-  /** Its own time; that of its children comes on top. */
+  /** Its own time, without that of its children. */
   durationMs: number;
   error?: { type: string; message: string };
   children: Step[];
 };
 
-/** What the steps of an agent use next, in turn. */
+/** The items that an agent's next step uses. */
 export type Calls = { random: Random; model(): Use; tool(): Use; addressOf(use: Use): Record<string, string | number> };
 
 /** One call of a model. */
@@ -53,7 +53,7 @@ function mcpRequest({ kind, name }: Use): { method: string; attributes: Step['at
   return { method: 'tools/call', attributes };
 }
 
-/** A tool that is a function of the agent's own program. */
+/** One call of a function of the agent's own program. */
 export function callFunction({ random }: Calls, name: string): Step {
   return {
     name: `execute_tool ${name}`,
@@ -74,7 +74,7 @@ export function agent(name: string, children: Step[], attributes: Step['attribut
   };
 }
 
-/** A model that asks for tools until it has an answer. */
+/** A model that calls tools until it has an answer. */
 export function agentLoop(calls: Calls, name: string, { rounds, more = [] }: { rounds: number; more?: Step[] }): Step {
   const children: Step[] = [];
   for (let round = 0; round < rounds; round += 1) {
@@ -91,7 +91,7 @@ export function handOff(calls: Calls, name: string): Step {
   return agent(name, [chat(calls, calls.model()), researcher, reviewer, chat(calls, calls.model())]);
 }
 
-/** About a thousand spans: a nightly job that looks at one record after the other. */
+/** About a thousand spans: a nightly job that processes one record after the other. */
 export function longRun(calls: Calls, name: string): Step {
   const rounds = 333;
   const children = Array.from({ length: rounds }, () =>

@@ -2,7 +2,7 @@
 import { ai, ax } from '@ax-llm/ax';
 import { trace } from '@opentelemetry/api';
 import { NodeSDK } from '@opentelemetry/sdk-node';
-import { MARKERS } from '../../model-server/scenario.ts';
+import { MARKERS } from '../../model-server/markers.ts';
 import { countTool, modelServerUrl } from '../../recorder/program.ts';
 
 const telemetry = new NodeSDK();

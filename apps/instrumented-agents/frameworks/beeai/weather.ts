@@ -11,7 +11,7 @@ import { UnconstrainedMemory } from 'beeai-framework/memory/unconstrainedMemory'
 import { DynamicTool, StringToolOutput } from 'beeai-framework/tools/base';
 import { MCPTool } from 'beeai-framework/tools/mcp';
 import { z } from 'zod';
-import { MARKERS } from '../../model-server/scenario.ts';
+import { MARKERS } from '../../model-server/markers.ts';
 import { countAgent, countTool, mcpCommand } from '../../recorder/program.ts';
 
 const telemetry = new NodeSDK();

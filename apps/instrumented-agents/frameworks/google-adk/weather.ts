@@ -10,7 +10,7 @@ import {
 } from '@google/adk';
 import { trace } from '@opentelemetry/api';
 import { z } from 'zod';
-import { MARKERS } from '../../model-server/scenario.ts';
+import { MARKERS } from '../../model-server/markers.ts';
 import { countAgent, countTool, mcpCommand, modelServerUrl } from '../../recorder/program.ts';
 
 process.env['GOOGLE_GEMINI_BASE_URL'] = modelServerUrl;

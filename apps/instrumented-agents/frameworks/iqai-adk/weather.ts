@@ -1,7 +1,7 @@
 /** ADK-TS: an agent with a local tool and MCP tools, and an agent whose model call fails. */
 import { AgentBuilder, createTool, initializeTelemetry, McpToolset, OpenAiLlm, shutdownTelemetry } from '@iqai/adk';
 import { z } from 'zod';
-import { MARKERS } from '../../model-server/scenario.ts';
+import { MARKERS } from '../../model-server/markers.ts';
 import { countAgent, countTool, mcpCommand, telemetryUrl } from '../../recorder/program.ts';
 
 initializeTelemetry({

@@ -7,7 +7,7 @@ import { MultiServerMCPClient } from '@langchain/mcp-adapters';
 import { ChatOpenAI, OpenAIEmbeddings } from '@langchain/openai';
 import { createAgent, tool } from 'langchain';
 import { z } from 'zod';
-import { MARKERS } from '../../model-server/scenario.ts';
+import { MARKERS } from '../../model-server/markers.ts';
 import { countAgent, countTool, mcpCommand } from '../../recorder/program.ts';
 
 /** @param callbacks what LangChain calls at each run; undefined where an instrumentation has patched it */

@@ -5,7 +5,7 @@ import { mcp } from '@llamaindex/tools';
 import { agent } from '@llamaindex/workflow';
 import * as traceloop from '@traceloop/node-server-sdk';
 import { z } from 'zod';
-import { MARKERS } from '../../model-server/scenario.ts';
+import { MARKERS } from '../../model-server/markers.ts';
 import { countAgent, countTool, mcpCommand } from '../../recorder/program.ts';
 
 traceloop.initialize({

@@ -6,7 +6,7 @@ import { createTool } from '@mastra/core/tools';
 import { MCPClient } from '@mastra/mcp';
 import { Observability } from '@mastra/observability';
 import { z } from 'zod';
-import { MARKERS } from '../../model-server/scenario.ts';
+import { MARKERS } from '../../model-server/markers.ts';
 import { countAgent, countTool, mcpCommand } from '../../recorder/program.ts';
 
 const openai = createOpenAI({});

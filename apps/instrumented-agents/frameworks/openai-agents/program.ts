@@ -6,7 +6,7 @@ import { OpenAIAgentsInstrumentation } from '@arizeai/openinference-instrumentat
 import * as agents from '@openai/agents';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { z } from 'zod';
-import { MARKERS } from '../../model-server/scenario.ts';
+import { MARKERS } from '../../model-server/markers.ts';
 import { countAgent, countTool, mcpCommand } from '../../recorder/program.ts';
 
 const { Agent, MCPServerStdio, OpenAIProvider, run, tool, webSearchTool } = agents;

@@ -7,7 +7,7 @@ import { initializeOTEL } from 'langsmith/experimental/otel/setup';
 import { traceable } from 'langsmith/traceable';
 import { wrapOpenAI } from 'langsmith/wrappers/openai';
 import OpenAI from 'openai7';
-import { MARKERS } from '../../model-server/scenario.ts';
+import { MARKERS } from '../../model-server/markers.ts';
 import { countAgent } from '../../recorder/program.ts';
 import { CLIENT_OPTIONS, type RunTool, runAgent, runOtherCalls } from './agent.ts';
 

@@ -8,7 +8,7 @@ import * as clientStdioModule from '@modelcontextprotocol/sdk/client/stdio.js';
 import { trace } from '@opentelemetry/api';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import OpenAI from 'openai7';
-import { MARKERS } from '../../model-server/scenario.ts';
+import { MARKERS } from '../../model-server/markers.ts';
 import { countAgent } from '../../recorder/program.ts';
 import { CLIENT_OPTIONS, type RunTool, runAgent } from './agent.ts';
 

@@ -5,7 +5,7 @@
 import * as mcpModule from '@modelcontextprotocol/sdk/client/index.js';
 import * as traceloop from '@traceloop/node-server-sdk';
 import OpenAI from 'openai7';
-import { MARKERS } from '../../model-server/scenario.ts';
+import { MARKERS } from '../../model-server/markers.ts';
 import { countAgent } from '../../recorder/program.ts';
 import { CLIENT_OPTIONS, type RunTool, runAgent, runOtherCalls } from './agent.ts';
 

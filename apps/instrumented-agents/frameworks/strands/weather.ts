@@ -4,7 +4,7 @@ import { OpenAIModel } from '@strands-agents/sdk/models/openai';
 import { setupTracer } from '@strands-agents/sdk/telemetry';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { z } from 'zod';
-import { MARKERS } from '../../model-server/scenario.ts';
+import { MARKERS } from '../../model-server/markers.ts';
 import { countAgent, countTool, mcpCommand } from '../../recorder/program.ts';
 
 const telemetry = setupTracer({ exporters: { otlp: true } });

@@ -7,7 +7,7 @@ import { chat, embed, maxIterations, toolDefinition } from '@tanstack/ai';
 import { otelMiddleware } from '@tanstack/ai/middlewares/otel';
 import { openaiChatCompletions, openaiEmbedding, openaiText } from '@tanstack/ai-openai';
 import { z } from 'zod';
-import { MARKERS } from '../../model-server/scenario.ts';
+import { MARKERS } from '../../model-server/markers.ts';
 import { countTool, mcpCommand } from '../../recorder/program.ts';
 
 const telemetry = new NodeSDK();

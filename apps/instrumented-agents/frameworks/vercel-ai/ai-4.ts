@@ -14,7 +14,7 @@ import {
 import { Experimental_StdioMCPTransport as StdioTransport } from 'ai4/mcp-stdio';
 import { createOpenAI } from 'ai4-openai';
 import { z } from 'zod';
-import { MARKERS } from '../../model-server/scenario.ts';
+import { MARKERS } from '../../model-server/markers.ts';
 import { countAgent, countTool, mcpCommand, modelServerUrl } from '../../recorder/program.ts';
 
 const telemetry = new NodeSDK();

@@ -8,7 +8,7 @@ import { experimental_createMCPClient as createMCPClient } from 'ai5-mcp';
 import { Experimental_StdioMCPTransport as StdioTransport } from 'ai5-mcp/mcp-stdio';
 import { openai } from 'ai5-openai';
 import { z } from 'zod';
-import { MARKERS } from '../../model-server/scenario.ts';
+import { MARKERS } from '../../model-server/markers.ts';
 import { countAgent, countTool, mcpCommand } from '../../recorder/program.ts';
 
 const telemetry = new NodeSDK();

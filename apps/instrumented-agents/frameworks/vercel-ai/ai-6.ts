@@ -8,7 +8,7 @@ import { createMCPClient } from 'ai6-mcp';
 import { Experimental_StdioMCPTransport as StdioTransport } from 'ai6-mcp/mcp-stdio';
 import { openai } from 'ai6-openai';
 import { z } from 'zod';
-import { MARKERS } from '../../model-server/scenario.ts';
+import { MARKERS } from '../../model-server/markers.ts';
 import { countAgent, countTool, mcpCommand } from '../../recorder/program.ts';
 
 const telemetry = new NodeSDK();

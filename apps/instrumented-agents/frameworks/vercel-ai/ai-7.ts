@@ -12,7 +12,7 @@ import { createMCPClient } from 'ai7-mcp';
 import { Experimental_StdioMCPTransport as StdioTransport } from 'ai7-mcp/mcp-stdio';
 import { openai } from 'ai7-openai';
 import { z } from 'zod';
-import { MARKERS } from '../../model-server/scenario.ts';
+import { MARKERS } from '../../model-server/markers.ts';
 import { countAgent, countTool, mcpCommand } from '../../recorder/program.ts';
 
 const form = process.argv[2] ?? '';
