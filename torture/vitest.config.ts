@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-// Each part starts processes of its own. Two parts at once, because parts also wait.
+// Each part starts its own processes. Two parts run concurrently, because parts spend time waiting.
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 
-/** An answer as it came over the wire. */
+/** An HTTP response as received. */
 export type Answer = { status: number; headers: [string, string][]; body: Buffer };
 
 export type Asked = { method: string; path: string; headers: Record<string, string>; body?: string | Buffer };
@@ -21,20 +21,20 @@ export function ask(port: number, { method, path, headers, body }: Asked): Promi
   });
 }
 
-/** Node writes these by itself, on every server. */
-const OF_NODE = new Set(['date', 'connection', 'keep-alive']);
+/** Headers that Node adds on every server. */
+const NODE_HEADERS = new Set(['date', 'connection', 'keep-alive']);
 
-/** These differ from answer to answer: that they are there is compared, and how long they are. */
-const OF_ONE_ANSWER = /^(x-request-id|etag|ratelimit.*)$/;
+/** Headers whose value differs for each response. Only their presence and length are compared. */
+const VARIABLE_HEADERS = /^(x-request-id|etag|ratelimit.*)$/;
 
-/** The headers of an answer that a floor has to send, too. */
+/** The headers of a response that a floor has to send, too. */
 export function ownHeaders({ headers }: Answer): [string, string][] {
-  return headers.filter(([name]) => !OF_NODE.has(name.toLowerCase()));
+  return headers.filter(([name]) => !NODE_HEADERS.has(name.toLowerCase()));
 }
 
 /**
- * What a floor's answer has otherwise than this API's. Nothing: they are the same, byte for byte, but for the order of
- * members in objects, which no reader of JSON may rely on.
+ * The differences between a floor's response and this API's. The order of object members is ignored, because readers of JSON
+ * must not rely on it.
  */
 export function differences(ours: Answer, floor: Answer): string[] {
   const found: string[] = [];
@@ -60,12 +60,12 @@ function firstDifference(one: string, other: string): number {
 
 function headerLines(answer: Answer): string[] {
   return ownHeaders(answer).map(([name, value]) => {
-    const shown = OF_ONE_ANSWER.test(name.toLowerCase()) ? `<${value.length} characters>` : value;
+    const shown = VARIABLE_HEADERS.test(name.toLowerCase()) ? `<${value.length} characters>` : value;
     return `${name.toLowerCase()}: ${shown}`;
   });
 }
 
-/** A body in which what is new in each answer is replaced: times, ids that were just made, and signatures. */
+/** A body in which values that differ for each response are replaced: times, new ids and signatures. */
 function comparable(body: Buffer): string {
   const text = body.toString('utf8');
   return (text.startsWith('{') ? JSON.stringify(sorted(JSON.parse(text))) : text)

@@ -3,11 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { availableParallelism, cpus, totalmem } from 'node:os';
 
-/** Which core a measured server has to itself, and which one the load comes from. Null: not pinned. */
+/** The cores of the measured server and of the load. Null: not pinned. */
 export type Cores = {
   server: number | null;
   load: number | null;
-  /** What is left: for further servers. */
+  /** The other cores, for further servers. */
   others: number[];
   note: string;
 };
@@ -27,7 +27,7 @@ export function chooseCores(): Cores {
   return { server, load, others, note: `servers on core ${server}, load on core ${load}` };
 }
 
-/** What taskset lists: `0,2-4`. */
+/** Parses taskset's list of cores, such as `0,2-4`. */
 function coresOf(text: string): number[] {
   return text
     .trim()
@@ -38,13 +38,13 @@ function coresOf(text: string): number[] {
     });
 }
 
-/** Everything that was started and has not ended: ended with this process, whatever ends it. */
+/** All running child processes. They are killed when this process ends for any reason. */
 const started = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of started) child.kill('SIGKILL');
 });
 
-/** Starts Node on one core. The process that is returned is Node itself: taskset becomes it. */
+/** Starts Node on one core. The returned process is Node itself, because taskset execs it. */
 export function spawnNode(core: number | null, argv: readonly string[], options: SpawnOptions): ChildProcess {
   const command = [process.execPath, ...argv];
   const [program = '', ...rest] = core === null ? command : ['taskset', '-c', String(core), ...command];
@@ -54,7 +54,7 @@ export function spawnNode(core: number | null, argv: readonly string[], options:
   return child;
 }
 
-/** Waits for the end of a process that was told to end; after a time it is killed. */
+/** Waits until a process ends that was told to end. Kills it after a time limit. */
 export function ended(child: ChildProcess, withinMs = 15_000): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
   return new Promise((resolve) => {
@@ -66,7 +66,7 @@ export function ended(child: ChildProcess, withinMs = 15_000): Promise<void> {
   });
 }
 
-/** The CPU time that a process has used, all its threads together, in milliseconds. NaN where the system has no /proc. */
+/** The CPU time of all threads of a process in milliseconds. NaN if the system has no /proc. */
 export function cpuTimeOf(pid: number): number {
   try {
     const threads = readdirSync(`/proc/${pid}/task`);
@@ -79,7 +79,7 @@ export function cpuTimeOf(pid: number): number {
   }
 }
 
-/** The memory that a process occupies, in millions of bytes. NaN where the system has no /proc. */
+/** The resident memory of a process in MB. NaN if the system has no /proc. */
 export function residentMegabytes(pid: number): number {
   try {
     const kibibytes = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
@@ -89,7 +89,7 @@ export function residentMegabytes(pid: number): number {
   }
 }
 
-/** A port of the loopback address that is free now. */
+/** A free port on loopback. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
@@ -101,7 +101,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** What the figures were measured on. */
+/** The machine on which the figures were measured. */
 export function describeMachine(): { processor: string; cores: number; memoryGiB: number; node: string } {
   return {
     processor: cpus()[0]?.model ?? 'unknown',

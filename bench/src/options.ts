@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util';
 
 export type Options = {
-  /** Names of workloads; empty: all. */
+  /** Names of the workloads to run; empty: all. */
   only: string[];
   rounds: number;
-  /** Of one round. */
+  /** The duration of one round. */
   seconds: number;
   /** Rows of the large tables. */
   rows: number;
@@ -15,7 +15,7 @@ export type Options = {
 const FULL = { rounds: 8, seconds: 3, rows: 10_000_000 };
 const QUICK = { rounds: 2, seconds: 0.5, rows: 100_000 };
 
-/** @throws where an option is unknown or no number */
+/** @throws for an unknown option, or one that is not a number */
 export function optionsOf(argv: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...argv],

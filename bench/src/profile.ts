@@ -10,10 +10,10 @@ type Profile = {
 
 const SHOWN = 25;
 
-/** What a server does until it listens is not what is looked for. In microseconds. */
+/** The beginning of a profile that is skipped, because it covers the start of the server. In microseconds. */
 const START_MICROSECONDS = 2_500_000;
 
-/** The functions that took most of the time by themselves, of the CPU profiles in a folder. */
+/** The functions with the highest self time in the CPU profiles of a folder. */
 export async function selfTimes(folder: string): Promise<string[]> {
   const times = new Map<string, number>();
   for (const file of await readdir(folder)) {

@@ -1,15 +1,15 @@
-/** What a workload found out. */
+/** The result of a workload. */
 export type Finding = { title: string; table: Table | null; figures: Figure[]; notes: string[] };
 
 export type Table = { columns: string[]; rows: string[][] };
 
-/** One agreed figure, and what was measured. */
+/** One measured figure, with the agreed value. */
 export type Figure = {
   name: string;
   value: number;
-  /** What should be reached; null: shown for comparison alone. */
+  /** The agreed value; null: the figure is only shown for comparison. */
   agreed: number | null;
-  /** Whether more is better, or less. */
+  /** Whether a higher or a lower value is better. */
   better: 'more' | 'less';
   unit: string;
 };
@@ -17,7 +17,7 @@ export type Figure = {
 /** The share of an agreed figure below which the suite fails. */
 const TOLERANCE = 0.9;
 
-/** Whether a figure is so far from what was agreed that the suite fails. A figure that is no number fails, too. */
+/** Whether a figure misses the agreed value by so much that the suite fails. NaN fails, too. */
 export function fails({ value, agreed, better }: Figure): boolean {
   if (agreed === null) return false;
   return better === 'more' ? !(value >= agreed * TOLERANCE) : !(value <= agreed / TOLERANCE);
@@ -27,7 +27,7 @@ export function reaches({ value, agreed, better }: Figure): boolean {
   return agreed === null || (better === 'more' ? value >= agreed : value <= agreed);
 }
 
-/** A finding as it is printed. */
+/** A finding as text. */
 export function textOf({ title, table, figures, notes }: Finding): string {
   const lines = [title];
   if (table !== null) lines.push(...tableLines(table));
@@ -53,7 +53,7 @@ function tableLines({ columns, rows }: Table): string[] {
   return [line(columns), ...rows.map(line)];
 }
 
-/** Three digits that mean something. */
+/** A number with three significant digits. */
 export function number(value: number): string {
   if (!Number.isFinite(value)) return '-';
   if (Math.abs(value) >= 100) return String(Math.round(value));

@@ -2,22 +2,22 @@ import type { Load } from './load/load.ts';
 import type { LoadPlan, LoadResult } from './load/plan.ts';
 import { cpuTimeOf } from './machine.ts';
 
-/** One of several that are compared under the same load. */
+/** One of several servers that are compared under the same load. */
 export type Contender = {
   name: string;
   pids: readonly number[];
   plan: Omit<LoadPlan, 'seconds'>;
-  /** Further processes whose CPU time is of interest, by what they are called. */
+  /** Further processes whose CPU time is measured, by name. */
   besides?: Record<string, () => Promise<readonly number[]>>;
 };
 
 export type Round = {
-  /** Answers a second. */
+  /** Responses per second. */
   rate: number;
   latency: LoadResult['latency'];
-  /** CPU time that the contender used for an answer, in microseconds; NaN where the system does not tell. */
+  /** CPU time of the contender per response, in microseconds; NaN if the system does not tell. */
   cpuMicroseconds: number;
-  /** The same of the processes besides it. */
+  /** CPU time per response of the further processes. */
   besides: Record<string, number>;
 };
 
@@ -25,12 +25,12 @@ export type Measured = { name: string; rounds: Round[]; median: Round };
 
 export type RoundOptions = { load: Load; rounds: number; seconds: number };
 
-/** V8 goes on compiling what is hot for some thousand requests: a service would be measured while it is compiled. */
+/** V8 compiles hot code during some thousand requests. The warm-up keeps that out of the measurement. */
 const WARM_UP_SECONDS = 5;
 
 /**
- * Measures contenders in turn, round by round (ABCABC...), so that what disturbs the machine disturbs all of them. Each is
- * warmed up first, unmeasured; not in rounds of less than a second, whose figures are for nothing but a try.
+ * Measures contenders in turn, round by round (ABCABC...), so that other work of the machine affects all of them. Each is warmed
+ * up first, except for rounds of less than a second, which are only trial runs.
  */
 export async function measure(contenders: readonly Contender[], options: RoundOptions): Promise<Measured[]> {
   const { load, rounds, seconds } = options;
@@ -45,12 +45,12 @@ export async function measure(contenders: readonly Contender[], options: RoundOp
   return [...measured].map(([name, all]) => ({ name, rounds: all, median: medianOf(all) }));
 }
 
-/** How much of another's rate one reaches: the median over rounds that ran one after the other. */
+/** The ratio of two rates: the median over pairs of consecutive rounds. */
 export function ratioOf(one: Measured, other: Measured): number {
   return median(one.rounds.map((round, index) => round.rate / (other.rounds[index]?.rate ?? Number.NaN)));
 }
 
-/** The same by CPU time for an answer, which a busy machine disturbs less. */
+/** The ratio by CPU time per response, which a busy machine affects less. */
 export function cpuRatioOf(one: Measured, other: Measured): number {
   return other.median.cpuMicroseconds / one.median.cpuMicroseconds;
 }

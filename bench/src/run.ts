@@ -5,7 +5,7 @@ import { runSuite, writeReport } from './suite.ts';
 
 const REPORT = join(import.meta.dirname, '../reports/bench.json');
 
-// What was started ends with this process.
+// On a signal, exit normally, so that all child processes are ended as well.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const options = optionsOf(process.argv.slice(2));

@@ -39,14 +39,14 @@ export const WORKLOADS: Record<string, Workload> = {
   'two-processes': twoProcesses,
 };
 
-/** Runs workloads one after the other. @returns what they found, in their order */
+/** Runs workloads one after the other. @returns their findings in order */
 export async function runSuite(options: Options, size: WorldSize, print: (text: string) => void): Promise<Finding[]> {
   const chosen = options.only.length === 0 ? Object.keys(WORKLOADS) : options.only;
   const unknown = chosen.filter((name) => !(name in WORKLOADS));
   if (unknown.length > 0)
     throw new Error(`no workload ${unknown.join(', ')}; there are ${Object.keys(WORKLOADS).join(', ')}`);
   const folder = await mkdtemp(join(tmpdir(), 'quartermaster-bench-'));
-  // Ended by a signal, too: what is in it is large.
+  // Removed on a signal as well, because the folder is large.
   const remove = () => rmSync(folder, { recursive: true, force: true });
   process.once('exit', remove);
   const cores = chooseCores();
@@ -72,7 +72,7 @@ export async function runSuite(options: Options, size: WorldSize, print: (text: 
   }
 }
 
-/** Writes the figures for machines. */
+/** Writes the figures as JSON. */
 export async function writeReport(path: string, options: Options, findings: readonly Finding[]): Promise<void> {
   const report = {
     measuredAt: new Date().toISOString(),

@@ -32,14 +32,14 @@ test.for([
   expect(differences(ours, floor as Answer).join('; ')).toContain(named);
 });
 
-test('what is new in each answer is left out, and its absence is found', () => {
+test('ignores values that differ for each response, but finds missing ones', () => {
   const made = (id: string, time: string) => answer({ id, createdAt: time, tenantId: 'acme' });
   const first = made(`sa_${ID}`, '2026-11-21T16:00:00.000Z');
   expect(differences(first, made(`sa_${ID.replace('3', '4')}`, '2026-11-21T16:00:01.234Z'))).toEqual([]);
   expect(differences(first, made(`ses_${ID.slice(1)}`, '2026-11-21T16:00:01.234Z'))).not.toEqual([]);
 });
 
-test('tokens are compared by what they say', () => {
+test('compares the claims of tokens', () => {
   const token = (claims: object) => {
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
     return answer({ token: `${part({ alg: 'ES256' })}.${part(claims)}.${'x'.repeat(86)}` });
@@ -49,7 +49,7 @@ test('tokens are compared by what they say', () => {
   expect(differences(token(claims), token({ ...claims, aud: 'gw_2' }))).not.toEqual([]);
 });
 
-test('a request id is compared by its length', () => {
+test('compares request ids by their length', () => {
   const with_ = (id: string) => ({ ...ours, headers: [['X-Request-Id', id]] as [string, string][] });
   expect(differences(with_('aaaa'), with_('bbbb'))).toEqual([]);
   expect(differences(with_('aaaa'), with_('bbbbb'))).not.toEqual([]);

@@ -26,19 +26,23 @@ async function serve(handle: RequestListener): Promise<number> {
 function plan(port: number, more: Partial<LoadPlan> = {}): LoadPlan {
   const request = requestBytes({ method: 'GET', path: '/', headers: { 'X-API-Key': 'key' } });
   return {
-    ...{ ports: [port], requests: { kind: 'ready', requests: [request] }, connections: 4, seconds: 0.2, rate: null },
+    ports: [port],
+    requests: { kind: 'ready', requests: [request] },
+    connections: 4,
+    seconds: 0.2,
+    rate: null,
     ...more,
   };
 }
 
-test('every request is counted once, by its status, and the bytes of all answers', async () => {
+test('counts every request once, by its status, and the bytes of all responses', async () => {
   const body = 'x'.repeat(100_000);
   const served: Record<string, number> = {};
   const port = await serve((req, res) => {
     const status = req.headers['x-api-key'] === 'key' && Object.keys(served).length > 0 ? 200 : 503;
     served[status] = (served[status] ?? 0) + 1;
     res.writeHead(status, { 'Content-Length': body.length });
-    // In pieces: an answer ends where its length says.
+    // In pieces, because a response ends where its length says.
     res.write(body.slice(0, 7));
     setImmediate(() => res.end(body.slice(7)));
   });
@@ -85,7 +89,7 @@ test('at a rate, a request that had to wait for its turn counts its wait', async
   });
   const { answers, latency } = await applyLoad(plan(port, { connections: 1, seconds: 0.3, rate: 100 }));
   expect(answers).toBe(30);
-  // The first took 150 ms, and the fourteen that were due meanwhile waited for it.
+  // The first took 150 ms, and the fourteen that became due in that time waited for it.
   expect(latency.p50).toBeGreaterThan(5);
   expect(latency.max).toBeGreaterThanOrEqual(145);
 });

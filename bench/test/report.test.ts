@@ -17,11 +17,11 @@ test.for([
   expect({ reached: reaches(figure), failed: fails(figure) }).toEqual(expected);
 });
 
-test('a figure that nothing was agreed on never fails', () => {
+test('a figure without an agreed value never fails', () => {
   expect(fails({ name: 'rate', value: Number.NaN, agreed: null, better: 'more', unit: '' })).toBe(false);
 });
 
-test('what is printed says what was agreed, and what became of it', () => {
+test('prints the agreed value, and whether it is reached', () => {
   const figure: Figure = { name: 'rate', value: 0.5, agreed: 0.75, better: 'more', unit: '' };
   const table = { columns: ['', 'answers/s'], rows: [['bare', '12345']] };
   const text = textOf({ title: 'List', table, figures: [figure], notes: ['a note'] });
@@ -49,7 +49,12 @@ test.for([['--rounds', '0'], ['--seconds', 'x'], ['--rows', '-1'], ['--unknown']
 
 test('a quick run is short, and its parts can be set', () => {
   expect(optionsOf(['--quick', '--only', 'list,create', '--rounds', '3'])).toEqual({
-    ...{ only: ['list', 'create'], rounds: 3, seconds: 0.5, rows: 100_000, quick: true, profile: false },
+    only: ['list', 'create'],
+    rounds: 3,
+    seconds: 0.5,
+    rows: 100_000,
+    quick: true,
+    profile: false,
   });
   expect(optionsOf([])).toMatchObject({ rounds: 8, seconds: 3, rows: 10_000_000, quick: false });
 });

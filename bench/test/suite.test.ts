@@ -8,7 +8,7 @@ import { runSuite, WORKLOADS, writeReport } from '../src/suite.ts';
 
 const SMALL = { providers: 30, tenants: 2, spansOfTrace: 20 };
 
-/** PostgreSQL is started for it, as the suites of the API do anyway. */
+/** Not run here, because it starts a PostgreSQL server. */
 const NOT_HERE = ['two-processes'];
 
 const only = Object.keys(WORKLOADS).filter((name) => !NOT_HERE.includes(name));
@@ -19,7 +19,7 @@ describe('a run so short that its figures say nothing', () => {
   let printed = '';
   let findings: Finding[] = [];
 
-  // Floors that do not answer like this API, and servers that refuse, end it with an error.
+  // A floor that answers differently, or a server that refuses requests, ends the suite with an error.
   beforeAll(async () => {
     findings = await runSuite(OPTIONS, SMALL, (text) => {
       printed += text;
@@ -37,7 +37,7 @@ describe('a run so short that its figures say nothing', () => {
     }
   });
 
-  test('the report for machines has every figure, judged', async () => {
+  test('the JSON report has every figure with its verdict', async () => {
     const { figures } = JSON.parse(await readFile(report, 'utf8')) as { figures: Record<string, unknown>[] };
     expect(figures).toHaveLength(findings.flatMap((finding) => finding.figures).length);
     for (const figure of figures) {
@@ -46,6 +46,6 @@ describe('a run so short that its figures say nothing', () => {
   });
 });
 
-test('a workload that does not exist is refused by its name', async () => {
+test('refuses an unknown workload, with its name', async () => {
   await expect(runSuite({ ...OPTIONS, only: ['lists'] }, SMALL, () => {})).rejects.toThrow('no workload lists');
 });

@@ -1,4 +1,4 @@
-import { emptyChain, hashOf, leafOf } from '@quartermaster/api/src/audit-events/chain.ts';
+import { emptyChainHash, hashOf, leafOf } from '@quartermaster/api/src/platform/audit/chain.ts';
 import { type Database, openDatabase } from '@quartermaster/db/database.ts';
 import type { Tables } from '@quartermaster/db/tables.ts';
 import type { Selectable } from 'kysely';
@@ -8,16 +8,16 @@ import { writeUntilKilled } from './kill/writing.ts';
 import { type Finding, finding, type Options, type Part } from './part.ts';
 import { between, randomOf } from './random.ts';
 import { ADMIN, killService, type Service, startService } from './service.ts';
-import { onEachStore, type Store } from './stores.ts';
+import { onEachStore, openSqliteStore, type Store } from './stores.ts';
 import { until } from './until.ts';
 
-/** A chain as a kill left it, and what somebody works with who can write to the database, and has no key. */
+/** A chain as a kill left it, and the tools of an attacker with write access to the database, but without the key. */
 type Chain = { service: Service; db: Database; tenantId: string; ids: readonly string[]; random: () => number };
 
-/** Does it, and says what has to be found: `kind@position`. */
+/** Tampers with a chain. Returns the faults that verification has to find, as `kind@position`. */
 type Tampering = (chain: Chain) => Promise<string[]>;
 
-/** What is done to a tenant's audit, each in a tenant of its own that a kill left. */
+/** The kinds of tampering. Each is done to the audit of a separate tenant after a kill. */
 const TAMPERINGS: Record<string, Tampering> = {
   'a changed row': async (chain) => {
     const position = somewhere(chain);
@@ -58,10 +58,12 @@ const TAMPERINGS: Record<string, Tampering> = {
 
 const ROUNDS = { long: 5, short: 1 };
 
-/** What a kill leaves of the audit verifies; and whatever is done to it behind the service's back is found, and named. */
+/** After a kill the audit verifies, and verification finds and names every kind of tampering. */
 export const audit: Part = {
   name: 'audit',
-  run: (options: Options) => onEachStore((store) => tamperedAfterKills(store, options)),
+  // In the short form on SQLite alone: the API's suites on audit chains tamper and kill on both.
+  run: (options: Options) =>
+    onEachStore((store) => tamperedAfterKills(store, options), options.short ? [openSqliteStore] : undefined),
 };
 
 async function tamperedAfterKills(store: Store, { seed, short }: Options): Promise<Finding> {
@@ -79,7 +81,7 @@ async function tamperedAfterKills(store: Store, { seed, short }: Options): Promi
         what,
         tamper,
       }));
-      // All tenants are written to at once, and left by the same kill.
+      // All tenants are written to concurrently, and the same kill stops them.
       const kill = onceAllAsked(tenants.length, () => killService(service));
       await Promise.all(tenants.map(({ tenantId }) => writeUntilKilled({ service, tenantId, random, kill })));
       service = await startService({ databaseUrl: store.url });
@@ -108,7 +110,7 @@ async function tamperedAfterKills(store: Store, { seed, short }: Options): Promi
   });
 }
 
-/** Does something for the last of `count` callers. @returns a function that each of them calls, and that answers all of them */
+/** Runs `work` once, when all of `count` callers have called. @returns the function to call; all callers get the result */
 function onceAllAsked<T>(count: number, work: () => Promise<T>): () => Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   let asked = 0;
@@ -147,13 +149,14 @@ async function changeActor(chain: Chain, position: number): Promise<void> {
   await eventOf(chain.db.updateTable('audit_events').set({ actor_id: 'somebody-else' }), chain, position).execute();
 }
 
-/** Computes the whole chain anew of the events as they are answered now: whoever reads them can. */
+/** Computes the whole chain again from the events that the API returns now. Every reader can do that. */
 async function recompute({ service, db, tenantId, ids }: Chain): Promise<void> {
   const connection = new Connection(service.url, ADMIN);
   const events = new Map<string, Parameters<typeof leafOf>[0]>();
   for (let cursor: string | null = null; ; ) {
     const query: URLSearchParams = new URLSearchParams({
-      ...{ tenant_id: tenantId, limit: '100' },
+      tenant_id: tenantId,
+      limit: '100',
       ...(cursor !== null && { cursor }),
     });
     const page = await connection.ok('GET', `/v1/audit-events?${query.toString()}`);
@@ -162,8 +165,8 @@ async function recompute({ service, db, tenantId, ids }: Chain): Promise<void> {
     if (cursor === null) break;
   }
   connection.close();
-  let hash = emptyChain(tenantId);
-  // Sealed in the order in which they were seen, which several writers at once make another one than that of the list.
+  let hash = emptyChainHash(tenantId);
+  // Events are sealed in the order in which the sealer saw them. With several writers that differs from the order of the list.
   for (const [index, id] of ids.entries()) {
     const event = events.get(id);
     if (event === undefined) throw new Error(`the event ${id} is not listed`);

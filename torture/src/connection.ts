@@ -1,36 +1,36 @@
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 
-// The body of an answer; each caller knows what it asked for.
+// The body of an answer. Each caller knows its type.
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Body = any;
 export type Answered = {
   status: number;
   headers: IncomingHttpHeaders;
   body: Body;
-  /** The body as it came. */
+  /** The body as text. */
   text: string;
 };
 type Sent = { key?: string | null; body?: unknown; headers?: Record<string, string> };
 
-/** How long an answer may take, in milliseconds: longer than anything here should. */
+/** Time limit for an answer in milliseconds, longer than any request here should take. */
 const ANSWER_TIMEOUT_MS = 30_000;
 
-/** One kept-alive connection: requests go over it one after the other. */
+/** One keep-alive connection, which sends one request after the other. */
 export class Connection {
   readonly #url: string;
   readonly #key: string | null;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
-  /** @param key null: requests come without credentials */
+  /** @param key null: sends no credentials */
   constructor(url: string, key: string | null) {
     this.#url = url;
     this.#key = key;
   }
 
   /**
-   * Sends a request and reads its answer whole.
+   * Sends a request and reads its complete answer.
    *
-   * @throws where there is no (whole) answer: the system's error, with its `code`
+   * @throws if there is no complete answer: the system's error, with its `code`
    */
   send(method: string, path: string, { key = this.#key, body, headers = {} }: Sent = {}): Promise<Answered> {
     const payload = body === undefined ? undefined : JSON.stringify(body);
@@ -55,13 +55,13 @@ export class Connection {
         });
       });
       asked.on('timeout', () => asked.destroy(new Error(`${method} ${path} had no answer in ${ANSWER_TIMEOUT_MS} ms`)));
-      // Whether the connection had carried a request before: then somebody had taken it.
+      // Whether the connection carried a request before. If so, the service had accepted it.
       asked.on('error', (error) => reject(Object.assign(error, { reused: asked.reusedSocket })));
       asked.end(payload);
     });
   }
 
-  /** The same, and expects 200. Answers the body. */
+  /** Like `send`, but expects 200, and returns the body. */
   async ok(method: string, path: string, sent?: Sent): Promise<Body> {
     const { status, body } = await this.send(method, path, sent);
     if (status !== 200)
@@ -74,7 +74,7 @@ export class Connection {
   }
 }
 
-/** An answer of another status than the one that was expected. */
+/** An answer with an unexpected status. */
 export class StatusError extends Error {
   readonly status: number;
 

@@ -6,7 +6,7 @@ import { temporaryFolder } from './stores.ts';
 
 const API = join(import.meta.dirname, '../../apps/api');
 
-/** Requests in all, shared out among the operations on each dialect; `npm test` has its own number. */
+/** Requests in total, divided among the operations on each dialect. `npm test` has its own number. */
 const REQUESTS = { long: 100_000, short: 4_000 };
 const DIALECTS = 2;
 
@@ -14,7 +14,7 @@ type Report = {
   testResults: { assertionResults: { status: string; title: string; failureMessages: string[] }[] }[];
 };
 
-/** The API's own suite of fuzzing, with more requests: on both dialects, by the same code. */
+/** The API's fuzzing suite with more requests, on both dialects. */
 export const fuzz: Part = {
   name: 'fuzz',
   async run({ short, seed }: Options) {

@@ -12,28 +12,28 @@ import { until } from './until.ts';
 const LOOPS = { long: 50, short: 1 };
 const CLIENTS = 6;
 
-/** So many requests are answered before each kill, and up to so many more. */
+/** Requests that are answered before each kill: at least 30, and a random number up to 40 more. */
 const LEAST_ANSWERED = 30;
 const MORE_ANSWERED = 40;
 
-/** The kill comes so long after the last of them at most, in milliseconds. */
+/** The kill comes at most this long after the last of them, in milliseconds. */
 const MOMENT_MS = 5;
 
-/** A claim whose process is gone is over after 60 s; a while more for a busy machine. */
+/** The lease of a dead process expires after 60 s. Some seconds more for a busy machine. */
 const LEASE_ENDS_MS = 75_000;
 
-/** Secrets that are looked for in the files of the database. */
+/** How many secrets the test searches for in the files of the database. */
 const SECRETS_SOUGHT = 20;
 
-/** Writes with an Idempotency-Key, killed under them: asked again, each is done once and answered as the first time. */
+/** Kills the service during writes with an Idempotency-Key. When repeated, each is done once and gets its first answer. */
 export const idempotency: Part = {
   name: 'idempotency',
-  // In the short form on Postgres alone: a suite of the API does the same on SQLite.
+  // The short form runs only on PostgreSQL, because a suite of the API does the same on SQLite.
   run: (options: Options) =>
     onEachStore((store) => runLoops(store, options), options.short ? [openPostgresStore] : undefined),
 };
 
-/** One write: what was asked, and what was answered first; null where no answer came. */
+/** One write: its request, and its first answer; null if there was no answer. */
 type Asked = { what: 'account' | 'key' | 'session'; name: string; key: string; first: string | null };
 
 type World = { tenantId: string; holder: string; gatewayId: string };
@@ -55,7 +55,7 @@ async function runLoops(store: Store, options: Options): Promise<Finding> {
       const enough = between(random, LEAST_ANSWERED, LEAST_ANSWERED + MORE_ANSWERED);
       const asked = await askUntilKilled({ service, world, enough, moment: random() * MOMENT_MS });
       service = await startService({ databaseUrl: store.url });
-      // Once the lease is waited for; else it is let lapse by hand, as if its time was over.
+      // One loop waits for the lease to expire. The others make it expire in the database.
       const waits = !options.short && loop === loops;
       const again = await askAgain({ service, db, world, asked, waits });
       faults.push(...again.faults, ...(await effectFaults(db, world, asked)));
@@ -80,7 +80,7 @@ async function makeWorld(service: Service, tenantId: string): Promise<World> {
   const holder = `holder-of-${tenantId}`;
   await connection.ok('POST', '/v1/service-accounts', { body: { id: holder, name: holder, tenantId } });
   const gateway = await connection.ok('POST', '/v1/gateways', { body: { name: 'edge', tenantId } });
-  // The first session has the signing key made.
+  // The first session creates the signing key.
   await connection.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { body: { metadata: { tag: 'first' } } });
   connection.close();
   return { tenantId, holder, gatewayId: gateway.id };
@@ -97,7 +97,7 @@ function ask(connection: Connection, world: World, { what, name, key }: Asked): 
 
 type Asking = { service: Service; world: World; enough: number; moment: number };
 
-/** Has several clients write until enough is answered, and kills the service under them. */
+/** Lets several clients write until enough is answered, then kills the service. */
 async function askUntilKilled({ service, world, enough, moment }: Asking): Promise<Asked[]> {
   const all: Asked[] = [];
   const kinds = ['account', 'key', 'session'] as const;
@@ -114,11 +114,11 @@ async function askUntilKilled({ service, world, enough, moment }: Asking): Promi
         if (status !== 200) throw new Error(`${asked.name} was answered ${status}: ${text}`);
         asked.first = text;
         answered += 1;
-        // Not at the answer itself, when the others' writes may all be at the same step.
+        // Not exactly at the answer, when the other writes may all be at the same step.
         if (answered === enough) setTimeout(() => service.process.kill('SIGKILL'), moment);
       }
     } catch (error) {
-      // The connection ends with the process; anything else is a failure.
+      // The kill breaks the connection. Any other error is a failure.
       if (!(error instanceof Error && 'code' in error && answered >= enough)) throw error;
     } finally {
       connection.close();
@@ -165,7 +165,7 @@ async function askAgain({ service, db, world, asked, waits }: Again): Promise<{ 
       else one.first = answer.text;
       outcome.takenOver += 1;
     }
-    // Whichever way the first answer came about: from here on it is the answer.
+    // From now on every repetition has to get this answer.
     for (const one of asked) {
       const answer = await ask(connection, world, one);
       if (!isReplayed(answer) || answer.text !== one.first) faults.push(`${one.name} was answered otherwise at last`);
@@ -176,7 +176,7 @@ async function askAgain({ service, db, world, asked, waits }: Again): Promise<{ 
   }
 }
 
-/** Everything that was asked is there once, and was audited once; nothing else is. */
+/** Checks that every requested record exists once, has one audit event, and that nothing else exists. */
 async function effectFaults(db: Database, { tenantId, holder }: World, asked: readonly Asked[]): Promise<string[]> {
   const accounts = await db.selectFrom('service_accounts').select('name').where('tenant_id', '=', tenantId).execute();
   const keys = await db.selectFrom('credentials').select('name').where('tenant_id', '=', tenantId).execute();
@@ -216,7 +216,7 @@ function secretsIn(text: string | null): string[] {
   return [key, token].filter((secret) => typeof secret === 'string');
 }
 
-/** Looks for secrets of answers in every file of the database, its logs included; what is no secret has to be found. */
+/** Searches all files of the database, including logs, for secrets of answers. A text that is no secret has to be found. */
 async function plainFaults(folder: string, secrets: readonly string[]): Promise<string[]> {
   const sought = secrets.slice(-SECRETS_SOUGHT);
   const found = new Set<string>();

@@ -2,24 +2,24 @@ import { randomUUID } from 'node:crypto';
 import { type Answered, Connection } from './connection.ts';
 import { ADMIN } from './service.ts';
 
-/** One request of a load, and what became of it. */
+/** One request of a load, and its outcome. */
 export type Sent = {
   name: string;
-  /** When it was sent, in milliseconds since the load began. */
+  /** When it was sent, in milliseconds since the start of the load. */
   at: number;
   tookMs: number;
   /** Null: no answer. */
   status: number | null;
-  /** The system's code where there is no answer: ECONNRESET. */
+  /** The system's error code if there is no answer, such as ECONNRESET. */
   code: string | null;
-  /** Without an answer: whether the connection had carried others before. */
+  /** Without an answer: whether the connection carried other requests before. */
   reused: boolean;
-  /** What the service calls it by in its log. */
+  /** The request id in the service's log. */
   requestId: string;
   retryAfter: boolean;
 };
 
-/** What one of the load's connections sends, again and again, with these headers. */
+/** Sends the next request of one of the load's connections, with these headers. */
 export type Sender = (
   connection: Connection,
   count: number,
@@ -31,7 +31,7 @@ export const listProviders: Sender = (connection, _count, headers) => ({
   answer: connection.send('GET', '/v1/providers', { headers }),
 });
 
-/** @param prefix of the accounts' ids, so that they can be looked for */
+/** @param prefix of the accounts' ids, so that they can be found */
 export function createAccounts(prefix: string): Sender {
   return (connection, count, headers) => {
     const id = `${prefix}-${count}`;
@@ -41,7 +41,7 @@ export function createAccounts(prefix: string): Sender {
   };
 }
 
-/** Requests that go on until they are told to stop. */
+/** Sends requests until it is stopped. */
 export class Load {
   readonly sent: Sent[] = [];
   readonly #started = performance.now();
@@ -56,12 +56,12 @@ export class Load {
     this.#running.push(this.#send(connection, sender, pauseMs));
   }
 
-  /** Milliseconds since it began. */
+  /** Milliseconds since the start of the load. */
   now(): number {
     return performance.now() - this.#started;
   }
 
-  /** What was sent since a moment of its own time. */
+  /** The requests that were sent since a time of {@link now}. */
   since(at: number): Sent[] {
     return this.sent.filter((one) => one.at >= at);
   }
@@ -86,7 +86,7 @@ export class Load {
         const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
         const reused = error instanceof Error && 'reused' in error && error.reused === true;
         this.sent.push({ ...entry, tookMs: this.now() - at, status: null, code, reused });
-        // Nobody is there any more.
+        // The service has stopped listening.
         if (code === 'ECONNREFUSED') return;
       }
       if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
@@ -94,7 +94,7 @@ export class Load {
   }
 }
 
-/** @returns the value below which this share of them is, 0 of none */
+/** @returns the value below which this share of the values lies; 0 for no values */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

@@ -1,37 +1,37 @@
-/** How a run is made. */
+/** The options of a run. */
 export type Options = {
-  /** Few loops and short waits: what `npm test` runs. */
+  /** Few loops and short waits. `npm test` runs this form. */
   short: boolean;
-  /** Loops of the parts that loop, where a number was asked for. */
+  /** How many loops the parts run; null: their own number. */
   loops: number | null;
-  /** What chance is made of: the same number, the same choices. */
+  /** The seed of random choices. */
   seed: number;
-  /** Told now and then how far a long part is, and at once what it finds wrong. */
+  /** Receives the progress of a long part now and then, and each fault at once. */
   progress?: (line: string) => void;
 };
 
-/** What became of one promise. */
+/** The result for one promise. */
 export type Finding = {
   promise: string;
   verdict: 'kept' | 'broken' | 'not run';
-  /** The figures, in words for the table. */
+  /** The figures as text for the table. */
   measured: string;
   figures: Record<string, number>;
-  /** What was wrong, or why it was not run. */
+  /** The faults, or why it was not run. */
   faults: string[];
 };
 
-/** One part of the suite: what is done to the service, and what has to hold all the same. */
+/** One part of the suite: it attacks the service, and checks that promises still hold. */
 export type Part = { name: string; run: (options: Options) => Promise<Finding[]> };
 
 type Measured = Pick<Finding, 'promise' | 'measured'> & { figures?: Record<string, number>; faults: string[] };
 
-/** A promise that was put to the test: broken as soon as anything speaks against it. */
+/** The result of a tested promise: broken if there is any fault. */
 export function finding({ promise, measured, figures = {}, faults }: Measured): Finding {
   return { promise, verdict: faults.length === 0 ? 'kept' : 'broken', measured, figures, faults };
 }
 
-/** A promise that could not be put to the test here. It never counts as kept. */
+/** A promise that could not be tested on this machine. It never counts as kept. */
 export function notRun(promise: string, why: string): Finding {
   return { promise, verdict: 'not run', measured: why, figures: {}, faults: [] };
 }

@@ -1,4 +1,4 @@
-/** Chance that can be had again: numbers from 0 to below 1 that follow from the seed (mulberry32). */
+/** A deterministic pseudo-random generator (mulberry32) of numbers from 0 to below 1. */
 export function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -9,7 +9,7 @@ export function randomOf(seed: number): () => number {
   };
 }
 
-/** A whole number from `least` to `most`. */
+/** An integer from `least` to `most`, both included. */
 export function between(random: () => number, least: number, most: number): number {
   return least + Math.floor(random() * (most - least + 1));
 }

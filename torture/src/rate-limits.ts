@@ -4,28 +4,28 @@ import { ADMIN, killService, type Service, startService } from './service.ts';
 import { openPostgresStore } from './stores.ts';
 import { until } from './until.ts';
 
-/** Requests a minute. */
+/** Requests per minute. */
 const LIMITS = { principal: 300, address: 200, registration: 10 };
 
 const CLIENTS_OF_PROCESS = 4;
 
-/** A client stops after so many refusals, one after the other. */
+/** A client stops after this many refusals in a row. */
 const REFUSALS = 3;
 
 const WINDOW_MS = 60_000;
 
-/** What a process says that could not ask the database in time, and counts alone until the window ends. */
+/** The log message of a process that could not reach the database in time, and counts by itself until the window ends. */
 const ALONE = 'counted by this process alone';
 
-/** How often a round is made anew where that happened: the machine was too busy for it to say anything. */
+/** How often a round is repeated if that happened. The machine was too busy for a valid result. */
 const ROUNDS = 3;
 
 type Ask = (connection: Connection, count: number) => Promise<Answered>;
 
-/** One answer: of which process, in which window, and what it said. */
+/** One answer, with its process and its window. */
 type Seen = { process: number; window: number; answered: Answered };
 
-/** Two processes on one Postgres: what both let through together stays within each limit. */
+/** Two processes on one PostgreSQL database: together they stay within each limit. */
 export const rateLimits: Part = {
   name: 'rate-limits',
   async run({ short }: Options): Promise<Finding[]> {
@@ -48,13 +48,13 @@ export const rateLimits: Part = {
       ];
       findings.push(await killedMeanwhile(services, await listsOfNewAccount(one)));
       services[1] = await startService(starting);
-      // Last: an address that has used up its own is refused before a credential is looked up that was not seen since.
+      // Last, because an address beyond its limit is refused before the service looks up an unknown credential.
       const strangers = [
         ['address', listOfStranger],
         ...(short ? [] : [['registration', registration] as const]),
       ] as const;
       for (const [name, ask] of strangers) {
-        // What was used up of the address's limit refuses registrations, too.
+        // Registrations also count against the address's limit.
         if (name === 'registration') await nextWindow();
         findings.push(await limited(services, { name, limit: LIMITS[name], asking: async () => ask }));
       }
@@ -66,7 +66,7 @@ export const rateLimits: Part = {
   },
 };
 
-/** Requests with a key of an account that nobody has counted yet. */
+/** Requests with a key of a new account, which has no counted requests. */
 async function listsOfNewAccount({ url }: Service): Promise<Ask> {
   const connection = new Connection(url, ADMIN);
   const id = `limited-${performance.now()}`.replace('.', '-');
@@ -116,7 +116,7 @@ async function nextWindow(): Promise<void> {
   await until(() => Date.now() > ends, 'the window to end', WINDOW_MS + 1000);
 }
 
-/** What a process had taken of the limit and not used is lost with it: the sum stays below. */
+/** A killed process loses the points that it took and did not use, so the total stays below the limit. */
 async function killedMeanwhile(services: readonly Service[], ask: Ask): Promise<Finding> {
   const [, other] = services;
   if (!other) throw new Error('there is no other process');
@@ -138,7 +138,7 @@ async function killedMeanwhile(services: readonly Service[], ask: Ask): Promise<
   });
 }
 
-/** Sends requests to all processes at once until each of them only refuses, or is gone. */
+/** Sends requests to all processes concurrently, until each of them refuses every request, or has ended. */
 async function exhaust(services: readonly Service[], ask: Ask): Promise<Seen[]> {
   const seen: Seen[] = [];
   const client = async (service: Service, process: number) => {
@@ -146,7 +146,7 @@ async function exhaust(services: readonly Service[], ask: Ask): Promise<Seen[]> 
     try {
       for (let refusals = 0; refusals < REFUSALS; ) {
         const answered = await ask(connection, seen.length);
-        // The seconds until the window ends are rounded up; windows begin at full minutes.
+        // The header has the seconds until the window ends, rounded up. Windows begin at full minutes.
         const ends = Date.now() + Number(/;t=(\d+)/.exec(String(answered.headers['ratelimit']))?.[1]) * 1000;
         seen.push({ process, window: Math.round(ends / WINDOW_MS), answered });
         refusals = answered.status === 429 ? refusals + 1 : 0;
@@ -177,7 +177,7 @@ function tooMany(seen: readonly Seen[], limit: number): string[] {
 
 function headerFaults(seen: readonly Seen[], { name, limit: ofName }: { name: string; limit: number }): string[] {
   return seen.flatMap(({ answered: { status, headers } }) => {
-    // A stranger's request counts against its address as well, and says that one while it is let through.
+    // A request without credentials counts against its address as well. While it is let through, it reports that limit.
     const limit = name === 'registration' && status !== 429 ? LIMITS.address : ofName;
     const [, remaining, reset] = /^"[\w-]+";r=(\d+);t=(\d+)$/.exec(String(headers['ratelimit'])) ?? [];
     const policy = String(headers['ratelimit-policy']);

@@ -5,12 +5,12 @@ import type { Finding } from './part.ts';
 
 type Row = Finding & { part: string };
 
-/** Faults of one promise that are printed: the report has them all. */
+/** How many faults of a promise are printed. The report has all of them. */
 const FAULTS_PRINTED = 20;
 
 const REPORT = join(import.meta.dirname, '../reports/torture.json');
 
-/** Prints what became of every promise, and first of all what speaks against one. */
+/** Prints the faults first, then the result of every promise. */
 export function printTable(rows: readonly Row[]): void {
   const lines = rows.flatMap(({ part, promise, faults }) => {
     const more = faults.length > FAULTS_PRINTED ? [`  and ${faults.length - FAULTS_PRINTED} more`] : [];
@@ -26,7 +26,7 @@ export function printTable(rows: readonly Row[]): void {
   process.stdout.write(`\n${lines.join('\n')}\n`);
 }
 
-/** Writes all of it as JSON, for whoever compares runs. */
+/** Writes all results as JSON, to compare runs. */
 export async function writeReport(rows: readonly Row[], run: { seed: number; short: boolean }): Promise<void> {
   await mkdir(join(REPORT, '..'), { recursive: true });
   const machine = { node: process.version, platform: `${process.platform} ${process.arch}`, cores: cpus().length };

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { PARTS } from './parts.ts';
 import { printTable, writeReport } from './report.ts';
 
-// Puts the service to the torture, one part after the other, and says what held. Ends with 1 where a promise is broken.
+// Runs the parts of the torture suite one after the other, and prints which promises held. Exit code 1 if one is broken.
 const { values } = parseArgs({
   options: {
     short: { type: 'boolean', default: false },

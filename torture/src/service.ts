@@ -1,46 +1,46 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { mintApiKey } from '@quartermaster/api/src/access/api-key-format.ts';
+import { mintApiKey } from '@quartermaster/api/src/auth/api-key-format.ts';
 
 const MAIN = fileURLToPath(new URL('../../apps/api/src/main.ts', import.meta.url));
 
-/** As `npm start` sets it: without it a start takes half as long again. */
+/** The same compile cache as `npm start` uses. Without it a start takes half as long again. */
 const COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/quartermaster', import.meta.url));
 
 /** The platform administrator's key of every service here. */
 export const ADMIN = mintApiKey(`key_${'0'.repeat(26)}`).key;
 
-/** What seals secrets where no file beside the database does. */
+/** The secret key for databases that have no key file next to them. */
 const SECRET_KEY = randomBytes(32).toString('base64');
 
-/** How long a start may take, in milliseconds. */
+/** Time limit of a start in milliseconds. */
 const START_MS = 60_000;
 
 export type Service = {
   url: string;
   process: ChildProcess;
-  /** All that it wrote so far, to both streams. */
+  /** Everything that it wrote so far to standard output and standard error. */
   output: () => string;
-  /** Settles when the process is gone and has written its last. */
+  /** Resolves when the process has ended and all of its output was read. */
   ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 };
 
 type Starting = {
   databaseUrl: string;
   environment?: Record<string, string>;
-  /** What the process is started by, and that program's arguments: `strace -f`, say. */
+  /** A program that starts the process, with its arguments, such as `strace -f`. */
   wrapper?: readonly string[];
 };
 
-/** Every process that was started and has not ended: none may outlive a run. */
+/** All running processes. They are killed at exit, so that none outlives a run. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-/** Starts the service as its users do, on a free port, and waits until it listens. */
+/** Starts the service like a user, on a free port, and waits until it listens. */
 export async function startService({ databaseUrl, environment = {}, wrapper = [] }: Starting): Promise<Service> {
   const { PATH = '' } = process.env;
   const [program, ...args] = [...wrapper, process.execPath, MAIN];
@@ -54,9 +54,10 @@ export async function startService({ databaseUrl, environment = {}, wrapper = []
       QM_SECRET_KEY: SECRET_KEY,
       QM_METRICS_PORT: 'off',
       QM_OTLP_GRPC_PORT: 'off',
+      QM_CONSOLE: 'off',
       QM_RATE_LIMITS: 'off',
       QM_MAX_OPEN_SESSIONS: '1000000',
-      // All clients are at one address.
+      // All clients have the same address.
       QM_MAX_CONNECTIONS_PER_ADDRESS: '10000',
       QM_LOG_LEVEL: 'error',
       ...environment,
@@ -70,7 +71,7 @@ export async function startService({ databaseUrl, environment = {}, wrapper = []
       text += chunk;
     });
   }
-  // After `close` nothing is written any more; after `exit` something may still be on its way.
+  // Not `exit`, because after it some output may still be unread. After `close` all of it was read.
   const ended = new Promise<Awaited<Service['ended']>>((resolve) =>
     child.on('close', (code, signal) => {
       running.delete(child);
@@ -90,13 +91,13 @@ export async function startService({ databaseUrl, environment = {}, wrapper = []
   return { url, process: child, output: () => text, ended };
 }
 
-/** Ends a service as an orchestrator does. @returns its exit code */
+/** Stops a service with SIGTERM, as an orchestrator does. @returns its exit code */
 export async function stopService({ process: child, ended }: Service): Promise<number | null> {
   child.kill('SIGTERM');
   return (await ended).code;
 }
 
-/** Ends a service as nothing that it could prepare for. */
+/** Kills a service with SIGKILL, which it cannot handle. */
 export async function killService({ process: child, ended }: Service): Promise<void> {
   child.kill('SIGKILL');
   await ended;

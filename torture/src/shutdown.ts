@@ -13,7 +13,7 @@ const ready: Sender = (connection, _count, headers) => ({
   answer: connection.send('GET', '/readyz', { headers: { ...headers, connection: 'close' } }),
 });
 
-/** SIGTERM under load: what was taken is answered, and readiness fails before anything else does. */
+/** SIGTERM under load: every accepted request is answered, and readiness fails before connections are refused. */
 export const shutdown: Part = {
   name: 'shutdown',
   async run(options: Options): Promise<Finding[]> {
@@ -56,11 +56,11 @@ export const shutdown: Part = {
 type Round = {
   answered: number;
   afterSignal: number;
-  /** What was sent and not answered, or answered otherwise. */
+  /** Requests without an answer, or with an unexpected one. */
   dropped: string[];
-  /** Connections that nobody listened for any more. */
+  /** Connections that were refused because the service no longer listened. */
   refused: number;
-  /** Those that the system had taken and the service had not: closing the door resets them. */
+  /** Connections that the system had accepted and the service had not. Closing the listening socket resets them. */
   reset: number;
   notReady: string[];
   notReadyMs: number;
@@ -68,7 +68,7 @@ type Round = {
 };
 
 async function stopUnderLoad(store: Store, stop: number): Promise<Round> {
-  // Its log has a line of every request that it took.
+  // At this level the log has a line for every request that the service read.
   const service = await startService({ databaseUrl: store.url, environment: { QM_LOG_LEVEL: 'info' } });
   const load = new Load();
   for (let index = 0; index < READERS; index += 1) load.add(service.url, listProviders);
@@ -92,11 +92,11 @@ function roundOf(load: Load, signalled: number, log: string): Omit<Round, 'exitM
   const refusedAt = Math.min(...load.sent.filter(({ code }) => code === 'ECONNREFUSED').map(({ at }) => at));
   const unanswered = requests.filter(({ status, code }) => status === null && code !== 'ECONNREFUSED');
   const taken = new Set([...log.matchAll(/"callerRequestId":"([^"]+)"/g)].map(([, id]) => id));
-  // Its connection had carried others, or the service had read it: no closed door.
+  // Dropped: the connection carried other requests before, or the service had read this one.
   const isDropped = ({ reused, requestId, code }: Sent) => reused || code !== 'ECONNRESET' || taken.has(requestId);
   const dropped = unanswered.filter(isDropped);
   const strange = requests.filter(({ status }) => status !== null && status !== 200);
-  // Were the log no list of what was taken, it would prove nothing.
+  // If the log were not a complete list of the requests that were read, it would prove nothing.
   const unlogged = requests.filter(({ status, requestId }) => status === 200 && !taken.has(requestId));
   const readiness = load.sent.filter(({ name }) => name === 'readiness');
   const notReadyAt = Math.min(...readiness.filter(({ status }) => status === 503).map(({ at }) => at));

@@ -11,18 +11,18 @@ import { type Service, startService, stopService } from './service.ts';
 import { sqliteFaults, temporaryFolder } from './stores.ts';
 import { until } from './until.ts';
 
-/** What is wrong with the storage for a while. */
+/** A temporary fault of the storage. */
 type Trouble = { begin: () => Promise<void>; end: () => Promise<void> };
 
 type Setting = { promise: string; file: string; wrapper?: readonly string[]; troubleOf: (service: Service) => Trouble };
 
-/** A lock is held for so long, and the other troubles last a tenth of it, in milliseconds. */
+/** How long a lock is held, in milliseconds. The other faults last a tenth of it. */
 const LASTS_MS = { long: 30_000, short: 2_000 };
 
-/** Writes succeed again after the trouble within this time, in milliseconds. */
+/** Writes have to succeed again within this time after the fault, in milliseconds. */
 const RECOVERY_MS = 5000;
 
-/** Room for the small disk, in MiB. */
+/** Size of the small disk in MiB. */
 const DISK_MIB = 16;
 
 export const storage: Part = {
@@ -33,7 +33,7 @@ export const storage: Part = {
   },
 };
 
-/** A small disk of its own where it may be mounted, else a limit on what the process may write to a file. */
+/** A small disk if one may be mounted, else a limit on the size of the process's files. */
 async function fullDisk(lastsMs: number): Promise<Finding> {
   const folder = await temporaryFolder();
   const disk = join(folder, 'disk');
@@ -48,7 +48,7 @@ async function fullDisk(lastsMs: number): Promise<Finding> {
     return await endure(lastsMs, {
       promise: `disk full (${mounted ? 'tmpfs' : 'limit of file sizes'}): writes 503, reads 200, recovery without restart`,
       file: join(disk, 'torture.db'),
-      // Soft, so that it may be raised again; and the signal for it ignored, as an error is to be had instead.
+      // A soft limit, so that it can be raised again. SIGXFSZ is ignored, so that writes fail with an error instead.
       wrapper: mounted ? [] : ['sh', '-c', `trap '' XFSZ; ulimit -S -f ${DISK_MIB * 128}; exec "$@"`, 'sh'],
       troubleOf: ({ process: { pid } }) =>
         mounted ? full : { begin: async () => {}, end: async () => limitFiles(pid ?? 0, 'unlimited') },
@@ -64,7 +64,7 @@ function limitFiles(pid: number, limit: string): void {
   if (status !== 0) throw new Error(`prlimit: ${stderr?.toString() ?? 'not there'}`);
 }
 
-/** Writes until nothing more fits. */
+/** Fills the disk. */
 function fill(path: string): void {
   const file = openSync(path, 'w');
   try {
@@ -99,7 +99,7 @@ async function lockedDatabase(lastsMs: number): Promise<Finding> {
   }
 }
 
-/** Every write to the files of the database fails as on a file system that was mounted anew for reading alone. */
+/** Every write to the files of the database fails, as on a file system that was remounted read-only. */
 async function readOnlyFile(lastsMs: number): Promise<Finding> {
   const promise = 'read-only file (EROFS by strace): writes 503, reads 200, recovery without restart';
   if (!hasStrace()) return notRun(promise, 'not run: strace missing');
@@ -186,7 +186,7 @@ function answerFaults(sent: readonly Sent[]): string[] {
   });
 }
 
-/** What was acknowledged is there, what was refused is not. */
+/** Checks that acknowledged writes are stored, and refused ones are not. */
 function lostWrites(file: string, sent: readonly Sent[]): string[] {
   const db = new SqliteDatabase(file, { readonly: true });
   try {

@@ -8,20 +8,20 @@ import { until } from './until.ts';
 /** A database for one part of the suite. */
 export type Store = {
   name: string;
-  /** As DATABASE_URL has it. */
+  /** The value for DATABASE_URL. */
   url: string;
-  /** What it is checked by, and what it finds wrong with what it holds. */
+  /** The name of the integrity check, and the check itself. */
   checks: string;
   integrityFaults: () => Promise<string[]>;
-  /** Where all of its files stand. */
+  /** The folder with all of its files. */
   folder: () => Promise<string>;
-  /** Removes it. */
+  /** Removes the database. */
   close: () => Promise<void>;
-  /** Where the database is a server: kills it, all of its processes at once, and starts it again. */
+  /** For a database server: kills all of its processes at once, and starts it again. */
   server?: { processes: () => Promise<number[]>; kill: () => Promise<void>; resume: () => Promise<void> };
 };
 
-/** A folder of its own for one part of the suite. */
+/** A new folder for one part of the suite. */
 export function temporaryFolder(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'quartermaster-torture-'));
 }
@@ -40,7 +40,7 @@ export async function openSqliteStore(): Promise<Store> {
   };
 }
 
-/** Does something on a store of each dialect, or of those that are named, one after the other. */
+/** Runs work on a store of each named dialect, one after the other. Default: all dialects. */
 export async function onEachStore<T>(
   work: (store: Store) => Promise<T>,
   opening: readonly (() => Promise<Store>)[] = [openSqliteStore, openPostgresStore],
@@ -57,7 +57,7 @@ export async function onEachStore<T>(
   return done;
 }
 
-/** What SQLite finds wrong with a file: its pages and indexes, and rows that point nowhere. */
+/** SQLite's checks of a file: pages, indexes and foreign keys. */
 export function sqliteFaults(file: string): string[] {
   const db = new SqliteDatabase(file, { readonly: true });
   try {
@@ -72,13 +72,13 @@ export function sqliteFaults(file: string): string[] {
   }
 }
 
-/** What a server has to be set to, or a kill that it survives says nothing of the machine's. */
+/** Required server settings. Otherwise surviving a kill would prove nothing about a crash of the machine. */
 const DURABLE = { fsync: 'on', synchronous_commit: 'on' };
 
 /**
- * A new database on a PostgreSQL server of its own, which syncs as it does where people run it.
+ * A new database on a separate PostgreSQL server, with the durability settings of production.
  *
- * @throws where the server says that it does not
+ * @throws if the server has other settings
  */
 export async function openPostgresStore({ settings = [] as string[] } = {}): Promise<Store> {
   const server = await startPostgres({ durable: true, settings });
@@ -92,7 +92,7 @@ export async function openPostgresStore({ settings = [] as string[] } = {}): Pro
   const folder = async () => String((await administer(admin, 'show data_directory'))[0]?.['data_directory']);
   await createDatabase(admin, 'torture');
   const url = server.urlOf('torture');
-  // Whether indexes agree with their tables is an extension's to say; not every build has it.
+  // Only an extension can check indexes against their tables, and not every build has it.
   const checked = await administer(url, 'create extension amcheck').then(
     () => true,
     () => false,
@@ -116,7 +116,7 @@ export async function openPostgresStore({ settings = [] as string[] } = {}): Pro
   };
 }
 
-/** Every B-tree of the database against its table: each row has its entry, in its place. */
+/** Checks every B-tree index against its table: each row has its entry at the right place. */
 async function postgresFaults(url: string): Promise<string[]> {
   const indexes = `select c.oid::regclass::text as name from pg_index i join pg_class c on c.oid = i.indexrelid
     join pg_am a on a.oid = c.relam join pg_namespace n on n.oid = c.relnamespace
@@ -130,19 +130,19 @@ async function postgresFaults(url: string): Promise<string[]> {
   return faults;
 }
 
-/** The processes of the server that has its data in a folder, the first one before those that it started. */
+/** The processes of the server with this data folder. The parent process comes first. */
 async function processesOf(folder: string): Promise<number[]> {
   const [pid = ''] = (await readFile(join(folder, 'postmaster.pid'), 'utf8')).split('\n');
   return [Number(pid), ...(await childrenOf(Number(pid)))];
 }
 
-/** The processes that a process started, as Linux lists them. */
+/** The child processes of a process, from Linux's /proc. */
 export async function childrenOf(pid: number): Promise<number[]> {
   const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
   return text.split(' ').filter(Boolean).map(Number);
 }
 
-/** Without the first of them, the others may end before it is their turn. */
+/** Kills a process unless it has already ended. Children may end by themselves once their parent is killed. */
 function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
@@ -151,7 +151,7 @@ function killIfThere(pid: number): void {
   }
 }
 
-/** Gone is also what nobody has asked after yet: a zombie holds nothing any more. */
+/** Whether a process has ended. A zombie counts as ended, because it holds no resources. */
 async function isGone(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   return stat === '' || /\) Z /.test(stat);

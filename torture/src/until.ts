@@ -6,7 +6,7 @@ const PAUSE_MS = 20;
  * Waits until a condition holds.
  *
  * @returns how long it took, in milliseconds
- * @throws where it does not hold in time
+ * @throws if it does not hold in time
  */
 export async function until(holds: () => boolean | Promise<boolean>, what: string, mostMs = 30_000): Promise<number> {
   const started = performance.now();
@@ -18,9 +18,9 @@ export async function until(holds: () => boolean | Promise<boolean>, what: strin
 }
 
 /**
- * Waits for something, but not for ever.
+ * Waits for a promise with a time limit.
  *
- * @throws where it takes longer; what was waited for goes on
+ * @throws if it takes longer. The work behind the promise continues.
  */
 export async function within<T>(mostMs: number, what: string, waitedFor: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

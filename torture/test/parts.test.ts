@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Part } from '../src/part.ts';
 import { PARTS } from '../src/parts.ts';
 
-/** Its short form is a suite of the API's own already. */
+/** The API has this short form as a suite of its own. */
 const TESTED_ELSEWHERE = new Set(['fuzz']);
 
 const parts = PARTS.filter(({ name }) => !TESTED_ELSEWHERE.has(name));

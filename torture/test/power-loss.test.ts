@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { PostgresLog, SqliteLog } from '../src/power-loss/logs.ts';
 import { followed } from '../src/power-loss/power-loss.ts';
 
-// The calls of one write as strace shows them. SQLite: a frame's head that commits or does not, its page, a sync, the answer.
+// The system calls of one write in strace's form. SQLite: a frame header with or without a commit, its page, a sync, the answer.
 
 const WAL = `12<${hex('/tmp/torture.db-wal')}>`;
 const SOCKET = `20<${hex('socket:[7]')}>`;
@@ -35,7 +35,7 @@ test.each([
   expect(seen.faults).toEqual(faults);
 });
 
-// PostgreSQL: 2 is the backend that commits, 3 another process that syncs, 1 the service.
+// PostgreSQL: process 2 is the backend that commits, 3 another process that syncs, 1 the service.
 
 const LOG_FILE = `7<${hex('/data/pg_wal/000000010000000000000001')}>`;
 const CLIENT = `9<${hex('socket:[8]')}>`;

@@ -7,7 +7,7 @@ import { randomOf } from '../src/random.ts';
 import { startService } from '../src/service.ts';
 import { openSqliteStore } from '../src/stores.ts';
 
-// What a suite of torture finds nothing with may be sound, or the suite may be blind: so it is shown every kind of loss.
+// A torture suite without findings may be blind. So these tests prove that it detects every kind of loss.
 
 const store = await openSqliteStore();
 const service = await startService({ databaseUrl: store.url });
@@ -19,7 +19,7 @@ afterAll(async () => {
   await store.close();
 });
 
-test('what a kill left has no faults', async () => {
+test('finds no faults after a kill', async () => {
   expect(await faultsOf(db, ledger)).toEqual([]);
 });
 
@@ -65,9 +65,9 @@ test.each([
     /update_service_account of .* \d+ audit events instead of 1/,
   ],
   [
-    'what nobody asked for',
+    'a record that no write created',
     `update gateway_sessions set metadata = '{"tag":"nobodys"}' where id = (select min(id) from gateway_sessions)`,
-    /nobody asked for session\/nobodys/,
+    /no write created session\/nobodys/,
   ],
 ])('%s is found', async (_, damage, named) => {
   let faults: string[] = [];

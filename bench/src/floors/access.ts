@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type SqliteDatabase from 'better-sqlite3';
 
-/** Who calls, as the key says. */
+/** The caller that the key belongs to. */
 export type Caller = { accountId: string; tenantId: string };
 
 const KEY = /^qm_(key_[0-9a-z]{26})_[0-9A-Za-z]{49}$/;

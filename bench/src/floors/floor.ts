@@ -5,28 +5,28 @@ import { listProvidersFloor } from './providers.ts';
 import { createAccountFloor } from './service-accounts.ts';
 import { ingestFloor, spansFloor } from './spans.ts';
 
-/** What a floor answers with: one operation's work, done by hand. */
+/** The settings of a floor: a server that does one operation's work in hand-written code, as a lower bound of its cost. */
 export type FloorSettings = {
   work: keyof typeof FLOORS;
-  /** A copy of the same file that this API works on. */
+  /** A copy of the database file that this API uses. */
   database: string;
   method: string;
   path: string;
-  /** The headers of this API's answer, as it sends them: pairs, the request id and the length to be set each time. */
+  /** The headers of this API's response, as pairs. The request id and the length are set for each response. */
   headers: readonly (readonly [string, string])[];
   publicUrl: string;
-  /** What proves cursors. */
+  /** The key of the cursors' HMAC. */
   cursorKey: Uint8Array;
 };
 
 /**
- * The answer to a request: what becomes JSON, or bytes as they stand; null where the key is refused.
+ * Answers a request: a value to be written as JSON, or bytes to be sent unchanged; null if the key is refused.
  *
  * @param key the X-API-Key header
  */
 export type Work = (request: { key: string; body: Buffer; path: string }) => unknown;
 
-/** By hand means: prepared statements, plain objects, no validation beyond what the work itself needs. */
+/** Hand-written means prepared statements, plain objects, and no validation beyond what the work needs. */
 const FLOORS = {
   list: listProvidersFloor,
   create: createAccountFloor,
@@ -35,7 +35,7 @@ const FLOORS = {
   spans: spansFloor,
 } satisfies Record<string, (db: SqliteDatabase.Database, settings: FloorSettings) => Work>;
 
-/** Opens the file as this API does: the same journal, and every commit on the disk before its answer. */
+/** Opens the file with the same journal mode as this API, so that every commit is on the disk before its response. */
 export function workOf(settings: FloorSettings): Work {
   const db = new SqliteDatabase(settings.database, { fileMustExist: true });
   db.pragma('journal_mode = wal');
@@ -44,7 +44,7 @@ export function workOf(settings: FloorSettings): Work {
   return FLOORS[settings.work](db, settings);
 }
 
-/** The answer's headers with a request id of its own. */
+/** The response's headers with a new request id. */
 export function headersOf(settings: FloorSettings): (length: number) => string[] {
   const flat = settings.headers.flat();
   const valueAt = (name: string) => flat.findIndex((text, at) => at % 2 === 0 && text.toLowerCase() === name) + 1;
@@ -57,7 +57,7 @@ export function headersOf(settings: FloorSettings): (length: number) => string[]
   };
 }
 
-/** What the parent says at the start. */
+/** The settings that the parent process sends at the start. */
 export function settingsFromParent(): Promise<FloorSettings> {
   process.once('disconnect', () => process.exit(0));
   return new Promise((resolve) => {

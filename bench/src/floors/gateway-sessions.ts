@@ -39,7 +39,7 @@ type Row = Record<'tenant_id' | 'id' | 'gateway_id' | 'subject' | 'issued_at' | 
   Record<'actor' | 'gateway_url' | 'revoked_at', string | null> &
   Record<'grants_digest' | 'metadata' | 'updated_at', string> & { item_count: number };
 
-/** POST /v1/gateways/{gateway_id}/sessions (#5): what the gateway grants, the inserts with their commit, one ES256 signature. */
+/** POST /v1/gateways/{gateway_id}/sessions (#5): computes the grants, inserts and commits, and makes one ES256 signature. */
 export function createSessionFloor(db: SqliteDatabase.Database, { path, publicUrl }: FloorSettings): Work {
   const callerOf = keyLookup(db, 'gateway_sessions:write');
   const findGateway = db.prepare<[string, string, string], Gateway>(FIND_GATEWAY);
@@ -83,8 +83,22 @@ export function createSessionFloor(db: SqliteDatabase.Database, { path, publicUr
     const count = grants.reduce((sum, { items }) => sum + items.length, 0);
     const row = insertSession(
       [
-        ...[tenantId, '', newId('ses', now), gateway.id, subject, null, subject, time, expiresAt, null],
-        ...[gateway.url, digest, count, '{}', time, time],
+        tenantId,
+        '',
+        newId('ses', now),
+        gateway.id,
+        subject,
+        null,
+        subject,
+        time,
+        expiresAt,
+        null,
+        gateway.url,
+        digest,
+        count,
+        '{}',
+        time,
+        time,
       ],
       grants,
       time,

@@ -5,7 +5,7 @@ const TIME_LENGTH = 10;
 const RANDOM_LENGTH = 16;
 const random = Buffer.alloc(RANDOM_LENGTH);
 
-/** An id like those of this API: the time, then 80 random bits. */
+/** An id in this API's form: the time, then 80 random bits. */
 export function newId(prefix: string, now: Date): string {
   let rest = now.getTime();
   let text = '';

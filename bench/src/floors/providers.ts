@@ -30,7 +30,7 @@ type Row = Record<
 
 /** GET /v1/providers (#18): the first page. */
 export function listProvidersFloor(db: SqliteDatabase.Database, settings: FloorSettings): Work {
-  // Made once: of a plain key Node makes one at each use, which costs five times the digest.
+  // Created once. Given a plain key, Node would create this object for each HMAC, which costs five times the digest.
   const cursorKey = createSecretKey(settings.cursorKey);
   const callerOf = keyLookup(db, 'providers:read');
   const list = db.prepare<[string, string, number], Row>(LIST);
@@ -45,7 +45,7 @@ export function listProvidersFloor(db: SqliteDatabase.Database, settings: FloorS
   };
 }
 
-/** Cursors are bound to what was asked, and by whom. */
+/** A cursor is bound to the query and the caller. */
 function cursorOf(key: KeyObject, last: Row, tenantId: string): string {
   const scope = [{ tenantId, subTenantId: null }];
   const binding = JSON.stringify(['list_providers', null, [], scope, scope]);

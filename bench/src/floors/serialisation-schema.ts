@@ -3,11 +3,11 @@ import { z } from 'zod';
 type Schema = Record<string, unknown>;
 
 /**
- * The JSON schema of an answer as one would write it for Fastify: of the contract, with `anyOf` of a type and null as
- * the type's nullable form, since fast-json-stringify would validate each value to choose between them.
+ * The JSON schema of a response as one would write it for Fastify. It is the contract's schema, with each `anyOf` of a type and
+ * null replaced by a nullable type, because fast-json-stringify would validate each value to choose between them.
  */
 export function serialisationSchema(output: { _output: unknown }): Schema {
-  // Operations know their schemas by what they put out alone.
+  // The type of an operation's schema has only its output type.
   return simplified(
     z.toJSONSchema(output as unknown as z.ZodType, { io: 'output', unrepresentable: 'any', reused: 'inline' }),
   ) as Schema;

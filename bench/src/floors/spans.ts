@@ -4,7 +4,7 @@ import { keyLookup } from './access.ts';
 import type { FloorSettings, Work } from './floor.ts';
 
 const LIMIT = 1000;
-const ROWS_OF_INSERT = 500;
+const ROWS_PER_INSERT = 500;
 
 const LIST = `
   select *, span_id || '/' || tenant_id || '/' || sub_tenant_id as "place_key" from "spans"
@@ -15,7 +15,7 @@ const COLUMNS = 'tenant_id, sub_tenant_id, trace_id, span_id, start_time, docume
 
 type Row = Record<'trace_id' | 'span_id' | 'tenant_id' | 'document' | 'created_at' | 'received_from', string>;
 
-/** A row for each span, with all that it says in it: what the floors store and read. */
+/** The table of the floors: one row for each span, with the whole span as a document. */
 const TABLE = `
   create table if not exists spans (
     tenant_id text not null, sub_tenant_id text not null, trace_id text not null, span_id text not null,
@@ -23,7 +23,7 @@ const TABLE = `
     primary key (tenant_id, sub_tenant_id, trace_id, span_id));
   create index if not exists spans_by_trace on spans (trace_id, start_time, span_id);`;
 
-/** Makes the floors' table, with the spans of an answer of this API in it. */
+/** Creates the floors' table, with the spans of a response of this API. */
 export function fillSpanRows(file: string, answer: { items: Record<string, unknown>[] }): void {
   const db = new SqliteDatabase(file);
   try {
@@ -52,7 +52,7 @@ export function spansFloor(db: SqliteDatabase.Database, { path }: FloorSettings)
   };
 }
 
-/** POST /v1/traces: spans are decoded and inserted, in one transaction. Nothing is read of what they mean. */
+/** POST /v1/traces: decodes and inserts spans in one transaction, without interpreting them. */
 export function ingestFloor(db: SqliteDatabase.Database, _settings: FloorSettings): Work {
   const callerOf = keyLookup(db, 'traces:write');
   db.exec(TABLE);
@@ -76,10 +76,18 @@ export function ingestFloor(db: SqliteDatabase.Database, _settings: FloorSetting
     const time = new Date().toISOString();
     const sender = `service_account:${caller.tenantId}/${caller.accountId}`;
     begin.run();
-    for (let start = 0; start < spans.length; start += ROWS_OF_INSERT) {
-      const batch = spans.slice(start, start + ROWS_OF_INSERT);
+    // Not inBatches: nothing may run between two statements of a synchronous transaction.
+    for (let start = 0; start < spans.length; start += ROWS_PER_INSERT) {
+      const batch = spans.slice(start, start + ROWS_PER_INSERT);
       const values = batch.flatMap(({ traceId, spanId, ...document }) => [
-        ...[caller.tenantId, '', traceId, spanId, document.startTime, JSON.stringify(document), time, sender],
+        caller.tenantId,
+        '',
+        traceId,
+        spanId,
+        document.startTime,
+        JSON.stringify(document),
+        time,
+        sender,
       ]);
       insertOf(batch.length).run(values);
     }

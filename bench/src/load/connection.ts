@@ -1,24 +1,24 @@
 import { connect, type Socket } from 'node:net';
 
-/** An answer that takes longer ends the measurement, in milliseconds. */
+/** Time limit of a response in milliseconds. Exceeding it ends the measurement with an error. */
 const ANSWER_TIMEOUT_MS = 60_000;
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 
 /**
- * One HTTP/1.1 connection with one request at a time. It reads of an answer what a measurement needs, the status and
- * where the answer ends, so that the load costs little beside what it measures.
+ * One HTTP/1.1 connection with one request at a time. It parses only the status and the length of a response, so that the load
+ * needs little CPU time compared with the measured server.
  */
 export class Connection {
   readonly #socket: Socket;
   #settle: { resolve: (status: number) => void; reject: (error: Error) => void } | null = null;
   #head: Buffer | null = null;
   #status = 0;
-  /** What is left of the body. */
+  /** Bytes of the body that are still missing. */
   #left = 0;
-  /** Why it can be used no more. */
+  /** Why the connection is unusable. */
   #broken: Error | null = null;
-  /** All that was received. */
+  /** The number of received bytes. */
   bytes = 0;
 
   constructor(socket: Socket) {
@@ -30,7 +30,7 @@ export class Connection {
     socket.on('close', () => this.#fail(new Error('the server closed the connection')));
   }
 
-  /** Sends one request. @returns the status, once the answer has arrived whole */
+  /** Sends one request. @returns the status, once the complete response has arrived */
   send(request: Buffer): Promise<number> {
     return new Promise((resolve, reject) => {
       if (this.#broken !== null) {

@@ -5,7 +5,7 @@ import type { BatchTemplate, LoadPlan, LoadResult, Requests } from './plan.ts';
 const TRACE_ID_BYTES = 16;
 const SPAN_ID_BYTES = 8;
 
-/** Loads a server. @throws where a connection breaks: what is measured must answer */
+/** Applies a load to a server. @throws if a connection breaks, because measured servers must answer */
 export async function applyLoad(plan: LoadPlan): Promise<LoadResult> {
   const { ports } = plan;
   const portOf = (index: number) => ports[index % ports.length] ?? 0;
@@ -39,7 +39,7 @@ export async function applyLoad(plan: LoadPlan): Promise<LoadResult> {
   return { answers: latencies.length, statuses, seconds, bytes, latency: percentilesOf(latencies) };
 }
 
-/** Each connection takes the next request that is due: one that had to wait for a connection counts its wait. */
+/** Each free connection takes the next due request. The latency includes the time that a request waits for a connection. */
 async function atRate(load: {
   connections: readonly Connection[];
   rate: number;
@@ -76,7 +76,7 @@ function requestsOf(requests: Requests): () => Buffer {
   };
 }
 
-/** Gives all spans of a batch new ids; which span is whose child stays. */
+/** Gives all spans of a batch new ids, and keeps the relations of parents and children. */
 export function renewIds(request: Buffer, bodyAt: number, batch: BatchTemplate): void {
   const random = randomFillSync(
     Buffer.alloc(batch.traceIds.length * TRACE_ID_BYTES + batch.spanIds.length * SPAN_ID_BYTES),

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { ended, spawnNode } from '../machine.ts';
 import type { LoadPlan, LoadResult } from './plan.ts';
 
-/** A process that loads servers. */
+/** A process that applies loads to servers. */
 export type Load = { pid: number; apply: (plan: LoadPlan) => Promise<LoadResult>; stop: () => Promise<void> };
 
 type Reply = { result: LoadResult } | { failure: string };

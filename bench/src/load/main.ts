@@ -1,7 +1,7 @@
 import { applyLoad } from './generator.ts';
 import type { LoadPlan } from './plan.ts';
 
-// The load's own process: one plan after the other, as the parent sends them.
+// The process of the load. It executes one plan after the other, as the parent sends them.
 process.on('message', (plan: LoadPlan) => {
   applyLoad(plan).then(
     (result) => process.send?.({ result }),

@@ -1,10 +1,10 @@
-/** What a load sends: requests that are ready to go out, in turn. */
+/** The requests of a load, ready to be sent, in turn. */
 export type Requests =
   | { kind: 'ready'; requests: readonly Buffer[] }
-  /** OTLP batches: the heads in turn, each time with a body that has ids of its own. */
+  /** OTLP batches: the heads in turn, each time with new ids in the body. */
   | { kind: 'batches'; heads: readonly Buffer[]; batch: BatchTemplate };
 
-/** An encoded OTLP request, and where in it ids stand: all places of one id get the same new one. */
+/** An encoded OTLP request, and the positions of its ids. All positions of one id get the same new id. */
 export type BatchTemplate = {
   bytes: Buffer;
   spans: number;
@@ -13,31 +13,31 @@ export type BatchTemplate = {
 };
 
 export type LoadPlan = {
-  /** Where the connections go, in turn. */
+  /** The ports that the connections use, in turn. */
   ports: readonly number[];
   requests: Requests;
-  /** Connections that are kept open, each with one request at a time. */
+  /** The number of open connections, each with one request at a time. */
   connections: number;
   seconds: number;
   /**
-   * Requests a second, sent when they are due whether or not earlier ones were answered: a latency counts from when its
-   * request was due. Null: each connection sends its next request when it has its answer.
+   * Requests per second, sent when they are due, even if earlier ones are not answered (open loop). Latency counts from the due
+   * time. Null: each connection sends its next request when it has the response (closed loop).
    */
   rate: number | null;
 };
 
 export type LoadResult = {
   answers: number;
-  /** Answers by their status. */
+  /** The number of responses by status. */
   statuses: Record<string, number>;
-  /** From the first request to the last answer. */
+  /** The time from the first request to the last response. */
   seconds: number;
   bytes: number;
   /** Milliseconds. */
   latency: { p50: number; p90: number; p99: number; max: number };
 };
 
-/** A request as it goes over the wire. */
+/** A request as bytes. */
 export function requestBytes(request: {
   method: string;
   path: string;
@@ -48,7 +48,7 @@ export function requestBytes(request: {
   return Buffer.concat([headBytes({ ...request, length: request.body === undefined ? null : body.length }), body]);
 }
 
-/** @param length of the body; null: there is none */
+/** @param length the length of the body; null: no body */
 export function headBytes({
   method,
   path,

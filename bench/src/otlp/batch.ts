@@ -5,8 +5,8 @@ import { type Attributes, encodeBatch, type SentSpan } from './encode.ts';
 const TRACE_ID_BYTES = 16;
 const SPAN_ID_BYTES = 8;
 
-/** What one turn of an agent leaves behind: itself, model calls with the HTTP calls under them, and tool calls. */
-const SPANS_OF_TURN = 10;
+/** The spans of one turn of an agent: the agent, model calls with their HTTP calls, and tool calls. */
+const SPANS_PER_TURN = 10;
 
 const RESOURCE: Attributes = {
   'service.name': 'checkout-assistant',
@@ -29,9 +29,9 @@ const SCOPE = { name: '@opentelemetry/instrumentation-openai', version: '0.22.0'
 const MODELS = ['gpt-5.2', 'gpt-5.2-mini', 'gpt-4.1-nano'];
 const TOOLS = ['search_orders', 'refund_payment', 'get_customer', 'send_mail'];
 
-/** Spans of agents' turns in one request, and where their ids stand in it. @param spans a multiple of ten */
+/** A request with the spans of agents' turns, and the positions of their ids. @param spans a multiple of ten */
 export function batchTemplate(spans: number): BatchTemplate {
-  const sent = Array.from({ length: spans / SPANS_OF_TURN }, (_, turn) => spansOfTurn(turn)).flat();
+  const sent = Array.from({ length: spans / SPANS_PER_TURN }, (_, turn) => spansOfTurn(turn)).flat();
   const bytes = encodeBatch({ resource: RESOURCE, scope: SCOPE, spans: sent });
   const traceIds = [...new Map(sent.map(({ traceId }) => [traceId.toString('hex'), traceId])).values()];
   return {
@@ -42,18 +42,18 @@ export function batchTemplate(spans: number): BatchTemplate {
   };
 }
 
-/** One trace of so many spans, in one request. */
+/** One trace of this many spans, in one request. */
 export function traceOf(spans: number): { traceId: string; bytes: Buffer } {
   const traceId = randomBytes(TRACE_ID_BYTES);
-  const turns = Array.from({ length: Math.ceil(spans / SPANS_OF_TURN) }, (_, turn) => spansOfTurn(turn)).flat();
+  const turns = Array.from({ length: Math.ceil(spans / SPANS_PER_TURN) }, (_, turn) => spansOfTurn(turn)).flat();
   const sent = turns.slice(0, spans).map((span) => Object.assign(span, { traceId }));
   return { traceId: traceId.toString('hex'), bytes: encodeBatch({ resource: RESOURCE, scope: SCOPE, spans: sent }) };
 }
 
-/** One trace of so many spans, in so many requests of equal size. */
+/** One trace of this many spans, in this many requests of equal size. */
 export function traceInRequests(spans: number, requests: number): { traceId: string; requests: Buffer[] } {
   const traceId = randomBytes(TRACE_ID_BYTES);
-  const turns = Array.from({ length: Math.ceil(spans / SPANS_OF_TURN) }, (_, turn) => spansOfTurn(turn)).flat();
+  const turns = Array.from({ length: Math.ceil(spans / SPANS_PER_TURN) }, (_, turn) => spansOfTurn(turn)).flat();
   const sent = turns.slice(0, spans).map((span) => Object.assign(span, { traceId }));
   const size = Math.ceil(spans / requests);
   const encoded = Array.from({ length: requests }, (_, index) => {
@@ -127,7 +127,7 @@ function spansOfTurn(turn: number): SentSpan[] {
     });
     spans.push(chat, http);
   }
-  for (let call = 0; spans.length < SPANS_OF_TURN; call += 1) {
+  for (let call = 0; spans.length < SPANS_PER_TURN; call += 1) {
     const tool = TOOLS[(turn + call) % TOOLS.length] ?? '';
     const called = span(5 + call, agent, {
       name: `execute_tool ${tool}`,

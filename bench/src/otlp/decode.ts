@@ -25,7 +25,7 @@ export type DecodedSpan = {
 const KINDS = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'];
 const STATUS_CODES = ['unset', 'ok', 'error'];
 
-/** The spans of an ExportTraceServiceRequest, by hand: no bounds, and nothing refused. */
+/** Decodes the spans of an ExportTraceServiceRequest in hand-written code, without limits and validation. */
 export function decodeSpans(body: Buffer): DecodedSpan[] {
   const reader = protobuf.Reader.create(body);
   const spans: DecodedSpan[] = [];
@@ -109,11 +109,20 @@ function readSpan(reader: protobuf.Reader, scope: DecodedSpan['scope'], resource
   });
   const serviceName = resource['service.name'];
   return {
-    ...{ traceId, spanId, parentSpanId, name, kind },
+    traceId,
+    spanId,
+    parentSpanId,
+    name,
+    kind,
     startTime: timestamp(start),
     endTime: timestamp(end),
     durationMs: Number(end - start) / 1e6,
-    ...{ status, scope, resource, attributes, events, links },
+    status,
+    scope,
+    resource,
+    attributes,
+    events,
+    links,
     serviceName: typeof serviceName === 'string' ? serviceName : null,
     genAi: null,
   };

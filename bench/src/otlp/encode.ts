@@ -1,6 +1,6 @@
 import protobuf from 'protobufjs/minimal.js';
 
-/** A span to be sent. Ids are bytes; times nanoseconds since 1970. */
+/** A span to be sent. Ids are bytes. Times are nanoseconds since 1970. */
 export type SentSpan = {
   traceId: Buffer;
   spanId: Buffer;

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { headersOf, settingsFromParent, workOf } from '../floors/floor.ts';
 
-// The lowest floor: node:http and better-sqlite3, nothing between them.
+// The lowest floor: node:http and better-sqlite3, without a framework.
 const settings = await settingsFromParent();
 const work = workOf(settings);
 const headers = headersOf(settings);

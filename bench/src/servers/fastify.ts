@@ -4,7 +4,7 @@ import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { headersOf, settingsFromParent, workOf } from '../floors/floor.ts';
 import { serialisationSchema } from '../floors/serialisation-schema.ts';
 
-// The same work behind Fastify, which writes JSON by the answer's schema (fast-json-stringify).
+// The same work behind Fastify, which serialises JSON by the response's schema (fast-json-stringify).
 const settings = await settingsFromParent();
 const work = workOf(settings);
 const headers = headersOf(settings);
@@ -18,13 +18,13 @@ app.route({
     const key = String(request.headers['x-api-key']);
     const result = work({ key, body: Buffer.alloc(0), path: settings.path });
     if (result === null) return reply.code(401).send();
-    // Fastify knows the length once it has written the body, and sets it.
+    // Fastify sets the length itself after serialising the body.
     const flat = headers(0);
     for (let at = 0; at < flat.length; at += 2) {
       const name = flat[at] ?? '';
       if (name.toLowerCase() !== 'content-length') reply.header(name, flat[at + 1]);
     }
-    // Its own serialiser, named: otherwise Fastify adds a charset to the media type.
+    // Set explicitly to Fastify's own serialiser, because otherwise Fastify adds a charset to the media type.
     return reply.serializer(reply.getSerializationFunction('200') as (payload: unknown) => string).send(result);
   },
 });

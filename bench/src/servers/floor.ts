@@ -3,7 +3,7 @@ import type { FloorSettings } from '../floors/floor.ts';
 import { ended, spawnNode } from '../machine.ts';
 import type { MeasuredServer } from './measured-server.ts';
 
-/** Starts a floor, bare or Fastify, in its own process. */
+/** Starts a floor, bare or with Fastify, in a separate process. */
 export async function startFloor(
   name: 'bare' | 'fastify',
   core: number | null,

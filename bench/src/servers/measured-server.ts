@@ -1,4 +1,4 @@
-/** A server that runs in a process of its own, on a core of its own. */
+/** A server in a separate process, on a separate core. */
 export type MeasuredServer = {
   name: 'bare' | 'fastify' | 'quartermaster';
   pid: number;

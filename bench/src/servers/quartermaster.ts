@@ -11,31 +11,31 @@ export type QuartermasterOptions = {
   databaseUrl: string;
   /** 32 bytes, base64. */
   secretKey: string;
-  /** Where its log goes. */
+  /** The path of its log file. */
   logPath: string;
   bootstrapApiKey?: string;
-  /** A folder for a CPU profile, written when it ends; null: none. */
+  /** A folder for a CPU profile, which is written when it ends; null: no profile. */
   profileFolder: string | null;
 };
 
 export type Quartermaster = MeasuredServer & {
   metricsPort: number;
-  /** From the start of its process until it said that it is ready, in milliseconds. */
+  /** The time from the start of its process until it answered that it is ready, in milliseconds. */
   readyMs: number;
 };
 
-/** What the session tokens name as their issuer, here and on the floors. */
+/** The issuer of session tokens, here and on the floors. */
 export const PUBLIC_URL = 'https://quartermaster.example';
 
-/** Counted like any limit, and never reached. */
+/** A rate limit that is counted, but never reached. */
 const REQUESTS_A_MINUTE = '10000000';
 
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 2;
 
 /**
- * Starts this API as its users run it: its own main file, logging to a file, metrics and rate limits on. The limits are
- * so high that a load from one address is not refused.
+ * Starts this API like a user: with its main file, logging to a file, metrics and rate limits. The limits are so high that a
+ * load from one address is not refused.
  */
 export async function startQuartermaster(options: QuartermasterOptions): Promise<Quartermaster> {
   const [port, metricsPort] = [await freePort(), await freePort()];
@@ -52,6 +52,7 @@ export async function startQuartermaster(options: QuartermasterOptions): Promise
       QM_PUBLIC_URL: PUBLIC_URL,
       QM_METRICS_PORT: String(metricsPort),
       QM_OTLP_GRPC_PORT: 'off',
+      QM_CONSOLE: 'off',
       QM_MAX_OPEN_SESSIONS: '1000000',
       QM_RATE_LIMIT_PRINCIPAL: REQUESTS_A_MINUTE,
       QM_RATE_LIMIT_INGEST: REQUESTS_A_MINUTE,
@@ -78,15 +79,15 @@ export async function startQuartermaster(options: QuartermasterOptions): Promise
   };
 }
 
-/** Nothing of the caller's own configuration: a bench measures the same everywhere. */
+/** An environment without the caller's configuration, so that results do not depend on it. */
 function environment(): Record<string, string | undefined> {
   const { PATH, HOME, TMPDIR } = process.env;
-  // What `npm start` sets, too.
+  // The same as in `npm start`.
   const NODE_COMPILE_CACHE = join(ROOT, 'node_modules/.cache/quartermaster');
   return { PATH, HOME, TMPDIR, NODE_ENV: 'production', NODE_COMPILE_CACHE };
 }
 
-/** The status at a path; null where nothing listens yet. */
+/** The status of a request; null if nothing listens yet. */
 function statusOf(port: number, path: string): Promise<number | null> {
   return new Promise((resolve) => {
     const sent = request({ host: '127.0.0.1', port, path, agent: false }, (answer) => {

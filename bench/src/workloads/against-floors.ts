@@ -14,28 +14,28 @@ import { countRows, countSpans } from '../world/rows.ts';
 import { copyOf, fileOfWorld, removeCopy, type World } from '../world/world.ts';
 import type { Bench } from './workload.ts';
 
-/** One operation that this API and the floors do under the same load. */
+/** One operation of this API and of the floors, measured under the same load. */
 export type Comparison = {
   name: string;
   title: string;
   work: FloorSettings['work'];
-  /** The request that all servers have to answer alike. */
+  /** The request that all servers have to answer identically. */
   asked: Asked;
-  /** Where it leaves rows: all servers have to write as many. */
+  /** The table that it inserts into. All servers have to write the same number of rows. */
   writes?: 'service_accounts' | 'gateway_sessions' | 'spans';
-  /** What the load sends, where that is not the same request again and again. */
+  /** The requests of the load, if it does not repeat one request. */
   requests?: LoadPlan['requests'];
   connections: number;
   floors: readonly ('bare' | 'fastify')[];
-  /** The agreed share of the bare floor's rate. */
+  /** The agreed ratio to the bare floor's rate. */
   agreed: number;
-  /** Whether this API should also leave Fastify behind. */
+  /** Whether this API should also be faster than Fastify. */
   aheadOfFastify?: boolean;
-  /** What is counted, where a request is many. */
+  /** What is counted, if one request contains several. */
   unit?: { name: string; perRequest: number };
 };
 
-/** Starts the servers, each on a copy of the world; sees that they answer alike; and measures them in turn. */
+/** Starts the servers, each on a copy of the world, checks that they answer identically, and measures them in turn. */
 export async function compareWithFloors(bench: Bench, comparison: Comparison): Promise<Finding> {
   const { cores, world, load, rounds, seconds } = bench;
   const { asked, connections, floors } = comparison;
@@ -81,7 +81,7 @@ export async function compareWithFloors(bench: Bench, comparison: Comparison): P
   }
 }
 
-/** An answer alone does not show that anything was written. */
+/** Checks the number of written rows, because a response alone does not prove that anything was written. */
 function expectSameRows(world: World, table: string, files: readonly string[]): void {
   const count = table === 'spans' ? countSpans : (file: string) => countRows(file, table);
   const before = count(fileOfWorld(world));
@@ -109,7 +109,11 @@ function findingOf(comparison: Comparison, measured: Measured[]): Finding {
   if (!ours || !bare) throw new Error('this API and the bare floor are always measured');
   const { title, agreed, aheadOfFastify } = comparison;
   const ratio = (value: number, name: string, wanted: number | null) => ({
-    ...{ name, value, agreed: wanted, better: 'more' as const, unit: '' },
+    name,
+    value,
+    agreed: wanted,
+    better: 'more' as const,
+    unit: '',
   });
   const figures = [
     ratio(ratioOf(ours, bare), `${comparison.name}: rate, of the bare floor's`, agreed),

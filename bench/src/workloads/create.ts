@@ -1,7 +1,7 @@
 import { compareWithFloors } from './against-floors.ts';
 import type { Workload } from './workload.ts';
 
-/** Creates service accounts (#2): each answer leaves once its record is on the disk. */
+/** Creates service accounts (#2). Each response is sent after its record is on the disk. */
 export const create: Workload = (bench) =>
   compareWithFloors(bench, {
     name: 'create',

@@ -11,19 +11,19 @@ import { addServiceAccounts, countRows } from '../world/rows.ts';
 import { copyOf, removeCopy, type World } from '../world/world.ts';
 import type { Workload } from './workload.ts';
 
-/** No request holds the event loop for longer, in milliseconds. */
+/** The agreed maximum time that a request blocks the event loop, in milliseconds. */
 const AGREED_MS = 100;
 
-const SPANS_OF_BATCH = 500;
+const SPANS_PER_BATCH = 500;
 
-/** Requests a second, well within what one core can do: what is measured is who makes others wait, not overload. */
+/** Requests per second, well within the capacity of one core: it measures who makes others wait, not overload. */
 const RATES = { ingest: 4, searches: 3, probes: 50 };
 
 const SIZES = { full: { accounts: 300_000, traces: 20_000 }, quick: { accounts: 10_000, traces: 2000 } };
 
 /**
- * Ingest, searches and retention at once: how long the event loop stands still, and how long a small read waits. The
- * requests come when they are due, answered or not, so that no wait is left out because the load waited, too.
+ * Concurrent ingest, searches and retention: how long the event loop is blocked, and how long a small read waits. Requests are
+ * sent when they are due (open loop), so that the measurement has no coordinated omission.
  */
 export const eventLoop: Workload = async (bench) => {
   const { world } = bench;
@@ -36,7 +36,7 @@ export const eventLoop: Workload = async (bench) => {
     await addServiceAccounts(file, world, accounts);
     await addOldTraces(file, world, traces);
     const before = countRows(file, 'traces', world.tenantId);
-    // It looks for old traces as soon as it runs.
+    // Retention starts as soon as the server runs.
     server = await startQuartermaster({
       core: bench.cores.server,
       databaseUrl: `sqlite:${file}`,
@@ -45,7 +45,7 @@ export const eventLoop: Workload = async (bench) => {
       profileFolder: bench.profileFolder,
     });
     const { port, metricsPort } = server;
-    // Reading the metrics begins a new period.
+    // Reading the metrics starts a new measuring period.
     await loopDelay(metricsPort);
     const [began, cpuBefore] = [performance.now(), cpuTimeOf(server.pid)];
     const results: Record<string, LoadResult> = {};
@@ -68,7 +68,7 @@ export const eventLoop: Workload = async (bench) => {
 };
 
 function plansOf(world: World): Record<keyof typeof RATES, Omit<LoadPlan, 'ports' | 'seconds'>> {
-  const batch = batchTemplate(SPANS_OF_BATCH);
+  const batch = batchTemplate(SPANS_PER_BATCH);
   const heads = world.tenantKeys.map((key) => {
     const headers = { 'X-API-Key': key, 'Content-Type': 'application/x-protobuf' };
     return headBytes({ method: 'POST', path: '/v1/traces', headers, length: batch.bytes.length });
@@ -79,12 +79,14 @@ function plansOf(world: World): Record<keyof typeof RATES, Omit<LoadPlan, 'ports
     headers: { 'X-API-Key': world.key, 'Content-Type': 'application/json' },
     body: JSON.stringify(body),
   });
-  // One that matches soon, one that matches nothing and so looks at every account, and the spans of a long trace.
+  // A search with early matches, one without matches, which scans every account, and the spans of a long trace.
   const searches = [
     search({ query: 'invoices' }),
     search({ query: 'no account is called so' }),
     {
-      ...{ method: 'GET', path: `/v1/traces/${world.trace.id}/spans`, headers: { 'X-API-Key': world.key } },
+      method: 'GET',
+      path: `/v1/traces/${world.trace.id}/spans`,
+      headers: { 'X-API-Key': world.key },
     },
   ];
   const probe = { method: 'GET', path: '/v1/providers', headers: { 'X-API-Key': world.key } };
@@ -99,7 +101,7 @@ function plansOf(world: World): Record<keyof typeof RATES, Omit<LoadPlan, 'ports
   };
 }
 
-/** What prom-client measured since it was asked last, in milliseconds. */
+/** The event loop delay that prom-client measured since the last request, in milliseconds. */
 async function loopDelay(metricsPort: number): Promise<{ p99: number; max: number }> {
   const answer = await ask(metricsPort, { method: 'GET', path: '/metrics', headers: {} });
   const text = answer.body.toString('utf8');
@@ -111,7 +113,7 @@ async function loopDelay(metricsPort: number): Promise<{ p99: number; max: numbe
 function findingOf(measured: {
   results: Record<string, LoadResult>;
   delay: { p99: number; max: number };
-  /** How much of a core the server used. */
+  /** The share of a core that the server used. */
   cores: number;
   removed: number;
   old: number;
@@ -122,14 +124,22 @@ function findingOf(measured: {
   const sum = (of: (result: LoadResult) => number) => all.reduce((total, result) => total + of(result), 0);
   const served = sum(({ statuses }) => statuses['200'] ?? 0) / sum(({ answers }) => answers);
   const figure = (name: string, value: number, agreed: number | null): Figure => ({
-    ...{ name: `event loop: ${name}`, value, agreed, better: 'less', unit: ' ms' },
+    name: `event loop: ${name}`,
+    value,
+    agreed,
+    better: 'less',
+    unit: ' ms',
   });
   return {
     title: 'Ingest, searches and retention at once',
     table: {
       columns: ['', 'answers/s', 'p50 ms', 'p99 ms', 'max ms', 'by status'],
       rows: Object.entries(results).map(([name, { answers, seconds, latency, statuses }]) => [
-        ...[name, number(answers / seconds), number(latency.p50), number(latency.p99), number(latency.max)],
+        name,
+        number(answers / seconds),
+        number(latency.p50),
+        number(latency.p99),
+        number(latency.max),
         Object.entries(statuses)
           .map(([status, count]) => `${status}: ${count}`)
           .join(', '),

@@ -14,18 +14,18 @@ import type { Bench, Workload } from './workload.ts';
 const SMALL = 10_000;
 const LIMIT = 25;
 
-/** How much slower a page may be than the first one of the small table. */
+/** The agreed maximum ratio of a page's time to that of the first page of the small table. */
 const AGREED = 1.2;
 
 type List = {
   title: string;
   table: 'service_accounts' | 'runtime_observations';
   fill: (file: string, world: World, rows: number) => Promise<void>;
-  /** The request for a page; null: the first one. */
+  /** The request for a page; null: the first page. */
   asked: (world: World, after: readonly [string, string] | null) => Asked;
 };
 
-/** Pages of service accounts (#7), the first and the last, at ten thousand rows and at many. */
+/** The first and the last page of service accounts (#7), with ten thousand rows and with many. */
 export const pages: Workload = (bench) =>
   comparePages(bench, {
     title: 'service accounts (#7)',
@@ -43,7 +43,7 @@ export const pages: Workload = (bench) =>
     },
   });
 
-/** The same of a provider's runtime observations (#1). */
+/** The first and the last page of a provider's runtime observations (#1). */
 export const observationPages: Workload = (bench) =>
   comparePages(bench, {
     title: 'runtime observations (#1)',
@@ -124,7 +124,7 @@ function beforeLast(file: string, { tenantId }: World, table: List['table']): re
   }
 }
 
-/** A page that is not what it should be must not be measured. */
+/** Checks that a response is the expected page before it is measured. */
 async function expectPage(port: number, asked: Asked, which: 'first' | 'last'): Promise<void> {
   const answer = await ask(port, asked);
   const text = answer.body.toString('utf8');
@@ -161,7 +161,7 @@ function findingOf({ title, table }: List, measured: Measured[]): Finding {
   };
 }
 
-/** How much longer one takes than another, round by round. */
+/** The ratio of two times, round by round. */
 function slownessOf(one: Measured, other: Measured): number {
   return median(one.rounds.map(({ latency }, index) => latency.p50 / (other.rounds[index]?.latency.p50 ?? Number.NaN)));
 }

@@ -1,7 +1,7 @@
 import { compareWithFloors } from './against-floors.ts';
 import type { Workload } from './workload.ts';
 
-/** Opens gateway sessions (#5): what the gateway grants, an insert, and an ES256 signature. */
+/** Opens gateway sessions (#5): computes the grants, inserts, and makes an ES256 signature. */
 export const session: Workload = (bench) =>
   compareWithFloors(bench, {
     name: 'session',

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { migrate, openDatabase } from '@quartermaster/db/database.ts';
 import { listSpans } from '@quartermaster/db/repositories/spans.ts';
-import { parsedJson } from '@quartermaster/db/stored-json.ts';
+import { expandStoredJson } from '@quartermaster/db/stored-json.ts';
 import { cpuTimeOf } from '../machine.ts';
 import { addFormerSpans, type FormerTrace } from '../world/former-spans.ts';
 import { copyOf, removeCopy } from '../world/world.ts';
@@ -10,7 +10,7 @@ import type { Workload } from './workload.ts';
 
 const SPANS = { full: 1_000_000, quick: 5000 };
 
-/** Moves the rows of the former table of spans into blocks, and compares answers. */
+/** Moves the rows of the former table of spans into blocks, and compares responses. */
 export const spanMigration: Workload = async (bench) => {
   const file = copyOf(bench.world, 'span-migration');
   try {
@@ -57,6 +57,6 @@ type Db = Awaited<ReturnType<typeof openDatabase>>;
 
 async function expectSameAnswer(db: Db, tenantId: string, { traceId, answer }: FormerTrace): Promise<void> {
   const page = await listSpans(db, [{ tenantId, subTenantId: null }], traceId, { limit: 1000, after: null });
-  const items = parsedJson(page?.items ?? []);
+  const items = expandStoredJson(page?.items ?? []);
   if (!isDeepStrictEqual(items, answer)) throw new Error(`the spans of ${traceId} are not answered as before`);
 }

@@ -8,23 +8,23 @@ import { cursorKeyOf } from '../world/cursors.ts';
 import { copyOf, fileOfWorld, removeCopy } from '../world/world.ts';
 import type { Bench, Workload } from './workload.ts';
 
-const SPANS_OF_BATCH = 500;
+const SPANS_PER_BATCH = 500;
 const BATCHES = { full: 100, quick: 10 };
 const PATH = '/v1/traces';
 
-/** What a span takes on disk, with its share of indexes and of its trace, against a row for each span. */
+/** The disk space of a span, including its share of indexes and of its trace, compared with one row for each span. */
 export const spanSize: Workload = async (bench) => {
   const batches = BATCHES[bench.quick ? 'quick' : 'full'];
   const files = { ours: copyOf(bench.world, 'size-ours'), floor: copyOf(bench.world, 'size-floor') };
-  const bodies = Array.from({ length: batches }, () => batchTemplate(SPANS_OF_BATCH).bytes);
+  const bodies = Array.from({ length: batches }, () => batchTemplate(SPANS_PER_BATCH).bytes);
   try {
     await storeBatches(bench, files, bodies);
     const before = statSync(fileOfWorld(bench.world)).size;
-    const spans = batches * SPANS_OF_BATCH;
+    const spans = batches * SPANS_PER_BATCH;
     const [ours, floor] = [files.ours, files.floor].map((file) => (statSync(file).size - before) / spans);
     if (ours === undefined || floor === undefined) throw new Error('both files are measured');
     return {
-      title: `Disk of ${spans} spans in batches of ${SPANS_OF_BATCH}`,
+      title: `Disk of ${spans} spans in batches of ${SPANS_PER_BATCH}`,
       table: null,
       figures: [
         { name: 'span-size: of a row for each span', value: ours / floor, agreed: 0.2, better: 'less', unit: '' },
@@ -38,7 +38,7 @@ export const spanSize: Workload = async (bench) => {
   }
 };
 
-/** Sends the same batches to this API and to a floor, and ends both: their logs are in their files then. */
+/** Sends the same batches to this API and to a floor, and stops both, so that their logs are merged into their files. */
 async function storeBatches(
   { cores, world }: Bench,
   files: { ours: string; floor: string },

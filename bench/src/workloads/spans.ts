@@ -1,7 +1,7 @@
 import { compareWithFloors } from './against-floors.ts';
 import type { Workload } from './workload.ts';
 
-/** Reads a trace whole (#15). */
+/** Reads a whole trace (#15). */
 export const spans: Workload = (bench) =>
   compareWithFloors(bench, {
     name: 'spans',

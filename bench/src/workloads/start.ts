@@ -11,10 +11,10 @@ import type { Workload } from './workload.ts';
 const AGREED_MS = 1500;
 const AGREED_MEGABYTES = 150;
 
-/** A process is at rest when it used less CPU time than this in a while. In milliseconds. */
+/** A process is at rest when it used less than `cpuMs` of CPU time during `duringMs`. In milliseconds. */
 const REST = { cpuMs: 20, duringMs: 2000, atMostMs: { full: 30_000, quick: 2000 } };
 
-/** From the start of the process to its first answer to a caller, on an existing database; and what it occupies then. */
+/** The time from the start of the process to its first response, on an existing database; and its memory at rest. */
 export const start: Workload = async (bench) => {
   const { world } = bench;
   const file = copyOf(world, 'start');
@@ -33,7 +33,9 @@ export const start: Workload = async (bench) => {
       try {
         const asked = performance.now();
         const answer = await ask(server.port, {
-          ...{ method: 'GET', path: '/v1/providers', headers: { 'X-API-Key': world.key } },
+          method: 'GET',
+          path: '/v1/providers',
+          headers: { 'X-API-Key': world.key },
         });
         if (answer.status !== 200) throw new Error(`the first answer is ${answer.status}`);
         times.push(server.readyMs + performance.now() - asked);

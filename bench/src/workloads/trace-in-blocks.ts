@@ -7,11 +7,11 @@ import { copyOf, removeCopy } from '../world/world.ts';
 import type { Workload } from './workload.ts';
 
 const SIZES = { full: { spans: 10_000, requests: 200 }, quick: { spans: 1000, requests: 20 } };
-const SPANS_OF_PAGE = 1000;
+const SPANS_PER_PAGE = 1000;
 const AGREED_MS = 150;
 const READS = 5;
 
-/** Reads a trace that came in many requests whole, page by page. */
+/** Reads a whole trace that was sent in many requests, page by page. */
 export const traceInBlocks: Workload = async (bench) => {
   const { world } = bench;
   const { spans, requests } = SIZES[bench.quick ? 'quick' : 'full'];
@@ -34,10 +34,10 @@ export const traceInBlocks: Workload = async (bench) => {
       do {
         const query: string = cursor === null ? '' : `&cursor=${cursor}`;
         const began = performance.now();
-        const text = await caller.getText(`/v1/traces/${trace.traceId}/spans?limit=${SPANS_OF_PAGE}${query}`);
+        const text = await caller.getText(`/v1/traces/${trace.traceId}/spans?limit=${SPANS_PER_PAGE}${query}`);
         pages.push(performance.now() - began);
         time += performance.now() - began;
-        // Parsing is the reader's time.
+        // The time to parse is not measured.
         const page = JSON.parse(text) as { items: unknown[]; nextCursor: string | null };
         found += page.items.length;
         cursor = page.nextCursor;
@@ -46,7 +46,7 @@ export const traceInBlocks: Workload = async (bench) => {
       wholes.push(time);
     }
     return {
-      title: `A trace of ${spans} spans in ${requests} blocks, read in pages of ${SPANS_OF_PAGE}`,
+      title: `A trace of ${spans} spans in ${requests} blocks, read in pages of ${SPANS_PER_PAGE}`,
       table: null,
       figures: [
         { name: 'trace-in-blocks: the whole', value: median(wholes), agreed: AGREED_MS, better: 'less', unit: ' ms' },

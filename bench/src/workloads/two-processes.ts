@@ -11,10 +11,10 @@ import type { Workload } from './workload.ts';
 const DATABASE = 'bench';
 const AGREED = 1.8;
 
-/** Two API processes, the database and the load want a core each. */
+/** Two API processes, the database and the load need one core each. */
 const CORES_NEEDED = 4;
 
-/** Reads from one process and from two, on one PostgreSQL server. */
+/** Reads from one process and from two processes, on one PostgreSQL server. */
 export const twoProcesses: Workload = async (bench) => {
   const postgres = await startPostgres({ durable: true });
   const servers: Quartermaster[] = [];
@@ -62,7 +62,11 @@ function findingOf(measured: Measured[], enough: boolean): Finding {
   const [one, two] = measured;
   if (!one || !two) throw new Error('one process and two are always measured');
   const figure = (name: string, value: number, agreed: number | null): Figure => ({
-    ...{ name: `two processes: ${name}`, value, agreed, better: 'more', unit: ' times one' },
+    name: `two processes: ${name}`,
+    value,
+    agreed,
+    better: 'more',
+    unit: ' times one',
   });
   const byCpu = (2 * one.median.cpuMicroseconds) / two.median.cpuMicroseconds;
   return {
@@ -79,8 +83,13 @@ function findingOf(measured: Measured[], enough: boolean): Finding {
         'cores the API had',
       ],
       rows: measured.map(({ name, median: { rate, latency, cpuMicroseconds, besides } }) => [
-        ...[name, number(rate), number(latency.p50), number(latency.p99), number(cpuMicroseconds)],
-        ...[number(besides['postgres'] ?? Number.NaN), number(besides['load'] ?? Number.NaN)],
+        name,
+        number(rate),
+        number(latency.p50),
+        number(latency.p99),
+        number(cpuMicroseconds),
+        number(besides['postgres'] ?? Number.NaN),
+        number(besides['load'] ?? Number.NaN),
         number((rate * cpuMicroseconds) / 1e6),
       ]),
     },

@@ -3,7 +3,7 @@ import type { Cores } from '../machine.ts';
 import type { Finding } from '../report.ts';
 import type { World } from '../world/world.ts';
 
-/** What a workload has at hand. */
+/** What a workload works with. */
 export type Bench = {
   world: World;
   cores: Cores;
@@ -13,9 +13,9 @@ export type Bench = {
   /** Rows of the large tables. */
   rows: number;
   quick: boolean;
-  /** Where CPU profiles of this API go; null: none are made. */
+  /** The folder for CPU profiles of this API; null: no profiles. */
   profileFolder: string | null;
-  /** Says what takes long. */
+  /** Prints progress during long steps. */
   say: (text: string) => void;
 };
 

@@ -1,8 +1,9 @@
-/** Calls the API with one key, one request after the other. */
+/** Calls the API with one key. */
 export type Caller = {
   get: (path: string) => Promise<Record<string, unknown>>;
   getText: (path: string) => Promise<string>;
   post: (path: string, body: unknown) => Promise<Record<string, unknown>>;
+  put: (path: string, body: unknown) => Promise<void>;
   sendSpans: (bytes: Buffer) => Promise<void>;
 };
 
@@ -22,6 +23,9 @@ export function callerAt(port: number, key: string): Caller {
     get: async (path) => JSON.parse(await send('GET', path)) as Record<string, unknown>,
     post: async (path, body) =>
       JSON.parse(await send('POST', path, 'application/json', JSON.stringify(body))) as Record<string, unknown>,
+    put: async (path, body) => {
+      await send('PUT', path, 'application/json', JSON.stringify(body));
+    },
     sendSpans: async (bytes) => {
       await send('POST', '/v1/traces', 'application/x-protobuf', bytes);
     },

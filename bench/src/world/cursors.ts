@@ -1,17 +1,17 @@
-import { secretBox } from '@quartermaster/api/src/crypto/secret-box.ts';
-import { cursorCodec } from '@quartermaster/api/src/pages.ts';
+import { secretBox } from '@quartermaster/api/src/platform/secret-box.ts';
+import { cursorCodec } from '@quartermaster/api/src/platform/cursor-codec.ts';
 import type { World } from './world.ts';
 
-/** The key that proves the cursors of a world's servers. */
+/** The key for the cursors of a world's servers. */
 export function cursorKeyOf(world: World): Buffer {
   return secretBox(Buffer.from(world.secretKey, 'base64')).derive('cursors');
 }
 
 /**
- * A cursor of the world's key for a list without filters: what pages of millions of rows would lead to.
+ * A cursor for a list without filters, made with the world's key. It replaces paging through millions of rows.
  *
- * @param path the path's parameters, where the operation has any
- * @param after creation time and id of the last row before the page
+ * @param path the parameters of the path, if the operation has any
+ * @param after the creation time and id of the last row before the page
  */
 export function cursorAfter(
   world: World,

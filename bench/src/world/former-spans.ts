@@ -2,10 +2,10 @@ import SqliteDatabase from 'better-sqlite3';
 import { batchTemplate } from '../otlp/batch.ts';
 import { type DecodedSpan, decodeSpans } from '../otlp/decode.ts';
 
-const SPANS_OF_BATCH = 500;
+const SPANS_PER_BATCH = 500;
 
 /** Batches whose traces are compared. */
-const BATCHES_OF_SAMPLE = 100;
+const SAMPLED_BATCHES = 100;
 
 const TABLE = `
   create table spans (
@@ -14,10 +14,10 @@ const TABLE = `
     constraint spans_key primary key (tenant_id, sub_tenant_id, trace_id, span_id));
   create index spans_by_trace on spans (trace_id, start_time, span_id);`;
 
-/** A trace as the version with a row for each span answered it. */
+/** A trace as returned by the version with one row for each span. */
 export type FormerTrace = { traceId: string; answer: object[] };
 
-/** Stores spans as the version before blocks did. @returns some of the traces */
+/** Stores spans like the version before blocks. @returns some of the traces */
 export function addFormerSpans(file: string, tenantId: string, spans: number): FormerTrace[] {
   const db = new SqliteDatabase(file);
   const sample: FormerTrace[] = [];
@@ -30,10 +30,10 @@ export function addFormerSpans(file: string, tenantId: string, spans: number): F
       insert into traces (tenant_id, sub_tenant_id, trace_id, root_name, service_name, start_time, end_time, span_count,
         error_count, stored_bytes, created_at, updated_at) values (?, '', ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)`);
     const sender = `service_account:${tenantId}/bench`;
-    const batches = Math.ceil(spans / SPANS_OF_BATCH);
+    const batches = Math.ceil(spans / SPANS_PER_BATCH);
     for (let batch = 0; batch < batches; batch += 1) {
       const time = new Date(Date.UTC(2026, 0, 1) + batch * 100).toISOString();
-      const decoded = decodeSpans(batchTemplate(SPANS_OF_BATCH).bytes);
+      const decoded = decodeSpans(batchTemplate(SPANS_PER_BATCH).bytes);
       db.transaction(() => {
         for (const [traceId, ofTrace] of Map.groupBy(decoded, (span) => span.traceId)) {
           let bytes = 0;
@@ -49,7 +49,7 @@ export function addFormerSpans(file: string, tenantId: string, spans: number): F
             .at(-1);
           const { name, serviceName, startTime } = first ?? {};
           insertTrace.run(tenantId, traceId, name, serviceName, startTime, end, ofTrace.length, bytes, time, time);
-          const isCompared = batch % Math.max(1, Math.floor(batches / BATCHES_OF_SAMPLE)) === 0;
+          const isCompared = batch % Math.max(1, Math.floor(batches / SAMPLED_BATCHES)) === 0;
           if (isCompared) sample.push({ traceId, answer: answerOf(ofTrace, { tenantId, time, sender }) });
         }
       })();

@@ -6,13 +6,13 @@ import { spanWriter } from '@quartermaster/db/span-document.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import type { World } from './world.ts';
 
-const SPANS_OF_TRACE = 10;
-const TRACES_OF_BATCH = 200;
+const SPANS_PER_TRACE = 10;
+const TRACES_PER_BATCH = 200;
 
 const TIME = new Date('2025-01-01T00:00:00.000Z');
 const TIMES = { startTime: '2025-01-01T00:00:00.000000000Z', endTime: '2025-01-01T00:00:00.041000000Z' };
 
-/** What each span says. */
+/** The content of each span. */
 const SPAN = {
   ...TIMES,
   parentSpanId: null,
@@ -27,14 +27,14 @@ const SPAN = {
   links: [],
 };
 
-/** Traces that a tenant keeps no longer, ten spans each. */
+/** Adds traces that are older than their tenant's retention, with ten spans each. */
 export async function addOldTraces(file: string, { tenantId }: World, traces: number): Promise<void> {
   const db = await openDatabase(`sqlite:${file}`, '/');
   const place = { tenantId, subTenantId: null };
   try {
     await updateTenant(db, [place], tenantId, { settings: { spanRetentionDays: 30 } }, TIME);
-    for (let first = 1; first <= traces; first += TRACES_OF_BATCH) {
-      const count = Math.min(TRACES_OF_BATCH, traces - first + 1);
+    for (let first = 1; first <= traces; first += TRACES_PER_BATCH) {
+      const count = Math.min(TRACES_PER_BATCH, traces - first + 1);
       const ids = Array.from({ length: count }, (_, index) => (first + index).toString(16).padStart(32, '0'));
       const { write, texts } = spanWriter();
       const spans = ids.flatMap((traceId) => spansOf(traceId, write));
@@ -50,7 +50,7 @@ export async function addOldTraces(file: string, { tenantId }: World, traces: nu
 
 function spansOf(traceId: string, write: ReturnType<typeof spanWriter>['write']) {
   const written = write(SPAN, { serviceName: 'checkout-assistant', genAi: null });
-  return Array.from({ length: SPANS_OF_TRACE }, (_, number) => ({
+  return Array.from({ length: SPANS_PER_TRACE }, (_, number) => ({
     ...written,
     traceId,
     spanId: (number + 1).toString(16).padStart(16, '0'),
@@ -65,7 +65,7 @@ function additionOf(traceId: string) {
     traceId,
     rootName: 'chat gpt-5.2',
     serviceName: 'checkout-assistant',
-    spanCount: SPANS_OF_TRACE,
+    spanCount: SPANS_PER_TRACE,
     errorCount: 0,
     services: ['checkout-assistant'],
     models: [],

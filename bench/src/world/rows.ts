@@ -1,20 +1,20 @@
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import SqliteDatabase from 'better-sqlite3';
 import type { World } from './world.ts';
 
-// Rows by the million, written into the file: through the API they would take hours.
+// Writes millions of rows directly into the file. Through the API that would take hours.
 
-/** A time that moves on by a millisecond a row. */
+/** A time that advances by a millisecond per row. */
 const TIME = `strftime('%Y-%m-%dT%H:%M:%fZ', 1735689600 + number / 1000.0, 'unixepoch')`;
 
-/** Rows of one statement: between two of them a signal is heard. */
-const ROWS_OF_STATEMENT = 100_000;
+/** Rows of one statement. Signals are handled between two statements. */
+const ROWS_PER_STATEMENT = 100_000;
 
 /** Numbers from the first parameter to the second. */
 const COUNTED =
   'with recursive counted (number) as (select ? union all select number + 1 from counted where number < ?)';
 
-/** Service accounts of the world's tenant, all active. */
+/** Adds active service accounts to the world's tenant. */
 export async function addServiceAccounts(file: string, { tenantId }: World, rows: number): Promise<void> {
   await filled(file, async (db) => {
     const insert = db.prepare(`
@@ -29,7 +29,7 @@ export async function addServiceAccounts(file: string, { tenantId }: World, rows
   });
 }
 
-/** Runtime observations of one provider. */
+/** Adds runtime observations of one provider. */
 export async function addObservations(file: string, { tenantId, providerId }: World, rows: number): Promise<void> {
   const evidence = JSON.stringify({
     serviceNames: ['checkout-assistant'],
@@ -58,7 +58,7 @@ export async function addObservations(file: string, { tenantId, providerId }: Wo
   });
 }
 
-/** How many rows a table has. @param tenantId of one tenant alone, where it is given */
+/** How many rows a table has. @param tenantId counts only the rows of this tenant */
 export function countRows(file: string, table: string, tenantId?: string): number {
   const db = new SqliteDatabase(file, { readonly: true });
   try {
@@ -73,7 +73,7 @@ export function countRows(file: string, table: string, tenantId?: string): numbe
   }
 }
 
-/** How many spans are stored: in blocks by this API, in rows by a floor. */
+/** How many spans are stored. This API stores them in blocks, a floor in rows. */
 export function countSpans(file: string): number {
   const db = new SqliteDatabase(file, { readonly: true });
   try {
@@ -86,11 +86,11 @@ export function countSpans(file: string): number {
   }
 }
 
-/** Writes with the journal in memory, since nobody else has the file; and leaves it as the API wants it. */
+/** Writes with the journal in memory, because no other process uses the file. Then restores the API's journal mode. */
 async function filled(file: string, fill: (db: SqliteDatabase.Database) => Promise<void>): Promise<void> {
   const db = new SqliteDatabase(file);
   try {
-    // Out of WAL first: all of it would go through the log, and every read of it.
+    // Leave WAL mode first, because otherwise all rows would be written to the log, too.
     db.pragma('journal_mode = delete');
     db.pragma('journal_mode = memory');
     db.pragma('synchronous = off');
@@ -104,8 +104,8 @@ async function filled(file: string, fill: (db: SqliteDatabase.Database) => Promi
 }
 
 async function inParts(rows: number, insert: (first: number, last: number) => void): Promise<void> {
-  for (let first = 1; first <= rows; first += ROWS_OF_STATEMENT) {
-    insert(first, Math.min(first + ROWS_OF_STATEMENT - 1, rows));
-    await breathe();
+  for (let first = 1; first <= rows; first += ROWS_PER_STATEMENT) {
+    insert(first, Math.min(first + ROWS_PER_STATEMENT - 1, rows));
+    await yieldToEventLoop();
   }
 }

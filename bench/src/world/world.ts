@@ -1,37 +1,37 @@
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { mintApiKey } from '@quartermaster/api/src/access/api-key-format.ts';
+import { mintApiKey } from '@quartermaster/api/src/auth/api-key-format.ts';
 import { newId } from '@quartermaster/db/ids.ts';
 import { batchTemplate, traceOf } from '../otlp/batch.ts';
 import { startQuartermaster } from '../servers/quartermaster.ts';
 import { type Caller, callerAt } from './caller.ts';
 
-/** A database as a platform in use has it, and what is needed to call on it. */
+/** A database like that of a platform in use, and the credentials to call its API. */
 export type World = {
   folder: string;
   databaseUrl: string;
   secretKey: string;
   adminKey: string;
-  /** A key with all scopes in the tenant that most workloads are about. */
+  /** A key with all scopes in the tenant that most workloads use. */
   key: string;
   tenantId: string;
   gatewayId: string;
   providerId: string;
   trace: { id: string; spans: number };
-  /** Keys of tenants of their own, to send spans with. */
+  /** Keys of several tenants, to send spans. */
   tenantKeys: string[];
 };
 
 export type WorldSize = { providers: number; tenants: number; spansOfTrace: number };
 
-/** The tenant that most workloads are about. */
+/** The tenant that most workloads use. */
 const TENANT = 'acme';
 
 /**
- * Makes the world through the API itself, so that every row is as the API writes it.
+ * Creates the world through the API, so that every row is as the API writes it.
  *
- * @param databaseUrl of an empty database; the file of an embedded one is never served, only copied
+ * @param databaseUrl the URL of an empty database. A SQLite file is only copied afterwards, never served.
  */
 export async function makeWorld(folder: string, databaseUrl: string, size: WorldSize): Promise<World> {
   const secretKey = randomBytes(32).toString('base64');
@@ -68,13 +68,19 @@ export async function makeWorld(folder: string, databaseUrl: string, size: World
     const tenantKeys: string[] = [];
     for (let number = 0; number < size.tenants; number += 1) {
       const tenantKey = await makeTenant(admin, `tenant-${String(number).padStart(3, '0')}`);
-      // What agents use is seen once before it is measured, as in a platform that has run for a day.
+      // Ingest the agents' items once before measuring, so that their observations exist, as in a platform in use.
       await callerAt(server.port, tenantKey).sendSpans(batchTemplate(40).bytes);
       tenantKeys.push(tenantKey);
     }
     const ids = { tenantId: TENANT, gatewayId: gateway.id as string, providerId: first };
     return {
-      ...{ folder, databaseUrl, secretKey, adminKey, key, tenantKeys, ...ids },
+      folder,
+      databaseUrl,
+      secretKey,
+      adminKey,
+      key,
+      tenantKeys,
+      ...ids,
       trace: { id: trace.traceId, spans: size.spansOfTrace },
     };
   } finally {
@@ -82,32 +88,38 @@ export async function makeWorld(folder: string, databaseUrl: string, size: World
   }
 }
 
-/** A copy of the world's file for one server. The world is closed, so that one file is all of it. */
+/** A copy of the world's file for one server. The world is closed, so that all data are in one file. */
 export function copyOf(world: World, name: string): string {
   const path = join(world.folder, `${name}.db`);
   copyFileSync(fileOfWorld(world), path);
   return path;
 }
 
-/** Where a world on SQLite is. */
+/** The file of a world on SQLite. */
 export function fileOfWorld({ databaseUrl }: World): string {
   return databaseUrl.replace(/^sqlite:/, '');
 }
 
-/** Removes a copy, with what SQLite has beside it. */
+/** Removes a copy, with SQLite's other files. */
 export function removeCopy(path: string): void {
   for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
 }
 
-/** A tenant with the provider that its agents use. @returns a key for it */
+/** Creates a tenant with the provider that its agents use. @returns a key for it */
 async function makeTenant(admin: Caller, tenantId: string): Promise<string> {
   await admin.post('/v1/service-accounts', { id: 'bench', name: 'Bench', tenantId });
+  // The default of 12,000 requests per minute would refuse what is measured.
+  await admin.put(`/v1/tenants/${tenantId}/limits`, { requestsPerMinute: 10_000_000, storedBytes: 1e12 });
   const made = await admin.post(`/v1/service-accounts/bench/keys?tenant_id=${tenantId}`, {
     name: 'bench',
     scopes: ['*'],
   });
   await admin.post('/v1/providers', {
-    ...{ tenantId, name: 'openai', kind: 'llm', baseUrl: 'https://api.openai.com/v1', status: 'active' },
+    tenantId,
+    name: 'openai',
+    kind: 'llm',
+    baseUrl: 'https://api.openai.com/v1',
+    status: 'active',
   });
   return made.key as string;
 }

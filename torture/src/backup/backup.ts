@@ -4,20 +4,20 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openDatabase } from '@quartermaster/db/database.ts';
 import { TABLE_NAMES } from '@quartermaster/db/stored-tables.ts';
-import { contentsOf } from '@quartermaster/db/table-contents.ts';
+import { readTableChecksum } from '@quartermaster/db/table-checksum.ts';
 import type { Load } from '../load.ts';
 import { type Finding, finding, type Options, type Part } from '../part.ts';
 import { randomOf } from '../random.ts';
 import { killService, startService, stopService } from '../service.ts';
-import { openSqliteStore, type Store, sqliteFaults } from '../stores.ts';
-import { acknowledged, acknowledgedBefore, heldAgainst, loadOn } from './moment.ts';
+import { openSqliteStore, sqliteFaults, type Store } from '../stores.ts';
+import { acknowledged, acknowledgedBefore, checkRestored, loadOn } from './moment.ts';
 import { dumps } from './postgres-dump.ts';
 
 const COMMAND = fileURLToPath(new URL('../../../apps/api/src/commands/backup.ts', import.meta.url));
 
 const BACKUPS = { long: 20, short: 1 };
 
-/** A backup that is killed is killed within so many milliseconds. */
+/** The kill of a backup comes within this time, in milliseconds. */
 const KILL_MS = 1500;
 
 export const backup: Part = {
@@ -71,24 +71,24 @@ async function backedUp({ store, load, to }: Backup) {
   const code = await ended;
   const after = acknowledged(load).length;
   const faults = code === 0 ? [] : [`the backup ended with ${code}: ${output()}`];
-  if (after === before.length) faults.push('nobody wrote while the backup was made');
+  if (after === before.length) faults.push('there were no writes during the backup');
   faults.push(...sqliteFaults(to));
   const databaseUrl = `sqlite:${to}`;
   faults.push(...(await printedFaults(databaseUrl, output())));
-  const held = await heldAgainst(databaseUrl, before);
+  const held = await checkRestored(databaseUrl, before);
   faults.push(...held.faults);
   for (const rest of ['', '-wal', '-shm']) await rm(`${to}${rest}`, { force: true });
   return { before: before.length, meanwhile: after - before.length, accounts: held.accounts, faults };
 }
 
-/** What the command printed of each table, the copy has. */
+/** Compares the rows and checksums that the command printed with the copy. */
 async function printedFaults(databaseUrl: string, printed: string): Promise<string[]> {
   const db = await openDatabase(databaseUrl, '/');
   const faults: string[] = [];
   try {
     for (const table of TABLE_NAMES) {
-      const { rows, checksum } = await contentsOf(db, table);
-      if (!new RegExp(`^${table} +${rows}  ${checksum}$`, 'm').test(printed)) faults.push(`${table} is another one`);
+      const { rows, checksum } = await readTableChecksum(db, table);
+      if (!new RegExp(`^${table} +${rows}  ${checksum}$`, 'm').test(printed)) faults.push(`${table} differs`);
     }
   } finally {
     await db.destroy();
@@ -112,7 +112,7 @@ function command(store: Store, to: string) {
   return { child, ended, output: () => text };
 }
 
-/** Kills a backup under way. @returns whether it was done before */
+/** Kills a running backup. @returns whether it had finished before the kill */
 async function killedBackup(store: Store, to: string, afterMs: number): Promise<boolean> {
   const { child, ended } = command(store, to);
   const timer = setTimeout(() => child.kill('SIGKILL'), afterMs);
@@ -122,8 +122,8 @@ async function killedBackup(store: Store, to: string, afterMs: number): Promise<
 }
 
 /**
- * A backup that was not finished has no name yet, and what there is of it goes. What has the name is whole, also where the
- * command was killed after that.
+ * An unfinished backup has no name yet, and its partial file is removed. A file with the name is complete, even if the command
+ * was killed after that.
  */
 async function leftFaults(to: string, finished: boolean): Promise<string[]> {
   const folder = join(to, '..');

@@ -6,10 +6,10 @@ import { until } from '../until.ts';
 
 const WRITERS = 6;
 
-/** So many writes more are acknowledged before each backup begins. */
+/** Writes that are acknowledged before each backup begins. */
 const WRITES_BEFORE = 50;
 
-/** Writers, each of which makes one account after the other, and a reader. */
+/** A load of several writers, each of which creates one account after the other, and one reader. */
 export function loadOn(service: Service): Load {
   const load = new Load();
   for (let index = 0; index < WRITERS; index += 1) load.add(service.url, createAccounts(`writer-${index}`));
@@ -17,14 +17,14 @@ export function loadOn(service: Service): Load {
   return load;
 }
 
-/** The ids of the accounts whose making was acknowledged. */
+/** The ids of the accounts whose creation was acknowledged. */
 export function acknowledged(load: Load): string[] {
   return load.sent.flatMap(({ name, status }) =>
     name !== 'read' && status === 200 ? [name.replace('write ', '')] : [],
   );
 }
 
-/** Waits for some more of them. @returns all of them so far */
+/** Waits for some more acknowledged accounts. @returns the ids of all acknowledged accounts */
 export async function acknowledgedBefore(load: Load): Promise<string[]> {
   const start = acknowledged(load).length;
   await until(() => acknowledged(load).length >= start + WRITES_BEFORE, 'writes before the backup');
@@ -32,11 +32,11 @@ export async function acknowledgedBefore(load: Load): Promise<string[]> {
 }
 
 /**
- * Holds a restored backup that was made under load against what was acknowledged before it began, and starts a service on it.
+ * Compares a restored backup that was made under load with what was acknowledged before it began, and starts a service on it.
  *
- * @returns how many accounts it has, and what speaks against it being one moment of the database that can be gone on with
+ * @returns how many accounts it has, and the faults: why it is not a consistent, usable snapshot of the database
  */
-export async function heldAgainst(
+export async function checkRestored(
   databaseUrl: string,
   before: readonly string[],
 ): Promise<{ accounts: number; faults: string[] }> {
@@ -46,8 +46,8 @@ export async function heldAgainst(
   try {
     const ids = await idsOf(db);
     accounts = ids.length;
-    const there = new Set(ids);
-    const lost = before.filter((id) => !there.has(id));
+    const restoredIds = new Set(ids);
+    const lost = before.filter((id) => !restoredIds.has(id));
     faults.push(...lost.map((id) => `${id} was acknowledged before, and is not there`));
     faults.push(...gaps(ids), ...(await auditFaults(db, ids)));
   } finally {
@@ -67,7 +67,7 @@ async function idsOf(db: Database): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Each writer made one account after the other: a moment of the database has them up to one, and none behind. */
+/** Each writer created one account after the other, so a snapshot has all of its accounts up to some number. */
 function gaps(ids: readonly string[]): string[] {
   const numbers = Map.groupBy(ids, (id) => id.replace(/-\d+$/, ''));
   return [...numbers].flatMap(([writer, own]) => {
@@ -76,7 +76,7 @@ function gaps(ids: readonly string[]): string[] {
   });
 }
 
-/** A write and its audit event were made at one moment: no backup has one without the other. */
+/** A write and its audit event were committed together, so no backup may have one without the other. */
 async function auditFaults(db: Database, ids: readonly string[]): Promise<string[]> {
   const events = await db
     .selectFrom('audit_events')
@@ -89,19 +89,19 @@ async function auditFaults(db: Database, ids: readonly string[]): Promise<string
   const without = ids.filter((id) => !audited.has(id));
   return without.length === 0 && events.length === ids.length
     ? []
-    : [`${ids.length} accounts, ${events.length} audit events of their making; ${without.length} have none`];
+    : [`${ids.length} accounts, ${events.length} audit events of their creation; ${without.length} have none`];
 }
 
-/** The audit is whole where it is restored, and the service writes on. */
+/** Checks that the restored audit is intact, and that the service can write. */
 async function servedFaults(service: Service): Promise<string[]> {
   const found = await verifiedFaults(service, 'load');
   const load = new Load();
   load.add(service.url, createAccounts('restored'));
-  await until(() => load.sent.length > 0, 'an answer of the service that was restored');
+  await until(() => load.sent.length > 0, 'an answer of the restored service');
   await load.stop();
   const [first] = load.sent;
   return [
-    ...found.map(({ kind }) => `the audit that was restored is broken: ${kind}`),
-    ...(first?.status === 200 ? [] : [`the service that was restored answered ${first?.status ?? first?.code}`]),
+    ...found.map(({ kind }) => `the restored audit is broken: ${kind}`),
+    ...(first?.status === 200 ? [] : [`the restored service answered ${first?.status ?? first?.code}`]),
   ];
 }

@@ -2,19 +2,19 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openDatabase } from '@quartermaster/db/database.ts';
 import { TABLE_NAMES } from '@quartermaster/db/stored-tables.ts';
-import { contentsOf } from '@quartermaster/db/table-contents.ts';
+import { readTableChecksum } from '@quartermaster/db/table-checksum.ts';
 import { createDatabase } from '@quartermaster/db/testing/postgres-server.ts';
 import { type Finding, finding, notRun, type Options } from '../part.ts';
 import { killService, startService, stopService } from '../service.ts';
 import { temporaryFolder } from '../stores.ts';
-import { acknowledged, acknowledgedBefore, heldAgainst, loadOn } from './moment.ts';
-import { type SystemPostgres, startSystemPostgres } from './system-postgres.ts';
+import { acknowledged, acknowledgedBefore, checkRestored, loadOn } from './moment.ts';
+import { startSystemPostgres, type SystemPostgres } from './system-postgres.ts';
 
 const DUMPS = { long: 10, short: 1 };
 
 const PROMISE = 'pg_dump under load is one moment of the database, and a service starts on what pg_restore makes of it';
 
-/** Dumps as docs/operations.md has them, made while a service writes, each restored; and one at rest, compared whole. */
+/** Dumps as docs/operations.md describes, made while a service writes, each restored; and one at rest, compared completely. */
 export async function dumps({ short, loops }: Options): Promise<Finding> {
   const postgres = await startSystemPostgres();
   if (postgres === null) return notRun(PROMISE, 'not run: no PostgreSQL is installed with pg_dump');
@@ -31,8 +31,8 @@ export async function dumps({ short, loops }: Options): Promise<Finding> {
         const before = await acknowledgedBefore(load);
         const database = `restored_${number}`;
         const meanwhile = await copied(postgres, folder, database, () => acknowledged(load).length);
-        if (meanwhile === 0) faults.push('nobody wrote while the dump was made');
-        faults.push(...(await heldAgainst(postgres.urlOf(database), before)).faults);
+        if (meanwhile === 0) faults.push('there were no writes during the dump');
+        faults.push(...(await checkRestored(postgres.urlOf(database), before)).faults);
         total.acknowledgedBefore += before.length;
         total.writesMeanwhile += meanwhile;
       }
@@ -59,7 +59,7 @@ export async function dumps({ short, loops }: Options): Promise<Finding> {
   });
 }
 
-/** Dumps the live database and restores it as another one. @returns how far `counted` came while it was dumped */
+/** Dumps the live database and restores it as another one. @returns by how much `counted` grew during the dump */
 async function copied(
   postgres: SystemPostgres,
   folder: string,
@@ -81,7 +81,7 @@ async function comparedTables(one: string, other: string): Promise<{ rows: numbe
   let all = 0;
   try {
     for (const table of TABLE_NAMES) {
-      const [here, there] = [await contentsOf(live, table), await contentsOf(restored, table)];
+      const [here, there] = [await readTableChecksum(live, table), await readTableChecksum(restored, table)];
       if (here.checksum !== there.checksum) faults.push(`${table}: ${here.rows} rows, and ${there.rows} others`);
       all += here.rows;
     }

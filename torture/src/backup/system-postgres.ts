@@ -9,24 +9,24 @@ import { until } from '../until.ts';
 
 const run = promisify(execFile);
 
-/** What is needed of an installation, the server and its clients. */
+/** The programs that an installation must have: the server and its clients. */
 const PROGRAMS = ['initdb', 'postgres', 'pg_dump', 'pg_restore'];
 
-/** Where Debian and Ubuntu put each version. */
+/** The folder in which Debian and Ubuntu install each version. */
 const VERSIONS = '/usr/lib/postgresql';
 
 const USER = 'postgres';
 
-/** A PostgreSQL server that is installed on this machine, with a folder of its own. */
+/** A PostgreSQL server of this machine's installation, with a data folder for this run. */
 export type SystemPostgres = {
   version: string;
   urlOf: (database: string) => string;
-  /** Runs one of its client programs. @throws with what it said, where it fails */
+  /** Runs one of its client programs. @throws an error with its output if it fails */
   run: (program: 'pg_dump' | 'pg_restore', args: readonly string[]) => Promise<void>;
   stop: () => Promise<void>;
 };
 
-/** The newest one, started; null where none is installed with its clients, or nobody but root may run it. */
+/** Starts the newest installed version. Null if none is installed with its clients, or only root could run it. */
 export async function startSystemPostgres(): Promise<SystemPostgres | null> {
   const folder = await programs();
   const owner = await ownerOf();
@@ -63,7 +63,7 @@ export async function startSystemPostgres(): Promise<SystemPostgres | null> {
   return { version, urlOf, stop, run: async (program, args) => void (await run(join(folder, program), args)) };
 }
 
-/** The folder of a whole installation: on the path, or the newest of several versions. */
+/** The folder of a complete installation: on the path, else the newest version. */
 async function programs(): Promise<string | null> {
   const versions = (await readdir(VERSIONS).catch(() => [])).toSorted((a, b) => Number(b) - Number(a));
   const folders = [
@@ -84,7 +84,7 @@ async function isThere(path: string): Promise<boolean> {
   );
 }
 
-/** PostgreSQL does not run as root: then as its own user, where the installation made one. */
+/** PostgreSQL refuses to run as root. So root runs it as the user that the installation created; null if there is none. */
 async function ownerOf(): Promise<{ uid: number; gid: number } | Record<never, never> | null> {
   if (userInfo().uid !== 0) return {};
   const idOf = async (option: string) => Number((await run('id', [option, USER])).stdout);

@@ -3,8 +3,8 @@ import { Connection } from '../connection.ts';
 import { ADMIN, type Service } from '../service.ts';
 
 /**
- * Has the service verify the audit of every tenant after all kills: each chain is intact; and once a row of the first is
- * changed behind the service's back, that one is not.
+ * Lets the service verify the audit of every tenant after all kills. Each chain has to be intact. After a row of the first
+ * chain is changed in the database, that chain must be broken.
  */
 export async function chainFaults(service: Service, db: Database, tenantIds: readonly string[]): Promise<string[]> {
   const kindsOf = async (tenantId: string) => (await verifiedFaults(service, tenantId)).map(({ kind }) => kind);
@@ -19,7 +19,7 @@ export async function chainFaults(service: Service, db: Database, tenantIds: rea
   return faults;
 }
 
-/** What the verification of a tenant's chain finds, to its end. */
+/** All faults that the verification of a tenant's whole chain finds. */
 export async function verifiedFaults(
   service: Service,
   tenantId: string,

@@ -1,24 +1,24 @@
 import { type Answered, StatusError } from '../connection.ts';
 
-/** What a write leaves a record as. A null state: gone. */
+/** The state of a record after a write; null: deleted. */
 type Effect = { record: string; state: string | null };
 
-/** One write of a tenant's administration: what it is called in the audit, and what it leaves. */
+/** One write: its operation in the audit, and its effects. */
 export type Write = { operation: string; effects: readonly Effect[] };
 
-/** What is known of a record, by the name that the writer gave it. */
+/** What the writer knows about one of its records. */
 export type Entry = {
-  /** What the last acknowledged write left. Null: nothing was made of it yet, or it is gone. */
+  /** The state after the last acknowledged write; null: not created yet, or deleted. */
   state: string | null;
-  /** Our id, as soon as an answer told it. */
+  /** The record's id in the service, once an answer contained it. */
   id: string | null;
-  /** The operations that were acknowledged, in their order. */
+  /** The acknowledged operations in order. */
   operations: string[];
 };
 
 /**
- * What one loop's writers sent, and what of it was acknowledged. A write whose answer never came is in doubt: all of it
- * happened, or nothing.
+ * What the writers of one loop sent, and what was acknowledged. A write without an answer is in doubt: all of it happened, or
+ * nothing.
  */
 export class Ledger {
   readonly tenantId: string;
@@ -28,7 +28,7 @@ export class Ledger {
   acknowledged = 0;
   /** Answers of 503 before the kill. */
   refused = 0;
-  /** Whether what is tortured was killed: from then on answers may stay out. */
+  /** Whether the service or the database was killed. From then on answers may be missing. */
   killed = false;
   readonly #onAcknowledged: (ledger: Ledger) => void;
 
@@ -38,14 +38,14 @@ export class Ledger {
   }
 
   /**
-   * Sends a write, and enters it once it is acknowledged.
+   * Sends a write, and enters it into the ledger once it is acknowledged.
    *
-   * @throws where it is not: what was sent stays in doubt
+   * @throws if it is not acknowledged; then it stays in doubt
    */
   async write(write: Write, send: () => Promise<Answered>): Promise<Answered['body']> {
     this.inDoubt.add(write);
     let { status, body } = await send();
-    // What was refused so did not happen, and may be asked again: transactions that went on getting in each other's way.
+    // A write that was refused because of conflicting transactions did not happen, and can be sent again.
     while (status === 503 && !this.killed) {
       this.refused += 1;
       ({ status, body } = await send());

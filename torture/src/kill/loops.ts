@@ -10,9 +10,9 @@ import type { Ledger } from './ledger.ts';
 import { faultsOf } from './verify.ts';
 import { writeUntilKilled } from './writing.ts';
 
-const LOOPS = { long: 500, short: 4 };
+const LOOPS = { long: 500, short: 2 };
 
-/** kill -9 under mixed writes, again and again on one database. */
+/** Repeated kill -9 during mixed writes on one database. */
 export function killLoops(name: string, openStore: () => Promise<Store>): Part {
   const run = async (options: Options) => {
     const store = await openStore();
@@ -25,21 +25,22 @@ export function killLoops(name: string, openStore: () => Promise<Store>): Part {
   return { name, run };
 }
 
-/** Every so manieth time it is the database's server that is killed, where it has one. */
-const DATABASE_EVERY = 4;
+/** Every fourth kill is that of the database server, if there is one; in the short form the second. */
+const DATABASE_EVERY = { long: 4, short: 2 };
 
-/** The service goes on by itself within this time after its database is there again, in milliseconds. */
+/** The service has to recover by itself within this time after its database is back, in milliseconds. */
 const RECOVERY_MS = 5000;
 
-/** A loop takes a few seconds, and on a busy machine a good many. */
+/** Time limit of a loop. It takes a few seconds, and many more on a busy machine. */
 const LOOP_MS = 120_000;
 
-/** Of so many loops the progress is told. */
-const TOLD_EVERY = 25;
+/** Progress is printed after each 25 loops. */
+const PROGRESS_EVERY = 25;
 
 async function runLoops(store: Store, options: Options): Promise<Finding> {
   const random = randomOf(options.seed);
-  const loops = options.loops ?? (options.short ? LOOPS.short : LOOPS.long);
+  const length = options.short ? 'short' : 'long';
+  const loops = options.loops ?? LOOPS[length];
   const ledgers: Ledger[] = [];
   const faults: string[] = [];
   const found = (more: readonly string[]) => {
@@ -51,7 +52,7 @@ async function runLoops(store: Store, options: Options): Promise<Finding> {
   const db = await openDatabase(store.url, '/');
   try {
     const oneLoop = async (loop: number) => {
-      const database = loop % DATABASE_EVERY === 0 ? store.server : undefined;
+      const database = loop % DATABASE_EVERY[length] === 0 ? store.server : undefined;
       const kill = database?.kill ?? (() => killService(service));
       const ledger = await writeUntilKilled({ service, tenantId: `loop-${loop}`, random, kill });
       ledgers.push(ledger);
@@ -69,16 +70,16 @@ async function runLoops(store: Store, options: Options): Promise<Finding> {
     };
     for (let loop = 1; loop <= loops; loop += 1) {
       await within(LOOP_MS, `loop ${loop} of ${store.name}`, oneLoop(loop));
-      if (loop % TOLD_EVERY === 0) options.progress?.(`${loop} of ${loops} loops, ${faults.length} faults`);
+      if (loop % PROGRESS_EVERY === 0) options.progress?.(`${loop} of ${loops} loops, ${faults.length} faults`);
     }
-    // What later loops did must not have touched what earlier ones left.
+    // Later loops must not have changed the data of earlier ones.
     for (const ledger of ledgers) found(await faultsOf(db, ledger));
     const tenantIds = ledgers.map(({ tenantId }) => tenantId);
     found(await chainFaults(service, db, tenantIds));
     const code = await stopService(service);
     if (code !== 0) found([`the last stop ended with ${code}`]);
   } catch (error) {
-    // What the service wrote to its log says more than an answer may; the last of it is written as it ends.
+    // The log says more than an answer. The service writes the last lines when it ends, so stop it first.
     await stopService(service);
     throw new Error(`the service wrote: ${service.output().slice(-4000)}`, { cause: error });
   } finally {
@@ -122,7 +123,7 @@ async function recoveryOf(service: Service): Promise<number> {
   }
 }
 
-/** What the service itself answers after its restart, for every account that was acknowledged. */
+/** Checks that the restarted service returns every acknowledged account. */
 async function readFaults(service: Service, ledger: Ledger): Promise<string[]> {
   const connection = new Connection(service.url, ADMIN);
   try {

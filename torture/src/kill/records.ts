@@ -1,10 +1,10 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import { storedSpansOf } from './stored-spans.ts';
 
-/** A record as the database has it, under the name that its writer gave it. */
+/** A record in the database, under the name that its writer gave it. */
 export type Found = { id: string; state: string };
 
-/** Every record of a tenant that writers make, by the same names and states as the ledger has them. */
+/** All records of a tenant that writers create, with the names and states that the ledger uses. */
 export async function recordsOf(db: Database, tenantId: string): Promise<Map<string, Found>> {
   const found = new Map<string, Found>();
   const accounts = db.selectFrom('service_accounts').select(['id', 'status', 'display_name']);

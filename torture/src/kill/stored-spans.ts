@@ -1,11 +1,11 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import type { PageKey } from '@quartermaster/db/queries.ts';
 import { listSpans } from '@quartermaster/db/repositories/spans.ts';
-import { parsedJson } from '@quartermaster/db/stored-json.ts';
+import { expandStoredJson } from '@quartermaster/db/stored-json.ts';
 
 type Span = NonNullable<Awaited<ReturnType<typeof listSpans>>>['items'][number];
 
-/** All spans of a tenant, read out of their blocks. */
+/** All spans of a tenant, read from their blocks. */
 export async function storedSpansOf(db: Database, tenantId: string): Promise<Span[]> {
   const traces = await db.selectFrom('traces').select('trace_id').where('tenant_id', '=', tenantId).execute();
   const spans: Span[] = [];
@@ -13,7 +13,7 @@ export async function storedSpansOf(db: Database, tenantId: string): Promise<Spa
     let after: PageKey | null = null;
     do {
       const page = await listSpans(db, [{ tenantId, subTenantId: null }], traceId, { limit: 1000, after });
-      spans.push(...(parsedJson(page?.items ?? []) as Span[]));
+      spans.push(...(expandStoredJson(page?.items ?? []) as Span[]));
       after = page?.next ?? null;
     } while (after !== null);
   }

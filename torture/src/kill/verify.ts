@@ -3,26 +3,26 @@ import type { Ledger, Write } from './ledger.ts';
 import { type Found, recordsOf } from './records.ts';
 import { storedSpansOf } from './stored-spans.ts';
 
-/** What the ledger says of a record, and which writes in doubt turned out to have happened. */
-type Settled = { faults: string[]; happened: Set<Write>; found: Map<string, Found> };
+/** The comparison of the ledger with the database: `happened` are the writes in doubt that took effect. */
+type Comparison = { faults: string[]; happened: Set<Write>; found: Map<string, Found> };
 
 /**
- * Holds a tenant as the database has it against its ledger.
+ * Compares a tenant in the database with its ledger.
  *
- * @returns what does not fit: an acknowledged write that is lost, a write that happened by half, a record that nobody
- * asked for, a count that is off, an audit that says too much or too little
+ * @returns the faults: a lost acknowledged write, a write that took effect only in part, a record that no write created, a wrong
+ * count, missing or extra audit events
  */
 export async function faultsOf(db: Database, ledger: Ledger): Promise<string[]> {
-  const settled = await settle(db, ledger);
+  const comparison = await compareRecords(db, ledger);
   return [
-    ...settled.faults,
-    ...(await auditFaults(db, ledger, settled)),
+    ...comparison.faults,
+    ...(await auditFaults(db, ledger, comparison)),
     ...(await countFaults(db, ledger.tenantId)),
     ...(await recommendationFaults(db, ledger.tenantId)),
   ].map((fault) => `${ledger.tenantId}: ${fault}`);
 }
 
-async function settle(db: Database, { tenantId, entries, inDoubt }: Ledger): Promise<Settled> {
+async function compareRecords(db: Database, { tenantId, entries, inDoubt }: Ledger): Promise<Comparison> {
   const found = await recordsOf(db, tenantId);
   const actual = (record: string) => found.get(record)?.state ?? null;
   const known = (record: string) => entries.get(record)?.state ?? null;
@@ -32,8 +32,8 @@ async function settle(db: Database, { tenantId, entries, inDoubt }: Ledger): Pro
   for (const write of inDoubt) {
     for (const { record } of write.effects) doubtful.add(record);
     if (write.effects.every(({ record, state }) => actual(record) === state)) happened.add(write);
-    // A recommendation is there, and open, before anybody acknowledged anything about it.
-    else if (!write.effects.every(({ record }) => [known(record), undecided(record)].includes(actual(record)))) {
+    // A recommendation exists, and is open, before the first write to it.
+    else if (!write.effects.every(({ record }) => [known(record), initialState(record)].includes(actual(record)))) {
       const effects = write.effects.map(({ record, state }) => `${record} ${actual(record)} instead of ${state}`);
       faults.push(`${write.operation} happened by half: ${effects.join(', ')}`);
     }
@@ -45,28 +45,28 @@ async function settle(db: Database, { tenantId, entries, inDoubt }: Ledger): Pro
   }
   for (const [record, { state }] of found) {
     const made = entries.has(record) || doubtful.has(record);
-    if (!made && undecided(record) !== state) faults.push(`nobody asked for ${record}, which is ${state}`);
+    if (!made && initialState(record) !== state) faults.push(`no write created ${record}, which is ${state}`);
   }
   return { faults, happened, found };
 }
 
-/** The state of what the service makes by itself. */
-function undecided(record: string): string | undefined {
+/** The initial state of records that the service creates by itself; undefined for others. */
+function initialState(record: string): string | undefined {
   return record.startsWith('recommendation/') ? 'open' : undefined;
 }
 
-/** Records whose every write is audited under their own id. */
+/** Records for which each write has an audit event with the record's id. */
 const AUDITED = /^(account|key|session|review|recommendation|provider)\//;
 
-async function auditFaults(db: Database, ledger: Ledger, { happened, found }: Settled): Promise<string[]> {
+async function auditFaults(db: Database, ledger: Ledger, { happened, found }: Comparison): Promise<string[]> {
   const expected = new Map<string, number>();
   const expect = (operation: string, id: string) => {
     const event = `${operation} of ${id}`;
     expected.set(event, (expected.get(event) ?? 0) + 1);
   };
   for (const [record, { id, operations }] of ledger.entries) {
-    const stands = id ?? found.get(record)?.id;
-    if (AUDITED.test(record) && stands !== undefined) for (const operation of operations) expect(operation, stands);
+    const target = id ?? found.get(record)?.id;
+    if (AUDITED.test(record) && target !== undefined) for (const operation of operations) expect(operation, target);
   }
   for (const { operation, effects } of happened) {
     for (const { record } of effects) {
@@ -86,7 +86,7 @@ async function auditFaults(db: Database, ledger: Ledger, { happened, found }: Se
   );
 }
 
-/** Spans and what was counted of them. */
+/** Compares the counts of observations, traces and shares with the stored spans. */
 async function countFaults(db: Database, tenantId: string): Promise<string[]> {
   const models = new Map<string, number>();
   const traces = new Map<string, number>();
@@ -143,7 +143,7 @@ function differences(what: string, spans: Map<string, number>, counted: Map<stri
   });
 }
 
-/** Applied, if and only if what it changes is changed, and both are in the audit as often as each other. */
+/** A recommendation is applied if and only if its change is made, and the audit has as many events of one as of the other. */
 async function recommendationFaults(db: Database, tenantId: string): Promise<string[]> {
   const recommendations = await db
     .selectFrom('recommendations')

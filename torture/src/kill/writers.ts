@@ -2,18 +2,18 @@ import type { Body, Connection } from '../connection.ts';
 import { between } from '../random.ts';
 import type { Ledger } from './ledger.ts';
 
-/** What a writer works with: a connection of its own, and records that are there before. */
+/** What a writer works with: its own connection, and existing records. */
 export type Desk = { connection: Connection; ledger: Ledger; world: World; random: () => number };
 
-/** The records that all writers of a loop need. */
+/** The existing records that the writers of a loop need. */
 type World = { providerId: string; providerName: string; gatewayId: string; holder: string };
 
-/** A writer goes on until its connection ends. */
+/** A writer continues until its connection ends. */
 export type Writer = (desk: Desk) => Promise<never>;
 
 const times = { startTimeUnixNano: '1750000000000000000', endTimeUnixNano: '1750000001000000000' };
 
-/** Makes a loop's tenant with what its writers need. */
+/** Creates the tenant of a loop, with the records that its writers need. */
 export async function makeWorld(connection: Connection, ledger: Ledger): Promise<World> {
   const { tenantId } = ledger;
   const holder = `holder-of-${tenantId}`;
@@ -63,7 +63,7 @@ export const accounts: Writer = async ({ connection, ledger, random }) => {
   }
 };
 
-/** Makes keys, and revokes or rotates them. A rotation ends one and makes another, or does neither. */
+/** Creates keys, and revokes or rotates them. A rotation ends one key and creates another, or does neither. */
 export const keys: Writer = async ({ connection, ledger, world, random }) => {
   const path = `/v1/service-accounts/${world.holder}/keys`;
   const query = `?tenant_id=${ledger.tenantId}`;
@@ -96,7 +96,7 @@ export const keys: Writer = async ({ connection, ledger, world, random }) => {
   }
 };
 
-/** Changes one record again and again: every acknowledged version is the last one, or was. */
+/** Changes one record repeatedly. Every acknowledged version is the last one, or was. */
 export const updates: Writer = async ({ connection, ledger, world }) => {
   const record = `provider/${world.providerName}`;
   for (let count = 1; ; count += 1) {
@@ -123,7 +123,7 @@ export const sessions: Writer = async ({ connection, ledger, world, random }) =>
   }
 };
 
-/** Sends spans of a few models in batches: each batch is a trace, there whole or not at all. */
+/** Sends spans of a few models in batches. Each batch is a trace, which must be stored completely or not at all. */
 export const ingest: Writer = async ({ connection, ledger, world, random }) => {
   const key = await keyOf(connection, ledger, world);
   for (;;) {
@@ -132,7 +132,7 @@ export const ingest: Writer = async ({ connection, ledger, world, random }) => {
   }
 };
 
-/** Goes the loop of governance: a new model is seen, approved, registered, taken back, and registered again. */
+/** The governance loop: a new model is observed, approved, registered, undone, and registered again. */
 export const governance: Writer = async (desk) => {
   const { connection, ledger, world, random } = desk;
   const key = await keyOf(connection, ledger, world);
@@ -184,7 +184,7 @@ export const governance: Writer = async (desk) => {
   }
 };
 
-/** Spans go to the tenant of the key that they come with: one of the tenant's own. */
+/** A key of the loop's tenant, because spans go to the tenant of their key. */
 async function keyOf(connection: Connection, { tenantId }: Ledger, { holder }: World): Promise<string> {
   const path = `/v1/service-accounts/${holder}/keys?tenant_id=${tenantId}`;
   const { key } = await connection.ok('POST', path, { body: { scopes: ['traces:write'] } });
@@ -199,7 +199,11 @@ async function sendSpans({ connection, ledger, world, random }: Desk, key: strin
   ).join('');
   const attribute = (name: string, value: string) => ({ key: name, value: { stringValue: value } });
   const spans = models.map((model, index) => ({
-    ...{ traceId, spanId: (index + 1).toString(16).padStart(16, '0'), name: 'chat', kind: 3, ...times },
+    traceId,
+    spanId: (index + 1).toString(16).padStart(16, '0'),
+    name: 'chat',
+    kind: 3,
+    ...times,
     attributes: [
       attribute('gen_ai.operation.name', 'chat'),
       attribute('gen_ai.provider.name', world.providerName),

@@ -4,19 +4,19 @@ import { ADMIN, type Service } from '../service.ts';
 import { Ledger } from './ledger.ts';
 import { accounts, type Desk, governance, ingest, keys, makeWorld, sessions, updates, type Writer } from './writers.ts';
 
-/** Who writes at once, each over a connection of its own. */
+/** The concurrent writers. Each has its own connection. */
 const WRITERS: readonly Writer[] = [accounts, accounts, keys, updates, sessions, ingest, ingest, governance];
 
-/** So many writes are acknowledged before each kill, and up to so many more. */
+/** Writes that are acknowledged before each kill: at least 50, and a random number up to 80 more. */
 const LEAST_ACKNOWLEDGED = 50;
 const MORE_ACKNOWLEDGED = 80;
 
 type Loop = { service: Service; tenantId: string; random: () => number; kill: () => Promise<unknown> };
 
 /**
- * Lets all writers write in a tenant of their own, and kills what is to be killed once enough is acknowledged.
+ * Lets all writers write to a new tenant, and calls `kill` once enough is acknowledged.
  *
- * @returns what they sent, and what of it was acknowledged
+ * @returns what they sent, and what was acknowledged
  */
 export async function writeUntilKilled({ service, tenantId, random, kill }: Loop): Promise<Ledger> {
   const enough = LEAST_ACKNOWLEDGED + between(random, 0, MORE_ACKNOWLEDGED);
@@ -25,7 +25,7 @@ export async function writeUntilKilled({ service, tenantId, random, kill }: Loop
   const ledger = new Ledger(tenantId, ({ acknowledged, killed }) => {
     if (killed || acknowledged < enough) return;
     ledger.killed = true;
-    // Not at the acknowledgement itself, when the others' writes may all be at the same step.
+    // Not exactly at the acknowledgement, when the other writes may all be at the same step.
     setTimeout(() => kill().then(killing.resolve, killing.reject), moment);
   });
   const setUp = new Connection(service.url, ADMIN);
@@ -35,7 +35,7 @@ export async function writeUntilKilled({ service, tenantId, random, kill }: Loop
   const end = () => {
     for (const { connection } of desks) connection.close();
   };
-  // Where the kill itself fails, nothing else would end them.
+  // If the kill itself fails, nothing else would end the writers.
   killing.promise.catch(end);
   try {
     await Promise.all(desks.map(({ writer, connection }) => writeOn(writer, { connection, ledger, world, random })));
@@ -46,7 +46,7 @@ export async function writeUntilKilled({ service, tenantId, random, kill }: Loop
   return ledger;
 }
 
-/** Writes until the service is killed. @throws what no kill explains */
+/** Writes until the service is killed. @throws errors that the kill does not explain */
 async function writeOn(writer: Writer, desk: Desk): Promise<void> {
   try {
     await writer(desk);

@@ -1,15 +1,15 @@
 import { isSync, type Moment } from './strace.ts';
 
-/** What would be left of a database's log if the power went, told moment by moment. */
+/** What would be left of a database's log after a power loss, at each moment. */
 export type DatabaseLog = {
   take(moment: Moment): void;
-  /** The writes, by the ids in them, that would be left. */
+  /** The ids of the writes that would survive. */
   readonly durable: ReadonlySet<string>;
   /** How often the log was synced. */
   readonly syncs: number;
 };
 
-/** The ids of the accounts that a run creates: nothing else looks like them. */
+/** The id of an account that a run creates. No other text looks like it. */
 export function idOf(number: number): string {
   return `power-${String(number).padStart(6, '0')}`;
 }
@@ -18,14 +18,14 @@ export function idsIn(bytes: Buffer): string[] {
   return [...new Set(bytes.toString('latin1').match(/power-\d{6}/g))];
 }
 
-/** SQLite's write-ahead log (fileformat2, section 4): a head of 24 bytes before each page; in a commit's last one a size. */
+/** SQLite's write-ahead log (fileformat2, section 4): each page has a header of 24 bytes. The last of a commit has a size. */
 const FRAME_HEAD = 24;
 const SIZE_AFTER_COMMIT = 4;
 
 export class SqliteLog implements DatabaseLog {
   readonly durable = new Set<string>();
   syncs = 0;
-  /** In frames of a transaction whose commit was not written yet; of those whose commit was; and that are being synced. */
+  /** Ids in frames without a written commit, in frames with a written commit, and in frames that are being synced. */
   #written: string[] = [];
   #committed: string[] = [];
   #syncing: string[] = [];
@@ -37,7 +37,7 @@ export class SqliteLog implements DatabaseLog {
     else if (moment.at === 'end') this.#write(moment.bytes);
   }
 
-  /** What is written while a sync is under way, it need not cover. */
+  /** A running sync need not cover what is written after its start. */
   #sync({ at }: Moment): void {
     if (at === 'begin') {
       this.#syncing = this.#committed;
@@ -62,14 +62,14 @@ export class SqliteLog implements DatabaseLog {
 }
 
 /**
- * PostgreSQL's, by what its backends are told and say: the record of a commit is written after the commit was asked for, so
- * it is on the disk once a sync of the log has ended that began after that, whichever process made it.
+ * PostgreSQL's log, judged by the messages of its backends. The record of a commit is written after the client requested the
+ * commit. So it is on the disk once any process has completed a sync of the log that began after that.
  */
 export class PostgresLog implements DatabaseLog {
   readonly durable = new Set<string>();
   syncs = 0;
   #moments = 0;
-  /** When the syncs began that are under way, by process; and of those that ended the one that began last. */
+  /** When the running syncs began, by process; and the latest start of a sync that has ended. */
   readonly #began = new Map<string, number>();
   #synced = 0;
   readonly #backends = new Map<string, { ids: string[]; askedAt: number | null }>();
@@ -93,7 +93,7 @@ export class PostgresLog implements DatabaseLog {
   }
 
   #asked(pid: string, bytes: Buffer): void {
-    // Whatever came of the one before.
+    // A new request replaces the previous one of this backend.
     if (bytes.includes('begin isolation level')) this.#backends.set(pid, { ids: [], askedAt: null });
     const backend = this.#backends.get(pid);
     backend?.ids.push(...idsIn(bytes));

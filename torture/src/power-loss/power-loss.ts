@@ -10,14 +10,14 @@ import { hasStrace, momentsOf } from './strace.ts';
 const REQUESTS = { long: 400, short: 48 };
 const CONNECTIONS = 8;
 
-/** The bytes of a call that are shown: a page and its frame's head, and an answer. */
+/** How many bytes of a call strace shows: enough for a page with its frame header, and for an answer. */
 const SHOWN = 8192;
 
 const CALLS = 'trace=pwrite64,fsync,fdatasync,write,writev,sendto,sendmsg,recvfrom';
 
 /**
- * Watches the system calls of the service, and of the database's server where there is one, while several clients write at
- * once: the bytes of an answer must leave after the log that commits its write has been synced.
+ * Watches the system calls of the service, and of the database server if there is one, while several clients write. The bytes
+ * of an answer must be sent after the log that commits its write is synced.
  */
 export const powerLoss: Part = {
   name: 'power-loss',
@@ -45,7 +45,18 @@ async function watched(store: Store, requests: number): Promise<Finding> {
 async function write({ url, server }: Store, trace: string, requests: number): Promise<void> {
   const others = (await server?.processes()) ?? [];
   const wrapper = [
-    ...['strace', '-f', '-y', '-xx', '-s', String(SHOWN), '-e', CALLS, '-e', 'signal=none', '-o', trace],
+    'strace',
+    '-f',
+    '-y',
+    '-xx',
+    '-s',
+    String(SHOWN),
+    '-e',
+    CALLS,
+    '-e',
+    'signal=none',
+    '-o',
+    trace,
     ...others.flatMap((pid) => ['-p', String(pid)]),
   ];
   const service = await startService({ databaseUrl: url, wrapper });
@@ -61,14 +72,14 @@ async function write({ url, server }: Store, trace: string, requests: number): P
     };
     await Promise.all(Array.from({ length: CONNECTIONS }, client));
   } finally {
-    // strace keeps signals to itself, and ends once all that it watches has.
+    // strace does not pass signals on, and ends when all watched processes have ended.
     for (const pid of await childrenOf(service.process.pid ?? 0)) process.kill(pid, 'SIGTERM');
     await server?.kill();
     await service.ended;
   }
 }
 
-/** Plays the calls: what would be left of the log if the power went, at each moment that an answer leaves. */
+/** Replays the calls. Checks for each sent answer that its write would survive a power loss at that moment. */
 export function followed(text: string, log: DatabaseLog): { answers: number; faults: string[] } {
   const faults: string[] = [];
   let answers = 0;

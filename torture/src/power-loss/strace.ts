@@ -1,13 +1,13 @@
 import { spawnSync } from 'node:child_process';
 
-/** Whether system calls can be watched here: strace is there, and may trace. */
+/** Whether strace is installed, and may trace processes. */
 export function hasStrace(): boolean {
   return spawnSync('strace', ['-f', '-o', '/dev/null', 'true']).status === 0;
 }
 
 /**
- * The beginning or the end of a system call on a descriptor. What a call writes may be on its way from its beginning on, and
- * is written at its end; what it reads is known at its end.
+ * The beginning or the end of a system call on a descriptor. The data of a write may be written from its beginning on, and are
+ * written at its end. The data of a read are known at its end.
  */
 export type Moment = { pid: string; name: string; file: string; bytes: Buffer; at: 'begin' | 'end' };
 
@@ -15,7 +15,7 @@ const COMPLETE = /^(\d+) +(\w+)\(\d+<([^>]*)>(.*)\) += (\d+)/;
 const UNFINISHED = /^(\d+) +(\w+)\(\d+<([^>]*)>(.*) <unfinished \.\.\.>$/;
 const RESUMED = /^(\d+) +<\.\.\. (\w+) resumed>(.*)\) += (\d+)/;
 
-/** Reads what `strace -f -y -xx` wrote, in its order. Of a call that failed there is at most the beginning. */
+/** Parses the output of `strace -f -y -xx` in order. A failed call has at most a beginning. */
 export function* momentsOf(text: string): Generator<Moment> {
   const begun = new Map<string, Moment>();
   for (const line of text.split('\n')) {
@@ -40,13 +40,13 @@ export function isSync({ name }: Moment): boolean {
   return name === 'fdatasync' || name === 'fsync';
 }
 
-/** What stands in quotes, one text after the other: writev has several. */
+/** The bytes of all quoted texts in order. writev has several. */
 function bytesOf(text: string): Buffer {
   const quoted = [...text.matchAll(/"((?:\\x[0-9a-f]{2})*)"/g)].map(([, hex = '']) => hex);
   return fromHex(quoted.join(''));
 }
 
-/** Bytes as strace writes them: `\x2f\x74`. */
+/** Bytes in strace's form: `\x2f\x74`. */
 function fromHex(text: string): Buffer {
   return Buffer.from(text.replaceAll('\\x', ''), 'hex');
 }

@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net';
 
-// Opens sockets to a port and holds them: idle after one request, or with a request that comes a byte at a time. Told by
-// its arguments where and how many of each kind. Says `open` once all are, and `<kind> <milliseconds>` of each that is
-// closed by the other side. A process of its own, so that what it does costs those who measure nothing but the machine.
+// Opens sockets to a port and holds them: idle after one request, or sending a request one byte at a time. The arguments are
+// the port and the number of each kind. Prints `open` when all are open, and `<kind> <milliseconds>` for each that the service
+// closes. It is a separate process, so that its work does not block the event loop of the measuring process.
 
 const KINDS = {
   idle: { start: 'GET /healthz HTTP/1.1\r\nHost: dripper\r\n\r\n', drip: '' },
@@ -14,10 +14,10 @@ const KINDS = {
   },
 } as const;
 
-/** Between two bytes of a request. */
+/** Time between two bytes of a request. */
 const DRIP_MS = 1000;
 
-/** Connections that are being made at a time: the other side's queue is finite. */
+/** Concurrent connection attempts, because the service's listen queue is limited. */
 const AT_ONCE = 100;
 
 const [port = '', count = ''] = process.argv.slice(2);

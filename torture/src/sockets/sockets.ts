@@ -10,24 +10,24 @@ import { until } from '../until.ts';
 
 const DRIPPER = join(import.meta.dirname, 'dripper.ts');
 
-/** Short rounds without and with the sockets follow each other, so that what else the machine does meets both alike. */
+/** Short rounds without and with the sockets alternate, so that other work of the machine affects both equally. */
 const SETTINGS = {
   long: { sockets: 5000, rounds: 20, roundMs: 1000, noiseMs: 10 },
-  // Beside other suites on the same cores: only what blocks the service stands out there.
+  // Other suites run on the same cores then, so only a blocked service is noticeable.
   short: { sockets: 600, rounds: 3, roundMs: 700, noiseMs: 250 },
 };
 const CLIENTS = 4;
 
-/** With the sockets, the healthy p99 stays within so many times that without; below `noiseMs` it is noise. */
+/** With the sockets, the p99 of healthy clients stays within this multiple of that without. Below `noiseMs` it is noise. */
 const TIMES = 2;
 
-/** What a socket may cost the service, in KiB: Node's own share of one is about a third of it. */
+/** Memory that a socket may cost the service, in KiB. Node itself uses about a third of it. */
 const KIB_OF_SOCKET = 60;
 
-/** What the service's memory goes up and down by anyway, in KiB. */
+/** Usual variation of the service's memory, in KiB. */
 const KIB_OF_HEAP = 32 * 1024;
 
-/** After so long no socket is left that does not send whole requests: 60 s for a request, and Node's look every 30 s. */
+/** By then all sockets without complete requests are closed: a request may take 60 s, and Node checks every 30 s. */
 const LIMIT_MS = 95_000;
 
 export const sockets: Part = {
@@ -39,7 +39,7 @@ export const sockets: Part = {
     try {
       const rounds: Rounds = { without: [], with: [] };
       await healthy(service, setting.roundMs);
-      // Healthy requests fill the heap, too: each round is compared with the half of it that had no sockets.
+      // Healthy requests use memory, too, so each round is compared with its half without sockets.
       let before = await memoryOf(service);
       let peak = before;
       for (let round = 0; round < setting.rounds; round += 1) {
@@ -63,7 +63,7 @@ export const sockets: Part = {
   },
 };
 
-/** What healthy clients saw in a round, and what it cost the service. */
+/** The latencies of healthy clients in a round, and the CPU time of the service. */
 type Round = { p99Ms: number; cpuMsOfRequest: number };
 type Rounds = { without: Round[]; with: Round[] };
 
@@ -103,7 +103,7 @@ function memoryFinding(count: number, before: number, peak: number) {
   });
 }
 
-/** Leaves the sockets alone until the service has closed every one. */
+/** Waits until the service has closed every socket. */
 async function limitsFinding(service: Service, count: number) {
   const dripper = await drip(service, count);
   const closed = () => dripper.closed().length;
@@ -142,7 +142,7 @@ async function healthy(service: Service, roundMs: number): Promise<Round> {
 
 type Dripper = { closed: () => { kind: string; afterMs: number }[]; end: () => Promise<void> };
 
-/** Opens sockets from another process, and waits until they are. */
+/** Opens sockets from another process, and waits until all are open. */
 async function drip(service: Service, count: number): Promise<Dripper> {
   const { port } = new URL(service.url);
   const child: ChildProcess = spawn(process.execPath, [DRIPPER, port, String(count)], {
@@ -163,19 +163,19 @@ async function drip(service: Service, count: number): Promise<Dripper> {
   };
 }
 
-/** What the service holds in memory, in KiB; 0 where the system does not say. */
+/** The service's memory in KiB; 0 if the system does not tell. */
 async function memoryOf({ process: { pid } }: Service): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
 }
 
-/** Clock ticks of a second, as Linux tells them to programs. */
+/** Clock ticks per second that Linux reports to programs. */
 const TICKS = 100;
 
-/** The processor time that the service has had, in milliseconds; 0 where the system does not say. */
+/** The CPU time of the service in milliseconds; 0 if the system does not tell. */
 async function cpuOf({ process: { pid } }: Service): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // Behind the program's name, which may hold anything: proc(5), fields 14 and 15.
+  // Skip the program's name, which may contain any character: proc(5), fields 14 and 15.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS || 0;
 }

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { AttackOrder, AttackReport, AttackSettings } from './attacker.ts';
 
-/** How long the attacker may take to prepare, in milliseconds. */
+/** Time limit for the attacker's preparation in milliseconds. */
 const PREPARE_MS = 120_000;
 
-/** The attacker has a thread of its own, so that what it computes delays no request of the other tenant. */
+/** The attacker runs in a separate thread, so that its computations do not delay the other tenant's requests. */
 export async function startAttacker(settings: AttackSettings) {
   const thread = new Worker(new URL('attacker.ts', import.meta.url), { workerData: settings });
   const next = <T>(): Promise<T> =>

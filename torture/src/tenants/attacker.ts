@@ -5,7 +5,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { ATTACKS, type HostileWorld, type Request } from './attacks.ts';
 import { startHostileServer } from './hostile-server.ts';
 
-// A thread that attacks the service: it prepares, says `ready`, and attacks for as many milliseconds as it is told.
+// A thread that attacks the service: it prepares, posts `ready`, and attacks for the number of milliseconds in its order.
 
 export type AttackSettings = { url: string; key: string };
 
@@ -13,23 +13,23 @@ export type AttackSettings = { url: string; key: string };
 export type AttackOrder = { milliseconds: number; only?: string };
 
 export type AttackReport = {
-  /** How often each status was answered; `none` where there was no answer. */
+  /** Number of answers by status; `none` for requests without an answer. */
   answers: Record<string, number>;
-  /** For each attack its answers, in words. */
+  /** The answers to each attack as text. */
   attacks: Record<string, string>;
 };
 
-/** Accounts that the attacker makes for itself: each has rate limits of its own. */
+/** Accounts that the attacker creates, because each account has its own rate limits. */
 const ACCOUNTS = 20;
 
-/** Connections of one attack. */
+/** Connections per attack. */
 const CONNECTIONS = 2;
 
 /** Sockets that are opened and stay idle. */
 const IDLE_SOCKETS = 1500;
 const SOCKETS_AT_ONCE = 100;
 
-/** Linux takes every address of 127.0.0.0/8 for itself: the attacker is another host than the other tenant. */
+/** On Linux all of 127.0.0.0/8 is loopback, so the attacker can use other addresses than the normal tenant. */
 const ATTACKER_ADDRESS = '127.0.0.66';
 const IDLE_ADDRESS = '127.0.0.67';
 
@@ -57,7 +57,7 @@ function send(agent: Agent, { method, path, body, headers = {}, key: as }: Reque
       let size = 0;
       res.on('data', (chunk: Buffer) => {
         size += chunk.length;
-        // Only what preparing needs is kept: an attacker does not read long answers.
+        // Keeps only what the preparation needs. An attacker does not read long answers.
         if (size < 1024 * 1024) chunks.push(chunk);
       });
       res.on('error', reject);
@@ -115,7 +115,7 @@ async function attack(world: HostileWorld, { milliseconds, only }: AttackOrder):
         );
         counts[status] = (counts[status] ?? 0) + 1;
         report.answers[status] = (report.answers[status] ?? 0) + 1;
-        // A refused connection would be tried again without end.
+        // Otherwise a refused connection would be retried in a tight loop.
         if (status === 'none') await sleep(10);
       }
       report.attacks[each.name] = `${report.attacks[each.name] ?? ''} ${JSON.stringify(counts)}`.trim();
@@ -127,7 +127,7 @@ async function attack(world: HostileWorld, { milliseconds, only }: AttackOrder):
   return report;
 }
 
-/** A few at a time: what all of them at once would fill is the system's queue, before the service sees anything. */
+/** Opens a few at a time. All at once would only fill the system's listen queue, before the service sees them. */
 async function openIdleSockets(): Promise<Socket[]> {
   const { hostname, port } = new URL(url);
   const sockets: Socket[] = [];

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 
-/** What the attacker has made before the attack: a tenant of its own, with every scope. */
+/** The records that the attacker prepared, in a tenant in which it holds every scope. */
 export type HostileWorld = {
   keys: readonly string[];
   /** With 5,000 items each. */
@@ -16,7 +16,7 @@ export type HostileWorld = {
 export type Request = {
   method: string;
   path: string;
-  /** A string, or a buffer, goes as it is. */
+  /** A string or a buffer is sent unchanged. */
   body?: object | string | Buffer | undefined;
   headers?: Record<string, string>;
   /** Null: none. */
@@ -48,7 +48,7 @@ const post = (path: string, body?: object | string) => (world: { key: string }) 
 });
 const get = (path: string) => (world: { key: string }) => ({ method: 'GET', path, key: world.key });
 
-/** Every kind of work that a caller can ask for, at its limits. */
+/** Every kind of expensive request, at its limits. */
 export const ATTACKS: readonly Attack[] = [
   { name: 'bodies with unknown members', request: post('/v1/service-accounts', UNKNOWN_MEMBERS) },
   { name: 'bodies that nest', request: post('/v1/providers', DEEP) },
@@ -144,7 +144,7 @@ export const ATTACKS: readonly Attack[] = [
   },
 ];
 
-/** Bodies that are small as they are sent, or as one record, and large as what they become. */
+/** Telemetry that is small when sent, and large when decompressed or decoded. */
 function telemetry(): Attack[] {
   const packed = { 'content-encoding': 'gzip' };
   const send = (name: string, body: Buffer, headers: Record<string, string> = packed, path = '/v1/traces'): Attack => ({
@@ -164,7 +164,7 @@ function telemetry(): Attack[] {
   ];
 }
 
-/** As many spans as fit into a body. */
+/** As many spans as fit into a body of this size. */
 function smallestSpans(bytes: number, note = ''): string {
   const spans: string[] = [];
   for (let size = 0; size < bytes - 100 * 1024; ) {
@@ -177,7 +177,7 @@ function smallestSpans(bytes: number, note = ''): string {
   return `{"resourceSpans":[{"resource":${resource},"scopeSpans":[{"spans":[${spans.join(',')}]}]}]}`;
 }
 
-/** 200 spans, each of a model that was never seen. */
+/** 200 spans, each of a new model. */
 function manySpans(count: number): object {
   const now = String(BigInt(Date.now()) * 1_000_000n);
   const spans = Array.from({ length: 200 }, (_, index) => ({

@@ -3,13 +3,13 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 
-/** How many items a compressed list has: each is two bytes, and becomes an object in the reader's memory. */
+/** Items of a compressed list. Each is two bytes, and becomes an object in the reader's memory. */
 const BOMB_ITEMS = 8_000_000;
 
-/** Models of the list that is not a bomb: as many as a provider may list. */
+/** Models of the list that is not a bomb: the maximum that a provider may list. */
 const MODELS = 5000;
 
-/** The other side of syncs: a model vendor and an MCP server that answer with small bodies that grow when they are read. */
+/** A model vendor and an MCP server for syncs. They answer with small bodies that become large when decoded. */
 export async function startHostileServer(): Promise<{ url: string; close: () => void }> {
   const zeros = gzipSync(`${'0,'.repeat(BOMB_ITEMS)}0`, { level: 9 });
   const bomb = (before: string, after: string) => Buffer.concat([gzipSync(before), zeros, gzipSync(after)]);

@@ -5,7 +5,7 @@ import { Connection } from '../connection.ts';
 /** One request of the normal tenant. */
 export type Sample = { what: string; at: number; tookMs: number; status: number | null; error: string | null };
 
-/** Between two requests of one of its clients, in milliseconds: well within the rate limits. */
+/** Pause between two requests of a client in milliseconds, well within the rate limits. */
 const PAUSE_MS = 100;
 
 const TENANT = 'normal';
@@ -16,7 +16,7 @@ type Client = {
   send: (connection: Connection, count: number) => Promise<{ status: number }>;
 };
 
-/** A tenant that works as usual: it lists, reads, writes, opens sessions and sends spans, some requests a second. */
+/** A tenant with normal use: it lists, reads, writes, opens sessions and sends spans, a few requests per second. */
 export class NormalTenant {
   readonly #url: string;
   readonly #clients: readonly Client[];
@@ -29,9 +29,9 @@ export class NormalTenant {
     this.#clients = clients;
   }
 
-  /** Makes its accounts and records. */
+  /** Creates its accounts and records. */
   static async found(url: string, admin: Connection): Promise<NormalTenant> {
-    // The first account makes the tenant.
+    // Creating the first account creates the tenant.
     const reader = await makeAccount(admin, { tenantId: TENANT, id: 'reader' });
     const provider = await admin.ok('POST', '/v1/providers', {
       body: { name: 'vendor', kind: 'llm', tenantId: TENANT },

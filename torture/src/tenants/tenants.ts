@@ -11,17 +11,17 @@ import { makeAccount, NormalTenant, type Sample } from './normal-tenant.ts';
 
 const SETTINGS = {
   long: { aloneMs: 20_000, attackMs: 120_000, noiseMs: 15 },
-  // Beside other suites on the same cores: only a stall of the service stands out there.
+  // Other suites run on the same cores then, so only a stall of the service is noticeable.
   short: { aloneMs: 1500, attackMs: 5000, noiseMs: 2500 },
 };
 
-/** Beside an attack the p99 of another tenant stays within so many times that without; below `noiseMs` it is noise. */
+/** During an attack the p99 of another tenant stays within this multiple of that without. Below `noiseMs` it is noise. */
 const TIMES = 3;
 
-/** The most memory that the service may take, in MiB. */
+/** Maximum memory of the service in MiB. */
 const MAX_MEMORY_MIB = 1024;
 
-/** One tenant with every scope does its worst through every kind of operation; another one works normally beside it. */
+/** One tenant with every scope attacks through every kind of operation, while another one works normally. */
 export const tenants: Part = {
   name: 'tenants',
   async run({ short, progress }: Options): Promise<Finding[]> {
@@ -60,7 +60,7 @@ async function underAttack(service: Service, setting: Setting): Promise<Finding[
   admin.close();
   try {
     normal.start();
-    // The first requests compile and cache what all later ones use.
+    // Warm-up: the first requests compile and cache what later ones use.
     await sleep(aloneMs / 4);
     const alone = await normal.during(() => sleep(aloneMs));
     const memoryBefore = await peakMemoryOf(service);
@@ -79,19 +79,19 @@ async function underAttack(service: Service, setting: Setting): Promise<Finding[
     const refused = beset.filter(({ status }) => status !== 200);
     return [
       finding({
-        promise: `${name}: beside a hostile tenant, the p99 of another stays within ${TIMES} times of alone`,
+        promise: `${name}: during an attack by one tenant, the p99 of another stays within ${TIMES} times that without`,
         measured: `${ms(p99Alone)} alone, ${ms(p99Beset)} beside ${sent} hostile requests (${times.toFixed(2)} times); longest ${ms(longest(alone))} and ${ms(longest(beset))}`,
         figures: { p99Alone, p99Beset, times, longestAlone: longest(alone), longestBeset: longest(beset), sent },
         faults: slow ? [`the p99 is ${times.toFixed(2)} times as long`] : [],
       }),
       finding({
-        promise: `${name}: beside a hostile tenant, nothing of another is refused`,
+        promise: `${name}: during an attack by one tenant, no request of another is refused`,
         measured: `${beset.length} requests, ${refused.length} refused; answers to the attacker: ${JSON.stringify(report.answers)}`,
         figures: { requests: beset.length, refused: refused.length },
         faults: refused.slice(0, 5).map(({ what, status, error }) => `${what}: ${status ?? error}`),
       }),
       finding({
-        promise: `${name}: beside a hostile tenant, the service stays below ${MAX_MEMORY_MIB} MiB`,
+        promise: `${name}: during an attack by one tenant, the service stays below ${MAX_MEMORY_MIB} MiB`,
         measured: `${memoryBefore.toFixed(0)} MiB before, ${memory.toFixed(0)} MiB at the most`,
         figures: { memoryBefore, memory },
         faults: memory > MAX_MEMORY_MIB ? [`it took ${memory.toFixed(0)} MiB`] : [],
@@ -118,7 +118,7 @@ function ms(value: number): string {
   return `${value.toFixed(1)} ms`;
 }
 
-/** The most memory that the process had, in MiB. */
+/** The peak memory of the process in MiB. */
 async function peakMemoryOf({ process: { pid } }: Service): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
