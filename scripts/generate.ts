@@ -2,16 +2,16 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { VERSION } from '../apps/api/src/config.ts';
-import { openApiDocument } from '../apps/api/src/http/openapi.ts';
-import { procedures } from '../apps/api/src/router.ts';
+import { openApiDocument } from '../apps/api/src/http/openapi/openapi.ts';
+import { operations } from '../apps/api/src/server/router.ts';
 import { ROOT, run } from './run.ts';
 
-// Writes the OpenAPI document and the client that is generated from it. With --check: changes nothing, and fails where
-// what is committed is stale.
+// Writes the OpenAPI document and the client that is generated from it. With --check it changes nothing, and fails if the
+// committed files are stale.
 const CLIENT = join(ROOT, 'packages/client');
 const DOCUMENT = join(CLIENT, 'openapi.json');
 
-const document = openApiDocument({ procedures, version: VERSION, serverUrl: 'http://127.0.0.1:8080' });
+const document = openApiDocument({ operations, version: VERSION, serverUrl: 'http://127.0.0.1:8080' });
 const text = `${JSON.stringify(document, null, 2)}\n`;
 
 if (process.argv.includes('--check')) {

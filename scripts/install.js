@@ -2,65 +2,138 @@
 // Plain JavaScript, because it runs on the Node that the machine has (20 or newer), before Node 24 is installed.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { accessSync, constants, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..');
 
-/** Each set contains the ones before it: the server, the programs that show it off, everything that tests and checks need. */
+/** Each set includes the ones before it: the server, the example programs, everything that tests and checks need. */
 const SETS = ['server', 'examples', 'all'];
+
+/** The packages that build the web console. They are installed in the background, so that no command waits for them. */
+const CONSOLE = 'console';
 
 // The workspaces of a set, each with the workspaces that it depends on at run time.
 /** @type {Record<string, string[]>} */
 const WORKSPACES = {
   server: ['@quartermaster/api...'],
   examples: ['@quartermaster/api...', '@quartermaster/quickstart...', '@quartermaster/seed...'],
+  console: ['@quartermaster/console...'],
 };
 
-/** The packages of Node itself are optional dependencies: pnpm takes the one for this machine. */
+/** Node itself is an optional dependency, with one package for each platform. pnpm installs the one for this machine. */
 const NODE_PACKAGE = `node-${process.platform}-${process.arch}`;
 const NODE_MAJOR = 24;
 
-/** What was installed last. It lies in node_modules, so that it goes when they go. */
+/** What was installed last. It is in node_modules, so that it is deleted together with the packages. */
 const STATE_FILE = join(ROOT, 'node_modules/.quartermaster-install.json');
 
+/** Contains the id of the process that is installing, because concurrent installations in one folder would break each other. */
+const LOCK_FILE = join(ROOT, 'node_modules/.quartermaster-install.lock');
+const LOCK_POLL_MS = 200;
+
 const wanted = process.argv[2] ?? '';
-if (!SETS.includes(wanted)) fail(`usage: node scripts/install.js ${SETS.join('|')}`, 2);
+if (![...SETS, CONSOLE].includes(wanted)) fail(`usage: node scripts/install.js ${[...SETS, CONSOLE].join('|')}`, 2);
 
 const dependencies = hashOfDependencies();
-const installed = readState();
-const isEnough = SETS.indexOf(installed.set) >= SETS.indexOf(wanted);
-if (!isEnough || installed.dependencies !== dependencies) {
-  // A smaller set never removes what a larger one installed.
-  const set = isEnough ? installed.set : wanted;
+if (setToInstall() !== null) {
   requireWritable();
-  install(set);
-  requireNode();
-  removeNodeHeaders();
-  writeFileSync(STATE_FILE, JSON.stringify({ set, dependencies }));
+  takeLock();
+  try {
+    // Another process may have installed it while this one waited.
+    const set = setToInstall();
+    if (set !== null) installSet(set);
+  } finally {
+    rmSync(LOCK_FILE, { force: true });
+  }
+}
+
+/** @returns the set to install, perhaps with the console's packages; null if everything is installed */
+function setToInstall() {
+  const installed = readState();
+  if (wanted === CONSOLE) {
+    const isThere = installed.set === 'all' || installed.console === dependencies;
+    return isThere && installed.dependencies === dependencies ? null : installed.set || 'server';
+  }
+  const isEnough = SETS.indexOf(installed.set) >= SETS.indexOf(wanted);
+  if (isEnough && installed.dependencies === dependencies) return null;
+  // A smaller set never removes what a larger one installed.
+  return isEnough ? installed.set : wanted;
 }
 
 /** @param {string} set */
-function install(set) {
+function installSet(set) {
+  const workspaces = [...(WORKSPACES[set] ?? []), ...(wanted === CONSOLE ? (WORKSPACES[CONSOLE] ?? []) : [])];
+  install(set, workspaces);
+  requireNode();
+  removeNodeHeaders();
+  const { console } = readState();
+  const state = { set, dependencies, console: wanted === CONSOLE ? dependencies : console };
+  writeFileSync(STATE_FILE, JSON.stringify(state));
+}
+
+/**
+ * @param {string} set
+ * @param {string[]} workspaces
+ */
+function install(set, workspaces) {
   const { packageManager } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  const filters = ['quartermaster', ...(WORKSPACES[set] ?? [])].flatMap((name) => ['--filter-prod', name]);
+  const filters = ['quartermaster', ...workspaces].flatMap((name) => ['--filter-prod', name]);
   const selection = set === 'all' ? [] : ['--prod', ...filters];
   const args = ['-y', packageManager, 'install', '--frozen-lockfile', '--reporter=append-only', '--loglevel=error'];
-  // pnpm opens 64 connections unless it is told otherwise. A registry or proxy that takes fewer then lets them wait: 71 s
-  // for the server's packages instead of 17 s, measured.
+  // By default pnpm opens 64 connections. With a registry or proxy that accepts fewer, they wait: the server's packages took
+  // 71 s instead of 17 s, measured.
   args.push('--network-concurrency=16');
-  // Standard output belongs to the command that is run afterwards.
+  // Standard output is reserved for the command that runs afterwards.
   const { status, error } = spawnSync('npx', [...args, ...selection], { cwd: ROOT, stdio: ['ignore', 2, 2] });
   if (error !== undefined) fail(`npx could not be run: ${error.message}`);
   if (status !== 0) fail('the packages could not be installed');
 }
 
-/** The package of Node brings 67 MB of headers for building native addons, which nothing here builds. */
+/** Waits until no other process installs. */
+function takeLock() {
+  mkdirSync(join(ROOT, 'node_modules'), { recursive: true });
+  for (;;) {
+    try {
+      writeFileSync(LOCK_FILE, String(process.pid), { flag: 'wx' });
+      return;
+    } catch (error) {
+      if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw error;
+    }
+    // A process that was killed leaves its lock behind.
+    if (!isRunning(LOCK_FILE)) rmSync(LOCK_FILE, { force: true });
+    else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_POLL_MS);
+  }
+}
+
+/**
+ * Whether the process whose id is in a file is running.
+ * @param {string} file
+ */
+function isRunning(file) {
+  try {
+    process.kill(Number(readFileSync(file, 'utf8')), 0);
+    return true;
+  } catch (error) {
+    return /** @type {NodeJS.ErrnoException} */ (error).code === 'EPERM';
+  }
+}
+
+/** Removes 67 MB of headers from the package of Node. They are for building native addons, which are not needed here. */
 function removeNodeHeaders() {
   rmSync(join(ROOT, 'node_modules', NODE_PACKAGE, 'include'), { recursive: true, force: true });
 }
 
-/** Node 24 comes as a package for Linux. Elsewhere the machine has to have it. */
+/** Node 24 is installed as a package on Linux. On other systems it must be installed already. */
 function requireNode() {
   if (existsSync(join(ROOT, 'node_modules', NODE_PACKAGE))) return;
   if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR) return;
@@ -69,7 +142,7 @@ function requireNode() {
   );
 }
 
-/** pnpm makes a node_modules in the root and in each workspace. Where it may not, it fails with a stack of its own. */
+/** pnpm creates node_modules in the root and in each workspace. Without write access it would fail with a stack trace. */
 function requireWritable() {
   for (const folder of ['.', ...workspaceFolders()]) {
     const modules = join(ROOT, folder, 'node_modules');
@@ -83,7 +156,7 @@ function requireWritable() {
   }
 }
 
-/** Changes when any file changes that decides what is installed. */
+/** A hash of all files that determine what is installed. */
 function hashOfDependencies() {
   const manifests = ['.', ...workspaceFolders()].map((folder) => join(folder, 'package.json'));
   const hash = createHash('sha256');
@@ -100,7 +173,7 @@ function workspaceFolders() {
   return ['bench', 'torture', ...nested];
 }
 
-/** @returns {{ set: string, dependencies: string }} */
+/** @returns {{ set: string, dependencies: string, console?: string }} */
 function readState() {
   try {
     return JSON.parse(readFileSync(STATE_FILE, 'utf8'));

@@ -1,4 +1,4 @@
-/** A pattern that matches this text and nothing else: vitest takes the name of a test as a regular expression. */
+/** A regular expression that matches exactly this text. vitest takes test names as regular expressions. */
 export function regexEscaped(text: string): string {
   return text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
 }

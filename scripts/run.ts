@@ -4,7 +4,7 @@ export const ROOT = new URL('..', import.meta.url).pathname;
 
 type Options = { cwd?: string; environment?: Record<string, string> };
 
-/** Runs a program, in the repository's root unless told otherwise, its output shown as it comes. @returns its exit code */
+/** Runs a program, by default in the repository's root, with inherited output. @returns its exit code */
 export function run(program: string, args: string[], { cwd = ROOT, environment = {} }: Options = {}): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd, stdio: 'inherit', env: { ...process.env, ...environment } });

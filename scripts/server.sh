@@ -1,3 +1,3 @@
-# Runs Node with the compile cache of the server: it halves a start. Node reads this variable before any file, so main.ts
-# cannot set it in time for what strips types. `exec` leaves no shell behind that signals would have to pass through.
+# Runs Node with the compile cache of the server, which halves the start-up time. Node reads this variable before it loads any
+# file, so main.ts cannot set it in time for type stripping. `exec` replaces the shell, so that signals reach Node directly.
 NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE-node_modules/.cache/quartermaster}" exec node "$@"

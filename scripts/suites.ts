@@ -79,7 +79,7 @@ function failuresOf({ testResults = [] }: Report): string[] {
     const failures = assertionResults
       .filter((test) => test.status === 'failed')
       .map(({ ancestorTitles = [], title, failureMessages = [] }) => {
-        // As vitest joins them for `-t`; the report's `fullName` has spaces instead.
+        // The form that vitest's `-t` matches. The report's `fullName` joins with spaces instead.
         const fullName = [...ancestorTitles, title].join(' > ');
         return [
           `failed: ${file} > ${fullName}`,
@@ -98,7 +98,7 @@ function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Where vitest writes its results. */
+/** The files to which vitest writes its results. */
 function reportPaths(): AsyncIterable<string> {
   return glob(['{apps,packages}/*/reports/vitest.json', '{bench,torture}/reports/vitest.json'], { cwd: ROOT });
 }

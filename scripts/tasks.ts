@@ -7,6 +7,7 @@ export const CHECKS = [
   '//#lint',
   '//#types',
   '//#types:client',
+  '//#types:console',
   '//#dead-code',
   '//#boundaries',
   '//#generated',
@@ -16,15 +17,15 @@ export const CHECKS = [
 /** The suites of all workspaces. */
 export const SUITES = ['test'];
 
-/** Where Node keeps what it has compiled, for every process that a task starts: some of them are started anew for each test. */
+/** Node's compile cache for every process that a task starts. Some tests start new processes. */
 const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/quartermaster');
 
 type Options = { flags?: readonly string[]; environment?: Record<string, string> };
 
-/** How many tasks run at once. With more, a machine of two cores spends its time on switching between them. */
+/** Tasks that run concurrently. With more, a machine with two cores spends much time on context switches. */
 const CONCURRENCY = 2;
 
-/** Runs tasks through turbo, which skips what has not changed since it last passed. @returns the exit code */
+/** Runs tasks through turbo, which skips tasks whose inputs did not change since they last passed. @returns the exit code */
 export function runTasks(tasks: readonly string[], { flags = [], environment = {} }: Options = {}): Promise<number> {
   return run('turbo', ['run', ...tasks, '--continue', `--concurrency=${CONCURRENCY}`, ...flags], {
     environment: {

@@ -5,9 +5,9 @@ import type { RecordingDefinition } from '../apps/instrumented-agents/recorder/d
 import { record } from '../apps/instrumented-agents/recorder/record.ts';
 import { ROOT, run } from './run.ts';
 
-// `npm run test:agents [-- <name> ...]`: installs real agent frameworks, runs each against scripted servers, renews the
-// recordings of what they export, and runs the tests that replay the recordings unless `--record-only` is given. A name is
-// that of a recording or of a package folder.
+// `npm run test:agents [-- <name> ...]`: installs real agent frameworks, runs each against scripted servers, records the
+// telemetry that they export, and runs the tests that replay the recordings. `--record-only` skips the tests. A name is that of a
+// recording or of a package folder.
 const AGENTS = join(ROOT, 'apps/instrumented-agents');
 const RECORDINGS = join(ROOT, 'apps/api/test/telemetry/recordings');
 
@@ -23,7 +23,7 @@ for (const folder of packageFolders()) {
     wanted.length === 0 || wanted.includes(name) || wanted.some((argument) => folder.endsWith(`/${argument}`));
   const definitions = module.recordings.filter(isWanted);
   if (definitions.length === 0) continue;
-  // pnpm runs no scripts of packages; it is not to fail because it left some out.
+  // pnpm skips the install scripts of packages. Without this setting it would fail because of that.
   const flags = ['--ignore-workspace', '--frozen-lockfile', '--config.strict-dep-builds=false', '--loglevel=error'];
   const installed = await run('pnpm', ['install', ...flags], { cwd: folder });
   if (installed !== 0) {
@@ -33,7 +33,8 @@ for (const folder of packageFolders()) {
   for (const definition of definitions) await renew(definition, folder);
 }
 
-if (wanted.length > 0 && made === 0 && failures.length === 0) failures.push(`nothing is called ${wanted.join(', ')}`);
+if (wanted.length > 0 && made === 0 && failures.length === 0)
+  failures.push(`no recording or folder is called ${wanted.join(', ')}`);
 for (const failure of failures) process.stderr.write(`${failure}\n`);
 const replayed = made > 0 && replays ? await replay() : 0;
 process.exitCode = failures.length > 0 || replayed !== 0 ? 1 : 0;
@@ -57,7 +58,7 @@ function replay(): Promise<number> {
   return run(join(cwd, 'node_modules/.bin/vitest'), ['run', '--passWithNoTests', ...tests], { cwd });
 }
 
-/** Folders with a package of their own: one for each framework, and one for the coding agents. */
+/** The package folders: one for each framework, and one for the coding agents. */
 function packageFolders(): string[] {
   const frameworks = readdirSync(join(AGENTS, 'frameworks')).map((name) => join(AGENTS, 'frameworks', name));
   return [...frameworks, join(AGENTS, 'coding-agents')].filter((folder) => existsSync(join(folder, 'recordings.ts')));

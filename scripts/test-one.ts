@@ -16,7 +16,7 @@ if (wanted === '' || wanted.startsWith('-')) {
 const files = await testFiles();
 const byPath = files.filter((file) => file.includes(pathInRepository(wanted)));
 const byName = byPath.length > 0 ? [] : await filesThatSay(wanted);
-// A test name that is put together at run time is in no file as it stands: then all are searched.
+// A test name that is composed at run time is in no file, so all files are searched then.
 const chosen = [byPath, byName, files].find((some) => some.length > 0) ?? [];
 const name = byPath.length > 0 ? [] : ['--testNamePattern', regexEscaped(wanted)];
 
@@ -29,7 +29,7 @@ for (const [workspace, own] of Map.groupBy(chosen, workspaceOf)) {
 }
 process.exitCode = failed === 0 ? 0 : 1;
 
-/** An argument may be a path in the repository, or one in the folder that npm was called in. */
+/** An argument may be a path relative to the repository, or to the folder in which npm was called. */
 function pathInRepository(text: string): string {
   const absolute = resolve(process.env['INIT_CWD'] ?? ROOT, text);
   return existsSync(absolute) ? relative(ROOT, absolute) : text;
