@@ -1,3 +1,14 @@
-# Runs Node with the compile cache of the server, which halves the start-up time. Node reads this variable before it loads any
-# file, so main.ts cannot set it in time for type stripping. `exec` replaces the shell, so that signals reach Node directly.
-NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE-node_modules/.cache/quartermaster}" exec node "$@"
+# Runs Node for the server, with settings that Node and the C library read before they load any file, so that main.ts is too late
+# for them. `exec` replaces the shell, so that signals reach Node directly.
+#
+# NODE_COMPILE_CACHE: the compile cache of the server, which halves the start-up time.
+# --max-semi-space-size: MiB of each half of V8's space for new objects, in each thread. V8 takes more on a large machine.
+# MALLOC_MMAP_THRESHOLD_, MALLOC_TRIM_THRESHOLD_: bytes from which glibc returns freed memory to the system. Unless they are set,
+#   glibc raises both to the largest block that was freed, and keeps the memory of large requests that have ended.
+#
+# Measured beside a hostile tenant (`npm run torture -- --only tenants`): 1,070 to 1,170 MiB without the last two, 790 to 860 MiB
+# with them; ingest took 0.95 of the rate.
+NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE-node_modules/.cache/quartermaster}" \
+MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_-262144}" \
+MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_-1048576}" \
+exec node --max-semi-space-size=16 "$@"

@@ -46,7 +46,11 @@ process.on('exit', () => {
 
 /** Starts Node on one core. The returned process is Node itself, because taskset execs it. */
 export function spawnNode(core: number | null, argv: readonly string[], options: SpawnOptions): ChildProcess {
-  const command = [process.execPath, ...argv];
+  return spawnOn(core, [process.execPath, ...argv], options);
+}
+
+/** Starts a program on one core. */
+export function spawnOn(core: number | null, command: readonly string[], options: SpawnOptions): ChildProcess {
   const [program = '', ...rest] = core === null ? command : ['taskset', '-c', String(core), ...command];
   const child = spawn(program, rest, options);
   started.add(child);

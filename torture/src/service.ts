@@ -1,9 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { mintApiKey } from '@quartermaster/api/src/auth/api-key-format.ts';
 
 const MAIN = fileURLToPath(new URL('../../apps/api/src/main.ts', import.meta.url));
+
+/** Runs Node with the settings of `npm start`. */
+const SERVER_SH = fileURLToPath(new URL('../../scripts/server.sh', import.meta.url));
 
 /** The same compile cache as `npm start` uses. Without it a start takes half as long again. */
 const COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/quartermaster', import.meta.url));
@@ -43,10 +47,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 /** Starts the service like a user, on a free port, and waits until it listens. */
 export async function startService({ databaseUrl, environment = {}, wrapper = [] }: Starting): Promise<Service> {
   const { PATH = '' } = process.env;
-  const [program, ...args] = [...wrapper, process.execPath, MAIN];
+  const [program, ...args] = [...wrapper, 'sh', SERVER_SH, MAIN];
   const child = spawn(program, args, {
     env: {
-      PATH,
+      // The Node of this process.
+      PATH: `${dirname(process.execPath)}:${PATH}`,
       NODE_COMPILE_CACHE: COMPILE_CACHE,
       PORT: '0',
       DATABASE_URL: databaseUrl,

@@ -1,9 +1,9 @@
 import { closeSync, openSync } from 'node:fs';
 import { request } from 'node:http';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT } from '@quartermaster/api/src/config.ts';
-import { ended, freePort, spawnNode } from '../machine.ts';
+import { ended, freePort, spawnOn } from '../machine.ts';
 import type { MeasuredServer } from './measured-server.ts';
 
 export type QuartermasterOptions = {
@@ -30,6 +30,11 @@ export const PUBLIC_URL = 'https://quartermaster.example';
 /** A rate limit that is counted, but never reached. */
 const REQUESTS_A_MINUTE = '10000000';
 
+const MAIN = join(ROOT, 'apps/api/src/main.ts');
+
+/** Runs Node with the settings of `npm start`. */
+const SERVER_SH = join(ROOT, 'scripts/server.sh');
+
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 2;
 
@@ -42,7 +47,7 @@ export async function startQuartermaster(options: QuartermasterOptions): Promise
   const log = openSync(options.logPath, 'a');
   const profile = options.profileFolder === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profileFolder}`];
   const began = performance.now();
-  const child = spawnNode(options.core, [...profile, join(ROOT, 'apps/api/src/main.ts')], {
+  const child = spawnOn(options.core, ['sh', SERVER_SH, ...profile, MAIN], {
     stdio: ['ignore', log, log],
     env: {
       ...environment(),
@@ -84,7 +89,14 @@ function environment(): Record<string, string | undefined> {
   const { PATH, HOME, TMPDIR } = process.env;
   // The same as in `npm start`.
   const NODE_COMPILE_CACHE = join(ROOT, 'node_modules/.cache/quartermaster');
-  return { PATH, HOME, TMPDIR, NODE_ENV: 'production', NODE_COMPILE_CACHE };
+  // `node` is the Node of this process.
+  return {
+    PATH: `${dirname(process.execPath)}:${PATH}`,
+    HOME,
+    TMPDIR,
+    NODE_ENV: 'production',
+    NODE_COMPILE_CACHE,
+  };
 }
 
 /** The status of a request; null if nothing listens yet. */
