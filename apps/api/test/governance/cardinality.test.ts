@@ -27,7 +27,7 @@ function tools(prefix: string, count: number) {
   return Array.from({ length: count }, (_, index) => toolRun(`${prefix}-${index}`));
 }
 
-test('calls beyond an account’s share of observations are counted, opened as one task, and stored as spans', async () => {
+test('calls beyond an account’s share of observations are counted, open one task, and are stored as spans', async () => {
   const tenant = await newTenant(server);
   const before = await unobserved();
   await sendSpans(server, tenant.sender, tools('known', SHARE));
@@ -132,14 +132,14 @@ test('after a flood at a declared provider, pruning lets new subjects be observe
   const left = await all(server, '/v1/runtime-observations?limit=100', as);
   expect(left.map(({ name }): string => name).toSorted()).toEqual(kept.toSorted());
   expect((await tenant.observation('refused')).status).toBe('open');
-  const standing = (await tenant.recommendations()).map(({ kind, change }) => `${kind} ${change.after.name}`);
-  expect(standing.toSorted()).toEqual(['block_item refused', 'register_item allowed']);
+  const open = (await tenant.recommendations()).map(({ kind, change }) => `${kind} ${change.after.name}`);
+  expect(open.toSorted()).toEqual(['block_item refused', 'register_item allowed']);
   expect((await server.ok('GET', path, { as })).status).toBe('active');
   await tenant.see('really-bad');
   expect(await tenant.observation('really-bad')).toMatchObject({ unknown: true, status: 'open' });
 });
 
-test('pruning removes only the discovered providers that nobody added anything to', async () => {
+test('pruning removes only discovered providers to which no person added anything', async () => {
   const tenant = await newTenant(server);
   const { operator: as } = tenant;
   const names = ['bare', 'credential', 'gateway', 'gateway-gone', 'inventory', 'schedule', 'url'];

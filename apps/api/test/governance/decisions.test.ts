@@ -28,7 +28,7 @@ function update(tenant: Tenant, id: string, body: object) {
 
 describe('a review', () => {
   test.each(['rejected', 'ignored'] as const)(
-    '%s: the task is done, the recommendation dismissed, and it stays so when seen again',
+    '%s: closes the task and dismisses the recommendation, also after another sighting',
     async (decision) => {
       const { tenant, id } = await seen();
       await tenant.review(id, decision);
@@ -46,7 +46,7 @@ describe('a review', () => {
     },
   );
 
-  test('a later one replaces an earlier one, in both directions', async () => {
+  test('a later review replaces an earlier one, in both directions', async () => {
     const { tenant, id } = await seen();
     await tenant.review(id, 'approved');
     await tenant.review(id, 'rejected', tenant.operator, 'on second thoughts');
@@ -57,7 +57,7 @@ describe('a review', () => {
     expect((await tenant.apply()).applied).toHaveLength(1);
   });
 
-  test('404 out of reach, 422 for an invalid decision', async () => {
+  test('answers 404 for an observation out of reach, 422 for an invalid decision', async () => {
     const { tenant, id } = await seen();
     const stranger = await accountWithKey(server, { tenantId: 'default' });
     const path = `/v1/runtime-observations/${id}/review`;
@@ -192,7 +192,7 @@ describe('declaring', () => {
     expect(await open(tenant)).toEqual([1, 1]);
   });
 
-  test('a next manifest version without it makes it unknown', async () => {
+  test('a later manifest version without it makes it unknown', async () => {
     const { tenant } = await seen();
     const publish = (declares: object[]) =>
       server.ok('POST', '/v1/manifests', {

@@ -159,7 +159,7 @@ describe('a drift', () => {
   });
 
   test.each(['rejected', 'ignored'])(
-    'that was %s is dismissed and stays quiet while it is the same',
+    'that was %s is dismissed, and opens nothing while it stays the same',
     async (decision) => {
       const at = await toolServer();
       const accepted = await at.item();
@@ -178,7 +178,7 @@ describe('a drift', () => {
   );
 
   test.each(['ignored', 'rejected'])(
-    'another change than the one that was %s is asked about again',
+    'a different change after one that was %s opens a review task again',
     async (decision) => {
       const at = await toolServer();
       at.tools['search'] = WITH_TOKEN;
@@ -231,26 +231,23 @@ describe('a drift', () => {
     expect([await at.recommendations(), await at.reviews()]).toEqual([[], []]);
   });
 
-  test.each(['blocked', 'retired'])(
-    'of what is %s asks nobody anything, until it is available again',
-    async (status) => {
-      const at = await toolServer();
-      const accepted = await at.item();
-      await at.setStatus(status);
-      at.tools['search'] = WITH_TOKEN;
-      await at.sync();
-      expect(await at.item()).toMatchObject({ ...definitionOf(accepted), status });
-      expect([await at.observation(), await at.recommendations(), await at.reviews()]).toEqual([undefined, [], []]);
-      expect(await at.apply()).toMatchObject({ applied: [], skipped: [] });
-      await at.setStatus('available');
-      expect(kindsOf(await at.recommendations())).toEqual(['accept_drift']);
-      expect(await at.reviews()).toHaveLength(1);
+  test.each(['blocked', 'retired'])('of a %s item opens no task, until the item is available again', async (status) => {
+    const at = await toolServer();
+    const accepted = await at.item();
+    await at.setStatus(status);
+    at.tools['search'] = WITH_TOKEN;
+    await at.sync();
+    expect(await at.item()).toMatchObject({ ...definitionOf(accepted), status });
+    expect([await at.observation(), await at.recommendations(), await at.reviews()]).toEqual([undefined, [], []]);
+    expect(await at.apply()).toMatchObject({ applied: [], skipped: [] });
+    await at.setStatus('available');
+    expect(kindsOf(await at.recommendations())).toEqual(['accept_drift']);
+    expect(await at.reviews()).toHaveLength(1);
 
-      await at.setStatus(status);
-      expect(await at.observation()).toMatchObject({ status: 'resolved', drift: null, occurrences: 0 });
-      expect([await at.recommendations(), await at.reviews()]).toEqual([[], []]);
-    },
-  );
+    await at.setStatus(status);
+    expect(await at.observation()).toMatchObject({ status: 'resolved', drift: null, occurrences: 0 });
+    expect([await at.recommendations(), await at.reviews()]).toEqual([[], []]);
+  });
 
   test('ends when the unused item is deleted, and nothing is recommended', async () => {
     const at = await toolServer();
@@ -270,7 +267,7 @@ describe('a drift', () => {
 });
 
 describe('a tool that vanished', () => {
-  test('becomes missing, and is retired by {} without a review; undone it is missing, found again it is available', async () => {
+  test('becomes missing, and is retired by {} without a review; an undo makes it missing again, a sync that finds it available', async () => {
     const at = await toolServer();
     const { lastSeenAt } = await at.item();
     delete at.tools['search'];

@@ -23,7 +23,7 @@ const DECLARED = [
   ['files', 'tool', 'delete', 'retired'],
 ] as const;
 
-/** A tenant with two providers, a gateway that lists both, a session through it, and a key that may only ingest. */
+/** A tenant with two providers, a gateway that lists both, a session through it, and a key that may only send spans. */
 async function newPlace() {
   const tenantId = unique('ingest');
   const as = await accountWithKey(server, { tenantId });
@@ -50,7 +50,7 @@ async function newPlace() {
     providers,
     gateway,
     session,
-    /** What may be used, as the answers have it, byte for byte. */
+    /** The texts of all answers that show what agents may use. */
     policy: async () => ({
       granted: JSON.stringify((await post(`${path}/sessions`)).grants),
       stillGranted: JSON.stringify((await post(`${path}/sessions/introspect`, { token: session.token })).grants),
@@ -63,7 +63,7 @@ async function newPlace() {
     }),
     discovered: (): Promise<Body[]> => all(server, '/v1/providers?status=discovered&limit=100', as),
     observations: (): Promise<Body[]> => all(server, '/v1/runtime-observations?limit=100', as),
-    /** `{}` at every provider. */
+    /** Applies the recommendations of every provider with the body `{}`. */
     applyAll: async (): Promise<Body[]> => {
       const answers: Body[] = [];
       for (const { id } of await all(server, '/v1/providers?limit=100', as)) {
@@ -76,7 +76,7 @@ async function newPlace() {
 
 type At = Awaited<ReturnType<typeof newPlace>>;
 
-/** Far more than a hundred names, in whatever way a span can say them. */
+/** More than a hundred names, in every form in which a span can report them. */
 function claims(): SpanInput[] {
   const openai = { 'gen_ai.provider.name': 'openai' };
   const address = { 'gen_ai.provider.name': 'azure.ai.openai', 'server.address': 'api.openai.com' };
@@ -101,14 +101,14 @@ function claims(): SpanInput[] {
       chat('m', { 'server.address': `host-${index}.example.com` }),
       { ...toolRun(`local-tool-${index}`), service: `service-${index}` },
     ]),
-    // What is declared, blocked and retired, and all that looks like it.
+    // Declared, blocked and retired names, and variants of them.
     ...['gpt-5', 'GPT-5', 'openai/gpt-5', 'gpt-4', 'GPT-4', 'OpenAI/Gpt-4', 'o1', 'openai/O1'].map((name) =>
       chat(name, openai),
     ),
     ...['gpt-4', 'openai/gpt-4', 'o1'].map((name) => chat(name, address)),
     ...['write', 'Write', ' write', 'files/write', 'delete', 'read', 'web_search'].map((name) => mcpCall(name, files)),
     ...['write', 'delete', 'read'].map((name) => toolRun(name)),
-    // Providers called almost like the declared ones, and a tool of theirs.
+    // Providers whose names resemble the declared ones.
     ...['OpenAI', ' openai', 'openai ', 'openai (discovered)', 'files', 'Files'].map((name) =>
       chat('gpt-4', { 'gen_ai.provider.name': name }),
     ),
@@ -117,7 +117,7 @@ function claims(): SpanInput[] {
   ];
 }
 
-/** What a request could make of the provider, its inventory and its observations, were it allowed to. */
+/** Requests that would widen what agents may use, if the key were allowed to send them. */
 async function grantingRequests(at: At): Promise<[string, string, object][]> {
   const { as, providers, gateway, session } = at;
   const provider = `/v1/providers/${providers.openai.id}`;
@@ -154,7 +154,7 @@ async function grantingRequests(at: At): Promise<[string, string, object][]> {
   ];
 }
 
-test('what a key that may only ingest sends grants nothing to anyone, under {} too, until somebody reviews it', async () => {
+test('spans of a key that may only send them grant nothing, even when recommendations are applied, until a person reviews them', async () => {
   const at = await newPlace();
   const before = await at.policy();
   expect(before.granted).toMatch(/gpt-5.*web_search.*read/);
@@ -177,7 +177,7 @@ test('what a key that may only ingest sends grants nothing to anyone, under {} t
     expect(await server.ok('GET', `/v1/providers/${id}/inventory`, { as: at.as })).toMatchObject({ items: [] });
   }
 
-  // One review grants one thing: the model that was approved, and nothing that was sent beside it.
+  // One review grants only the approved model, and nothing else from the same spans.
   const approved = observations.find(({ name }) => name === 'addressed-model-3');
   const review = `/v1/runtime-observations/${approved.id}/review`;
   await server.ok('POST', review, { as: at.as, body: { decision: 'approved' } });
@@ -197,7 +197,7 @@ test('what a key that may only ingest sends grants nothing to anyone, under {} t
   expect(before).toMatchObject(rest);
 });
 
-test('such a key is refused, 403, by whatever could grant', async () => {
+test('every request that could widen what agents may use answers 403 to such a key', async () => {
   const at = await newPlace();
   await sendSpans(server, at.sender, claims());
   const before = await at.policy();
@@ -208,16 +208,16 @@ test('such a key is refused, 403, by whatever could grant', async () => {
   expect(await at.policy()).toEqual(before);
 });
 
-test('such a key is refused, 403, by every operation that has another scope', async () => {
+test('every operation with another scope answers 403 to such a key', async () => {
   const at = await newPlace();
   const guarded = OPERATIONS.filter(
     ({ operation: { scope } }) => scope !== null && scope !== 'public' && !holdsScopes(['traces:write'], [scope]),
   );
   expect(guarded.length).toBeGreaterThan(50);
-  const nobodys = new Proxy({}, { get: () => 'x' });
+  const missingIds = new Proxy({}, { get: () => 'x' });
   for (const { operation } of guarded) {
     const sent = { as: at.sender, ...(operation.method !== 'GET' && { body: {} }) };
-    const { status, body } = await server.call(operation.method, pathWith(operation, nobodys), sent);
+    const { status, body } = await server.call(operation.method, pathWith(operation, missingIds), sent);
     expect([operation.operationId, status, body.code]).toEqual([operation.operationId, 403, 'scope_missing']);
   }
 });

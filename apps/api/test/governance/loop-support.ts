@@ -2,7 +2,7 @@ import { accountWithKey, type Place, unique } from '../support/people.ts';
 import type { Body, TestServer } from '../support/server.ts';
 import { all, chat, sendSpans } from '../telemetry/traces/sending.ts';
 
-/** A tenant with a declared provider `openai`, and a sender in it that may do nothing but send spans. */
+/** A tenant with a declared provider `openai`, and a sender that may only send spans. */
 export type Tenant = Awaited<ReturnType<typeof newTenant>>;
 
 export async function newTenant(server: TestServer, tenantId = unique('loop')) {

@@ -72,7 +72,7 @@ describe('an unknown subject', () => {
     expect(await tenant.observation('gpt-5')).toMatchObject({ unknown: false, inventoryItemId: item.id });
   });
 
-  test('a key that may only send spans grants nothing to anyone', async () => {
+  test('a key that may only send spans cannot grant anything', async () => {
     const tenant = await newTenant(server);
     await tenant.see('gpt-5');
     const { id } = await tenant.observation('gpt-5');

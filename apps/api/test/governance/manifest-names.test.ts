@@ -42,11 +42,11 @@ async function tenantWithTeam() {
   };
 }
 
-/** The ids of the providers of which a new session may use something. The token's introspection says the same. */
+/** The ids of the providers whose items a new session may use. Expects introspection of its token to return the same grants. */
 async function granted(as: Caller, gateway: string): Promise<string[]> {
   const { token, grants } = await server.ok('POST', `${gateway}/sessions`, { as });
-  const said = await server.ok('POST', `${gateway}/sessions/introspect`, { as, body: { token } });
-  expect(said.grants).toEqual(grants);
+  const introspected = await server.ok('POST', `${gateway}/sessions/introspect`, { as, body: { token } });
+  expect(introspected.grants).toEqual(grants);
   return grants.filter(({ items }: Body) => items.length > 0).map(({ providerId }: Body) => providerId);
 }
 
@@ -58,18 +58,18 @@ const POLICIES: [string, (provider: string) => object][] = [
 ];
 
 describe.each(POLICIES)('under the manifest of a %s of the whole tenant', (kind, allowing) => {
-  test('regression: a sub-tenant widens the tenant’s gateway by no rename of its provider', async () => {
+  test('regression: a sub-tenant that renames its provider does not widen the tenant’s gateway', async () => {
     const { wide, team, shadow, openaiId, rename, publish, gateway } = await tenantWithTeam();
     const edge = await gateway(wide, await publish(wide, kind, allowing('OpenAI')), [openaiId, shadow.id]);
     expect(await granted(wide, edge)).toEqual([openaiId]);
     const { token } = await server.ok('POST', `${edge}/sessions`, { as: wide });
     await rename(team, shadow, 'openai');
     expect(await granted(wide, edge)).toEqual([openaiId]);
-    const said = await server.ok('POST', `${edge}/sessions/introspect`, { as: wide, body: { token } });
-    expect(said.grants.flatMap(({ items }: Body) => items)).toHaveLength(1);
+    const introspected = await server.ok('POST', `${edge}/sessions/introspect`, { as: wide, body: { token } });
+    expect(introspected.grants.flatMap(({ items }: Body) => items)).toHaveLength(1);
   });
 
-  test('a name that nobody has yet is not for a sub-tenant to take, but for the whole tenant', async () => {
+  test('if no provider has the name yet, a provider of a sub-tenant that takes it is not allowed; one of the whole tenant is', async () => {
     const { wide, team, shadow, rename, provide, publish, gateway } = await tenantWithTeam();
     const edge = await gateway(wide, await publish(wide, kind, allowing('anthropic')), [shadow.id]);
     await rename(team, shadow, 'Anthropic');
@@ -82,7 +82,7 @@ describe.each(POLICIES)('under the manifest of a %s of the whole tenant', (kind,
     expect(await granted(wide, edge)).toEqual([own.id]);
   });
 
-  test('an id means the provider of a sub-tenant, whatever its name', async () => {
+  test('an id allows the provider of a sub-tenant, also after a rename', async () => {
     const { wide, team, shadow, openaiId, rename, publish, gateway } = await tenantWithTeam();
     const edge = await gateway(wide, await publish(wide, kind, allowing(shadow.id)), [openaiId, shadow.id]);
     expect(await granted(wide, edge)).toEqual([shadow.id]);
@@ -90,7 +90,7 @@ describe.each(POLICIES)('under the manifest of a %s of the whole tenant', (kind,
     expect(await granted(wide, edge)).toEqual([shadow.id]);
   });
 
-  test('the gateway of a sub-tenant is held to it as well', async () => {
+  test('the gateway of a sub-tenant is limited by it as well', async () => {
     const { wide, team, shadow, openaiId, rename, publish, gateway } = await tenantWithTeam();
     const manifestId = await publish(wide, kind, allowing('openai'));
     const edge = await gateway(team, await publish(team, kind, {}), [shadow.id]);
@@ -101,7 +101,7 @@ describe.each(POLICIES)('under the manifest of a %s of the whole tenant', (kind,
 });
 
 describe.each(POLICIES)('under the manifest of a %s of a sub-tenant', (kind, allowing) => {
-  test('names mean the providers of the sub-tenant and of its whole tenant, in its own gateway', async () => {
+  test('in the sub-tenant’s gateway, names match providers of the sub-tenant and of the whole tenant', async () => {
     const { wide, team, shadow, openaiId, rename, publish, gateway } = await tenantWithTeam();
     const edge = await gateway(team, await publish(team, kind, allowing('shadow')), [shadow.id]);
     expect(await granted(team, edge)).toEqual([shadow.id]);
@@ -112,7 +112,7 @@ describe.each(POLICIES)('under the manifest of a %s of a sub-tenant', (kind, all
     expect(await granted(team, edge)).toEqual([openaiId]);
   });
 
-  test('regression: it widens the tenant’s gateway by no rename of its provider either', async () => {
+  test('regression: in the tenant’s gateway, a name does not match a provider of the sub-tenant that was renamed to it', async () => {
     const { wide, team, shadow, openaiId, rename, publish, gateway } = await tenantWithTeam();
     const edge = await gateway(wide, await publish(team, kind, allowing('openai')), [openaiId, shadow.id]);
     expect(await granted(wide, edge)).toEqual([openaiId]);
@@ -123,7 +123,7 @@ describe.each(POLICIES)('under the manifest of a %s of a sub-tenant', (kind, all
   });
 });
 
-test('a provider that is deleted and created anew under the same name is allowed where its place has a say', async () => {
+test('a provider created again under a deleted name is allowed only if it belongs to the place of the manifest', async () => {
   const { wide, team, shadow, provide, publish, gateway } = await tenantWithTeam();
   const tenants = await provide(wide, 'files');
   const spec = { allow: [{ provider: 'files' }] };
@@ -134,18 +134,18 @@ test('a provider that is deleted and created anew under the same name is allowed
   const teams = await provide(team, 'files');
   await server.ok('PUT', edge, { as: wide, body: { providerIds: [teams.id, shadow.id] } });
   expect(await granted(wide, edge)).toEqual([]);
-  const anew = await provide(wide, 'files');
-  await server.ok('PUT', edge, { as: wide, body: { providerIds: [teams.id, anew.id] } });
-  expect(await granted(wide, edge)).toEqual([anew.id]);
+  const recreated = await provide(wide, 'files');
+  await server.ok('PUT', edge, { as: wide, body: { providerIds: [teams.id, recreated.id] } });
+  expect(await granted(wide, edge)).toEqual([recreated.id]);
 });
 
-/** Whether a model that a sub-tenant uses at a provider is unknown there. */
+/** The `unknown` flags of the observations at a provider. */
 async function unknownAt(as: Caller, providerId: string): Promise<boolean[]> {
   const { items } = await server.ok('GET', `/v1/providers/${providerId}/observations`, { as });
   return items.map(({ unknown }: Body) => unknown);
 }
 
-test('regression: what a sub-tenant uses is not declared by the tenant’s manifest because a provider was renamed', async () => {
+test('regression: renaming a sub-tenant’s provider to a name in the tenant’s manifest does not declare what it is used for', async () => {
   const { tenantId, wide, team, shadow, rename, publish } = await tenantWithTeam();
   const sender = await accountWithKey(server, { tenantId, subTenantId: 'team' }, ['traces:write']);
   const declares = (provider: string) => ({ declares: [{ provider, kind: 'model', name: 'model-1' }] });
@@ -165,7 +165,7 @@ test('regression: what a sub-tenant uses is not declared by the tenant’s manif
   expect(await unknownAt(wide, shadow.id)).toEqual([false]);
 });
 
-test('a manifest of the whole tenant declares by name what its sub-tenants use of the tenant’s providers', async () => {
+test('a manifest of the whole tenant declares, by name, models of the tenant’s providers that sub-tenants use', async () => {
   const { tenantId, wide, openaiId, publish } = await tenantWithTeam();
   const sender = await accountWithKey(server, { tenantId, subTenantId: 'team' }, ['traces:write']);
   await sendSpans(server, sender, [chat('model-1', { 'gen_ai.provider.name': 'openai' })]);

@@ -16,13 +16,13 @@ export type Declared = {
   status?: string;
 };
 
-/** Declares a provider with its inventory, as the administrator. Answers its id. */
+/** Declares a provider with its inventory, as the administrator. Returns its id. */
 export async function declare(
   server: TestServer,
   tenantId: string,
   { tools = [], models = [], blocked = [], subTenantId, ...provider }: Declared,
 ): Promise<string> {
-  // Tenants and sub-tenants are made with their first account.
+  // Creating an account also creates its tenant and sub-tenant.
   await accountWithKey(server, { tenantId, ...(subTenantId !== undefined && { subTenantId }) });
   const body = { kind: 'other', tenantId, ...(subTenantId !== undefined && { subTenantId }), ...provider };
   const { id } = await server.ok('POST', '/v1/providers', { as: server.admin, body });
@@ -35,7 +35,7 @@ export async function declare(
   return id;
 }
 
-/** `provider: kind name xoccurrences` of all observations, sorted; discovered providers are marked by `?`. */
+/** `provider: kind name xoccurrences` of all observations, sorted. Discovered providers have a `?` after their name. */
 export async function observedIn(server: TestServer, tenantId: string): Promise<string[]> {
   const providers = await all(server, `/v1/providers?tenant_id=${tenantId}`, server.admin);
   const lines = providers.map(async (provider: Body) => {

@@ -64,13 +64,13 @@ const ROWS: Row[] = [
     observed: [`everything: tool ${LONG} x1`],
   })),
   {
-    name: 'the exact name wins over one that is written alike, and of two alike ones none is chosen',
+    name: 'an exact name comes before a similar one; of two similar ones none is chosen',
     declared: [{ name: 'everything', kind: 'mcp', tools: ['get_sum', 'get-sum', 'a-b', 'a.b'] }],
     spans: ['get_sum', 'a_b'].map((tool) => toolRun(tool, at('everything'))),
     observed: ['everything: tool a_b x1', 'everything: tool get_sum x1'],
   },
   {
-    name: 'a server whose name begins with that of a declared one is another server',
+    name: 'a server whose name only begins with the name of a declared one is another server',
     declared: [EVERYTHING],
     spans: [toolRun('mcp__everything-evil__exfiltrate'), toolRun('mcp__everything-evil__echo')],
     observed: ['everything-evil?: tool echo x1', 'everything-evil?: tool exfiltrate x1'],
@@ -82,19 +82,19 @@ const ROWS: Row[] = [
     observed: ['everything: tool get_weather x2'],
   },
   {
-    name: 'a server by the hash of its name, and one whose name is cut',
+    name: 'a server is found by the hash of its name, and by the beginning of its name',
     declared: [EVERYTHING, { name: 'GitHub MCP Server', kind: 'mcp', tools: ['search_issues'] }],
     spans: [toolRun('echo', at(sha256('everything'))), toolRun('mcp_github_mcp_se_search_issues')],
     observed: ['GitHub MCP Server: tool search_issues x1', 'everything: tool echo x1'],
   },
   {
-    name: 'a hashed tool of a server that is named, and none of another server',
+    name: 'a hashed tool is found at the server that the span names, and not if it belongs to another server',
     declared: [EVERYTHING, OTHER],
     spans: [toolRun(sha256('echo'), at('everything')), toolRun(sha256('other-get_weather'), at('everything'))],
     observed: ['everything: tool echo x1', `everything: tool ${sha256('other-get_weather')} x1`],
   },
   {
-    name: 'an MCP call belongs to the host, whatever kind of provider it was declared as',
+    name: 'an MCP call belongs to the provider of its host, even one declared as a model provider; another tool span does not',
     declared: [{ name: 'gateway', kind: 'llm', baseUrl: 'https://gw.example.com' }],
     spans: [
       mcpCall('find', { 'server.address': 'gw.example.com' }),
@@ -103,7 +103,7 @@ const ROWS: Row[] = [
     observed: ['gateway: tool find x1', 'gw.example.com?: tool find x1'],
   },
   {
-    name: 'a tool by the hash of its name, at the server that has the hash beside it',
+    name: 'a tool is found by the hash of its name, at the server that it was hashed with',
     declared: [EVERYTHING, OTHER],
     spans: [toolRun(sha256('echo'), at(sha256('everything'))), toolRun(sha256('echo'), at('other'))],
     observed: ['everything: tool echo x1', 'other: tool echo x1'],
@@ -116,30 +116,30 @@ const ROWS: Row[] = [
     observed: ['travel-agent?: agent copilot x1', 'travel-agent?: agent weather_agent x1'],
   },
   {
-    name: 'a server by an alias, and as frameworks rewrite its name',
+    name: 'a server is found by an alias, and by its name as frameworks rewrite it',
     declared: [{ name: 'Company Tools', aliases: ['ct.v2'], kind: 'mcp', tools: ['find'] }],
     spans: ['mcp__company_tools__find', 'ct_v2_find'].map((tool) => toolRun(tool)),
     observed: ['Company Tools: tool find x2'],
   },
   {
-    name: 'a name in place of an address is a server’s',
+    name: 'a name in the address attribute is the name of a server',
     declared: [EVERYTHING],
     spans: [mcpCall('echo', { 'server.address': 'everything' }), mcpCall('new', { 'server.address': 'unknown' })],
     observed: ['everything: tool echo x1', 'unknown?: tool new x1'],
   },
   {
-    name: 'a discovered server has the name that says it, and other spellings find it',
+    name: 'a discovered server gets the name in the span, and is found by other spellings',
     spans: [toolRun('mcp__every_thing__echo'), toolRun('echo', at('every_thing')), toolRun('every-thing__echo')],
     observed: ['every_thing?: tool echo x3'],
   },
   {
-    name: 'a name that only looks like a server and a tool is the service’s',
+    name: 'a tool whose name only looks like a server and a tool belongs to the service',
     declared: [{ name: 'get', kind: 'mcp', tools: ['other'] }],
     spans: [toolRun('get_weather'), toolRun('x-y')],
     observed: ['travel-agent?: tool get_weather x1', 'travel-agent?: tool x-y x1'],
   },
   {
-    name: 'a vendor owns no tools, agents or prompts',
+    name: 'tools, agents and prompts never belong to a model vendor',
     declared: [{ name: 'openai', kind: 'llm', baseUrl: 'https://api.openai.com/v1', tools: ['other'] }],
     spans: [
       toolRun('get_weather', { 'gen_ai.provider.name': 'openai', 'server.address': 'api.openai.com' }),
@@ -159,13 +159,13 @@ const ROWS: Row[] = [
     ],
   },
   {
-    name: 'a service that is called like a vendor does not make its tools the vendor’s',
+    name: 'tools of a service that has the name of a vendor do not belong to the vendor',
     declared: [{ name: 'openai', kind: 'llm' }],
     spans: [{ ...toolRun('get_weather'), service: 'openai' }],
     observed: ['openai (discovered)?: tool get_weather x1'],
   },
   {
-    name: 'the MCP call inside tells of the tool outside, whatever the framework calls it',
+    name: 'a tool span belongs to the server of the MCP call inside it, under any tool name',
     declared: [EVERYTHING, OTHER],
     spans: () => {
       const run = newSpanId();
@@ -174,7 +174,7 @@ const ROWS: Row[] = [
         { ...mcpCall('get-sum', at('everything')), parentSpanId: run },
       ];
     },
-    // Both spans tell of one call.
+    // Both spans report the same call.
     observed: ['everything: tool get-sum x1'],
   },
 ];
@@ -189,7 +189,7 @@ describe.each(ROWS)('$name', ({ declared = [], spans, observed }) => {
   });
 });
 
-test('what was written is kept as evidence of the declared tool', async () => {
+test('the spellings in the spans are kept as evidence of the declared tool', async () => {
   const tenantId = unique('tools');
   const id = await declare(server, tenantId, EVERYTHING);
   const sender = await accountWithKey(server, { tenantId }, ['traces:write']);

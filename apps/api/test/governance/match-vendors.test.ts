@@ -17,13 +17,13 @@ type Row = { name: string; declared?: Declared[]; spans: SpanInput[]; observed: 
 
 const ROWS: Row[] = [
   {
-    name: 'a provider that is declared by any spelling of a vendor',
+    name: 'a provider may be declared under any spelling of a vendor’s name',
     declared: [{ name: 'Google', kind: 'llm' }],
     spans: ['google', 'gemini', 'gcp.gemini', 'gcp.gen_ai', 'vertex_ai', 'gcp.vertex_ai'].map((one) => by(one)),
     observed: ['Google: model m x6'],
   },
   {
-    name: 'of two products of a vendor the one that is named',
+    name: 'of two products of a vendor, the span decides which one is used',
     declared: [
       { name: 'gcp.vertex_ai', kind: 'llm' },
       { name: 'gemini', kind: 'llm' },
@@ -32,12 +32,12 @@ const ROWS: Row[] = [
     observed: ['gcp.vertex_ai: model m x1', 'gemini: model m x1'],
   },
   {
-    name: 'each product of a vendor that nobody declared is discovered by itself',
+    name: 'undeclared products of a vendor are discovered as separate providers',
     spans: [by('vertex_ai'), by('gemini'), by('gcp.gemini')],
     observed: ['gcp.gemini?: model m x2', 'gcp.vertex_ai?: model m x1'],
   },
   {
-    name: 'a provider of any name whose base URL is the vendor’s API',
+    name: 'a provider with another name matches if its base URL is the vendor’s API',
     declared: [
       { name: 'our models', kind: 'llm', baseUrl: 'https://api.openai.com/v1' },
       { name: 'our azure', kind: 'llm', baseUrl: 'https://corp.openai.azure.com' },
@@ -47,25 +47,25 @@ const ROWS: Row[] = [
     observed: ['our azure: model m x1', 'our bedrock: model m x1', 'our models: model m x2'],
   },
   {
-    name: 'a provider that adds the name itself',
+    name: 'a provider matches if the vendor’s name is one of its aliases',
     declared: [{ name: 'our models', aliases: ['acme-ai', 'OpenAI'], kind: 'llm' }],
     spans: [by('openai'), by('ACME-AI')],
     observed: ['our models: model m x2'],
   },
   {
-    name: 'the vendor’s API without a vendor’s name, and a sender’s own machine with one',
+    name: 'the vendor’s API address without a name matches, and a local address with the vendor’s name',
     declared: [{ name: 'openai', kind: 'llm' }],
     spans: [chat('m', { 'server.address': 'api.openai.com' }), by('openai', '127.0.0.1'), by('openai', 'localhost')],
     observed: ['openai: model m x3'],
   },
   {
-    name: 'another address: the vendor’s where the vendor is declared to have the model, else the address’s',
+    name: 'with another address, a call belongs to the vendor if it declares the model, else to a provider discovered by address',
     declared: [{ name: 'openai', kind: 'llm', baseUrl: 'https://api.openai.com/v1', models: ['m'] }],
     spans: [by('openai', 'proxy.example.com'), chat('llama3', { 'server.address': 'proxy.example.com' })],
     observed: ['openai: model m x1', 'proxy.example.com?: model llama3 x1'],
   },
   {
-    name: 'a model without vendor and address: the one declared provider that has it',
+    name: 'a model without vendor and address belongs to the declared provider that has it, if there is only one',
     declared: [
       { name: 'one', kind: 'llm', models: ['m', 'both'] },
       { name: 'other', kind: 'llm', models: ['both'] },
@@ -74,7 +74,7 @@ const ROWS: Row[] = [
     observed: ['one: model m-2026-01-01 x1', 'travel-agent?: model both x1'],
   },
   {
-    name: 'of several providers of a vendor the one that blocks the model, else one that has it',
+    name: 'of several providers of a vendor, one that blocks the model comes first, then one that has it',
     declared: [
       { name: 'dev', kind: 'llm', baseUrl: 'https://api.openai.com/v1' },
       { name: 'prod', kind: 'llm', baseUrl: 'https://api.openai.com/v1', models: ['m'] },
@@ -84,7 +84,7 @@ const ROWS: Row[] = [
     observed: ['prod: model m x1', 'zone: model n x1'],
   },
   {
-    name: 'an alias within a sub-tenant takes no traffic from a provider of the whole tenant',
+    name: 'an alias of a sub-tenant’s provider takes no traffic from a provider of the whole tenant',
     declared: [
       { name: 'openai', kind: 'llm' },
       { name: 'x', aliases: ['openai', 'acme-ai'], kind: 'llm', subTenantId: 'team' },
@@ -94,7 +94,7 @@ const ROWS: Row[] = [
     observed: ['openai: model m x1', 'x@team: model m x1'],
   },
   {
-    name: 'a provider of another sub-tenant has no alias here',
+    name: 'an alias of another sub-tenant’s provider does not match',
     declared: [{ name: 'x', aliases: ['openai'], kind: 'llm', subTenantId: 'other' }],
     subTenantId: 'team',
     spans: [by('openai')],

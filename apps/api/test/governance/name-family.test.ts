@@ -10,7 +10,7 @@ const VERTEX = { name: 'gcp.vertex_ai', aliases: [], baseUrl: null };
 
 type Provider = typeof OPENAI | typeof BEDROCK;
 
-/** How a declared name covers a seen one: `yes`, `block` where a block alone does, `no`. */
+/** Whether a declared name covers an observed one: `yes`, `no`, or `block` if only a blocked item covers it. */
 function coverage(provider: Provider, declared: string, seen: string): string {
   const key = (name: string) => nameKey('model', name, provider.name);
   const found = coverageRuleOf(provider, 'model')(key(declared), key(seen));
@@ -65,7 +65,7 @@ describe('a declaration of a model covers', () => {
     ['gemini-3-flash-preview', 'gemini-3-flash-preview-05-20'],
     ['llama3', 'llama3:70b'],
     ['deepseek-r1', 'deepseek-r1:free'],
-  ])('%s covers %s for a block alone, since it may be another model', (declared, seen) => {
+  ])('only a block of %s covers %s, because it may be another model', (declared, seen) => {
     expect(coverage(OPENAI, declared, seen)).toBe('block');
   });
 
@@ -91,7 +91,7 @@ const item = (name: string, fields: Partial<Item> = {}): Item => ({ ...ITEM, nam
 const blocked = { status: 'blocked' } as const;
 const decide = (items: readonly Item[], name: string) => findDecidingItem(items, coverageRuleOf(OPENAI, 'model'), name);
 
-test('the most exact item says what holds for a name', () => {
+test('the most exact item decides for a name', () => {
   const [base, dated] = [item('gpt-5'), item('gpt-5-2026-01-01', blocked)];
   expect(decide([base, dated], 'gpt-5-2026-01-01')).toBe(dated);
   expect(decide([base, dated], 'gpt-5@20260101')).toBe(dated);
@@ -100,7 +100,7 @@ test('the most exact item says what holds for a name', () => {
   expect(decide([dated], 'gpt-5')).toBeUndefined();
 });
 
-test('a block holds for dated spellings unless somebody declared them: a sync and a retired item do not count', () => {
+test('a block covers dated spellings unless a person declared them; synced and retired items do not count', () => {
   const block = item('gpt-5', blocked);
   expect(decide([block], 'gpt-5-2026-01-01')).toBe(block);
   const declared = item('gpt-5-2026-01-01');
@@ -110,14 +110,14 @@ test('a block holds for dated spellings unless somebody declared them: a sync an
   }
 });
 
-test('of equally exact items a blocked one holds, and of others none', () => {
+test('of equally exact items a blocked one decides; if none is blocked, no item decides', () => {
   const [one, other] = [item('us.anthropic.claude'), item('claude-2026-01-01')];
   expect(decide([one, other], 'us.anthropic.claude-2026-01-01')).toBeUndefined();
   const block = { ...other, ...blocked };
   expect(decide([one, block], 'us.anthropic.claude-2026-01-01')).toBe(block);
 });
 
-test('tools that frameworks write alike cover one another, with another case for a block alone', () => {
+test('tool names that frameworks write alike cover each other; if only the case differs, only a block covers', () => {
   const tools = coverageRuleOf(OPENAI, 'tool');
   expect(tools('get-sum', 'get_sum')).toMatchObject({ doubtful: false });
   expect(tools('get_sum', 'get-sum')).toMatchObject({ doubtful: false });
@@ -149,7 +149,7 @@ const piece = fc.oneof(
 );
 const text = fc.array(piece, { minLength: 1, maxLength: 7 }).map((pieces) => pieces.join(''));
 
-test('whatever covers a name has its family, and a name covers itself', () => {
+test('a name that covers another one has the same family, and each name covers itself', () => {
   fc.assert(
     fc.property(text, text, fc.constantFrom(OPENAI, BEDROCK), (one, other, provider) => {
       const keys = [one, other, `${one}-2026-01-01`, `openai/${one}`, `us.anthropic.${one}`].map((name) =>

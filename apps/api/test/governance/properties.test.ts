@@ -28,7 +28,7 @@ const runs = (full: number) => scaled({ usual: Math.ceil(full / (onPostgres() ? 
 const SECOND = 1_000_000_000n;
 const START = 1_700_000_000n * SECOND;
 
-// Enough that names, spellings and providers meet each other in every run.
+// Few values each, so that every run contains several spellings of the same name and several providers.
 const spanArbitrary = fc.record({
   subject: fc.constantFrom('gpt-5', 'GPT-5', 'openai/gpt-5', 'gpt-5-mini', 'tool find', 'tool Find'),
   provider: fc.constantFrom('openai', 'OpenAI', 'elsewhere', null),
@@ -37,9 +37,9 @@ const spanArbitrary = fc.record({
   failed: fc.boolean(),
 });
 
-type Said = Parameters<typeof spanOf>[0];
+type SpanFields = Parameters<typeof spanOf>[0];
 
-function spanOf(said: {
+function spanOf(fields: {
   subject: string;
   provider: string | null;
   address: string | null;
@@ -47,28 +47,30 @@ function spanOf(said: {
   failed: boolean;
 }): SpanInput {
   const attributes = {
-    ...(said.provider !== null && { 'gen_ai.provider.name': said.provider }),
-    ...(said.address !== null && { 'server.address': said.address }),
+    ...(fields.provider !== null && { 'gen_ai.provider.name': fields.provider }),
+    ...(fields.address !== null && { 'server.address': fields.address }),
   };
-  const [kind, name] = said.subject.startsWith('tool ') ? ['tool', said.subject.slice(5)] : ['model', said.subject];
-  const start = START + BigInt(said.second) * SECOND;
-  const times = { traceId: newTraceId(), spanId: newSpanId(), start, failed: said.failed };
+  const [kind, name] = fields.subject.startsWith('tool ')
+    ? ['tool', fields.subject.slice(5)]
+    : ['model', fields.subject];
+  const start = START + BigInt(fields.second) * SECOND;
+  const times = { traceId: newTraceId(), spanId: newSpanId(), start, failed: fields.failed };
   return { ...(kind === 'tool' ? toolRun(name, attributes) : chat(name, attributes)), ...times };
 }
 
-/** Numbers that shuffle and cut a list: the same for the same list, so that a failure can be seen again. */
+/** Numbers that shuffle a list and cut it into batches. fast-check repeats them with its seed. */
 const orderArbitrary = fc.record({
   keys: fc.array(fc.nat(), { minLength: 40, maxLength: 40 }),
   cut: fc.integer({ min: 1, max: 7 }),
 });
 
-test('folding: in whatever order, in whatever batches, however often they come, spans make the same observations', async () => {
+test('aggregation: spans lead to the same observations in any order, in any batches and after repeated delivery', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(spanArbitrary, { minLength: 1, maxLength: 20 }),
       orderArbitrary,
-      async (said: Said[], { keys, cut }) => {
-        const spans = said.map(spanOf);
+      async (fields: SpanFields[], { keys, cut }) => {
+        const spans = fields.map(spanOf);
         const plain = await observedOf([spans]);
         const repeated = [...spans, ...spans];
         const order = repeated.map((span, index) => ({ span, key: keys[index % keys.length] ?? 0, index }));
@@ -82,9 +84,9 @@ test('folding: in whatever order, in whatever batches, however often they come, 
   );
 }, 240_000);
 
-/** What a new tenant has observed once it got these batches, all but what the order may decide. */
+/** The observations of a new tenant after these batches, without the fields that depend on the order. */
 async function observedOf(batches: SpanInput[][]): Promise<unknown[]> {
-  const tenant = await newTenant(server, unique('folding'));
+  const tenant = await newTenant(server, unique('aggregation'));
   for (const batch of batches) {
     await server.ok('POST', '/v1/traces', { as: tenant.sender, body: exportRequest(batch) });
   }
@@ -93,7 +95,7 @@ async function observedOf(batches: SpanInput[][]): Promise<unknown[]> {
   return observations
     .map(({ providerId, kind, name, occurrences, firstSeenAt, lastSeenAt, evidence, unknown, status, risk }) => ({
       provider: providers.find(({ id }) => id === providerId)?.name.toLowerCase(),
-      // Of variants the first one is shown.
+      // The spelling that came first is shown.
       name: kind === 'model' ? name.toLowerCase() : name,
       kind,
       occurrences,
@@ -138,12 +140,12 @@ const commandArbitrary = fc.oneof(
 );
 type Command = typeof commandArbitrary extends fc.Arbitrary<infer T> ? T : never;
 
-test('undo after apply restores the exact former state, whatever came before', async () => {
+test('an undo right after an apply restores the exact former state, after any history', async () => {
   let undone = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(commandArbitrary, { minLength: 3, maxLength: 14 }), fc.nat(), async (commands, which) => {
       const world = await newWorld();
-      for (const command of commands) await world.obey(command);
+      for (const command of commands) await world.execute(command);
       const open = await world.open();
       if (open.length === 0) return;
       const recommendation = open[which % open.length];
@@ -169,7 +171,7 @@ test('undo after apply restores the exact former state, whatever came before', a
   expect(undone).toBeGreaterThan(runs(40));
 }, 240_000);
 
-test('an undo after anything else is done or refused, and never brings a withdrawn approval back', async () => {
+test('an undo after other changes succeeds or is refused with 409, and never restores a withdrawn approval', async () => {
   const histories = fc.tuple(
     fc.array(commandArbitrary, { minLength: 3, maxLength: 10 }),
     fc.array(commandArbitrary, { minLength: 1, maxLength: 6 }),
@@ -179,18 +181,18 @@ test('an undo after anything else is done or refused, and never brings a withdra
     fc.asyncProperty(histories, fc.nat(), async ([before, between], which) => {
       const world = await newWorld();
       const as = world.tenant.operator;
-      for (const command of before) await world.obey(command);
+      for (const command of before) await world.execute(command);
       const recommendation = at(await world.open(), which);
       if (!recommendation) return;
       const path = `/v1/providers/${recommendation.providerId}/recommendations/apply`;
       await server.ok('POST', path, { as, body: { recommendationIds: [recommendation.id] } });
-      for (const command of between) await world.obey(command);
+      for (const command of between) await world.execute(command);
       const reviews = new Map((await world.observations()).map(({ id, review }) => [id, review?.decision ?? null]));
       const { status } = await server.call('POST', `/v1/recommendations/${recommendation.id}/undo`, { as });
       answers.add(status);
       expect([200, 409]).toContain(status);
-      for (const { id, status: standing, review } of await world.observations()) {
-        if (standing !== 'approved') continue;
+      for (const { id, status: reviewStatus, review } of await world.observations()) {
+        if (reviewStatus !== 'approved') continue;
         expect([review?.decision, reviews.get(id)]).toEqual(['approved', 'approved']);
       }
     }),
@@ -199,7 +201,7 @@ test('an undo after anything else is done or refused, and never brings a withdra
   expect(answers).toContain(200);
 }, 240_000);
 
-/** A tenant with senders in the whole of it and in two sub-tenants, and all that can be seen of its governance. */
+/** A tenant with a sender of the whole tenant and one in each of two sub-tenants, and functions that read its governance. */
 async function newWorld() {
   const tenant: Tenant = await newTenant(server, unique('undo'));
   const { tenantId, operator: as } = tenant;
@@ -223,7 +225,7 @@ async function newWorld() {
     tenant,
     open,
     observations,
-    async obey(command: Command): Promise<void> {
+    async execute(command: Command): Promise<void> {
       server.travel(1000);
       switch (command.do) {
         case 'see': {
@@ -264,7 +266,7 @@ async function newWorld() {
         }
       }
     },
-    /** All but when it changed, and which of several tasks about the same it is. */
+    /** The governance state of the tenant, without `updatedAt` and without the ids of tasks. */
     async state(): Promise<unknown> {
       const { grants } = await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as });
       return {

@@ -23,7 +23,7 @@ const created = (as: { key: string }, body: object): Promise<Body> =>
   server.ok('POST', PATH, { as, body: { kind: 'llm', ...body } });
 
 describe('aliases of a provider', () => {
-  test('are kept as they are written, replaced as a whole, cleared by null, and on record', async () => {
+  test('are kept as written, replaced as a whole, cleared by null, and recorded in the audit', async () => {
     const { as } = await newCaller();
     expect((await created(as, { name: 'bare' })).aliases).toEqual([]);
     const provider = await created(as, { name: 'models', aliases: ['OpenAI', 'Azure EU'] });
@@ -42,7 +42,7 @@ describe('aliases of a provider', () => {
     expect(await aliases()).toEqual([]);
   });
 
-  test('are bounded, visible, and differ from each other', async () => {
+  test('are limited in number and length, contain no invisible characters, and differ from each other', async () => {
     const { as } = await newCaller();
     const many = Array.from({ length: 21 }, (_, index) => `alias-${index}`);
     for (const aliases of [many, ['x'.repeat(201)], [' x'], ['a\u200bb'], [''], ['Same', 'sAME'], [1], 'x']) {
@@ -50,7 +50,7 @@ describe('aliases of a provider', () => {
     }
   });
 
-  test('are unique in their place among names and aliases, in any case, and free again after a delete', async () => {
+  test('are unique in their place among names and aliases, ignoring case, and free again after a delete', async () => {
     const { as, subTenant } = await newCaller();
     const first = await created(as, { name: 'first', aliases: ['Straße', 'one'] });
     const other = await created(as, { name: 'other' });
@@ -66,14 +66,14 @@ describe('aliases of a provider', () => {
     for (const { status, body } of refused) expect([status, body.code]).toEqual([409, 'name_taken']);
     expect(refused[1]?.body.detail).toContain('"ONE"');
     expect((await create(subTenant, { name: 'one', aliases: ['first'], subTenantId: 'team' })).status).toBe(200);
-    // A provider may change places with its own alias.
+    // A provider may swap its name with its own alias.
     const swapped = await server.ok('PUT', `${PATH}/${first.id}`, { as, body: { name: 'one', aliases: ['first'] } });
     expect(swapped).toMatchObject({ name: 'one', aliases: ['first'] });
     await server.ok('DELETE', `${PATH}/${first.id}`, { as });
     expect((await change(other.id, { aliases: ['one', 'first'] })).status).toBe(200);
   });
 
-  test('of two that are given at once one wins', async () => {
+  test('if several requests claim the same alias at once, one succeeds', async () => {
     const { as } = await newCaller();
     const answers = await Promise.all(
       Array.from({ length: 6 }, (_, index) => create(as, { name: `p${index}`, aliases: ['wanted'] })),
@@ -82,7 +82,7 @@ describe('aliases of a provider', () => {
     expect([counts.get(200)?.length, counts.get(409)?.length]).toEqual([1, 5]);
   });
 
-  test('declare in manifests what names do, and what is observed is looked at again', async () => {
+  test('work in manifests like names, and a new alias recomputes the observations', async () => {
     const { as } = await newCaller();
     const { id } = await created(as, { name: 'models' });
     await sendSpans(server, as, [chat('gpt-5-2026-01-01', { 'gen_ai.provider.name': 'models' })]);
@@ -96,7 +96,7 @@ describe('aliases of a provider', () => {
     expect(await unknown()).toEqual([true]);
   });
 
-  test('of a sub-tenant’s provider mean nothing in a manifest or a gateway of the whole tenant', async () => {
+  test('of a sub-tenant’s provider match nothing in a manifest or a gateway of the whole tenant', async () => {
     const { as, subTenant } = await newCaller();
     const theirs = await created(subTenant, { name: 'theirs', subTenantId: 'team', aliases: ['allowed'] });
     const inventory = `${PATH}/${theirs.id}/inventory`;
@@ -115,7 +115,7 @@ describe('aliases of a provider', () => {
       body: { name: 'm', kind: 'gateway', spec, subTenantId: 'team' },
     });
     expect(await granted({ manifestId: own.id, subTenantId: 'team' }, subTenant)).toEqual(['m']);
-    // Nor does it take the whole tenant's traffic.
+    // It does not take the whole tenant's traffic either.
     await sendSpans(server, as, [chat('m', { 'gen_ai.provider.name': 'allowed' })]);
     expect(await all(server, `${PATH}/${theirs.id}/observations`, as)).toEqual([]);
   });
@@ -141,7 +141,7 @@ describe('sessions and the spellings of a model', () => {
     return { path, sessions, open, namesOf, fromSync };
   }
 
-  test('an allow-list’s name covers dated ones, and no doubtful ones', async () => {
+  test('a name in an allow-list covers dated variants, and no doubtful ones', async () => {
     const { as } = await newCaller();
     const names = ['gpt-5', 'gpt-5-2026-01-01', 'GPT-5-latest', 'gpt-5-0613', 'gpt-5-mini'];
     const items = names.map((name) => ({ name }));
@@ -157,7 +157,7 @@ describe('sessions and the spellings of a model', () => {
     expect(grants[0].items.map(({ name }: Body) => name)).toEqual(['gpt-5', 'gpt-5-2026-01-01', 'GPT-5-latest']);
   });
 
-  test('a block ends the sessions that hold what it covers; new and running ones do not grant that any more', async () => {
+  test('a block revokes the sessions that were granted what it covers, and new sessions are not granted it', async () => {
     const { as } = await newCaller();
     const at = await gatewayOf(as, [{ name: 'm-2026-01-01' }, { name: 'm-2026-02-02' }, { name: 'other' }]);
     await at.fromSync('m-2026-01-01');
@@ -167,7 +167,7 @@ describe('sessions and the spellings of a model', () => {
     expect(await server.ok('GET', `${at.sessions}/${held.id}`, { as })).toMatchObject({
       revokedReason: 'item_blocked',
     });
-    // What somebody declared by itself is granted still, in another session.
+    // A name that a person declared is still granted, in a new session.
     const renewed = await at.open();
     expect(at.namesOf(renewed)).toEqual(['m-2026-02-02', 'other']);
     const introspected = await server.ok('POST', `${at.sessions}/introspect`, { as, body: { token: renewed.token } });

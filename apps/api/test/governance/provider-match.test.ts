@@ -25,9 +25,9 @@ type Row = {
   name: string;
   declared?: Declared[];
   spans: SpanInput[] | (() => SpanInput[]);
-  /** `provider: kind name xoccurrences`, sorted; discovered providers are marked by `?`. */
+  /** `provider: kind name xoccurrences`, sorted. Discovered providers have a `?` after their name. */
   observed: string[];
-  /** Where the sender stands. */
+  /** The sub-tenant of the sender. */
   subTenantId?: string;
 };
 
@@ -36,25 +36,25 @@ const SEARCH: Declared = { name: 'search', kind: 'mcp', baseUrl: 'https://mcp.ex
 
 const ROWS: Row[] = [
   {
-    name: '1: the address is the host of the base URL',
+    name: '1: the address matches the host of a base URL',
     declared: [OPENAI],
     spans: [chat('m', { 'server.address': 'api.openai.com' }), chat('m', { 'server.address': 'API.OpenAI.com' })],
     observed: ['OpenAI: model m x2'],
   },
   {
-    name: '1: the address beats the name of another declared provider',
+    name: '1: the address comes before the name of another declared provider',
     declared: [OPENAI, { name: 'azure', baseUrl: 'https://eu.example.net' }],
     spans: [chat('m', { 'server.address': 'eu.example.net', 'gen_ai.provider.name': 'openai' })],
     observed: ['azure: model m x1'],
   },
   {
-    name: '1: an address of nobody beats the name, and is discovered by the address',
+    name: '1: an unknown address comes before the name: a provider is discovered by address',
     declared: [OPENAI],
     spans: [chat('m', { 'server.address': 'llm.internal', 'gen_ai.provider.name': 'openai' })],
     observed: ['llm.internal?: model m x1'],
   },
   {
-    name: '1: the port decides between two of one host',
+    name: '1: the port decides between two providers with the same host',
     declared: [
       { name: 'first', baseUrl: 'http://localhost:8001/v1' },
       { name: 'second', baseUrl: 'http://localhost:8002/v1' },
@@ -66,7 +66,7 @@ const ROWS: Row[] = [
     observed: ['first: model a x1', 'second: model b x1'],
   },
   {
-    name: '1: the port of a URL without one is its scheme’s',
+    name: '1: a URL without a port has the default port of its scheme',
     declared: [
       { name: 'odd', baseUrl: 'https://llm.example.com:9000' },
       { name: 'plain', baseUrl: 'https://llm.example.com' },
@@ -75,19 +75,19 @@ const ROWS: Row[] = [
     observed: ['plain: model m x1'],
   },
   {
-    name: '1: another port than any declared one is still the host',
+    name: '1: a host matches if no provider declares the port',
     declared: [SEARCH],
     spans: [mcpCall('find', { 'server.address': 'mcp.example.com', 'server.port': 1 })],
     observed: ['search: tool find x1'],
   },
   {
-    name: '1: an IPv6 address, with brackets or without',
+    name: '1: an IPv6 address matches with and without brackets',
     declared: [{ name: 'local', baseUrl: 'http://[::1]:11434/v1' }],
     spans: [chat('m', { 'server.address': '::1' }), chat('m', { 'server.address': '[::1]' })],
     observed: ['local: model m x2'],
   },
   {
-    name: '2: without an address the name, in any case',
+    name: '2: without an address the name matches, ignoring case',
     declared: [OPENAI, { name: 'ŻÓŁĆ' }],
     spans: [
       chat('m', { 'gen_ai.provider.name': 'openai' }),
@@ -110,7 +110,7 @@ const ROWS: Row[] = [
     observed: ['azure.ai.openai: model m x1'],
   },
   {
-    name: '3: a tool span is where its MCP client child goes, and the server’s span does not count',
+    name: '3: a tool span belongs to the server that its child, an MCP client span, calls; server spans do not count',
     declared: [SEARCH],
     spans: () => {
       const [run, call] = [newSpanId(), newSpanId()];
@@ -123,7 +123,7 @@ const ROWS: Row[] = [
     observed: ['search: tool lookup x1'],
   },
   {
-    name: '3: a child of the same id in another trace is not its child',
+    name: '3: a span of another trace with the same parent id is not a child',
     declared: [SEARCH],
     spans: () => {
       const run = newSpanId();
@@ -135,7 +135,7 @@ const ROWS: Row[] = [
     observed: ['search: tool lookup x1', 'travel-agent?: tool lookup x1'],
   },
   {
-    name: '3: a child that calls another tool says nothing of this one',
+    name: '3: a child that calls another tool does not decide',
     declared: [SEARCH],
     spans: () => {
       const run = newSpanId();
@@ -148,25 +148,25 @@ const ROWS: Row[] = [
     observed: ['search: tool other x1', 'travel-agent?: tool lookup x1'],
   },
   {
-    name: '3: the one declared provider that has the tool',
+    name: '3: a tool belongs to the only declared provider that has it',
     declared: [SEARCH, { name: 'shop', tools: ['buy'] }],
     spans: [toolRun('find')],
     observed: ['search: tool find x1'],
   },
   {
-    name: '3: not when two have it',
+    name: '3: if two providers have the tool, neither is chosen',
     declared: [SEARCH, { name: 'shop', tools: ['find'] }],
     spans: [toolRun('find')],
     observed: ['travel-agent?: tool find x1'],
   },
   {
-    name: '3: not when the span names an address',
+    name: '3: if the span names an address, the address decides',
     declared: [SEARCH],
     spans: [toolRun('find', { 'server.address': 'elsewhere.example.com' })],
     observed: ['elsewhere.example.com?: tool find x1'],
   },
   {
-    name: '4: discovered by name, address, service; one for each',
+    name: '4: providers are discovered by name, address or service, once each',
     spans: [
       chat('m', { 'gen_ai.provider.name': 'Anthropic' }),
       chat('n', { 'gen_ai.provider.name': 'anthropic' }),
@@ -185,13 +185,13 @@ const ROWS: Row[] = [
     ],
   },
   {
-    name: '4: a name that belongs to a declared provider of another address is passed over',
+    name: '4: a name of a declared provider with another address is not reused',
     declared: [OPENAI, { name: 'llm.internal', baseUrl: 'https://elsewhere.example.com' }],
     spans: [chat('m', { 'server.address': 'llm.internal', 'gen_ai.provider.name': 'openai' })],
     observed: ['llm.internal (discovered)?: model m x1'],
   },
   {
-    name: '4: when even that name was declared, it is that one',
+    name: '4: if the name with “(discovered)” is declared too, that provider is used',
     declared: [
       { name: 'llm.internal', baseUrl: 'https://elsewhere.example.com' },
       { name: 'llm.internal (discovered)', baseUrl: 'https://third.example.com' },
@@ -200,7 +200,7 @@ const ROWS: Row[] = [
     observed: ['llm.internal (discovered): model m x1'],
   },
   {
-    name: 'two agents of one service are two, also in one batch',
+    name: 'two agents of one service in one batch are two',
     spans: ['planner', 'writer'].map((agent) => ({
       attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': agent },
       service: 'agents',
@@ -208,7 +208,7 @@ const ROWS: Row[] = [
     observed: ['agents?: agent planner x1', 'agents?: agent writer x1'],
   },
   {
-    name: 'what says nothing of models, tools or agents is observed nowhere',
+    name: 'spans without models, tools or agents lead to no observation',
     declared: [OPENAI],
     spans: [
       { attributes: { 'server.address': 'api.openai.com', 'http.request.method': 'POST' } },
@@ -219,21 +219,21 @@ const ROWS: Row[] = [
     observed: [],
   },
   {
-    name: 'the sub-tenant’s provider before the tenant’s',
+    name: 'the sub-tenant’s provider comes before the tenant’s',
     declared: [OPENAI, { ...OPENAI, name: 'openai', subTenantId: 'team' }],
     subTenantId: 'team',
     spans: [chat('m', { 'gen_ai.provider.name': 'openai' }), chat('m', { 'server.address': 'api.openai.com' })],
     observed: ['openai@team: model m x2'],
   },
   {
-    name: 'another sub-tenant’s provider is not in question',
+    name: 'another sub-tenant’s provider does not match',
     declared: [{ ...OPENAI, subTenantId: 'other' }],
     subTenantId: 'team',
     spans: [chat('m', { 'gen_ai.provider.name': 'openai' })],
     observed: ['openai?@team: model m x1'],
   },
   {
-    name: 'a sub-tenant’s provider is not in question for the tenant as a whole',
+    name: 'a sub-tenant’s provider does not match for a sender of the whole tenant',
     declared: [{ ...OPENAI, subTenantId: 'team' }],
     spans: [chat('m', { 'gen_ai.provider.name': 'openai' })],
     observed: ['openai?: model m x1'],
@@ -260,7 +260,7 @@ test('a provider declared for the tenant comes before what a sub-tenant discover
   expect(await observedIn(server, tenantId)).toEqual(['OpenAI: model m x1', 'openai?@team: model m x1']);
 });
 
-test('an adopted provider keeps the traffic that it was discovered by', async () => {
+test('an adopted provider still gets the traffic from which it was discovered', async () => {
   const tenantId = unique('match');
   const sender = await accountWithKey(server, { tenantId }, ['traces:write']);
   const spans = [toolRun('t'), chat('m', { 'server.address': 'llm.internal' })];
@@ -272,7 +272,7 @@ test('an adopted provider keeps the traffic that it was discovered by', async ()
   expect(await observedIn(server, tenantId)).toEqual(['llm.internal: model m x2', 'travel-agent: tool t x2']);
 });
 
-test('hostile names are kept apart, and harm nobody', async () => {
+test('hostile names stay separate observations and break nothing', async () => {
   const tenantId = unique('match');
   const sender = await accountWithKey(server, { tenantId }, ['traces:write']);
   const crabs = `x${'🦀'.repeat(500)}`;
@@ -285,7 +285,7 @@ test('hostile names are kept apart, and harm nobody', async () => {
   for (let round = 0; round < 2; round += 1) await sendSpans(server, sender, spans);
   const items = await all(server, `/v1/runtime-observations?tenant_id=${tenantId}&limit=100`, server.admin);
   expect(items.every(({ occurrences }) => occurrences % 2 === 0)).toBe(true);
-  // A blank name is no name.
+  // A blank name counts as no name.
   expect(new Set(items.map(({ name }) => name)).size).toBe(names.length - 1);
   expect(items.every(({ name }) => name.length <= 256 && name.isWellFormed())).toBe(true);
   const providers = await all(server, `/v1/providers?tenant_id=${tenantId}&limit=100`, server.admin);

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A provider `oai` of a tenant, which is called by its name in spans, and what is done with it. */
+/** A provider `oai` of a tenant, and functions that use it. Spans name it by its current name. */
 async function oai(tenant: Tenant) {
   const { operator: as } = tenant;
   let name = 'oai';
@@ -40,7 +40,7 @@ async function oai(tenant: Tenant) {
 
 const factors = ({ risk }: Body): string[] => risk.factors.map(({ factor }: Body) => factor);
 
-test('a block of a model with another vendor in front holds once the provider is called like that', async () => {
+test('a block of `acme/gpt-5` blocks `gpt-5` after the provider is renamed to `Acme`', async () => {
   const tenant = await newTenant(server);
   const provider = await oai(tenant);
   await provider.declare('acme/gpt-5', 'blocked');
@@ -53,7 +53,7 @@ test('a block of a model with another vendor in front holds once the provider is
   expectProblem(await server.call('POST', `${provider.path}/inventory`, again), 409, 'name_taken');
 });
 
-test('a block of a model with the former name in front holds under the new one', async () => {
+test('a block of `oai/gpt-5` still blocks `gpt-5` after the provider `oai` is renamed', async () => {
   const tenant = await newTenant(server);
   const provider = await oai(tenant);
   const item = await provider.declare('oai/gpt-5', 'blocked');
@@ -65,13 +65,13 @@ test('a block of a model with the former name in front holds under the new one',
   expect(observed).toMatchObject({ unknown: false, inventoryItemId: item.id, occurrences: 2 });
   expect(factors(observed)).toContain('blocked_item');
   expect(await provider.items()).toMatchObject([{ id: item.id, name: 'gpt-5', status: 'blocked' }]);
-  // Nothing is left of the former name: the item finds itself.
+  // The former name leaves no trace: unblocking the item unblocks the name.
   const body = { status: 'available' };
   await server.ok('PUT', `${provider.path}/inventory/${item.id}`, { as: tenant.operator, body });
   expect(factors((await provider.observations())[0])).not.toContain('blocked_item');
 });
 
-test('two items that would be one refuse the name, and everything is as it was', async () => {
+test('a rename that would make two items the same is refused with 409, and changes nothing', async () => {
   const tenant = await newTenant(server);
   const provider = await oai(tenant);
   await provider.declare('gpt-5');
@@ -88,7 +88,7 @@ test('two items that would be one refuse the name, and everything is as it was',
   expect((await provider.rename('acme')).status).toBe(200);
 });
 
-test('sessions that hold a spelling that the new name makes blocked end, and the audit says so', async () => {
+test('a rename that makes a granted spelling blocked revokes the session, with an audit event', async () => {
   const tenant = await newTenant(server);
   const { operator: as } = tenant;
   const provider = await oai(tenant);
@@ -104,7 +104,7 @@ test('sessions that hold a spelling that the new name makes blocked end, and the
   expect(events).toMatchObject([{ changedFields: ['revokedAt', 'revokedReason'] }]);
 });
 
-test('observations that become one keep the last review and all that was counted; each sub-tenant has its own', async () => {
+test('merged observations keep the last review and add up their counts, in each sub-tenant separately', async () => {
   const tenant = await newTenant(server);
   const { operator: as } = tenant;
   const east = await accountWithKey(server, { tenantId: tenant.tenantId, subTenantId: 'east' }, ['traces:write']);
@@ -138,11 +138,11 @@ test('observations that become one keep the last review and all that was counted
     lastSpanId: plain?.['lastSpanId'],
   });
   expect(kept?.['evidence'].names.toSorted()).toEqual(['acme/gpt-5', 'gpt-5']);
-  const gone = await server.call('PUT', `/v1/runtime-observations/${plain?.['id']}`, { as, body: {} });
-  expectProblem(gone, 404, 'runtime_observation_not_found');
+  const merged = await server.call('PUT', `/v1/runtime-observations/${plain?.['id']}`, { as, body: {} });
+  expectProblem(merged, 404, 'runtime_observation_not_found');
   const tasks = (await tenant.tasks()).map(({ subject }) => subject.id);
   expect(tasks).not.toContain(plain?.['id']);
-  // One is open about it, for what the sub-tenant sees; and the next sighting is one of what was rejected.
+  // One recommendation is open, because of the sub-tenant. The next sighting is of a rejected subject.
   expect((await provider.recommendations()).map(({ kind }) => kind)).toEqual(['register_item']);
   server.travel(1000);
   await provider.see('GPT-5');
@@ -156,7 +156,7 @@ test('observations that become one keep the last review and all that was counted
   });
 });
 
-test('an observation that the first release named with the provider in front is merged as well', async () => {
+test('an observation that the first release stored with the provider’s prefix is merged as well', async () => {
   const tenant = await newTenant(server);
   const provider = await oai(tenant);
   await provider.see('gpt-5');
@@ -173,7 +173,7 @@ test('an observation that the first release named with the provider in front is 
   expect(await provider.observations()).toMatchObject([{ id: moved?.['id'], occurrences: 3 }]);
 });
 
-test('what becomes one with a declared model is recommended no more, and a dismissal holds under the new name', async () => {
+test('an observation merged with a declared model supersedes its recommendation, and a dismissal stays after the rename', async () => {
   const tenant = await newTenant(server);
   const provider = await oai(tenant);
   await provider.declare('gpt-5');
@@ -192,7 +192,7 @@ test('what becomes one with a declared model is recommended no more, and a dismi
   expect(await provider.recommendations()).toEqual([]);
 });
 
-test('more models than are read at once are renamed, and the count of observations stays right', async () => {
+test('a rename merges more observations than one batch, and the counter of observations stays right', async () => {
   const small = await startTestServer({ QM_MAX_OBSERVATIONS: '1200' });
   const tenant = await newTenant(small);
   const { operator: as, sender, path } = tenant;
@@ -205,12 +205,12 @@ test('more models than are read at once are renamed, and the count of observatio
   expect(merged.every(({ occurrences }) => occurrences === 2)).toBe(true);
   const more = Array.from({ length: 400 }, (_, index) => chat(`n-${index}`, { 'gen_ai.provider.name': 'acme' }));
   await sendSpans(small, sender, more);
-  // What one account may have: half of what its tenant may.
+  // The share of one account: half of the tenant's limit.
   expect(await all(small, '/v1/runtime-observations?limit=100', as)).toHaveLength(600);
   await small.stop();
 });
 
-test('a sync that runs while its provider is renamed writes nothing that it read by the former name', async () => {
+test('a sync fails without effect if its provider is renamed meanwhile', async () => {
   const tenant = await newTenant(server);
   const { operator: as } = tenant;
   const { promise: asked, resolve: ask } = Promise.withResolvers<void>();

@@ -18,7 +18,7 @@ import { newTenant } from './loop-support.ts';
 
 /** Fewer on Postgres, where each statement goes over a socket. */
 const BATCHES = onPostgres() ? scaled({ usual: 250, full: 500 }) : scaled({ usual: 600, full: 10_000 });
-const MOST_SPANS_OF_BATCH = 3;
+const MAX_SPANS_PER_BATCH = 3;
 const TRACES = Math.min(300, BATCHES / 4);
 const CONNECTIONS = 4;
 const SUB_TENANTS = ['east', 'west'];
@@ -31,14 +31,14 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Something that agents use, and the spans by which they may say so. */
+/** Something that agents use, and the spans that may report it. */
 type Subject = { provider: string; kind: string; name: string; spans: SpanInput[] };
 type Sent = SpanInput & { of: Subject; traceId: string; spanId: string; start: bigint; end: bigint; failed: boolean };
 type Batch = { subTenantId: string; spans: Sent[] };
 
 const at = (provider: string) => ({ 'gen_ai.provider.name': provider });
 
-/** The declared provider's address, whatever vendor the library names that was pointed at it. */
+/** The address of the declared provider. The library names another vendor, but the address decides. */
 const ADDRESSED = { ...at('azure.ai.openai'), 'server.address': 'api.openai.com' };
 
 const SUBJECTS: Subject[] = [
@@ -50,14 +50,14 @@ const SUBJECTS: Subject[] = [
       [`OpenAI/Gpt-${index}`, ADDRESSED],
     ]),
   ),
-  // Nobody declares their provider: the first span that names it makes it, in each sub-tenant.
+  // Their provider is not declared. The first span that names it creates it, in each sub-tenant.
   ...numbered(10).map((index) =>
     model('mistral_ai', `large-${index}`, [
       [`large-${index}`, at('mistral_ai')],
       [`mistral/Large-${index}`, at('Mistral_AI')],
     ]),
   ),
-  // A tool is called by exactly its name: these are ten.
+  // Tool names are case-sensitive, so these are ten tools.
   ...numbered(5).flatMap((index) => [tool(`find-${index}`), tool(`Find-${index}`)]),
 ];
 
@@ -75,7 +75,7 @@ test(`${BATCHES} batches, each sent twice, shuffled, over ${CONNECTIONS} connect
     keys.set(subTenantId, [key, key]);
   }
   const batches = batchesOf(random);
-  // The second time it is a retry.
+  // Each batch is sent twice, as a client that retries does.
   const requests = batches.flatMap(({ subTenantId, spans }) => {
     const body = JSON.stringify(exportRequest(spans));
     return (keys.get(subTenantId) ?? []).map((key) => ({ key, body }));
@@ -94,7 +94,7 @@ test(`${BATCHES} batches, each sent twice, shuffled, over ${CONNECTIONS} connect
   expect(
     sorted(
       observations.map(({ subTenantId, providerId, kind, name, ...seen }) => ({
-        // Of spellings the one is shown that came first.
+        // The spelling that came first is shown.
         subject: `${subTenantId} ${providerNames.get(providerId)} ${kind} ${kind === 'model' ? name.toLowerCase() : name}`,
         occurrences: seen.occurrences,
         errors: seen.evidence.errors,
@@ -120,7 +120,7 @@ test(`${BATCHES} batches, each sent twice, shuffled, over ${CONNECTIONS} connect
     ),
   ).toEqual(sorted(expectedTraces(batches)));
 
-  // What concurrent first sightings lead to is made once, too.
+  // Concurrent first sightings create each recommendation and task once.
   const open = providers.map(({ id }) => all(server, `/v1/providers/${id}/recommendations?limit=100`, as));
   const kinds = (await Promise.all(open)).flat().map(({ kind }): string => kind);
   expect(countsOf(kinds)).toEqual({ register_item: 30 + 2 * 10, adopt_provider: 2 });
@@ -136,14 +136,14 @@ function tool(name: string): Subject {
   return { provider: 'tools', kind: 'tool', name, spans: [toolRun(name, { 'server.address': 'tools.example.com' })] };
 }
 
-/** No two of their spans begin at the same time; traces run through many batches and both sub-tenants. */
+/** No two spans begin at the same time. Each trace is spread over many batches and both sub-tenants. */
 function batchesOf(random: () => number): Batch[] {
   const traceIds = numbered(TRACES).map(newTraceId);
   return numbered(BATCHES).map((batch) => {
-    const length = 1 + Math.floor(random() * MOST_SPANS_OF_BATCH);
+    const length = 1 + Math.floor(random() * MAX_SPANS_PER_BATCH);
     const spans = numbered(length).map((index): Sent => {
       const of = pick(SUBJECTS, random);
-      const start = START + BigInt(batch * MOST_SPANS_OF_BATCH + index) * SECOND;
+      const start = START + BigInt(batch * MAX_SPANS_PER_BATCH + index) * SECOND;
       const times = { start, end: start + SECOND / 2n };
       const ids = { traceId: pick(traceIds, random), spanId: newSpanId() };
       return { ...pick(of.spans, random), ...ids, ...times, of, failed: random() < 0.1 };
@@ -186,7 +186,7 @@ function spelledName(attributes: Record<string, AttributeInput>): string {
   return String(attributes['gen_ai.request.model'] ?? attributes['gen_ai.tool.name']);
 }
 
-/** Sends every request, one at a time over each connection. Answers how often what was answered. */
+/** Sends all requests, one at a time on each connection. Returns how often each answer came. */
 async function sendAll(requests: readonly { key: string; body: string }[]) {
   const pool = new Pool(server.url, { connections: CONNECTIONS });
   let connections = 0;
@@ -224,7 +224,7 @@ function numbered(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index);
 }
 
-/** The same numbers from 0 to 1 for the same seed (mulberry32), so that a failure can be seen again. */
+/** A random number generator (mulberry32). The same seed gives the same numbers, so that a failure can be repeated. */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {

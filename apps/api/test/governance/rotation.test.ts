@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A provider whose credential ends in 20 days, and what its server was sent at the last sync. */
+/** A provider whose credential expires in 20 days, and the secrets that its server receives. */
 async function withCredential() {
   const at = await toolServer(server);
   const put = (body: object): Promise<Body> =>
@@ -26,7 +26,7 @@ async function withCredential() {
     first,
     expiresAt,
     put,
-    /** Every secret that one more sync sends. */
+    /** Runs a sync. Returns the secrets that it sent. */
     sent: async (): Promise<unknown[]> => {
       const before = at.peer.requests.length;
       await at.sync();
@@ -39,7 +39,7 @@ async function withCredential() {
   };
 }
 
-/** The same with a second one on standby, and the rotation to it applied. */
+/** The same after a rotation to a second credential. */
 async function rotated() {
   const at = await withCredential();
   const second = await at.put({ secret: 'second', standby: true });
@@ -48,7 +48,7 @@ async function rotated() {
   return { ...at, second, id: recommendation.id };
 }
 
-test('rotate_credential opens when the credential ends within 14 days, and waits for a successor', async () => {
+test('rotate_credential opens when the credential expires within 14 days, and is skipped until there is a successor', async () => {
   const at = await withCredential();
   await updateRotationTasks(server.services);
   expect(await at.recommendations()).toEqual([]);
@@ -74,7 +74,7 @@ test('rotate_credential opens when the credential ends within 14 days, and waits
   expect(await at.sent()).toEqual(['first']);
 });
 
-test('with one on standby {} puts it in use: the next sync sends it; undone, the old one again', async () => {
+test('with a credential on standby, {} makes the next sync send it; after an undo the old one is sent again', async () => {
   const at = await withCredential();
   server.travel(7 * DAY_MS);
   await updateRotationTasks(server.services);
@@ -101,7 +101,7 @@ test('with one on standby {} puts it in use: the next sync sends it; undone, the
   expect(await at.sent()).toEqual(['first']);
 });
 
-test('a rotation cannot be undone a day later, when the former secret is erased, and the answer says so', async () => {
+test('a rotation cannot be undone a day later because the former secret is erased; the answer says so', async () => {
   const at = await rotated();
   server.travel(23 * HOUR_MS);
   await eraseReplacedSecrets(server.services);
@@ -117,9 +117,9 @@ test('a rotation cannot be undone a day later, when the former secret is erased,
 });
 
 test.each([
-  ['put in use', {}, 'credentialId has been changed'],
-  ['stored to follow it', { standby: true }, 'another secret was stored'],
-])('nor once another credential was %s', async (_, how, why) => {
+  ['set as the current one', {}, 'credentialId has been changed'],
+  ['stored as its successor', { standby: true }, 'another secret was stored'],
+])('a rotation cannot be undone after another credential was %s', async (_, how, why) => {
   const at = await rotated();
   await at.put({ secret: 'third', ...how });
   const { status, body } = await at.undo(at.id);

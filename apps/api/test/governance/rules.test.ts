@@ -25,14 +25,14 @@ function item(fields: Partial<InventoryItem> = {}): InventoryItem {
   return { ...definition, ...named, ...fields } as InventoryItem;
 }
 
-/** An observation from a text: its status, then `?` not declared, `!` rejected, `~` drifted, `0` never seen. */
-function observation(said: string, id = 'obs_1'): RuntimeObservation {
-  const status = /^[a-z]+/.exec(said)?.[0] as RuntimeObservation['status'];
-  const decision = said.includes('!') ? 'rejected' : status === 'approved' || status === 'ignored' ? status : null;
+/** An observation from a text: its status, then `?` if undeclared, `!` if rejected, `~` if drifted, `0` if never seen. */
+function observation(text: string, id = 'obs_1'): RuntimeObservation {
+  const status = /^[a-z]+/.exec(text)?.[0] as RuntimeObservation['status'];
+  const decision = text.includes('!') ? 'rejected' : status === 'approved' || status === 'ignored' ? status : null;
   const review = decision && { decision, note: null, reviewedBy: 'user:u', reviewedAt: TIME };
-  const drift = said.includes('~') ? { before: DRIFT, after: DRIFT, detectedAt: LATER } : null;
-  const occurrences = said.includes('0') ? 0 : 1;
-  return { id, status, unknown: said.includes('?'), occurrences, review, drift } as unknown as RuntimeObservation;
+  const drift = text.includes('~') ? { before: DRIFT, after: DRIFT, detectedAt: LATER } : null;
+  const occurrences = text.includes('0') ? 0 : 1;
+  return { id, status, unknown: text.includes('?'), occurrences, review, drift } as unknown as RuntimeObservation;
 }
 
 type Row = {
@@ -46,7 +46,7 @@ type Row = {
 };
 
 function subject({ provider: status, item: fields, seen = [] }: Row): SubjectState {
-  const observations = seen.map((said, index) => observation(said, `obs_${index + 1}`));
+  const observations = seen.map((text, index) => observation(text, `obs_${index + 1}`));
   const own = fields && item(fields);
   return { provider: provider(status), kind: 'tool', name: 'echo', item: own, deciding: own, observations };
 }
@@ -77,7 +77,7 @@ describe('register_item', () => {
       seen: ['rejected?!', 'open?'],
       change: [null, MADE],
     },
-    { state: 'not at a deleted provider', provider: 'deleted', seen: ['open?'], change: null },
+    { state: 'is not proposed for a deleted provider', provider: 'deleted', seen: ['open?'], change: null },
     { state: 'not without observations', change: null },
     {
       state: 'not for a subject that only a sync reported',
@@ -90,7 +90,7 @@ describe('register_item', () => {
     expect(changeOf(registerItem.evaluate(subject(row), false))).toEqual(row.change);
   });
 
-  test('is based only on the undeclared observations, and an approval is another cause', () => {
+  test('is based only on undeclared observations, and an approval changes its cause', () => {
     const seen = registerItem.evaluate(subject({ state: '', seen: ['rejected?!', 'open?'], change: null }), false);
     expect(seen?.observations.map(({ id }) => id)).toEqual(['obs_2']);
     const approved = registerItem.evaluate(subject({ state: '', seen: ['approved?'], change: null }), false);
@@ -116,7 +116,7 @@ describe('block_item', () => {
     { state: 'not for a blocked item', item: { status: 'blocked' }, seen: ['open!'], change: null },
     { state: 'not after a later approval', isOpen: true, seen: ['approved?'], change: null },
     { state: 'not for an unknown subject without a review', seen: ['open?'], change: null },
-    { state: 'not at a deleted provider', provider: 'deleted', seen: ['open?!'], change: null },
+    { state: 'is not proposed for a deleted provider', provider: 'deleted', seen: ['open?!'], change: null },
   ];
   test.each(rows)('$state', (row) => {
     expect(changeOf(blockItem.evaluate(subject(row), row.isOpen ?? false))).toEqual(row.change);
@@ -134,7 +134,7 @@ describe('retire_item', () => {
     { state: 'not for a retired item', item: { status: 'retired' }, change: null },
     { state: 'not for a blocked item', item: { status: 'blocked' }, change: null },
     { state: 'not for a deleted item', change: null },
-    { state: 'not at a deleted provider', provider: 'deleted', item: { status: 'missing' }, change: null },
+    { state: 'is not proposed for a deleted provider', provider: 'deleted', item: { status: 'missing' }, change: null },
   ];
   test.each(rows)('$state', (row) => {
     expect(changeOf(retireItem.evaluate(subject(row), false))).toEqual(row.change);
@@ -153,13 +153,13 @@ describe('accept_drift', () => {
     { state: 'not for an unchanged definition', item: {}, seen: ['resolved'], change: null },
     { state: 'not for a blocked item', item: { status: 'blocked', drift: DRIFT }, seen: ['open~'], change: null },
     { state: 'not for a retired item', item: { status: 'retired', drift: DRIFT }, seen: ['open~'], change: null },
-    { state: 'not at a deleted provider', provider: 'deleted', item: { drift: DRIFT }, change: null },
+    { state: 'is not proposed for a deleted provider', provider: 'deleted', item: { drift: DRIFT }, change: null },
   ];
   test.each(rows)('$state', (row) => {
     expect(changeOf(acceptDrift.evaluate(subject(row), false))).toEqual(row.change);
   });
 
-  test('another change is another cause', () => {
+  test('a different change has a different cause', () => {
     const wanted = (schemaDigest: string) =>
       acceptDrift.evaluate(subject({ state: '', item: { drift: { ...DRIFT, schemaDigest } }, change: null }), true)
         ?.cause;
@@ -196,7 +196,7 @@ describe('rotate_credential', () => {
     expect(changeOf(wanted)).toEqual(stands ? [{ credentialId: 'sec_1' }, { credentialId }] : null);
   });
 
-  test('not at a deleted provider', () => {
+  test('is not proposed for a deleted provider', () => {
     const state = { provider: provider('deleted'), current: active, standby: next, refused: true };
     expect(rotateCredential.evaluate(state, true)).toBeNull();
   });

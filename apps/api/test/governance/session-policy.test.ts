@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** What the providers of these tests offer, as `kind:name`. */
+/** The inventory of each provider, as `kind:name`. */
 const INVENTORY = {
   OpenAI: ['model:gpt-5', 'model:GPT-5-mini', 'model:openai/o3', 'tool:search', 'tool:Search', 'agent:helper'],
   files: ['tool:read', 'tool:read_all', 'tool:write', 'resource:file:///a', 'prompt:read'],
@@ -20,11 +20,11 @@ type Policy = {
   as: { key: string };
   ids: Record<string, string>;
   gatewayId: string;
-  /** Publishes a manifest and answers its id. */
+  /** Publishes a manifest and returns its id. */
   publish: (kind: string, spec: object) => Promise<string>;
-  /** Puts the gateway under a manifest. */
-  under: (manifestId: string | null) => Promise<void>;
-  /** What a new session may use, as `provider kind:name`; the token says the same. */
+  /** Sets the manifest of the gateway. */
+  setManifest: (manifestId: string | null) => Promise<void>;
+  /** What a new session may use, as `provider kind:name`. Expects the token to contain the same grants. */
   granted: () => Promise<string[]>;
 };
 
@@ -50,7 +50,7 @@ async function policy(): Promise<Policy> {
       const manifest = { name: unique('manifest'), kind, spec };
       return (await server.ok('POST', '/v1/manifests', { as, body: manifest })).id;
     },
-    under: async (manifestId) => {
+    setManifest: async (manifestId) => {
       await server.ok('PUT', path, { as, body: { manifestId } });
     },
     granted: async () => {
@@ -65,55 +65,55 @@ async function policy(): Promise<Policy> {
 
 const startingWith = (...starts: string[]) => ALL.filter((item) => starts.some((start) => item.startsWith(start)));
 
-describe.each(['gateway', 'channel'])('under the manifest of a %s', (kind) => {
+describe.each(['gateway', 'channel'])('with the manifest of a %s', (kind) => {
   let at: Policy;
   beforeAll(async () => {
     at = await policy();
   });
 
   test.each<[string, object, string[]]>([
-    ['nothing is said', {}, ALL],
-    ['nothing is declared, which limits agents alone', { declares: [] }, ALL],
-    ['the list is empty', { allow: [] }, []],
-    ['a provider is named, in another case', { allow: [{ provider: 'OPENAI' }] }, startingWith('OpenAI')],
-    ['a provider is named that there is not', { allow: [{ provider: 'anthropic' }] }, []],
+    ['it has no allow-list', {}, ALL],
+    ['it has an empty `declares`, which only limits agents', { declares: [] }, ALL],
+    ['the allow-list is empty', { allow: [] }, []],
+    ['a provider is named, in another letter case', { allow: [{ provider: 'OPENAI' }] }, startingWith('OpenAI')],
+    ['a provider is named that does not exist', { allow: [{ provider: 'anthropic' }] }, []],
     ['a kind is named', { allow: [{ provider: 'openai', kind: 'tool' }] }, startingWith('OpenAI tool:')],
     [
-      'names are named, of every kind',
+      'names without a kind are listed',
       { allow: [{ provider: 'files', names: ['read'] }] },
       ['files tool:read', 'files prompt:read'],
     ],
-    ['no names are named', { allow: [{ provider: 'files', names: [] }] }, []],
-    ['a name of a tool is written otherwise', { allow: [{ provider: 'openai', names: ['SEARCH'] }] }, []],
+    ['the list of names is empty', { allow: [{ provider: 'files', names: [] }] }, []],
+    ['the name of a tool has another letter case', { allow: [{ provider: 'openai', names: ['SEARCH'] }] }, []],
     [
-      'names of a kind are named',
+      'names of one kind are listed',
       { allow: [{ provider: 'files', kind: 'tool', names: ['read', 'delete'] }] },
       ['files tool:read'],
     ],
     [
-      'the beginning of a name is named',
+      'a name ends with a star',
       { allow: [{ provider: 'files', kind: 'tool', names: ['read*'] }] },
       startingWith('files tool:read'),
     ],
-    ['every name is named', { allow: [{ provider: 'files', names: ['*'] }] }, startingWith('files')],
+    ['the name is a star', { allow: [{ provider: 'files', names: ['*'] }] }, startingWith('files')],
     [
-      'models are named by variants of their names',
+      'models are listed by variants of their names',
       { allow: [{ provider: 'openai', kind: 'model', names: ['OpenAI/GPT-5', 'openai/gpt-5-mini', 'O3'] }] },
       startingWith('OpenAI model:'),
     ],
     [
-      'the beginning of a variant is named',
+      'a variant of a name ends with a star',
       { allow: [{ provider: 'openai', names: ['openai/gpt-5-*', 'Openai/o*'] }] },
       ['OpenAI model:GPT-5-mini', 'OpenAI model:openai/o3'],
     ],
     [
-      'every model is named by the provider in front',
+      'a star follows the provider’s prefix',
       { allow: [{ provider: 'openai', names: ['openai/*'] }] },
       startingWith('OpenAI model:'),
     ],
-    ['another vendor’s model is named', { allow: [{ provider: 'openai', names: ['azure/gpt-5'] }] }, []],
+    ['the model of another vendor is listed', { allow: [{ provider: 'openai', names: ['azure/gpt-5'] }] }, []],
     [
-      'several entries are named: whatever one of them covers',
+      'there are several entries, and each allows what it covers',
       {
         allow: [
           { provider: 'openai', kind: 'agent' },
@@ -123,25 +123,25 @@ describe.each(['gateway', 'channel'])('under the manifest of a %s', (kind) => {
       },
       ['OpenAI model:gpt-5', 'OpenAI agent:helper', 'files tool:write'],
     ],
-  ])('where %s', async (_, spec, expected) => {
-    await at.under(await at.publish(kind, spec));
+  ])('if %s', async (_, spec, expected) => {
+    await at.setManifest(await at.publish(kind, spec));
     expect((await at.granted()).toSorted()).toEqual(expected.toSorted());
   });
 
   test('a provider may be named by its id', async () => {
-    await at.under(await at.publish(kind, { allow: [{ provider: at.ids['files'], kind: 'tool' }] }));
+    await at.setManifest(await at.publish(kind, { allow: [{ provider: at.ids['files'], kind: 'tool' }] }));
     expect((await at.granted()).toSorted()).toEqual(startingWith('files tool:').toSorted());
   });
 });
 
-test('under no manifest a session is granted all that the inventories have', async () => {
+test('without a manifest a session is granted everything in the inventories', async () => {
   const at = await policy();
-  await at.under(await at.publish('gateway', { allow: [] }));
-  await at.under(null);
+  await at.setManifest(await at.publish('gateway', { allow: [] }));
+  await at.setManifest(null);
   expect((await at.granted()).toSorted()).toEqual(ALL.toSorted());
 });
 
-test('under an agent’s manifest it is granted what that declares, a star being a star; all, where it declares nothing', async () => {
+test('with an agent’s manifest a session is granted what it declares, without wildcards; everything if it has no `declares`', async () => {
   const at = await policy();
   const declares = [
     { provider: 'OPENAI', kind: 'model', name: 'openai/gpt-5' },
@@ -149,17 +149,17 @@ test('under an agent’s manifest it is granted what that declares, a star being
     { provider: 'files', kind: 'prompt', name: 'r*' },
     { provider: 'openai', kind: 'model', name: 'never-declared' },
   ];
-  await at.under(await at.publish('agent', { declares }));
+  await at.setManifest(await at.publish('agent', { declares }));
   expect((await at.granted()).toSorted()).toEqual(['OpenAI model:gpt-5', 'files tool:read']);
-  await at.under(await at.publish('agent', { declares: [] }));
+  await at.setManifest(await at.publish('agent', { declares: [] }));
   expect(await at.granted()).toEqual([]);
-  await at.under(await at.publish('agent', {}));
+  await at.setManifest(await at.publish('agent', {}));
   expect((await at.granted()).toSorted()).toEqual(ALL.toSorted());
 });
 
-test('an allow-list never gives back what is blocked or retired', async () => {
+test('an allow-list does not allow blocked or retired items', async () => {
   const at = await policy();
-  await at.under(await at.publish('gateway', { allow: [{ provider: 'files', kind: 'tool' }] }));
+  await at.setManifest(await at.publish('gateway', { allow: [{ provider: 'files', kind: 'tool' }] }));
   const inventory = `/v1/providers/${at.ids['files']}/inventory`;
   const { items } = await server.ok('GET', inventory, { as: at.as });
   for (const [name, status] of [
@@ -172,28 +172,30 @@ test('an allow-list never gives back what is blocked or retired', async () => {
   expect(await at.granted()).toEqual(['files tool:read_all']);
 });
 
-test('a gateway stays under the version that it names, superseded or not', async () => {
+test('a gateway keeps the manifest version that it names, even if a newer one exists', async () => {
   const at = await policy();
   const publish = (spec: object): Promise<Body> =>
     server.ok('POST', '/v1/manifests', { as: at.as, body: { name: 'pinned', kind: 'gateway', spec } });
   const first = await publish({ allow: [{ provider: 'files', names: ['write'] }] });
-  await at.under(first.id);
+  await at.setManifest(first.id);
   const second = await publish({ allow: [] });
   expect(await at.granted()).toEqual(['files tool:write']);
-  await at.under(second.id);
+  await at.setManifest(second.id);
   expect(await at.granted()).toEqual([]);
 });
 
-test('a stored list that cannot be read allows nothing: it was meant to limit', async () => {
+test('a stored allow-list that cannot be read allows nothing', async () => {
   const at = await policy();
   const id = await at.publish('gateway', {});
   const { db } = server.services;
   await db.updateTable('manifests').set({ spec: '{"allow":["openai"]}' }).where('id', '=', id).execute();
-  await at.under(id);
+  await at.setManifest(id);
   expect(await at.granted()).toEqual([]);
 });
 
-test('an allow-list lets a session through that would else grant too much', { timeout: 30_000 }, async () => {
+test('an allow-list allows a session that would exceed the limit of grants without it', {
+  timeout: 30_000,
+}, async () => {
   const as = await accountWithKey(server, { tenantId: unique('policy') });
   const provider = await server.ok('POST', '/v1/providers', { as, body: { name: 'huge', kind: 'mcp' } });
   const { db } = server.services;
@@ -215,6 +217,6 @@ test('an allow-list lets a session through that would else grant too much', { ti
   const { grants, token } = await server.ok('POST', `${path}/sessions`, { as });
   const expected = many.filter((name) => name.startsWith('tool-10') || name === 'tool-99');
   expect(grants[0].items.map(({ name }: Body) => name).toSorted()).toEqual(expected.toSorted());
-  const said = await server.ok('POST', `${path}/sessions/introspect`, { as, body: { token } });
-  expect(said.grants).toEqual(grants);
+  const introspected = await server.ok('POST', `${path}/sessions/introspect`, { as, body: { token } });
+  expect(introspected.grants).toEqual(grants);
 });

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Sends a span that begins now, by the service's clock. */
+/** Sends a span that begins now, according to the clock of the service. */
 function seeNow(tenant: Tenant, model: string): Promise<void> {
   const start = BigInt(server.services.now().getTime()) * 1_000_000n;
   return sendSpans(server, tenant.sender, [{ ...atOpenai(model), start }]);
@@ -223,7 +223,7 @@ describe('risk', () => {
     expect(factorsOf(await tenant.observation('gpt-5'))).toEqual(['unknown_item']);
   });
 
-  test('the eleventh account is listed as the second was', async () => {
+  test('the eleventh account is listed like the second', async () => {
     const tenant = await newTenant(server);
     const senders = [];
     for (let index = 0; index < 11; index += 1) {
@@ -239,7 +239,7 @@ describe('risk', () => {
     expect(observation.evidence.accounts).toContain(late?.principal);
   });
 
-  test('calls that failed, and an address that is not the provider’s, each with its reason', async () => {
+  test('failed calls and a foreign address are risk factors with their reasons', async () => {
     const tenant = await newTenant(server);
     await server.ok('POST', `${tenant.path}/inventory`, {
       as: tenant.operator,

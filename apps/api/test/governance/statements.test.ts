@@ -154,7 +154,7 @@ test('a manifest’s declarations are reevaluated with a few statements, for any
   expect(await all(server, `${tenant.path}/recommendations?status=open`, as)).toEqual([]);
 });
 
-/** The statements that the service runs meanwhile; of those that it compiled before, an empty text. */
+/** The SQL statements that run during `work`. A statement that was compiled before is an empty text. */
 async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
   const { services } = server;
   const { db } = services;

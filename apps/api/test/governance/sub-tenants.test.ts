@@ -75,26 +75,29 @@ test('the sub-tenant’s reviewer decides about its own provider', async () => {
   expect((await server.ok('POST', path, { as: a.reviewer })).applied).toHaveLength(1);
 });
 
-test.each(['rejected', 'ignored'])('%s by one sub-tenant leaves the recommendation of the other open', async (how) => {
-  const { tenant, a, b } = await twoTeams();
-  await tenant.see('gpt-5', a.sender);
-  await tenant.see('gpt-5', b.sender);
-  const [mine, theirs] = [await tenant.observation('gpt-5', 'a'), await tenant.observation('gpt-5', 'b')];
-  const [before] = await tenant.recommendations();
-  await tenant.review(mine.id, how, a.reviewer);
-  expect(await tenant.recommendations()).toMatchObject([{ id: before.id, observationIds: [theirs.id] }]);
-  expect(await tenant.tasks()).toMatchObject([{ subTenantId: 'b' }]);
-  await tenant.see('gpt-5', a.sender);
-  expect(await tenant.recommendations()).toMatchObject([{ id: before.id, observationIds: [theirs.id] }]);
+test.each(['rejected', 'ignored'])(
+  'an observation that is %s by one sub-tenant leaves the recommendation of the other open',
+  async (how) => {
+    const { tenant, a, b } = await twoTeams();
+    await tenant.see('gpt-5', a.sender);
+    await tenant.see('gpt-5', b.sender);
+    const [mine, theirs] = [await tenant.observation('gpt-5', 'a'), await tenant.observation('gpt-5', 'b')];
+    const [before] = await tenant.recommendations();
+    await tenant.review(mine.id, how, a.reviewer);
+    expect(await tenant.recommendations()).toMatchObject([{ id: before.id, observationIds: [theirs.id] }]);
+    expect(await tenant.tasks()).toMatchObject([{ subTenantId: 'b' }]);
+    await tenant.see('gpt-5', a.sender);
+    expect(await tenant.recommendations()).toMatchObject([{ id: before.id, observationIds: [theirs.id] }]);
 
-  await tenant.review(theirs.id, 'rejected', b.reviewer);
-  expect(await tenant.recommendations()).toEqual([]);
-  expect(await tenant.recommendations('dismissed')).toMatchObject([{ id: before.id }]);
-  await server.ok('PUT', `/v1/runtime-observations/${mine.id}`, { as: a.reviewer, body: { status: 'open' } });
-  expect(await tenant.recommendations()).toMatchObject([{ observationIds: [mine.id] }]);
-});
+    await tenant.review(theirs.id, 'rejected', b.reviewer);
+    expect(await tenant.recommendations()).toEqual([]);
+    expect(await tenant.recommendations('dismissed')).toMatchObject([{ id: before.id }]);
+    await server.ok('PUT', `/v1/runtime-observations/${mine.id}`, { as: a.reviewer, body: { status: 'open' } });
+    expect(await tenant.recommendations()).toMatchObject([{ observationIds: [mine.id] }]);
+  },
+);
 
-test('the rejection of one sub-tenant stays when the tenant registers it for the others', async () => {
+test('the rejection of one sub-tenant stays when the tenant registers the item for the others', async () => {
   const { tenant, a, b } = await twoTeams();
   await tenant.see('gpt-5', a.sender);
   await tenant.see('gpt-5', b.sender);

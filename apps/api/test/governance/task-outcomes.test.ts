@@ -27,37 +27,40 @@ async function taskOf(tenant: Tenant, kind: string, status = 'open'): Promise<Bo
 
 const getTask = (as: Credential, { id }: Body): Promise<Body> => server.ok('GET', `/v1/operator/tasks/${id}`, { as });
 
-/** Somebody who may write tasks, and nothing that these lead to. */
-const queueOnly = ({ tenantId }: Tenant) =>
+/** An account that may complete tasks, but does not hold the scopes of what their outcomes do. */
+const accountWithTaskScopesOnly = ({ tenantId }: Tenant) =>
   accountWithKey(server, { tenantId }, ['operator_tasks:write', 'operator_tasks:read']);
 
 describe('review_observation', () => {
-  test.each(['approved', 'rejected', 'ignored'])('%s reviews the observation, with the note', async (outcome) => {
-    const tenant = await newTenant(server);
-    await tenant.see('gpt-x');
-    const task = await taskOf(tenant, 'review_observation');
-    const ended = await completed(tenant.operator, task, outcome, 'as agreed');
-    const { principal } = tenant.operator;
-    expect(ended).toMatchObject({ status: 'succeeded', outcome, note: 'as agreed', assignee: principal });
-    expect(await getTask(tenant.operator, task)).toEqual(ended);
-    expect(await tenant.observation('gpt-x')).toMatchObject({
-      status: outcome,
-      review: { decision: outcome, note: 'as agreed', reviewedBy: principal, reviewedAt: ended.completedAt },
-    });
-    const open = (await tenant.recommendations()).map(({ kind }) => kind);
-    expect(open.includes('register_item')).toBe(outcome === 'approved');
-    const events = await auditOf(server, { operation: 'complete_operator_task', tenant_id: tenant.tenantId });
-    const targets = events.map(({ target }: Body) => target);
-    expect(targets).toContainEqual({ type: 'operator_task', id: task.id });
-    expect(targets).toContainEqual({ type: 'runtime_observation', id: task.subject.id });
-  });
+  test.each(['approved', 'rejected', 'ignored'])(
+    'the outcome %s reviews the observation and passes the note on',
+    async (outcome) => {
+      const tenant = await newTenant(server);
+      await tenant.see('gpt-x');
+      const task = await taskOf(tenant, 'review_observation');
+      const ended = await completed(tenant.operator, task, outcome, 'as agreed');
+      const { principal } = tenant.operator;
+      expect(ended).toMatchObject({ status: 'succeeded', outcome, note: 'as agreed', assignee: principal });
+      expect(await getTask(tenant.operator, task)).toEqual(ended);
+      expect(await tenant.observation('gpt-x')).toMatchObject({
+        status: outcome,
+        review: { decision: outcome, note: 'as agreed', reviewedBy: principal, reviewedAt: ended.completedAt },
+      });
+      const open = (await tenant.recommendations()).map(({ kind }) => kind);
+      expect(open.includes('register_item')).toBe(outcome === 'approved');
+      const events = await auditOf(server, { operation: 'complete_operator_task', tenant_id: tenant.tenantId });
+      const targets = events.map(({ target }: Body) => target);
+      expect(targets).toContainEqual({ type: 'operator_task', id: task.id });
+      expect(targets).toContainEqual({ type: 'runtime_observation', id: task.subject.id });
+    },
+  );
 
-  test('without runtime_observations:review it is 403, and task and observation stay as they were', async () => {
+  test('without runtime_observations:review it answers 403, and task and observation stay the same', async () => {
     const tenant = await newTenant(server);
     await tenant.see('gpt-x');
     const task = await taskOf(tenant, 'review_observation');
     const observation = await tenant.observation('gpt-x');
-    const answered = await complete(await queueOnly(tenant), task, 'approved');
+    const answered = await complete(await accountWithTaskScopesOnly(tenant), task, 'approved');
     expectProblem(answered, 403, 'scope_missing');
     expect(answered.body.scope).toBe('runtime_observations:review');
     expect(await getTask(tenant.operator, task)).toEqual(task);
@@ -74,7 +77,7 @@ describe('adopt_provider', () => {
     return { tenant, task, path: `/v1/providers/${task.subject.id}` };
   }
 
-  test('adopted applies the recommendation: the provider is declared', async () => {
+  test('the outcome adopted applies the recommendation, so the provider is declared', async () => {
     const { tenant, task, path } = await discovered();
     const as = tenant.operator;
     expect(await server.ok('GET', path, { as })).toMatchObject({ status: 'discovered' });
@@ -84,7 +87,7 @@ describe('adopt_provider', () => {
     expect(items).toMatchObject([{ status: 'applied', appliedBy: as.principal }]);
   });
 
-  test('dismissed dismisses it, with the note for a reason: the provider stays discovered', async () => {
+  test('the outcome dismissed dismisses the recommendation with the note as its reason; the provider stays discovered', async () => {
     const { tenant, task, path } = await discovered();
     const as = tenant.operator;
     expect(await completed(as, task, 'dismissed', 'a test')).toMatchObject({ outcome: 'dismissed', note: 'a test' });
@@ -93,11 +96,11 @@ describe('adopt_provider', () => {
     expect(items).toMatchObject([{ status: 'dismissed', dismissal: { reason: 'a test', dismissedBy: as.principal } }]);
   });
 
-  test('without recommendations:apply it is 403, and nothing changed', async () => {
+  test('without recommendations:apply it answers 403, and nothing changes', async () => {
     const { tenant, task, path } = await discovered();
     const before = await server.ok('GET', path, { as: tenant.operator });
     for (const outcome of ['adopted', 'dismissed']) {
-      const answered = await complete(await queueOnly(tenant), task, outcome);
+      const answered = await complete(await accountWithTaskScopesOnly(tenant), task, outcome);
       expectProblem(answered, 403, 'scope_missing');
       expect(answered.body.scope).toBe('recommendations:apply');
     }
@@ -105,18 +108,18 @@ describe('adopt_provider', () => {
     expect(await server.ok('GET', path, { as: tenant.operator })).toEqual(before);
   });
 
-  test('adopted is 409 for a provider that nothing recommends to adopt, and true for one that is adopted', async () => {
+  test('the outcome adopted answers 409 if no recommendation is open, and 200 if the provider is already adopted', async () => {
     const { tenant, task, path } = await discovered();
     const as = tenant.operator;
     const { items } = await server.ok('GET', `${path}/recommendations?kind=adopt_provider`, { as });
     await server.ok('POST', `/v1/recommendations/${items[0].id}/dismiss`, { as, body: { reason: 'no' } });
-    const again = await opened(tenant, { kind: 'adopt_provider', subject: task.subject });
+    const again = await openTask(tenant, { kind: 'adopt_provider', subject: task.subject });
     expectProblem(await complete(as, again, 'adopted'), 409, 'operator_task_not_done');
     expect(await getTask(as, again)).toEqual(again);
     await server.ok('PUT', path, { as, body: { status: 'active' } });
     expect(await getTask(as, again)).toMatchObject({ status: 'succeeded' });
-    const needless = await opened(tenant, { kind: 'adopt_provider', subject: task.subject });
-    expect(await completed(as, needless, 'adopted')).toMatchObject({ outcome: 'adopted' });
+    const afterAdoption = await openTask(tenant, { kind: 'adopt_provider', subject: task.subject });
+    expect(await completed(as, afterAdoption, 'adopted')).toMatchObject({ outcome: 'adopted' });
   });
 });
 
@@ -130,10 +133,10 @@ describe('rotate_credential', () => {
     const keys = `/v1/service-accounts/${id}/keys`;
     const key = await server.ok('POST', keys, { as: tenant.operator, body: { scopes: ['traces:write'], expiresAt } });
     const subject = { type: 'credential', id: key.id } as const;
-    return { tenant, task: await opened(tenant, { kind: 'rotate_credential', subject }), path: `${keys}/${key.id}` };
+    return { tenant, task: await openTask(tenant, { kind: 'rotate_credential', subject }), path: `${keys}/${key.id}` };
   }
 
-  test('rotated is 409 while the credential ends soon, and true once it was replaced', async () => {
+  test('the outcome rotated answers 409 while the credential expires soon, and 200 after it was replaced', async () => {
     const { tenant, task, path } = await expiring(7);
     const as = tenant.operator;
     expectProblem(await complete(as, task, 'rotated'), 409, 'operator_task_not_done');
@@ -142,7 +145,7 @@ describe('rotate_credential', () => {
     expect(await completed(as, task, 'rotated')).toMatchObject({ status: 'succeeded', outcome: 'rotated' });
   });
 
-  test('rotated is true of a credential that was revoked, and of one that does not end soon', async () => {
+  test('the outcome rotated answers 200 if the credential was revoked or does not expire soon', async () => {
     const revoked = await expiring(7);
     await server.ok('DELETE', revoked.path, { as: revoked.tenant.operator });
     await completed(revoked.tenant.operator, revoked.task, 'rotated');
@@ -152,11 +155,11 @@ describe('rotate_credential', () => {
     }
   });
 
-  test('dismissed just ends it; without credentials:write both are 403', async () => {
+  test('the outcome dismissed only closes the task; without credentials:write both outcomes answer 403', async () => {
     const { tenant, task } = await expiring(7);
-    const asked = await queueOnly(tenant);
+    const caller = await accountWithTaskScopesOnly(tenant);
     for (const outcome of ['rotated', 'dismissed']) {
-      const answered = await complete(asked, task, outcome);
+      const answered = await complete(caller, task, outcome);
       expectProblem(answered, 403, 'scope_missing');
       expect(answered.body.scope).toBe('credentials:write');
     }
@@ -165,34 +168,37 @@ describe('rotate_credential', () => {
 });
 
 describe('review_cardinality', () => {
-  test.each(['pruned', 'acknowledged'])('%s, with what nobody reviewed at any provider', async (outcome) => {
-    const tenant = await newTenant(server);
-    const as = tenant.operator;
-    const [kept, loose] = [unique('kept'), unique('loose')];
-    for (const model of [kept, loose]) {
-      await sendSpans(server, tenant.sender, [chat(model, { 'gen_ai.provider.name': 'shadow' })]);
-    }
-    await tenant.see('at-a-declared-one');
-    await tenant.review((await tenant.observation(kept)).id, 'approved');
-    const task = await opened(tenant, {
-      kind: 'review_cardinality',
-      subject: { type: 'tenant', id: tenant.tenantId },
-    });
-    const refused = await complete(await queueOnly(tenant), task, outcome);
-    expectProblem(refused, 403, 'scope_missing');
-    expect(await tenant.observation(loose)).toBeDefined();
-    expect(await completed(as, task, outcome)).toMatchObject({ status: 'succeeded', outcome });
-    for (const name of [loose, 'at-a-declared-one']) {
-      expect((await tenant.observation(name)) === undefined, name).toBe(outcome === 'pruned');
-    }
-    expect(await tenant.observation(kept)).toBeDefined();
-  });
+  test.each(['pruned', 'acknowledged'])(
+    'the outcome %s: pruned removes unreviewed observations at all providers, acknowledged keeps them',
+    async (outcome) => {
+      const tenant = await newTenant(server);
+      const as = tenant.operator;
+      const [kept, loose] = [unique('kept'), unique('loose')];
+      for (const model of [kept, loose]) {
+        await sendSpans(server, tenant.sender, [chat(model, { 'gen_ai.provider.name': 'shadow' })]);
+      }
+      await tenant.see('at-a-declared-one');
+      await tenant.review((await tenant.observation(kept)).id, 'approved');
+      const task = await openTask(tenant, {
+        kind: 'review_cardinality',
+        subject: { type: 'tenant', id: tenant.tenantId },
+      });
+      const refused = await complete(await accountWithTaskScopesOnly(tenant), task, outcome);
+      expectProblem(refused, 403, 'scope_missing');
+      expect(await tenant.observation(loose)).toBeDefined();
+      expect(await completed(as, task, outcome)).toMatchObject({ status: 'succeeded', outcome });
+      for (const name of [loose, 'at-a-declared-one']) {
+        expect((await tenant.observation(name)) === undefined, name).toBe(outcome === 'pruned');
+      }
+      expect(await tenant.observation(kept)).toBeDefined();
+    },
+  );
 });
 
 type Opened = { kind: 'adopt_provider' | 'rotate_credential' | 'review_cardinality'; subject: Body };
 
-/** A task as the service itself opens it. */
-async function opened(tenant: Tenant, { kind, subject }: Opened): Promise<Body> {
+/** Opens a task as the service itself does. */
+async function openTask(tenant: Tenant, { kind, subject }: Opened): Promise<Body> {
   const { db, now } = server.services;
   const place = { tenantId: tenant.tenantId, subTenantId: null };
   await openOperatorTask(db, place, { kind, subject, title: 'A task', priority: 'normal' }, now());

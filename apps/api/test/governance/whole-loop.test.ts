@@ -17,36 +17,37 @@ afterAll(() => server.stop());
 const TENANT = 'acme';
 const AGENT = { 'service.name': 'trip-planner' };
 
-test('the whole loop, by the generated client: seen, reviewed, registered, granted; seen again, blocked, revoked, undone', async () => {
-  // An administrator makes the accounts: one that operates, one that may do nothing but send spans.
+test('the whole loop with the generated client: observe, review, register, grant; observe again, block, revoke, undo', async () => {
+  // An administrator creates two accounts: an operator, and one that may only send spans.
   const admin = clientWith(server.admin.key);
   const operator = await accountOf(admin, 'operator', ['*']);
   const agents = await accountOf(admin, 'agents', ['traces:write']);
   const client = operator.client;
 
-  // What is declared: a provider with one model, and a gateway that lists it.
+  // Declare a provider with one model, and a gateway that lists it.
   const declaration = { name: 'openai', kind: 'llm', baseUrl: 'https://api.openai.com/v1' } as const;
-  const provider = await done(sdk.createProvider({ client, body: declaration }));
+  const provider = await dataOf(sdk.createProvider({ client, body: declaration }));
   const path = { provider_id: provider.id };
-  const declared = await done(sdk.createInventoryItem({ client, path, body: { kind: 'model', name: 'gpt-5' } }));
-  const edge = await done(sdk.createGateway({ client, body: { name: 'edge', providerIds: [provider.id] } }));
+  const declared = await dataOf(sdk.createInventoryItem({ client, path, body: { kind: 'model', name: 'gpt-5' } }));
+  const edge = await dataOf(sdk.createGateway({ client, body: { name: 'edge', providerIds: [provider.id] } }));
   const gateway = { gateway_id: edge.id };
-  const openSession = () => done(sdk.createGatewaySession({ client, path: gateway }));
-  const introspect = (token: string) => done(sdk.introspectGatewaySession({ client, path: gateway, body: { token } }));
+  const openSession = () => dataOf(sdk.createGatewaySession({ client, path: gateway }));
+  const introspect = (token: string) =>
+    dataOf(sdk.introspectGatewaySession({ client, path: gateway, body: { token } }));
   const firstSession = await openSession();
   expect(namesOf(firstSession)).toEqual(['gpt-5']);
 
-  // Spans in, by OpenTelemetry's exporter: the declared model, and one that nobody declared.
+  // Send spans with OpenTelemetry's exporter, about the declared model and about an undeclared one.
   await agents.chat('gpt-5');
   const traceId = await agents.chat('openai/GPT-5-mini');
-  const spans = await done(sdk.listTraceSpans({ client, path: { trace_id: traceId } }));
+  const spans = await dataOf(sdk.listTraceSpans({ client, path: { trace_id: traceId } }));
   expect(spans.items).toMatchObject([
     { name: 'chat', genAi: { model: 'openai/GPT-5-mini' }, serviceName: 'trip-planner' },
   ]);
   expect(spans.items[0]?.receivedFrom).toBe(agents.principal);
 
-  // The unknown one is an open observation, with the reason why it matters, and a task for somebody.
-  const unknown = await done(sdk.listRuntimeObservations({ client, query: { unknown: true } }));
+  // The undeclared model is an open observation with a risk factor and a review task.
+  const unknown = await dataOf(sdk.listRuntimeObservations({ client, query: { unknown: true } }));
   expect(unknown.items).toMatchObject([
     {
       providerId: provider.id,
@@ -62,31 +63,31 @@ test('the whole loop, by the generated client: seen, reviewed, registered, grant
   ]);
   const observation = only(unknown.items);
   const observed = { observation_id: observation.id };
-  const tasks = await done(sdk.listOperatorTasks({ client, query: { status: 'open' } }));
+  const tasks = await dataOf(sdk.listOperatorTasks({ client, query: { status: 'open' } }));
   expect(tasks.items).toMatchObject([{ kind: 'review_observation', subject: { id: observation.id } }]);
 
-  // A recommendation is based on it, and waits for a review.
-  const open = () => done(sdk.listProviderRecommendations({ client, path, query: { status: 'open' } }));
+  // A recommendation is based on the observation, and needs a review.
+  const open = () => dataOf(sdk.listProviderRecommendations({ client, path, query: { status: 'open' } }));
   const apply = (body: sdk.ApplyRecommendationsInput = {}) =>
-    done(sdk.applyProviderRecommendations({ client, path, body }));
+    dataOf(sdk.applyProviderRecommendations({ client, path, body }));
   const register = only((await open()).items);
   expect(register).toMatchObject({ kind: 'register_item', observationIds: [observation.id], change: { before: null } });
   expect((await apply()).skipped).toEqual([{ id: register.id, reason: 'needs_review' }]);
 
-  // Review: a person approves it, which answers the task.
+  // Review: an approval also closes the task.
   const approval = { decision: 'approved', note: 'cheaper for summaries' } as const;
-  const reviewed = await done(sdk.reviewRuntimeObservation({ client, path: observed, body: approval }));
+  const reviewed = await dataOf(sdk.reviewRuntimeObservation({ client, path: observed, body: approval }));
   expect(reviewed).toMatchObject({ status: 'approved', review: { ...approval, reviewedBy: operator.principal } });
-  const answered = await done(sdk.getOperatorTask({ client, path: { task_id: only(tasks.items).id } }));
+  const answered = await dataOf(sdk.getOperatorTask({ client, path: { task_id: only(tasks.items).id } }));
   expect(answered.status).toBe('succeeded');
 
-  // Dry run: it says what would change, and changes nothing.
-  const inventory = async () => (await done(sdk.getProviderInventory({ client, path }))).items;
+  // A dry run shows the change without making it.
+  const inventory = async () => (await dataOf(sdk.getProviderInventory({ client, path }))).items;
   const shown = await apply({ dryRun: true });
   expect(shown).toMatchObject({ dryRun: true, applied: [{ id: register.id, status: 'open' }], skipped: [] });
   expect(await inventory()).toEqual([declared]);
 
-  // Apply: the same change, made.
+  // Apply makes the same change.
   const registered = await apply();
   expect(registered).toMatchObject({
     dryRun: false,
@@ -96,26 +97,26 @@ test('the whole loop, by the generated client: seen, reviewed, registered, grant
   });
   expect(only(registered.applied).change.after).toEqual(only(shown.applied).change.after);
 
-  // Inventory: it is declared, and the observation has nothing left to decide.
+  // The model is in the inventory, and its observation is resolved.
   const item = only((await inventory()).filter(({ id }) => id !== declared.id));
   expect(item).toMatchObject({ kind: 'model', name: 'GPT-5-mini', status: 'available', source: 'recommendation' });
-  const resolved = await done(sdk.listRuntimeObservations({ client, query: { name: 'GPT-5-mini' } }));
+  const resolved = await dataOf(sdk.listRuntimeObservations({ client, query: { name: 'GPT-5-mini' } }));
   expect(resolved.items).toMatchObject([{ unknown: false, status: 'resolved', inventoryItemId: item.id }]);
 
-  // Session grants: a new session has it, in its token too; the one of before has what it was granted.
+  // A new session is granted the model, also in its token. The earlier session keeps its grants.
   const session = await openSession();
   expect(namesOf(session)).toEqual(['GPT-5-mini', 'gpt-5']);
   expect(decodeJwt(session.token)['grants']).toEqual(session.grants);
   expect(await introspect(session.token)).toMatchObject({ active: true, grants: session.grants });
   expect(await introspect(firstSession.token)).toMatchObject({ active: true, grants: firstSession.grants });
 
-  // Somebody rejects it after all, and agents go on using it: a block is recommended.
+  // The model is rejected later, and agents still use it: a block is recommended.
   const rejection = { decision: 'rejected', note: 'leaked a prompt' } as const;
-  const rejected = await done(sdk.reviewRuntimeObservation({ client, path: observed, body: rejection }));
+  const rejected = await dataOf(sdk.reviewRuntimeObservation({ client, path: observed, body: rejection }));
   expect([rejected.status, (await open()).items]).toEqual(['rejected', []]);
   const later = new Date(Date.parse(rejected.review?.reviewedAt ?? '') + 1);
   await agents.chat('gpt-5-mini', later);
-  const reopened = await done(sdk.listRuntimeObservations({ client, query: { name: 'GPT-5-mini' } }));
+  const reopened = await dataOf(sdk.listRuntimeObservations({ client, query: { name: 'GPT-5-mini' } }));
   expect(reopened.items).toMatchObject([
     { id: observation.id, status: 'open', occurrences: 2, risk: { level: 'high' } },
   ]);
@@ -126,29 +127,29 @@ test('the whole loop, by the generated client: seen, reviewed, registered, grant
     change: { target: { id: item.id }, before: { status: 'available' }, after: { status: 'blocked' } },
   });
 
-  // Apply: this is based on the rejection. The sessions that hold the item end, and are named.
+  // Apply needs no further review, because of the rejection. It revokes the sessions that were granted the item, and lists them.
   const blocked = await apply();
   expect(blocked.applied.map(({ id }) => id)).toEqual([block.id]);
   expect(blocked.revokedSessions).toEqual([{ id: session.id, gatewayId: edge.id, subject: operator.principal }]);
   expect(await inventory()).toContainEqual(expect.objectContaining({ id: item.id, status: 'blocked' }));
 
-  // Introspection says so at once; the session that never held it goes on; a new one does not get it.
+  // Introspection shows it at once. The session without the item stays active, and a new session is not granted it.
   expect(await introspect(session.token)).toEqual({ active: false });
   expect(await introspect(firstSession.token)).toMatchObject({ active: true });
   const sessionPath = { ...gateway, session_id: session.id };
-  const ended = await done(sdk.getGatewaySession({ client, path: sessionPath }));
+  const ended = await dataOf(sdk.getGatewaySession({ client, path: sessionPath }));
   expect(ended).toMatchObject({ status: 'revoked', revokedReason: 'item_blocked' });
   expect(namesOf(await openSession())).toEqual(['gpt-5']);
 
-  // Undo: the item, the observation and the recommendation are what they were.
-  const undone = await done(sdk.undoRecommendation({ client, path: { recommendation_id: block.id } }));
+  // Undo restores the item, the observation and the recommendation.
+  const undone = await dataOf(sdk.undoRecommendation({ client, path: { recommendation_id: block.id } }));
   expect(undone).toEqual({ ...block, updatedAt: undone.updatedAt });
   const restored = only((await inventory()).filter(({ id }) => id === item.id));
   expect(restored).toEqual({ ...item, updatedAt: restored.updatedAt });
-  const asked = only((await done(sdk.listRuntimeObservations({ client, query: { name: 'GPT-5-mini' } }))).items);
+  const asked = only((await dataOf(sdk.listRuntimeObservations({ client, query: { name: 'GPT-5-mini' } }))).items);
   expect(asked).toEqual({ ...only(reopened.items), updatedAt: asked.updatedAt });
 
-  // What was revoked stays so; a new session grants the item again.
+  // The revoked session stays revoked. A new session is granted the item again.
   expect(await introspect(session.token)).toEqual({ active: false });
   const again = await openSession();
   expect(again.grants).toEqual(session.grants);
@@ -156,21 +157,21 @@ test('the whole loop, by the generated client: seen, reviewed, registered, grant
 });
 
 function clientWith(key: string): Client {
-  // The client asks for every scheme that an operation takes, and sends what it gets: only one may be answered.
+  // The client asks for a credential of each scheme of the operation. It may get only one of them.
   return createClient({ baseUrl: server.url, auth: ({ scheme }) => (scheme === 'bearer' ? undefined : key) });
 }
 
-/** A service account of the tenant with a key of these scopes, and an agent that is traced with it. */
+/** A service account with a key of these scopes, and an agent that sends its spans with the key. */
 async function accountOf(client: Client, id: string, scopes: sdk.Scope[]) {
-  await done(sdk.createServiceAccount({ client, body: { id, name: id, tenantId: TENANT } }));
+  await dataOf(sdk.createServiceAccount({ client, body: { id, name: id, tenantId: TENANT } }));
   const path = { service_account_id: id };
-  const { key } = await done(
+  const { key } = await dataOf(
     sdk.createServiceAccountKey({ client, path, query: { tenant_id: TENANT }, body: { scopes } }),
   );
   return {
     client: clientWith(key),
     principal: `service_account:${TENANT}/${id}`,
-    /** Records a chat with a model of openai's as an SDK does, and exports it. Answers its trace. */
+    /** Records a chat with a model of OpenAI and exports it, as an SDK does. Returns the trace id. */
     chat: (model: string, startTime?: Date) => {
       const provider = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'openai' };
       return exported(key, { ...provider, 'gen_ai.request.model': model }, startTime);
@@ -191,14 +192,14 @@ async function exported(key: string, attributes: Attributes, startTime = new Dat
   return span.spanContext().traceId;
 }
 
-/** What a call answers; what is refused fails the test with what was said. */
-async function done<T>(call: Promise<{ data?: T | undefined; error?: unknown }>): Promise<T> {
+/** The data of an answer. An error fails the test with its body. */
+async function dataOf<T>(call: Promise<{ data?: T | undefined; error?: unknown }>): Promise<T> {
   const { data, error } = await call;
   if (data === undefined) throw new Error(`refused: ${JSON.stringify(error)}`);
   return data;
 }
 
-/** The one of a list that has no other. */
+/** The only element of a list. */
 function only<T>(list: readonly T[]): T {
   expect(list).toHaveLength(1);
   return list[0] as T;
