@@ -1,4 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { type BlockCache, blockCacheOf } from '../block-cache.ts';
 import type { Database } from '../database.ts';
 import { timeOfBlock } from '../ids.ts';
 import { type PageKey, placeOf } from '../queries.ts';
@@ -35,106 +36,135 @@ export type FoundSpan = {
 
 type PlaceKey = Pick<SpanPlace, 'tenant_id' | 'sub_tenant_id'>;
 
+/** A block that a page needs. */
+type WantedBlock = {
+  id: string;
+  sender: string;
+  place: SpanPlace;
+  /** The key in the cache. Ids are unique, unless someone has copied rows by hand. */
+  key: string;
+  /** Its uncompressed size. Null if no row has the block. */
+  bytes: number | null;
+  /** Its decompressed body, if the page before needed it too. */
+  cached: Buffer | undefined;
+  /** Which spans of the page are in it. */
+  spans: number[];
+};
+
 /**
  * Reads spans as JSON texts for an answer, in their order: at least one, and as many as fit into {@link MAX_ANSWER_BYTES} and
  * {@link MAX_READ_BYTES}.
  *
+ * @param hasNextPage whether to keep the decompressed blocks for the next page
  * @returns the texts; null if a block is missing
  */
-export async function readSpanTexts(db: Database, spans: readonly FoundSpan[]): Promise<string[] | null> {
-  const sizes = await sizesOfBlocks(db, spans);
-  const read = withinLimits(spans, sizes);
-  if (read === null) return null;
-  const texts = new Map<FoundSpan, string>();
-  for (const batch of batchesOf(read, sizes)) {
-    await yieldToEventLoop();
-    const blocks = await readBlocks(db, batch);
-    for (const [key, ofBlock] of batch) {
-      const body = blocks.get(key);
-      if (!body) return null;
-      const reader = new BlockReader(await decompress(body, sizes.get(key) ?? 0));
-      const shared = sharedTextOf(ofBlock);
-      for (const span of ofBlock) texts.set(span, textOf(span, reader, shared));
-    }
-  }
-  const answered: string[] = [];
-  let bytes = 0;
-  for (const span of read) {
-    const text = texts.get(span) ?? '';
-    bytes += text.length;
-    if (answered.length > 0 && bytes > MAX_ANSWER_BYTES) break;
-    answered.push(text);
-  }
-  return answered;
-}
-
-/** A key for a block with its place. Ids are unique, unless someone has copied rows by hand. */
-function keyOf({ place, block }: FoundSpan): string {
-  return `${place.tenant_id}\n${place.sub_tenant_id}\n${block.id}`;
-}
-
-/** The first spans that can be read within the limits. Null if the block of one is missing. */
-function withinLimits(spans: readonly FoundSpan[], sizes: ReadonlyMap<string, number>): FoundSpan[] | null {
-  const met = new Set<string>();
-  const read: FoundSpan[] = [];
-  let [lines, bytes] = [0, 0];
-  for (const span of spans) {
-    const key = keyOf(span);
-    const size = sizes.get(key);
-    if (size === undefined) return null;
-    lines += span.length;
-    if (!met.has(key)) bytes += size;
-    met.add(key);
-    if (read.length > 0 && (lines > MAX_ANSWER_BYTES || bytes > MAX_READ_BYTES)) break;
-    read.push(span);
-  }
-  return read;
-}
-
-/** Groups spans by block, in batches of blocks that are read with one query. */
-function* batchesOf(
+export async function readSpanTexts(
+  db: Database,
   spans: readonly FoundSpan[],
-  sizes: ReadonlyMap<string, number>,
-): Generator<Map<string, FoundSpan[]>> {
-  let batch = new Map<string, FoundSpan[]>();
-  let [bytes, tenancy] = [0, ''];
-  for (const [key, ofBlock] of Map.groupBy(spans, keyOf)) {
-    const place = key.slice(0, key.lastIndexOf('\n'));
-    if (batch.size > 0 && (place !== tenancy || bytes + (sizes.get(key) ?? 0) > BATCH_BYTES)) {
-      yield batch;
-      [batch, bytes] = [new Map(), 0];
+  { hasNextPage }: { hasNextPage: boolean },
+): Promise<string[] | null> {
+  const cache = blockCacheOf(db);
+  const blocks = blocksOf(spans, cache);
+  await readSizes(db, blocks);
+  const count = withinLimits(spans, blocks);
+  if (count === null) return null;
+  const texts: string[] = [];
+  for (const batch of batchesOf(blocks, count)) {
+    await yieldToEventLoop();
+    const bodies = await readBodies(db, batch);
+    for (const block of batch) {
+      const stored = bodies.get(block.id);
+      const body = block.cached ?? (stored && (await decompress(stored, block.bytes ?? 0)));
+      if (!body) return null;
+      if (hasNextPage) cache.add(block.key, body);
+      const reader = new BlockReader(body);
+      const shared = sharedTextOf(block);
+      for (const number of block.spans) {
+        const span = spans[number];
+        if (span && number < count) texts[number] = textOf(span, reader, shared);
+      }
     }
-    tenancy = place;
-    bytes += sizes.get(key) ?? 0;
-    batch.set(key, ofBlock);
   }
-  if (batch.size > 0) yield batch;
+  let bytes = 0;
+  const fitting = texts.findIndex((text, number) => (bytes += text.length) > MAX_ANSWER_BYTES && number > 0);
+  return fitting === -1 ? texts : texts.slice(0, fitting);
 }
 
-async function sizesOfBlocks(db: Database, spans: readonly FoundSpan[]): Promise<Map<string, number>> {
-  const sizes = new Map<string, number>();
-  for (const ofPlace of Map.groupBy(spans, ({ place }) => place).values()) {
-    const rows = await selectSizes(db, blockKeys(ofPlace), placeColumnsOf(ofPlace));
-    const keyOfId = new Map(ofPlace.map((span) => [span.block.id, keyOf(span)]));
-    for (const { id, bytes } of rows) sizes.set(keyOfId.get(id) ?? '', bytes);
+/** The blocks of the spans, in the order of the spans. */
+function blocksOf(spans: readonly FoundSpan[], cache: BlockCache): WantedBlock[] {
+  const byPlace = new Map<SpanPlace, Map<string, WantedBlock>>();
+  for (const [number, { place, block }] of spans.entries()) {
+    let ofPlace = byPlace.get(place);
+    if (!ofPlace) byPlace.set(place, (ofPlace = new Map()));
+    const known = ofPlace.get(block.id);
+    if (known) {
+      known.spans.push(number);
+      continue;
+    }
+    const key = `${place.tenant_id}\n${place.sub_tenant_id}\n${block.id}`;
+    const cached = cache.get(key);
+    ofPlace.set(block.id, { ...block, place, key, bytes: cached?.length ?? null, cached, spans: [number] });
   }
-  return sizes;
+  return [...byPlace.values()].flatMap((ofPlace) => [...ofPlace.values()]);
 }
 
-/** @param batch blocks of one place */
-async function readBlocks(db: Database, batch: ReadonlyMap<string, FoundSpan[]>): Promise<Map<string, Buffer>> {
-  const spans = [...batch.values()].flat();
-  const keyOfId = new Map(spans.map((span) => [span.block.id, keyOf(span)]));
-  const rows = await selectBodies(db, blockKeys(spans), placeColumnsOf(spans));
-  return new Map(rows.map(({ id, body }) => [keyOfId.get(id) ?? '', body]));
+/** How many spans can be read within the limits. Null if the block of one is missing. */
+function withinLimits(spans: readonly FoundSpan[], blocks: readonly WantedBlock[]): number | null {
+  const firstIn = new Map(blocks.map((block) => [block.spans[0], block]));
+  let [lines, bytes] = [0, 0];
+  for (const [number, { length }] of spans.entries()) {
+    const block = firstIn.get(number);
+    if (block?.bytes === null) return null;
+    lines += length;
+    bytes += block?.bytes ?? 0;
+    if (number > 0 && (lines > MAX_ANSWER_BYTES || bytes > MAX_READ_BYTES)) return number;
+  }
+  return spans.length;
 }
 
-function blockKeys(spans: readonly FoundSpan[]): BlockKey[] {
-  return [...new Set(spans.map(({ block }) => block.id))].map(blockKeyOf);
+/** Groups the blocks of the first `count` spans in batches that are read with one query. */
+function* batchesOf(blocks: readonly WantedBlock[], count: number): Generator<WantedBlock[]> {
+  let batch: WantedBlock[] = [];
+  let bytes = 0;
+  for (const block of blocks) {
+    if ((block.spans[0] ?? count) >= count) continue;
+    const size = block.bytes ?? 0;
+    const [first] = batch;
+    if (first && (block.place !== first.place || bytes + size > BATCH_BYTES)) {
+      yield batch;
+      [batch, bytes] = [[], 0];
+    }
+    bytes += size;
+    batch.push(block);
+  }
+  if (batch.length > 0) yield batch;
 }
 
-function placeColumnsOf([span]: readonly FoundSpan[]): PlaceKey {
-  return { tenant_id: span?.place.tenant_id ?? '', sub_tenant_id: span?.place.sub_tenant_id ?? '' };
+/** Sets the sizes of the blocks that are not cached. */
+async function readSizes(db: Database, blocks: readonly WantedBlock[]): Promise<void> {
+  const missing = blocks.filter(({ bytes }) => bytes === null);
+  for (const [place, ofPlace] of Map.groupBy(missing, (block) => block.place)) {
+    const rows = await selectSizes(db, blockKeys(ofPlace), placeKeyOf(place));
+    const sizes = new Map(rows.map(({ id, bytes }) => [id, bytes]));
+    for (const block of ofPlace) block.bytes = sizes.get(block.id) ?? null;
+  }
+}
+
+/** The compressed bodies of the blocks that are not cached, by id. @param batch blocks of one place */
+async function readBodies(db: Database, batch: readonly WantedBlock[]): Promise<Map<string, Buffer>> {
+  const missing = batch.filter(({ cached }) => cached === undefined);
+  const [first] = missing;
+  if (!first) return new Map();
+  const rows = await selectBodies(db, blockKeys(missing), placeKeyOf(first.place));
+  return new Map(rows.map(({ id, body }) => [id, body]));
+}
+
+function blockKeys(blocks: readonly WantedBlock[]): BlockKey[] {
+  return blocks.map(({ id }) => blockKeyOf(id));
+}
+
+function placeKeyOf({ tenant_id, sub_tenant_id }: SpanPlace): PlaceKey {
+  return { tenant_id, sub_tenant_id };
 }
 
 const selectSizes = multiRowStatement((db, rows: readonly BlockKey[], place: PlaceKey) =>
@@ -146,13 +176,12 @@ const selectBodies = multiRowStatement((db, rows: readonly BlockKey[], place: Pl
 );
 
 /** The JSON members that all spans of one block share. */
-function sharedTextOf([span]: readonly FoundSpan[]): { common: string; times: string } {
-  if (!span) throw new Error('a block is read for the spans in it');
-  const { tenantId, subTenantId } = placeOf(span.place);
-  const createdAt = timeOfBlock(span.block.id).toISOString();
+function sharedTextOf({ id, sender, place: row }: WantedBlock): { common: string; times: string } {
+  const { tenantId, subTenantId } = placeOf(row);
+  const createdAt = timeOfBlock(id).toISOString();
   const place = `"tenantId":${JSON.stringify(tenantId)},"subTenantId":${JSON.stringify(subTenantId)}`;
   return {
-    common: `${place},"receivedFrom":${JSON.stringify(span.block.sender)}`,
+    common: `${place},"receivedFrom":${JSON.stringify(sender)}`,
     times: `"createdAt":"${createdAt}","updatedAt":"${createdAt}",`,
   };
 }

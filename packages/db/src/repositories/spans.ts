@@ -54,7 +54,7 @@ async function readPage(
   if (!first) return group === null ? undefined : { items: [], next: null, places: [] };
   const shown = places.slice(0, PLACES_PER_GROUP);
   const found = await findSpans(db, shown, { after, rows: page.limit + 1 });
-  const texts = await readSpanTexts(db, found.slice(0, page.limit));
+  const texts = await readSpanTexts(db, found.slice(0, page.limit), { hasNextPage: found.length > page.limit });
   if (texts === null) return 'changed';
   const last = found[texts.length - 1];
   const nextGroup = places[PLACES_PER_GROUP];
