@@ -1,4 +1,4 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { yieldWhenDue } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { isMerged, MERGED_PREFIX, readMergedName, senderDigestOf } from '../merged-part.ts';
 import { placeColumns } from '../queries.ts';
@@ -94,8 +94,7 @@ export async function findKnownSpans(
     if (isSmall.has(traceId)) trace = wholeTrace(row, [...firstPart(row), ...(partsOf.get(traceId) ?? [])], reader);
     else {
       trace = await largeTrace(trx, row, { asked: ofTrace, reader });
-      // SQLite answers synchronously.
-      await yieldToEventLoop();
+      await yieldWhenDue();
     }
     if (trace.spanCount <= reader.maxSpans) read += trace.spanCount;
     known.set(traceId, trace);
@@ -195,7 +194,7 @@ async function largeTrace(
       const [stored] = await partsOfTrace(trx, row).select('spans').where('part', '=', part).execute();
       if (stored) lookIn(stored.spans, ofPart);
     }
-    await yieldToEventLoop();
+    await yieldWhenDue();
   }
   return {
     ...own,

@@ -1,4 +1,4 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { yieldWhenDue } from '../batches.ts';
 import type { GatewaySession } from '@quartermaster/contracts/gateway-sessions.ts';
 import { SESSION_TTL_MAX_SECONDS } from '@quartermaster/contracts/gateways.ts';
 import type { Database } from '../database.ts';
@@ -33,7 +33,7 @@ export async function revokeSessionsOfItems(
       const rows = await activeSessions(db, scope, { ...granted, after }, now);
       ended.push(...(await revokeBlocked(db, scope, rows, now)));
       after = rows.length < BATCH_SIZE ? undefined : rows.at(-1);
-      await yieldToEventLoop();
+      await yieldWhenDue();
     }
   }
   return ended.toSorted((a, b) => (a.id < b.id ? -1 : 1));

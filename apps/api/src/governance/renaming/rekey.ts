@@ -1,8 +1,7 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
-import { inBatches } from '@quartermaster/db/batches.ts';
+import { inBatches, yieldWhenDue } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
@@ -187,7 +186,7 @@ async function readAllPages<Item>(read: (page: PageRequest) => Promise<Page<Item
     const page: Page<Item> = await read({ limit: BATCH_SIZE, after });
     all.push(...page.items);
     after = page.next;
-    await yieldToEventLoop();
+    await yieldWhenDue();
   } while (after !== null);
   return all;
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Grant } from '@quartermaster/contracts/gateway-sessions.ts';
 import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
+import { yieldWhenDue } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import {
   type AvailableItem,
@@ -135,7 +135,7 @@ async function itemsOf(
     items.push(...page.filter(allows).map(({ kind, name }) => ({ kind, name })));
     after = page.at(-1) ?? null;
     if (after === null || page.length < BATCH_SIZE) break;
-    await yieldToEventLoop();
+    await yieldWhenDue();
   }
   return items;
 }

@@ -1,7 +1,6 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { InventorySync } from '@quartermaster/contracts/inventory-syncs.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import { inBatches } from '@quartermaster/db/batches.ts';
+import { inBatches, yieldWhenDue } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { findInventoryItem } from '@quartermaster/db/repositories/inventory.ts';
 import {
@@ -81,7 +80,7 @@ async function knownItems(trx: Database, provider: Provider, { kinds }: Listing)
     const filter = { providerId: provider.id, kinds: [...kinds], after, limit: READ_BATCH_SIZE };
     batch = await listKnownItems(trx, scopeOf(provider), filter);
     known.push(...batch);
-    await yieldToEventLoop();
+    await yieldWhenDue();
   }
   return known;
 }

@@ -1,5 +1,4 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import { inBatches } from '@quartermaster/db/batches.ts';
+import { inBatches, yieldWhenDue } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { type EmptiedProvider, findEmptiedProviders } from '@quartermaster/db/repositories/emptied-providers.ts';
 import { addToObservationCounts } from '@quartermaster/db/repositories/observation-counts.ts';
@@ -37,7 +36,7 @@ export async function pruneObservations(
     );
     await cancelReviewTasks(trx, place, batch, now);
     await mergeIntoOther(trx, place, batch, now);
-    await yieldToEventLoop();
+    await yieldWhenDue();
   }
   await supersedeWithoutObservations(trx, place, now);
   const emptied = await findEmptiedProviders(trx, place);
@@ -45,7 +44,7 @@ export async function pruneObservations(
   for (const { id } of emptied.filter(({ isInUse }) => isInUse)) {
     const provider = await findProvider(trx, scopeOf(place), id);
     if (provider) await reevaluateProvider(trx, provider, now);
-    await yieldToEventLoop();
+    await yieldWhenDue();
   }
   const unused = emptied.filter(({ isInUse }) => !isInUse);
   for await (const batch of inBatches(unused, BATCH_SIZE)) {

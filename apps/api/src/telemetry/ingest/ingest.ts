@@ -25,6 +25,9 @@ import { placeOfSender } from './sender.ts';
  */
 const SPANS_PER_TRANSACTION = 2000;
 
+/** Each trace has a row of its own. */
+const TRACES_PER_TRANSACTION = 500;
+
 /** An estimate of what a span takes in the index. */
 const INDEX_BYTES_PER_SPAN = 60;
 
@@ -77,12 +80,18 @@ type Stored = { stored: number; duplicates: number; rejected: number; reasons: s
 /** Splits spans into batches for one transaction each. */
 function* batchesOf(spans: readonly PreparedSpan[]): Generator<PreparedSpan[]> {
   const names = new Set<string>();
+  const traces = new Set<string>();
   let start = 0;
   let namesBefore = 0;
-  for (const [index, { interpreted }] of spans.entries()) {
+  for (const [index, { traceId, interpreted }] of spans.entries()) {
+    traces.add(traceId);
     for (const { kind, name } of interpreted?.uses ?? []) names.add(`${kind} ${name}`);
-    const isFull = index + 1 - start === SPANS_PER_TRANSACTION || names.size - namesBefore >= NAMES_PER_TRANSACTION;
+    const isFull =
+      index + 1 - start === SPANS_PER_TRANSACTION ||
+      traces.size === TRACES_PER_TRANSACTION ||
+      names.size - namesBefore >= NAMES_PER_TRANSACTION;
     if (!isFull && index + 1 < spans.length) continue;
+    traces.clear();
     yield spans.slice(start, index + 1);
     start = index + 1;
     namesBefore = names.size;
