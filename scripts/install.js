@@ -75,7 +75,7 @@ function installSet(set) {
   const workspaces = [...(WORKSPACES[set] ?? []), ...(wanted === CONSOLE ? (WORKSPACES[CONSOLE] ?? []) : [])];
   install(set, workspaces);
   requireNode();
-  removeNodeHeaders();
+  removeUnreadFiles();
   const { console } = readState();
   const state = { set, dependencies, console: wanted === CONSOLE ? dependencies : console };
   writeFileSync(STATE_FILE, JSON.stringify(state));
@@ -128,9 +128,31 @@ function isRunning(file) {
   }
 }
 
-/** Removes 67 MB of headers from the package of Node. They are for building native addons, which are not needed here. */
-function removeNodeHeaders() {
-  rmSync(join(ROOT, 'node_modules', NODE_PACKAGE, 'include'), { recursive: true, force: true });
+/** Removes 120 MB of files that nothing here reads. They are for building native addons, for other platforms, and for debuggers. */
+function removeUnreadFiles() {
+  const headers = join(ROOT, 'node_modules', NODE_PACKAGE, 'include');
+  const sqlite = join(ROOT, 'packages/db/node_modules/better-sqlite3');
+  // Each binary is named after its platform: linux and linuxmusl, x64 and arm64.
+  const isForThisPlatform = (/** @type {string} */ file) =>
+    file.startsWith(process.platform) && file.endsWith(`-${process.arch}.node`);
+  const binaries = existsSync(sqlite) ? readdirSync(join(sqlite, 'prebuilds')) : [];
+  const otherBinaries = binaries.filter((file) => !isForThisPlatform(file));
+  const sourceMaps = filesBelow(join(ROOT, 'node_modules/.pnpm')).filter((file) => file.endsWith('.map'));
+  const unread = [headers, join(sqlite, 'deps'), ...otherBinaries.map((file) => join(sqlite, 'prebuilds', file))];
+  for (const path of [...unread, ...sourceMaps]) rmSync(path, { recursive: true, force: true });
+}
+
+/**
+ * All files below a folder. It does not follow links, which form cycles in pnpm's folder.
+ * @param {string} folder
+ * @returns {string[]}
+ */
+function filesBelow(folder) {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return filesBelow(path);
+    return entry.isFile() ? [path] : [];
+  });
 }
 
 /** Node 24 is installed as a package on Linux. On other systems it must be installed already. */
