@@ -3678,6 +3678,14 @@ export type SpanOutline = {
     spanId: string;
     parentSpanId: string | null;
     /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
+     */
+    subTenantId: string | null;
+    /**
      * Cut at 200 characters.
      */
     name: string;
@@ -3690,6 +3698,10 @@ export type SpanOutline = {
     error: boolean;
     serviceName: string | null;
     genAi: SpanOutlineGenAi | null;
+    /**
+     * The tool, model and agent that the span names, what it calls first, as far as they have a runtime observation that the caller may read (`runtime_observations:read`). Covers the first 500 names of an answer.
+     */
+    uses: Array<SpanUse>;
     /**
      * Whether the trace has another span with this id.
      */
@@ -3704,6 +3716,25 @@ export type SpanOutlineGenAi = {
     model: string | null;
     agent: string | null;
     tool: string | null;
+};
+
+/**
+ * A model, tool or agent that a span names, and whether it is declared.
+ */
+export type SpanUse = {
+    kind: 'model' | 'tool' | 'agent';
+    /**
+     * The name as the span reports it, cut at 200 characters.
+     */
+    name: string;
+    /**
+     * The state now. If several providers have the name, the worst state counts.
+     */
+    state: UseState;
+    /**
+     * The runtime observation of the name.
+     */
+    observationId: string;
 };
 
 /**
@@ -10520,6 +10551,10 @@ export type ListTraceSpansData = {
          * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
          */
         sub_tenant_id?: string | null;
+        /**
+         * Only the spans with this id: 16 hex digits, in any case.
+         */
+        span_id?: string | null;
         /**
          * The maximum number of spans on a page: 1 to 1,000.
          */

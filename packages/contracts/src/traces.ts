@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { LookupIdSchema, TimestampInputSchema, TimestampSchema, tenancyFields, tenancyQueryFields } from './fields.ts';
+import { UseStateSchema } from './graph.ts';
 import { operation } from './operation.ts';
 import { cursorField, page, pageFields } from './pages.ts';
 
@@ -193,6 +194,11 @@ export const listTraceSpans = operation({
   params: { trace_id: LookupIdSchema.describe('The id of the trace: 32 hex digits, upper or lower case.') },
   query: {
     ...tenancyQueryFields,
+    span_id: z
+      .string()
+      .regex(/^[0-9A-Fa-f]{16}$/)
+      .nullish()
+      .describe('Only the spans with this id: 16 hex digits, in any case.'),
     limit: z.int().min(1).max(1000).default(1000).describe('The maximum number of spans on a page: 1 to 1,000.'),
     cursor: cursorField,
   },
@@ -208,10 +214,21 @@ const SpanOutlineGenAiSchema = SpanGenAiSchema.pick({ operation: true, model: tr
   description: "What a span says in OpenTelemetry's GenAI conventions, without tokens.",
 });
 
+const SpanUseSchema = z
+  .strictObject({
+    kind: z.enum(['model', 'tool', 'agent']),
+    name: z.string().max(200).describe('The name as the span reports it, cut at 200 characters.'),
+    state: UseStateSchema.describe('The state now. If several providers have the name, the worst state counts.'),
+    observationId: z.string().describe('The runtime observation of the name.'),
+  })
+  .meta({ id: 'SpanUse', description: 'A model, tool or agent that a span names, and whether it is declared.' });
+export type SpanUse = z.infer<typeof SpanUseSchema>;
+
 export const SpanOutlineSchema = z
   .strictObject({
     spanId: z.string(),
     parentSpanId: z.string().nullable(),
+    ...tenancyFields,
     name: z.string().max(200).describe('Cut at 200 characters.'),
     kind: SpanSchema.shape.kind,
     startTime: NanoTimeSchema,
@@ -219,6 +236,12 @@ export const SpanOutlineSchema = z
     error: z.boolean().describe('Whether its status is `error`.'),
     serviceName: z.string().nullable(),
     genAi: SpanOutlineGenAiSchema.nullable(),
+    uses: z
+      .array(SpanUseSchema)
+      .max(3)
+      .describe(
+        'The tool, model and agent that the span names, what it calls first, as far as they have a runtime observation that the caller may read (`runtime_observations:read`). Covers the first 500 names of an answer.',
+      ),
     conflicting: z.boolean().describe('Whether the trace has another span with this id.'),
   })
   .meta({ id: 'SpanOutline', description: 'What a waterfall shows of a span: no attributes, no events, no links.' });

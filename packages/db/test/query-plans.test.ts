@@ -28,6 +28,7 @@ import {
   listRecommendations,
   listRecommendationsOfAll,
 } from '../src/repositories/recommendations.ts';
+import { findObservationsOfAnyProvider } from '../src/repositories/runtime-observations.ts';
 import { type ObservationState, updateObservationStates } from '../src/repositories/seen-observations.ts';
 import { revokeSessionsOfItems } from '../src/repositories/sessions-of-items.ts';
 import { insertRecommendation } from '../src/repositories/open-recommendations.ts';
@@ -68,6 +69,14 @@ const TASKS = { kind: 'review_observation', subjectType: 'runtime_observation' }
  * Each query reads few rows of large tables. Each step of its plan must be a search by the intended index, and no step may sort.
  */
 test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
+  [
+    'the observations of names at any provider',
+    (db) => findObservationsOfAnyProvider(db, ACME, [{ kind: 'model', nameFamily: 'gpt-5' }]),
+    [
+      'providers (tenant_id=?)',
+      'runtime_observations_by_family (tenant_id=? AND provider_id=? AND kind=? AND name_family=?)',
+    ],
+  ],
   [
     'the last task about a subject',
     (db) => findLastOperatorTask(db, [ACME], TASK, NOW),

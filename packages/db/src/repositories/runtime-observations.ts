@@ -100,6 +100,35 @@ export async function findObservationsOfFamilies(
   return oldestFirst(await selectOfFamilies(db, [...distinct.values()], { tenantId })).map(toKeyed);
 }
 
+/** A kind and a family of names, at any provider: see nameFamily. */
+type FamilyOfKind = Pick<ItemFamily, 'kind' | 'nameFamily'>;
+
+/** All observations of some name families in a tenant, at all of its providers, with the keys of their names, oldest first. */
+export async function findObservationsOfAnyProvider(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  families: readonly FamilyOfKind[],
+): Promise<KeyedObservation[]> {
+  return oldestFirst(await selectOfAnyProvider(db, families, { tenantId })).map(toKeyed);
+}
+
+/** It looks at each provider of the tenant, because the index of families begins with the provider. */
+const selectOfAnyProvider = multiRowStatement((db, rows: readonly FamilyOfKind[], { tenantId }: { tenantId: string }) =>
+  db
+    .selectFrom('providers')
+    .crossJoin('runtime_observations as observation')
+    .selectAll('observation')
+    .where('providers.tenant_id', '=', tenantId)
+    .where('observation.tenant_id', '=', tenantId)
+    .whereRef('observation.provider_id', '=', 'providers.id')
+    .where(
+      tupleIn(
+        ['observation.kind', 'observation.name_family'],
+        rows.map(({ kind, nameFamily }) => [kind, nameFamily]),
+      ),
+    ),
+);
+
 /** The observations at some providers whose calls were answered by another model than the requested one, oldest first. */
 export async function findObservationsWithAnswers(
   db: Database,

@@ -6,11 +6,19 @@ import type { FoundSpan, SpanPlace } from './span-texts.ts';
 /** An entry of an index, with its start time. */
 type Entry = { place: SpanPlace; index: SpanIndex; number: number; milliseconds: number; nanoseconds: number };
 
+type Wanted = {
+  /** Only spans with this id. Null: all spans. */
+  spanId: string | null;
+  after: PageKey | null;
+  count: number;
+};
+
 /**
  * Finds the first `count` spans after a key, by start time, and then by id, place and block. It holds at most a few times `count`
  * entries in memory, however large the trace is.
  */
 export class FirstSpans {
+  readonly #spanId: string | null;
   readonly #count: number;
   readonly #after: { milliseconds: number; nanoseconds: number; id: string } | null;
   #found: Entry[] = [];
@@ -19,7 +27,8 @@ export class FirstSpans {
   /** By place: ids that more than one span has. */
   readonly #conflicts = new Map<SpanPlace, ReadonlySet<string>>();
 
-  constructor({ after, count }: { after: PageKey | null; count: number }) {
+  constructor({ spanId, after, count }: Wanted) {
+    this.#spanId = spanId;
     this.#count = count;
     this.#after = after && { ...timeParts(after[0]), id: after[1] };
   }
@@ -27,7 +36,8 @@ export class FirstSpans {
   add(place: SpanPlace, indexes: readonly SpanIndex[]): void {
     const conflicts = new Set<string>();
     for (const index of indexes) {
-      for (let number = 0; number < index.count; number += 1) {
+      const [first, end] = this.#spanId === null ? [0, index.count] : index.rangeOf(this.#spanId);
+      for (let number = first; number < end; number += 1) {
         // Every span after the first one with its id is marked.
         if (index.isVariant(number)) conflicts.add(index.spanId(number));
         const milliseconds = index.milliseconds(number);

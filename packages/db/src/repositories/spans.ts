@@ -24,6 +24,11 @@ type PlaceRow = SpanPlace & { first_spans: Buffer | null };
 /** Spans for an answer, as `storedJson`, and their places. */
 type SpanPage = Page<Span> & { places: TenantPlace[] };
 
+type SpanPageRequest = PageRequest & {
+  /** Only spans with this id. */
+  spanId?: string | null | undefined;
+};
+
 /**
  * The spans of a trace by start time. Undefined if no place in the scope has the trace. It reads the index of the trace, and the
  * blocks that the page needs. A page may end early, see {@link readSpanTexts}.
@@ -32,7 +37,7 @@ export async function listSpans(
   db: Database,
   scope: TenantScope,
   traceId: string,
-  page: PageRequest,
+  page: SpanPageRequest,
 ): Promise<SpanPage | undefined> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const found = await readPage(db, scope, traceId, page);
@@ -46,14 +51,14 @@ async function readPage(
   db: Database,
   scope: TenantScope,
   traceId: string,
-  page: PageRequest,
+  { spanId = null, ...page }: SpanPageRequest,
 ): Promise<SpanPage | undefined | 'changed'> {
   const { group, after } = cursorOf(page.after);
   const places = await listPlaces(db, scope, traceId, group);
   const first = places[0];
   if (!first) return group === null ? undefined : { items: [], next: null, places: [] };
   const shown = places.slice(0, PLACES_PER_GROUP);
-  const found = await findSpans(db, shown, { after, rows: page.limit + 1 });
+  const found = await findSpans(db, shown, { spanId, after, rows: page.limit + 1 });
   const texts = await readSpanTexts(db, found.slice(0, page.limit), { hasNextPage: found.length > page.limit });
   if (texts === null) return 'changed';
   const last = found[texts.length - 1];
@@ -122,9 +127,9 @@ function sinceGroup(group: PageKey | null, prefix = ''): Expression<SqlBool> {
 async function findSpans(
   db: Database,
   places: readonly PlaceRow[],
-  { after, rows }: { after: PageKey | null; rows: number },
+  { spanId, after, rows }: { spanId: string | null; after: PageKey | null; rows: number },
 ) {
-  const first = new FirstSpans({ after, count: rows });
+  const first = new FirstSpans({ spanId, after, count: rows });
   for (const place of places) {
     const parts = await partsOfTrace(db, place).select('spans').execute();
     const indexes = [...(place.first_spans === null ? [] : [place.first_spans]), ...parts.map(({ spans }) => spans)];

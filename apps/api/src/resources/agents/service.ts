@@ -15,7 +15,7 @@ import type { CallerContext } from '../../http/context.ts';
 import { notFound } from '../../platform/errors.ts';
 import { type SummedUsage, sumUsage } from '../../telemetry/usage/read-usage.ts';
 import { rangesOf, timeRange } from '../../telemetry/usage/time-range.ts';
-import { useStateOf } from '../graph/use-state.ts';
+import { useStateOf } from '../../governance/observations/use-state.ts';
 import { type AgentActivity, readActivity } from './agent-usage.ts';
 import { agentIdOf, agentOfId, findKnownAgents, type KnownAgent, sortKey } from './known-agents.ts';
 

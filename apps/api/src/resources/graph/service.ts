@@ -11,7 +11,7 @@ import { OTHER, type UsageFilter } from '@quartermaster/db/repositories/usage-se
 import { covers, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { sumUsage } from '../../telemetry/usage/read-usage.ts';
-import { useStateOf } from './use-state.ts';
+import { useStateOf } from '../../governance/observations/use-state.ts';
 
 const MAX_OBSERVATIONS_OF_ITEM = 100;
 

@@ -49,8 +49,9 @@ export const tracesRouter = router({
   spans: endpoint(contract.listTraceSpans).query(({ ctx, input }) => {
     const scope = scopeOfQuery(ctx, input.query);
     const traceId = input.path.trace_id.toLowerCase();
+    const spanId = input.query.span_id?.toLowerCase();
     return answerPage(ctx, input, scope, async (page) => {
-      const spans = await listSpans(ctx.services.db, scope, traceId, page);
+      const spans = await listSpans(ctx.services.db, scope, traceId, { ...page, spanId });
       if (!spans) throw new ApiError('trace_not_found', 'There is no trace with this id in your reach.');
       await noteReads(ctx, spans.places, { type: 'trace', id: traceId });
       return spans;

@@ -5,7 +5,9 @@ import { stringifyWithStoredJson } from '@quartermaster/db/stored-json.ts';
 import type { TenantPlace, TenantScope } from '@quartermaster/db/tenancy.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { noteReads } from '../../platform/audit/reads.ts';
+import { reachOf } from '../../auth/principal.ts';
 import { ApiError } from '../../platform/errors.ts';
+import { shortened, UsesOfSpans } from './span-uses.ts';
 
 /** Spans that are read and parsed before other requests get a turn. */
 const SPANS_AT_ONCE = 500;
@@ -13,7 +15,6 @@ const SPANS_AT_ONCE = 500;
 /** Bytes of whole spans that one answer reads. */
 const MAX_READ_BYTES = 64 * 1024 * 1024;
 
-const MAX_NAME_LENGTH = 200;
 const SPANS_OF_POINT = 1000;
 
 /** One page of the spans of a trace in their short form. @throws 404 where nothing in the scope has the trace */
@@ -25,6 +26,7 @@ export async function readWaterfall(
 ): Promise<Page<SpanOutline>> {
   const { services, principal } = ctx;
   const items: SpanOutline[] = [];
+  const uses = new UsesOfSpans();
   const places = new Map<string, TenantPlace>();
   let bytes = 0;
   let next: PageKey | null = after;
@@ -32,31 +34,39 @@ export async function readWaterfall(
     const page = { limit: Math.min(SPANS_AT_ONCE, limit - items.length), after: next };
     const spans: Awaited<ReturnType<typeof listSpans>> = await listSpans(services.db, scope, traceId, page);
     if (!spans) throw new ApiError('trace_not_found', 'There is no trace with this id in your reach.');
-    for (const span of spans.items) {
-      const text = stringifyWithStoredJson(span);
+    for (const stored of spans.items) {
+      const text = stringifyWithStoredJson(stored);
       bytes += text.length;
-      items.push(outlineOf(JSON.parse(text) as Span));
+      const span = JSON.parse(text) as Span;
+      const outline = outlineOf(span);
+      items.push(outline);
+      uses.add(span, outline);
     }
     for (const place of spans.places) places.set(JSON.stringify(place), place);
     next = spans.next;
   } while (next !== null && items.length < limit && bytes < MAX_READ_BYTES);
+  await uses.resolve(services.db, reachOf(principal, 'runtime_observations:read'));
   await noteReads(ctx, [...places.values()], { type: 'trace', id: traceId });
   await services.chargeWork(principal, Math.floor(items.length / SPANS_OF_POINT));
   return { items, next };
 }
 
 function outlineOf(span: Span): SpanOutline {
-  const { spanId, parentSpanId, name, kind, startTime, durationMs, status, serviceName, genAi, conflicting } = span;
+  const { spanId, parentSpanId, tenantId, subTenantId, name, kind, startTime, durationMs } = span;
+  const { status, serviceName, genAi, conflicting } = span;
   return {
     spanId,
     parentSpanId,
-    name: name.slice(0, MAX_NAME_LENGTH).toWellFormed(),
+    tenantId,
+    subTenantId,
+    name: shortened(name),
     kind,
     startTime,
     durationMs,
     error: status.code === 'error',
     serviceName,
     genAi: genAi && { operation: genAi.operation, model: genAi.model, agent: genAi.agent, tool: genAi.tool },
+    uses: [],
     conflicting,
   };
 }

@@ -10,7 +10,8 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 async function newSender() {
-  return { key: (await accountWithKey(server, { tenantId: unique('waterfall') })).key };
+  const tenantId = unique('waterfall');
+  return { tenantId, key: (await accountWithKey(server, { tenantId })).key };
 }
 
 test('a waterfall has what a span is shown by, and no attributes', async () => {
@@ -35,6 +36,8 @@ test('a waterfall has what a span is shown by, and no attributes', async () => {
     {
       spanId: 'a1'.repeat(8),
       parentSpanId: null,
+      tenantId: as.tenantId,
+      subTenantId: null,
       name: 'root',
       kind: 'client',
       startTime: '1970-01-01T00:00:00.000001000Z',
@@ -42,11 +45,14 @@ test('a waterfall has what a span is shown by, and no attributes', async () => {
       error: false,
       serviceName: 'billing',
       genAi: null,
+      uses: [],
       conflicting: false,
     },
     {
       spanId: 'b2'.repeat(8),
       parentSpanId: 'a1'.repeat(8),
+      tenantId: as.tenantId,
+      subTenantId: null,
       name: 'chat gpt-5',
       kind: 'client',
       startTime: '1970-01-01T00:00:00.000002000Z',
@@ -54,9 +60,92 @@ test('a waterfall has what a span is shown by, and no attributes', async () => {
       error: true,
       serviceName: 'billing',
       genAi: { operation: 'chat', model: 'gpt-5', agent: 'planner', tool: null },
+      // Only a call of the agent itself would be an observation of it.
+      uses: [{ kind: 'model', name: 'gpt-5', state: 'unknown', observationId: expect.stringMatching(/^obs_/) }],
       conflicting: false,
     },
   ]);
+});
+
+test('a span says whether what it names is declared, unknown or blocked, and which observation is about it', async () => {
+  const as = await newSender();
+  const { id: provider } = await server.ok('POST', '/v1/providers', {
+    as: server.admin,
+    body: { name: 'openai', kind: 'llm', baseUrl: 'https://api.openai.com/v1', tenantId: as.tenantId },
+  });
+  const inventory = `/v1/providers/${provider}/inventory`;
+  await server.ok('POST', inventory, { as: server.admin, body: { kind: 'model', name: 'gpt-5' } });
+  const { id: item } = await server.ok('POST', inventory, { as: server.admin, body: { kind: 'model', name: 'gpt-4' } });
+  await server.ok('PUT', `${inventory}/${item}`, { as: server.admin, body: { status: 'blocked' } });
+  const traceId = newTraceId();
+  const at = { 'gen_ai.provider.name': 'openai' };
+  // The first is another spelling of the declared model.
+  const models = ['openai/gpt-5', 'gpt-4', 'o9-preview'];
+  await sendSpans(
+    server,
+    as,
+    models.map((model, index) => ({ ...chat(model, at), traceId, start: BigInt(index + 1) * 1_000_000n })),
+  );
+  const path = `/v1/traces/${traceId}/waterfall`;
+  const { items } = await server.ok('GET', path, { as });
+  expect(items.map(({ uses }: Body) => uses.map(({ name, state }: Body) => [name, state]))).toEqual([
+    [['openai/gpt-5', 'declared']],
+    [['gpt-4', 'blocked']],
+    [['o9-preview', 'unknown']],
+  ]);
+  const observations = await Promise.all(
+    items.map(({ uses }: Body) => server.ok('GET', `/v1/runtime-observations/${uses[0].observationId}`, { as })),
+  );
+  expect(observations.map(({ name, inventoryItemId }) => [name, inventoryItemId !== null])).toEqual([
+    ['gpt-5', true],
+    ['gpt-4', true],
+    ['o9-preview', false],
+  ]);
+  const reader = await accountWithKey(server, { tenantId: as.tenantId }, ['traces:read']);
+  const withoutScope = await server.ok('GET', path, { as: reader });
+  expect(withoutScope.items.map(({ uses }: Body) => uses)).toEqual([[], [], []]);
+});
+
+test('the provider that a span names decides whose observation it is; without one the worst state counts', async () => {
+  const as = await newSender();
+  const { id: provider } = await server.ok('POST', '/v1/providers', {
+    as: server.admin,
+    body: { name: 'openai', kind: 'llm', baseUrl: 'https://api.openai.com/v1', tenantId: as.tenantId },
+  });
+  await server.ok('POST', `/v1/providers/${provider}/inventory`, {
+    as: server.admin,
+    body: { kind: 'model', name: 'gpt-5' },
+  });
+  const traceId = newTraceId();
+  const names = ['openai', 'mistral_ai', null];
+  await sendSpans(
+    server,
+    as,
+    names.map((name, index) => ({
+      ...chat('gpt-5', name === null ? {} : { 'gen_ai.provider.name': name }),
+      traceId,
+      start: BigInt(index + 1) * 1_000_000n,
+    })),
+  );
+  const { items } = await server.ok('GET', `/v1/traces/${traceId}/waterfall`, { as });
+  expect(items.map(({ uses }: Body) => uses.map(({ state }: Body) => state))).toEqual([
+    ['declared'],
+    ['unknown'],
+    ['unknown'],
+  ]);
+});
+
+test('the spans of a trace are filtered by their id', async () => {
+  const as = await newSender();
+  const traceId = newTraceId();
+  const spans = ['a1', 'b2', 'c3'].map((id, index) => ({ traceId, spanId: id.repeat(8), name: `span ${index}` }));
+  await sendSpans(server, as, spans);
+  const path = `/v1/traces/${traceId}/spans`;
+  const names = async (spanId: string) =>
+    (await server.ok('GET', `${path}?span_id=${spanId}`, { as })).items.map(({ name }: Body) => name);
+  expect(await names('B2'.repeat(8))).toEqual(['span 1']);
+  expect(await names('d4'.repeat(8))).toEqual([]);
+  expect((await server.call('GET', `${path}?span_id=b2`, { as })).status).toBe(422);
 });
 
 test('10,000 spans come in one answer, in their order; more come with a cursor', async () => {

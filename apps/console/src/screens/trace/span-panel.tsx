@@ -1,34 +1,63 @@
-import { listRuntimeObservations, type RuntimeObservation, type Span } from '@quartermaster/client';
+import { listTraceSpans, type Span, type SpanUse } from '@quartermaster/client';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { CopyId } from '../../components/copy.tsx';
 import { formatDuration, formatNumber } from '../../components/format.ts';
-import { MeaningMark, StateMark, Tag } from '../../components/marks.tsx';
+import { StateMark, Tag } from '../../components/marks.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
 import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
+import { Failed, Loading } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
-import { meaningOf } from '../inbox/meaning.ts';
+import { problemOf } from '../../data/problem.ts';
 import type { Row } from './span-tree.ts';
 import classes from './trace.module.css';
+import { UseMark } from './use-mark.tsx';
 
-export function SpanPanel({ row: { span, start }, close }: { row: Row; close: () => void }): ReactNode {
-  const { genAi, status } = span;
+type Props = { traceId: string; row: Row; close: () => void };
+
+/** One span. The waterfall has only its outline; attributes and events are read when the panel opens. */
+export function SpanPanel({ traceId, row: { span: outline, start }, close }: Props): ReactNode {
+  const { spanId, tenantId, subTenantId, name, kind, error: hasFailed, durationMs } = outline;
+  const { data, error, refetch } = useQuery({
+    queryKey: ['span', traceId, spanId, tenantId, subTenantId],
+    queryFn: async ({ signal }) => {
+      const query = {
+        span_id: spanId,
+        tenant_id: tenantId,
+        ...(subTenantId !== null && { sub_tenant_id: subTenantId }),
+      };
+      return (await listTraceSpans({ path: { trace_id: traceId }, query, signal, throwOnError: true })).data.items;
+    },
+  });
+  // Several spans may have one id: the outline tells which one is meant.
+  const span = data?.find((each) => each.startTime === outline.startTime) ?? data?.[0];
   return (
     <SidePanel
-      label={`Span ${span.name}`}
+      label={`Span ${name}`}
       close={close}
       heading={
         <>
-          <h2>{span.name}</h2>
+          <h2>{name}</h2>
           <div className="row">
-            <Tag>{span.kind}</Tag>
-            {status.code === 'error' ? <StateMark state="error" tone="danger" /> : <StateMark state={status.code} />}
-            <span className="num">{formatDuration(span.durationMs)}</span>
+            <Tag>{kind}</Tag>
+            {hasFailed && <StateMark state="error" tone="danger" />}
+            <span className="num">{formatDuration(durationMs)}</span>
           </div>
         </>
       }
     >
+      {span !== undefined && <SpanDetails span={span} uses={outline.uses} start={start} />}
+      {span === undefined && error !== null && <Failed problem={problemOf(error)} retry={() => void refetch()} />}
+      {span === undefined && error === null && <Loading />}
+    </SidePanel>
+  );
+}
+
+function SpanDetails({ span, uses, start }: { span: Span; uses: readonly SpanUse[]; start: number }): ReactNode {
+  const { genAi, status } = span;
+  const findUse = (kind: SpanUse['kind']) => uses.find((use) => use.kind === kind);
+  return (
+    <>
       {status.message !== null && (
         <Section title="Error">
           <p className="danger">{status.message}</p>
@@ -40,9 +69,9 @@ export function SpanPanel({ row: { span, start }, close }: { row: Row; close: ()
             facts={[
               ['Operation', genAi.operation],
               ['Provider', genAi.provider],
-              ['Agent', genAi.agent && <Used key="agent" span={span} kind="agent" name={genAi.agent} />],
-              ['Model', genAi.model && <Used key="model" span={span} kind="model" name={genAi.model} />],
-              ['Tool', genAi.tool && <Used key="tool" span={span} kind="tool" name={genAi.tool} />],
+              ['Agent', genAi.agent && <Used key="agent" name={genAi.agent} use={findUse('agent')} />],
+              ['Model', genAi.model && <Used key="model" name={genAi.model} use={findUse('model')} />],
+              ['Tool', genAi.tool && <Used key="tool" name={genAi.tool} use={findUse('tool')} />],
               [
                 'Tokens',
                 genAi.inputTokens === null && genAi.outputTokens === null
@@ -78,28 +107,16 @@ export function SpanPanel({ row: { span, start }, close }: { row: Row; close: ()
       <Section title="Resource">
         <AttributeTable attributes={span.resource} />
       </Section>
-    </SidePanel>
+    </>
   );
 }
 
-type UsedProps = { span: Span; kind: RuntimeObservation['kind']; name: string };
-
-/** A model, tool or agent by name, with what is known of it, linked to its observation. */
-function Used({ span, kind, name }: UsedProps): ReactNode {
-  const query = { tenant_id: span.tenantId, kind, name, limit: 20 };
-  const { data } = useQuery({
-    queryKey: ['observations-of-name', query],
-    queryFn: async ({ signal }) => (await listRuntimeObservations({ query, signal, throwOnError: true })).data.items,
-    retry: false,
-  });
-  const observation = data?.find(({ subTenantId }) => subTenantId === span.subTenantId) ?? data?.[0];
-  if (observation === undefined) return name;
+/** A model, tool or agent by name, and whether it is declared. */
+function Used({ name, use }: { name: string; use: SpanUse | undefined }): ReactNode {
   return (
     <span className="row">
-      <Link to="/inbox" search={(before) => ({ tenant: before['tenant'], view: 'all', q: name, item: observation.id })}>
-        {name}
-      </Link>
-      <MeaningMark meaning={meaningOf(observation)} />
+      <span>{name}</span>
+      {use !== undefined && <UseMark use={use} />}
     </span>
   );
 }

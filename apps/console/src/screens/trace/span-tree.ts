@@ -1,8 +1,8 @@
-import type { Span } from '@quartermaster/client';
+import type { SpanOutline } from '@quartermaster/client';
 
 /** What the waterfall needs of a span. Times are milliseconds since the start of the trace. */
 export type Row = {
-  span: Span;
+  span: SpanOutline;
   depth: number;
   start: number;
   end: number;
@@ -15,9 +15,9 @@ export type Row = {
 export type Tree = { rows: Row[]; duration: number; errorRows: number[] };
 
 /** The spans as a tree in the order of their starts. A span whose parent is missing becomes a root. */
-export function treeOf(spans: readonly Span[]): Tree {
+export function treeOf(spans: readonly SpanOutline[]): Tree {
   const starts = new Map(spans.map((span) => [span, millisecondsOf(span.startTime)]));
-  const startOf = (span: Span) => starts.get(span) ?? 0;
+  const startOf = (span: SpanOutline) => starts.get(span) ?? 0;
   const zero = spans.reduce((least, span) => Math.min(least, startOf(span)), Number.POSITIVE_INFINITY);
   const ids = new Set(spans.map(({ spanId }) => spanId));
   const childrenOf = Map.groupBy(spans, ({ parentSpanId }) =>
@@ -26,7 +26,7 @@ export function treeOf(spans: readonly Span[]): Tree {
   for (const children of childrenOf.values()) children.sort((a, b) => startOf(a) - startOf(b));
 
   const rows: Row[] = [];
-  const seen = new Set<Span>();
+  const seen = new Set<SpanOutline>();
   // Not recursive: a chain of ten thousand spans would overflow the stack.
   const stack = (childrenOf.get('') ?? []).toReversed().map((span) => ({ span, depth: 0, parent: -1 }));
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
@@ -43,7 +43,7 @@ export function treeOf(spans: readonly Span[]): Tree {
         end: start + span.durationMs,
         childCount: children.length,
         parent,
-        isError: span.status.code === 'error',
+        isError: span.error,
       }) - 1;
     for (const child of children.toReversed()) stack.push({ span: child, depth: depth + 1, parent: index });
   }

@@ -1,17 +1,16 @@
-import { listTraceSpans } from '@quartermaster/client';
+import { getTraceWaterfall } from '@quartermaster/client';
 import { TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { type ReactNode, useMemo, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
-import { formatDuration, plural } from '../../components/format.ts';
+import { formatDuration, formatNumber, plural } from '../../components/format.ts';
 import { useKeys } from '../../components/hotkeys.ts';
 import { Icon } from '../../components/icons.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Empty, Failed, Loading } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
-import { readAll } from '../../data/pages.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
@@ -20,19 +19,15 @@ import { type Tree, treeOf } from './span-tree.ts';
 import classes from './trace.module.css';
 import { Waterfall } from './waterfall.tsx';
 
-/** A trace with more spans is shown in part. */
-const MAX_SPANS = 10_000;
-
 export function TraceScreen(): ReactNode {
   const { traceId } = useParams({ from: '/traces/$traceId' });
   const filter = useTenantFilter();
   const { data, error, refetch } = useQuery({
-    queryKey: ['spans', traceId, filter],
-    queryFn: ({ signal }) =>
-      readAll(async (cursor) => {
-        const query = { ...filter, limit: 1000, ...(cursor !== undefined && { cursor }) };
-        return (await listTraceSpans({ path: { trace_id: traceId }, query, signal, throwOnError: true })).data;
-      }, MAX_SPANS),
+    queryKey: ['waterfall', traceId, filter],
+    queryFn: async ({ signal }) => {
+      const path = { trace_id: traceId };
+      return (await getTraceWaterfall({ path, query: filter, signal, throwOnError: true })).data;
+    },
   });
   const tree = useMemo(() => treeOf(data?.items ?? []), [data]);
   const root = tree.rows[0]?.span;
@@ -51,7 +46,7 @@ export function TraceScreen(): ReactNode {
       </Screen>
     );
   }
-  return <Loaded tree={tree} title={title} traceId={traceId} isComplete={data.isComplete} />;
+  return <Loaded tree={tree} title={title} traceId={traceId} isComplete={data.nextCursor === null} />;
 }
 
 type LoadedProps = { tree: Tree; title: string; traceId: string; isComplete: boolean };
@@ -84,10 +79,10 @@ function Loaded({ tree, title, traceId, isComplete }: LoadedProps): ReactNode {
           <span>{plural(rows.length, 'span')}</span>
           <span className={errorRows.length > 0 ? 'danger' : ''}>{plural(errorRows.length, 'error')}</span>
           <CopyId id={traceId} />
-          {!isComplete && <strong>Only the first {MAX_SPANS} spans are shown.</strong>}
+          {!isComplete && <strong>Only the first {formatNumber(rows.length)} spans are shown.</strong>}
         </div>
       }
-      request={{ method: 'GET', path: `/v1/traces/${traceId}/spans` }}
+      request={{ method: 'GET', path: `/v1/traces/${traceId}/waterfall` }}
       actions={
         <>
           <TextInput
@@ -119,7 +114,9 @@ function Loaded({ tree, title, traceId, isComplete }: LoadedProps): ReactNode {
     >
       <div className={classes.split}>
         <Waterfall tree={tree} selected={selected} found={found} select={select} />
-        {row !== undefined && <SpanPanel key={row.span.spanId} row={row} close={() => select(undefined)} />}
+        {row !== undefined && (
+          <SpanPanel key={row.span.spanId} traceId={traceId} row={row} close={() => select(undefined)} />
+        )}
       </div>
     </Screen>
   );

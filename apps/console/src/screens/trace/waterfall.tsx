@@ -6,6 +6,7 @@ import { Icon } from '../../components/icons.tsx';
 import { Minimap } from './minimap.tsx';
 import { type Row, type Tree, visibleRows } from './span-tree.ts';
 import classes from './trace.module.css';
+import { UseMark } from './use-mark.tsx';
 
 const ROW_HEIGHT = 26;
 const OVERSCAN = 10;
@@ -162,6 +163,11 @@ const SpanRow = memo(function SpanRow(props: RowProps): ReactNode {
         )}
         <span className="truncate">{span.name}</span>
         {isClosed && <span className="dim num">+{childCount}</span>}
+        {span.uses[0] !== undefined && (
+          <span className={classes.use} onClick={(event) => event.stopPropagation()}>
+            <UseMark use={span.uses[0]} />
+          </span>
+        )}
       </div>
       <div role="gridcell" className={classes.lane}>
         <svg className={classes.bar} aria-hidden="true" focusable="false">
