@@ -1,9 +1,9 @@
-import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { isPostgresUrl, sqlitePath } from '@quartermaster/db/database-url.ts';
 import { z } from 'zod';
 import { CONNECTION_LIMITS } from './http/limits.ts';
 import { isNetwork } from './platform/outbound/addresses.ts';
+import { isLoopback } from './platform/loopback.ts';
 import { unknownVariables } from './platform/unknown-variables.ts';
 
 /** The repository's root. Relative paths in the configuration are relative to it. */
@@ -310,10 +310,6 @@ export function isDatabaseUrl(url: string): boolean {
 function isWithoutCredentials(url: string): boolean {
   const { username, password } = new URL(url);
   return username === '' && password === '';
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
 function hostOf(url: string): string {

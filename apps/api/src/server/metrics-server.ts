@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
-import { isIPv4 } from 'node:net';
+import { isLoopback } from '../platform/loopback.ts';
 import type { Metrics } from '../platform/metrics.ts';
 
 /**
@@ -36,7 +36,5 @@ function hostOf({ headers }: IncomingMessage): string | null {
 }
 
 function isKnownHost(host: string | null, hosts: readonly string[]): boolean {
-  if (host === null) return false;
-  const isLoopback = host === 'localhost' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'));
-  return isLoopback || hosts.includes(host);
+  return host !== null && (isLoopback(host) || hosts.includes(host));
 }

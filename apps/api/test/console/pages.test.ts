@@ -18,7 +18,7 @@ async function consoleIn(state: ConsoleState) {
   return (path: string) => fetch(`http://127.0.0.1:${port}${path}`, { redirect: 'manual' });
 }
 
-const asset = { contentType: 'text/javascript; charset=utf-8', variants: [] };
+const asset = { contentType: 'text/javascript; charset=utf-8', variants: new Map() };
 const FILES = { page: '<script nonce="__CSP_NONCE__"></script>', assets: new Map([['assets/index-1.js', asset]]) };
 
 test('while the console is built, its page says so and asks again', async () => {

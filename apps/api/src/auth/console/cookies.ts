@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isIP } from 'node:net';
+import { isLoopback } from '../../platform/loopback.ts';
 
 /** The names of the web console's cookies, and whether browsers send them only over https. */
 export type CookieNames = {
@@ -52,9 +52,4 @@ type Attributes = {
 export function setCookie(name: string, value: string, { secure, sameSite, maxAge }: Attributes): string {
   const attributes = ['Path=/', `Max-Age=${maxAge}`, 'HttpOnly', `SameSite=${sameSite}`];
   return [`${name}=${value}`, ...attributes, ...(secure ? ['Secure'] : [])].join('; ');
-}
-
-function isLoopback(hostname: string): boolean {
-  const host = hostname.replace(/^\[|\]$/g, '');
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }

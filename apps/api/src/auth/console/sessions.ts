@@ -67,6 +67,7 @@ export function requireConsoleRequest({ headers }: IncomingMessage): void {
 
 /** The token in the session cookie; undefined if there is none. */
 export function sessionToken({ publicUrl }: Pick<Services, 'publicUrl'>, req: IncomingMessage): string | undefined {
+  if (req.headers.cookie === undefined) return undefined;
   const names = cookieNames(publicUrl);
   return names === null ? undefined : cookieOf(req, names.session);
 }

@@ -1,9 +1,5 @@
 import type { BulkResults, ReviewRuntimeObservationsInput } from '@quartermaster/contracts/bulk-decisions.ts';
-import {
-  isSelected,
-  type ObservationSelection,
-  selectObservations,
-} from '@quartermaster/db/repositories/observation-lists.ts';
+import { isSelected, selectObservations } from '@quartermaster/db/repositories/observation-lists.ts';
 import { findObservation } from '@quartermaster/db/repositories/runtime-observations.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import type { CallerContext } from '../../http/context.ts';
@@ -18,8 +14,7 @@ export async function reviewObservations(
   body: ReviewRuntimeObservationsInput,
 ): Promise<BulkResults> {
   const { db } = ctx.services;
-  const { decision, note, observationIds, expectedCount } = body;
-  const selection = selectionOf(body);
+  const { decision, note, observationIds, expectedCount, ...selection } = body;
   const ids = await bulkIds(observationIds, expectedCount, (page) => selectObservations(db, scope, selection, page));
   return decideEach(ctx, ids, (id) =>
     auditedWrite(ctx, async (trx, record, now) => {
@@ -30,25 +25,4 @@ export async function reviewObservations(
       return null;
     }),
   );
-}
-
-function selectionOf(body: ReviewRuntimeObservationsInput): ObservationSelection {
-  const { unknown, status, view, minRisk, providerId, kind, name, text, agent, account } = body;
-  const { firstSeenAfter, firstSeenBefore, lastSeenAfter, lastSeenBefore } = body;
-  return {
-    unknown,
-    status,
-    view,
-    minRisk,
-    providerId,
-    kind,
-    name,
-    text,
-    agent,
-    account,
-    firstSeenAfter,
-    firstSeenBefore,
-    lastSeenAfter,
-    lastSeenBefore,
-  };
 }

@@ -62,10 +62,8 @@ export function createCallers(
   return {
     async authenticate(req, res, asked) {
       const address = callerAt(addressOf(req));
-      const cost = costOf(req, asked.operation);
-      if (ofAddress.hasCounted(address) && ofAddress.isExhausted(address) && !known.has(req)) {
-        await countRequest(ofAddress, address, res, cost);
-      }
+      const count = () => countRequest(ofAddress, address, res, costOf(req, asked.operation));
+      if (ofAddress.hasCounted(address) && ofAddress.isExhausted(address) && !known.has(req)) await count();
       try {
         const principal = await authenticated(req, res, asked);
         if (principal !== null) known.remember(req, principal.keyId);
@@ -73,7 +71,7 @@ export function createCallers(
       } catch (error) {
         if (isFaultOfCaller(error)) {
           known.forget(req);
-          await countRequest(ofAddress, address, res, cost);
+          await count();
         }
         throw error;
       }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip, constants as zlib } from 'node:zlib';
-import type { Request, RequestHandler } from 'express';
+import type { RequestHandler } from 'express';
+import { acceptedCoding } from './accepted-coding.ts';
 
 type FixedContent = {
   contentType: string;
@@ -42,7 +43,7 @@ export function fixedAnswer({ contentType, read, cacheControl, compress }: Fixed
   const variants = { br: variantOf('br'), gzip: variantOf('gzip'), identity: variantOf('identity') };
 
   return async (req, res) => {
-    const coding = compress ? codingFor(req) : 'identity';
+    const coding = compress ? acceptedCoding(req, CODINGS) : 'identity';
     const { bytes, etag } = await variants[coding]();
     res.set({ ETag: etag, 'Cache-Control': cacheControl });
     if (compress) res.vary('Accept-Encoding');
@@ -54,11 +55,6 @@ export function fixedAnswer({ contentType, read, cacheControl, compress }: Fixed
     if (coding !== 'identity') res.set('Content-Encoding', coding);
     res.send(bytes);
   };
-}
-
-/** The smallest coding that the client accepts. A client that refuses every coding gets the plain content. */
-function codingFor(req: Request): Coding {
-  return CODINGS.find((coding) => req.acceptsEncodings(coding) === coding) ?? 'identity';
 }
 
 /** Calls `make` once, and again after a failure. */

@@ -56,11 +56,12 @@ export async function readActivity<Agent extends TenantPlace & { name: string }>
   return activities;
 }
 
-function noSums(): AgentSums {
+export function noSums(): AgentSums {
   return { calls: 0, errors: 0, inputTokens: 0, outputTokens: 0 };
 }
 
-function addSums(sums: AgentSums, added: AgentSums): void {
+/** Adds to sums. They stop at the largest number that JSON carries exactly. */
+export function addSums(sums: AgentSums, added: AgentSums): void {
   for (const name of ['calls', 'errors', 'inputTokens', 'outputTokens'] as const) {
     sums[name] = Math.min(sums[name] + added[name], Number.MAX_SAFE_INTEGER);
   }

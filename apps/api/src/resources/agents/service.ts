@@ -11,12 +11,12 @@ import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import { findObservationsInPlace } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { covers, scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { useStateOf } from '../../governance/observations/use-state.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { notFound } from '../../platform/errors.ts';
 import { type SummedUsage, sumUsage } from '../../telemetry/usage/read-usage.ts';
 import { rangesOf, timeRange } from '../../telemetry/usage/time-range.ts';
-import { useStateOf } from '../../governance/observations/use-state.ts';
-import { type AgentActivity, readActivity } from './agent-usage.ts';
+import { addSums, type AgentActivity, noSums, readActivity } from './agent-usage.ts';
 import { agentIdOf, agentOfId, findKnownAgents, type KnownAgent, sortKey } from './known-agents.ts';
 
 const MAX_OBSERVATIONS_SHOWN = 20;
@@ -101,11 +101,8 @@ async function usesOf(ctx: CallerContext, place: KnownAgent, groups: SummedUsage
     const { providerId = null, kind = null, name = null } = first?.usage ?? {};
     if (providerId === null || kind === null || name === null) return [];
     const observation = observations.get(key);
-    const sum = (field: 'calls' | 'errors' | 'inputTokens' | 'outputTokens') =>
-      Math.min(
-        group.reduce((total, { usage }) => total + usage[field], 0),
-        Number.MAX_SAFE_INTEGER,
-      );
+    const sums = noSums();
+    for (const { usage } of group) addSums(sums, usage);
     const accounts = new Set(group.flatMap(({ usage }) => usage.account ?? []));
     return [
       {
@@ -118,10 +115,7 @@ async function usesOf(ctx: CallerContext, place: KnownAgent, groups: SummedUsage
         firstSeenAt: observation?.firstSeenAt ?? null,
         lastSeenAt: observation?.lastSeenAt ?? null,
         accounts: [...accounts].toSorted().slice(0, MAX_AGENT_ACCOUNTS),
-        calls: sum('calls'),
-        errors: sum('errors'),
-        inputTokens: sum('inputTokens'),
-        outputTokens: sum('outputTokens'),
+        ...sums,
       },
     ];
   });
@@ -145,7 +139,7 @@ function toAgent(agent: KnownAgent, activity: AgentActivity | undefined): Agent 
     accounts,
     firstSeenAt,
     lastSeenAt: seen.toSorted().at(-1) ?? null,
-    usage: activity?.sums ?? { calls: 0, errors: 0, inputTokens: 0, outputTokens: 0 },
+    usage: activity?.sums ?? noSums(),
   };
 }
 

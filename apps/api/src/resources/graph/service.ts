@@ -9,9 +9,9 @@ import {
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { OTHER, type UsageFilter } from '@quartermaster/db/repositories/usage-series.ts';
 import { covers, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { useStateOf } from '../../governance/observations/use-state.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { sumUsage } from '../../telemetry/usage/read-usage.ts';
-import { useStateOf } from '../../governance/observations/use-state.ts';
 
 const MAX_OBSERVATIONS_OF_ITEM = 100;
 

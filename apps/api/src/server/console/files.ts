@@ -16,10 +16,10 @@ const CONTENT_TYPES: Record<string, string> = {
 };
 
 /** The bytes of a file in one content coding. */
-export type FileVariant = { coding: (typeof CODINGS)[number]['coding'] | 'identity'; bytes: Buffer };
+type Coding = (typeof CODINGS)[number]['coding'] | 'identity';
 
 /** A file that never changes under its name. `variants` has the smallest first, and always ends with `identity`. */
-type ConsoleFile = { contentType: string; variants: FileVariant[] };
+type ConsoleFile = { contentType: string; variants: Map<Coding, Buffer> };
 
 export type ConsoleFiles = {
   /** The page, with the placeholder for the nonce. */
@@ -45,12 +45,11 @@ export async function readConsoleFiles(folder: string): Promise<ConsoleFiles | n
   return { page, assets };
 }
 
-async function readVariants(file: string, paths: readonly string[], path: string): Promise<FileVariant[]> {
+async function readVariants(file: string, paths: readonly string[], path: string): Promise<Map<Coding, Buffer>> {
   const made = CODINGS.filter(({ suffix }) => paths.includes(path + suffix));
-  const variants: FileVariant[] = [];
-  for (const { coding, suffix } of made) variants.push({ coding, bytes: await readFile(file + suffix) });
-  variants.push({ coding: 'identity', bytes: await readFile(file) });
-  return variants;
+  const variants = new Map<Coding, Buffer>();
+  for (const { coding, suffix } of made) variants.set(coding, await readFile(file + suffix));
+  return variants.set('identity', await readFile(file));
 }
 
 function nullIfMissing(error: NodeJS.ErrnoException): null {

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
+import { acceptedCoding } from '../../http/rest/accepted-coding.ts';
 import { ApiError } from '../../platform/errors.ts';
 import type { Console, ConsoleState } from './build.ts';
-import type { ConsoleFiles, FileVariant } from './files.ts';
+import type { ConsoleFiles } from './files.ts';
 
 /** The placeholder in the built page that each response replaces by its nonce. */
 const NONCE_PLACEHOLDER = '__CSP_NONCE__';
@@ -44,17 +45,10 @@ function sendAsset(req: Request, res: Response, { assets }: ConsoleFiles, path: 
   const file = assets.get(path);
   // Never answer the page here: a browser with an old page would run it as a script.
   if (file === undefined) throw new ApiError('route_not_found', 'There is no such asset.');
-  const { coding, bytes } = acceptedVariant(req, file.variants);
+  const coding = acceptedCoding(req, [...file.variants.keys()]);
   res.set({ 'Content-Type': file.contentType, 'Cache-Control': CACHE_FOREVER, Vary: 'Accept-Encoding' });
   if (coding !== 'identity') res.set('Content-Encoding', coding);
-  res.send(bytes);
-}
-
-/** The smallest variant that the client accepts. A client that refuses every coding gets the plain content. */
-function acceptedVariant(req: Request, variants: readonly FileVariant[]): FileVariant {
-  const found = variants.find(({ coding }) => req.acceptsEncodings(coding) === coding) ?? variants.at(-1);
-  if (found === undefined) throw new Error('an asset has no content');
-  return found;
+  res.send(file.variants.get(coding));
 }
 
 function sendPage(res: Response, state: ConsoleState): void {
