@@ -12,7 +12,7 @@ import type { GrantedItem } from './granted-items.ts';
 import { addStoredBytes } from './tenant-usage.ts';
 
 /** Index rows written with one statement. */
-const INSERT_BATCH_SIZE = 2000;
+const INSERT_BATCH_SIZE = 500;
 
 /** Keys of one look-up: SQLite takes at most 32,766 parameters in a statement. */
 const LOOKUP_BATCH_SIZE = 1000;

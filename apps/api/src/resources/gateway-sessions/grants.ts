@@ -26,7 +26,7 @@ const GRANTED_ITEMS_MAX = 10_000;
 const GRANTS_MAX_BYTES = 1024 * 1024;
 
 /** Items that are read before the event loop gets a turn, because SQLite answers synchronously. */
-const BATCH_SIZE = 2000;
+const BATCH_SIZE = 500;
 
 /**
  * What a gateway grants of these providers: the available items of the active providers that the manifest allows.
