@@ -16,7 +16,7 @@ type Assertion = { ancestorTitles?: string[]; title: string; status: string; fai
 type Options = { flags: readonly string[]; environment?: Record<string, string> };
 
 /** Suites that test on PostgreSQL. */
-const ON_POSTGRES = ['@quartermaster/api#test', '@quartermaster/db#test'];
+const ON_POSTGRES = ['@quartermaster/api#test', '@quartermaster/console#test', '@quartermaster/db#test'];
 
 /** The longest error message that the summary shows, in characters. */
 const MAX_MESSAGE = 800;

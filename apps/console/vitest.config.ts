@@ -1,21 +1,33 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
+/** The governance loop as a whole, which makes and applies decisions in one transaction each. */
+const ON_BOTH = ['test/governance-loop.test.ts'];
+
+/** A server that goes away. */
+const ON_POSTGRES_ALONE = ['test/postgres/**/*.test.ts'];
+
+const globalSetup = [
+  fileURLToPath(import.meta.resolve('@quartermaster/db/testing/database-setup.ts')),
+  './testing/build.ts',
+];
+
 export default defineConfig({
   test: {
-    name: 'sqlite',
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
-    include: ['test/**/*.test.ts'],
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    globalSetup: [
-      fileURLToPath(import.meta.resolve('@quartermaster/db/testing/database-setup.ts')),
-      './testing/build.ts',
-    ],
-    // One browser and one server for all files: each takes seconds to start.
+    // The files of a project share the database of the seed.
     isolate: false,
     maxWorkers: 1,
     experimental: { viteModuleRunner: false },
+    projects: [
+      {
+        extends: true,
+        test: { name: 'sqlite', include: ['test/**/*.test.ts'], exclude: ON_POSTGRES_ALONE, globalSetup },
+      },
+      { extends: true, test: { name: 'postgres', include: [...ON_BOTH, ...ON_POSTGRES_ALONE], globalSetup } },
+    ],
   },
 });

@@ -76,7 +76,9 @@ test.each([
   // Cookies are not separated by port, so the browser does send it. Sec-Fetch-Site is what protects.
   ['another port of the same host', '127.0.0.1', 403],
 ])('a page of %s neither writes nor reads with the session of a signed-in person', async (_what, host, status) => {
-  const { page: consolePage, context, done } = await world.open('/inbox');
+  const { page: consolePage, done } = await world.open('/inbox');
+  // A window of its own with the same session: its browser writes every refusal to the console.
+  const { context } = await world.open('/inbox');
   const task = await openTask();
   const claim = `${world.server.url}${task.path}/claim`;
   const page = await context.newPage();
@@ -97,6 +99,6 @@ test.each([
   expect(await fetchEach(consolePage, '/v1/me', [console])).toEqual([200]);
   expect(await fetchEach(consolePage, claim, [{ method: 'POST', ...console }])).toEqual([200]);
   expect(await task.status()).toBe('claimed');
-  await page.close();
+  await context.close();
   await done();
 });

@@ -119,22 +119,6 @@ test('a viewer sees why a decision is not theirs', async () => {
   await done();
 });
 
-test('a session that was ended asks to sign in, and comes back to the same view', async () => {
-  const { page, context } = await world.open(`/traces?${TENANT}&errors=1`, { as: 'priya.nair@northwind.example' });
-  await page.getByRole('row').nth(1).waitFor();
-  await context.clearCookies({ name: /quartermaster/ });
-  await page.getByRole('link', { name: 'Providers' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
-  await dialog.waitFor();
-  await dialog.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL(/\/oidc\/|\/console\/providers/);
-  // The provider still knows the browser, and may need one more click.
-  if (page.url().includes('/oidc/')) await page.getByRole('button').first().click();
-  await page.waitForURL(/\/console\/providers\?tenant=northwind/);
-  await page.getByRole('row').nth(1).waitFor();
-  await context.close();
-});
-
 test('texts of agents are shown as they are, and run nothing', async () => {
   const evil = '<img src=x onerror=window.hacked=1>"\'><script>window.hacked=1</script>\u202etxt.exe\u200b';
   const as = world.server.admin;

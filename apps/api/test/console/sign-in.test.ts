@@ -252,6 +252,32 @@ describe('a session', () => {
   });
 });
 
+describe('the question whether a browser is signed in', () => {
+  const isSignedIn = async (browser: ReturnType<typeof newBrowser>) => {
+    const answer = await browser.call('GET', '/console/session');
+    expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store']);
+    return answer.body['signedIn'];
+  };
+
+  test('is answered 200 with a session, without one and with one that has ended', async () => {
+    const { email } = await registeredUser(server);
+    expect(await isSignedIn(newBrowser(server))).toBe(false);
+    const browser = await signedInBrowser(server, email);
+    expect(await isSignedIn(browser)).toBe(true);
+    server.travel(CONSOLE_IDLE_HOURS * HOUR_MS + MINUTE_MS);
+    expect(await isSignedIn(browser)).toBe(false);
+  });
+
+  test('does not keep a session alive', async () => {
+    const { email } = await registeredUser(server);
+    const browser = await signedInBrowser(server, email);
+    server.travel(CONSOLE_IDLE_HOURS * HOUR_MS - MINUTE_MS);
+    expect(await isSignedIn(browser)).toBe(true);
+    server.travel(2 * MINUTE_MS);
+    expect(await isSignedIn(browser)).toBe(false);
+  });
+});
+
 describe('a sign-out', () => {
   test('ends the session and removes the cookie', async () => {
     const { email, id } = await registeredUser(server);
@@ -285,6 +311,7 @@ describe('a sign-out', () => {
 test.each([
   ['POST', '/console/sign-in'],
   ['POST', '/console/callback'],
+  ['POST', '/console/session'],
   ['GET', '/console/sign-out'],
 ])('%s %s is 405', async (method, path) => {
   const answer = await newBrowser(server).send(method, path);

@@ -1,18 +1,50 @@
 import { Button, Modal } from '@mantine/core';
-import type { ReactNode } from 'react';
-import { signInUrl, useSessionEnded } from '../data/session.ts';
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useEffect } from 'react';
+import { isSignedIn, SIGN_IN_URL, sessionEnded, signInUrl, useSessionEnded } from '../data/session.ts';
 
-/** One dialog in the place of a page full of refusals. After the sign-in the browser comes back to the same view. */
+/** How often the page asks whether the user has signed in again in another tab. */
+const ASK_MS = 2000;
+
+/** One dialog instead of a page full of refusals. After the sign-in the browser comes back to the same view. */
 export function SessionEnded(): ReactNode {
   const isEnded = useSessionEnded();
+  useContinueAfterSignIn(isEnded);
   return (
     <Modal opened={isEnded} onClose={() => {}} withCloseButton={false} title="Your session has ended">
       <div className="stack">
         <p>Sign in again to continue. You come back to this view.</p>
+        <p className="dim">
+          To keep what you have typed here,{' '}
+          <a href={SIGN_IN_URL} target="_blank" rel="noreferrer">
+            sign in in a new tab
+          </a>{' '}
+          and return to this one.
+        </p>
         <Button onClick={() => window.location.assign(signInUrl())} data-autofocus>
           Sign in
         </Button>
       </div>
     </Modal>
   );
+}
+
+/** Closes the dialog once the browser has a session again, and reads everything that is shown again. */
+function useContinueAfterSignIn(isEnded: boolean): void {
+  const client = useQueryClient();
+  useEffect(() => {
+    if (!isEnded) return;
+    const stop = new AbortController();
+    const ask = async () => {
+      if (!(await isSignedIn(stop.signal))) return;
+      sessionEnded.set(false);
+      await client.invalidateQueries();
+    };
+    // A server that cannot be reached is asked again.
+    const timer = setInterval(() => void ask().catch(() => {}), ASK_MS);
+    return () => {
+      clearInterval(timer);
+      stop.abort();
+    };
+  }, [isEnded, client]);
 }

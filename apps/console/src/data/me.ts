@@ -1,11 +1,22 @@
-import type { Me, Scope } from '@quartermaster/client';
-import { getMeOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
+import { getMe, type Me, type Scope } from '@quartermaster/client';
+import { getMeQueryKey } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { queryOptions, useQuery } from '@tanstack/react-query';
+import { requireSession } from './session.ts';
 
 const STALE_MS = 60_000;
 
-/** A function, because the generated options remember the address that the client has at the time. */
-export const meQuery = () => queryOptions({ ...getMeOptions(), staleTime: STALE_MS, retry: false });
+/** A function, because the generated key remembers the address that the client has at the time. */
+export const meQuery = () =>
+  queryOptions({
+    queryKey: getMeQueryKey(),
+    queryFn: async ({ client, queryKey, signal }) => {
+      const isFirst = client.getQueryData(queryKey) === undefined;
+      if (isFirst) await requireSession(signal);
+      return (await getMe({ signal, throwOnError: true })).data;
+    },
+    staleTime: STALE_MS,
+    retry: false,
+  });
 
 /** Who is signed in. The shell asks before it shows any screen, so that it is always known here. */
 export function useMe(): Me {

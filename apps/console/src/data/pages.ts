@@ -23,7 +23,7 @@ type Options<Item> = {
   /** Reads a page: the first one without a cursor. */
   read: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Item>>;
   enabled?: boolean;
-  refetchInterval?: number;
+  refetchInterval?: () => number | false;
 };
 
 /** A list that is read page by page while the user scrolls. */

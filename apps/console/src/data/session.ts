@@ -1,4 +1,8 @@
 import { useSyncExternalStore } from 'react';
+import { ApiProblem } from './problem.ts';
+
+/** Where a browser signs in to see the inbox. */
+export const SIGN_IN_URL = '/console/sign-in';
 
 /** Whether the server said 401 after the page had been signed in. */
 export const sessionEnded = createFlag();
@@ -7,10 +11,34 @@ export function useSessionEnded(): boolean {
   return useSyncExternalStore(sessionEnded.subscribe, sessionEnded.get);
 }
 
+/**
+ * Whether this browser has a session. The answer is a 200 in both cases, because browsers write every 401 to the console as an
+ * error. @throws {ApiProblem} if the server does not know
+ */
+export async function isSignedIn(signal: AbortSignal): Promise<boolean> {
+  const answer = await fetch('/console/session', { signal }).catch((error: unknown) => {
+    throw new ApiProblem(error, undefined);
+  });
+  const body: unknown = await answer.json().catch(() => null);
+  if (!answer.ok) throw new ApiProblem(body, answer);
+  return (body as { signedIn: boolean }).signedIn;
+}
+
+/** @throws {ApiProblem} 401 if this browser has no session, as the API would answer */
+export async function requireSession(signal: AbortSignal): Promise<void> {
+  if (await isSignedIn(signal)) return;
+  throw new ApiProblem({ code: 'session_ended', title: 'You are not signed in.' }, new Response(null, { status: 401 }));
+}
+
 /** Where a browser signs in. It comes back to the page that it left. */
 export function signInUrl(): string {
   const { pathname, search } = window.location;
-  return `/console/sign-in?returnTo=${encodeURIComponent(pathname + search)}`;
+  return `${SIGN_IN_URL}?returnTo=${encodeURIComponent(pathname + search)}`;
+}
+
+/** The interval for reading a list again. Not while the session is over: each request would be one more refusal. */
+export function whileSignedIn(intervalMs: number): () => number | false {
+  return () => (sessionEnded.get() ? false : intervalMs);
 }
 
 /** Ends the session here and, if it has a page for that, at the identity provider. */

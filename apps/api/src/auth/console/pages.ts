@@ -26,6 +26,7 @@ function page(title: string, body: readonly string[]): string {
 <meta name="color-scheme" content="light dark">
 <title>${escaped(title)} · Quartermaster</title>
 <style>
+html { background: Canvas; color: CanvasText; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 36rem; margin: 15vh auto 0; padding: 0 1.5rem; }
 h1 { font-size: 1.5rem; }
 </style>

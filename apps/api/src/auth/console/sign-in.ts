@@ -95,12 +95,15 @@ export function consoleSignIn({ services, provider, emailClaim }: Options): Rout
     sendPage(res, 200, signedOutPage(publicUrl));
   });
 
+  router.get('/session', sessionHandler(services));
+
   router.post('/sign-out', signOutHandler({ services, provider, names }));
 
   for (const [path, allowed] of [
     ['/sign-in', 'GET, HEAD'],
     ['/callback', 'GET, HEAD'],
     ['/signed-out', 'GET, HEAD'],
+    ['/session', 'GET, HEAD'],
     ['/sign-out', 'POST'],
   ] as const) {
     router.all(path, () => {
@@ -108,6 +111,29 @@ export function consoleSignIn({ services, provider, emailClaim }: Options): Rout
     });
   }
   return router;
+}
+
+/**
+ * Answers whether the browser has a session. The page asks this before anything else, because browsers write every 401 to the
+ * console as an error.
+ */
+function sessionHandler(services: Services): RequestHandler {
+  return async (req, res) => {
+    res.set('Cache-Control', 'no-store').json({ signedIn: await isSignedIn(services, req) });
+  };
+}
+
+/** A session of a disabled user counts: the API tells that user why it refuses. */
+async function isSignedIn(services: Services, req: Request): Promise<boolean> {
+  const token = sessionToken(services, req);
+  if (token === undefined) return false;
+  try {
+    await requireSession(services, token);
+    return true;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return error.status !== 401;
+  }
 }
 
 /** Answers where the browser has to go: to the sign-out of the identity provider, or to a page of ours. */

@@ -10,6 +10,7 @@ import {
 import { getRuntimeObservationOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { useQuery } from '@tanstack/react-query';
 import { type PagedList, usePagedList } from '../../data/pages.ts';
+import { whileSignedIn } from '../../data/session.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import type { UrlState } from '../../data/url-state.ts';
 
@@ -42,7 +43,7 @@ export function useObservations(query: ObservationQuery): PagedList<RuntimeObser
       const page = { ...query, limit: PAGE_SIZE, ...(cursor !== undefined && { cursor }) };
       return (await listRuntimeObservations({ query: page, signal, throwOnError: true })).data;
     },
-    refetchInterval: REFRESH_MS,
+    refetchInterval: whileSignedIn(REFRESH_MS),
   });
 }
 
@@ -58,7 +59,7 @@ export function useInboxCounts({ provider, kind, q }: UrlState): RuntimeObservat
   const { data } = useQuery({
     queryKey: ['observation-counts', query],
     queryFn: async ({ signal }) => (await countRuntimeObservations({ query, signal, throwOnError: true })).data,
-    refetchInterval: REFRESH_MS,
+    refetchInterval: whileSignedIn(REFRESH_MS),
     retry: false,
   });
   return data;

@@ -12,6 +12,7 @@ import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useMe } from '../../data/me.ts';
 import { usePagedList } from '../../data/pages.ts';
+import { whileSignedIn } from '../../data/session.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { TaskPanel } from './task-panel.tsx';
@@ -99,7 +100,7 @@ export function TasksScreen(): ReactNode {
       const page = { ...query, limit: 100, ...(cursor !== undefined && { cursor }) };
       return (await listOperatorTasks({ query: page, signal, throwOnError: true })).data;
     },
-    refetchInterval: REFRESH_MS,
+    refetchInterval: whileSignedIn(REFRESH_MS),
   });
   const open = useCallback(({ id }: OperatorTask) => setState({ item: id }), [setState]);
   useKeys({ Escape: () => setState({ item: undefined }) });

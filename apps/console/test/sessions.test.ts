@@ -1,0 +1,95 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { signInByForm } from '../testing/sign-in.ts';
+import { startWorld, type World } from '../testing/world.ts';
+
+const TENANT = 'tenant=northwind';
+const PRIYA = 'priya.nair@northwind.example';
+
+/** Longer than a session lasts without a request. */
+const IDLE_MS = 3 * 60 * 60 * 1000;
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.close());
+
+const signIn = (page: Page) => signInByForm(page, world.server, PRIYA);
+
+const dialogOf = (page: Page) => page.getByRole('dialog', { name: 'Your session has ended' });
+
+test('a link that is opened without a session signs in and shows its view; the sign-out ends it', async () => {
+  const { page, context, expectFaultless, done } = await world.open(`/traces?${TENANT}&errors=1`, { as: null });
+  await signIn(page);
+  await page.waitForURL(`${world.server.url}/console/traces?${TENANT}&errors=1`);
+  await page.getByRole('row').nth(1).waitFor();
+  await expectFaultless('after the sign-in');
+  await page.getByRole('button', { name: /Priya Nair/ }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { name: 'Signed out' }).waitFor();
+  await expectFaultless('signed out');
+  expect((await context.cookies()).filter(({ name }) => name.startsWith('quartermaster'))).toEqual([]);
+  await done();
+});
+
+test('a session that expired asks to sign in, and goes on at the same item', async () => {
+  const { page, context, expectAnswers, expectFaultless, done } = await world.open(`/inbox?${TENANT}&kind=tool`, {
+    as: null,
+  });
+  await signIn(page);
+  await page.getByRole('row').nth(2).waitFor();
+  await page.keyboard.press('j');
+  await page.getByRole('complementary').getByRole('button', { name: 'Reject' }).waitFor();
+  const url = page.url();
+  world.server.travel(IDLE_MS);
+  expectAnswers(401);
+  await page.keyboard.press('r');
+  await dialogOf(page).waitFor();
+  await expectFaultless('the dialog');
+  expect(await page.getByText('rejected').count()).toBe(0);
+  // The identity provider still knows the browser.
+  await dialogOf(page).getByRole('button', { name: 'Sign in' }).click();
+  await dialogOf(page).waitFor({ state: 'detached' });
+  await page.getByRole('complementary').getByRole('button', { name: 'Reject' }).waitFor();
+  expect(page.url()).toBe(url);
+  await page.keyboard.press('r');
+  await page.getByRole('button', { name: 'Undo' }).waitFor();
+  expect(context.pages()).toHaveLength(1);
+  await done();
+});
+
+test('a session that its user ends in another browser asks to sign in, and keeps what was typed', async () => {
+  const { page, context, expectAnswers, done } = await world.open(`/inbox?${TENANT}`, { as: null });
+  await signIn(page);
+  await page.getByRole('row').nth(2).waitFor();
+  await page.keyboard.press('j');
+  const note = page.getByRole('textbox', { name: 'Note' });
+  await note.fill('Half a sentence');
+
+  const other = await world.open('/profile?view=sessions', { as: null });
+  await signIn(other.page);
+  await other.page.getByText('this one').waitFor();
+  const revoke = other.page.getByRole('button', { name: 'Revoke' });
+  while ((await revoke.count()) > 0) {
+    const left = (await revoke.count()) - 1;
+    await revoke.first().click();
+    await expect.poll(() => revoke.count()).toBe(left);
+  }
+  await other.done();
+
+  expectAnswers(401);
+  await page.getByRole('button', { name: 'Reject', exact: true }).click();
+  await dialogOf(page).waitFor();
+  const opened = context.waitForEvent('page');
+  await dialogOf(page).getByRole('link', { name: 'sign in in a new tab' }).click();
+  const second = await opened;
+  await second.getByRole('heading', { name: 'Inbox', level: 1 }).waitFor();
+  await second.close();
+  await dialogOf(page).waitFor({ state: 'detached' });
+  expect(await note.inputValue()).toBe('Half a sentence');
+  await page.getByRole('button', { name: 'Reject', exact: true }).click();
+  await page.getByRole('button', { name: 'Undo' }).waitFor();
+  await done();
+});
