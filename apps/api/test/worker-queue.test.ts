@@ -1,3 +1,4 @@
+import { getPriority } from 'node:os';
 import { expect, test } from 'vitest';
 import { WorkerEnded, WorkerQueue } from '../src/platform/worker-queue.ts';
 
@@ -30,4 +31,9 @@ test('a job that is aborted ends at once, even if its thread never answers; thos
   await expect(endless).rejects.toThrow('it takes too long');
   expect(await third).toBe('answer to third');
   await expect(queue.run((ask) => ask('fourth'), abort.signal)).rejects.toThrow('it takes too long');
+});
+
+test.runIf(process.platform === 'linux')('a thread has a lower priority than the main thread', async () => {
+  expect(await queueOf().run((ask) => ask('priority'))).toBe('10');
+  expect(getPriority()).toBe(0);
 });

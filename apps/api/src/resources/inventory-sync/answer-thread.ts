@@ -1,4 +1,4 @@
-import { parentPort } from 'node:worker_threads';
+import { answerMessages } from '../../platform/worker-thread.ts';
 import type { ReadItem } from './item.ts';
 import { type AnswerRead, type AnswerRefused, type Question, readAnswer } from './read-answer.ts';
 
@@ -16,12 +16,9 @@ export type FromThread =
   | { batch: ReadItem[] };
 
 // This module runs as the worker thread of ask-thread.ts.
-const port = parentPort;
 let waiting: ReadItem[] = [];
 
-port?.on('message', (message: ToThread) => {
-  port.postMessage(answerTo(message));
-});
+answerMessages(answerTo);
 
 function answerTo(message: ToThread): FromThread {
   try {

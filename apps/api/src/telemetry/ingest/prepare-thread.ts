@@ -1,4 +1,4 @@
-import { parentPort } from 'node:worker_threads';
+import { answerMessages } from '../../platform/worker-thread.ts';
 import { OtlpDecodeError, RequestTooLargeError } from '../otlp/span.ts';
 import type { PreparedSpan } from './prepare.ts';
 import {
@@ -34,12 +34,9 @@ export type FromThread =
   | { batch: PreparedSpan[] };
 
 // This module runs in the worker thread of prepare-large.ts.
-const port = parentPort;
 let batches: Generator<PreparedSpan[]> | undefined;
 
-port?.on('message', (message: ToThread) => {
-  port.postMessage(answerTo(message));
-});
+answerMessages(answerTo);
 
 function answerTo(message: ToThread): FromThread {
   try {

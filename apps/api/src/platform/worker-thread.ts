@@ -1,0 +1,17 @@
+import { constants, setPriority } from 'node:os';
+import { isMainThread, parentPort } from 'node:worker_threads';
+
+/**
+ * Answers each message of a WorkerQueue with one message. The module of a worker thread calls it.
+ *
+ * The thread gets a tenth of the CPU time that the main thread gets while both have work, because other requests wait for the
+ * main thread. Linux has a priority for each thread; elsewhere the call would change that of the whole process.
+ */
+export function answerMessages(answer: (message: never) => unknown): void {
+  if (isMainThread) throw new Error('only a worker thread answers messages');
+  if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  const port = parentPort;
+  port?.on('message', (message: never) => {
+    port.postMessage(answer(message));
+  });
+}
