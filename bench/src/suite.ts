@@ -7,6 +7,7 @@ import { chooseCores, describeMachine } from './machine.ts';
 import type { Options } from './options.ts';
 import { selfTimes } from './profile.ts';
 import { type Finding, fails, reaches, textOf } from './report.ts';
+import { console } from './workloads/console.ts';
 import { create } from './workloads/create.ts';
 import { eventLoop } from './workloads/event-loop.ts';
 import { ingest, ingestMany } from './workloads/ingest.ts';
@@ -37,6 +38,7 @@ export const WORKLOADS: Record<string, Workload> = {
   start,
   'event-loop': eventLoop,
   'two-processes': twoProcesses,
+  console,
 };
 
 /** Runs workloads one after the other. @returns their findings in order */

@@ -8,8 +8,8 @@ import { runSuite, WORKLOADS, writeReport } from '../src/suite.ts';
 
 const SMALL = { providers: 30, tenants: 2, spansOfTrace: 20 };
 
-/** Not run here, because it starts a PostgreSQL server. */
-const NOT_HERE = ['two-processes'];
+/** Not run here: the first starts a PostgreSQL server, the second builds the console and starts a browser. */
+const NOT_HERE = ['two-processes', 'console'];
 
 const only = Object.keys(WORKLOADS).filter((name) => !NOT_HERE.includes(name));
 const OPTIONS: Options = { only, rounds: 1, seconds: 0.1, rows: 20_000, quick: true, profile: false };

@@ -16,6 +16,8 @@ export type QuartermasterOptions = {
   bootstrapApiKey?: string;
   /** A folder for a CPU profile, which is written when it ends; null: no profile. */
   profileFolder: string | null;
+  /** Settings in the place of those below. `PORT` must be free. */
+  environment?: Record<string, string>;
 };
 
 export type Quartermaster = MeasuredServer & {
@@ -43,7 +45,8 @@ const POLL_MS = 2;
  * load from one address is not refused.
  */
 export async function startQuartermaster(options: QuartermasterOptions): Promise<Quartermaster> {
-  const [port, metricsPort] = [await freePort(), await freePort()];
+  const port = Number(options.environment?.['PORT'] ?? (await freePort()));
+  const metricsPort = await freePort();
   const log = openSync(options.logPath, 'a');
   const profile = options.profileFolder === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profileFolder}`];
   const began = performance.now();
@@ -63,6 +66,7 @@ export async function startQuartermaster(options: QuartermasterOptions): Promise
       QM_RATE_LIMIT_INGEST: REQUESTS_A_MINUTE,
       QM_RATE_LIMIT_ADDRESS: REQUESTS_A_MINUTE,
       ...(options.bootstrapApiKey !== undefined && { QM_BOOTSTRAP_API_KEY: options.bootstrapApiKey }),
+      ...options.environment,
     },
   });
   closeSync(log);
