@@ -23,7 +23,8 @@ const proxy = {
 
 export default defineConfig({
   base: '/console/',
-  plugins: [react()],
+  // See src/visible/jsx-runtime.ts.
+  plugins: [react({ jsxImportSource: '#visible' })],
   // The server puts a fresh nonce in its place in each answer.
   html: { cspNonce: '__CSP_NONCE__' },
   resolve: { dedupe: ['@tanstack/react-query', 'react', 'react-dom'] },

@@ -11,6 +11,8 @@ const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 export type Tab = {
   page: Page;
   context: BrowserContext;
+  /** What the page threw or wrote to its console so far: violations of the security policy, too. */
+  faults: readonly string[];
   /** Opens another address of the console in the same tab. */
   goTo: (path: string) => Promise<void>;
   /**
@@ -40,7 +42,7 @@ export async function openTab(context: BrowserContext, { url, path }: { url: str
     await context.close();
   };
   await goTo(path);
-  return { page, context, goTo, expectAnswers: noted.expectAnswers, expectFaultless, done };
+  return { page, context, faults: noted.faults, goTo, expectAnswers: noted.expectAnswers, expectFaultless, done };
 }
 
 /**

@@ -3,8 +3,9 @@ import { json, jsonParseLinter } from '@codemirror/lang-json';
 import { bracketMatching, defaultHighlightStyle, indentOnInput, syntaxHighlighting } from '@codemirror/language';
 import { type Diagnostic, linter, lintGutter } from '@codemirror/lint';
 import { EditorState } from '@codemirror/state';
-import { EditorView, keymap, lineNumbers } from '@codemirror/view';
+import { EditorView, highlightSpecialChars, keymap, lineNumbers } from '@codemirror/view';
 import { type ReactNode, useEffect, useRef } from 'react';
+import { HIDDEN_CHARACTERS } from '../../visible/visible-text.ts';
 import { type JsonSchema, schemaFaults } from './schema-faults.ts';
 
 type Props = {
@@ -34,6 +35,7 @@ export default function JsonEditor({ label, value, onChange, schema }: Props): R
         extensions: [
           EditorView.cspNonce.of(nonce),
           lineNumbers(),
+          highlightSpecialChars({ specialChars: HIDDEN_CHARACTERS }),
           history(),
           indentOnInput(),
           bracketMatching(),

@@ -1,0 +1,65 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type HostileScreen, plantHostileTexts, TRAP } from '../testing/hostile-texts.ts';
+import { startWorld, type World } from '../testing/world.ts';
+
+/** Reads what a part of the page shows: its texts, and the attributes that people see or hear. Runs in the page. */
+const READ_TEXTS = `(selector) => {
+  const texts = [];
+  const part = document.querySelector(selector);
+  const walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) texts.push(walker.currentNode.data);
+  for (const element of part.querySelectorAll('*')) {
+    for (const name of ['title', 'aria-label', 'placeholder', 'alt']) texts.push(element.getAttribute(name) ?? '');
+  }
+  return texts;
+}`;
+
+/** The elements that a click or the browser itself would run. */
+const DANGEROUS = '[href^="javascript:" i], [src^="javascript:" i], [onerror], [onload], #root script, #root iframe';
+
+/** What the API and the console show as marks. Line feeds and tabs are layout. */
+const HIDDEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/u;
+
+let world: World;
+let screens: HostileScreen[];
+
+beforeAll(async () => {
+  world = await startWorld({ isSeeded: false, environment: { QM_ALLOW_PRIVATE_ADDRESSES: '127.0.0.0/8,::1' } });
+  screens = await plantHostileTexts(world.server);
+});
+afterAll(() => world.close());
+
+test('every route of the console is in the list', async () => {
+  const router = await readFile(join(import.meta.dirname, '../src/app/router.tsx'), 'utf8');
+  const routes = [...router.matchAll(/path: '([^']+)',\n  component/g)].map(([, route]) => route);
+  expect(new Set(screens.map(({ route }) => route))).toEqual(new Set(routes));
+});
+
+test('hostile texts are inert on every screen, and their invisible characters are shown as marks', async () => {
+  const { page, context, goTo, faults } = await world.open('/profile');
+  const ran: string[] = [];
+  await context.exposeFunction(TRAP, () => ran.push(page.url()));
+  const withoutText: string[] = [];
+  for (const { path, keys = [], hasOnlyNames = false } of screens) {
+    await goTo(path);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.waitForLoadState('networkidle');
+    for (const key of keys) await page.keyboard.press(key);
+    if (keys.length > 0) await page.waitForLoadState('networkidle');
+    const shown = await page.evaluate<string[]>(`(${READ_TEXTS})('body')`);
+    expect(
+      shown.filter((text) => HIDDEN.test(text)),
+      path,
+    ).toEqual([]);
+    expect(await page.locator(DANGEROUS).count(), path).toBe(0);
+    expect(ran, path).toEqual([]);
+    expect(faults, path).toEqual([]);
+    const main = (await page.evaluate<string[]>(`(${READ_TEXTS})('main')`)).join('\n');
+    if (!main.includes('<img src=x') || (!hasOnlyNames && !main.includes('\\u{202e}'))) withoutText.push(path);
+  }
+  // The test proves something only for the screens that show such a text.
+  expect(withoutText).toEqual([]);
+  await context.close();
+});
