@@ -162,6 +162,14 @@ describe('an answer of the identity provider that does not fit is refused', () =
     expect([page.status, page.text]).toEqual([403, expect.stringContaining('email_unverified')]);
   });
 
+  test('an email whose flag belongs to another email, which the userinfo endpoint has', async () => {
+    claims = { email_verified: undefined };
+    issuer.answers['/userinfo'] = () => ({ body: { sub: 'ada', email: 'mallory@example.com', email_verified: true } });
+    const { page } = await signIn(newBrowser(server));
+    // Mallory's email is verified, and nobody registered it. Ada's email has no flag.
+    expect([page.status, page.text]).toEqual([403, expect.stringContaining('registration_required')]);
+  });
+
   test('a userinfo answer about somebody else', async () => {
     claims = { email: undefined, email_verified: undefined };
     issuer.answers['/userinfo'] = () => ({ body: { sub: 'eve', email: EMAIL, email_verified: true } });

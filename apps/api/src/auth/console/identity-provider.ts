@@ -23,8 +23,9 @@ export type PendingSignIn = { state: string; nonce: string; codeVerifier: string
 
 type SignedIn = {
   subject: string;
-  /** The claims of the ID token, and those that the userinfo endpoint adds. */
-  claims: Record<string, unknown>;
+  idClaims: Record<string, unknown>;
+  /** The claims of the userinfo endpoint. Empty if it was not asked. */
+  userinfoClaims: Record<string, unknown>;
   idToken: string;
 };
 
@@ -94,13 +95,11 @@ export function identityProvider(client: ConsoleClient, now: () => Date): Identi
       const idClaims = tokens.claims();
       if (idClaims === undefined || tokens.id_token === undefined) throw refused(undefined);
       const subject = idClaims.sub;
-      let claims: Record<string, unknown> = { ...idClaims };
-      if (!suffice(claims) && configuration.serverMetadata().userinfo_endpoint !== undefined) {
-        const added = await userinfoOf(() => library.fetchUserInfo(configuration, tokens.access_token, subject));
-        // The claims of the signed ID token take precedence.
-        claims = { ...added, ...claims };
-      }
-      return { subject, claims, idToken: tokens.id_token };
+      const asksUserinfo = !suffice(idClaims) && configuration.serverMetadata().userinfo_endpoint !== undefined;
+      const userinfoClaims = asksUserinfo
+        ? await userinfoOf(() => library.fetchUserInfo(configuration, tokens.access_token, subject))
+        : {};
+      return { subject, idClaims, userinfoClaims, idToken: tokens.id_token };
     },
 
     async signOutUrl(idToken, returnTo) {

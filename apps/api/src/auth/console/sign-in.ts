@@ -8,7 +8,7 @@ import { ApiError } from '../../platform/errors.ts';
 import type { Services } from '../../platform/services.ts';
 import { claimOf, isAdministratorByClaim } from '../administrator-claim.ts';
 import { accountOfIdentity, principalOfAccount } from '../users.ts';
-import { emailIn } from '../token-email.ts';
+import { emailIn, emailInSources } from '../token-email.ts';
 import { type CookieNames, cookieNames, cookieOf, setCookie } from './cookies.ts';
 import type { IdentityProvider, PendingSignIn } from './identity-provider.ts';
 import { signInFailedPage, signedOutPage } from './pages.ts';
@@ -172,14 +172,12 @@ async function signIn(
   const suffice = (claims: Record<string, unknown>) =>
     emailIn(claims, emailClaim)?.verified != null &&
     (administrators === null || claimOf(claims, administrators.claim) !== undefined);
-  const { subject, claims, idToken } = await provider.redeem(queryOf(req).toString(), pending, suffice);
+  const query = queryOf(req).toString();
+  const { subject, idClaims, userinfoClaims, idToken } = await provider.redeem(query, pending, suffice);
   const request = { requestId: requestIdOf(res), callerRequestId: callerRequestIdOf(req) };
   const account = await accountOfIdentity(services, {
     identity: { issuer, subject },
-    email: async () => {
-      const found = emailIn(claims, emailClaim) ?? emailIn(claims, 'email');
-      return found && { email: found.email, verified: found.verified === true };
-    },
+    email: async () => emailInSources([idClaims, userinfoClaims], emailClaim),
     whyNoEmail: async () =>
       `Neither the ID token nor the userinfo endpoint of the identity provider has the claim ${emailClaim}.`,
     request,
@@ -196,7 +194,8 @@ async function signIn(
       {
         userId: account.id,
         issuer,
-        platformAdministrator: isAdministratorByClaim(administrators, claims),
+        // The claims of the signed ID token take precedence.
+        platformAdministrator: isAdministratorByClaim(administrators, { ...userinfoClaims, ...idClaims }),
         userAgent: req.headers['user-agent'],
         idToken,
       },
