@@ -1,4 +1,6 @@
+import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { all, chat, exportRequest, newSpanId, newTraceId, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
@@ -161,15 +163,16 @@ describe('bounds', () => {
     const [few, many] = [await newTenant(server), await newTenant(server)];
     const tools = (prefix: string, count: number) =>
       Array.from({ length: count }, (_, index) => toolRun(`${prefix}-${index}`));
-    await sendSpans(server, many.sender, tools('many', onPostgres() ? 1000 : 5000));
+    await sendSpans(server, many.sender, tools('many', 500));
+    await copyOpenNames(many.tenantId, 9);
     const millisecondsFor = async ({ sender }: typeof few, prefix: string) => {
       const since = performance.now();
-      await sendSpans(server, sender, tools(prefix, 200));
+      await sendSpans(server, sender, tools(prefix, 100));
       return performance.now() - since;
     };
     // Takes the minimum of alternating runs, because other processes use the machine as well.
     let [early, late] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-    for (const round of ['warm', 'a', 'b', 'c', 'd']) {
+    for (const round of ['warm', 'a', 'b', 'c']) {
       early = Math.min(early, await millisecondsFor(few, round));
       late = Math.min(late, await millisecondsFor(many, round));
     }
@@ -179,7 +182,9 @@ describe('bounds', () => {
   test('other requests are answered while a large batch is aggregated', { timeout: 120_000 }, async () => {
     const tenant = await newTenant(server);
     const state = { done: false };
-    const spans = Array.from({ length: onPostgres() ? 500 : 3000 }, (_, index) => toolRun(`tool-${index}`));
+    const spans = Array.from({ length: onPostgres() ? 500 : scaled({ usual: 1000, full: 3000 }) }, (_, index) =>
+      toolRun(`tool-${index}`),
+    );
     const sending = sendSpans(server, tenant.sender, spans).finally(() => {
       state.done = true;
     });
@@ -196,11 +201,39 @@ describe('bounds', () => {
     const tenant = await newTenant(server);
     // SQLite has the lower limit of parameters.
     const length = onPostgres() ? 1000 : 12_000;
+    // Few providers are created. What matters is the look-up of the one that is declared, whose address comes last.
     const limits = `/v1/tenants/${tenant.tenantId}/limits`;
-    await server.ok('PUT', limits, { as: server.admin, body: { providers: 2 * length } });
+    await server.ok('PUT', limits, { as: server.admin, body: { providers: 10 } });
+    const last = { name: 'last', kind: 'other', baseUrl: `https://host-${length - 1}` };
+    const { id } = await server.ok('POST', '/v1/providers', { as: tenant.operator, body: last });
     const spans = Array.from({ length }, (_, index) => chat('m', { 'server.address': `host-${index}` }));
     await sendSpans(server, tenant.sender, spans);
-    const { items } = await server.ok('GET', `/v1/providers?name=host-${length - 1}`, { as: tenant.operator });
-    expect(items).toHaveLength(1);
+    const { items } = await server.ok('GET', `/v1/providers/${id}/observations`, { as: tenant.operator });
+    expect(items).toMatchObject([{ name: 'm', occurrences: 1 }]);
   });
 });
+
+/** Copies what is open about the names of a tenant, so many times. Sending thousands of names takes many seconds. */
+async function copyOpenNames(tenantId: string, copies: number): Promise<void> {
+  const { db } = server.services;
+  const unique = {
+    runtime_observations: ['id', 'name', 'name_key', 'name_family'],
+    recommendations: ['id', 'subject'],
+    operator_tasks: ['id', 'subject_id'],
+  };
+  for (const [table, suffixed] of Object.entries(unique)) {
+    const stored = sql<Record<string, unknown>>`(select * from ${sql.table(table)} where tenant_id = ${tenantId})`;
+    const rows = await db.selectFrom(stored.as('stored')).selectAll().execute();
+    const columns = Object.keys(rows[0] ?? {});
+    for (let copy = 1; copy <= copies; copy += 1) {
+      const values = columns.map((name) =>
+        suffixed.includes(name) ? sql`${sql.ref(name)} || ${`-${copy}`}` : sql.ref(name),
+      );
+      const ids = sql.join(rows.map(({ id }) => id));
+      await sql`insert into ${sql.table(table)} (${sql.join(columns.map((name) => sql.ref(name)))})
+        select ${sql.join(values)} from ${sql.table(table)} where tenant_id = ${tenantId} and id in (${ids})`.execute(
+        db,
+      );
+    }
+  }
+}

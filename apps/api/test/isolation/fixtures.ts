@@ -109,7 +109,15 @@ export const FIXTURES: Record<string, Fixture> = {
  * @throws if a path parameter or a required body has no fixture
  */
 export async function validInput(server: TestServer, operation: Operation, place: Place = OWNER): Promise<Input> {
-  const { body, query, prepare } = FIXTURES[operation.operationId] ?? {};
+  return inputFor(operation, await newRecords(server, operation, place), place);
+}
+
+/** Creates what an operation is about. Returns its path parameters. */
+export async function newRecords(
+  server: TestServer,
+  operation: Operation,
+  place: Place = OWNER,
+): Promise<Record<string, string>> {
   await ensurePlace(server, place);
   const path: Record<string, string> = {};
   for (const name of Object.keys(operation.params?.shape ?? {})) {
@@ -117,8 +125,14 @@ export async function validInput(server: TestServer, operation: Operation, place
     if (!make) throw new Error(`the path parameter ${name} of ${operation.operationId} has no fixture`);
     path[name] = await make(server, { place, made: path });
   }
-  await prepare?.(server, path);
-  const input: Input = { path, query: { ...query?.(place) } };
+  await FIXTURES[operation.operationId]?.prepare?.(server, path);
+  return path;
+}
+
+/** A valid call about existing records, with a new body. */
+export function inputFor(operation: Operation, path: Record<string, string>, place: Place = OWNER): Input {
+  const { body, query } = FIXTURES[operation.operationId] ?? {};
+  const input: Input = { path: { ...path }, query: { ...query?.(place) } };
   if (!operation.body) return input;
   const made = body?.(place) ?? {};
   if (!operation.body.safeParse(made).success) {

@@ -5,7 +5,7 @@ import { OPERATIONS } from '../support/records.ts';
 import { type Credential, startTestServer, type TestServer } from '../support/server.ts';
 import { commitsOf } from '../support/tables.ts';
 import { callOver, type Said, type Transport } from './callers.ts';
-import { FIXTURES, ownersCredential, validInput } from './fixtures.ts';
+import { FIXTURES, inputFor, newRecords, ownersCredential, validInput } from './fixtures.ts';
 import { allScopesBut, type Input, keyWith, makeStrangers, nobodys, OWNER, type Strangers } from './world.ts';
 
 /*
@@ -31,6 +31,16 @@ beforeAll(async () => {
 });
 
 afterAll(() => server.stop());
+
+/** The owner's records by operation. All refused callers share them, since a refused call changes nothing. */
+const recordsOf = new Map<Operation, Promise<Record<string, string>>>();
+
+/** A call that would succeed as the owner. */
+async function guardedInput(operation: Operation): Promise<Input> {
+  const records = recordsOf.get(operation) ?? newRecords(server, operation);
+  recordsOf.set(operation, records);
+  return inputFor(operation, await records);
+}
 
 type Stranger = 'otherTenant' | 'sibling' | 'member';
 
@@ -60,12 +70,12 @@ describe.each(guarded)('$id over $transport', ({ transport, ...served }) => {
   });
 
   test('a request without credentials is refused alike for all ids', async () => {
-    const input = await validInput(server, operation);
+    const input = await guardedInput(operation);
     expect((await refusedAlike(null, input, withRandomIds(operation, input))).status).toBe(401);
   });
 
   test.each(['revoked', 'disabled'] as const)('the key of the %s account is refused alike for all ids', async (who) => {
-    const input = await validInput(server, operation);
+    const input = await guardedInput(operation);
     expect((await refusedAlike(strangers[who], input, withRandomIds(operation, input))).status).toBe(401);
   });
 
@@ -75,7 +85,7 @@ describe.each(guarded)('$id over $transport', ({ transport, ...served }) => {
     ['a sibling sub-tenant', 'sibling', OWNER.subTenantId],
   ] as const)('%s cannot reach records of the owner', async (_, who, mark) => {
     const as = strangers[who];
-    const input = await validInput(server, operation);
+    const input = await guardedInput(operation);
     const random = withRandomIds(operation, input, who);
     if (JSON.stringify(random) !== JSON.stringify(input)) {
       const said = await refusedAlike(as, input, random);
@@ -102,7 +112,7 @@ describe.each(scoped)('$id over $transport', ({ transport, ...served }) => {
     if (operation.scope === null || operation.scope === 'public') throw new Error('the operation has no scope');
     const key = await keyWith(server, OWNER, allScopesBut(operation.scope));
     await server.call('GET', '/v1/service-accounts/none', { as: { key } });
-    const input = await validInput(server, operation);
+    const input = await guardedInput(operation);
     const before = await committed();
     const said = await callOver(transport, server, served, { input, as: { key } });
     const random = withRandomIds(operation, input);

@@ -23,6 +23,12 @@ export type ServiceProcess = Program & { url: string };
 
 /** Starts a program of the service with this environment only. `program` may be a list: the file and its arguments. */
 export function runProgram(environment: Record<string, string>, program: string | readonly string[] = MAIN): Program {
+  const { kill, ...started } = spawnProgram(environment, program);
+  onTestFinished(kill);
+  return started;
+}
+
+function spawnProgram(environment: Record<string, string>, program: string | readonly string[]) {
   const { PATH = '' } = process.env;
   const child = spawn(process.execPath, [program].flat(), {
     env: {
@@ -45,16 +51,27 @@ export function runProgram(environment: Record<string, string>, program: string 
   }
   // `exit` may come before the last output has arrived; `close` comes after it.
   const ended = new Promise<Ended>((resolve) => child.on('close', (code, signal) => resolve({ code, signal })));
-  onTestFinished(async () => {
+  const kill = async () => {
     child.kill('SIGKILL');
     await ended;
-  });
-  return { child, output: () => text.both, stdout: () => text.stdout, stderr: () => text.stderr, ended };
+  };
+  return { child, output: () => text.both, stdout: () => text.stdout, stderr: () => text.stderr, ended, kill };
 }
 
 /** Starts the service in its own process on a free port, and waits until it listens. */
 export async function startProcess(environment: Record<string, string>, program = MAIN): Promise<ServiceProcess> {
-  const started = runProgram({ PORT: '0', QM_RATE_LIMITS: 'off', ...environment }, program);
+  return listening(runProgram({ ...OF_SERVICES, ...environment }, program));
+}
+
+/** The same for all tests of a file. The caller has to `kill` it. */
+export function startSharedProcess(environment: Record<string, string>) {
+  return listening(spawnProgram({ ...OF_SERVICES, ...environment }, MAIN));
+}
+
+const OF_SERVICES = { PORT: '0', QM_RATE_LIMITS: 'off' };
+
+/** Waits until a service listens, and adds its URL. */
+async function listening<Started extends Program>(started: Started): Promise<Started & { url: string }> {
   const { child, output, ended } = started;
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout?.on('data', () => {

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import { onTestFinished } from 'vitest';
-import { databaseFile, newBootstrapKey } from '../../support/environment.ts';
-import { startProcess } from '../../support/process.ts';
+import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
+import { newBootstrapKey } from '../../support/environment.ts';
+import { startSharedProcess } from '../../support/process.ts';
 import { exportRequest } from '../traces/sending.ts';
 
 /** How long the other tenant sends in peace, to compare with, in milliseconds. */
@@ -26,19 +26,22 @@ export type Outcome = {
   failures: number;
 };
 
-/** The service as a process of its own, an account that attacks, and another tenant that sends one span at a time. */
-export async function startArena(environment: Record<string, string> = {}) {
+export type Arena = Awaited<ReturnType<typeof startArena>>;
+
+/**
+ * The service as a process of its own, an account that attacks, and another tenant that sends one span at a time. All attacks
+ * of a file share it, so each one meets what the earlier ones left behind.
+ */
+export async function startArena() {
   const admin = newBootstrapKey();
-  const file = await databaseFile();
-  const service = await startProcess({
-    DATABASE_URL: `sqlite:${file}`,
+  const database = await newTestDatabase('migrated');
+  const service = await startSharedProcess({
+    DATABASE_URL: database.url,
     QM_BOOTSTRAP_API_KEY: admin,
     QM_OTLP_GRPC_PORT: '0',
     QM_LOG_LEVEL: 'warn',
-    ...environment,
   });
   const agent = new Agent({ connections: 200, headersTimeout: 120_000, bodyTimeout: 120_000 });
-  onTestFinished(() => agent.destroy());
 
   async function post(path: string, headers: Record<string, string>, body: Uint8Array | string): Promise<Answer> {
     const answer = await request(service.url + path, { method: 'POST', headers, body, dispatcher: agent });
@@ -86,10 +89,11 @@ export async function startArena(environment: Record<string, string> = {}) {
     return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
   }
 
+  const until = performance.now() + CALM_MS;
+  const calm = await timesOfOther(() => performance.now() > until);
+
   /** Attacks while the other tenant works. */
   async function suffer(attack: () => Promise<Answer[]>): Promise<Outcome> {
-    const until = performance.now() + CALM_MS;
-    const calm = await timesOfOther(() => performance.now() > until);
     let over = false;
     const attacked = timesOfOther(() => over);
     const answers = await attack().finally(() => {
@@ -100,7 +104,13 @@ export async function startArena(environment: Record<string, string> = {}) {
     return { answers, peakMiB: await peakMiB(), medians, failures };
   }
 
-  return { send, suffer, databaseFile: file };
+  async function stop(): Promise<void> {
+    await agent.destroy();
+    await service.kill();
+    await database.remove();
+  }
+
+  return { send, suffer, stop, databaseFile: database.url.slice('sqlite:'.length) };
 }
 
 function median(times: number[]): number {

@@ -4,6 +4,8 @@ import protobuf from 'protobufjs';
 const LENGTH_DELIMITED = 2;
 const FIXED64 = 1;
 
+const SMALLEST_SPAN_BYTES = 37;
+
 /** A field with bytes in it. */
 function field(number: number, content: Uint8Array): Buffer {
   const head = protobuf.Writer.create()
@@ -13,24 +15,31 @@ function field(number: number, content: Uint8Array): Buffer {
   return Buffer.concat([head, content]);
 }
 
-/** The smallest span that is valid, 39 bytes: ids and a start. */
+/** The smallest span that is valid: ids and a start. */
 function smallestSpan(index: number): Buffer {
-  const span = Buffer.alloc(39);
+  const span = Buffer.alloc(SMALLEST_SPAN_BYTES);
   span.set([1 * 8 + LENGTH_DELIMITED, 16]);
-  span.writeUInt32BE(1 + (index >>> 5), 14);
   span.set([2 * 8 + LENGTH_DELIMITED, 8], 18);
-  span.writeUInt32BE(index + 1, 24);
+  writeIds(span, 0, index);
   span.set([7 * 8 + FIXED64], 28);
   span.writeBigUInt64LE(1_700_000_000_000_000_000n, 29);
-  return span.subarray(0, 37);
+  return span;
+}
+
+/** Writes the ids of a smallest span that starts at an offset: 32 spans share a trace. */
+function writeIds(bytes: Buffer, offset: number, index: number): void {
+  bytes.writeUInt32BE(1 + (index >>> 5), offset + 14);
+  bytes.writeUInt32BE(index + 1, offset + 24);
 }
 
 /** A request of the smallest spans, as many as fit. */
 export function tinySpans(bytes: number): Buffer {
-  const spans: Buffer[] = [];
-  const length = field(2, smallestSpan(0)).length;
-  for (let index = 0; (index + 1) * length < bytes - 64; index += 1) spans.push(field(2, smallestSpan(index)));
-  return field(1, field(2, Buffer.concat(spans)));
+  const { length } = field(2, smallestSpan(0));
+  const count = Math.floor((bytes - 64) / length);
+  const spans = Buffer.alloc(count * length, field(2, smallestSpan(0)));
+  const headLength = length - SMALLEST_SPAN_BYTES;
+  for (let index = 0; index < count; index += 1) writeIds(spans, index * length + headLength, index);
+  return field(1, field(2, spans));
 }
 
 /** A request of spans that share one resource with a long text. */
