@@ -133,6 +133,8 @@ export type Tables = {
     issuer: string;
     /** Whether a claim of the identity provider made the user a platform administrator. */
     platform_administrator: Flag;
+    /** The name and value of that claim, as the service was configured at the sign-in. */
+    administrator_claim: Generated<string | null>;
     user_agent: string;
     /** The ID token, encrypted. Null where the identity provider has no sign-out. */
     id_token: string | null;

@@ -139,6 +139,7 @@ test('two concurrent migrations do not conflict', async () => {
     { name: '0031-trace-place-order' },
     { name: '0032-console-sessions' },
     { name: '0033-recommendation-lists' },
+    { name: '0034-console-session-claims' },
   ]);
 });
 

@@ -121,10 +121,7 @@ export function emailIn(
  * The email of a person, from several sources such as the ID token and the userinfo endpoint. An email and its flag always come
  * from one source: the flag of one source says nothing about the email of another. The first email with a flag is used.
  */
-export function emailInSources(
-  sources: readonly Record<string, unknown>[],
-  emailClaim: string,
-): TokenEmail | null {
+export function emailInSources(sources: readonly Record<string, unknown>[], emailClaim: string): TokenEmail | null {
   const found = [emailClaim, 'email'].flatMap((claim) => sources.flatMap((claims) => emailIn(claims, claim) ?? []));
   const email = found.find(({ verified }) => verified !== null) ?? found[0];
   return email ? { email: email.email, verified: email.verified === true } : null;

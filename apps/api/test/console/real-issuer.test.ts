@@ -130,6 +130,26 @@ describe('a platform administrator by claim', () => {
     expect((await browserWith({})).body).toMatchObject({ platformAdministrator: false });
   });
 
+  test.each([
+    ['without the claim', {}],
+    ['with another value of the claim', { QM_OIDC_ADMIN_CLAIM: 'groups', QM_OIDC_ADMIN_VALUE: 'others' }],
+  ])('is none any more after a restart %s', async (_, environment) => {
+    claims = { groups: ['administrators'] };
+    const browser = newBrowser(server);
+    await signIn(browser);
+    const restarted = await startTestServer({
+      DATABASE_URL: server.databaseUrl,
+      QM_DEV_IDENTITY: '0',
+      QM_PUBLIC_URL: server.url,
+      QM_OIDC_ISSUER: issuer.url,
+      QM_OIDC_CLIENT_ID: CLIENT.id,
+      ...environment,
+    });
+    const { body } = await browser.call('GET', `${restarted.url}/v1/me`);
+    await restarted.end();
+    expect(body).toMatchObject({ email: EMAIL, platformAdministrator: false });
+  });
+
   test('is also told by the userinfo endpoint, where the ID token leaves the claim out', async () => {
     issuer.answers['/userinfo'] = () => ({ body: { sub: 'ada', groups: ['administrators'] } });
     expect((await browserWith({})).body).toMatchObject({ platformAdministrator: true });

@@ -70,7 +70,7 @@ export async function memberWithToken(server: TestServer, place: Place, role: Ro
 
 /** Signs a user in to the web console as a browser would. Returns the id of the console session. */
 export async function startConsoleSession({ services }: TestServer, userId: string): Promise<string> {
-  const started = { userId, issuer: services.issuer ?? '', platformAdministrator: false, userAgent: '', idToken: null };
+  const started = { userId, issuer: services.issuer ?? '', isAdministrator: false, userAgent: '', idToken: null };
   const { session } = await inTransaction(services.db, (trx) => startSession(trx, services, started, services.now()));
   return session.id;
 }

@@ -11,8 +11,8 @@ export type StoredConsoleSession = {
   userId: string;
   /** The identity provider that the user signed in at. */
   issuer: string;
-  /** Whether a claim of the identity provider made the user a platform administrator for this session. */
-  platformAdministrator: boolean;
+  /** The claim of the identity provider that made the user a platform administrator for this session; null if none did. */
+  administratorClaim: string | null;
   /** The browser's User-Agent header; '' if there was none. */
   userAgent: string;
   createdAt: string;
@@ -20,10 +20,7 @@ export type StoredConsoleSession = {
   expiresAt: string;
 };
 
-export type NewConsoleSession = Pick<
-  StoredConsoleSession,
-  'userId' | 'issuer' | 'platformAdministrator' | 'userAgent'
-> & {
+export type NewConsoleSession = Pick<StoredConsoleSession, 'userId' | 'issuer' | 'administratorClaim' | 'userAgent'> & {
   /** SHA-256 of the token, hex. */
   tokenDigest: string;
   /** The ID token, encrypted. The identity provider requires it for a sign-out. */
@@ -70,7 +67,7 @@ export async function insertConsoleSession(
   session: NewConsoleSession,
   { most, now }: { most: number; now: Date },
 ): Promise<StoredConsoleSession> {
-  const { userId, tokenDigest, issuer, platformAdministrator, userAgent, sealedIdToken, expiresAt } = session;
+  const { userId, tokenDigest, issuer, administratorClaim, userAgent, sealedIdToken, expiresAt } = session;
   const others = await db
     .selectFrom('console_sessions')
     .select('id')
@@ -87,7 +84,8 @@ export async function insertConsoleSession(
       user_id: userId,
       token_digest: tokenDigest,
       issuer,
-      platform_administrator: toFlag(platformAdministrator),
+      platform_administrator: toFlag(administratorClaim !== null),
+      administrator_claim: administratorClaim,
       user_agent: userAgent,
       id_token: sealedIdToken,
       created_at: now.toISOString(),
@@ -144,7 +142,7 @@ function toSession(row: Selectable<Tables['console_sessions']>): StoredConsoleSe
     id: row.id,
     userId: row.user_id,
     issuer: row.issuer,
-    platformAdministrator: row.platform_administrator === 1,
+    administratorClaim: row.administrator_claim,
     userAgent: row.user_agent,
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,

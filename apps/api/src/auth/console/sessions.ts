@@ -13,6 +13,7 @@ import {
 import { ApiError } from '../../platform/errors.ts';
 import { removeInBatches } from '../../platform/remove-in-batches.ts';
 import type { Services } from '../../platform/services.ts';
+import type { AdministratorClaim } from '../administrator-claim.ts';
 import type { Principal } from '../principal.ts';
 import { principalOfAccount } from '../users.ts';
 import { cookieNames, cookieOf } from './cookies.ts';
@@ -51,7 +52,7 @@ export async function principalOfSession(services: Services, req: IncomingMessag
   const { session, account } = await requireSession(services, token);
   await touch(services, session);
   const { id, expiresAt } = session;
-  const isAdministrator = account.platformAdministrator || session.platformAdministrator;
+  const isAdministrator = account.platformAdministrator || isStillAdministrator(services, session);
   const principal = await principalOfAccount(services.db, { ...account, platformAdministrator: isAdministrator });
   return { ...principal, scheme: 'session', session: { id, expiresAt } };
 }
@@ -86,7 +87,8 @@ export async function requireSession({ db, now, issuer }: Pick<Services, 'db' | 
 export type StartedSession = {
   userId: string;
   issuer: string;
-  platformAdministrator: boolean;
+  /** The claims of the user make them a platform administrator. */
+  isAdministrator: boolean;
   userAgent: string | undefined;
   idToken: string | null;
 };
@@ -94,8 +96,8 @@ export type StartedSession = {
 /** Starts a session. Returns it with the token for the cookie, of which only the digest is stored. */
 export async function startSession(
   trx: Database,
-  { secrets }: Pick<Services, 'secrets'>,
-  { userId, issuer, platformAdministrator, userAgent, idToken }: StartedSession,
+  { secrets, administrators }: Pick<Services, 'secrets' | 'administrators'>,
+  { userId, issuer, isAdministrator, userAgent, idToken }: StartedSession,
   now: Date,
 ): Promise<{ token: string; session: StoredConsoleSession }> {
   const token = randomBytes(32).toString('base64url');
@@ -105,7 +107,7 @@ export async function startSession(
     {
       userId,
       issuer,
-      platformAdministrator,
+      administratorClaim: isAdministrator ? claimText(administrators) : null,
       userAgent: visibleLine((userAgent ?? '').toWellFormed())
         .slice(0, MAX_USER_AGENT_LENGTH)
         .toWellFormed(),
@@ -161,6 +163,21 @@ async function touch({ db, now: clock, log }: Services, { id, lastUsedAt }: Stor
   } catch (error) {
     log.warn({ err: error, sessionId: id }, 'last use of a console session was not written');
   }
+}
+
+/**
+ * Whether the claim that made the user a platform administrator is the one that is configured now. An operator who changes or
+ * removes it takes the rights away at once, as for bearer tokens.
+ */
+function isStillAdministrator(
+  { administrators }: Pick<Services, 'administrators'>,
+  { administratorClaim }: StoredConsoleSession,
+): boolean {
+  return administratorClaim !== null && administratorClaim === claimText(administrators);
+}
+
+function claimText(administrators: AdministratorClaim | null): string | null {
+  return administrators && JSON.stringify([administrators.claim, administrators.value]);
 }
 
 /** SHA-256. The token is random, so a slow password hash is not needed. */

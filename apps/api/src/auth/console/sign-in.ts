@@ -195,7 +195,7 @@ async function signIn(
         userId: account.id,
         issuer,
         // The claims of the signed ID token take precedence.
-        platformAdministrator: isAdministratorByClaim(administrators, { ...userinfoClaims, ...idClaims }),
+        isAdministrator: isAdministratorByClaim(administrators, { ...userinfoClaims, ...idClaims }),
         userAgent: req.headers['user-agent'],
         idToken,
       },
