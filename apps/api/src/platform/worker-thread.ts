@@ -11,7 +11,7 @@ export function answerMessages(answer: (message: never) => unknown): void {
   if (isMainThread) throw new Error('only a worker thread answers messages');
   if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   const port = parentPort;
-  port?.on('message', (message: never) => {
-    port.postMessage(answer(message));
+  port?.on('message', (message: unknown) => {
+    port.postMessage(answer(message as never));
   });
 }
