@@ -10,7 +10,7 @@ import { startTestServer } from './support/server.ts';
 
 const ID = 'key_01jnszf0000000000000000000';
 
-/** Services that count every use of the database, and answer none. */
+/** Services whose database throws. They count how often it is used. */
 function watched() {
   const uses: string[] = [];
   const db = new Proxy(
@@ -25,7 +25,7 @@ function watched() {
   return { uses, services: { db, now: () => new Date() } as unknown as Services };
 }
 
-test('a key with any character changed to any other is refused without asking the database', async () => {
+test('a key with one changed character is refused without a database query', async () => {
   const { uses, services } = watched();
   const { key } = mintApiKey(ID);
   const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_';
@@ -43,7 +43,7 @@ test('a key with any character changed to any other is refused without asking th
   expect(uses).toHaveLength(1);
 });
 
-test('two neighbouring characters that were swapped are noticed as well', () => {
+test('a key with two swapped neighbouring characters is refused without a database query', () => {
   const { key } = mintApiKey(ID);
   for (let at = 0; at + 1 < key.length; at += 1) {
     const swapped = key.slice(0, at) + (key[at + 1] ?? '') + (key[at] ?? '') + key.slice(at + 2);
@@ -51,23 +51,23 @@ test('two neighbouring characters that were swapped are noticed as well', () => 
   }
 });
 
-test.each(['', ' ', '\n', '\0', 'x'])('text around a key is not forgiven: %j', (around) => {
+test.each(['', ' ', '\n', '\0', 'x'])('a key with text around it is refused: %j', (around) => {
   const { key } = mintApiKey(ID);
   if (around === '') expect(parseApiKey(key)?.keyId).toBe(ID);
   else for (const text of [key + around, around + key]) expect(parseApiKey(text)).toBeNull();
 });
 
-test('a key has 256 random bits: its form is fixed, and no two are alike', () => {
+test('a key has a fixed format with 256 random bits, and all keys differ', () => {
   const made = Array.from({ length: 1000 }, () => mintApiKey(ID));
   expect(new Set(made.map(({ key }) => key)).size).toBe(1000);
   for (const { key, prefix, digest } of made) {
     expect(key).toMatch(/^qm_key_[0-9a-z]{26}_[0-9A-Za-z]{49}$/);
-    // Four characters of the secret are shown: 232 bits stay unknown.
+    // Records show four characters of the secret, so 232 bits stay secret.
     expect(prefix).toBe(key.slice(0, 'qm_'.length + ID.length + 5));
     expect(digest).toMatch(/^[0-9a-f]{64}$/);
     expect(parseApiKey(key)).toEqual({ keyId: ID, prefix, digest });
   }
-  // Every place of the secret takes many values; the first one few, since 62^43 is more than 2^256.
+  // Each position of the secret takes many values, the first one only few, because 62^43 is greater than 2^256.
   for (let at = 1; at < 43; at += 1) {
     expect(new Set(made.map(({ key }) => key[key.length - 49 + at])).size).toBeGreaterThan(40);
   }

@@ -21,7 +21,7 @@ test('a key as a bearer token, and a token as a key, are 401', async () => {
   expect((await server.call('GET', PATH, { as: { key: token } })).status).toBe(401);
 });
 
-test('several credentials are 400, whichever and however good they are', async () => {
+test('several credentials in one request are 400, also if all of them are valid', async () => {
   const bearer = `Bearer ${token}`;
   const several: Record<string, string | string[]>[] = [
     { 'x-api-key': key, authorization: bearer },
@@ -59,6 +59,6 @@ test.each([
   expect(JSON.parse(answer.text).code).toBe('credentials_invalid');
 });
 
-test.each(['bearer', 'BEARER', 'bEaReR'])('the scheme counts in any case: %s', async (scheme) => {
+test.each(['bearer', 'BEARER', 'bEaReR'])('the authorization scheme is case-insensitive: %s', async (scheme) => {
   expect((await server.call('GET', PATH, { headers: { authorization: `${scheme} ${token}` } })).status).toBe(200);
 });

@@ -34,7 +34,7 @@ function keysOf(id: string): string {
   return `/v1/service-accounts/${id}/keys`;
 }
 
-/** One answer for every way that a key can fail, so that it tells nothing of the key. */
+/** What an answer says about a refused key. It is the same for each reason, so it reveals nothing about the key. */
 function refusalOf(answer: { status: number; headers: Headers; body: Body }): object {
   const { instance: _id, ...body } = answer.body;
   return { status: answer.status, challenge: answer.headers.get('www-authenticate'), body };
@@ -87,27 +87,27 @@ test('a wrong secret with a right checksum, and an unknown id, are refused alike
   expect(refusalOf(await use(mintApiKey('key_00000000000000000000000000').key))).toEqual(REFUSED);
 });
 
-test('the secret of one key does not open another of the same account', async () => {
+test('the secret of one key does not work with the id of another key of the same account', async () => {
   const { id, key } = await account();
   const second = await server.ok('POST', keysOf(id), { as: server.admin, body: { scopes: ['*'] } });
   const swapped = key.replace(/key_[0-9a-z]{26}/, second.id);
   expect((await use(swapped)).status).toBe(401);
 });
 
-test('a revoked key is refused from the very next request on', async () => {
+test('a revoked key is refused from the next request on', async () => {
   const { id, key, keyId } = await account();
   expect((await use(key)).status).toBe(200);
   await server.ok('DELETE', `${keysOf(id)}/${keyId}`, { as: server.admin });
   expect(refusalOf(await use(key))).toEqual(REFUSED);
 });
 
-test('a key may revoke itself, and that was its last request', async () => {
+test('a key may revoke itself, and is refused afterwards', async () => {
   const { id, key, keyId } = await account();
   await server.ok('DELETE', `${keysOf(id)}/${keyId}`, { as: { key } });
   expect((await use(key)).status).toBe(401);
 });
 
-test('an expired key is refused from the moment of its expiry on', async () => {
+test('an expired key is refused from its expiry on', async () => {
   const { id } = await account();
   const expiresAt = new Date(server.services.now().getTime() + HOUR).toISOString();
   const { key } = await server.ok('POST', keysOf(id), { as: server.admin, body: { scopes: ['*'], expiresAt } });
@@ -117,7 +117,7 @@ test('an expired key is refused from the moment of its expiry on', async () => {
   expect(refusalOf(await use(key))).toEqual(REFUSED);
 });
 
-test.each(['disable', 'delete'])('the keys of an account end at once with it: %s', async (how) => {
+test.each(['disable', 'delete'])('the keys of an account end at once with the account: %s', async (how) => {
   const { id, key } = await account();
   expect((await use(key)).status).toBe(200);
   if (how === 'delete') await server.ok('DELETE', `/v1/service-accounts/${id}`, { as: server.admin });
@@ -125,7 +125,7 @@ test.each(['disable', 'delete'])('the keys of an account end at once with it: %s
   expect(refusalOf(await use(key))).toEqual(REFUSED);
 });
 
-test('a rotated key works until the stated overlap ends, the new one from the start', async () => {
+test('a rotated key works until its overlap ends; the new key works at once', async () => {
   const { id, key, keyId } = await account();
   const rotated = await server.ok('POST', `${keysOf(id)}/${keyId}/rotate`, {
     as: server.admin,
@@ -139,7 +139,7 @@ test('a rotated key works until the stated overlap ends, the new one from the st
   expect(rotated).toMatchObject({ rotationCount: 1, scopes: ['*'] });
 });
 
-test('with an overlap of 0 the old key ends with the rotation; a rotation never prolongs a key', async () => {
+test('with an overlap of 0 the old key ends at the rotation; a rotation never prolongs a key', async () => {
   const { id, key, keyId } = await account();
   const rotated = await server.ok('POST', `${keysOf(id)}/${keyId}/rotate`, {
     as: server.admin,
@@ -154,10 +154,10 @@ test('with an overlap of 0 the old key ends with the rotation; a rotation never 
   expect((await use(short.key)).status).toBe(401);
 });
 
-test('last use is written at the first use, and then at most once a minute', async () => {
+test('the last use is stored at the first use, and then at most once a minute', async () => {
   const { id, key } = await account();
   const lastUse = async () => {
-    // It is written beside the request, perhaps between these two reads.
+    // The last use is stored concurrently with the request, perhaps between these two reads.
     const read = async () => {
       const keys = await server.ok('GET', keysOf(id), { as: server.admin });
       const { lastUsedAt } = await server.ok('GET', `/v1/service-accounts/${id}`, { as: server.admin });
@@ -178,7 +178,7 @@ test('last use is written at the first use, and then at most once a minute', asy
   expect(await lastUse()).toBe(new Date(Date.parse(first) + 60 * SECONDS).toISOString());
 });
 
-test('a refused use is not remembered as a use', async () => {
+test('a refused request does not count as a use', async () => {
   const { id, keyId } = await account();
   await use(mintApiKey(keyId).key);
   expect((await server.ok('GET', keysOf(id), { as: server.admin })).items[0].lastUsedAt).toBeNull();
@@ -196,7 +196,7 @@ test.each(['api_key', 'apikey', 'x-api-key', 'X-API-Key', 'key', 'access_token',
   },
 );
 
-test('neither is one in a cookie, a body or a field of another name', async () => {
+test('a key in a cookie, a body or another header is never read', async () => {
   const { key } = await account();
   for (const headers of [
     { cookie: `x-api-key=${key}` },
@@ -208,7 +208,7 @@ test('neither is one in a cookie, a body or a field of another name', async () =
   }
 });
 
-test('without a credential every operation but registration is 401 with a bare challenge', async () => {
+test('without a credential every operation except registration is 401 with a plain challenge', async () => {
   const answer = await server.call('GET', PATH);
   expect([answer.status, answer.body.code]).toEqual([401, 'credentials_missing']);
   expect(answer.headers.get('www-authenticate')).toBe('Bearer');
@@ -221,12 +221,12 @@ test('a missing scope is 403, named in the body and in the challenge', async () 
   expect(answer.headers.get('www-authenticate')).toBe('Bearer error="insufficient_scope", scope="providers:read"');
 });
 
-test('a key grants only what its maker holds', async () => {
+test('a key cannot create a key with scopes that it does not hold', async () => {
   const { id, key, keyId } = await account(['credentials:write', 'providers:read']);
-  const make = (scopes: Scope[]) => server.call('POST', keysOf(id), { as: { key }, body: { scopes } });
-  expect((await make(['providers:read'])).status).toBe(200);
+  const createKey = (scopes: Scope[]) => server.call('POST', keysOf(id), { as: { key }, body: { scopes } });
+  expect((await createKey(['providers:read'])).status).toBe(200);
   for (const scopes of [['*'], ['providers:write'], ['providers:read', 'users:read']] satisfies Scope[][]) {
-    const refused = await make(scopes);
+    const refused = await createKey(scopes);
     expect([refused.status, refused.body.code]).toEqual([403, 'grant_exceeds_own']);
   }
   const wide = await server.ok('POST', keysOf(id), { as: server.admin, body: { scopes: ['*'] } });
@@ -235,7 +235,7 @@ test('a key grants only what its maker holds', async () => {
   expect((await rotate(keyId)).status).toBe(200);
 });
 
-test('a key is shown in the answer that made it, and in no other', async () => {
+test('a key is shown only in the answer to its creation', async () => {
   const { id, key, keyId } = await account();
   const secret = key.slice(-49);
   const answers = [
@@ -260,14 +260,14 @@ test('only the digest of a key is stored', async () => {
   expect(bytes.includes(digest)).toBe(true);
   for (const one of [key, server.admin.key]) {
     const secret = one.slice(-49);
-    // All but the four characters that records show.
+    // Everything except the four characters that records show.
     for (const part of [secret.slice(4, -6), secret.slice(4, 20), secret.slice(20, 36)]) {
       expect(bytes.includes(part)).toBe(false);
     }
   }
 });
 
-/** The file of an embedded database, and the log beside it: what was just written stands there. */
+/** The bytes of a SQLite file and of its write-ahead log, which contains the newest writes. */
 async function bytesOf(databaseUrl: string): Promise<Buffer> {
   const path = databaseUrl.slice('sqlite:'.length);
   const names = (await readdir(dirname(path))).filter((name) => name.startsWith(basename(path)));

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unique } from './support/people.ts';
 import { type Answered, startTestServer, type TestServer } from './support/server.ts';
 
-// The database refuses one statement of a write: then nothing of that write may be left.
+// If the database refuses one statement of a write, the whole write is rolled back.
 
 let server: TestServer;
 beforeAll(async () => {
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Has the database refuse every insert into a table, or update of it, while `work` runs. */
+/** Makes the database refuse every insert into a table, or every update of it, while `work` runs. */
 async function whileRefused<T>(event: 'insert' | 'update', table: string, work: () => Promise<T>): Promise<T> {
   const { db } = server.services;
   const name = `refuse_${event}_${table}`;
@@ -39,7 +39,7 @@ async function whileRefused<T>(event: 'insert' | 'update', table: string, work: 
   }
 }
 
-/** A request that the database makes fail: its answer is no part of the contract. */
+/** A request that fails in the database. Its answer is not in the contract. */
 function createProvider(name: string, headers: Record<string, string> = {}): Promise<Answered> {
   const body = { name, kind: 'llm', tenantId: 'default' };
   return server.call('POST', '/v1/providers', { as: server.admin, body, headers, unchecked: true });
@@ -49,7 +49,7 @@ async function providersNamed(name: string): Promise<unknown[]> {
   return (await server.ok('GET', `/v1/providers?name=${name}`, { as: server.admin })).items;
 }
 
-test('a write whose audit event cannot be stored is undone', async () => {
+test('a write is rolled back if its audit event cannot be stored', async () => {
   const name = unique('unaudited');
   const refused = await whileRefused('insert', 'audit_events', () => createProvider(name));
   expect(refused.status).toBe(500);
@@ -57,7 +57,7 @@ test('a write whose audit event cannot be stored is undone', async () => {
   expect((await createProvider(name)).status).toBe(200);
 });
 
-test('a write whose answer cannot be kept for its Idempotency-Key is undone, and can be sent again', async () => {
+test('a write is rolled back if its answer cannot be stored for its Idempotency-Key, and can be sent again', async () => {
   const name = unique('unanswered');
   const key = { 'idempotency-key': randomUUID() };
   const refused = await whileRefused('update', 'idempotency_keys', () => createProvider(name, key));

@@ -44,7 +44,7 @@ test('a tenant without auditReads has no reads in its audit', async () => {
   expect(await readsOf(reader)).toEqual([]);
 });
 
-test('with auditReads each read of traces and credentials is an event with its target, summed for a minute', async () => {
+test('with auditReads, reads of traces and credentials are events with their targets, one for each minute', async () => {
   const reader = await tenantWithTrace(TRACE, { auditReads: true });
   server.freeze();
   for (let count = 0; count < 3; count += 1) await readAll(reader.as, reader);
@@ -59,14 +59,14 @@ test('with auditReads each read of traces and credentials is an event with its t
   ]);
 });
 
-test('a read by a platform administrator is an event of the tenants whose records were answered, and no others', async () => {
+test('a read by a platform administrator is an event of each tenant whose records the answer contains, and of no other', async () => {
   const [audited, silent] = [await tenantWithTrace(TRACE, { auditReads: true }), await tenantWithTrace(TRACE)];
   await server.ok('GET', '/v1/traces', { as: server.admin });
   expect(await readsOf(audited)).toMatchObject([{ operation: 'list_traces', actor: { id: 'bootstrap' } }]);
   expect(await readsOf(silent)).toEqual([]);
 });
 
-test('who turns auditReads on or off is an event', async () => {
+test('turning auditReads on or off is an event', async () => {
   const reader = await tenantWithTrace(TRACE, { auditReads: true });
   await readAll(reader.as, reader);
   await server.ok('PUT', `/v1/tenants/${reader.tenantId}`, {
@@ -82,7 +82,7 @@ test('who turns auditReads on or off is an event', async () => {
   ]);
 });
 
-test('a reader cannot flood the audit: beyond 1,000 different reads a minute theirs are one event', async () => {
+test('a reader cannot flood the audit: beyond 1,000 different reads a minute, the rest become one event', async () => {
   const reader = await tenantWithTrace(TRACE, { auditReads: true });
   server.freeze();
   const { reads } = server.services;

@@ -11,13 +11,13 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** All events of a tenant, after the waiting ones are written. */
+/** All events of a tenant, after buffered ones are written. */
 async function auditOf(key: string, query = ''): Promise<Body[]> {
   await server.services.refusals.flush('all');
   return (await server.ok('GET', `/v1/audit-events?limit=100${query}`, { as: { key } })).items;
 }
 
-test('regression: look-ups of foreign and missing records are summed denied events of the caller', async () => {
+test('regression: look-ups of foreign and missing records are recorded as denied events of the caller, with a count', async () => {
   const [owner, stranger] = [unique('owner'), unique('stranger')].map((tenantId) => ({ tenantId }));
   const [own, probing] = [
     await accountWithKey(server, owner ?? { tenantId: '' }),
@@ -49,7 +49,7 @@ test('regression: look-ups of foreign and missing records are summed denied even
   expect(await auditOf(own.key)).toEqual(before);
 });
 
-test('regression: values of a body that name foreign records are denied look-ups, too', async () => {
+test('regression: a body that names foreign records is recorded as a denied look-up too', async () => {
   const own = await accountWithKey(server, { tenantId: unique('owner') });
   const as = { key: own.key };
   const provider = await server.ok('POST', '/v1/providers', { as, body: { name: 'hidden', kind: 'llm' } });
@@ -121,11 +121,11 @@ test('regression: writing refusals takes linear time', async () => {
     return Math.min(...tries);
   };
   await cost(2000);
-  // It took as many comparisons as half the square of their number: 469 ms of CPU for 10,000, and now a few.
+  // It took a quadratic number of comparisons: 469 ms of CPU time for 10,000, and now a few.
   expect(await cost(10_000)).toBeLessThan(100_000);
 });
 
-test('a tenant gets 1,000 different refusal events a minute, then one for each actor, then one in total, with counts', async () => {
+test('a tenant gets at most 1,000 different refusal events a minute, then one for each actor, then one in total, with counts', async () => {
   const { sums, written, dropped } = sumsOf();
   server.freeze();
   for (let index = 0; index < 5000; index += 1) sums.note(refusal(index, 'hostile'));

@@ -8,9 +8,9 @@ import { accountWithKey, acceptPath, memberWithToken, type Person, registeredUse
 import { type Body, type Credential, startTestServer, type TestServer } from './support/server.ts';
 
 /*
- * Random chains of who gives what to whom. The model knows what the first of each chain held. After each step that the
- * service allows, nothing holds more scopes, more places or a later end than what it came from; at the end the source is
- * revoked, and nothing that came from it works.
+ * Random chains of credentials that create other credentials. After each step that the service allows, no credential has
+ * more scopes, more places or a later expiry than its parent. At the end the root of each chain is revoked, and nothing
+ * derived from it works any more.
  */
 
 let server: TestServer;
@@ -20,11 +20,11 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const RUNS = onPostgres() ? 4 : 12;
-/** Each is a test of its own, because time that passed in one is undone for the next. */
+/** Each round is a separate test, because the clock is reset after each test. */
 const ROUNDS = scaled({ usual: 1, full: 16 });
 const STEPS = 20;
 const SECOND_MS = 1000;
-/** Short, because the tokens of users do not last long. */
+/** Short, because users' tokens expire soon. */
 const WAIT_MS = 5 * SECOND_MS;
 
 const SUB_TENANTS = ['eu', 'us'];
@@ -37,18 +37,18 @@ const SCOPES: Scope[][] = [
 const ENDS_MS = [null, 'left out', 4 * SECOND_MS, 12 * SECOND_MS, 3600 * SECOND_MS];
 const ROLES = ['owner', 'admin', 'operator', 'viewer'] as const;
 
-/** What can act: a key, or a user with a token. */
+/** A caller: an API key, or a user with a token. */
 type Actor = {
   as: Credential;
   name: string;
-  /** As `source` of derived access has it. */
+  /** The `source` that derived access shows. */
   source: string;
   scopes: readonly Scope[];
-  /** Null: the whole tenant. */
+  /** Null for the whole tenant. */
   subTenantId: string | null;
-  /** Milliseconds since 1970; null: never. */
+  /** The expiry in milliseconds since 1970, or null. */
   end: number | null;
-  /** What it came from; null: the first ones. */
+  /** The caller that created it. Null for the roots. */
   parent: Actor | null;
   accountId?: string;
   keyId?: string;
@@ -82,7 +82,7 @@ async function newWorld(): Promise<World> {
     actors.push(actor);
     return actor;
   };
-  // The source of each chain: a key that ends, a key of a sub-tenant, an administrator.
+  // The roots: a key that expires, a key of a sub-tenant, an administrator.
   const end = server.services.now().getTime() + 3 * WAIT_MS;
   const expiresAt = new Date(end).toISOString();
   const keys = `/v1/service-accounts/${wide.id}/keys`;
@@ -119,14 +119,14 @@ async function run(world: World, { kind, actor: at, target, option, end }: Step)
   }
 }
 
-/** An `expiresAt`, null, or undefined where it is left out. */
+/** An `expiresAt`, null, or undefined to leave it out. */
 function endOf(index: number): string | null | undefined {
   const wanted = pick(ENDS_MS, index);
   if (wanted === 'left out') return undefined;
   return typeof wanted === 'number' ? new Date(server.services.now().getTime() + wanted).toISOString() : null;
 }
 
-/** An account and a key of it. */
+/** Creates an account and a key of it. */
 async function mint(
   world: World,
   actor: Actor,
@@ -185,7 +185,7 @@ async function open(world: World, actor: Actor, subject: string | null, target: 
   const end = Date.parse(session.expiresAt);
   expectEndWithin(end, actor);
   if (subject !== null) {
-    // Nobody acts for somebody who stands outside of their place.
+    // A caller cannot act for a subject outside of their place.
     const acted = world.actors.find(({ name }) => name === subject);
     if (acted && subject !== actor.name) expectPlaceWithin({ subTenantId: acted.subTenantId }, actor);
   }
@@ -222,7 +222,7 @@ const works = async ({ as }: Actor) => (await server.call('GET', '/v1/providers'
 const rounds = Array.from({ length: ROUNDS }, (_, index) => index + 1);
 
 test.for(rounds)(
-  'nothing holds more scopes, more places or a later end than its source, and ends with it (round %i)',
+  'derived access never has more scopes, more places or a later expiry than its source, and ends with it (round %i)',
   async () => {
     let derived = 0;
     await fc.assert(
@@ -230,11 +230,11 @@ test.for(rounds)(
         const world = await newWorld();
         for (const one of steps) await run(world, one);
         const now = server.services.now().getTime();
-        // A key that has ended does nothing, whatever it made.
+        // An expired key cannot act, even if keys that it created still work.
         for (const actor of world.actors)
           if (actor.end !== null && actor.end <= now) expect(await works(actor)).toBe(false);
 
-        // Mostly one of those that all chains begin with.
+        // Usually one of the roots.
         const source = pick(which % 4 === 0 ? world.actors : world.actors.slice(0, 3), which);
         const isKey = source.keyId !== undefined;
         const body = {
@@ -244,7 +244,7 @@ test.for(rounds)(
           includeSource: isKey,
         };
         const revoked = await server.call('POST', '/v1/derived-access/revoke', { as: world.admin, body });
-        // A key that is revoked already: what it made may still work.
+        // A key that was revoked before: keys that it created may still work.
         if (revoked.status === 404) {
           await server.ok('POST', '/v1/derived-access/revoke', {
             as: world.admin,
@@ -267,13 +267,13 @@ test.for(rounds)(
           derived += 1;
           const path = acceptPath({ tenantId: world.tenantId, ...(subTenantId !== null && { subTenantId }) });
           const accepted = await server.call('POST', path, { as: { token: person.token } });
-          // Gone, expired, or refused since the inviter may no longer invite.
+          // The invitation is gone or expired, or its inviter may no longer invite.
           expect([403, 404, 409], accepted.text).toContain(accepted.status);
         }
       }),
       { numRuns: RUNS, endOnFailure: true },
     );
-    // The chains were chains: without these the property would say nothing.
+    // There were long chains. Without them the property would prove nothing.
     expect(derived).toBeGreaterThan(RUNS);
   },
 );

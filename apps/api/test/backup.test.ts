@@ -40,7 +40,7 @@ async function openSession({ url }: RunningServer, gateway: string): Promise<num
   return (await post(`/v1/gateways/${id}/sessions`, {})).status;
 }
 
-/** A database that a service was started on once. */
+/** A database on which a service was started once. */
 async function servedOnce(): Promise<string> {
   const file = await databaseFile();
   const { stop } = await startService(environmentOf(file));
@@ -48,7 +48,7 @@ async function servedOnce(): Promise<string> {
   return file;
 }
 
-test('the program copies a database under writes with all that was acknowledged, and a server starts on it', {
+test('the command copies a database during writes with all acknowledged ones, and a server starts on the copy', {
   timeout: 120_000,
 }, async () => {
   const file = await databaseFile();
@@ -70,7 +70,7 @@ test('the program copies a database under writes with all that was acknowledged,
   expect(await command.ended, command.output()).toEqual({ code: 0, signal: null });
   writing.abort();
   await Promise.all(writers);
-  // Nobody waited for it: writes went on all the while.
+  // It did not block writers: writes went on meanwhile.
   expect(acknowledged.length).toBeGreaterThan(before.length);
   await service.stop();
 
@@ -82,13 +82,13 @@ test('the program copies a database under writes with all that was acknowledged,
   const restored = await startService(environmentOf(to));
   const there = idsIn(to);
   expect(there).toEqual(expect.arrayContaining(before));
-  // The secrets open with the key that was kept, and the audit is whole.
+  // The secrets can be decrypted with the same key, and the audit chain is intact.
   expect(await openSession(restored, 'again')).toBe(200);
   const answer = await wire(restored.url, { target: '/v1/audit-events/verify?tenant_id=acme', headers: HEADERS });
   expect(JSON.parse(answer.text)).toMatchObject({ status: 'intact', faults: [] });
 });
 
-test('the checksums that it prints are those of the database, and of the one that is restored from it', async () => {
+test('it prints the checksums of the database, which are the same for the restored copy', async () => {
   const file = await databaseFile();
   const service = await startService(environmentOf(file));
   for (const id of ['one', 'two', 'three']) expect(await create(service, id)).toBe(200);
@@ -106,7 +106,7 @@ test('the checksums that it prints are those of the database, and of the one tha
   }
 });
 
-test('it overwrites nothing, leaves nothing behind where it fails, and says why in one line', async () => {
+test('it does not overwrite files, leaves no files after a failure, and reports the error in one line', async () => {
   const file = await servedOnce();
   const folder = dirname(file);
   const taken = join(folder, 'taken.db');
@@ -116,7 +116,7 @@ test('it overwrites nothing, leaves nothing behind where it fails, and says why 
   const refused = runProgram(environmentOf(file), [COMMAND, '--to', taken]);
   expect(await refused.ended).toEqual({ code: 2, signal: null });
   expect(refused.stdout()).toBe('');
-  // Regression: it copied everything before it noticed, and showed its progress.
+  // Regression: it noticed the error only after it had copied everything and printed its progress.
   expect(refused.stderr()).toMatch(/^[^\n]+\n$/);
   expect(refused.stderr()).toContain(`${taken} exists`);
   const nowhere = await backup(file, join(folder, 'no-folder', 'backup.db'));
@@ -125,7 +125,7 @@ test('it overwrites nothing, leaves nothing behind where it fails, and says why 
   expect((await stat(taken)).size).toBe(4);
 });
 
-test('regression: half a move is not backed up, and neither is what never was a database of the service', async () => {
+test('regression: it refuses a partly migrated database, and a database of another program', async () => {
   const file = await servedOnce();
   const db = new SqliteDatabase(file);
   db.exec(`create table database_move (table_name text primary key, last_key text, copied integer);
@@ -144,7 +144,7 @@ test('regression: half a move is not backed up, and neither is what never was a 
 });
 
 test.each([[['--to']], [[]], [['--to=']], [['--bogus', 'x']], [['--to', 'x', 'y']]])(
-  'regression: arguments that it does not take are said in one line: %j',
+  'regression: it reports unknown arguments in one line: %j',
   async (given) => {
     const { code, stdout, stderr } = await runInProcess(runBackup, given, environmentOf(await databaseFile()));
     expect([code, stdout]).toEqual([2, '']);
@@ -152,13 +152,13 @@ test.each([[['--to']], [[]], [['--to=']], [['--bogus', 'x']], [['--to', 'x', 'y'
   },
 );
 
-test('--help says how it is used', async () => {
+test('--help prints its usage', async () => {
   const { code, stdout, stderr } = await runInProcess(runBackup, ['--help']);
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toMatch(/^usage: npm run backup -- --to <file>\n/);
 });
 
-test('regression: a relative --to counts from where npm was called', async () => {
+test('regression: a relative --to is relative to the folder in which npm was called', async () => {
   const file = await servedOnce();
   const environment = { ...environmentOf(file), INIT_CWD: dirname(file) };
   const { code, stderr } = await runInProcess(runBackup, ['--to', 'relative.db'], environment);

@@ -127,7 +127,7 @@ test('each operation accepts bodies up to its own limit, over REST and tRPC', as
   await unchanged(server, async () => {
     for (const target of WITH_BODY) {
       const { bodyMaxBytes, operationId } = target.operation;
-      // Spaces are no values.
+      // Spaces are not part of values.
       const within = `{${' '.repeat(bodyMaxBytes - 9)}"x":1}`;
       expect((await rest(target, within)).status, operationId).toBe(422);
       expect((await rest(target, `${within}   `)).status, operationId).toBe(413);

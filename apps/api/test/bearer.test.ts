@@ -47,7 +47,7 @@ describe('the development identity provider', () => {
     return identity;
   }
 
-  test('its access token is accepted, with subject and verified email; its ID token is not', async () => {
+  test('its access token is accepted with subject and verified email; its ID token is refused', async () => {
     const { issuer } = await startDevIdentity();
     const verifier = createTokenVerifier({
       issuer,
@@ -63,7 +63,7 @@ describe('the development identity provider', () => {
     expect(await reasonOf(verifier.verify(idToken))).toBe('credentials_invalid');
   });
 
-  test('an email that is not in the claim asked for comes from its userinfo endpoint', async () => {
+  test('an email that is not in the configured claim is read from its userinfo endpoint', async () => {
     const { issuer } = await startDevIdentity();
     const verifier = createTokenVerifier({
       issuer,
@@ -98,7 +98,7 @@ describe('accepted', () => {
     expect(await verifier.verify(await issuer.sign())).toMatchObject({ subject: 'someone' });
   });
 
-  test('a configured token type, however it is written', async () => {
+  test('a configured token type, in any spelling', async () => {
     const { issuer, verifier } = await world({ tokenTypes: ['application/JWT'] });
     expect(await verifier.verify(await issuer.sign({}, { typ: 'jwt' }))).toMatchObject({ subject: 'someone' });
     expect(await reasonOf(verifier.verify(await issuer.sign()))).toBe('credentials_invalid');
@@ -109,7 +109,7 @@ describe('refused', () => {
   const time = START / SECOND;
   const own = { 'private-canary': 'CANARY' };
 
-  /** Each is made for an issuer with an RSA and an EC key; `evil` is a server that nothing may ask. */
+  /** Each token is for an issuer with an RSA and an EC key. `evil` is a server that must not get any request. */
   const attacks: [string, (issuer: TestIssuer, evil: TestIssuer) => string | Promise<string>][] = [
     ...['none', 'None', 'NONE', 'nOnE'].flatMap((alg): [string, (issuer: TestIssuer) => Promise<string>][] => [
       [`alg ${alg}`, (issuer) => forged(issuer, { alg })],
@@ -233,18 +233,18 @@ describe('refused', () => {
     expect(challenge).toMatch(/^Bearer error="invalid_token", error_description="[a-z ]+"$/);
     expect(`${challenge}${error.message}`).not.toMatch(/CANARY|someone|evil|passwd|127\.0\.0\.1/);
     expect(evil.asked).toEqual({});
-    // The verifier is none the worse for it.
+    // The verifier still accepts valid tokens.
     expect(await verifier.verify(await issuer.sign())).toMatchObject({ subject: 'someone' });
   });
 
-  test('two keys of one kid, and a token without a kid where there are several', async () => {
+  test('two keys with the same kid, and a token without a kid if there are several keys', async () => {
     const twins = [await signingKey('twin'), await signingKey('twin')];
     const { issuer, verifier } = await world({}, ...twins);
     expect(await reasonOf(verifier.verify(await issuer.sign()))).toBe('credentials_invalid');
     expect(await reasonOf(verifier.verify(await issuer.sign({}, { kid: undefined })))).toBe('credentials_invalid');
   });
 
-  test('malformed tokens cause no fetch', async () => {
+  test('malformed tokens cause no request to the issuer', async () => {
     const { issuer, verifier } = await world();
     for (const header of [
       { alg: 'none' },

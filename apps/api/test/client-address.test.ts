@@ -35,7 +35,7 @@ const HEADERS = [
 ];
 
 test.each(apps.flatMap((app) => HEADERS.map((header) => [app.proxies.join(' ') || 'none', header, app] as const)))(
-  'the address is the one that Express finds: trusted %s, X-Forwarded-For %s',
+  'the client address is the same as in Express: trusted proxies %s, X-Forwarded-For %s',
   async (_proxies, header, { server }) => {
     const { port } = server.address() as AddressInfo;
     const headers: Record<string, string> = header === undefined ? {} : { 'x-forwarded-for': header };

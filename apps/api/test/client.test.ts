@@ -15,7 +15,7 @@ let token: string;
 beforeAll(async () => {
   server = await startTestServer();
   ({ token } = await server.tokenOf('admin@example.com'));
-  // The client asks for every scheme that an operation takes, and sends what it gets: only one may be answered.
+  // The client asks for a credential of each scheme of the operation. It may get only one of them.
   const auth = { baseUrl: server.url };
   byKey = createClient({ ...auth, auth: ({ scheme }) => (scheme === 'bearer' ? undefined : server.admin.key) });
   byToken = createClient({ ...auth, auth: ({ scheme }) => (scheme === 'bearer' ? token : undefined) });
@@ -29,7 +29,7 @@ test('there is a function for every operation, named after it', () => {
   expect(functions.map(([name]) => name).toSorted()).toEqual(expected.toSorted());
 });
 
-test('with an API key it creates, reads, changes, lists and deletes a record, typed', async () => {
+test('with an API key it creates, reads, updates, lists and deletes a record, with types', async () => {
   const client = byKey;
   const body = {
     name: 'models',
@@ -68,7 +68,7 @@ test('with a bearer token it acts as the user', async () => {
   expect(asAccount.data).toMatchObject({ id: 'bootstrap' });
 });
 
-test('pages follow one another by their cursors', async () => {
+test('pages are read with their cursors', async () => {
   const client = byToken;
   for (const name of ['p1', 'p2', 'p3']) {
     await sdk.createGateway({ client, body: { name, tenantId: 'default' }, throwOnError: true });
@@ -87,7 +87,7 @@ test('pages follow one another by their cursors', async () => {
   expect(names).toEqual(['p3', 'p2', 'p1']);
 });
 
-test('registration takes no credentials, and none are asked for', async () => {
+test('registration needs no credentials, and the client does not ask for any', async () => {
   const asked: unknown[] = [];
   const client = createClient({
     baseUrl: server.url,
@@ -102,7 +102,7 @@ test('registration takes no credentials, and none are asked for', async () => {
   expect(asked).toEqual([]);
 });
 
-test('a body may be left out where it is optional, and a path is encoded', async () => {
+test('an optional body may be left out, and path parameters are encoded', async () => {
   const found = await sdk.searchServiceAccounts({ client: byKey });
   expect(found.data?.items.map(({ id }) => id)).toContain('bootstrap');
   const { error, response } = await sdk.getProvider({ client: byKey, path: { provider_id: '../tenants?x=#y' } });
@@ -116,7 +116,7 @@ test('a refusal is a typed problem with its code', async () => {
   expectTypeOf(error).toEqualTypeOf<sdk.Problem | sdk.HttpValidationError | undefined>();
   if (!error || !('code' in error)) throw new Error('it is no problem');
   expectTypeOf(error.code).toExtend<string>();
-  // A switch over codes is checked: a code that does not exist does not compile.
+  // Codes are typed: a code that does not exist does not compile.
   // @ts-expect-error no such code
   expect(error.code === 'no_such_code').toBe(false);
   expect(error).toMatchObject({
@@ -126,7 +126,7 @@ test('a refusal is a typed problem with its code', async () => {
   });
 });
 
-test('wrong values are a typed list of what is wrong where', async () => {
+test('invalid values are a typed list of errors with their places', async () => {
   const body = { name: '', kind: 'telephone' as 'llm' };
   const { error } = await sdk.createProvider({ client: byKey, body });
   if (!error || !('detail' in error) || !Array.isArray(error.detail)) throw new Error('it is no list');
@@ -150,7 +150,7 @@ test('missing and wrong credentials are 401 problems; throwOnError throws them',
   });
 });
 
-test('a callback that hands out a credential for both schemes is told to send one', async () => {
+test('a callback that returns credentials for both schemes gets an error that asks for one', async () => {
   const { key } = await accountWithKey(server, { tenantId: 'default' }, ['providers:read']);
   const both = createClient({ baseUrl: server.url, auth: ({ scheme }) => (scheme === 'bearer' ? token : key) });
   const { error, response } = await sdk.listProviders({ client: both });
@@ -158,7 +158,7 @@ test('a callback that hands out a credential for both schemes is told to send on
   expect(error).toMatchObject({ code: 'credentials_ambiguous' });
 });
 
-test('what an operation does not take does not compile', () => {
+test('invalid input does not compile', () => {
   const checkedOnly = () => [
     // @ts-expect-error a required field is missing
     sdk.createProvider({ body: { name: 'x' } }),

@@ -5,7 +5,7 @@ import { newTenant } from './governance/loop-support.ts';
 import { acceptPath, accountWithKey, offerMembership, registeredUser, unique } from './support/people.ts';
 import { type Answered, type Body, type Credential, startTestServer, type TestServer } from './support/server.ts';
 
-// Several callers want the same thing at the same time: each test runs on both databases, whose locks differ.
+// Several callers write the same thing concurrently. The tests run on both databases, because their locks differ.
 
 let server: TestServer;
 beforeAll(async () => {
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Sends requests at the same time, and returns their statuses, sorted, beside the answers. */
+/** Waits for concurrent requests. Returns their sorted statuses, and the answers. */
 async function together(requests: Promise<Answered>[]): Promise<{ statuses: number[]; answers: Answered[] }> {
   const answers = await Promise.all(requests);
   return { statuses: answers.map(({ status }) => status).toSorted((a, b) => a - b), answers };
@@ -21,7 +21,7 @@ async function together(requests: Promise<Answered>[]): Promise<{ statuses: numb
 
 const times = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-test('of many who create the same account at once, in a tenant that is made by it, one has it', async () => {
+test('of many concurrent requests that create the same account and its tenant, one succeeds', async () => {
   const body = { id: unique('race'), name: 'race', tenantId: unique('race') };
   const create = () => server.call('POST', '/v1/service-accounts', { as: server.admin, body });
   const { answers } = await together(times(30).map(create));
@@ -32,7 +32,7 @@ test('of many who create the same account at once, in a tenant that is made by i
   expect(events).toHaveLength(1);
 });
 
-test('an email that registers many times at once becomes one user', async () => {
+test('concurrent registrations of one email create one user', async () => {
   const email = `${unique('race')}@example.com`;
   const register = () => server.call('POST', '/v1/onboarding/register', { body: { user: { email } } });
   const { statuses } = await together(times(5).map(register));
@@ -48,7 +48,7 @@ function askForOrganization(as: Credential, id: string): Promise<Answered> {
   });
 }
 
-test('of several requests of one user at once one makes the organization, and the others are 409', async () => {
+test('of concurrent requests of one user for an organization one succeeds, and the others answer 409', async () => {
   const { token } = await registeredUser(server);
   const ids = times(4).map(() => unique('race'));
   const { statuses, answers } = await together(ids.map((id) => askForOrganization({ token }, id)));
@@ -61,7 +61,7 @@ test('of several requests of one user at once one makes the organization, and th
   expect(items.filter(isOurs)).toHaveLength(1);
 });
 
-test('two users who want one organization id at once both get a tenant of their own', async () => {
+test('two users who concurrently ask for the same organization id both get a tenant', async () => {
   const people = [await registeredUser(server), await registeredUser(server)];
   const id = unique('wanted');
   const { statuses, answers } = await together(people.map(({ token }) => askForOrganization({ token }, id)));
@@ -69,7 +69,7 @@ test('two users who want one organization id at once both get a tenant of their 
   expect(new Set(answers.map(({ body }) => body.tenant.id)).size).toBe(2);
 });
 
-test('of several service accounts that demand the same new tenant at once one is created', async () => {
+test('of concurrent service accounts with the same required new tenant, one is created', async () => {
   const tenantId = unique('new');
   const create = () => {
     const body = { name: 'race', tenantId, createTenant: 'always' };
@@ -81,7 +81,7 @@ test('of several service accounts that demand the same new tenant at once one is
   for (const answered of lost) expectProblem(answered, 409, 'tenant_exists');
 });
 
-test('of several acceptances of one membership at once one succeeds, and the others are 409', async () => {
+test('of concurrent acceptances of one membership one succeeds, and the others answer 409', async () => {
   const tenantId = unique('tenant');
   await accountWithKey(server, { tenantId });
   const { id, email, token } = await registeredUser(server);
@@ -92,7 +92,7 @@ test('of several acceptances of one membership at once one succeeds, and the oth
   expect(await auditOf(server, { operation: 'accept_membership', target_id: id })).toHaveLength(1);
 });
 
-test('manifests that are published at once get distinct versions, of which one is active', async () => {
+test('manifests that are published concurrently get distinct versions, one of which is active', async () => {
   const as = await accountWithKey(server, { tenantId: unique('versions') });
   const name = unique('manifest');
   const publish = (step: number) =>
@@ -105,7 +105,7 @@ test('manifests that are published at once get distinct versions, of which one i
 
 const CLAIMS = scaled({ usual: 15, full: 50 });
 
-test(`of two operators who claim a task at once one gets it and the other 409, ${CLAIMS} times over`, async () => {
+test(`of two operators who claim a task concurrently one gets it and the other 409, ${CLAIMS} times`, async () => {
   const tenant = await newTenant(server);
   const operators = [tenant.operator, await accountWithKey(server, { tenantId: tenant.tenantId })] as const;
   for (let round = 0; round < CLAIMS; round += 1) {
@@ -126,7 +126,7 @@ test(`of two operators who claim a task at once one gets it and the other 409, $
   }
 });
 
-test('of several who apply a recommendation at once one applies it', async () => {
+test('of concurrent requests that apply a recommendation, one applies it', async () => {
   const tenant = await newTenant(server);
   await tenant.see('gpt-5');
   const [{ id }] = (await tenant.recommendations()) as [Body];

@@ -7,7 +7,7 @@ import { databaseFile } from './support/environment.ts';
 import { startService } from './support/start.ts';
 
 describe('the development start', () => {
-  test('has defaults for one person at this machine, which variables replace', () => {
+  test('has defaults for one person at this machine, which variables override', () => {
     const config = readConfig({}, 'development');
     expect(config).toMatchObject({ mode: 'development', devIdentity: true, allowedNetworks: ['127.0.0.0/8', '::1'] });
     const replaced = readConfig({ QM_DEV_IDENTITY: '0', QM_ALLOW_PRIVATE_ADDRESSES: '' }, 'development');
@@ -19,14 +19,14 @@ describe('the development start', () => {
 describe('regression: the production start', () => {
   const refused = (environment: Record<string, string>) => refusal(environment, 'production');
 
-  test('requires an issuer, or none where API keys are all that is used', () => {
+  test('requires an issuer, unless only API keys are used', () => {
     expect(refused({})).toMatch(/^QM_OIDC_ISSUER: is required by npm run serve[^\n]+none[^\n]+$/);
     expect(readConfig({ QM_OIDC_ISSUER: 'none' }, 'production').oidc.issuer).toBeNull();
     const QM_OIDC_ISSUER = 'https://id.example.com';
     expect(readConfig({ QM_OIDC_ISSUER }, 'production').oidc.issuer).toBe(QM_OIDC_ISSUER);
   });
 
-  test('refuses the development identity provider, also beside an issuer, and allows no private address', () => {
+  test('refuses the development identity provider, even with another issuer, and allows no private addresses', () => {
     const QM_OIDC_ISSUER = 'https://id.example.com';
     expect(refused({ QM_OIDC_ISSUER, QM_DEV_IDENTITY: '1' })).toMatch(/^QM_DEV_IDENTITY: [^\n]+$/);
     expect(refused({ QM_OIDC_ISSUER: 'none', QM_DEV_IDENTITY: '1' })).toMatch(/^QM_DEV_IDENTITY: /);
@@ -34,7 +34,7 @@ describe('regression: the production start', () => {
     expect(config).toMatchObject({ mode: 'production', devIdentity: false, allowedNetworks: [] });
   });
 
-  test('is another command than the development start, which says what it is', async () => {
+  test('is a separate command, and the development start says that it is for development', async () => {
     const { scripts } = JSON.parse(await readFile(`${ROOT}/package.json`, 'utf8')) as {
       scripts: Record<string, string>;
     };
@@ -49,7 +49,7 @@ describe('regression: the production start', () => {
   });
 });
 
-describe('regression: a variable that is no setting', () => {
+describe('regression: a QM_ variable that is not a setting', () => {
   test.each([
     ['QM_RATE_LIMIT_INGESTS', 'QM_RATE_LIMIT_INGEST'],
     ['QM_OICD_ISSUER', 'QM_OIDC_ISSUER'],
@@ -62,13 +62,13 @@ describe('regression: a variable that is no setting', () => {
     expect(message).toBe(`${name}: is not a setting. Did you mean ${near}?`);
   });
 
-  test('all of them are named, each on its line', () => {
+  test('each is reported on a line of its own', () => {
     expect(refusal({ QM_LOGLEVEL: 'info', QM_METRIC_PORT: '1' }).split('\n')).toHaveLength(2);
   });
 
   test.each([
     { QM_URL: 'http://127.0.0.1:8080', QM_API_KEY: 'qm_x', QM_TEST_POSTGRES_URL: 'postgres://x' },
-    // What Kubernetes tells of services that are called qm and qm-metrics.
+    // Kubernetes sets these for services named qm and qm-metrics.
     { QM_PORT: 'tcp://10.0.0.1:80', QM_SERVICE_HOST: '10.0.0.1', QM_SERVICE_PORT_HTTP: '80', QM_PORT_80_TCP_ADDR: 'x' },
     { QM_METRICS_SERVICE_HOST: '10.0.0.2', QM_METRICS_PORT_9464_TCP: 'tcp://10.0.0.2:9464' },
     { PORT: '9000', QM_PORT: '9000' },
@@ -79,16 +79,16 @@ describe('regression: a variable that is no setting', () => {
   });
 });
 
-describe('regression: a HOST that stands for every address', () => {
+describe('regression: a HOST that means all addresses', () => {
   test.each(['0.0.0.0', '::', '0', '0.0', '::0', '0:0:0:0:0:0:0:0', '::ffff:0.0.0.0'])(
-    'is refused without the address that tokens name: %s',
+    'is refused without a public URL: %s',
     (HOST) => {
       expect(refusal({ HOST })).toMatch(/^QM_PUBLIC_URL: [^\n]+$/);
       expect(readConfig({ HOST, QM_PUBLIC_URL: 'https://qm.example.com' }).host).toBe(HOST);
     },
   );
 
-  test.each(['127.0.0.1', '192.168.1.2', '::1', 'qm.internal', 'not a host'])('is not %s', (HOST) => {
+  test.each(['127.0.0.1', '192.168.1.2', '::1', 'qm.internal', 'not a host'])('does not include %s', (HOST) => {
     expect(readConfig({ HOST }).host).toBe(HOST);
   });
 });

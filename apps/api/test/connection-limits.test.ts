@@ -22,7 +22,7 @@ afterAll(() => server.stop());
 type Connection = {
   socket: Socket;
   opened: Promise<void>;
-  /** All that came, once the other side has closed. */
+  /** Everything that was received, once the other side has closed. */
   closed: Promise<string>;
 };
 
@@ -34,20 +34,20 @@ function open(url = server.url, localAddress = '127.0.0.1'): Connection {
   socket.setEncoding('latin1').on('data', (chunk: string) => {
     text += chunk;
   });
-  // A reset is a way to close as well.
+  // A reset also closes the connection.
   socket.on('error', () => {});
   const opened = new Promise<void>((resolve) => socket.on('connect', () => resolve()));
   return { socket, opened, closed: new Promise((resolve) => socket.on('close', () => resolve(text))) };
 }
 
-/** Sends one more byte now and then, until the other side closes. */
+/** Sends one byte at a time, with pauses, until the other side closes. */
 function drip({ socket, closed }: Connection, start: string): Promise<string> {
   socket.write(start);
   const timer = setInterval(() => socket.write('x'), 20);
   return closed.finally(() => clearInterval(timer));
 }
 
-test('the limits are those that are documented', () => {
+test('the limits are the documented ones', () => {
   expect(CONNECTION_LIMITS).toEqual({
     headersTimeoutMs: 10_000,
     requestTimeoutMs: 60_000,
@@ -60,22 +60,22 @@ test('the limits are those that are documented', () => {
   });
 });
 
-test('a connection that says nothing is closed', async () => {
+test('a connection that sends nothing is closed', async () => {
   expect(await open().closed).toMatch(/^(HTTP\/1\.1 408 |$)/);
 });
 
-test('a head that drips is 408, and closed', async () => {
+test('a request head that arrives too slowly is 408, and the connection is closed', async () => {
   expect(await drip(open(), 'GET /healthz HTTP/1.1\r\nX-Slow: ')).toMatch(/^HTTP\/1\.1 408 /);
 });
 
-test('a body that drips is closed once the time of the request is over', async () => {
+test('a connection whose request body arrives too slowly is closed when the time limit of requests is reached', async () => {
   const started = performance.now();
   const key = `X-API-Key: ${server.admin.key}\r\n`;
   expect(await drip(open(), `${HEAD}${key}\r\n{"name":"`)).toMatch(/^(HTTP\/1\.1 408 |$)/);
   expect(performance.now() - started).toBeGreaterThanOrEqual(LIMITS.requestTimeoutMs);
 });
 
-test('a connection without a request is closed after its time', async () => {
+test('an idle connection is closed after its time limit', async () => {
   const connection = open();
   connection.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
   const text = await connection.closed;
@@ -83,7 +83,7 @@ test('a connection without a request is closed after its time', async () => {
   expect(text).toMatch(/keep-alive/i);
 });
 
-test('headers beyond 16 KiB are 431', async () => {
+test('headers larger than 16 KiB are 431', async () => {
   const connection = open();
   connection.socket.write(
     `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(CONNECTION_LIMITS.maxHeaderBytes)}\r\n\r\n`,
@@ -91,17 +91,17 @@ test('headers beyond 16 KiB are 431', async () => {
   expect(await connection.closed).toMatch(/^HTTP\/1\.1 431 /);
 });
 
-test('a hundred headers are read to the last one; one more is 431, since what is beyond would be lost silently', async () => {
+test('a hundred headers are all read; one more is 431, because Node would drop it silently', async () => {
   const filler = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, at) => [`x-filler-${at}`, '1']));
-  // Beside these: Host and Connection.
+  // Plus Host and Connection.
   const last = { 'x-api-key': server.admin.key };
   const target = '/v1/providers';
   expect((await wire(server.url, { target, headers: { ...filler(97), ...last } })).status).toBe(200);
   expect((await wire(server.url, { target, headers: { ...filler(98), ...last } })).status).toBe(431);
 });
 
-test('idle and dripping connections hold nobody else up', async () => {
+test('idle and slow connections do not delay others', async () => {
   const idle = Array.from({ length: 40 }, () => open());
   const dripping = Array.from({ length: 10 }, () => drip(open(), 'GET / HTTP/1.1\r\nX-Slow: '));
   await Promise.all(idle.map(({ opened }) => opened));
@@ -111,7 +111,7 @@ test('idle and dripping connections hold nobody else up', async () => {
   await Promise.all([...idle.map(({ closed }) => closed), ...dripping]);
 });
 
-test('connections beyond the limit are closed at once, and those within it go on', async () => {
+test('connections beyond the limit are closed at once, and the others go on', async () => {
   const small = await startTestServer({}, { connectionLimits: { maxConnections: 20 } });
   onTestFinished(() => small.stop());
   const within = Array.from({ length: 20 }, () => open(small.url));
@@ -129,7 +129,7 @@ async function refusedConnections({ services }: TestServer): Promise<Record<stri
   return Object.fromEntries(values.map(({ labels, value }) => [String(labels.reason), value]));
 }
 
-test('regression: one address holds a part of the connections: further ones are closed at once, other addresses go on', async () => {
+test('regression: one address can hold only a part of the connections: more are closed at once, other addresses go on', async () => {
   const small = await startTestServer({ QM_MAX_CONNECTIONS_PER_ADDRESS: '5' });
   onTestFinished(() => small.stop());
   const within = Array.from({ length: 5 }, () => open(small.url));
@@ -140,7 +140,7 @@ test('regression: one address holds a part of the connections: further ones are 
   const other = open(small.url, '127.0.0.2');
   other.socket.write(GOODBYE);
   expect(await other.closed).toMatch(/^HTTP\/1\.1 200 /);
-  // Whoever closes one may open another.
+  // After closing one, the address may open another.
   const [first] = within;
   first?.socket.write(GOODBYE);
   expect(await first?.closed).toMatch(/^HTTP\/1\.1 200 /);
@@ -150,7 +150,7 @@ test('regression: one address holds a part of the connections: further ones are 
   expect(await refusedConnections(small)).toEqual({ address: 3 });
 });
 
-test('a trusted proxy has as many connections as it needs; those beyond the process count, too', async () => {
+test('a trusted proxy may hold all connections of the process', async () => {
   const environment = { QM_MAX_CONNECTIONS_PER_ADDRESS: '2', QM_TRUSTED_PROXIES: 'loopback' };
   const small = await startTestServer(environment, { connectionLimits: { maxConnections: 6 } });
   onTestFinished(() => small.stop());
@@ -162,7 +162,7 @@ test('a trusted proxy has as many connections as it needs; those beyond the proc
   expect(await refusedConnections(small)).toEqual({ process: 1 });
 });
 
-test('regression: a request with two Host headers is 400, whatever they say', async () => {
+test('regression: a request with two Host headers is 400, even if they are equal', async () => {
   for (const hosts of ['Host: a\r\nHost: b', 'Host: a\r\nhOST: a']) {
     for (const target of ['/healthz', '/v1/providers', '/trpc/providers.list']) {
       const connection = open();
@@ -173,7 +173,7 @@ test('regression: a request with two Host headers is 400, whatever they say', as
 });
 
 test.each(['/', '/healthz', '/readyz', '/openapi.json', '/.well-known/jwks.json', '/docs', '/docs/', '/docs/init.js'])(
-  '%s takes GET and HEAD; other methods are 405 with Allow',
+  '%s accepts GET and HEAD; other methods are 405 with Allow',
   async (target) => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
       const answer = await wire(server.url, { method, target });

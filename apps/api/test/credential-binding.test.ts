@@ -37,7 +37,7 @@ function secretsSeen({ requests }: Peer): string[] {
   return requests.flatMap(({ headers }) => Object.values(headers).map(String)).filter((text) => text.includes(SECRET));
 }
 
-test('regression: a base URL that leaves the bound path does not take the credential along', async () => {
+test('regression: a change of the base URL to a path outside of the bound one detaches the credential', async () => {
   const [server, vendor] = [await testServer(), await startVendor()];
   const { tenantId, path, as, credential } = await boundProvider(server, `${vendor.url}/v1`);
   const operator = await accountWithKey(server, { tenantId }, ['providers:read', 'providers:write']);
@@ -52,7 +52,7 @@ test('regression: a base URL that leaves the bound path does not take the creden
   expect(events.items[0]).toMatchObject({ operation: 'update_provider', changedFields: ['revokedAt'] });
 });
 
-test('a base URL below the bound path keeps the credential, and so does the way back', async () => {
+test('a change of the base URL to a path below the bound one, and back, keeps the credential', async () => {
   const [server, vendor] = [await testServer(), await startVendor()];
   const { path, as } = await boundProvider(server, `${vendor.url}/v1/`);
   for (const baseUrl of [`${vendor.url}/v1/eu`, `${vendor.url}/v1`]) {
@@ -98,14 +98,14 @@ test.each([
   expect(isBoundTo(boundUrl, baseUrl)).toBe(allowed);
 });
 
-test('a request may add a query, and may not leave the bound path', () => {
+test('a request may add a query, but not leave the bound path', () => {
   const within = (target: string) => isWithinBinding('https://a.example/v1', new URL(target));
   expect(within('https://a.example/v1/models?after=x')).toBe(true);
   expect(within('https://a.example/admin')).toBe(false);
   expect(within('https://b.example/v1/models')).toBe(false);
 });
 
-/** What somebody does who can write to the database, and has no key. */
+/** Changes by someone who can write to the database and has no key. */
 const TAMPERINGS: [string, (stranger: string) => { provider?: object; credential?: object }][] = [
   ['the base URL', (url) => ({ provider: { base_url: url } })],
   ['the base URL and the binding', (url) => ({ provider: { base_url: url }, credential: { bound_url: url } })],
@@ -113,7 +113,7 @@ const TAMPERINGS: [string, (stranger: string) => { provider?: object; credential
 ];
 
 test.each(TAMPERINGS)(
-  'regression: a database writer who changes %s gets a failed sync, and no secret',
+  'regression: after a change of %s in the database the sync fails, and the secret is not sent',
   async (_what, changes) => {
     const [server, vendor, stranger] = [await testServer(), await startVendor(), await startVendor()];
     const { id, as, path, credential } = await boundProvider(server, vendor.url);
@@ -130,7 +130,7 @@ test.each(TAMPERINGS)(
   },
 );
 
-test('a server that answers a redirect to another path does not get the credential there', async () => {
+test('the credential is not sent to another path to which the server redirects', async () => {
   const server = await testServer();
   const vendor = await startPeer((_req, res) => void res.writeHead(307, { location: '/collect' }).end());
   const { as, path } = await boundProvider(server, `${vendor.url}/v1`);
@@ -138,7 +138,7 @@ test('a server that answers a redirect to another path does not get the credenti
   expect(vendor.requests.map(({ url }) => url)).toEqual(['/v1/models']);
 });
 
-test('an upgrade binds the secrets of an earlier version once, at its first start, also with a new key', async () => {
+test('the first start after an upgrade binds the secrets of the former version once, also with a new key', async () => {
   const [vendor, stranger] = [await startVendor(), await startVendor()];
   const [former, current] = [randomBytes(32), randomBytes(32)];
   const { url, remove } = await newTestDatabase('migrated');
@@ -153,7 +153,7 @@ test('an upgrade binds the secrets of an earlier version once, at its first star
   const put = (server: TestServer, change: object) =>
     server.services.db.updateTable('credentials').set(change).where('id', '=', credential.id).execute();
   await put(first, { secret: old, bound_url: null });
-  // A process that runs takes nothing of the former format.
+  // A running process does not accept the former format.
   expect((await first.call('POST', `${path}/sync`, { as })).status).toBe(502);
   await first.stop();
 

@@ -31,7 +31,7 @@ async function tasksIn(tenantId: string): Promise<Body[]> {
   return (await server.ok('GET', path, { as: server.admin })).items;
 }
 
-test('each credential that ends within 14 days gets one task, due when it ends', async () => {
+test('each credential that expires within 14 days gets one task, due at its expiry', async () => {
   const account = await accountWithKey(server, { tenantId: 'expiry-1' });
   const soon = await keyOf(account, fromNow(13));
   await keyOf(account, fromNow(15));
@@ -59,7 +59,7 @@ test('each credential that ends within 14 days gets one task, due when it ends',
   expect(await tasksIn('expiry-1')).toHaveLength(4);
 });
 
-test('what is revoked, rotated or over gets none; a task whose credential was rotated or revoked ends', async () => {
+test('a revoked, rotated or expired credential gets no task; the task of a credential that is rotated or revoked ends', async () => {
   const account = await accountWithKey(server, { tenantId: 'expiry-2' });
   const [rotated, revoked] = [await keyOf(account, fromNow(3)), await keyOf(account, fromNow(3))];
   const over = await keyOf(account, fromNow(1));
@@ -77,7 +77,7 @@ test('what is revoked, rotated or over gets none; a task whose credential was ro
   expect(await tasksIn('expiry-2')).toHaveLength(2);
 });
 
-test('another secret completes the task of the one before it, a deleted one cancels it', async () => {
+test('a new secret completes the task of the former one, and a deletion cancels it', async () => {
   const tenantId = 'expiry-3';
   await accountWithKey(server, { tenantId });
   const provider = await providerIn(tenantId);
@@ -91,7 +91,7 @@ test('another secret completes the task of the one before it, a deleted one canc
   expect(tasks.find(({ subject }) => subject.id === second.id)).toMatchObject({ status: 'cancelled' });
 });
 
-test('more than one batch of credentials is looked at', async () => {
+test('more credentials than one batch are checked', async () => {
   const account = await accountWithKey(server, { tenantId: 'expiry-4' });
   for (let count = 0; count < 105; count += 1) await keyOf(account, fromNow(7));
   expect(await updateRotationTasks(server.services)).toBeGreaterThanOrEqual(105);

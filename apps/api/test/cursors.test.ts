@@ -42,12 +42,12 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** The callers of a list: the worker and the platform administrator, or two users for what only users have. */
+/** The two callers of a list: the worker and the platform administrator, or two users if only users may call it. */
 function callersOf({ operationId }: Operation): { first: Credential; second: Credential } {
   return operationId === 'list_my_sessions' ? users : { first: worker, second: server.admin };
 }
 
-/** Makes a second row for each list, so that each has a second page. */
+/** Creates a second row for each list, so that each has a second page. */
 async function makeSecondRecords(): Promise<void> {
   const post = (path: string, body: object): Promise<Body> => server.ok('POST', path, { as: server.admin, body });
   await post('/v1/service-accounts', { id: 'second', name: 'second', tenantId: TENANT });
@@ -81,7 +81,7 @@ async function makeSecondRecords(): Promise<void> {
   }
 }
 
-/** The queries of lists that need one to have more than one row. The spans of the records are of 2023. */
+/** The queries that some lists need to have more than one row. The spans of the records are from 2023. */
 const QUERIES: Record<string, Record<string, string>> = {
   list_usage: { group_by: 'name', from: '2023-01-01T00:00:00Z' },
 };
@@ -118,7 +118,7 @@ test('every list answers a cursor for its next page', async () => {
 
 const bytes = fc.uint8Array({ minLength: 1, maxLength: 120 }).map((given) => Buffer.from(given));
 
-/** Cursors made up by a caller who knows their form. */
+/** Cursors invented by a caller who knows their format. */
 const forged = fc.oneof(
   bytes.map((given) => given.toString('base64url')),
   fc.string({ unit: 'grapheme', maxLength: 300 }),
@@ -166,7 +166,7 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
 );
 
 test.each(lists.map((operation) => [operation.operationId, operation] as const))(
-  '%s refuses cursors that are made up, edited, or from another list or caller',
+  '%s refuses cursors that are invented, edited, or from another list or caller',
   { timeout: 120_000 },
   async (_, operation) => {
     const others = [...genuine]

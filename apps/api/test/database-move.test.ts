@@ -21,13 +21,13 @@ import { wire } from './support/wire.ts';
 const COMMAND = fileURLToPath(new URL('../src/commands/migrate-database.ts', import.meta.url));
 const SECRET_KEY = randomBytes(32).toString('base64');
 
-/** More than two batches of the copy and of the checksums, and no multiple of either. */
+/** More than two batches of the copy and of the checksums, and not a multiple of either. */
 const SEVERAL_BATCHES = 1200;
 
-/** So many events that a signal reaches the program while it copies them. */
+/** Enough events for a signal to reach the program while it copies them. */
 const EVENTS_WHEN_KILLED = scaled({ usual: 4000, full: 30_000 });
 
-/** Runs the program in a process of its own. */
+/** Runs the program in a separate process. */
 const spawnMove = (from: string, to: string) => runProgram({}, [COMMAND, '--from', from, '--to', to]);
 
 /** Runs the command in this process. */
@@ -38,7 +38,7 @@ function runWith(argv: readonly string[]) {
   return runInProcess((invocation) => runMigrateDatabase({ ...invocation, signal }), argv);
 }
 
-/** Runs the command in this process, and interrupts it as soon as it comes to a table. */
+/** Runs the command in this process, and interrupts it when it begins to copy a table. */
 function moveUpTo(table: string, [from, to]: readonly [string, string]) {
   const interrupted = new AbortController();
   return runInProcess(
@@ -51,7 +51,7 @@ function moveUpTo(table: string, [from, to]: readonly [string, string]) {
   );
 }
 
-/** A deployment with a record of every kind, whose server has ended. Answers its database, and the administrator's key. */
+/** The database of a stopped deployment with a record of every kind, and the administrator's key. */
 async function deployment(): Promise<{ url: string; admin: string }> {
   const server = await startTestServer({ QM_SECRET_KEY: SECRET_KEY });
   onTestFinished(() => server.removeDatabase());
@@ -62,7 +62,7 @@ async function deployment(): Promise<{ url: string; admin: string }> {
   return { url: server.databaseUrl, admin: server.admin.key };
 }
 
-/** A database with an administrator and nothing else, and with this many audit events more. */
+/** A database with only an administrator and this many additional audit events. */
 async function auditEvents(count: number): Promise<string> {
   const server = await startTestServer({ QM_SECRET_KEY: SECRET_KEY });
   onTestFinished(() => server.removeDatabase());
@@ -104,7 +104,7 @@ async function beginMove(source: Database, target: Database): Promise<void> {
 
 const ORIGIN = 'sqlite:/the/source.db';
 
-test('a deployment moves to a file and on to another database, and a server goes on there', {
+test('a deployment is moved to a file and then to another database, and a server continues on it', {
   timeout: 120_000,
 }, async () => {
   const { url, admin } = await deployment();
@@ -134,7 +134,7 @@ test('a deployment moves to a file and on to another database, and a server goes
   expect(await ask(`/v1/traces/${'a1'.repeat(16)}/spans`)).toMatchObject({ items: [{ name: 'chat' }] });
 });
 
-test('a table of several batches moves whole', async () => {
+test('all rows of a table with several batches are moved', async () => {
   const url = await auditEvents(SEVERAL_BATCHES);
   const target = await newUrl('migrated');
   const { code, stdout, stderr } = await move(url, target);
@@ -145,7 +145,7 @@ test('a table of several batches moves whole', async () => {
   expect(await ids(await opened(target))).toEqual(await ids(await opened(url)));
 });
 
-test('a move that is interrupted again and again copies each row once', { timeout: 60_000 }, async () => {
+test('a move that is interrupted several times copies each row once', { timeout: 60_000 }, async () => {
   const { url } = await deployment();
   const [source, target] = [await opened(url), await opened(await newUrl('migrated'))];
   const batches: string[] = [];
@@ -186,7 +186,7 @@ test('a move that is interrupted again and again copies each row once', { timeou
   expect(batches).toEqual(expected);
 });
 
-test('a move that is killed goes on with the same command, from where it was', { timeout: 180_000 }, async () => {
+test('after a kill -9 the same command continues the move where it stopped', { timeout: 180_000 }, async () => {
   const url = await auditEvents(EVENTS_WHEN_KILLED);
   const target = await newUrl('migrated');
   const begun = spawnMove(url, target);
@@ -229,7 +229,7 @@ test('SIGINT ends the program between two batches, and the same command continue
   expect(again.stderr()).toMatch(/^(\w+: \d+ of \d+ rows\n)+$/);
 });
 
-test('while it runs the source takes no writes, and afterwards it does', async () => {
+test('the source refuses writes during the move, and accepts them afterwards', async () => {
   const { url } = await deployment();
   const [source, target, other] = [await opened(url), await opened(await newUrl('migrated')), await opened(url)];
   const write = () => other.updateTable('tenants').set({ display_name: 'written' }).execute();
@@ -253,7 +253,7 @@ test('while it runs the source takes no writes, and afterwards it does', async (
         );
     },
   });
-  // Refused while the move took its time, or done after it: never in between.
+  // A write is either refused during the move, or done after it.
   const [said] = await Promise.all(refused);
   expect(isWrittenWhileMoving).toBe(false);
   expect(['DatabaseUnavailableError', 'written']).toContain(said);
@@ -263,7 +263,7 @@ test('while it runs the source takes no writes, and afterwards it does', async (
   await write();
 });
 
-test('what was written to the source between two runs is found: the target is not finished', {
+test('a move fails if the source was written to between two runs', {
   timeout: 60_000,
 }, async () => {
   const { url } = await deployment();
@@ -280,7 +280,7 @@ test('what was written to the source between two runs is found: the target is no
   expect(await startFailure({ DATABASE_URL: target, QM_SECRET_KEY: SECRET_KEY })).toMatchObject({ exitCode: 2 });
 });
 
-test('regression: a server does not start on a half-finished move, and does once it is finished', async () => {
+test('regression: a server does not start on a partly moved database, and starts once the move is finished', async () => {
   const { url } = await deployment();
   const target = await newUrl('migrated');
   const [source, half] = [await opened(url), await opened(target)];
@@ -295,14 +295,14 @@ test('regression: a server does not start on a half-finished move, and does once
   await startService(environment);
 });
 
-test('regression: half a move is no source, however it came to its end', { timeout: 60_000 }, async () => {
+test('regression: a partly moved database cannot be the source of a move', { timeout: 60_000 }, async () => {
   const half = await newUrl('migrated');
   await beginMove(await opened(await newUrl('migrated')), await opened(half));
   const target = await newUrl('empty');
   const { code, stdout, stderr } = await move(half, target);
   expect([code, stdout]).toEqual([2, '']);
   expect(stderr).toMatch(/^the source holds an unfinished move from sqlite:\/the\/source\.db: [^\n]+\n$/);
-  // Nothing was made there.
+  // No database was created there.
   expect(await (await opened(target)).introspection.getTables()).toEqual([]);
 });
 
@@ -326,20 +326,20 @@ test.each([
   expect(stderr).not.toContain('hunter2');
 });
 
-test('the program ends with code 2, and prints one line to stderr alone, where it refuses', async () => {
+test('after an error the program exits with code 2 and prints one line, to stderr only', async () => {
   const { stdout, stderr, ended } = spawnMove('postgres://me:hunter2@127.0.0.1:1/qm', 'sqlite:/dev/null/x.db');
   expect(await ended).toEqual({ code: 2, signal: null });
   expect(stdout()).toBe('');
   expect(stderr()).toBe('--from: the database cannot be used: connect ECONNREFUSED 127.0.0.1:1\n');
 });
 
-test('--help says how it is used', async () => {
+test('--help prints its usage', async () => {
   const { code, stdout, stderr } = await runWith(['--help']);
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toMatch(/^usage: npm run migrate-database -- --from <url> --to <url>\n/);
 });
 
-test('it refuses what it cannot move, in one line, and changes nothing', { timeout: 60_000 }, async () => {
+test('it refuses databases that it cannot move in one line, and changes nothing', { timeout: 60_000 }, async () => {
   const url = await auditEvents(1);
   const empty = await databaseFile();
   const full = `sqlite:${await filledFile()}`;
@@ -361,7 +361,7 @@ test('it refuses what it cannot move, in one line, and changes nothing', { timeo
   expect(stderr).toMatch(/^the source has the schema none, this version has [^\n]+\n$/);
 });
 
-/** A file that a server has been started on. */
+/** A database file on which a server was started. */
 async function filledFile(): Promise<string> {
   const file = await databaseFile();
   const server = await startTestServer({ DATABASE_URL: `sqlite:${file}`, QM_SECRET_KEY: SECRET_KEY });
@@ -369,7 +369,7 @@ async function filledFile(): Promise<string> {
   return file;
 }
 
-/** So many audit events more, of the same kind as one that is there. */
+/** Inserts this many copies of an audit event. */
 async function fill(db: Database, count: number): Promise<void> {
   const { id: _id, ...event } = await db.selectFrom('audit_events').selectAll().limit(1).executeTakeFirstOrThrow();
   const columns = sql.join(Object.keys(event).map((column) => sql.ref(column)));

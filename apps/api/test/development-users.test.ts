@@ -7,13 +7,13 @@ import { runInProcess } from './support/command.ts';
 import { memberWithToken, registeredUser, unique } from './support/people.ts';
 import { type Body, type Credential, SECRET_KEY, startTestServer, type TestServer } from './support/server.ts';
 
-/** An issuer that is not asked for anything here. */
+/** An issuer that gets no request in these tests. */
 const REAL = { QM_DEV_IDENTITY: '0', QM_OIDC_ISSUER: 'http://127.0.0.1:9' };
 
 const REFUSAL =
   /^DATABASE_URL: the database has users of the development identity provider \(2\): [^\n]+npm run remove-development-users[^\n]+$/;
 
-/** A database on which a developer worked: signed in as the administrator, and as somebody else. */
+/** A database on which a developer signed in as the administrator and as another user. */
 async function developed() {
   const server = await startTestServer();
   onTestFinished(() => server.removeDatabase());
@@ -58,11 +58,11 @@ test('regression: a service with a real issuer refuses a database with developme
     QM_OIDC_ISSUER: 'none',
   };
   await expect(startServer(readConfig(environment, 'production'))).rejects.toThrow(REFUSAL);
-  // Development goes on.
+  // A development start still works.
   await (await restarted(server, {})).end();
 });
 
-test('regression: the command removes them, and ends the keys and sessions that they made', async () => {
+test('regression: the command removes them, and ends the keys and sessions that they created', async () => {
   const { server, person, account, first, second, third, untouched, ended, kept } = await developed();
   await server.end();
   const environment = { DATABASE_URL: server.databaseUrl, ...(onPostgres() && { QM_SECRET_KEY: SECRET_KEY }), ...REAL };
@@ -91,7 +91,7 @@ test('regression: the command removes them, and ends the keys and sessions that 
   expect(again).toEqual({ code: 0, stdout: 'There are no users of the development identity provider.\n', stderr: '' });
 });
 
-test('regression: a development administrator who erased themselves leaves no key that works', async () => {
+test('regression: the keys of a development administrator who deleted themselves do not work', async () => {
   const server = await startTestServer();
   onTestFinished(() => server.removeDatabase());
   const developer = await server.tokenOf('admin@example.com');
@@ -103,7 +103,7 @@ test('regression: a development administrator who erased themselves leaves no ke
   const { id } = await server.ok('PUT', '/v1/me/profile', { as: developer, body: { terms: { accepted: true } } });
   const other = await memberWithToken(server, { tenantId: 'default' }, 'owner');
   await server.ok('DELETE', `/v1/users/${id}`, { as: developer });
-  // Of users who are not erased none is left.
+  // Only the erased user is left.
   await server.services.db.deleteFrom('memberships').where('user_id', '=', other.id).execute();
   await server.services.db.deleteFrom('identities').where('user_id', '=', other.id).execute();
   await server.services.db.deleteFrom('users').where('id', '=', other.id).execute();
@@ -116,7 +116,7 @@ test('regression: a development administrator who erased themselves leaves no ke
   expect(stdout).toContain(`removed ${id}, who was erased before\n`);
   for (const key of [first, second]) expect(stdout).toContain(`  revoked ${key.id} of back-door in acme\n`);
 
-  // Nothing is refused once the command has run.
+  // The service starts after the command has run.
   const real = await restarted(server, REAL);
   onTestFinished(() => real.end());
   for (const { key } of [first, second]) expect(await statusWith(real, key)).toBe(401);
@@ -125,14 +125,14 @@ test('regression: a development administrator who erased themselves leaves no ke
   expect(again.stdout).toBe('There are no users of the development identity provider.\n');
 });
 
-test('the development administrator stops a service with a real issuer before they ever signed in', async () => {
+test('a service with a real issuer does not start if the development administrator exists but never signed in', async () => {
   const server = await startTestServer();
   onTestFinished(() => server.removeDatabase());
   await server.end();
   await expect(restarted(server, REAL)).rejects.toThrow('users of the development identity provider (1)');
 });
 
-test('a registration that only says it is from development stops no service', async () => {
+test('a registration that only claims to be from development does not prevent a start', async () => {
   const server = await startTestServer(REAL);
   onTestFinished(() => server.removeDatabase());
   const user = { email: 'admin@example.com', terms: { accepted: true } };

@@ -57,14 +57,14 @@ const SCHEMAS = [
   ...schemasOfMessages(served.paths, 'paths'),
 ];
 
-describe('regression: generators of clients find a name for everything', () => {
+describe('regression: client generators find a name for each type', () => {
   test('every object with properties is a component', () => {
     const inline = SCHEMAS.filter(({ schema, isComponent }) => !isComponent && isObject(schema['properties']));
     expect(inline.map(({ at }) => at)).toEqual([]);
     expect(SCHEMAS.length).toBeGreaterThan(500);
   });
 
-  test('an object that may be null is a component, also one with free members', () => {
+  test('an object that may be null is a component, even with arbitrary members', () => {
     const inline = SCHEMAS.filter(({ at, schema }) => schema['type'] === 'object' && /(any|one|all)Of\/\d+$/.test(at));
     expect(inline.map(({ at }) => at)).toEqual([]);
   });
@@ -75,7 +75,7 @@ describe('regression: generators of clients find a name for everything', () => {
   });
 });
 
-test('regression: every integer has the format of its range', () => {
+test('regression: every integer has a format that fits its range', () => {
   const integers = SCHEMAS.filter(({ schema }) => [schema['type']].flat().includes('integer'));
   expect(integers.length).toBeGreaterThan(30);
   for (const { at, schema } of integers) {
@@ -85,14 +85,17 @@ test('regression: every integer has the format of its range', () => {
   }
 });
 
-test.each(OPERATIONS)('regression: $operationId has a description of its own', ({ summary, description = '' }) => {
-  const own = description.replace(/ ?Unknown query parameters are ignored\.$/, '');
-  expect(own).toMatch(/^[A-Z`].*\.$/s);
-  expect(own.length).toBeGreaterThan(40);
-  expect(own).not.toContain(`${summary}.`);
-});
+test.each(OPERATIONS)(
+  'regression: $operationId has a description that differs from its summary',
+  ({ summary, description = '' }) => {
+    const own = description.replace(/ ?Unknown query parameters are ignored\.$/, '');
+    expect(own).toMatch(/^[A-Z`].*\.$/s);
+    expect(own.length).toBeGreaterThan(40);
+    expect(own).not.toContain(`${summary}.`);
+  },
+);
 
-/** What occurs more than once of these, as JSON. */
+/** The parts that occur more than once, as JSON. */
 function repeated(parts: unknown[]): string[] {
   const texts = parts.filter((part) => isObject(part) && !('$ref' in part)).map((part) => JSON.stringify(part));
   return texts.filter((text, index) => texts.indexOf(text) !== index);
@@ -107,14 +110,14 @@ test('a parameter or a refusal that several operations share is a component', ()
   expect(repeated(refusals)).toEqual([]);
 });
 
-test('a name stands for one component, whatever its kind and case', () => {
-  // Generators put schemas, parameters and responses into one namespace, and files on disks that ignore case.
+test('no two components have the same name, ignoring kind and case', () => {
+  // Generators use one namespace for schemas, parameters and responses, and write files on disks that ignore case.
   const named = Object.entries(served.components).filter(([kind]) => !['headers', 'securitySchemes'].includes(kind));
   const names = named.flatMap(([, components]) => Object.keys(components).map((name) => name.toLowerCase()));
   expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
 });
 
-test('a component is in use', () => {
+test('every component is used', () => {
   const text = JSON.stringify(served);
   for (const [kind, components] of Object.entries(messages)) {
     if (kind === 'securitySchemes') continue;

@@ -21,11 +21,11 @@ type Schema = {
   format?: string;
 };
 
-/** Properties that hold free objects: what callers, spans and JSON Schema put there is theirs. */
+/** Properties with arbitrary objects, whose content comes from callers, spans or JSON Schema. */
 const FREE = new Set(['metadata', 'attributes', 'resource', 'spec', 'before', 'after']);
 for (const name of ['properties', 'patternProperties', '$defs']) FREE.add(name);
 
-/** What an answer may leave out. */
+/** Properties that an answer may omit. */
 const OPTIONAL = new Set(['partialSuccess', 'sub_tenant_id', 'act']);
 
 const ANSWERS = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -40,7 +40,7 @@ function resolved(schema: Schema): Schema {
   return document.components.schemas[schema.$ref.split('/').at(-1) ?? ''] as Schema;
 }
 
-/** What is loose in a schema that should pin its answers down. */
+/** The parts of a schema that allow unspecified fields or values. */
 function looseness(schema: Schema, at: string, name: string): string[] {
   if (FREE.has(name)) return [];
   const here = resolved(schema);
@@ -64,11 +64,11 @@ function looseness(schema: Schema, at: string, name: string): string[] {
   return faults;
 }
 
-test.each(ANSWERS)('$operationId answers closed records whose every field has a type', ({ operationId, schema }) => {
+test.each(ANSWERS)('$operationId answers closed objects in which every field has a type', ({ operationId, schema }) => {
   expect(looseness(schema, operationId, '')).toEqual([]);
 });
 
-test('a problem is a closed record too', () => {
+test('a problem is a closed object too', () => {
   const { scope: _scope, ...properties } = resolved({ $ref: '#/components/schemas/Problem' }).properties ?? {};
   expect(Object.keys(properties)).toEqual(['type', 'title', 'status', 'detail', 'instance', 'code']);
   expect(resolved({ $ref: '#/components/schemas/Problem' })).toMatchObject({
@@ -77,7 +77,7 @@ test('a problem is a closed record too', () => {
   });
 });
 
-/** Every way to add a field to, or to leave one out of, an object in an answer that is not free. */
+/** Copies of an answer with one field added or removed, for each object of it that is not arbitrary. */
 function damagedCopies(value: unknown): { what: string; copy: unknown }[] {
   const found: { what: string; copy: unknown }[] = [];
   const visit = (part: unknown, at: string, put: (part: unknown) => unknown) => {
@@ -140,7 +140,7 @@ function sample(schema: Schema, name = ''): unknown {
 }
 
 test.each(ANSWERS)(
-  'a field too many, too few or of another type is noticed in any answer of $operationId',
+  'the check notices an additional, missing or wrongly typed field in an answer of $operationId',
   ({ method, path, schema }) => {
     const body = sample(schema);
     expect(faultsOf({ method, path }, body)).toEqual([]);
@@ -164,23 +164,26 @@ describe('answers of a running service', () => {
     ({ method, operationId }) => method === 'GET' || operationId.startsWith('search_'),
   );
 
-  /** What the first administrator made. */
+  /** The records that the first administrator created. */
   const REQUIRED_QUERIES: Record<string, string> = {
     list_derived_access: '?source=service_account:default/bootstrap',
   };
 
-  test.each(READS)('a field too many or too few is noticed in a real answer of $operationId', async (operation) => {
-    const path = `${pathWith(operation, records)}${REQUIRED_QUERIES[operation.operationId] ?? ''}`;
-    // Only users have console sessions.
-    const as = operation.operationId === 'list_my_sessions' ? await userInTwoBrowsers(server) : server.admin;
-    const body: Body = await server.ok(operation.method, path, { as });
-    if ('items' in body) expect(body.items.length).toBeGreaterThan(0);
-    const damaged = damagedCopies(body);
-    expect(damaged.length).toBeGreaterThan(3);
-    expect(unnoticed({ method: operation.method, path }, body)).toEqual([]);
-  });
+  test.each(READS)(
+    'the check notices an additional or missing field in a real answer of $operationId',
+    async (operation) => {
+      const path = `${pathWith(operation, records)}${REQUIRED_QUERIES[operation.operationId] ?? ''}`;
+      // Only users have console sessions.
+      const as = operation.operationId === 'list_my_sessions' ? await userInTwoBrowsers(server) : server.admin;
+      const body: Body = await server.ok(operation.method, path, { as });
+      if ('items' in body) expect(body.items.length).toBeGreaterThan(0);
+      const damaged = damagedCopies(body);
+      expect(damaged.length).toBeGreaterThan(3);
+      expect(unnoticed({ method: operation.method, path }, body)).toEqual([]);
+    },
+  );
 
-  test('a status, a media type or a path that the document does not have is noticed', () => {
+  test('the check notices a status, media type or path that is not in the document', () => {
     const good = { method: 'GET', path: `/v1/tenants/${TENANT}`, contentType: 'application/json', body: {} };
     expect(contractFaults({ ...good, status: 418 })).toEqual(['GET /v1/tenants/{tenant_id} does not declare 418']);
     expect(contractFaults({ ...good, status: 200, contentType: 'text/html' })).toHaveLength(1);

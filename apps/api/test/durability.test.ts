@@ -27,7 +27,7 @@ function inFile<T>(file: string, work: (db: SqliteDatabase.Database) => T): T {
   }
 }
 
-test('of 100 concurrent creates of one id exactly one is answered 200, and all others 409', async () => {
+test('of 100 concurrent requests that create one id, exactly one answers 200 and the others 409', async () => {
   const server = await startTestServer();
   onTestFinished(() => server.stop());
   const body = { id: 'contended', name: 'contended', tenantId: 'acme' };
@@ -41,7 +41,7 @@ test('of 100 concurrent creates of one id exactly one is answered 200, and all o
   expect(audited.items).toHaveLength(1);
 });
 
-test('every acknowledged write survives kill -9, whole, with its audit event', { timeout: 120_000 }, async () => {
+test('every acknowledged write survives kill -9 completely, with its audit event', { timeout: 120_000 }, async () => {
   const file = await databaseFile();
   const first = await startProcess(environment(file));
   const acknowledged: string[] = [];
@@ -58,7 +58,7 @@ test('every acknowledged write survives kill -9, whole, with its audit event', {
         if (acknowledged.length === ACKNOWLEDGED) first.child.kill('SIGKILL');
       }
     } catch (error) {
-      // The connection ends with the process; anything else is a failure.
+      // The connection ends with the process. Any other error fails the test.
       if (!(error instanceof Error && 'code' in error)) throw error;
     } finally {
       agent.destroy();
@@ -83,7 +83,7 @@ test('every acknowledged write survives kill -9, whole, with its audit event', {
   const kept = new Set(there);
   expect(kept.size).toBe(there.length);
   expect(acknowledged.filter((id) => !kept.has(id))).toEqual([]);
-  // Beyond those, at most what each connection had under way.
+  // In addition, at most one request in flight on each connection.
   expect(kept.size - acknowledged.length).toBeLessThanOrEqual(CONNECTIONS);
 
   inFile(file, (db) => {
@@ -99,7 +99,7 @@ test('every acknowledged write survives kill -9, whole, with its audit event', {
   });
 });
 
-test('SIGTERM: requests in flight are answered, new ones are not taken, and the exit code is 0', async () => {
+test('SIGTERM: requests in flight are answered, new ones are refused, and the exit code is 0', async () => {
   const file = await databaseFile();
   const service = await startProcess(environment(file));
   const agent = new Agent({ keepAlive: true });
@@ -109,10 +109,10 @@ test('SIGTERM: requests in flight are answered, new ones are not taken, and the 
   service.child.kill('SIGTERM');
   await refusesConnections(service.url);
   const answers = await Promise.all(started.map(({ finish }) => finish()));
-  // Regression: these were told that their connection is kept, and then it was closed.
+  // Regression: the answers said that the connection is kept alive, and then it was closed.
   const answer = { status: 200, connection: 'close' };
   expect(answers).toEqual([answer, answer, answer]);
-  // Kept-alive connections of the clients do not hold it up until they time out.
+  // The stop does not wait until idle keep-alive connections time out.
   const answered = performance.now();
   expect(await service.ended).toEqual({ code: 0, signal: null });
   expect(performance.now() - answered).toBeLessThan(3000);
@@ -122,7 +122,7 @@ test('SIGTERM: requests in flight are answered, new ones are not taken, and the 
   });
 });
 
-test('SIGINT ends it as well, with nothing left to recover', async () => {
+test('SIGINT stops it as well, and leaves nothing to recover', async () => {
   const file = await databaseFile();
   const service = await startProcess(environment(file));
   service.child.kill('SIGINT');
@@ -133,7 +133,7 @@ test('SIGINT ends it as well, with nothing left to recover', async () => {
 
 type Finished = { status: number; connection: string | undefined };
 
-/** Sends the head of a create; once the service has it in hand, the body waits for `finish`. */
+/** Sends the head of a request. `finish` sends its body, after the service has begun to handle it. */
 function begin(
   url: string,
   { id, overTrpc = false }: { id: string; overTrpc?: boolean },

@@ -12,14 +12,14 @@ async function testServer(): Promise<TestServer> {
   return server;
 }
 
-/** The database's file and its write-ahead log, as they stand on the disk. */
+/** The bytes of the database file and its write-ahead log. */
 async function filesOf({ databaseUrl }: TestServer): Promise<string> {
   const file = databaseUrl.replace('sqlite:', '');
   const parts = await Promise.all([file, `${file}-wal`].map((path) => readFile(path, 'latin1')));
   return parts.join('\n');
 }
 
-/** A user with an email, names and metadata that stand nowhere else, and other users around them. */
+/** A user whose email, names and metadata occur nowhere else, and other users. */
 async function personalData(server: TestServer): Promise<{ id: string; token: string; personal: RegExp }> {
   for (let count = 0; count < 5; count += 1) await registeredUser(server);
   const { id, email, token } = await registeredUser(server);
@@ -35,7 +35,7 @@ async function personalData(server: TestServer): Promise<{ id: string; token: st
 }
 
 test.skipIf(onPostgres())(
-  'regression: what is personal of a deleted user is in no page of the SQLite file, nor in its log',
+  'regression: the SQLite file and its write-ahead log contain no personal data of a deleted user',
   async () => {
     const server = await testServer();
     const { id, token, personal } = await personalData(server);
@@ -45,14 +45,14 @@ test.skipIf(onPostgres())(
   },
 );
 
-test('what is personal of a deleted user is in no table, audit events and kept answers included', async () => {
+test('no table contains personal data of a deleted user, including audit events and answers stored for Idempotency-Keys', async () => {
   const server = await testServer();
   const { id, token, personal } = await personalData(server);
   await server.ok('DELETE', `/v1/users/${id}`, { as: { token }, headers: { 'idempotency-key': 'delete-1' } });
   expect(await textOf(server.services.db)).not.toMatch(personal);
 });
 
-test.skipIf(onPostgres())('while another process reads the log, it is truncated later', async () => {
+test.skipIf(onPostgres())('while another process reads the write-ahead log, it is truncated later', async () => {
   const server = await testServer();
   const { id, token, personal } = await personalData(server);
   const other = new SqliteDatabase(server.databaseUrl.replace('sqlite:', ''), { readonly: true });

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 afterEach(expectNoTokenLogged);
 
-/** Whatever a test asks, no token may get into the log. The heads of audit chains are tokens too, but public ones. */
+/** No token of a session may appear in the log. Heads of audit chains are tokens too, but public ones. */
 function expectNoTokenLogged(): void {
   expect(logged.filter((line) => line.includes('eyJ') && !line.includes('"head":"eyJ'))).toEqual([]);
 }
@@ -48,7 +48,7 @@ const introspect = ({ path }: Pick<Edge, 'path'>, token: string, as: Credential 
 const namesOf = ({ grants }: Body): string[][] =>
   grants.map((grant: Body) => grant.items.map((item: Body) => item.name));
 
-test('an active session is answered with the claims of its token, its grants and its metadata, and nothing else', async () => {
+test('introspection of an active session answers the claims of its token, its grants and its metadata, and nothing else', async () => {
   const at = await edge();
   const session = await open(at, { metadata: { run: 7 } });
   const { sub, aud, iss, jti, iat, exp, grants, tenant_id } = decodeJwt(session.token);
@@ -73,7 +73,7 @@ test('an active session is answered with the claims of its token, its grants and
   expect(answered.headers.get('cache-control')).toBe('no-store');
 });
 
-test('it says who acts for whom, and in which sub-tenant', async () => {
+test('introspection shows the actor, the subject and the sub-tenant', async () => {
   const at = await edge();
   const { principal } = await accountWithKey(server, { tenantId: at.tenantId, subTenantId: 'eu' });
   const body = { name: 'eu', subTenantId: 'eu' };
@@ -84,7 +84,7 @@ test('it says who acts for whom, and in which sub-tenant', async () => {
   expect(await introspect(eu, token)).toMatchObject(said);
 });
 
-test('an introspection is a read: it leaves no audit event, and changes no session', async () => {
+test('introspection causes no audit event, and does not change the session', async () => {
   const at = await edge();
   const session = await open(at);
   await introspect(at, session.token, at.as);
@@ -93,7 +93,7 @@ test('an introspection is a read: it leaves no audit event, and changes no sessi
   expect(await server.ok('GET', `${at.path}/${session.id}`, { as: at.as })).toEqual(record);
 });
 
-describe('whatever is no token of an active session of the gateway answers active: false, and nothing else', () => {
+describe('introspection answers only active: false for a token that is', () => {
   let at: Edge;
   let session: Body;
   let claims: JWTPayload;
@@ -103,7 +103,7 @@ describe('whatever is no token of an active session of the gateway answers activ
     claims = decodeJwt(session.token);
   });
 
-  /** The session's own claims, signed by our own key unless told otherwise. */
+  /** The claims of the session with changes, signed with the key of the service or the given one. */
   async function signed(changed: JWTPayload, header: Record<string, string> = {}, key?: CryptoKey): Promise<string> {
     const signer = await currentSigner(server.services);
     return new SignJWT({ ...claims, ...changed })
@@ -112,25 +112,25 @@ describe('whatever is no token of an active session of the gateway answers activ
   }
   const part = (token: string, index: number) => token.split('.')[index] ?? '';
 
-  test('but the session’s claims, signed again, are active', async () => {
+  test('the helper signs claims that are active if they are unchanged', async () => {
     expect(await introspect(at, await signed({}))).toMatchObject({ active: true, session_id: session.id });
   });
 
   test.each<[string, () => Promise<string> | string]>([
-    ['another gateway’s', async () => (await open(await edge())).token],
-    ['a session’s of this gateway under another id', () => signed({ jti: 'ses_00000000000000000000000000' })],
-    ['another audience', () => signed({ aud: 'gw_other' })],
-    ['another issuer', () => signed({ iss: 'https://quartermaster.example.com' })],
-    ['another type', () => signed({}, { typ: 'JWT' })],
-    ['over', () => signed({ exp: Number(claims.iat) - 1 })],
-    ['without an end', () => signed({ exp: undefined } as unknown as JWTPayload)],
+    ['of another gateway', async () => (await open(await edge())).token],
+    ['of this gateway, with an unknown session id', () => signed({ jti: 'ses_00000000000000000000000000' })],
+    ['for another audience', () => signed({ aud: 'gw_other' })],
+    ['of another issuer', () => signed({ iss: 'https://quartermaster.example.com' })],
+    ['of another type', () => signed({}, { typ: 'JWT' })],
+    ['expired', () => signed({ exp: Number(claims.iat) - 1 })],
+    ['without an expiry', () => signed({ exp: undefined } as unknown as JWTPayload)],
     ['without an id', () => signed({ jti: undefined } as unknown as JWTPayload)],
     ['of an unknown key', () => signed({}, { kid: 'sig_other' })],
-    ['signed by somebody else', async () => signed({}, {}, (await generateKeyPair('ES256')).privateKey)],
+    ['signed with another key', async () => signed({}, {}, (await generateKeyPair('ES256')).privateKey)],
     ['unsigned', () => new UnsecuredJWT(claims).encode()],
-    ['unsigned, with our header', () => `${part(session.token, 0)}.${part(session.token, 1)}.`],
+    ['unsigned, with the original header', () => `${part(session.token, 0)}.${part(session.token, 1)}.`],
     [
-      'signed by a secret that is our public key',
+      'signed with the public key as an HMAC secret',
       async () => {
         const { keys } = await server.ok('GET', '/.well-known/jwks.json');
         const secret = new TextEncoder().encode(JSON.stringify(keys[0]));
@@ -147,8 +147,8 @@ describe('whatever is no token of an active session of the gateway answers activ
     ],
     ['cut', () => session.token.slice(0, -1)],
     ['an API key', () => at.as.key],
-    ['no JWT', () => 'a.b.c'],
-    ['dots', () => '..'],
+    ['not a JWT', () => 'a.b.c'],
+    ['two dots', () => '..'],
     ['a space', () => ' '],
     ['100 KB long', () => `${session.token}${'A'.repeat(100_000)}`],
   ])('%s', async (_, make) => {
@@ -158,11 +158,11 @@ describe('whatever is no token of an active session of the gateway answers activ
   });
 });
 
-describe('a session that has ended is inactive at once, and its record says why', () => {
+describe('a session is inactive at once, and its record says why, after', () => {
   const rows: [string, string, (at: Edge, session: Body) => Promise<unknown>][] = [
     ['revoked', 'revoked', (at, session) => server.ok('DELETE', `${at.path}/${session.id}`, { as: at.as })],
     [
-      'its gateway disabled, and enabled again',
+      'its gateway was disabled and enabled again',
       'gateway_ended',
       async ({ as, gatewayId }) => {
         const path = `/v1/gateways/${gatewayId}`;
@@ -171,7 +171,7 @@ describe('a session that has ended is inactive at once, and its record says why'
       },
     ],
     [
-      'something that it grants blocked',
+      'an item that it was granted was blocked',
       'item_blocked',
       async ({ as, providerId }) => {
         const inventory = `/v1/providers/${providerId}/inventory`;
@@ -190,7 +190,7 @@ describe('a session that has ended is inactive at once, and its record says why'
     expect(record).toMatchObject({ status: 'revoked', revokedReason: reason, revokedAt: expect.any(String) });
   });
 
-  test.each(['account', 'user'])('its subject disabled: %s', async (kind) => {
+  test.each(['account', 'user'])('its subject was disabled: %s', async (kind) => {
     const at = await edge();
     const account = await accountWithKey(server, { tenantId: at.tenantId });
     const user = await memberWithToken(server, { tenantId: at.tenantId }, 'operator');
@@ -203,37 +203,37 @@ describe('a session that has ended is inactive at once, and its record says why'
     expect(record).toMatchObject({ status: 'revoked', revokedReason: 'principal_ended' });
   });
 
-  test('expired', async () => {
+  test('it expired', async () => {
     const at = await edge();
     const { token } = await open(at, { ttlSeconds: 60 });
     server.travel(61_000);
-    const said = await introspect(at, token);
+    const answer = await introspect(at, token);
     server.travel(-61_000);
-    expect(said).toEqual(INACTIVE);
+    expect(answer).toEqual(INACTIVE);
     expect(await introspect(at, token)).toMatchObject({ active: true });
   });
 });
 
-describe('the grants are those that are allowed still', () => {
+describe('introspection shows only grants that are still allowed, after', () => {
   const rows: [string, (at: Edge, items: Body[]) => Promise<unknown>, string[][]][] = [
     [
-      'an item retired',
+      'an item was retired',
       ({ as, providerId }, [, item]) =>
         server.ok('PUT', `/v1/providers/${providerId}/inventory/${item.id}`, { as, body: { status: 'retired' } }),
       [['gpt-5']],
     ],
     [
-      'an item deleted',
+      'an item was deleted',
       ({ as, providerId }, [item]) => server.ok('DELETE', `/v1/providers/${providerId}/inventory/${item.id}`, { as }),
       [['gpt-5-mini']],
     ],
     [
-      'the provider disabled',
+      'the provider was disabled',
       ({ as, providerId }) => server.ok('PUT', `/v1/providers/${providerId}`, { as, body: { status: 'disabled' } }),
       [],
     ],
     [
-      'the provider taken from the gateway, and deleted',
+      'the provider was removed from the gateway and deleted',
       async ({ as, gatewayId, providerId }) => {
         await server.ok('PUT', `/v1/gateways/${gatewayId}`, { as, body: { providerIds: [] } });
         await server.ok('DELETE', `/v1/providers/${providerId}`, { as });
@@ -241,7 +241,7 @@ describe('the grants are those that are allowed still', () => {
       [],
     ],
     [
-      'the gateway put under a manifest that allows less',
+      'the gateway got a manifest that allows less',
       async ({ as, gatewayId }) => {
         const spec = { allow: [{ provider: 'openai', names: ['gpt-5-*'] }] };
         const body = { name: 'policy', kind: 'gateway', spec };
@@ -250,7 +250,7 @@ describe('the grants are those that are allowed still', () => {
       },
       [['gpt-5-mini']],
     ],
-    ['nothing but more declared', (at) => declare(at, 'gpt-6'), [['gpt-5', 'gpt-5-mini']]],
+    ['only more was declared', (at) => declare(at, 'gpt-6'), [['gpt-5', 'gpt-5-mini']]],
   ];
   test.each(rows)('%s', async (_, change, expected) => {
     const at = await edge();
@@ -258,14 +258,14 @@ describe('the grants are those that are allowed still', () => {
     const { items } = await server.ok('GET', `/v1/providers/${at.providerId}/inventory`, { as: at.as });
     const byName = items.toSorted((a: Body, b: Body) => (a.name < b.name ? -1 : 1));
     await change(at, byName);
-    const said = await introspect(at, token);
-    expect(said.active).toBe(true);
-    expect(namesOf(said)).toEqual(expected);
-    // What the token itself says was true when it was signed.
+    const answer = await introspect(at, token);
+    expect(answer.active).toBe(true);
+    expect(namesOf(answer)).toEqual(expected);
+    // The token itself still contains the grants of the time when it was signed.
     expect(decodeJwt(token)['grants']).toEqual(grants);
   });
 
-  test('those of a token that carries their digest alone, too', async () => {
+  test('introspection shows the grants of a token that contains only their digest', async () => {
     const at = await edge();
     for (let index = 0; index < 60; index += 1) await declare(at, `${'long-'.repeat(10)}${index}`);
     const { token, grants } = await open(at);
@@ -286,7 +286,7 @@ describe('the body', () => {
 
   test.each([
     ['plain', (text: string) => `token=${text}`],
-    // Regression: common clients of RFC 7662 send these, and were refused.
+    // Regression: common RFC 7662 clients send these fields, and were refused.
     ['with client credentials', (text: string) => `client_id=edge&client_secret=x&token=${text}`],
     ['with what objects inherit', (text: string) => `__proto__=x&constructor=y&token=${text}`],
     ['with a hint', (text: string) => `token=${text}&token_type_hint=access_token`],
@@ -299,7 +299,7 @@ describe('the body', () => {
     }
   });
 
-  test('is decoded as forms are', async () => {
+  test('is decoded as a form', async () => {
     const answered = await send('token=a%20b+c&token_type_hint=%E2%82%AC');
     expect(answered.body).toEqual(INACTIVE);
   });
@@ -356,12 +356,12 @@ describe('the body', () => {
     expectProblem(await send(`token=${'a'.repeat(1024 * 1024)}`), 413, 'body_too_large');
   });
 
-  test('is no form where the operation does not say so', async () => {
+  test('as a form is refused by operations that do not accept one', async () => {
     const sent = { as: at.as, raw: 'name=x', headers: FORM };
     expectProblem(await server.call('POST', '/v1/gateways', sent), 415, 'media_type_unsupported');
   });
 
-  test('is described in both media types', async () => {
+  test('is documented in both media types', async () => {
     const { paths } = await server.ok('GET', '/openapi.json');
     const { requestBody } = paths['/v1/gateways/{gateway_id}/sessions/introspect'].post;
     const schema = { $ref: '#/components/schemas/IntrospectGatewaySessionInput' };
@@ -372,7 +372,7 @@ describe('the body', () => {
   });
 });
 
-test('the path is told from that of a session by its method', async () => {
+test('the method distinguishes this path from the path of a session', async () => {
   const { path, as } = await edge();
   for (const method of ['GET', 'DELETE']) {
     expectProblem(await server.call(method, `${path}/introspect`, { as }), 404, 'gateway_session_not_found');
@@ -382,7 +382,7 @@ test('the path is told from that of a session by its method', async () => {
   expect(refused.headers.get('allow')).toBe('GET, HEAD, POST, DELETE');
 });
 
-test('the log has a line for an introspection, and not the token', async () => {
+test('the log has a line for an introspection, without the token', async () => {
   const at = await edge();
   const { token } = await open(at);
   await introspect(at, token);

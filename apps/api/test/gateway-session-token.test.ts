@@ -32,7 +32,7 @@ const ACME = { tenantId: 'acme', subTenantId: null };
 const EU = { tenantId: 'acme', subTenantId: 'eu' };
 const US = { tenantId: 'acme', subTenantId: 'us' };
 
-test('a gateway verifies the token with the published keys, its id and the public URL alone', async () => {
+test('a gateway can verify the token with only the published keys, its id and the public URL', async () => {
   const services = await setUp();
   const providerId = await provider(services.db, 'OpenAI', { 'gpt-5': 'available' });
   const gatewayId = await gateway(services.db, { providerIds: [providerId], url: 'https://edge.example.com' });
@@ -66,7 +66,7 @@ test('a gateway verifies the token with the published keys, its id and the publi
   expect(await requireGatewaySession(callerOf(services), path)).toEqual(record);
 });
 
-test('grants beyond 4 KiB are in the token as the digest of their RFC 8785 form', async () => {
+test('for grants beyond 4 KiB the token contains the digest of their RFC 8785 form', async () => {
   const services = await setUp();
   const names = Array.from({ length: 100 }, (_, index) => `model-${String(index).padStart(20, '0')}`);
   const providerId = await provider(services.db, 'big', Object.fromEntries(names.map((name) => [name, 'available'])));
@@ -82,7 +82,7 @@ test('grants beyond 4 KiB are in the token as the digest of their RFC 8785 form'
   expect(session.token.length).toBeLessThan(1000);
 });
 
-test('grants leave out what is blocked or retired, and providers that are not active', async () => {
+test('grants leave out blocked and retired items, and inactive providers', async () => {
   const services = await setUp();
   const { db } = services;
   const items = { one: 'available', two: 'missing', three: 'blocked', four: 'retired' } as const;
@@ -102,7 +102,7 @@ test('grants leave out what is blocked or retired, and providers that are not ac
   expect(none.grants).toEqual([]);
 });
 
-test('a session of another subject needs the scope to impersonate, and says who opened it', async () => {
+test('a session for another subject needs the scope to impersonate, and names the actor', async () => {
   const services = await setUp();
   const gatewayId = await gateway(services.db, {}, EU);
   const body = { subject: 'service_account:acme/other' };
@@ -128,7 +128,7 @@ test('a session of another subject needs the scope to impersonate, and says who 
   expect(own.actor).toBeNull();
 });
 
-test('what a session may not ask for is refused', async () => {
+test('invalid requests for a session are refused', async () => {
   const services = await setUp();
   const listed = await provider(services.db, 'listed', {});
   const other = await provider(services.db, 'other', {});
@@ -153,7 +153,7 @@ test('what a session may not ask for is refused', async () => {
   await expect(createGatewaySession(outside, gatewayId, {})).rejects.toMatchObject({ reason: 'gateway_not_found' });
 });
 
-test('more items than a session may grant are refused, not cut', async () => {
+test('a session with more items than allowed is refused, not truncated', async () => {
   const services = await setUp();
   const providerId = await provider(services.db, 'huge', {});
   const many = Array.from({ length: 10_001 }, (_, index) => `tool-${index}`);
@@ -166,7 +166,7 @@ test('more items than a session may grant are refused, not cut', async () => {
   });
 });
 
-test('disabling and deleting a gateway end its sessions at once', async () => {
+test('disabling or deleting a gateway ends its sessions at once', async () => {
   const services = await setUp();
   const caller = callerOf(services);
   const gatewayId = await gateway(services.db, {});
@@ -186,7 +186,7 @@ test('disabling and deleting a gateway end its sessions at once', async () => {
   expect(row?.revoked_at).toBe(NOW.toISOString());
 });
 
-test('a session is revoked once, an expired one too', async () => {
+test('a session, also an expired one, can be revoked once', async () => {
   let now = NOW;
   const services = await setUp(() => now);
   const caller = callerOf(services);
@@ -229,7 +229,7 @@ async function setUp(now: () => Date = () => NOW): Promise<Services> {
     publicUrl,
     secrets: secretBox(randomBytes(32)),
   };
-  // What else a server has is not reached from here.
+  // These tests use no other services.
   return used as Services;
 }
 

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A gateway in a place, and an account that holds everything there. */
+/** A gateway in a place, and an account with every scope there. */
 async function operatorOf(place: Place) {
   const { key } = await accountWithKey(server, place);
   const { id } = await server.ok('POST', '/v1/gateways', { as: { key }, body: { name: unique('gateway') } });
@@ -51,7 +51,7 @@ describe('a session for another subject', () => {
     await expectRefused(operator, west.principal);
   });
 
-  test('regression: nobody but a platform administrator acts as one', async () => {
+  test('regression: only a platform administrator can act as one', async () => {
     const tenantId = unique('impersonation');
     const operator = await operatorOf({ tenantId });
     const root = { id: unique('root'), name: 'root', tenantId, platformAdministrator: true };
@@ -59,7 +59,7 @@ describe('a session for another subject', () => {
     await expectRefused(operator, `service_account:${tenantId}/${root.id}`);
   });
 
-  test('an operator of the whole tenant acts as its accounts and those of its sub-tenants', async () => {
+  test('an operator of the whole tenant can act as its accounts and those of its sub-tenants', async () => {
     const tenantId = unique('impersonation');
     const operator = await operatorOf({ tenantId });
     for (const place of [{ tenantId }, { tenantId, subTenantId: 'east' }]) {

@@ -15,7 +15,7 @@ import {
 const JWKS = '/jwks';
 
 describe('the key set', () => {
-  test('is asked for once in ten minutes', async () => {
+  test('is requested once in ten minutes', async () => {
     const { issuer, verifier, pass } = await world();
     const verify = async () => verifier.verify(await issuer.sign());
     await Promise.all([verify(), verify(), verify()]);
@@ -27,7 +27,7 @@ describe('the key set', () => {
     expect(issuer.asked).toEqual({ '/.well-known/openid-configuration': 2, [JWKS]: 2 });
   });
 
-  test('a key that rotation adds is found at once; one that it removes is refused after the refresh', async () => {
+  test('a key that a rotation adds is accepted at once; a removed key is refused after the refresh', async () => {
     const { issuer, verifier, pass } = await world();
     const old = issuer.keys[0];
     await verifier.verify(await issuer.sign());
@@ -38,7 +38,7 @@ describe('the key set', () => {
     await verifier.verify(await issuer.sign());
   });
 
-  test('a key that is removed and not replaced by a token is refused when the keys are ten minutes old', async () => {
+  test('a removed key is refused after ten minutes, even if no token with a new key came', async () => {
     const { issuer, verifier, pass } = await world();
     const old = issuer.keys[0];
     await verifier.verify(await issuer.sign());
@@ -64,7 +64,7 @@ describe('the key set', () => {
     expect(issuer.asked[JWKS]).toBeLessThanOrEqual(2);
   });
 
-  test('an unknown kid is looked for again after 30 seconds', async () => {
+  test('is requested again for an unknown kid after 30 seconds', async () => {
     const { issuer, verifier, pass } = await world();
     await verifier.verify(await issuer.sign());
     const next = await signingKey('next');
@@ -108,13 +108,13 @@ describe('the key set', () => {
       },
     ],
     [
-      'a key set that is none',
+      'a document that is not a key set',
       (issuer) => {
         issuer.answers[JWKS] = () => ({ body: { keys: 'none' } });
       },
     ],
     [
-      'a key set that is no JSON',
+      'a document that is not JSON',
       (issuer) => {
         issuer.answers[JWKS] = () => ({ body: '<html>' });
       },
@@ -145,8 +145,8 @@ describe('the key set', () => {
   });
 });
 
-describe('while the provider is away', () => {
-  test('keys serve for another hour, then 503; when it is back all is well', async () => {
+describe('while the provider is unreachable', () => {
+  test('the cached keys are used for another hour, then tokens get 503 until the provider is back', async () => {
     const { issuer, verifier, pass } = await world();
     const verify = async () => verifier.verify(await issuer.sign());
     await verify();
@@ -162,7 +162,7 @@ describe('while the provider is away', () => {
     await verify();
   });
 
-  test('a token of an unknown key is 503, never 401', async () => {
+  test('a token with an unknown key is 503, never 401', async () => {
     const { issuer, verifier } = await world();
     await verifier.verify(await issuer.sign());
     await issuer.close();
@@ -173,7 +173,7 @@ describe('while the provider is away', () => {
     expect(new Set(reasons)).toEqual(new Set(['identity_provider_unavailable']));
   });
 
-  test('it is asked once in five seconds, however many tokens come', async () => {
+  test('the keys are requested at most once in five seconds', async () => {
     const { issuer, verifier, pass } = await world();
     issuer.answers[JWKS] = () => ({ status: 503 });
     const token = await issuer.sign();
@@ -185,7 +185,7 @@ describe('while the provider is away', () => {
     expect(issuer.asked[JWKS]).toBe(2);
   });
 
-  test('a token that is bad whatever the keys are stays 401', async () => {
+  test('a token that is invalid regardless of the keys is still 401', async () => {
     const { issuer, verifier } = await world();
     await issuer.close();
     expect(await reasonOf(verifier.verify(await forged(issuer, { alg: 'none' })))).toBe('credentials_invalid');

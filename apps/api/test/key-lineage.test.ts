@@ -14,7 +14,7 @@ const fromNow = (milliseconds: number) => new Date(server.services.now().getTime
 
 type Short = { as: { key: string }; keyId: string; keys: string; endsAt: string; tenantId: string; maker: Credential };
 
-/** A key that ends in a minute, made by a key of the same account that never ends. */
+/** A key that expires in a minute, created by a key of the same account without expiry. */
 async function shortKey(): Promise<Short> {
   const tenantId = unique('lineage');
   const account = await accountWithKey(server, { tenantId });
@@ -35,8 +35,8 @@ async function openSession(
   return { session, path, introspected: () => server.ok('POST', `${path}/introspect`, { as: server.admin, body }) };
 }
 
-describe('what a key that ends made ends no later', () => {
-  test('regression: a new key without expiresAt ends when the key that made it ends', async () => {
+describe('nothing that a key creates outlives it:', () => {
+  test('regression: a new key without expiresAt expires with the key that created it', async () => {
     const { as, keys, endsAt } = await shortKey();
     for (const body of [{ scopes: ['*'] }, { scopes: ['*'], expiresAt: null }]) {
       expect((await server.ok('POST', keys, { as, body })).expiresAt).toBe(endsAt);
@@ -47,7 +47,7 @@ describe('what a key that ends made ends no later', () => {
     expectProblem(await server.call('POST', keys, { as, body: later }), 403, 'grant_exceeds_own');
   });
 
-  test('regression: the successor of a key that never ends, made by a key that ends, ends with that key', async () => {
+  test('regression: if an expiring key rotates a key without expiry, the successor expires with the former', async () => {
     const { as, keys, endsAt, maker } = await shortKey();
     const { id } = await server.ok('POST', keys, { as: maker, body: { scopes: ['*'] } });
     for (const expiresAt of [null, fromNow(2 * MINUTE_MS)]) {
@@ -57,13 +57,13 @@ describe('what a key that ends made ends no later', () => {
     expect((await server.ok('POST', `${keys}/${id}/rotate`, { as })).expiresAt).toBe(endsAt);
   });
 
-  test('regression: a key that rotates itself does not prolong its own life', async () => {
+  test('regression: a key that rotates itself does not prolong its lifetime', async () => {
     const { as, keys, keyId, endsAt } = await shortKey();
     server.travel(30_000);
     expect((await server.ok('POST', `${keys}/${keyId}/rotate`, { as })).expiresAt).toBe(endsAt);
   });
 
-  test('regression: a session ends when the key that opened it ends', async () => {
+  test('regression: a session expires with the key that opened it', async () => {
     const { as, endsAt } = await shortKey();
     const { session, introspected } = await openSession(as);
     expect(session.expiresAt).toBe(endsAt);
@@ -74,7 +74,7 @@ describe('what a key that ends made ends no later', () => {
 });
 
 describe('the sessions of a key', () => {
-  test('regression: end when the key is revoked, also where the session is for another subject', async () => {
+  test('regression: end when the key is revoked, also sessions for another subject', async () => {
     const { as, keys, keyId, tenantId, maker } = await shortKey();
     const own = await openSession(as);
     const { principal } = await accountWithKey(server, { tenantId });
@@ -95,7 +95,7 @@ describe('the sessions of a key', () => {
     expect(await introspected()).toEqual({ active: false });
   });
 
-  test('regression: end with the overlap when the key is rotated with one', async () => {
+  test('regression: end at the end of the overlap when the key is rotated with one', async () => {
     const { keys, maker } = await shortKey();
     const { key, id } = await server.ok('POST', keys, { as: maker, body: { scopes: ['*'] } });
     const { session, path, introspected } = await openSession({ key });

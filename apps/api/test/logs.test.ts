@@ -23,7 +23,7 @@ async function loggingService(environment: Record<string, string>) {
   return { url, linesAtEnd };
 }
 
-test('no key, token, password or other value of a request gets into the output, whatever comes of the request', async () => {
+test('the output contains no key, token, password or other value of a request, for any outcome', async () => {
   const file = await databaseFile();
   const admin = newBootstrapKey();
   const environment = {
@@ -102,7 +102,7 @@ test('no key, token, password or other value of a request gets into the output, 
     }
   };
   await everything();
-  // Bugs and failures further in: tables are missing.
+  // Unexpected errors, because tables are missing.
   const db = new SqliteDatabase(file);
   db.exec(
     'drop table service_account_metadata; drop table audit_events; drop table inventory_items; drop table providers',
@@ -117,10 +117,10 @@ test('no key, token, password or other value of a request gets into the output, 
   const lines = output.split('\n').filter((line) => line.startsWith('{'));
   const logged = lines.map((line) => JSON.parse(line) as Line);
   expect(logged.filter(({ msg }) => msg === 'request failed').length).toBeGreaterThan(0);
-  // The lines that waited to be written are written at the end: there is one for each request.
+  // Buffered lines are written at the end. There is one for each request.
   expect(logged.filter(({ msg }) => msg === 'request').length).toBeGreaterThanOrEqual(statuses.length);
   for (const [name, secret] of Object.entries(secrets)) expect(output.includes(secret), name).toBe(false);
-  // Nor in parts: the secret of a key, the signature of a token.
+  // Parts of credentials, such as the signature of a token, must not be there either.
   expect(output).not.toContain(admin.slice(-40));
   expect(output).not.toContain(accessToken.split('.')[2]);
 });
@@ -133,7 +133,7 @@ test('every request has one line, with its id, operation, status and duration', 
     ['GET', '/v1/providers', 200, 'list_providers'],
     ['HEAD', '/v1/providers', 200, 'list_providers'],
     ['GET', '/v1/users/none', 404, 'get_user'],
-    // It refuses the unknown query parameter.
+    // The unknown query parameter is refused.
     ['GET', '/v1/providers/none', 422, 'get_provider'],
     ['POST', '/v1/providers', 422, 'create_provider'],
     ['PATCH', '/v1/providers', 405, undefined],
@@ -166,7 +166,7 @@ test('every request has one line, with its id, operation, status and duration', 
   }
 });
 
-test('a failure is logged once with its cause under the request id, and its answer says nothing of it', async () => {
+test('an unexpected error is logged once with its cause and request id, and the answer contains no details', async () => {
   const file = await databaseFile();
   const admin = newBootstrapKey();
   const service = await loggingService({ DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: admin });

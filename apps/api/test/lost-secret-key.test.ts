@@ -6,7 +6,7 @@ import { startFailure, startService } from './support/start.ts';
 const BOOTSTRAP = newBootstrapKey();
 const OTHER_KEY = Buffer.alloc(32, 9).toString('base64');
 
-/** A database with a signing key, sealed by the key in the file beside it; no server has it open. */
+/** A database with a signing key that is encrypted with the key file next to it. No server has it open. */
 async function sealedDatabase(): Promise<{ file: string; environment: Record<string, string> }> {
   const file = await databaseFile();
   const environment = { DATABASE_URL: `sqlite:${file}`, QM_BOOTSTRAP_API_KEY: BOOTSTRAP };
@@ -16,7 +16,7 @@ async function sealedDatabase(): Promise<{ file: string; environment: Record<str
   return { file, environment };
 }
 
-/** Opens a session of a new gateway, whose token takes the signing key. Answers the status. */
+/** Opens a session at a new gateway, which needs the signing key. Returns the status. */
 async function openSession(url: string, name: string): Promise<number> {
   const post = (path: string, body: object) =>
     fetch(url + path, {
@@ -28,8 +28,8 @@ async function openSession(url: string, name: string): Promise<number> {
   return (await post(`/v1/gateways/${id}/sessions`, {})).status;
 }
 
-// Regression: a restore without its key made another one, and the loss showed only when a secret was used.
-test('a restore without its key file is refused at start in one line, and no other key is made', async () => {
+// Regression: after a restore without its key file a new key was created. The loss was noticed only when a secret was used.
+test('a start on a restored database without its key file is refused in one line, and no new key is created', async () => {
   const { file, environment } = await sealedDatabase();
   const restored = await databaseFile();
   await copyFile(file, restored);
@@ -43,17 +43,20 @@ test('a restore without its key file is refused at start in one line, and no oth
   expect(await openSession(url, 'again')).toBe(200);
 });
 
-test.each(['in the file', 'configured'])('another key, %s, is refused at start, and not repeated', async (where) => {
-  const { file, environment } = await sealedDatabase();
-  if (where === 'in the file') await writeFile(`${file}.key`, `${OTHER_KEY}\n`);
-  const configured: Record<string, string> = where === 'configured' ? { QM_SECRET_KEY: OTHER_KEY } : {};
-  const { message, exitCode } = await startFailure({ ...environment, ...configured });
-  expect(exitCode).toBe(2);
-  expect(message).toMatch(/^QM_SECRET_KEY: no key that is configured opens [^\n]+$/);
-  expect(message).not.toContain(OTHER_KEY.slice(0, 8));
-});
+test.each(['in the key file', 'in QM_SECRET_KEY'])(
+  'a start with a wrong key %s is refused, and the key is not printed',
+  async (where) => {
+    const { file, environment } = await sealedDatabase();
+    if (where === 'in the key file') await writeFile(`${file}.key`, `${OTHER_KEY}\n`);
+    const configured: Record<string, string> = where === 'in QM_SECRET_KEY' ? { QM_SECRET_KEY: OTHER_KEY } : {};
+    const { message, exitCode } = await startFailure({ ...environment, ...configured });
+    expect(exitCode).toBe(2);
+    expect(message).toMatch(/^QM_SECRET_KEY: no key that is configured opens [^\n]+$/);
+    expect(message).not.toContain(OTHER_KEY.slice(0, 8));
+  },
+);
 
-test('a key file that is damaged is refused at start', async () => {
+test('a start with a damaged key file is refused', async () => {
   const file = await databaseFile();
   await writeFile(`${file}.key`, 'hunter2\n');
   const { message, exitCode } = await startFailure({ DATABASE_URL: `sqlite:${file}` });
@@ -61,16 +64,16 @@ test('a key file that is damaged is refused at start', async () => {
   expect(message).toMatch(/^QM_SECRET_KEY: [^\n]+\.key should hold 32 bytes, base64$/);
 });
 
-test('regression: a key file that cannot be read is said in one line', async () => {
+test('regression: a key file that cannot be read is reported in one line', async () => {
   const file = await databaseFile();
-  // Whoever may read everything, as root may, cannot read this either.
+  // Not even root can read this as a file.
   await mkdir(`${file}.key`);
   const { message, exitCode } = await startFailure({ DATABASE_URL: `sqlite:${file}` });
   expect(exitCode).toBe(2);
   expect(message).toMatch(/^QM_SECRET_KEY: [^\n]+\.key cannot be read: EISDIR$/);
 });
 
-test('the former key alone is enough: what it sealed is sealed again by a new one in the file', async () => {
+test('a start with only the former key re-encrypts everything with a new key in the file', async () => {
   const { file, environment } = await sealedDatabase();
   const former = (await readFile(`${file}.key`, 'utf8')).trim();
   await rm(`${file}.key`);
@@ -81,7 +84,7 @@ test('the former key alone is enough: what it sealed is sealed again by a new on
   expect(await openSession(url, 'again')).toBe(200);
 });
 
-test('with QM_SECRET_KEY_LOST=1 it starts all the same, and makes a signing key in the place of the lost one', async () => {
+test('with QM_SECRET_KEY_LOST=1 the service starts, and replaces the lost signing key', async () => {
   const { file, environment } = await sealedDatabase();
   await rm(`${file}.key`);
   const first = await startService({ ...environment, QM_SECRET_KEY_LOST: '1' });

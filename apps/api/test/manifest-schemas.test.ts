@@ -20,7 +20,7 @@ const allowing = (...allow: unknown[]) => ({ allow });
 const naming = (...names: unknown[]) => allowing({ provider: 'openai', names });
 const times = <Value>(count: number, value: Value): Value[] => Array.from({ length: count }, () => value);
 
-/** Specs, and the kinds that take them. */
+/** Specs, and the kinds of manifests for which they are valid. */
 const SPECS: [spec: unknown, kinds: readonly Kind[]][] = [
   [{}, KINDS],
   [{ description: 'x'.repeat(2000), owner: 'team', 'x-anything': [1, { a: null }], 'x-': 1 }, KINDS],
@@ -99,13 +99,13 @@ describe.each(KINDS)('get_manifest_schema of %s', (kind) => {
   });
 });
 
-test('get_manifest_schema answers whoever has a credential, whatever it is for', async () => {
+test('get_manifest_schema answers every caller with a credential, without any scope', async () => {
   const as = await accountWithKey(server, { tenantId: unique('schemas') }, ['traces:write']);
   await server.ok('GET', `${PATH}/agent`, { as });
   expectProblem(await server.call('GET', `${PATH}/agent`), 401, 'credentials_missing');
 });
 
-test('get_manifest_schema answers 422 for a kind that is none', async () => {
+test('get_manifest_schema answers 422 for an unknown kind', async () => {
   const answered = await server.call('GET', `${PATH}/fleet`, { as: server.admin });
   expectInvalid(answered, { loc: ['path', 'kind'], type: 'enum' });
 });

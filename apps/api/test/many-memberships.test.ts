@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Makes a user an operator of some tenants, and of a sub-tenant of each second one. */
+/** Makes a user an operator of many places: whole tenants and sub-tenants in turn. */
 async function memberOfMany(name: string, count: number) {
   const user = await registeredUser(server);
   const { db } = server.services;
@@ -44,7 +44,7 @@ async function memberOfMany(name: string, count: number) {
 }
 
 test.each([1500, 5000])(
-  'regression: a user of %i tenants reads and writes as others do',
+  'regression: a user of %i tenants can read and write',
   async (count) => {
     const { as, tenants } = await memberOfMany(`many${count}`, count);
     const [first = '', second = ''] = tenants;
@@ -58,7 +58,7 @@ test.each([1500, 5000])(
       expect((await server.ok('GET', `/v1/providers/${id}`, { as })).tenantId).toBe(tenantId);
       made.push(id);
     }
-    // Of the second tenant the user has a sub-tenant alone.
+    // In the second tenant the user has only a sub-tenant.
     await server.ok('POST', '/v1/providers', {
       as: server.admin,
       body: { name: 'whole', kind: 'llm', tenantId: second },

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** fetch would choose the encodings itself, and decode them. */
+/** Sends a request without fetch, which would choose and decode encodings itself. */
 function get(headers: Record<string, string> = {}, { path = '/openapi.json', method = 'GET' } = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = request(`${server.url}${path}`, { method, headers, agent: false }, (res) => {
@@ -24,7 +24,7 @@ function get(headers: Record<string, string> = {}, { path = '/openapi.json', met
   });
 }
 
-test('regression: /openapi.json has a strong ETag, and is compressed where the client accepts it', async () => {
+test('regression: /openapi.json has a strong ETag, and is compressed if the client accepts it', async () => {
   const plain = await get();
   expect(plain.headers['content-encoding']).toBeUndefined();
   expect(plain.headers['content-type']).toBe('application/json; charset=utf-8');
@@ -66,7 +66,7 @@ test.each([
   expect([answer.status, answer.headers['content-encoding']]).toEqual([200, coding]);
 });
 
-test('If-None-Match is answered 304 for the same coding, by the weak comparison', async () => {
+test('If-None-Match answers 304 for the same encoding, with the weak comparison', async () => {
   const accept = { 'accept-encoding': 'br' };
   const { headers } = await get(accept);
   const tag = headers.etag ?? '';
@@ -85,7 +85,7 @@ test('If-None-Match is answered 304 for the same coding, by the weak comparison'
   expect((await get({ ...accept, 'if-none-match': tag, 'cache-control': 'no-cache' })).status).toBe(200);
 });
 
-test('HEAD answers the headers of GET alone', async () => {
+test('HEAD answers only the headers of GET', async () => {
   const accept = { 'accept-encoding': 'gzip' };
   const [got, head] = [await get(accept), await get(accept, { method: 'HEAD' })];
   expect(head.bytes).toHaveLength(0);

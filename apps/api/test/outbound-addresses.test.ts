@@ -15,7 +15,7 @@ const PUBLIC = [
 ];
 
 const REFUSED = [
-  // Unspecified, loopback, private, link-local, shared, and what is reserved (RFC 6890).
+  // Unspecified, loopback, private, link-local, shared and reserved addresses (RFC 6890).
   '0.0.0.0',
   '0.1.2.3',
   '127.0.0.1',
@@ -36,7 +36,7 @@ const REFUSED = [
   '239.255.255.255',
   '240.0.0.1',
   '255.255.255.255',
-  // The same of IPv6.
+  // The same for IPv6.
   '::',
   '::1',
   'fc00::1',
@@ -49,14 +49,14 @@ const REFUSED = [
   '3fff::1',
   '100::1',
   '5f00::1',
-  // Those of clouds' own services, of which Azure's stands in no special range.
+  // Metadata services of clouds. Azure's address is not in a special range.
   '168.63.129.16',
   '::ffff:168.63.129.16',
   '100.100.100.200',
   'fd00:ec2::254',
   'fd20:ce::254',
   '169.254.170.2',
-  // IPv4 within IPv6: mapped, compatible, NAT64 (its local form too), 6to4, Teredo.
+  // IPv4 within IPv6: mapped, compatible, NAT64 (also local), 6to4, Teredo.
   '::ffff:127.0.0.1',
   '::ffff:7f00:1',
   '::ffff:10.0.0.1',
@@ -71,7 +71,7 @@ const REFUSED = [
   '2002:a00:5::1',
   '2001::1',
   '2001:0:4136:e378:8000:63bf:3fff:fdd2',
-  // No addresses at all.
+  // Texts that are not addresses.
   '',
   'localhost',
   '127.1',
@@ -82,7 +82,7 @@ const REFUSED = [
   '1.2.3.4.5',
 ];
 
-test.each(PUBLIC)('the public address %s passes', (address) => {
+test.each(PUBLIC)('the public address %s is allowed', (address) => {
   expect(isAllowedAddress(address, [])).toBe(true);
 });
 
@@ -90,7 +90,7 @@ test.each(REFUSED)('%j is refused', (address) => {
   expect(isAllowedAddress(address, [])).toBe(false);
 });
 
-test('networks that the operator allows pass, and nothing beside them', () => {
+test('only the networks that the configuration allows are allowed', () => {
   const allowed = ['127.0.0.0/8', '::1', '10.1.2.3', 'fd00::/8', '168.63.129.16'];
   for (const address of [
     '168.63.129.16',
@@ -108,7 +108,7 @@ test('networks that the operator allows pass, and nothing beside them', () => {
   }
 });
 
-/** Spellings of addresses that a URL makes plain: what is checked is what comes out. */
+/** Notations of addresses that URL parsing normalizes. The normalized address is checked. */
 const SPELLINGS: [string, string][] = [
   ['http://0x7f.1/', '127.0.0.1'],
   ['http://0177.0.0.1/', '127.0.0.1'],
@@ -121,7 +121,7 @@ const SPELLINGS: [string, string][] = [
   ['http://[0:0::0:1]/', '::1'],
 ];
 
-test.each(SPELLINGS)('%s is looked at as %s', (url, address) => {
+test.each(SPELLINGS)('%s is checked as %s', (url, address) => {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
   expect(host).toBe(address);
   expect(isIP(host)).not.toBe(0);

@@ -17,7 +17,7 @@ const LIMITS: OutboundLimits = {
 const POLICY = { allowed: ['127.0.0.0/8'], resolver: resolveAll };
 
 type Options = { headers?: Record<string, string>; limits?: Partial<OutboundLimits>; signal?: AbortSignal };
-/** What is logged of it. */
+/** The log lines of a conversation. */
 type Logged = Record<string, unknown>[];
 
 function outboundTo(
@@ -33,7 +33,7 @@ function outboundTo(
   return outbound;
 }
 
-/** The reason that a request fails for, which is also the first failure of the conversation. */
+/** The reason of a failed request, which is also the first failure of the conversation. */
 async function reasonOf(outbound: Outbound, url: string): Promise<string> {
   const thrown = await outbound
     .fetch(url)
@@ -48,7 +48,7 @@ async function reasonOf(outbound: Outbound, url: string): Promise<string> {
   return thrown.message;
 }
 
-/** A server below HTTP. @param handle a connection, once something came */
+/** A TCP server. @param handle called for a connection once data arrived */
 async function startTcp(handle: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createTcpServer((socket) => {
@@ -64,7 +64,7 @@ async function startTcp(handle: (socket: Socket) => void): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test('an answer comes as it is, unpacked, and the headers go with each request', async () => {
+test('an answer is returned decompressed, and the headers are sent with each request', async () => {
   const peer = await startPeer((req, res) => {
     if (req.url === '/none') res.writeHead(204).end();
     else res.writeHead(201, { 'content-encoding': 'gzip', 'x-a': 'b' }).end(gzipSync('hello'));
@@ -79,7 +79,7 @@ test('an answer comes as it is, unpacked, and the headers go with each request',
   expect(outbound.failure()).toBeNull();
 });
 
-test('another origin is never asked: host, port and scheme count', async () => {
+test('no request is sent to another origin (host, port and scheme)', async () => {
   const peer = await startPeer((_req, res) => void res.end());
   const others = [
     `http://localhost:${peer.port}/`,
@@ -91,21 +91,21 @@ test('another origin is never asked: host, port and scheme count', async () => {
   expect(peer.requests).toEqual([]);
 });
 
-test('an answer is measured unpacked: a small one that unpacks to more than the limit is refused', async () => {
+test('the size limit applies to decompressed answers', async () => {
   const packed = gzipSync(Buffer.alloc(200 * MEGABYTE));
   expect(packed.length).toBeLessThan(MEGABYTE);
   const peer = await startPeer((_req, res) => void res.writeHead(200, { 'content-encoding': 'gzip' }).end(packed));
   expect(await reasonOf(outboundTo(peer.url), peer.url)).toBe('the answer is larger than 1 MB');
 });
 
-test('all answers of a conversation are measured together', async () => {
+test('all answers of a conversation count towards one limit', async () => {
   const peer = await startPeer((_req, res) => void res.end(Buffer.alloc(MEGABYTE)));
   const outbound = outboundTo(peer.url);
   await (await outbound.fetch(peer.url)).arrayBuffer();
   expect(await reasonOf(outbound, peer.url)).toBe('all answers together are larger than 1.5 MB');
 });
 
-test('after the first failure nothing is asked any more', async () => {
+test('after the first failure no more requests are sent', async () => {
   const peer = await startPeer((_req, res) => void res.writeHead(302, { location: '/' }).end());
   const outbound = outboundTo(peer.url);
   await expect(outbound.fetch(peer.url)).rejects.toThrow(/redirect/);
@@ -113,7 +113,7 @@ test('after the first failure nothing is asked any more', async () => {
   expect(peer.requests).toHaveLength(1);
 });
 
-test('what breaks on the way is told in words of ours', async () => {
+test('network failures have our own messages', async () => {
   const closed = await freePort();
   const noise = await startTcp((socket) => void socket.end('220 this is no HTTP, and the far side says so\r\n'));
   const silent = await startTcp(() => {});
@@ -133,7 +133,7 @@ test('what breaks on the way is told in words of ours', async () => {
   for (const [url, reason, options] of rows) expect(await reasonOf(outboundTo(url, options), url)).toMatch(reason);
 });
 
-test('a name that does not resolve, or resolves to nothing, is said to', async () => {
+test('a name that does not resolve, or has no addresses, is reported as such', async () => {
   const missing = async () => {
     throw Object.assign(new Error('getaddrinfo ENOTFOUND vendor.test'), { code: 'ENOTFOUND' });
   };
@@ -143,7 +143,7 @@ test('a name that does not resolve, or resolves to nothing, is said to', async (
   }
 });
 
-test('which private address a name resolves to is logged, and told to no caller', async () => {
+test('the private address that a name resolves to is logged, and not in the error', async () => {
   const logged: Logged = [];
   const resolver = async () => [{ address: '10.0.0.5', family: 4 }];
   const outbound = outboundTo('http://vendor.test', {}, { ...POLICY, resolver }, logged);
@@ -152,7 +152,7 @@ test('which private address a name resolves to is logged, and told to no caller'
   expect(logged).toEqual([{ host: 'vendor.test', address: '10.0.0.5' }]);
 });
 
-test('the socket gets the address that was checked, and the server the name', async () => {
+test('the socket connects to the checked address, and the server gets the host name', async () => {
   const peer = await startPeer((_req, res) => void res.end('ok'));
   let lookups = 0;
   const resolver = async () => {
@@ -166,7 +166,7 @@ test('the socket gets the address that was checked, and the server the name', as
   expect(lookups).toBe(1);
 });
 
-test('what ends the conversation from outside is thrown as it is', async () => {
+test('the reason of an aborted conversation is thrown unchanged', async () => {
   const peer = await startPeer(() => {});
   const ending = new AbortController();
   const outbound = outboundTo(peer.url, { signal: ending.signal });

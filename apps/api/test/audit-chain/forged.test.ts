@@ -8,7 +8,7 @@ import { type Body, startTestServer, type TestServer } from '../support/server.t
 import { type EventRow, eventAt, expectFaults, run, sealedTenant, tamper, verified, writeOne } from './tampering.ts';
 
 /*
- * What somebody does who can write to the database, and has no key: the passes of the sealer below are all there are.
+ * Attacks by someone who can write to the database and has no key. The sealer runs only when a test calls `pass`.
  */
 const lines: string[] = [];
 const log = pino({}, { write: (line: string) => void lines.push(line) });
@@ -24,7 +24,7 @@ async function testServer(environment: Record<string, string> = {}): Promise<Tes
   return { ...server, stop };
 }
 
-/** A copy of an event under an id that sorts before it, with a note that it waits to be sealed. */
+/** Inserts a copy of an event under an id that sorts before it, and marks it as unsealed. */
 async function insertForged(db: Database, row: EventRow, change: Partial<EventRow>): Promise<string> {
   const forged = { ...row, id: `${row.id.slice(0, 10)}${'0'.repeat(row.id.length - 10)}`, ...change };
   await db.insertInto('audit_events').values(forged).execute();
@@ -33,17 +33,17 @@ async function insertForged(db: Database, row: EventRow, change: Partial<EventRo
 }
 
 function refusedIn(tenantId: string): Body[] {
-  const told: Body[] = lines.map((line) => JSON.parse(line));
-  return told.filter((line) => line.tenantId === tenantId && /are not sealed/.test(line.msg));
+  const logged: Body[] = lines.map((line) => JSON.parse(line));
+  return logged.filter((line) => line.tenantId === tenantId && /are not sealed/.test(line.msg));
 }
 
 test.each([
   ['the MAC of another event', {}],
   ['no MAC', { mac: null }],
-  ['a MAC that was made up', { mac: randomBytes(32).toString('base64url') }],
+  ['an invented MAC', { mac: randomBytes(32).toString('base64url') }],
   ['a column that cannot be read', { changed_fields: '[' }],
 ])(
-  'regression: an event that was inserted with its note, with %s, is not sealed and is named',
+  'regression: an event inserted with %s and marked as unsealed is not sealed, and is reported',
   async (_what, change) => {
     const server = await testServer();
     const { tenantId, key } = await sealedTenant(server, 1);
@@ -51,7 +51,7 @@ test.each([
     const row = await eventAt(server.services.db, tenantId, 1);
     const id = await tamper(server, (db) => insertForged(db, row, { actor_id: 'somebody-else', ...change }));
     await writeOne(server, key);
-    // Named while it waits, and after the sealer has refused it.
+    // It is reported while it waits, and after the sealer has refused it.
     expectFaults(await verified(server, key), 'forged@');
     await server.services.sealer.pass();
     const answer = await verified(server, key);
@@ -60,7 +60,7 @@ test.each([
     expect(answer).toMatchObject({ status: 'broken', size: size + 1, unsealed: 0 });
     expect(refusedIn(tenantId)).toMatchObject([{ level: 50, count: 1, eventIds: [id] }]);
     expect(await server.services.metrics.registry.metrics()).toMatch(/^quartermaster_audit_forged_total 1$/m);
-    // The service goes on, and the event stays named.
+    // The service goes on sealing other events, and still reports this one.
     await writeOne(server, key);
     await server.services.sealer.pass();
     expectFaults(await verified(server, key), 'forged@');
@@ -68,7 +68,7 @@ test.each([
   },
 );
 
-test('regression: an event that was changed while it waits is not sealed, and is named', async () => {
+test('regression: an event that is changed before it is sealed is not sealed, and is reported', async () => {
   const server = await testServer();
   const { tenantId, key } = await sealedTenant(server, 1);
   await writeOne(server, key);
@@ -87,7 +87,7 @@ test('regression: an event that was changed while it waits is not sealed, and is
   expect(answer.unsealed).toBe(0);
 });
 
-test('more forged events than a batch, in front of all others, do not hold up the real ones', async () => {
+test('more forged events than one batch, sorted before all others, do not delay the genuine ones', async () => {
   const server = await testServer();
   const { tenantId, key } = await sealedTenant(server, 1);
   const { size } = await verified(server, key);
@@ -105,7 +105,7 @@ test('more forged events than a batch, in front of all others, do not hold up th
   expect(refusedIn(tenantId).map(({ count }) => count)).toEqual([100, 100, 50]);
 });
 
-test('an event of the service whose note was removed is named, and can be made to wait again', async () => {
+test('a genuine event that is no longer marked as unsealed is reported, and is sealed once it is marked again', async () => {
   const server = await testServer();
   const { tenantId, key } = await sealedTenant(server, 1);
   await writeOne(server, key);
@@ -120,7 +120,7 @@ test('an event of the service whose note was removed is named, and can be made t
   expectFaults(await verified(server, key));
 });
 
-test('verification in calls of one event each names a forged one once', async () => {
+test('verification in pages of one event reports a forged event once', async () => {
   const server = await testServer();
   const { tenantId, key } = await sealedTenant(server, 2);
   const row = await eventAt(server.services.db, tenantId, 1);
@@ -134,7 +134,7 @@ test('verification in calls of one event each names a forged one once', async ()
   expect(faults.map(({ kind }) => kind)).toEqual(['forged']);
 });
 
-/** A database of its own for several starts, and keys for them. */
+/** A separate database for several starts of the service, and two secret keys. */
 async function restarts() {
   const { url, remove } = await newTestDatabase('migrated');
   onTestFinished(() => remove());
@@ -143,7 +143,7 @@ async function restarts() {
   return { start: (keys: Record<string, string>) => testServer({ DATABASE_URL: url, ...keys }), old, OLD, CURRENT };
 }
 
-test('events that wait while QM_SECRET_KEY is changed are sealed by a start that has the new key alone', async () => {
+test('events that are unsealed while QM_SECRET_KEY changes are sealed by a start that has only the new key', async () => {
   const { start, OLD, CURRENT } = await restarts();
   const first = await start({ QM_SECRET_KEY: OLD });
   const { key } = await sealedTenant(first, 1);
@@ -157,7 +157,7 @@ test('events that wait while QM_SECRET_KEY is changed are sealed by a start that
   expectFaults(await verified(third, key));
 });
 
-test('a process that has the former key alone leaves the events of the new one to those that have it', async () => {
+test('a process that has only the former key leaves events of the new key to processes that have it', async () => {
   const { start, OLD, CURRENT } = await restarts();
   const former = await start({ QM_SECRET_KEY: OLD });
   const { tenantId, key } = await sealedTenant(former, 1);
@@ -170,7 +170,7 @@ test('a process that has the former key alone leaves the events of the new one t
   expect(refusedIn(tenantId)).toEqual([]);
 });
 
-test('with QM_SECRET_KEY_LOST=1 events that wait are vouched for, once, and the log says how many', async () => {
+test('with QM_SECRET_KEY_LOST=1 unsealed events are accepted once, and the log says how many', async () => {
   const { start, OLD, CURRENT } = await restarts();
   const first = await start({ QM_SECRET_KEY: OLD });
   const { tenantId, key } = await sealedTenant(first, 1);
@@ -190,13 +190,13 @@ test('with QM_SECRET_KEY_LOST=1 events that wait are vouched for, once, and the 
   expectFaults(await verified(third, key), 'forged@');
 });
 
-test('an upgrade vouches for the events that wait at its first start, and no later start does', async () => {
+test('the first start after an upgrade accepts unsealed events of the former version, and no later start does', async () => {
   const { start, old, OLD } = await restarts();
   const first = await start({ QM_SECRET_KEY: OLD });
   const { tenantId, key } = await sealedTenant(first, 1);
   await writeOne(first, key);
   const { db, secrets } = first.services;
-  // As the version before left it: no MACs, and signing keys in its format.
+  // The state that the former version left: no MACs, and signing keys in its format.
   await db.updateTable('audit_events').set({ mac: null }).execute();
   const keys = await db.selectFrom('credentials').selectAll().where('kind', '=', 'signing_key').execute();
   for (const { id, secret } of keys) {

@@ -8,15 +8,15 @@ import { startTestServer } from '../support/server.ts';
 import { expectFaults, run, sealedTenant, tamper, verified } from './tampering.ts';
 
 const EVENTS = scaled({ usual: 20_000, full: 100_000 });
-const OF_TRANSACTION = 1000;
+const EVENTS_PER_TRANSACTION = 1000;
 
-/** What one turn of the event loop may compute, in milliseconds of its thread: what others on the machine do is no part. */
-const MOST_HELD_MS = 100;
+/** The most CPU time that one turn of the event loop may take, in milliseconds. CPU time does not depend on other processes. */
+const MAX_BLOCKED_CPU_MS = 100;
 
-/** Milliseconds between two looks of the monitor, which are part of what it measures. */
+/** The sampling interval of the event loop monitor, which is part of what it measures. */
 const RESOLUTION_MS = 10;
 
-test(`${EVENTS} events are sealed and verified without holding the event loop`, { timeout: 300_000 }, async () => {
+test(`${EVENTS} events are sealed and verified without blocking the event loop`, { timeout: 300_000 }, async () => {
   const server = await startTestServer();
   onTestFinished(() => server.stop());
   const { tenantId, key } = await sealedTenant(server, 1);
@@ -35,17 +35,17 @@ test(`${EVENTS} events are sealed and verified without holding the event loop`, 
     requestId: 'request',
   };
   const { db, now, sealer, secrets } = server.services;
-  for (let count = 0; count < EVENTS; count += OF_TRANSACTION) {
+  for (let count = 0; count < EVENTS; count += EVENTS_PER_TRANSACTION) {
     await inTransaction(db, (trx) =>
       appendAuditEvents(
         trx,
         { secrets, now: now() },
-        Array.from({ length: OF_TRANSACTION }, () => event),
+        Array.from({ length: EVENTS_PER_TRANSACTION }, () => event),
       ),
     );
   }
-  const sealing = await held(() => sealer.pass());
-  const checking = await held(async () => {
+  const sealing = await measureBlocking(() => sealer.pass());
+  const checking = await measureBlocking(async () => {
     const answer = await verified(server, key, { limit: String(EVENTS) });
     expect(answer).toMatchObject({ status: 'intact', checked: EVENTS });
     const { nextCursor: cursor } = answer;
@@ -53,8 +53,10 @@ test(`${EVENTS} events are sealed and verified without holding the event loop`, 
     expect(rest).toMatchObject({ status: 'intact', checked: size + EVENTS, unsealed: 0 });
     expect((await verified(server, key, { limit: String(EVENTS), cursor: rest.nextCursor })).nextCursor).toBeNull();
   });
-  process.stdout.write(`${EVENTS} audit events: sealing ${told(sealing)}; verifying ${told(checking)}\n`);
-  for (const { cpu } of [sealing, checking]) expect(cpu).toBeLessThan(MOST_HELD_MS);
+  process.stdout.write(
+    `${EVENTS} audit events: sealing ${formatBlocking(sealing)}; verifying ${formatBlocking(checking)}\n`,
+  );
+  for (const { cpu } of [sealing, checking]) expect(cpu).toBeLessThan(MAX_BLOCKED_CPU_MS);
 
   const position = Math.floor(EVENTS * 0.77);
   const sql = `update audit_events set reason = 'x' where id in (select event_id from audit_chain where tenant_id = ? and position = ?)`;
@@ -62,20 +64,17 @@ test(`${EVENTS} events are sealed and verified without holding the event loop`, 
   expectFaults(await verified(server, key, { limit: String(EVENTS) }), `changed@${position}`);
 });
 
-type Held = { seconds: number; p99: number; cpu: number };
+type Blocking = { seconds: number; p99: number; cpu: number };
 
-/**
- * Runs something, and measures how long the event loop was held meanwhile: by the clock, and the most that its thread
- * computed between two turns.
- */
-async function held(work: () => Promise<void>): Promise<Held> {
+/** Runs `work`. Measures its time, the p99 delay of the event loop, and the most CPU time between two turns. */
+async function measureBlocking(work: () => Promise<void>): Promise<Blocking> {
   const monitor = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   const start = performance.now();
   monitor.enable();
   let cpu = 0;
-  let last = threadMs();
+  let last = threadCpuMs();
   const turn = () => {
-    const now = threadMs();
+    const now = threadCpuMs();
     cpu = Math.max(cpu, now - last);
     last = now;
     next = setImmediate(turn);
@@ -88,12 +87,12 @@ async function held(work: () => Promise<void>): Promise<Held> {
   return { seconds, p99: monitor.percentile(99) / 1e6 - RESOLUTION_MS, cpu };
 }
 
-/** What this thread has computed so far, in milliseconds. */
-function threadMs(): number {
+/** The CPU time of this thread so far, in milliseconds. */
+function threadCpuMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
 }
 
-function told({ seconds, p99, cpu }: Held): string {
-  return `${seconds.toFixed(1)} s, event loop held p99 ${p99.toFixed(1)} ms, at most ${cpu.toFixed(1)} ms of its CPU`;
+function formatBlocking({ seconds, p99, cpu }: Blocking): string {
+  return `${seconds.toFixed(1)} s, event loop measureBlocking p99 ${p99.toFixed(1)} ms, at most ${cpu.toFixed(1)} ms of its CPU`;
 }

@@ -31,10 +31,10 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** One thing that is done to the rows, and the kinds of faults of which at least one has to be told. */
-type Tampering = { what: string; named: string[]; apply: (db: Database) => Promise<unknown> };
+/** One change of the rows, and the kinds of faults of which at least one must be reported. */
+type Tampering = { what: string; expected: string[]; apply: (db: Database) => Promise<unknown> };
 
-/** Positions are numbers between 0 and 1, since the arbitraries are made before the events are. */
+/** Positions are fractions of the chain's length, because the arbitraries are created before the events. */
 const at = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const positionOf = (part: number) => Math.floor(part * size) + 1;
 
@@ -57,8 +57,8 @@ const TEXTS = [
 const changed = fc.record({ at, column: fc.constantFrom(...TEXTS), value: fc.string({ maxLength: 20 }) }).map(
   ({ at, column, value }): Tampering => ({
     what: `the ${column} at ${at} is now ${JSON.stringify(value)}`,
-    named: ['changed'],
-    // NUL ends a text of SQLite for some readers, and no event has one.
+    expected: ['changed'],
+    // Some readers of SQLite end a text at NUL, and no event contains one.
     apply: (db) => updateEvent(db, at, column, `!${value.replaceAll('\0', '')}`),
   }),
 );
@@ -66,7 +66,7 @@ const changed = fc.record({ at, column: fc.constantFrom(...TEXTS), value: fc.str
 const counted = fc.record({ at, count: fc.integer({ min: 2, max: 2 ** 31 - 1 }) }).map(
   ({ at, count }): Tampering => ({
     what: `the count at ${at} is now ${count}`,
-    named: ['changed'],
+    expected: ['changed'],
     apply: (db) => updateEvent(db, at, 'count', count),
   }),
 );
@@ -74,7 +74,7 @@ const counted = fc.record({ at, count: fc.integer({ min: 2, max: 2 ** 31 - 1 }) 
 const moved = fc.record({ at, column: fc.constantFrom('id', 'tenant_id') }).map(
   ({ at, column }): Tampering => ({
     what: `the ${column} at ${at} is another one`,
-    named: ['removed'],
+    expected: ['removed'],
     apply: (db) => updateEvent(db, at, column, 'somewhere-else'),
   }),
 );
@@ -82,7 +82,7 @@ const moved = fc.record({ at, column: fc.constantFrom('id', 'tenant_id') }).map(
 const removed = fc.record({ at, withLink: fc.boolean() }).map(
   ({ at, withLink }): Tampering => ({
     what: `the event at ${at} is removed ${withLink ? 'with' : 'without'} its link`,
-    named: ['removed', 'tail_removed'],
+    expected: ['removed', 'tail_removed'],
     async apply(db) {
       const { id } = await eventAt(db, tenantId, positionOf(at));
       await run(db, 'delete from audit_events where tenant_id = ? and id = ?', tenantId, id);
@@ -94,7 +94,7 @@ const removed = fc.record({ at, withLink: fc.boolean() }).map(
 const tail = fc.record({ at, withHeads: fc.boolean() }).map(
   ({ at, withHeads }): Tampering => ({
     what: `all from ${at} on is removed ${withHeads ? 'with' : 'without'} the heads`,
-    named: ['tail_removed'],
+    expected: ['tail_removed'],
     async apply(db) {
       await removeTail(db, tenantId, positionOf(at));
       if (withHeads) await run(db, 'delete from audit_heads where tenant_id = ?', tenantId);
@@ -102,13 +102,13 @@ const tail = fc.record({ at, withHeads: fc.boolean() }).map(
   }),
 );
 
-/** Each event that is inserted has an id of its own. */
+/** Counts inserted events, so that each gets a different id. */
 let inserts = 0;
 
 const inserted = fc.record({ at, withLink: fc.boolean() }).map(
   ({ at, withLink }): Tampering => ({
     what: `a copy of ${at} is inserted ${withLink ? 'with' : 'without'} a link`,
-    named: withLink ? ['unsigned'] : ['forged'],
+    expected: withLink ? ['unsigned'] : ['forged'],
     async apply(db) {
       const event = await eventAt(db, tenantId, positionOf(at));
       const id = `aud_${String((inserts += 1)).padStart(26, 'z')}`;
@@ -129,7 +129,7 @@ const swapped = fc
   .map(
     ({ at: [a = 1, b = 2], links, hashes }): Tampering => ({
       what: `the ${links ? 'links' : 'events'} at ${a} and ${b} are swapped`,
-      named: ['swapped'],
+      expected: ['swapped'],
       async apply(db) {
         const [events, chain] = [await eventsOf(db, tenantId), await linksOf(db, tenantId)];
         if (links) await swapLinks(db, [rowAt(chain, a), rowAt(chain, b)], hashes);
@@ -141,7 +141,7 @@ const swapped = fc
 const recomputed = fc.record({ at, signed: fc.boolean() }).map(
   ({ at, signed }): Tampering => ({
     what: `the chain is recomputed after a change at ${at}, ${signed ? 'and the head says so' : 'under the same head'}`,
-    named: signed ? ['head_forged'] : ['recomputed'],
+    expected: signed ? ['head_forged'] : ['recomputed'],
     async apply(db) {
       await updateEvent(db, at, 'outcome', 'denied');
       const { hash } = await recompute(db, tenantId);
@@ -153,7 +153,7 @@ const recomputed = fc.record({ at, signed: fc.boolean() }).map(
 const damagedLink = fc.record({ at, column: fc.constantFrom('leaf', 'hash') }).map(
   ({ at, column }): Tampering => ({
     what: `the ${column} of the link at ${at} is another one`,
-    named: ['link_changed', 'changed', 'recomputed'],
+    expected: ['link_changed', 'changed', 'recomputed'],
     apply(db) {
       const statement = `update audit_chain set ${column} = ? where tenant_id = ? and position = ?`;
       return run(db, statement, '0123456789abcdef'.repeat(4), tenantId, positionOf(at));
@@ -163,16 +163,16 @@ const damagedLink = fc.record({ at, column: fc.constantFrom('leaf', 'hash') }).m
 
 const tampering = fc.oneof(changed, counted, moved, removed, tail, inserted, swapped, recomputed, damagedLink);
 
-test('whatever is done to one place is found and named, and a chain that was put back is intact', {
+test('each change at one position is reported, and a restored chain is intact', {
   timeout: 120_000,
 }, async () => {
   await fc.assert(
-    fc.asyncProperty(tampering, async ({ named, apply }) => {
+    fc.asyncProperty(tampering, async ({ expected, apply }) => {
       const { plain, withHead } = await verifiedAfter([apply]);
       expect(withHead.status).toBe('broken');
       const kinds: string[] = withHead.faults.map(({ kind }: Body) => kind);
-      expect(kinds.filter((kind) => named.includes(kind))).not.toEqual([]);
-      // Only who removes an end with its heads is found by a kept head alone.
+      expect(kinds.filter((kind) => expected.includes(kind))).not.toEqual([]);
+      // A removed end whose heads were removed too is found only with a head that was kept elsewhere.
       if (plain.size === size) expect(plain.status).toBe('broken');
     }),
     { numRuns: scaled({ usual: 60, full: 200 }) },
@@ -180,11 +180,11 @@ test('whatever is done to one place is found and named, and a chain that was put
   expectFaults(await verified(server, key, { head: kept }));
 });
 
-test('several of them at once hide nothing: no set of changes looks intact', { timeout: 120_000 }, async () => {
+test('several changes at once never look like an intact chain', { timeout: 120_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(tampering, { minLength: 2, maxLength: 5 }), async (all) => {
       const { withHead, same } = await verifiedAfter(all.map(({ apply }) => apply));
-      // Two swaps of the same rows undo each other.
+      // Two swaps of the same rows cancel each other out.
       expect(withHead.status).toBe(same ? 'intact' : 'broken');
     }),
     { numRuns: scaled({ usual: 50, full: 150 }) },
@@ -192,13 +192,13 @@ test('several of them at once hide nothing: no set of changes looks intact', { t
   expectFaults(await verified(server, key, { head: kept }));
 });
 
-/** Applies all that can be applied, asks with and without the kept head, and puts back what was there. */
+/** Applies the changes, verifies with and without the kept head, and restores the rows. */
 async function verifiedAfter(all: Tampering['apply'][]): Promise<{ plain: Body; withHead: Body; same: boolean }> {
   const { db } = server.services;
   const before = await contentsOf(db);
   await tamper(server, async (trx) => {
     for (const apply of all) {
-      // What an earlier change has left nothing of cannot be changed any more.
+      // A change fails if an earlier one has removed its row.
       const [events, links] = [await eventsOf(trx, tenantId), await linksOf(trx, tenantId)];
       if (links.length === size && events.length === size) await apply(trx);
     }
@@ -209,7 +209,7 @@ async function verifiedAfter(all: Tampering['apply'][]): Promise<{ plain: Body; 
     return { plain, withHead: await verified(server, key, { head: kept }), same };
   } finally {
     await tamper(server, async (trx) => {
-      await putBack(trx, before);
+      await restore(trx, before);
     });
   }
 }
@@ -222,7 +222,7 @@ async function contentsOf(db: Database) {
   };
 }
 
-async function putBack(db: Database, { events, links, heads }: Awaited<ReturnType<typeof contentsOf>>): Promise<void> {
+async function restore(db: Database, { events, links, heads }: Awaited<ReturnType<typeof contentsOf>>): Promise<void> {
   for (const table of ['audit_events', 'audit_chain', 'audit_heads'] as const) await db.deleteFrom(table).execute();
   await db.insertInto('audit_events').values(events).execute();
   await db.insertInto('audit_chain').values(links).execute();

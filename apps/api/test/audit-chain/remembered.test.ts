@@ -8,8 +8,7 @@ import { type Body, startTestServer, type TestServer } from '../support/server.t
 import { eventAt, expectFaults, linksOf, run, sealedTenant, tamper, verified, writeOne } from './tampering.ts';
 
 /*
- * Several of the service on one database, each with a memory of its own. None seals by itself: the passes below are all
- * there are.
+ * Two servers on one database. Each remembers heads in its own memory. The sealer runs only when a test calls `pass`.
  */
 const lines: string[] = [];
 const log = pino({}, { write: (line: string) => void lines.push(line) });
@@ -24,7 +23,7 @@ afterAll(async () => {
   await one.stop();
 });
 
-/** Changes an event of a tenant, and lets all of them wait as if none had ever been sealed. */
+/** Changes an event of a tenant, removes its chain, and marks all of its events as unsealed. */
 async function forge(tenantId: string): Promise<void> {
   const { id } = await eventAt(one.services.db, tenantId, 1);
   await tamper(one, async (db) => {
@@ -39,43 +38,43 @@ async function forge(tenantId: string): Promise<void> {
   });
 }
 
-/** Why a tenant is sealed no further, by what the log says: once for each process that has noticed. */
+/** The logged reasons why a tenant's events are no longer sealed: one for each process that noticed it. */
 function reasons(tenantId: string): string[] {
-  const told: Body[] = lines.map((line) => JSON.parse(line));
-  return told.filter((line) => line.err && line.tenantId === tenantId).map(({ err }) => err.message);
+  const logged: Body[] = lines.map((line) => JSON.parse(line));
+  return logged.filter((line) => line.err && line.tenantId === tenantId).map(({ err }) => err.message);
 }
 
-async function sealsNothing({ services }: TestServer, tenantId: string): Promise<void> {
+async function expectNothingSealed({ services }: TestServer, tenantId: string): Promise<void> {
   await services.sealer.pass();
   expect(await linksOf(services.db, tenantId)).toEqual([]);
 }
 
-test('regression: a chain that the sealer refuses, since its end was removed, is not answered as intact', async () => {
+test('regression: a chain that the sealer refuses because its end was removed is not reported as intact', async () => {
   const { tenantId, key } = await sealedTenant(one, 4);
   const { size } = await verified(one, key);
   await forge(tenantId);
-  await sealsNothing(one, tenantId);
+  await expectNothingSealed(one, tenantId);
   const answer = await verified(one, key);
   expectFaults(answer, 'tail_removed@1', 'forged@');
   expect(answer).toMatchObject({ size: 0, unsealed: size });
   expect(reasons(tenantId)).toEqual(['its end was removed']);
 });
 
-test('regression: a process that never sealed anything of a tenant does not seal forged events of it anew', async () => {
+test('regression: a process that never sealed events of a tenant does not seal forged ones', async () => {
   const { tenantId, key } = await sealedTenant(one, 4);
-  // Whatever was sealed before it started, it knows before it seals anything.
+  // Before it seals, it learns the heads of all chains that exist.
   const late = await startTestServer({ DATABASE_URL: one.databaseUrl }, { log, noHousekeeping: true });
   try {
     await late.services.sealer.pass();
     await forge(tenantId);
-    await sealsNothing(late, tenantId);
+    await expectNothingSealed(late, tenantId);
     expectFaults(await verified(late, key), 'tail_removed@1', 'forged@');
   } finally {
     await late.stop();
   }
 });
 
-test('what one process seals the others remember: a new chain, and one that has grown', async () => {
+test('a process remembers the heads that another process sealed, of a new chain and of a longer one', async () => {
   await two.services.sealer.pass();
   const { tenantId, key } = await sealedTenant(one, 1);
   await two.services.sealer.pass();
@@ -86,30 +85,30 @@ test('what one process seals the others remember: a new chain, and one that has 
   await two.services.sealer.pass();
   expect(two.services.sealer.remembered(tenantId)?.size).toBe(size + 1);
   await forge(tenantId);
-  await sealsNothing(two, tenantId);
+  await expectNothingSealed(two, tenantId);
   expectFaults(await verified(two, key), 'tail_removed@1', 'forged@');
 });
 
-test('a chain that a process without memory has begun anew is broken for all that remember it', async () => {
+test('a chain that a newly started process begins again is broken for the processes that remember it', async () => {
   const { tenantId, key } = await sealedTenant(one, 4);
   const { size } = await verified(one, key);
   const before = one.services.sealer.remembered(tenantId);
   await two.services.sealer.pass();
   await forge(tenantId);
-  // It starts after what was done: only a head kept elsewhere tells it.
+  // It starts after the change, so only a head that was kept elsewhere could prove the change.
   const late = await startTestServer({ DATABASE_URL: one.databaseUrl }, { log, noHousekeeping: true });
   try {
     for (let count = 0; count < 2; count += 1) await writeOne(one, key);
     await late.services.sealer.pass();
     const answer = await verified(late, key);
-    // It does not know what the chain was, but it does not seal an event that was changed.
+    // It does not know the former chain, but it does not seal the changed event.
     expectFaults(answer, 'forged@');
     expect(answer).toMatchObject({ size: size + 1, unsealed: 0 });
   } finally {
     await late.stop();
   }
   for (const server of [one, two]) {
-    // Nothing waits: they learn of it by looking.
+    // No event is unsealed. They notice it because they read the heads.
     await server.services.sealer.pass();
     expectFaults(await verified(server, key), `recomputed@${size}`, 'forged@');
     expect(server.services.sealer.remembered(tenantId)).toMatchObject({ size, hash: before?.hash });
@@ -120,7 +119,7 @@ test('a chain that a process without memory has begun anew is broken for all tha
   expect(reasons(tenantId)).toEqual(['it was computed again', 'it was computed again']);
 });
 
-test('a head that was not signed here does not take the place of one that is remembered', async () => {
+test('a head with an invalid signature does not replace a remembered one', async () => {
   const { tenantId, key } = await sealedTenant(one, 2);
   const known = one.services.sealer.remembered(tenantId);
   await tamper(one, (db) =>
@@ -134,20 +133,20 @@ test('a head that was not signed here does not take the place of one that is rem
   expect(await verified(one, key)).toMatchObject({ status: 'intact', unsealed: 0 });
 });
 
-test('heads of more tenants than one look takes are all known before anything is sealed', async () => {
+test('the heads of more tenants than one batch are all read before anything is sealed', async () => {
   const tenants = Array.from({ length: 450 }, (_, index) => `many-${String(index).padStart(3, '0')}`);
-  // A server of its own: the others would need several passes to learn of so many heads.
+  // A separate server, because the others would need several passes to read so many heads.
   const server = await startTestServer({}, { log, noHousekeeping: true });
   onTestFinished(() => server.stop());
   const { db, now, secrets } = server.services;
   const event = { actor: { type: 'system' as const, id: null, tenantId: null }, scheme: null, keyId: null };
-  const said = { operation: 'x', target: { type: 'x', id: 'x' }, outcome: 'success' as const, reason: null };
+  const fields = { operation: 'x', target: { type: 'x', id: 'x' }, outcome: 'success' as const, reason: null };
   const rest = { changedFields: [], count: 1, requestId: '' };
   await inTransaction(db, (trx) =>
     appendAuditEvents(
       trx,
       { secrets, now: now() },
-      tenants.map((tenantId) => ({ ...event, ...said, ...rest, place: { tenantId, subTenantId: null } })),
+      tenants.map((tenantId) => ({ ...event, ...fields, ...rest, place: { tenantId, subTenantId: null } })),
     ),
   );
   await server.services.sealer.pass();
@@ -156,7 +155,7 @@ test('heads of more tenants than one look takes are all known before anything is
   for (const tenantId of tenants) expect(fresh.remembered(tenantId)?.size).toBe(1);
 }, 60_000);
 
-test('memory is bounded: what grew the longest ago is forgotten, but for chains that are not sealed any further', async () => {
+test('memory is bounded: the chain that grew the longest ago is forgotten, except for chains that are refused', async () => {
   const all: { tenantId: string; key: string }[] = [];
   for (let count = 0; count < 4; count += 1) all.push(await sealedTenant(one, 1));
   const ids = all.map(({ tenantId }) => tenantId);
@@ -168,7 +167,7 @@ test('memory is bounded: what grew the longest ago is forgotten, but for chains 
   };
   for (const index of [0, 1, 0, 2]) await grow(index);
   expect(known(small)).toEqual([ids[0], ids[2]]);
-  // The older one of the two, and it halts.
+  // Now the sealer refuses the older one of the two.
   await forge(ids[0] ?? '');
   await small.pass();
   await grow(3);

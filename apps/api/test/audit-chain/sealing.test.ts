@@ -29,7 +29,7 @@ async function testServer(...parts: Parameters<typeof startTestServer>): Promise
   return server;
 }
 
-test('events are sealed without being asked, and within a second', { timeout: 20_000 }, async () => {
+test('events are sealed within a second, without a request', { timeout: 20_000 }, async () => {
   const server = await testServer();
   const { tenantId, key } = await sealedTenant(server, 1);
   const waits: number[] = [];
@@ -43,7 +43,7 @@ test('events are sealed without being asked, and within a second', { timeout: 20
   expect(await linksOf(server.services.db, tenantId)).toHaveLength((await verified(server, key)).size);
 });
 
-test('whoever has the events and the published key can compute the chain and verify its head', async () => {
+test('the chain can be computed and its head verified from the events and the published key alone', async () => {
   const server = await testServer();
   const { tenantId, key } = await sealedTenant(server);
   const { items } = await server.ok('GET', '/v1/audit-events?limit=100', { as: { key } });
@@ -59,14 +59,14 @@ test('whoever has the events and the published key can compute the chain and ver
   expect(payload).toMatchObject({ tenant_id: tenantId, size: items.length, hash });
 });
 
-test('the digest of an event without an id of its caller is what it was before events could have one', async () => {
+test('the digest of an event without a caller’s request id is the same as before such ids existed', async () => {
   const server = await testServer();
   const { key } = await sealedTenant(server, 1);
-  const headers = { 'x-request-id': 'of-the-caller' };
+  const headers = { 'x-request-id': 'sent-by-caller' };
   await server.ok('POST', '/v1/gateways', { as: { key }, headers, body: { name: unique('gateway') } });
   const { items } = await server.ok('GET', '/v1/audit-events?limit=2', { as: { key } });
   const [{ callerRequestId, ...named }, { callerRequestId: none, ...event }] = items;
-  expect([callerRequestId, none]).toEqual(['of-the-caller', null]);
+  expect([callerRequestId, none]).toEqual(['sent-by-caller', null]);
   const digestOf = (members: object) =>
     createHash('sha256')
       .update(`quartermaster audit event v1\0${canonicalize(members)}`)
@@ -76,7 +76,7 @@ test('the digest of an event without an id of its caller is what it was before e
   expect(leafOf(items[0])).not.toBe(digestOf(named));
 });
 
-test('events of one transaction are sealed in their order, and a late one after what was sealed before it', async () => {
+test('events of one transaction are sealed in order, and an event that is committed late is sealed last', async () => {
   const server = await testServer();
   const { tenantId, key } = await sealedTenant(server, 1);
   const target = (id: string) => ({ place: { tenantId, subTenantId: null }, target: { type: 'gateway', id } });
@@ -85,7 +85,7 @@ test('events of one transaction are sealed in their order, and a late one after 
     for (const id of ids) record(target(id));
   });
   await server.services.sealer.pass();
-  // Written before, and committed after the others were sealed.
+  // Has an earlier time, but is committed after the others were sealed.
   await auditedWriteAsSystem(
     { ...server.services, now: () => new Date('2026-01-01T00:00:00.000Z') },
     'write_late',
@@ -101,7 +101,7 @@ test('one head is kept for each day, and the first one of a day is logged', asyn
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
   const server = await testServer({}, { log });
-  // To the beginning of a day, so that the writes below fall into days of their own.
+  // Start at the beginning of a day, so that each round below is on a different day.
   server.travel(DAY_MS - (server.services.now().getTime() % DAY_MS));
   const { tenantId, key } = await sealedTenant(server, 1);
   for (let day = 0; day < 3; day += 1) {
@@ -121,7 +121,7 @@ test('one head is kept for each day, and the first one of a day is logged', asyn
   for (const { head } of own) expectFaults(await verified(server, key, { head }));
 });
 
-test('of two processes that seal at once each event is sealed by one, once', { timeout: 60_000 }, async () => {
+test('two processes that seal at once seal each event once', { timeout: 60_000 }, async () => {
   const { environment, admin } = await processDatabase();
   const first = await startProcess(environment);
   const second = await startProcess(environment);
@@ -130,13 +130,13 @@ test('of two processes that seal at once each event is sealed by one, once', { t
   await expect.poll(async () => (await verification()).unsealed, { timeout: 20_000 }).toBe(0);
   const answer = await verification();
   expect(answer).toMatchObject({ status: 'intact', faults: [] });
-  // Each create makes the account; the first one made the tenant, too.
+  // One event for each account, and one for the tenant.
   expect(answer.size).toBeGreaterThanOrEqual(120);
-  // Neither took what the other had sealed for somebody's doing.
+  // Neither process took the other's sealed events for tampering.
   for (const { output } of [first, second]) expect(output()).not.toContain('not sealed any further');
 });
 
-test('a process that is killed while it seals leaves a sound chain, and the next one goes on', {
+test('a process that is killed while it seals leaves an intact chain, and the next process continues it', {
   timeout: 120_000,
 }, async () => {
   const { environment, admin, db } = await processDatabase();
@@ -144,7 +144,7 @@ test('a process that is killed while it seals leaves a sound chain, and the next
   for (let round = 0; round < scaled({ usual: 2, full: 3 }); round += 1) {
     const service = await startProcess(environment);
     const writing = createMany(service, admin, 5000).catch(() => {});
-    // As soon as the chain grows: passes follow one another while there is something to write.
+    // Kill it as soon as the chain grows: then it is sealing, because it seals while events are written.
     await expect.poll(() => sizeIn(db), { interval: 1, timeout: 20_000 }).toBeGreaterThan((sizes.at(-1) ?? 0) + 5);
     service.child.kill('SIGKILL');
     await Promise.all([service.ended, writing]);
@@ -157,7 +157,7 @@ test('a process that is killed while it seals leaves a sound chain, and the next
   expect(answer.size).toBeGreaterThanOrEqual(sizes.at(-1) ?? 0);
 });
 
-test('a chain that was changed is not signed on: what comes later waits, and the log says so once', async () => {
+test('a chain that was changed is not continued: later events stay unsealed, and the log says so once', async () => {
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
   const server = await testServer({}, { log });
@@ -191,11 +191,11 @@ test('a chain that was changed is not signed on: what comes later waits, and the
     }
     expect(await linksOf(server.services.db, tenantId)).toHaveLength(size);
     expect(await verified(server, key)).toMatchObject({ status: 'broken', unsealed: 2 });
-    const told = lines
+    const logged = lines
       .map((line) => JSON.parse(line))
       .filter((line) => line.level === 50 && line.tenantId === tenantId);
-    expect(told.map(({ err }) => err.message)).toEqual([reason]);
-    // Put back as it was, it is sealed on.
+    expect(logged.map(({ err }) => err.message)).toEqual([reason]);
+    // Once the chain is restored, sealing continues.
     await tamper(server, async (db) => {
       await run(db, 'delete from audit_chain where tenant_id = ?', tenantId);
       await run(db, 'delete from audit_heads where tenant_id = ?', tenantId);
@@ -205,11 +205,11 @@ test('a chain that was changed is not signed on: what comes later waits, and the
     await server.services.sealer.pass();
     expect(await verified(server, key)).toMatchObject({ status: 'intact', size: size + 2, unsealed: 0 });
   }
-  // The others are sealed all the same.
+  // Other tenants are still sealed.
   expectFaults(await verified(server, (await sealedTenant(server)).key));
 });
 
-test('a removed end is not signed on, though all that is left is genuine', async () => {
+test('a chain whose end was removed is not continued, although the rest is genuine', async () => {
   const server = await testServer();
   const { tenantId, key } = await sealedTenant(server, 1);
   const first = await verified(server, key);
@@ -231,7 +231,7 @@ test('a removed end is not signed on, though all that is left is genuine', async
   expect(await verified(server, key)).toMatchObject({ size: first.size, head: first.head, unsealed: 1 });
 });
 
-test('an event that is gone before it is sealed is told as removed', async () => {
+test('an event that was removed before it was sealed is reported as removed', async () => {
   const server = await testServer();
   const { tenantId, key } = await sealedTenant(server, 1);
   const { size } = await verified(server, key);
@@ -242,7 +242,7 @@ test('an event that is gone before it is sealed is told as removed', async () =>
   expectFaults(await verified(server, key), `removed@${size + 1}`);
 });
 
-test('more events than one batch are sealed in one pass, while others write', { timeout: 30_000 }, async () => {
+test('one pass seals more events than one batch, while other requests write', { timeout: 30_000 }, async () => {
   const server = await testServer();
   const { tenantId, key } = await sealedTenant(server, 1);
   const { size } = await verified(server, key);
@@ -263,7 +263,7 @@ test('more events than one batch are sealed in one pass, while others write', { 
   expect(await verified(server, key)).toMatchObject({ status: 'intact', size: size + 3301, unsealed: 0 });
 });
 
-test('heads verify for ever: after the signing key was rotated and is published no more', async () => {
+test('a head can be verified even after its signing key is no longer published', async () => {
   const server = await testServer();
   const { key } = await sealedTenant(server, 1);
   const { head: early } = await verified(server, key);
@@ -283,7 +283,7 @@ test('heads verify for ever: after the signing key was rotated and is published 
   expect(decodeProtectedHeader(answer.head).kid).not.toBe(decodeProtectedHeader(early).kid);
 });
 
-test('heads verify after QM_SECRET_KEY was changed; where it was lost, the newest head is signed anew when told so', {
+test('heads can be verified after QM_SECRET_KEY changed; with QM_SECRET_KEY_LOST=1 the newest head is signed again', {
   timeout: 60_000,
 }, async () => {
   const { environment: process, admin: bootstrap } = await processDatabase();
@@ -323,7 +323,7 @@ test('heads verify after QM_SECRET_KEY was changed; where it was lost, the newes
   expect(changed).toMatchObject({ unverifiableHeads: 0, unsealed: 0 });
   expectFaults(await run({ QM_SECRET_KEY: current }, `&head=${first.head}`));
 
-  // Told that the key is lost, it vouches for the chains as they are, and says how many heads nobody can verify any more.
+  // After the key was lost, it accepts the chains as they are, and reports how many heads can no longer be verified.
   shift += DAY_MS;
   const lost = await run({ QM_SECRET_KEY: other, QM_SECRET_KEY_LOST: '1' });
   expectFaults(lost);
@@ -343,7 +343,7 @@ function key32(): string {
   return randomBytes(32).toString('base64');
 }
 
-/** An event of a tenant, as the service inserts them. */
+/** An audit event of a tenant, in the form that the service inserts. */
 async function eventOf(server: TestServer, tenantId: string): Promise<NewAuditEvent> {
   const { items } = await server.ok('GET', `/v1/audit-events?limit=1&tenant_id=${tenantId}`, { as: server.admin });
   const { id: _id, tenantId: _tenant, subTenantId, createdAt: _created, updatedAt: _updated, ...event } = items[0];
@@ -369,7 +369,7 @@ async function sizeIn(db: Database): Promise<number> {
   return Number((await sealed.where('tenant_id', '=', 'acme').executeTakeFirstOrThrow()).count);
 }
 
-/** A database for processes of the service, and another connection to it. */
+/** A database for processes of the service, the key of an administrator, and a connection of the test. */
 async function processDatabase(): Promise<{ environment: Record<string, string>; admin: string; db: Database }> {
   const { url, remove } = await newTestDatabase('migrated');
   const db = await openDatabase(url, '/');

@@ -11,7 +11,7 @@ export const VERIFY = '/v1/audit-events/verify';
 export type EventRow = Selectable<Tables['audit_events']>;
 export type LinkRow = Selectable<Tables['audit_chain']>;
 
-/** What somebody does who can write to the database, and has no key. */
+/** Changes the database directly, as someone could who has access to it and no key. */
 export function tamper<T>({ services }: TestServer, work: (db: Database) => Promise<T>): Promise<T> {
   return services.db.transaction().execute(work);
 }
@@ -36,7 +36,7 @@ export async function sealedTenant(server: TestServer, events = 6): Promise<{ te
   return { tenantId, key };
 }
 
-/** One event more, which is not sealed yet. */
+/** Causes one more audit event, which is not sealed yet. */
 export async function writeOne(server: TestServer, key: string): Promise<void> {
   await server.ok('POST', '/v1/gateways', { as: { key }, body: { name: unique('gateway') } });
 }
@@ -45,10 +45,10 @@ export function verified(server: TestServer, key: string, query: Record<string, 
   return server.ok('GET', `${VERIFY}?${new URLSearchParams(query).toString()}`, { as: { key } });
 }
 
-/** Expects the answer to name these faults, `kind@position`, and no others. */
+/** Expects the answer to report exactly these faults, written `kind@position`. */
 export function expectFaults(answer: Body, ...expected: string[]): void {
-  const named = answer.faults.map(({ kind, position }: Body) => `${kind}@${position ?? ''}`);
-  expect(named.toSorted()).toEqual(expected.toSorted());
+  const reported = answer.faults.map(({ kind, position }: Body) => `${kind}@${position ?? ''}`);
+  expect(reported.toSorted()).toEqual(expected.toSorted());
   expect(answer.status).toBe(expected.length === 0 ? 'intact' : 'broken');
 }
 
@@ -81,7 +81,7 @@ export function at<Row>(rows: readonly Row[], position: number): Row {
   return row;
 }
 
-/** Puts two events in each other's place: all but the columns that say where they stand. */
+/** Swaps the contents of two events. Their ids stay. */
 export async function swapEvents(db: Database, [one, other]: readonly [EventRow, EventRow]): Promise<void> {
   for (const { tenant_id, id } of [one, other]) {
     await db.deleteFrom('audit_events').where('tenant_id', '=', tenant_id).where('id', '=', id).execute();
@@ -93,7 +93,7 @@ export async function swapEvents(db: Database, [one, other]: readonly [EventRow,
   await db.insertInto('audit_events').values(swapped).execute();
 }
 
-/** The same of two links, with their hashes or without them. */
+/** Swaps two links of the chain, with their hashes or without them. */
 export async function swapLinks(
   db: Database,
   [one, other]: readonly [LinkRow, LinkRow],
@@ -117,7 +117,7 @@ export async function removeTail(db: Database, tenantId: string, from: number): 
   await db.deleteFrom('audit_chain').where('tenant_id', '=', tenantId).where('position', '>=', from).execute();
 }
 
-/** Computes the whole chain of a tenant anew from what its events are now. Answers its last link. */
+/** Computes the whole chain of a tenant again from its current events. Returns the last link. */
 export async function recompute(db: Database, tenantId: string): Promise<LinkRow> {
   let hash = emptyChainHash(tenantId);
   const links = (await eventsOf(db, tenantId)).map((row, index) => {
@@ -130,7 +130,7 @@ export async function recompute(db: Database, tenantId: string): Promise<LinkRow
   return at(links, links.length);
 }
 
-/** An event as the API answers it, whose digest stands in the chain. */
+/** An event as the API returns it. The chain contains its digest. */
 function recordOf(row: EventRow): Parameters<typeof leafOf>[0] {
   return {
     id: row.id,

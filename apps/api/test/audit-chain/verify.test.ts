@@ -31,14 +31,14 @@ afterAll(() => server.stop());
 
 const DAY_MS = 24 * 3600 * 1000;
 
-/** A server on the same database that remembers nothing: it was started after what was done, and seals nothing. */
-async function newcomer(): Promise<TestServer> {
+/** A server on the same database without remembered heads: it starts after the change, and does not seal. */
+async function startFreshServer(): Promise<TestServer> {
   const other = await startTestServer({ DATABASE_URL: server.databaseUrl }, { noHousekeeping: true });
   onTestFinished(() => other.stop());
   return other;
 }
 
-test('verify_audit_events answers 200 for an untouched chain: intact, with its size and its signed head', async () => {
+test('verify_audit_events answers 200 for an unchanged chain: intact, with its size and signed head', async () => {
   const { tenantId, key } = await sealedTenant(server);
   const { items } = await server.ok('GET', '/v1/audit-events?limit=100', { as: { key } });
   expect(await verified(server, key)).toEqual({
@@ -55,14 +55,14 @@ test('verify_audit_events answers 200 for an untouched chain: intact, with its s
   });
 });
 
-test('the chain has the events in the order in which they are listed', async () => {
+test('the chain contains the events in the order of the list', async () => {
   const { tenantId } = await sealedTenant(server);
   const listed = await server.ok('GET', `/v1/audit-events?limit=100&tenant_id=${tenantId}`, { as: server.admin });
   const links = await linksOf(server.services.db, tenantId);
   expect(links.map(({ event_id }) => event_id)).toEqual(listed.items.map(({ id }: Body) => id).toReversed());
 });
 
-describe('what is done to the database is found, and named', () => {
+describe('verification reports a change made directly in the database:', () => {
   test('a changed row', async () => {
     const { tenantId, key } = await sealedTenant(server);
     const { id } = await eventAt(server.services.db, tenantId, 3);
@@ -72,14 +72,14 @@ describe('what is done to the database is found, and named', () => {
     expect(answer.faults[0].eventId).toBe(id);
   });
 
-  test('a row that is no event any more', async () => {
+  test('a row that is no longer a valid event', async () => {
     const { tenantId, key } = await sealedTenant(server);
     const { id } = await eventAt(server.services.db, tenantId, 1);
     await tamper(server, (db) => run(db, `update audit_events set changed_fields = '[' where id = ?`, id));
     expectFaults(await verified(server, key), 'changed@1');
   });
 
-  test('a removed row, with its link and without it', async () => {
+  test('a removed row, with or without its link', async () => {
     const { tenantId, key } = await sealedTenant(server);
     const rows = await eventsOf(server.services.db, tenantId);
     await tamper(server, async (db) => {
@@ -91,22 +91,22 @@ describe('what is done to the database is found, and named', () => {
     expect(answer.faults.map(({ eventId }: Body) => eventId)).toEqual([at(rows, 2).id, null]);
   });
 
-  test('a removed link, and the event that is unknown without it', async () => {
+  test('a removed link, and the event that has no link any more', async () => {
     const { tenantId, key } = await sealedTenant(server);
     await tamper(server, (db) => run(db, 'delete from audit_chain where tenant_id = ? and position = 4', tenantId));
     expectFaults(await verified(server, key), 'removed@4', 'inserted@');
   });
 
-  test('a removed tail, by the newest head', async () => {
+  test('a removed tail, because of the newest head', async () => {
     const { tenantId, key } = await sealedTenant(server);
     await tamper(server, (db) => removeTail(db, tenantId, 5));
     expectFaults(await verified(server, key), 'tail_removed@5');
   });
 
-  test('a removed tail whose heads were removed too, by what remembers it: a head kept elsewhere, or the server', async () => {
+  test('a removed tail with its heads, because of a head that was kept elsewhere or that the server remembers', async () => {
     const { tenantId, key } = await sealedTenant(server, 3);
     const { head: early, size } = await verified(server, key);
-    // The head of a day is kept when the next day's first one comes.
+    // The last head of a day is kept once the next day has one.
     server.travel(DAY_MS);
     for (let count = 0; count < 2; count += 1) {
       await writeOne(server, key);
@@ -120,13 +120,13 @@ describe('what is done to the database is found, and named', () => {
     for (const query of [{}, { head: early }, { head: kept }]) {
       expectFaults(await verified(server, key, query), `tail_removed@${size + 1}`);
     }
-    const other = await newcomer();
+    const other = await startFreshServer();
     expectFaults(await verified(other, key));
     expectFaults(await verified(other, key, { head: early }));
     expectFaults(await verified(other, key, { head: kept }), `tail_removed@${size + 1}`);
   });
 
-  test('everything removed, by what remembers it: a head kept elsewhere, or the server', async () => {
+  test('a removed chain, because of a head that was kept elsewhere or that the server remembers', async () => {
     const { tenantId, key } = await sealedTenant(server);
     const { head } = await verified(server, key);
     await tamper(server, async (db) => {
@@ -135,7 +135,7 @@ describe('what is done to the database is found, and named', () => {
       }
     });
     for (const query of [{}, { head }]) expectFaults(await verified(server, key, query), 'tail_removed@1');
-    const other = await newcomer();
+    const other = await startFreshServer();
     expect(await verified(other, key)).toMatchObject({ status: 'intact', size: 0, head: null, sealedAt: null });
     expectFaults(await verified(other, key, { head }), 'tail_removed@1');
   });
@@ -152,7 +152,7 @@ describe('what is done to the database is found, and named', () => {
     expectFaults(await verified(server, key), `swapped@${first}`, `swapped@${second}`);
   });
 
-  test.each(PAIRS)('two links swapped, at %i and %i, with their hashes and without them', async (first, second) => {
+  test.each(PAIRS)('two links swapped, at %i and %i, with or without their hashes', async (first, second) => {
     for (const hashes of [true, false]) {
       const { tenantId, key } = await sealedTenant(server);
       const rows = await linksOf(server.services.db, tenantId);
@@ -161,7 +161,7 @@ describe('what is done to the database is found, and named', () => {
     }
   });
 
-  test('a row inserted behind the back of the service', async () => {
+  test('a row inserted directly', async () => {
     const { tenantId, key } = await sealedTenant(server);
     const row = await eventAt(server.services.db, tenantId, 1);
     const id = `${row.id.slice(0, -4)}zzzz`;
@@ -176,7 +176,7 @@ describe('what is done to the database is found, and named', () => {
     expect(answer.faults[0].eventId).toBe(id);
   });
 
-  test('a row inserted with a link of its own at the end of the chain', async () => {
+  test('a row inserted with a link at the end of the chain', async () => {
     const { tenantId, key } = await sealedTenant(server);
     const row = await eventAt(server.services.db, tenantId, 1);
     const { size } = await verified(server, key);
@@ -212,7 +212,7 @@ describe('what is done to the database is found, and named', () => {
       });
       const size = (await linksOf(server.services.db, tenantId)).length - 1;
       const answer = await verified(server, key);
-      // The link, and the event: it seals nothing.
+      // Both the link and the event are reported.
       expectFaults(answer, 'inserted@', 'forged@');
       expect(answer.faults.map(({ eventId }: Body) => eventId)).toEqual([id, id]);
       expect(answer.checked).toBe(size);
@@ -223,14 +223,14 @@ describe('what is done to the database is found, and named', () => {
     },
   );
 
-  test('regression: a link before the first one that names no event', async () => {
+  test('regression: a link before the first one, without an event', async () => {
     const { tenantId, key } = await sealedTenant(server);
     const link = { tenant_id: tenantId, position: -1, event_id: 'none', leaf: '00', hash: '00' };
     await tamper(server, (db) => db.insertInto('audit_chain').values(link).execute());
     expectFaults(await verified(server, key), 'inserted@');
   });
 
-  test('regression: a row whose id is empty, in one call and in calls of one row each', async () => {
+  test('regression: a row with an empty id, in one call and in pages of one row', async () => {
     const { tenantId, key } = await sealedTenant(server);
     const row = await eventAt(server.services.db, tenantId, 1);
     await tamper(server, (db) =>
@@ -247,7 +247,7 @@ describe('what is done to the database is found, and named', () => {
     expect(answer.status).toBe('broken');
   });
 
-  test.skipIf(onPostgres())('regression: links and heads at places that SQLite alone takes', async () => {
+  test.skipIf(onPostgres())('regression: links and heads at positions that only SQLite can store', async () => {
     for (const [place, ...faults] of [
       [`'x'`, 'inserted@', 'forged@'],
       ['2.5', 'inserted@', 'forged@'],
@@ -268,7 +268,7 @@ describe('what is done to the database is found, and named', () => {
       await tamper(server, (db) => run(db, `update audit_events set actor_id = 'other' where id = ?`, changed.id));
       expectFaults(await verified(server, key), ...faults, 'changed@3');
     }
-    // A head behind all others does not hide that an end is unsigned.
+    // A head beyond the end does not hide that the end is unsigned.
     const { tenantId, key } = await sealedTenant(server);
     const { size } = await verified(server, key);
     await tamper(server, async (db) => {
@@ -280,7 +280,7 @@ describe('what is done to the database is found, and named', () => {
     expect(faults.map(({ kind }: Body) => kind)).toContain('unsigned');
   });
 
-  test('a chain recomputed whole, by the head that was signed', async () => {
+  test('a recomputed chain, because of the signed head', async () => {
     const { tenantId, key } = await sealedTenant(server);
     const { id } = await eventAt(server.services.db, tenantId, 1);
     const { position } = await tamper(server, async (db) => {
@@ -290,13 +290,13 @@ describe('what is done to the database is found, and named', () => {
     expectFaults(await verified(server, key), `recomputed@${position}`);
   });
 
-  test('a chain recomputed whole with heads of its own, signed by a key that was put into the database', async () => {
+  test('a recomputed chain with heads signed by a key that was inserted into the database', async () => {
     const { tenantId, key } = await sealedTenant(server);
     const { head: kept } = await verified(server, key);
     const { kid } = decodeProtectedHeader(kept);
     const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
     const { crv, x, y } = await exportJWK(publicKey);
-    // The key that everybody is shown is the forger's from now on.
+    // From now on the published key is the attacker's.
     const jwk = JSON.stringify({ kid, kty: 'EC', alg: 'ES256', use: 'sig', crv, x, y });
     const { id } = await eventAt(server.services.db, tenantId, 1);
     const { position: size, hash } = await tamper(server, async (db) => {
@@ -315,12 +315,12 @@ describe('what is done to the database is found, and named', () => {
     for (const query of [{}, { head: kept }]) {
       expectFaults(await verified(server, key, query), `head_forged@${size}`, `recomputed@${size}`);
     }
-    const other = await newcomer();
+    const other = await startFreshServer();
     expectFaults(await verified(other, key), `head_forged@${size}`);
     expectFaults(await verified(other, key, { head: kept }), `head_forged@${size}`, `recomputed@${size}`);
   });
 
-  test('a chain that has no head any more, and a head that is that of another chain', async () => {
+  test('a chain without heads, and a chain with a head of another chain', async () => {
     const [one, other, third] = [await sealedTenant(server), await sealedTenant(server), await sealedTenant(server)];
     const { head } = await verified(server, third.key);
     await tamper(server, async (db) => {
@@ -333,7 +333,7 @@ describe('what is done to the database is found, and named', () => {
   });
 });
 
-test('the time of the answer is the signed one, not that of the column beside it', async () => {
+test('the time in the answer is the signed one, not the one in the column', async () => {
   const { tenantId, key } = await sealedTenant(server);
   const { head, sealedAt } = await verified(server, key);
   const signed = new Date(Number(decodeJwt(head).iat) * 1000).toISOString();
@@ -342,7 +342,7 @@ test('the time of the answer is the signed one, not that of the column beside it
     run(db, `update audit_heads set sealed_at = '2020-01-01T00:00:00.000Z' where tenant_id = ?`, tenantId),
   );
   expect((await verified(server, key)).sealedAt).toBe(signed);
-  // What no date can hold is no head.
+  // A token with a time beyond the range of dates is not a valid head.
   const [header = '', , signature = ''] = head.split('.');
   const claims = Buffer.from(JSON.stringify({ ...decodeJwt(head), iat: 2 ** 52 })).toString('base64url');
   const forged = [header, claims, signature].join('.');
@@ -350,7 +350,7 @@ test('the time of the answer is the signed one, not that of the column beside it
   expect(await verified(server, key)).toMatchObject({ status: 'broken', sealedAt: null });
 });
 
-test('calls that go on from one another find the same as one call, and the last one has the verdict', async () => {
+test('verification in several pages reports the same faults as one call, and the last page has the result', async () => {
   const { tenantId, key } = await sealedTenant(server, 9);
   const rows = await eventsOf(server.services.db, tenantId);
   await tamper(server, async (db) => {
@@ -376,7 +376,7 @@ test('calls that go on from one another find the same as one call, and the last 
   }
 });
 
-test('an answer holds a bounded number of faults, and the next call goes on', async () => {
+test('an answer contains a bounded number of faults, and the next page continues', async () => {
   const { tenantId, key } = await sealedTenant(server, 1);
   const row = await eventAt(server.services.db, tenantId, 1);
   await tamper(server, async (db) => {
@@ -400,7 +400,7 @@ test('an answer holds a bounded number of faults, and the next call goes on', as
   expect(calls).toBeGreaterThan(1);
 });
 
-test('regression: verifications of a tenant run one at a time, and one whose turn does not come answers 503', async () => {
+test('regression: verifications of a tenant run one at a time, and one that waits too long answers 503', async () => {
   const [{ tenantId, key }, other] = [await sealedTenant(server), await sealedTenant(server)];
   const { promise, resolve } = Promise.withResolvers<void>();
   const held = withMutex(server.services.db, `verify ${tenantId}`, () => promise);
@@ -413,7 +413,7 @@ test('regression: verifications of a tenant run one at a time, and one whose tur
   for (const answer of await Promise.all(Array.from({ length: 10 }, () => verified(server, key)))) expectFaults(answer);
 });
 
-test('the cursor is for this chain and caller alone', async () => {
+test('a cursor is valid only for its chain and caller', async () => {
   const [one, other] = [await sealedTenant(server), await sealedTenant(server)];
   const { nextCursor: cursor } = await verified(server, one.key, { limit: '1' });
   const fault = { loc: ['query', 'cursor'], type: 'value_error' };
@@ -423,21 +423,21 @@ test('the cursor is for this chain and caller alone', async () => {
   expectInvalid(await ask(server.admin.key, `tenant_id=${one.tenantId}&cursor=${cursor}`), fault);
 });
 
-test('a head that proves nothing is refused, 422: no head, that of another chain, one that was signed elsewhere', async () => {
+test('answers 422 for a head that is invalid, of another chain, or signed elsewhere', async () => {
   const [one, other] = [await sealedTenant(server), await sealedTenant(server)];
   const { head: foreign } = await verified(server, other.key);
   const { head: own } = await verified(server, one.key);
   const [header, payload] = own.split('.');
   const gateway = await server.ok('POST', '/v1/gateways', { as: { key: one.key }, body: { name: 'heads' } });
   const session = await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as: { key: one.key } });
-  // Regression: an empty one proved nothing, and was taken for none.
+  // Regression: an empty head was treated as if no head had been sent.
   for (const head of ['', 'none', foreign, `${header}.${payload}.${'A'.repeat(86)}`, `${header}.e30.`, session.token]) {
     const answer = await server.call('GET', `${VERIFY}?head=${head}`, { as: { key: one.key } });
     expectInvalid(answer, { loc: ['query', 'head'], type: 'value_error' });
   }
 });
 
-test("a tenant's whole chain is for tenant-wide readers; the platform's own for platform administrators", async () => {
+test("only readers of a whole tenant verify its chain, and only platform administrators verify the platform's chain", async () => {
   const { tenantId, key } = await sealedTenant(server);
   const ask = (as: { key: string } | { token: string }, query = '') => server.call('GET', `${VERIFY}${query}`, { as });
   const bound = await accountWithKey(server, { tenantId, subTenantId: 'eu' });
@@ -457,7 +457,7 @@ test("a tenant's whole chain is for tenant-wide readers; the platform's own for 
   expectProblem(await ask(server.admin, '?tenant_id=nobodys'), 404, 'tenant_not_found');
 });
 
-test('who reads the audit of several tenants has to name one', async () => {
+test('a caller who reads the audit of several tenants must name one', async () => {
   const [one, other] = [await sealedTenant(server), await sealedTenant(server)];
   const person = await registeredUser(server);
   for (const { tenantId } of [one, other]) await joinPlace(server, person, { place: { tenantId }, role: 'admin' });

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { ConsoleState } from '../../src/server/console/build.ts';
 import { consoleRouter } from '../../src/server/console/handler.ts';
 
-/** A service whose console is in a state. @returns what asks it for a path */
+/** A server with the console in a state. @returns a function that requests a path */
 async function consoleIn(state: ConsoleState) {
   const app = express();
   app.use('/console', consoleRouter({ state: async () => state, stop: async () => {} }));
@@ -21,7 +21,7 @@ async function consoleIn(state: ConsoleState) {
 const asset = { contentType: 'text/javascript; charset=utf-8', variants: new Map() };
 const FILES = { page: '<script nonce="__CSP_NONCE__"></script>', assets: new Map([['assets/index-1.js', asset]]) };
 
-test('while the console is built, its page says so and asks again', async () => {
+test('while the console is being built, its page says so and reloads', async () => {
   const get = await consoleIn({ status: 'building' });
   const page = await get('/console/inbox');
   expect([page.status, page.headers.get('retry-after'), page.headers.get('cache-control')]).toEqual([
@@ -32,7 +32,7 @@ test('while the console is built, its page says so and asks again', async () => 
   expect(await page.text()).toContain('http-equiv="refresh"');
 });
 
-test('when the console could not be built, its page says how to find out why', async () => {
+test('if the build of the console failed, its page says how to find the reason', async () => {
   const get = await consoleIn({ status: 'failed', reason: 'Run npm run build.' });
   const page = await get('/console/');
   expect(page.status).toBe(503);
@@ -41,7 +41,7 @@ test('when the console could not be built, its page says how to find out why', a
   expect(text).not.toContain('http-equiv="refresh"');
 });
 
-test('every page has a nonce of its own, in its policy and in its markup', async () => {
+test('every page has a new nonce, in its policy and in its markup', async () => {
   const get = await consoleIn({ status: 'ready', files: FILES });
   const nonces = new Set<string>();
   for (let request = 0; request < 3; request += 1) {
@@ -53,7 +53,7 @@ test('every page has a nonce of its own, in its policy and in its markup', async
   expect(nonces.size).toBe(3);
 });
 
-test('the address without its slash leads to the one with it', async () => {
+test('the address without a final slash redirects to the one with it', async () => {
   const get = await consoleIn({ status: 'ready', files: FILES });
   const answer = await get('/console?tenant=acme');
   expect([answer.status, answer.headers.get('location')]).toEqual([302, '/console/?tenant=acme']);

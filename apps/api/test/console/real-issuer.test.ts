@@ -5,15 +5,15 @@ import { startIssuer, type TestIssuer } from '../support/oidc-issuer.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
 /*
- * An identity provider as a company has one: it knows the console as a confidential client, tells groups in a claim, and has
- * a sign-out of its own.
+ * An identity provider as companies run it: the console is a confidential client, groups are in a claim, and sign-out has an
+ * endpoint.
  */
 const CLIENT = { id: 'console', secret: 'a secret/with+signs' };
 const EMAIL = 'ada@example.com';
 
 let issuer: TestIssuer;
 let server: TestServer;
-/** What the token endpoint puts into the ID token, beside or instead of the usual. */
+/** Claims that the token endpoint adds to the ID token, or that replace the usual ones. */
 let claims: Record<string, unknown>;
 let nonce: string;
 /** The Authorization headers that the token endpoint got. */
@@ -46,7 +46,7 @@ beforeEach(async () => {
   await server.ok('POST', '/v1/onboarding/register', { body: { user: { email: EMAIL } } });
 });
 
-/** Goes to the identity provider and back, as somebody who signs in there. */
+/** Follows the redirects to the identity provider and back, as a user who signs in there. */
 async function signIn(browser: Browser, key?: Parameters<TestIssuer['sign']>[2]) {
   const start = await browser.send('GET', '/console/sign-in');
   const asked = new URL(start.headers.get('location') ?? '').searchParams;
@@ -65,7 +65,7 @@ async function signIn(browser: Browser, key?: Parameters<TestIssuer['sign']>[2])
 }
 
 describe('with a confidential client', () => {
-  test('the browser is sent there with PKCE, and the code is redeemed with the secret', async () => {
+  test('the browser is redirected there with PKCE, and the code is exchanged with the secret', async () => {
     const browser = newBrowser(server);
     const { asked, page } = await signIn(browser);
     expect(Object.fromEntries(asked)).toMatchObject({
@@ -85,7 +85,7 @@ describe('with a confidential client', () => {
     expect(body).toMatchObject({ email: EMAIL, platformAdministrator: false });
   });
 
-  test('the sign-out goes on to the identity provider, with the ID token', async () => {
+  test('the sign-out redirects to the identity provider, with the ID token', async () => {
     const browser = newBrowser(server);
     const { idToken } = await signIn(browser);
     const { body } = await browser.call('POST', '/console/sign-out');
@@ -125,7 +125,7 @@ describe('a platform administrator by claim', () => {
     expect(body).toMatchObject({ platformAdministrator: expected, termsAccepted: false });
   });
 
-  test('is one until the session ends, and not in the next one without the claim', async () => {
+  test('keeps the right until the session ends, and not in a later session without the claim', async () => {
     await browserWith({ groups: ['administrators'] });
     expect((await browserWith({})).body).toMatchObject({ platformAdministrator: false });
   });
@@ -150,19 +150,19 @@ describe('a platform administrator by claim', () => {
     expect(body).toMatchObject({ email: EMAIL, platformAdministrator: false });
   });
 
-  test('is also told by the userinfo endpoint, where the ID token leaves the claim out', async () => {
+  test('is recognized by the userinfo endpoint if the ID token lacks the claim', async () => {
     issuer.answers['/userinfo'] = () => ({ body: { sub: 'ada', groups: ['administrators'] } });
     expect((await browserWith({})).body).toMatchObject({ platformAdministrator: true });
   });
 
-  test('is who has the claim in a bearer token', async () => {
+  test('is recognized by the claim in a bearer token', async () => {
     const token = await issuer.sign({ sub: 'ada', email: EMAIL, email_verified: true, groups: ['administrators'] });
     const me = await server.ok('GET', '/v1/me', { as: { token } });
     expect(me).toMatchObject({ platformAdministrator: true, authentication: { scheme: 'bearer' } });
   });
 });
 
-describe('an answer of the identity provider that does not fit is refused', () => {
+describe('an invalid answer of the identity provider is refused:', () => {
   test.each([
     ['another nonce', { nonce: 'another' }],
     ['another audience', { aud: 'another' }],
@@ -176,7 +176,7 @@ describe('an answer of the identity provider that does not fit is refused', () =
     expect(browser.cookies.size).toBe(0);
   });
 
-  test('an email that is not verified', async () => {
+  test('an unverified email', async () => {
     claims = { email_verified: false };
     const { page } = await signIn(newBrowser(server));
     expect([page.status, page.text]).toEqual([403, expect.stringContaining('email_unverified')]);
@@ -190,7 +190,7 @@ describe('an answer of the identity provider that does not fit is refused', () =
     expect([page.status, page.text]).toEqual([403, expect.stringContaining('registration_required')]);
   });
 
-  test('a userinfo answer about somebody else', async () => {
+  test('a userinfo answer about another user', async () => {
     claims = { email: undefined, email_verified: undefined };
     issuer.answers['/userinfo'] = () => ({ body: { sub: 'eve', email: EMAIL, email_verified: true } });
     const { page } = await signIn(newBrowser(server));
@@ -198,7 +198,7 @@ describe('an answer of the identity provider that does not fit is refused', () =
   });
 });
 
-test('is 503 on a page while the identity provider is away', async () => {
+test('while the identity provider is unreachable, sign-in answers a page with 503', async () => {
   await issuer.close();
   const page = await newBrowser(server).open('/console/sign-in');
   expect([page.status, page.text]).toEqual([503, expect.stringContaining('identity_provider_unavailable')]);

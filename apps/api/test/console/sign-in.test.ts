@@ -17,7 +17,7 @@ const port = () => new URL(server.url).port;
 const sessionCookie = () => `quartermaster_session_${port()}`;
 
 describe('a sign-in', () => {
-  test('by the printed link takes one click, and ends at the console', async () => {
+  test('with the printed link takes one click, and ends at the console', async () => {
     const browser = newBrowser(server);
     const page = await browser.open(server.devSignIn?.link ?? '');
     expect(page.url).toBe(`${server.url}/console/`);
@@ -25,7 +25,7 @@ describe('a sign-in', () => {
     expect(body).toMatchObject({ email: 'admin@example.com', authentication: { scheme: 'session' } });
   });
 
-  test('gives a cookie that no script reads and no other site sends, and keeps no cookie of the sign-in', async () => {
+  test('sets a cookie that is HttpOnly and SameSite, and removes the cookie of the sign-in', async () => {
     const { email } = await registeredUser(server);
     const browser = await signedInBrowser(server, email);
     expect([...browser.cookies.keys()].filter((name) => name.startsWith('quartermaster'))).toEqual([sessionCookie()]);
@@ -73,7 +73,7 @@ describe('a sign-in', () => {
     }
   });
 
-  test('from another name of the host goes on at the public address', async () => {
+  test('at another host name continues at the public address', async () => {
     const browser = newBrowser(server);
     const answer = await browser.send('GET', `http://localhost:${port()}/console/sign-in?returnTo=/console/map`);
     const location = new URL(answer.headers.get('location') ?? '');
@@ -90,7 +90,7 @@ describe('a sign-in', () => {
     expect(page.headers.get('content-type')).toMatch(/^text\/html/);
   });
 
-  test('callback with a code that the provider did not make is refused', async () => {
+  test('callback with a code that the provider did not issue is refused', async () => {
     const browser = newBrowser(server);
     const answer = await browser.send('GET', '/console/sign-in');
     const state = new URL(answer.headers.get('location') ?? '').searchParams.get('state') ?? '';
@@ -101,7 +101,7 @@ describe('a sign-in', () => {
     expect([...browser.cookies.keys()]).toEqual([]);
   });
 
-  test('of a person who never registered is refused on a page', async () => {
+  test('of a person who never registered is refused with a page', async () => {
     const email = `${unique('stranger')}@example.com`;
     await expect(signedInBrowser(server, email)).rejects.toThrow('No user is registered');
   });
@@ -121,14 +121,14 @@ describe('a sign-in', () => {
     expect(items).toMatchObject([{ scheme: 'session', target: { type: 'console_session' }, tenantId: null }]);
   });
 
-  test('is off without a client, and says so on a page', async () => {
+  test('without a configured client is off, and a page says so', async () => {
     const other = await startTestServer({ QM_PUBLIC_URL: 'https://qm.example.com' });
     const page = await newBrowser(other).open('/console/sign-in');
     await other.stop();
     expect([page.status, page.text]).toEqual([403, expect.stringContaining('QM_OIDC_CLIENT_ID')]);
   });
 
-  test('is off over http on a network, where the cookie could be read', async () => {
+  test('over plain http on a network is off, because the cookie could be read', async () => {
     const environment = {
       QM_PUBLIC_URL: 'http://qm.example.com',
       QM_OIDC_ISSUER: 'https://id.example.com',
@@ -172,27 +172,30 @@ describe('a session', () => {
     expect(answer.body).toMatchObject({ status: 403, code: 'cross_site_refused' });
   });
 
-  test('is no credential for a write of a client that sends no Sec-Fetch-Site', async () => {
+  test('does not authenticate a write without Sec-Fetch-Site', async () => {
     const { browser, newProvider } = await operator();
     const headers = { 'x-quartermaster-console': '1' };
     const answer = await browser.send('POST', '/v1/providers', { body: newProvider(), headers });
     expect(JSON.parse(answer.text)).toMatchObject({ code: 'cross_site_refused' });
   });
 
-  test.each(['cross-site', 'same-site', 'none'])('is no credential for a read with Sec-Fetch-Site %s', async (site) => {
-    const { browser } = await operator();
-    const answer = await browser.call('GET', '/v1/providers', { headers: { 'sec-fetch-site': site } });
-    expect(answer.body).toMatchObject({ status: 401, code: 'credentials_missing' });
-  });
+  test.each(['cross-site', 'same-site', 'none'])(
+    'does not authenticate a read with Sec-Fetch-Site %s',
+    async (site) => {
+      const { browser } = await operator();
+      const answer = await browser.call('GET', '/v1/providers', { headers: { 'sec-fetch-site': site } });
+      expect(answer.body).toMatchObject({ status: 401, code: 'credentials_missing' });
+    },
+  );
 
-  test('counts less than a credential that the request names', async () => {
+  test('is ignored if the request has another credential', async () => {
     const { browser } = await operator();
     const account = await accountWithKey(server, { tenantId: unique('console') });
     const { body } = await browser.call('GET', '/v1/me', { headers: { 'x-api-key': account.key } });
     expect(body).toMatchObject({ kind: 'service_account', id: account.id });
   });
 
-  test('ends without a request for some hours, and goes on with one', async () => {
+  test('expires after some hours without a request, and each request prolongs it', async () => {
     const { browser } = await operator();
     for (let count = 0; count < 3; count += 1) {
       server.travel(CONSOLE_IDLE_HOURS * HOUR_MS - MINUTE_MS);
@@ -202,7 +205,7 @@ describe('a session', () => {
     expect((await browser.call('GET', '/v1/me')).body).toMatchObject({ status: 401, code: 'session_ended' });
   });
 
-  test('ends some hours after its sign-in, however much it is used', async () => {
+  test('expires some hours after its sign-in, even if it is used', async () => {
     const { browser } = await operator();
     for (let hours = 0; hours < CONSOLE_MAX_HOURS - 1; hours += 1) {
       server.travel(HOUR_MS);
@@ -212,7 +215,7 @@ describe('a session', () => {
     expect((await browser.call('GET', '/v1/me')).status).toBe(401);
   });
 
-  test('ends when its user is disabled, and does not come back', async () => {
+  test('ends when its user is disabled, also after the user is enabled again', async () => {
     const { browser, person } = await operator();
     await server.ok('POST', `/v1/users/${person.id}/disable`, { as: server.admin });
     expect((await browser.call('GET', '/v1/me')).status).toBe(401);
@@ -232,7 +235,7 @@ describe('a session', () => {
     expect(rows).toEqual([]);
   });
 
-  test('is stored by its digest: the cookie is in no table', async () => {
+  test('is stored as a digest: no table contains the cookie', async () => {
     const { browser } = await operator();
     const token = browser.cookies.get(sessionCookie()) ?? '';
     expect(token).toMatch(/^[\w-]{43}$/);
@@ -240,7 +243,7 @@ describe('a session', () => {
     expect(JSON.stringify(rows)).not.toContain(token);
   });
 
-  test('is one of at most twenty of its user: a further sign-in ends the oldest', async () => {
+  test('is one of at most twenty of its user: another sign-in ends the oldest', async () => {
     const { person, browser } = await operator();
     for (let count = 0; count < 20; count += 1) {
       server.travel(1);
@@ -294,7 +297,7 @@ describe('a sign-out', () => {
     expect([page.status, page.text]).toEqual([200, expect.stringContaining('signed out')]);
   });
 
-  test('of another site is refused', async () => {
+  test('from another site is refused', async () => {
     const { email } = await registeredUser(server);
     const browser = await signedInBrowser(server, email);
     const refused = await browser.call('POST', '/console/sign-out', { headers: { 'sec-fetch-site': 'cross-site' } });
@@ -302,7 +305,7 @@ describe('a sign-out', () => {
     expect((await browser.call('GET', '/v1/me')).status).toBe(200);
   });
 
-  test('without a session is no error', async () => {
+  test('without a session succeeds', async () => {
     const { status } = await newBrowser(server).call('POST', '/console/sign-out');
     expect(status).toBe(200);
   });

@@ -13,7 +13,7 @@ checkCoverageAfterAll(() => server);
 
 const HOUR_MS = 3600 * 1000;
 
-/** Spans of an hour ago. */
+/** A span of an hour ago. */
 function recent(span: SpanInput, service: string): SpanInput {
   const start = BigInt(server.services.now().getTime() - HOUR_MS) * 1_000_000n;
   return { ...span, service, start, end: start + 1_000_000n };

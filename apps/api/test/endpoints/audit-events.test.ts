@@ -105,7 +105,7 @@ test('span ingest is not audited', async () => {
   expect(await auditOf(server, { tenant_id: 'ingest-1' })).toEqual(before);
 });
 
-test('refusals of authenticated callers are summed for each actor, operation, reason and minute', async () => {
+test('refusals of authenticated callers are counted in one event for each actor, operation, reason and minute', async () => {
   const reader = await accountWithKey(server, { tenantId: 'refused-1' }, ['providers:read']);
   const writer = await accountWithKey(server, { tenantId: 'refused-1' });
   const post = (key: string) => server.call('POST', '/v1/gateways', { as: { key }, body: { name: 'edge' } });

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Operations that change administrative records: all that are neither reads nor the ingest of spans. */
+/** Operations that change administrative records: all except reads and the receiver of telemetry. */
 const WRITES = operations
   .filter(({ method, operationId }) => method !== 'GET' && !/^search_|^introspect_|^ingest_/.test(operationId))
   .map((operation) => operation.operationId);

@@ -95,12 +95,12 @@ test('a credential is shown with every metadata field, and without digest and se
   expect(JSON.stringify(items)).not.toMatch(/digest|secret/i);
 });
 
-test('search_credentials walks all pages while keys are made', async () => {
+test('search_credentials walks all pages while keys are created', async () => {
   const { id } = await accountWithKey(server, { tenantId: 'pages-1' });
   await expectStablePages(server, found({ tenantId: 'pages-1' }), async () => (await newKey(id)).id);
 });
 
-test('a cursor of search_credentials works for its own query and caller alone', async () => {
+test('a cursor of search_credentials works only for its own query and caller', async () => {
   const { id, key } = await accountWithKey(server, { tenantId: 'cursor-1' });
   for (let count = 0; count < 3; count += 1) await newKey(id);
   await expectOwnCursorsOnly(server, found({ tenantId: 'cursor-1' }), {

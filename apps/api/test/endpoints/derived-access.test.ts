@@ -55,7 +55,7 @@ const revoke = (as: Credential, body: object) => server.call('POST', '/v1/derive
 const namesOf = (items: readonly Body[]) => items.map(({ kind, id }) => `${kind} ${id}`);
 const works = async (as: Credential) => (await server.call('GET', '/v1/providers', { as })).status !== 401;
 
-test('list_derived_access shows the keys, sessions, invitations and memberships that a user made, and those made with these keys', async () => {
+test('list_derived_access shows the keys, sessions, invitations and memberships that a user created, directly or with these keys', async () => {
   const { tenantId, as, ada, asAda, gateway } = await tenant();
   const scopes: Scope[] = ['credentials:write', 'service_accounts:write', 'gateway_sessions:write'];
   const first = await keyBy(asAda, tenantId, scopes);
@@ -98,7 +98,7 @@ test('list_derived_access shows the keys, sessions, invitations and memberships 
   expect(namesOf(ofKey)).toEqual([`api_key ${second.id}`, `gateway_session ${byKey.id}`]);
   const account = `service_account:${tenantId}/${first.ownerId}`;
   expect(namesOf(await derived(account, as))).toEqual(namesOf(ofKey));
-  // The replaced key of a rotation is left out. What was made with it stays.
+  // The replaced key of a rotation is left out. What was created with it stays.
   await server.ok('DELETE', `${first.keys}/${first.id}`, { as });
   expect(namesOf(await derived(`user:${ada.id}`, as))).toEqual(wanted.filter((name) => !name.includes(first.id)));
 });
@@ -115,7 +115,7 @@ test('a key that another caller rotated is shown as a successor, and is revoked 
   expect(await works({ key: successor.key })).toBe(false);
 });
 
-test('regression: one call shows, and one call revokes, what a removed administrator made, by kind', async () => {
+test('regression: one call shows, and one call revokes, what a removed administrator created, by kind', async () => {
   const { tenantId, as, ada, asAda, gateway } = await tenant();
   const scopes: Scope[] = ['credentials:write', 'service_accounts:write', 'gateway_sessions:write'];
   const first = await keyBy(asAda, tenantId, scopes);
@@ -146,7 +146,7 @@ test('regression: one call shows, and one call revokes, what a removed administr
   expect(await derived(source, as)).toEqual([]);
 });
 
-test('regression: one call revokes a leaked key and all that was made with it', async () => {
+test('regression: one call revokes a leaked key and everything created with it', async () => {
   const { tenantId, as } = await tenant();
   const leaked = await keyBy(as, tenantId, ['credentials:write', 'service_accounts:write']);
   let last = leaked;
@@ -175,8 +175,8 @@ test('more records than one call revokes are revoked by repeating it', async () 
   expect(await derived(`user:${ada.id}`, as)).toEqual([]);
 });
 
-describe('what is out of reach', () => {
-  test('is neither shown nor revoked: other tenants, and kinds for which the caller has no scope', async () => {
+describe('records out of reach', () => {
+  test('in other tenants, and of kinds for which the caller has no scope, are neither shown nor revoked', async () => {
     const { tenantId, as, ada, asAda, gateway } = await tenant();
     const key = await keyBy(asAda, tenantId);
     const session = await server.ok('POST', gateway, { as: asAda });
@@ -199,7 +199,7 @@ describe('what is out of reach', () => {
     expectProblem(await revoke(stranger.as, foreign), 404, 'key_not_found');
   });
 
-  test('memberships beyond the caller’s role and the last owner are skipped', async () => {
+  test('such as memberships beyond the caller’s role, and the last owner, are skipped', async () => {
     const { tenantId, as, asAda } = await tenant();
     const owner = await keyBy(server.admin, tenantId, ['*']);
     const joined = await registeredUser(server);
@@ -216,7 +216,7 @@ describe('what is out of reach', () => {
     }
   });
 
-  test('keys of platform administrators’ accounts are for platform administrators', async () => {
+  test('such as keys of platform administrators’ accounts are shown only to platform administrators', async () => {
     const { tenantId, as } = await tenant();
     const root = { id: unique('root'), name: 'root', tenantId, platformAdministrator: true };
     await server.ok('POST', '/v1/service-accounts', { as: server.admin, body: root });
@@ -231,7 +231,7 @@ describe('what is out of reach', () => {
     expect(await works({ key: second.key })).toBe(false);
   });
 
-  test('a source is a user, service account or key; only a key can be revoked together with what it made', async () => {
+  test('a source is a user, service account or key; only a key can be revoked together with what it created', async () => {
     const { as, ada } = await tenant();
     for (const source of ['ada', 'user:', 'service_account:bot', 'key:1']) {
       const listed = await server.call('GET', `/v1/derived-access?source=${source}`, { as });

@@ -236,7 +236,7 @@ test('list_gateway_sessions filters by status and subject, and shows no token', 
   expect((await server.call('GET', path, { as })).text).not.toContain(active.token);
 });
 
-test('list_gateway_sessions walks all pages, and its cursors work for their own query and caller alone', async () => {
+test('list_gateway_sessions walks all pages, and its cursors work only for their own query and caller', async () => {
   const { as, path } = await gatewayIn('pages-1');
   await expectStablePages(server, { path, as }, async () => (await open(path, as)).id);
   const other = await gatewayIn('pages-1');

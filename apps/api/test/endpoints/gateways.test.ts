@@ -204,12 +204,12 @@ test('list_gateways filters by each of its parameters, and a value that matches 
   await expectFilters(server, { path: PATH, as }, rows);
 });
 
-test('list_gateways walks all pages while gateways are made', async () => {
+test('list_gateways walks all pages while gateways are created', async () => {
   const as = await callerIn('pages-1');
   await expectStablePages(server, { path: PATH, as }, async () => (await create(as)).id);
 });
 
-test('a cursor of list_gateways works for its own query and caller alone', async () => {
+test('a cursor of list_gateways works only for its own query and caller', async () => {
   const as = await callerIn('cursor-1');
   for (let count = 0; count < 3; count += 1) await create(as);
   await expectOwnCursorsOnly(

@@ -174,7 +174,7 @@ test('get_provider_inventory walks all pages while items are declared', async ()
   await expectStablePages(server, { path, as }, async () => (await declare(path, as)).id);
 });
 
-test('a cursor of get_provider_inventory works for its own query and caller alone', async () => {
+test('a cursor of get_provider_inventory works only for its own query and caller', async () => {
   const { as, path } = await providerIn('cursor-1');
   for (let count = 0; count < 3; count += 1) await declare(path, as);
   const other = await providerIn('cursor-1');

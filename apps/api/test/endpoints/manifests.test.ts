@@ -128,7 +128,7 @@ test('create_manifest accepts members that begin with x-, and stores a spec unch
   expect((await publish(as, { kind: 'channel', spec })).spec).toEqual(spec);
 });
 
-test('create_manifest refuses a kind that is none, and a spec of more than 256 KiB', async () => {
+test('create_manifest refuses an unknown kind, and a spec of more than 256 KiB', async () => {
   const as = await callerIn('spec-3');
   const kind = await server.call('POST', PATH, { as, body: { name: 'x', kind: 'fleet', spec: { alow: [] } } });
   expectInvalid(kind, { loc: ['body', 'kind'], type: 'enum' });
@@ -150,7 +150,7 @@ test('a spec that was stored before specs had schemas is read as it is', async (
   expect((await server.ok('GET', `${PATH}/${id}`, { as })).spec).toEqual(spec);
 });
 
-test('create_manifest makes neither tenant nor sub-tenant', async () => {
+test('create_manifest creates neither tenant nor sub-tenant', async () => {
   const as = await callerIn('place-1');
   const body = { name: 'x', kind: 'agent', spec: {} };
   const sub = await server.call('POST', PATH, { as, body: { ...body, subTenantId: 'nowhere' } });
@@ -168,7 +168,7 @@ test('a manifest that is missing or out of reach is 404', async () => {
   }
 });
 
-test('delete_manifest answers the final record once, and status=deleted alone lists it', async () => {
+test('delete_manifest answers the final record once, and only status=deleted lists it', async () => {
   const as = await callerIn('delete-1');
   const manifest = await publish(as);
   const path = `${PATH}/${manifest.id}`;
@@ -183,7 +183,7 @@ test('delete_manifest answers the final record once, and status=deleted alone li
   expect(event).toMatchObject({ changedFields: ['status'], tenantId: 'delete-1' });
 });
 
-test('delete_manifest answers 409 while an active gateway uses it, and works once that is disabled', async () => {
+test('delete_manifest answers 409 while an active gateway uses the manifest, and works once the gateway is disabled', async () => {
   const as = await callerIn('in-use-1');
   const { id: manifestId } = await publish(as, { kind: 'gateway' });
   const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', manifestId } });
@@ -218,7 +218,7 @@ test('list_manifests walks all pages while manifests are published', async () =>
   await expectStablePages(server, { path: PATH, as }, async () => (await publish(as)).id);
 });
 
-test('a cursor of list_manifests works for its own query and caller alone', async () => {
+test('a cursor of list_manifests works only for its own query and caller', async () => {
   const as = await callerIn('cursor-1');
   for (let count = 0; count < 3; count += 1) await publish(as);
   await expectOwnCursorsOnly(

@@ -216,7 +216,7 @@ test('declining keeps sessions that another membership allows', async () => {
   expect((await server.ok('GET', `${sessions}/${id}`, { as })).status).toBe('revoked');
 });
 
-test('sub_tenant_id selects one of several memberships; without it: that of the whole tenant, or else the only one', async () => {
+test('sub_tenant_id selects one of several memberships; the default is that of the whole tenant, or else the only one', async () => {
   const { tenantId } = await newTenant('eu', 'us');
   const user = await registeredUser(server);
   const offer = (subTenantId?: string) =>
@@ -275,7 +275,7 @@ test('members that a platform administrator adds are pending too, and only their
   expect((await accept({ tenantId: 'default' }, user)).body).toMatchObject({ status: 'active' });
 });
 
-test('regression: an invitation expires after 14 days, is removed then, and can be made again', async () => {
+test('regression: an invitation expires after 14 days, is then removed, and can be created again', async () => {
   const { tenantId, as } = await newTenant();
   const { id, email, token } = await registeredUser(server);
   const invite = () => server.call('POST', membersOf(tenantId), { as, body: { email, role: 'viewer' } });
@@ -323,7 +323,7 @@ test('regression: an invitation is invalid once its inviter was removed, disable
   }
 });
 
-test('regression: an invitation ends with the API key that made it', async () => {
+test('regression: an invitation ends with the API key that created it', async () => {
   const { tenantId, as } = await newTenant();
   const account = await accountWithKey(server, { tenantId });
   const { email, token } = await registeredUser(server);

@@ -225,7 +225,7 @@ test('list_memberships walks all pages, also of one user with several membership
   expect(seen.toSorted()).toEqual(places);
 });
 
-test('a cursor of list_memberships works for its own query and caller alone', async () => {
+test('a cursor of list_memberships works only for its own query and caller', async () => {
   const as = await tenant('cursor-1');
   for (let count = 0; count < 3; count += 1) await add('cursor-1');
   await expectOwnCursorsOnly(

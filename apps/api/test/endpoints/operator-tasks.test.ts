@@ -235,7 +235,7 @@ test('complete_operator_task accepts only the outcomes of the task’s kind', as
   expect(await get(as, task)).toEqual(task);
 });
 
-test('complete_operator_task answers 409 for an outcome that is not true, and the task stays unchanged', async () => {
+test('complete_operator_task answers 409 for an outcome that did not happen, and the task stays unchanged', async () => {
   const as = await callerIn('not-done-1');
   const { id } = await callerIn('not-done-1');
   const expiresAt = new Date(server.services.now().getTime() + 7 * 24 * 60 * MINUTE).toISOString();
@@ -317,13 +317,13 @@ test('lists show a task whose lease has ended as open and unassigned', async () 
   await expectFilters(server, { path: PATH, as }, [[{ assignee: as.principal, status: 'succeeded' }, [long.id]]]);
 });
 
-test('list_operator_tasks walks all pages while tasks are made', async () => {
+test('list_operator_tasks walks all pages while tasks are opened', async () => {
   const as = await callerIn('pages-1');
   const provider = await providerOf(as);
   await expectStablePages(server, { path: PATH, as }, async () => (await undeclared(as, provider)).id);
 });
 
-test('a cursor of list_operator_tasks works for its own query and caller alone', async () => {
+test('a cursor of list_operator_tasks works only for its own query and caller', async () => {
   const as = await callerIn('cursor-1');
   const provider = await providerOf(as);
   for (let count = 0; count < 3; count += 1) await undeclared(as, provider);

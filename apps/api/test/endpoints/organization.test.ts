@@ -109,7 +109,7 @@ test('an organization stores the given settings, and its audit says who created 
   }
 });
 
-// The administrator would have worked in the stranger's tenant.
+// Otherwise the administrator would work in the stranger's tenant.
 test('regression: a user cannot create an organization with an id that a platform administrator expects to be free', async () => {
   const founder = await registeredUser(server);
   const wanted = unique('acme');

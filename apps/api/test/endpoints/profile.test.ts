@@ -98,7 +98,7 @@ test('before accepting the terms a user can only accept them, and read and delet
   expect(own).toMatchObject({ status: 'pending_terms', terms: { accepted: false, acceptedAt: null } });
   expect(await server.ok('GET', `/v1/users/${own.id}`, { as })).toEqual(own);
   await offerMembership(server, own.email, { tenantId: 'default' }, 'owner');
-  // As memberships of before they were accepted are: theirs counts, and still opens nothing.
+  // The membership is active, as after an acceptance. Without accepted terms it still gives no access.
   const acceptedAt = { accepted_at: own.createdAt };
   await server.services.db.updateTable('memberships').set(acceptedAt).where('user_id', '=', own.id).execute();
   const refused = [

@@ -74,7 +74,7 @@ test('put_provider_credential answers the record without the secret, and searche
   });
 });
 
-test('the word before the secret is Bearer in Authorization, none elsewhere, and what is said where it is said', async () => {
+test('the scheme before the secret is Bearer in Authorization, empty in other headers, or the given one', async () => {
   const { as, path } = await providerIn('put-2');
   const rows: [object, string, string | null][] = [
     [{}, 'Authorization', 'Bearer'],
@@ -92,7 +92,7 @@ test('the word before the secret is Bearer in Authorization, none elsewhere, and
   }
 });
 
-test('another secret revokes the one before it, erases it, and counts on', async () => {
+test('another secret revokes and erases the former one, and increments the rotation count', async () => {
   const { as, id, path } = await providerIn('put-3');
   const first = await server.ok('PUT', path, { as, body: { secret: 'sk-1' } });
   const second = await server.ok('PUT', path, { as, body: { secret: 'sk-2' } });
@@ -103,7 +103,7 @@ test('another secret revokes the one before it, erases it, and counts on', async
   expect(oldest).toMatchObject({ id: first.id, status: 'revoked', slot: 'former' });
 });
 
-test('a secret on standby stands beside the one in use, and is replaced by the next', async () => {
+test('a standby secret is stored next to the current one, and is replaced by the next', async () => {
   const { as, id, path } = await providerIn('put-4');
   const current = await server.ok('PUT', path, { as, body: { secret: 'sk-1' } });
   const standby = await server.ok('PUT', path, { as, body: { secret: 'sk-2', standby: true } });
@@ -116,7 +116,7 @@ test('a secret on standby stands beside the one in use, and is replaced by the n
   expect(await stored(standby.id)).toMatchObject({ secret: null });
 });
 
-test('delete_provider_credential revokes and erases what there is, and answers the final record once', async () => {
+test('delete_provider_credential revokes and erases the stored secrets, and answers the final record once', async () => {
   const { as, id, path } = await providerIn('delete-1');
   expectProblem(await server.call('DELETE', path, { as }), 404, 'provider_credential_not_found');
   const current = await server.ok('PUT', path, { as, body: { secret: 'sk-1' } });

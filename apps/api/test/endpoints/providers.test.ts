@@ -15,7 +15,7 @@ import { expectFilters, expectOwnCursorsOnly, expectStablePages, idsOf } from '.
 import { chatSpan } from './spec-fixtures.ts';
 
 let server: Endpoints;
-/** A caller for each tenant, which its account makes. */
+/** A caller in a tenant. Creating the account also creates the tenant. */
 async function callerIn(tenantId: string, subTenantId?: string): Promise<{ key: string }> {
   const { key } = await accountWithKey(server, { tenantId, ...(subTenantId !== undefined && { subTenantId }) });
   return { key };
@@ -87,7 +87,7 @@ test('a name is unique in its tenant and sub-tenant, ignoring case, and can be u
   expect((await post({ name: 'Straße' })).status).toBe(200);
 });
 
-test('create_provider makes neither tenant nor sub-tenant, and asks who has several tenants for one', async () => {
+test('create_provider creates neither tenant nor sub-tenant, and requires a tenant from callers of several', async () => {
   const as = await callerIn('place-1');
   await callerIn('place-2');
   const body = { name: 'x', kind: 'llm' };
@@ -140,7 +140,7 @@ test('update_provider updates by presence', async () => {
   });
 });
 
-test('an interval of syncs is between five minutes and a week', async () => {
+test('the sync interval is between five minutes and a week', async () => {
   const as = await callerIn('interval-1');
   expect((await create(as)).syncIntervalSeconds).toBeNull();
   for (const syncIntervalSeconds of [300, 604_800]) {
@@ -159,7 +159,7 @@ test('an interval of syncs is between five minutes and a week', async () => {
   }
 });
 
-test('several fields change together, or none where one of them is refused', async () => {
+test('several fields change together, or none if one of them is refused', async () => {
   const as = await callerIn('update-2');
   const before = await create(as);
   const body = { displayName: 'New', status: 'discovered' };
@@ -171,7 +171,7 @@ test('several fields change together, or none where one of them is refused', asy
   expect(event.changedFields).toEqual(['displayName', 'status']);
 });
 
-test('what traffic names first is discovered, takes no base URL from it, and is adopted by an update', async () => {
+test('a provider that telemetry names first is discovered without a base URL, and adopted by an update', async () => {
   const as = await callerIn('discover-1');
   await server.ok('POST', '/v1/traces', { as, body: chatSpan('ab'.repeat(16), 'sonar', 'perplexity') });
   const { items } = await server.ok('GET', `${PATH}?status=discovered&name=Perplexity`, { as });
@@ -182,7 +182,7 @@ test('what traffic names first is discovered, takes no base URL from it, and is 
   expect(adopted.status).toBe('active');
 });
 
-test('delete_provider answers the final record once, takes the inventory along, and status=deleted alone lists it', async () => {
+test('delete_provider answers the final record once and deletes the inventory; only status=deleted lists it', async () => {
   const as = await callerIn('delete-1');
   const { id } = await create(as);
   const path = `${PATH}/${id}`;
@@ -235,12 +235,12 @@ test('list_providers filters by each of its parameters, and a value that matches
   expect(await idsOf(server, { path: PATH, as: bound })).toEqual([two.id]);
 });
 
-test('list_providers walks all pages while providers are made', async () => {
+test('list_providers walks all pages while providers are created', async () => {
   const as = await callerIn('pages-1');
   await expectStablePages(server, { path: PATH, as }, async () => (await create(as)).id);
 });
 
-test('a cursor of list_providers works for its own query and caller alone', async () => {
+test('a cursor of list_providers works only for its own query and caller', async () => {
   const as = await callerIn('cursor-1');
   for (let count = 0; count < 3; count += 1) await create(as);
   await expectOwnCursorsOnly(

@@ -25,7 +25,7 @@ async function userOf(email: string): Promise<Body> {
   return (await server.ok('GET', `/v1/users?email=${encodeURIComponent(email)}`, { as: server.admin })).items[0];
 }
 
-test('register_user makes the record of a user, without memberships, and says what is missing yet', async () => {
+test('register_user creates a user without memberships, and says what the user still has to do', async () => {
   const email = newEmail();
   const { body } = await register({
     user: {
@@ -62,7 +62,7 @@ test('register_user makes the record of a user, without memberships, and says wh
   expect(JSON.stringify(event)).not.toContain(email);
 });
 
-test('regression: what a registration says does not count for the owner of the email, who is asked again', async () => {
+test('regression: the owner of an email has to accept the terms, even if a registration said so', async () => {
   const email = newEmail();
   const terms = { termsVersion: '1', privacyVersion: '2', accepted: true };
   const said = { displayName: 'Chosen by a stranger', terms, marketingConsent: { optedIn: true, consentVersion: '3' } };
@@ -96,7 +96,7 @@ test('regression: what a registration says does not count for the owner of the e
   expect(await server.ok('PUT', '/v1/me/profile', { as: await server.tokenOf(email), body: {} })).toEqual(confirmed);
 });
 
-test('regression: a registration made before an invitation does not count for the member either', async () => {
+test('regression: an invited member has to accept the terms, even if an earlier registration said so', async () => {
   const email = newEmail();
   const { tenantId } = (await accountWithKey(server, { tenantId: unique('invited') })).place;
   await register({ user: { email, displayName: 'Stranger', terms: { accepted: true } }, metadata: { a: 1 } });
@@ -110,7 +110,7 @@ test('regression: a registration made before an invitation does not count for th
   expect(seen.items).toMatchObject([{ email, displayName: null, metadata: {} }]);
 });
 
-test('regression: who was registered by a stranger deletes the account without accepting the terms', async () => {
+test('regression: a user whom a stranger registered can delete the account without accepting the terms', async () => {
   const email = newEmail();
   await register({ user: { email, terms: { accepted: true } } });
   const as = await server.tokenOf(email);
@@ -122,7 +122,7 @@ test('regression: who was registered by a stranger deletes the account without a
   expect(await userOf(email)).toBeUndefined();
 });
 
-test('only the email is required; what is not mentioned is not accepted', async () => {
+test('only the email is required; terms that are not mentioned are not accepted', async () => {
   const email = newEmail();
   const { body } = await register({ user: { email } });
   expect(body.registration.status).toBe('pending_terms');
@@ -148,7 +148,7 @@ test('source is any text of up to 64 characters', async () => {
   expectInvalid(longer, { loc: ['body', 'source'], type: 'string_too_long' });
 });
 
-test('an email that is known, in any case, answers like a new one, and its record stays as it is', async () => {
+test('a known email gets the same answer as a new one, ignoring case, and its record stays unchanged', async () => {
   const email = newEmail();
   await register({ user: { email, displayName: 'First', terms: { accepted: true } } });
   const before = await userOf(email);
@@ -189,7 +189,7 @@ test.for([
   expect(await userOf(email)).toBeUndefined();
 });
 
-test('a password beside another fault is not echoed by that one either', async () => {
+test('a password is not repeated in the error about another field', async () => {
   const answered = await register({ user: { password: SECRET, displayName: 'No email' } });
   expectInvalid(
     answered,
@@ -199,7 +199,7 @@ test('a password beside another fault is not echoed by that one either', async (
   expect(answered.text).not.toContain(SECRET);
 });
 
-test('registration asks for no credentials, and looks at none', async () => {
+test('registration needs no credentials, and ignores them', async () => {
   const broken: Record<string, string>[] = [{ 'x-api-key': 'qm_broken' }, { authorization: 'Bearer broken' }];
   for (const headers of broken) {
     const body = { user: { email: newEmail() } };
@@ -207,7 +207,7 @@ test('registration asks for no credentials, and looks at none', async () => {
   }
 });
 
-test('who never signs in is removed after 30 days; who signed in or was invited stays', async () => {
+test('a user who never signs in is removed after 30 days, unless they were invited', async () => {
   const [gone, seen, invited] = [newEmail(), newEmail(), newEmail()];
   for (const email of [gone, seen]) await register({ user: { email, terms: { accepted: true } } });
   await server.ok('PUT', '/v1/me/profile', { as: await server.tokenOf(seen), body: {} });
@@ -228,7 +228,7 @@ test('who never signs in is removed after 30 days; who signed in or was invited 
   expect((await register({ user: { email: gone } })).body.user.id).not.toBe(id);
 });
 
-test('an address that registers too often is told when to come back', async () => {
+test('an address that registers too often gets 429 with Retry-After', async () => {
   const limited = await server.startSibling({ QM_RATE_LIMITS: 'on' });
   const statuses: number[] = [];
   for (let count = 0; count < 12; count += 1) {

@@ -59,7 +59,7 @@ test('create_service_account_key shows the key only in its own answer', async ()
   expect(event.changedFields).toEqual(['expiresAt', 'name', 'scopes']);
 });
 
-test('the record of the account has the number of its keys, and when the first of them expires', async () => {
+test('the record of the account shows the number of its keys, and when the first of them expires', async () => {
   const { id, keyId } = await accountWithKey(server, { tenantId: 'counts-1' });
   const soonest = fromNow(20 * DAY);
   await create(id, { expiresAt: fromNow(40 * DAY) });
@@ -192,7 +192,7 @@ test('an inactive account cannot get a new key or rotate one', async () => {
   expectProblem(rotated, 409, 'service_account_not_active');
 });
 
-test('only platform administrators make, rotate and revoke keys of a platform administrator', async () => {
+test('only platform administrators create, rotate and revoke keys of a platform administrator', async () => {
   const owner = await memberWithToken(server, { tenantId: 'default' }, 'owner');
   const as = { token: owner.token };
   const { items } = await server.ok('GET', keysOf('bootstrap'), { as });

@@ -64,7 +64,7 @@ test('create_service_account answers 409 for an id that was used before in the t
   expect((await again({ tenantId: 'taken-2' })).status).toBe(200);
 });
 
-test('create_service_account makes tenants for platform administrators, and sub-tenants for a whole tenant', async () => {
+test('create_service_account creates tenants for platform administrators, and sub-tenants for callers of a whole tenant', async () => {
   const tenantId = unique('made');
   await create({ tenantId, subTenantId: 'eu' });
   const tenant = await server.ok('GET', `/v1/tenants/${tenantId}`, { as: server.admin });
@@ -95,7 +95,7 @@ test('create_service_account says whether it created a tenant or sub-tenant', as
   expect(await made({ tenantId: unique('said'), createTenant: null })).toEqual(['tenant']);
 });
 
-test('create_service_account demands a new tenant, or one that exists, and creates nothing otherwise', async () => {
+test('createTenant says whether the tenant must be new or must exist; otherwise nothing is created', async () => {
   const tenantId = unique('demanded');
   const ask = (body: object, as: Credential = server.admin) =>
     server.call('POST', PATH, { as, body: { name: 'bot', tenantId, ...body } });
@@ -151,7 +151,7 @@ test('an id that exists in several tenants is 409 unless tenant_id selects one',
   expect((await server.ok('GET', `${PATH}/${id}?tenant_id=`, { as: server.admin })).displayName).toBeNull();
 });
 
-test('what is missing, out of reach, or of another sub-tenant is 404', async () => {
+test('an account that is missing, out of reach, or of another sub-tenant is 404', async () => {
   const { id } = await create({ id: unique('hidden'), tenantId: 'hidden-1', subTenantId: 'eu' });
   const stranger = await accountWithKey(server, { tenantId: 'hidden-2' });
   const calls: [string, string, object?][] = [
@@ -188,7 +188,7 @@ test('update_service_account updates by presence', async () => {
   });
 });
 
-test('update_service_account refuses the fields that an account is made with', async () => {
+test('update_service_account refuses the fields that only a creation sets', async () => {
   const { id } = await create({ id: unique('fixed'), tenantId: 'update-2' });
   for (const field of ['id', 'name', 'tenantId', 'subTenantId', 'status', 'platformAdministrator']) {
     const answered = await server.call('PUT', `${PATH}/${id}`, { as: server.admin, body: { [field]: 'x' } });
@@ -231,7 +231,7 @@ test('delete_service_account answers the final record once and ends its keys; on
   expect(await idsOf(server, listing, { status: 'deleted' })).toEqual([account.id]);
 });
 
-test('only platform administrators make, change or end a platform administrator', async () => {
+test('only platform administrators create, change or delete a platform administrator', async () => {
   const owner = await memberWithToken(server, { tenantId: 'default' }, 'owner');
   const as = { token: owner.token };
   const body = { name: 'root', platformAdministrator: true };
@@ -293,12 +293,12 @@ test('search_service_accounts filters by each of its fields, and a value that ma
   expect(await idsOf(server, { ...found({}), as: { key: caller.key } })).toEqual([caller.id]);
 });
 
-test('search_service_accounts walks all pages while accounts are made', async () => {
+test('search_service_accounts walks all pages while accounts are created', async () => {
   const make = async () => (await create({ tenantId: 'pages-1' })).id as string;
   await expectStablePages(server, found({ tenantId: 'pages-1' }), make);
 });
 
-test('a cursor of search_service_accounts works for its own query and caller alone', async () => {
+test('a cursor of search_service_accounts works only for its own query and caller', async () => {
   for (let count = 0; count < 3; count += 1) await create({ tenantId: 'cursor-1' });
   const caller = await accountWithKey(server, { tenantId: 'cursor-1' });
   await expectOwnCursorsOnly(server, found({ tenantId: 'cursor-1' }), {

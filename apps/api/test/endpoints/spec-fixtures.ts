@@ -43,7 +43,7 @@ export function chatSpan(traceId: string, model: string, provider: string) {
   };
 }
 
-/** What the endpoints of the specification are called with: made through the API, for one caller. */
+/** The records for calls of the specification's endpoints, created through the API for one caller. */
 export type Fixtures = {
   as: Credential;
   tenantId: string;

@@ -237,27 +237,30 @@ const CASES = OPTIONAL.flatMap(({ operationId, method, path }) =>
   ),
 );
 
-test('the bodies that are optional are known', () => {
+test('the list of operations with an optional body is complete', () => {
   expect(OPTIONAL.map((operation) => operation.operationId)).toContain(createGatewaySession.operationId);
 });
 
-test.each(CASES)('$operationId takes a body that is $name, of type $type', async ({ method, path, sent, type }) => {
-  const made = fixtures.apiKeyAuth as Fixtures;
-  // A key is rotated once.
-  const keyId = path.includes('{key_id}') ? await newKey(made.accountId) : '';
-  // A task is cancelled once, and claimed by one.
-  const taskId = path.includes('{task_id}') ? await newTask(made) : '';
-  const filled = path
-    .replace('{task_id}', taskId)
-    .replace('{provider_id}', made.providerId)
-    .replace('{gateway_id}', made.gatewayId)
-    .replace('{service_account_id}', made.accountId)
-    .replace('{key_id}', () => keyId);
-  // As bytes: fetch would give a string a Content-Type of its own.
-  const raw = sent === undefined ? {} : { raw: new TextEncoder().encode(sent) };
-  const headers = type === undefined ? {} : { 'content-type': type };
-  await server.ok(method, filled, { as: server.admin, ...raw, headers });
-});
+test.each(CASES)(
+  '$operationId accepts the body $name with the content type $type',
+  async ({ method, path, sent, type }) => {
+    const made = fixtures.apiKeyAuth as Fixtures;
+    // A key is rotated once.
+    const keyId = path.includes('{key_id}') ? await newKey(made.accountId) : '';
+    // A task is cancelled once, and claimed by one.
+    const taskId = path.includes('{task_id}') ? await newTask(made) : '';
+    const filled = path
+      .replace('{task_id}', taskId)
+      .replace('{provider_id}', made.providerId)
+      .replace('{gateway_id}', made.gatewayId)
+      .replace('{service_account_id}', made.accountId)
+      .replace('{key_id}', () => keyId);
+    // Sent as bytes, because fetch would add a Content-Type to a string.
+    const raw = sent === undefined ? {} : { raw: new TextEncoder().encode(sent) };
+    const headers = type === undefined ? {} : { 'content-type': type };
+    await server.ok(method, filled, { as: server.admin, ...raw, headers });
+  },
+);
 
 async function newTask(made: Fixtures): Promise<string> {
   const model = unique('model');

@@ -64,7 +64,7 @@ test('update_tenant_limits sets a limit, keeps the others, and null restores the
   );
 });
 
-test('limits are set by platform administrators only, and usage is shown to who reaches the whole tenant', async () => {
+test('only platform administrators set limits; callers who reach the whole tenant see its usage', async () => {
   const { tenantId, as } = await newTenant();
   const limits = `/v1/tenants/${tenantId}/limits`;
   expectProblem(await server.call('PUT', limits, { as, body: {} }), 403, 'platform_administrator_required');
@@ -85,7 +85,7 @@ const CREATIONS: Record<string, { resource: string; create: (id: string) => [pat
 };
 
 test.each(Object.entries(CREATIONS))(
-  '%s beyond the limit of the tenant is refused, and deleting makes room',
+  '%s beyond the limit of the tenant is refused, and succeeds after a deletion',
   async (_, row) => {
     const { tenantId, as, setLimits, usage } = await newTenant();
     const { used } = (await usage())[row.resource];
@@ -148,7 +148,7 @@ describe('the other limits', () => {
     expect((await mint()).status).toBe(200);
   });
 
-  test('inventory items: by hand, one at a time', async () => {
+  test('inventory items: creating one by one', async () => {
     const { as, setLimits } = await newTenant();
     const provider = await server.ok('POST', '/v1/providers', { as, body: { name: 'tools', kind: 'mcp' } });
     await setLimits({ inventoryItems: 1 });
@@ -174,12 +174,12 @@ describe('the other limits', () => {
     expect(await tenant.recommendations()).toHaveLength(2);
     expect((await apply({ recommendationIds: recommendationIds.slice(1) })).status).toBe(200);
     expectProblem(await apply({ recommendationIds }), 409, 'tenant_limit_reached');
-    // An undo makes no items: it removes the item, and makes room.
+    // An undo removes the item, so another one can be created.
     await server.ok('POST', `/v1/recommendations/${recommendationIds[1]}/undo`, { as: tenant.operator });
     expect((await apply({ recommendationIds: recommendationIds.slice(0, 1) })).status).toBe(200);
   });
 
-  test('open sessions: a revoked one makes room', async () => {
+  test('open sessions: a revoked one does not count', async () => {
     const { as, setLimits } = await newTenant();
     const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', providerIds: [] } });
     await setLimits({ openSessions: 1 });
@@ -231,7 +231,7 @@ describe('regression: stored bytes', () => {
     const other = unique('key');
     expectProblem(await create(other, name), 409, 'tenant_limit_reached');
     expect(await usage()).toMatchObject({ storedBytes: { used: one }, serviceAccounts: { used: accounts } });
-    // The refusal keeps nothing for the key. The first answer is still repeated.
+    // The refusal is not stored for the key. The first answer is still repeated.
     await setLimits({ storedBytes: null });
     expect((await create(other, name)).headers.get('idempotency-replayed')).toBeNull();
     expect((await create(key, name)).headers.get('idempotency-replayed')).toBe('true');
@@ -266,7 +266,7 @@ describe('regression: stored bytes', () => {
     expect(used).toBeGreaterThan(100);
   });
 
-  test('what was stored before it was counted makes no room for later when it is removed', async () => {
+  test('removing an answer that was stored before answers were counted does not lower the counter', async () => {
     const { tenantId, as, usage } = await newTenant();
     const create = () =>
       server.ok('POST', '/v1/service-accounts', {

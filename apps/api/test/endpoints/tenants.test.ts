@@ -74,7 +74,7 @@ test('update_tenant updates by presence', async () => {
   });
 });
 
-test('each setting is updated by presence, and the audit names each that changed', async () => {
+test('each setting is updated by presence, and the audit event names each one that changed', async () => {
   const { id } = await create({ id: unique('tenant'), settings: { spanRetentionDays: 7 } });
   const put = async (settings: object) => {
     server.travel(1000);
@@ -147,7 +147,7 @@ test('a caller of a sub-tenant sees the tenant, and cannot change it', async () 
   expectProblem(await server.call('PUT', `${PATH}/${tenantId}`, sent), 403, 'tenant_forbidden');
 });
 
-test('list_tenants walks all pages while tenants are made, and its cursors work for their own caller alone', async () => {
+test('list_tenants walks all pages while tenants are created, and its cursors work only for their own caller', async () => {
   await expectStablePages(server, { path: PATH, as: server.admin }, async () => (await create({})).id);
   const { key } = await accountWithKey(server, { tenantId: unique('tenant') });
   await expectOwnCursorsOnly(

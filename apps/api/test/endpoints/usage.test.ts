@@ -207,7 +207,7 @@ test('a caller sees the usage of the places in reach', async () => {
   expectProblem(named, 403, 'tenant_forbidden');
 });
 
-test('names beyond the limit are added up as other, and leave room for other accounts', async () => {
+test('names beyond an account’s share are added up as other, and do not affect other accounts', async () => {
   const tenantId = unique('usage');
   const [noisy, quiet] = [await newTenant({ tenantId }), await newTenant({ tenantId })];
   const at = dayStart();
@@ -221,12 +221,12 @@ test('names beyond the limit are added up as other, and leave room for other acc
   expect(byName.reduce((sum, { calls }) => sum + calls, 0)).toBe(101);
   expect(byName.find(({ name, agent }) => name === 'other' && agent === 'other')?.calls).toBe(80);
   expect(byName.find(({ name }) => name === 'gpt-5')?.calls).toBe(1);
-  // What is known already goes on being counted by its name.
+  // Known names are still counted separately.
   await sendSpans(server, noisy.as, [model('junk-0', at)]);
   expect((await noisy.usage({ name: 'junk-0' })).map(sums)).toMatchObject([{ calls: 2 }]);
 });
 
-test('usage is removed after the days that the tenant keeps it', async () => {
+test('usage is removed after the tenant’s retention', async () => {
   const { tenantId, usage, as } = await withCalls();
   const old = dayStart() - 20 * DAY_MS;
   await sendSpans(server, as, [model('gpt-4', old)]);
@@ -240,13 +240,13 @@ test('usage is removed after the days that the tenant keeps it', async () => {
   expect((await usage({ ...from, group_by: ['name'] })).map(({ name }) => name)).toEqual(['gpt-5', 'gpt-6', 'search']);
   const series = server.services.db.selectFrom('usage_series').select('name').where('tenant_id', '=', tenantId);
   expect((await series.execute()).map(({ name }) => name)).not.toContain('gpt-4');
-  // A span that is older than what is kept counts in the hour in which it came in.
+  // A span that is older than the retention counts in the hour of its arrival.
   await sendSpans(server, as, [model('gpt-3', old)]);
   const [late] = await usage({ name: 'gpt-3', interval: 'hour' });
   expect(late?.calls).toBe(1);
 });
 
-test('a renamed provider takes the usage of its models along', async () => {
+test('the usage of models follows a provider that is renamed', async () => {
   const { usage, as } = await newTenant();
   const body = { name: 'oai', kind: 'llm' };
   const provider = await server.ok('POST', '/v1/providers', { as, body });
@@ -258,7 +258,7 @@ test('a renamed provider takes the usage of its models along', async () => {
   expect((await usage({ group_by: ['name'] })).map(({ name, calls }) => [name, calls])).toEqual([['gpt-5', 2]]);
 });
 
-test('pruning adds up what it removes as other', async () => {
+test('usage of pruned names is added up as other', async () => {
   const { tenantId, usage, as } = await newTenant();
   const at = dayStart();
   await sendSpans(server, as, [model('junk', at), model('junk', at + HOUR_MS), model('more-junk', at)]);
@@ -272,9 +272,9 @@ test('pruning adds up what it removes as other', async () => {
   ]);
 });
 
-test('a query that reads much takes several points of the rate limit', async () => {
+test('a large query takes several points of the rate limit', async () => {
   const limited = await server.startSibling({ QM_RATE_LIMITS: 'on', QM_RATE_LIMIT_PRINCIPAL: '20' });
-  // A new minute would begin a new window.
+  // Start at the beginning of a minute, so that all requests are in one window.
   limited.freeze();
   const tenantId = unique('usage');
   const { key, principal } = await accountWithKey(limited, { tenantId });
@@ -285,9 +285,9 @@ test('a query that reads much takes several points of the rate limit', async () 
   });
   await insertSeries(db, { tenantId, subTenantId: null }, subjects, now());
   const list = (query = '') => limited.call('GET', `/v1/usage?limit=1${query}`, { as: { key } });
-  // Small ones take one point each.
+  // Small queries take one point each.
   for (let index = 0; index < 3; index += 1) expect((await list('&name=model-1')).status).toBe(200);
-  // 1 point and 20 for the series: the next one finds none left.
+  // One point and 20 for the series. No points are left for the next query.
   expect((await list()).status).toBe(200);
   expectProblem(await list(), 429, 'rate_limited');
 });

@@ -97,7 +97,7 @@ test('a user who is missing or out of reach is 404', async () => {
   }
 });
 
-test('deleting oneself erases personal data, keeps a tombstone, and ends sessions and memberships', async () => {
+test('deleting one’s own user erases personal data, keeps a tombstone, and ends sessions and memberships', async () => {
   const as = await tenant('erase-1');
   const user = await member({ tenantId: 'erase-1' }, 'operator');
   const profile = { displayName: 'Secret Name', locale: 'fr', timeZone: 'Europe/Paris', metadata: { secret: 'Note' } };
@@ -139,7 +139,7 @@ test('the email of a deleted user can register again, as a new user to whom the 
   expect(fresh.id).not.toBe(user.id);
 });
 
-test('ending somebody else needs reach of all their memberships, and as much as an owner where they are one', async () => {
+test('deleting or disabling another user needs reach of all their memberships, and the rights of an owner if they are one', async () => {
   for (const id of ['reach-1', 'reach-2']) await tenant(id);
   const [owner, admin] = [
     await member({ tenantId: 'reach-1' }, 'owner'),
@@ -164,7 +164,7 @@ test('ending somebody else needs reach of all their memberships, and as much as 
   expect((await server.ok('DELETE', `${PATH}/${user.id}`, { as: admin.as })).status).toBe('deleted');
 });
 
-test('only platform administrators end or suspend a platform administrator', async () => {
+test('only platform administrators delete or disable a platform administrator', async () => {
   const owner = await member({ tenantId: 'default' }, 'owner');
   const [{ id }] = (await server.ok('GET', `${PATH}?email=ADMIN@example.com`, { as: server.admin })).items;
   const calls = [
@@ -192,7 +192,7 @@ test('the last owner of a tenant cannot be deleted or disabled', async () => {
   await server.ok('DELETE', `${PATH}/${owner.id}`, { as: owner.as });
 });
 
-test('disabling refuses the user and ends their sessions at once; enabling admits them; repeating changes nothing', async () => {
+test('a disabled user is refused, and their sessions end at once; enabling lets them in; repeating changes nothing', async () => {
   const as = await tenant('disable-1');
   const user = await member({ tenantId: 'disable-1' }, 'operator');
   const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge' } });
@@ -215,7 +215,7 @@ test('disabling refuses the user and ends their sessions at once; enabling admit
   }
 });
 
-test('enabling brings back what a user lacked before: the terms, or a first sign-in', async () => {
+test('enabling restores the former status of a user who had not accepted the terms or never signed in', async () => {
   for (const [accepted, status] of [
     [false, 'pending_terms'],
     [true, 'pending_identity'],
@@ -265,7 +265,7 @@ test('list_users walks all pages while users join, and its cursors work for thei
   );
 });
 
-test('an account of many memberships is listed once', async () => {
+test('a user with many memberships is listed once', async () => {
   for (const id of ['many-1', 'many-2']) await tenant(id);
   const user = await member({ tenantId: 'many-1' });
   await join(user, 'many-2', 'viewer');
@@ -295,7 +295,7 @@ test('grant_platform_administrator gives every right in every tenant, with an au
   const events = () => auditOf(server, { target_id: user.id, operation: 'grant_platform_administrator' });
   expect(await events()).toMatchObject([{ changedFields: ['platformAdministrator'], tenantId: null }]);
 
-  // The last one keeps it, also from their own hand.
+  // The last one keeps the right, and cannot give it up.
   expectProblem(await server.call('DELETE', path, { as: server.admin }), 409, 'last_platform_administrator');
   expectProblem(await server.call('DELETE', path, { as: user.as }), 409, 'last_platform_administrator');
   const own = `${PATH}/${user.id}`;
@@ -310,7 +310,7 @@ test('grant_platform_administrator gives every right in every tenant, with an au
   expect(await auditOf(server, { target_id: user.id, operation: 'revoke_platform_administrator' })).toHaveLength(1);
 });
 
-test('only platform administrators with every scope grant and revoke it, and active users alone get it', async () => {
+test('only platform administrators with every scope grant and revoke it, and only to active users', async () => {
   const tenantId = await newTenant();
   const [owner, user] = [await member({ tenantId }, 'owner'), await member({ tenantId })];
   const me = await server.ok('GET', '/v1/me', { as: server.admin });
@@ -328,7 +328,7 @@ test('only platform administrators with every scope grant and revoke it, and act
   expectProblem(await server.call('PUT', path, { as: server.admin }), 409, 'user_not_active');
 });
 
-test('of two platform administrators who take it from each other at once, one keeps it', async () => {
+test('if two platform administrators revoke each other’s right at once, one keeps it', async () => {
   const { db } = server.services;
   await db.updateTable('users').set({ platform_administrator: 0 }).execute();
   const users = [await member({ tenantId: await newTenant() }), await member({ tenantId: await newTenant() })];

@@ -13,19 +13,19 @@ const SEARCH = '/v1/service-accounts/search';
 
 describe('times', () => {
   test.each(['abc', 'tomorrow', '2024-02-30', '2026-01-01', '2026-01-01T00:00:00', '9999-12-31T23:59:59-05:00'])(
-    'of a search that are %s are 422 at their place',
+    'in a search: %s is 422 at its place',
     async (createdAfter) => {
       const { status, body } = await server.call('POST', SEARCH, { as: server.admin, body: { createdAfter } });
       expect([status, body.detail[0].loc]).toEqual([422, ['body', 'createdAfter']]);
     },
   );
 
-  test.each(['yesterday', ''])('of a query that are %j are 422 at their place', async (text) => {
+  test.each(['yesterday', ''])('in a query: %j is 422 at its place', async (text) => {
     const { status, body } = await server.call('GET', `/v1/audit-events?created_after=${text}`, { as: server.admin });
     expect([status, body.detail[0].loc]).toEqual([422, ['query', 'created_after']]);
   });
 
-  test('with an offset are the same moment in UTC', async () => {
+  test('with an offset are converted to UTC', async () => {
     const place = { tenantId: unique('times') };
     const account = await accountWithKey(server, place);
     const { createdAt } = await server.ok('GET', `/v1/service-accounts/${account.id}`, { as: account });
@@ -38,7 +38,7 @@ describe('times', () => {
 
 describe('free JSON', () => {
   test.each(['/v1/service-accounts', '/v1/manifests', '/v1/providers'])(
-    'numbers that no double can hold are 422 at their place: POST %s',
+    'numbers beyond a double are 422 at their place: POST %s',
     async (path) => {
       const fields = '"name":"n","kind":"agent","spec":{},"metadata":{"a":1e999}';
       const raw = path === '/v1/manifests' ? '{"name":"n","kind":"agent","spec":{"x-a":1e999}}' : `{${fields}}`;
@@ -49,7 +49,7 @@ describe('free JSON', () => {
     },
   );
 
-  test('a metadata filter of 20 members searches, one of 21 is 422', async () => {
+  test('a metadata filter may have 20 members; one with 21 is 422', async () => {
     const filter = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1]));
     await server.ok('POST', SEARCH, { as: server.admin, body: { metadata: filter(20) } });
     const { status } = await server.call('POST', SEARCH, { as: server.admin, body: { metadata: filter(21) } });
@@ -58,7 +58,7 @@ describe('free JSON', () => {
 });
 
 test.each([' openai', 'openai ', 'open\u200bai', '\u202eevil', 'tab\tbed'])(
-  'the name %j is refused: it would not look like what it is',
+  'the name %j is refused, because it would look like another name',
   async (name) => {
     const { status, body } = await server.call('POST', '/v1/providers', {
       as: server.admin,
@@ -69,7 +69,7 @@ test.each([' openai', 'openai ', 'open\u200bai', '\u202eevil', 'tab\tbed'])(
 );
 
 describe('keys', () => {
-  test('one that was rotated is not rotated again, so that a retry leaves no key that nobody saw', async () => {
+  test('a rotated key cannot be rotated again, so a retry does not create a key that nobody received', async () => {
     const account = await accountWithKey(server, { tenantId: unique('rotated') });
     const path = `/v1/service-accounts/${account.id}/keys`;
     const rotations = await Promise.all(
@@ -82,7 +82,7 @@ describe('keys', () => {
     expect(items).toHaveLength(2);
   });
 
-  test('one that ends makes none that ends later', async () => {
+  test('a key that expires cannot create a key that expires later', async () => {
     const account = await accountWithKey(server, { tenantId: unique('ending') });
     const path = `/v1/service-accounts/${account.id}/keys`;
     const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
@@ -99,7 +99,7 @@ describe('keys', () => {
   });
 });
 
-test('users leave a tenant by themselves, without any scope, but never as its last owner', async () => {
+test('a user can leave a tenant without any scope, except as its last owner', async () => {
   const tenantId = unique('left');
   await accountWithKey(server, { tenantId, subTenantId: 'eu' });
   const viewer = await memberWithToken(server, { tenantId, subTenantId: 'eu' }, 'viewer');
@@ -110,7 +110,7 @@ test('users leave a tenant by themselves, without any scope, but never as its la
   expectProblem(await server.call('DELETE', pathOf(owner.id), { as: owner }), 409, 'last_owner');
 });
 
-test('accounts of one id in two tenants are told apart in sessions, tokens and the audit', async () => {
+test('accounts with the same id in two tenants are distinguished in sessions, tokens and the audit', async () => {
   const tenantId = unique('named');
   await server.ok('POST', '/v1/service-accounts', { as: server.admin, body: { id: 'bootstrap', name: 'b', tenantId } });
   const gateway = await server.ok('POST', '/v1/gateways', { as: server.admin, body: { name: 'edge', tenantId } });

@@ -15,7 +15,7 @@ export type Stage = { server: TestServer; agent: Agent; records: Records; change
 
 export type Played = { status: number; faults: string[] };
 
-/** Operations that call another server. They store a failure there, so their errors are no refusals without effect. */
+/** Operations that call another server. They store a failure there, so their errors have an effect. */
 const ATTEMPTS = new Set(['sync_provider_inventory']);
 
 /** The path of a DELETE that deletes the record of its last parameter. */

@@ -25,7 +25,7 @@ export class Records {
     const stranger = await accountWithKey(server, { tenantId: 'elsewhere' });
     const powerless = { key: await keyWith(server, OWNER, ['users:read']) };
     const garbage = { key: 'qm_garbage' };
-    return new Records(server, { nobody: null, stranger: { key: stranger.key }, powerless, garbage });
+    return new Records(server, { anonymous: null, stranger: { key: stranger.key }, powerless, garbage });
   }
 
   /** The records and credentials for the requests of one operation. */

@@ -6,7 +6,7 @@ import { junkTexts, type Mutation, mutations } from './mutations.ts';
 import { type Schema, valuesOf } from './schema-values.ts';
 
 /** Who sends a request: the owner, or one of the callers that must be refused. */
-export type Caller = 'owner' | 'nobody' | 'stranger' | 'powerless' | 'garbage';
+export type Caller = 'owner' | 'anonymous' | 'stranger' | 'powerless' | 'garbage';
 
 /** The value of a path parameter: the id of an existing record, the id of a deleted one, or any text. */
 type PathValue = 'live' | 'dead' | { text: string };
@@ -43,7 +43,7 @@ export function requestsFor({ operationId, method, path }: Operation): Arbitrary
   return fc.record({
     caller: fc.oneof(
       { weight: 16, arbitrary: fc.constant('owner' as const) },
-      { weight: 4, arbitrary: fc.constantFrom<Caller>('nobody', 'stranger', 'powerless', 'garbage') },
+      { weight: 4, arbitrary: fc.constantFrom<Caller>('anonymous', 'stranger', 'powerless', 'garbage') },
     ),
     record: fc.nat({ max: 999 }),
     path: fc.tuple(...placed('path').map(() => pathValues)),

@@ -3,9 +3,9 @@ import 'vitest';
 declare module 'vitest' {
   // oxlint-disable-next-line typescript/consistent-type-definitions -- an interface alone is merged
   interface ProvidedContext {
-    /** Requests for each operation, where not the usual number. */
+    /** The number of requests for each operation, instead of the usual one. */
     fuzzCases?: number;
-    /** What chance is made of, where a run is to be had again. */
+    /** The seed, to repeat a run. */
     fuzzSeed?: number;
   }
 }

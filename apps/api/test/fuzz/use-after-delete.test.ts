@@ -34,7 +34,7 @@ const OTHERWISE: Record<string, Record<string, number>> = {
   revoke_platform_administrator: { grant_platform_administrator: 200, revoke_platform_administrator: 200 },
 };
 
-/** The operations on a deleted record, or on something in it. */
+/** The operations on a deleted record, or on a record within it. */
 function uses({ path, operationId }: Operation): Operation[] {
   const within = operations.filter((one) => one.path === path || one.path.startsWith(`${path}/`));
   // A use that succeeds may create the record again, so these come last.
@@ -43,9 +43,9 @@ function uses({ path, operationId }: Operation): Operation[] {
 }
 
 test.each(deletions.map((deletion) => [deletion.operationId, deletion] as const))(
-  'after %s every operation on the record or on something in it answers 404 and changes nothing',
+  'after %s every operation on the record, or on a record within it, answers 404 and changes nothing',
   async (_, deletion) => {
-    // The owner comes first: what belongs to a user is made for this one.
+    // Create the owner first, because records of a user are created for this one.
     const as = await ownersCredential(server, deletion);
     const input = await validInput(server, deletion);
     await server.ok('DELETE', targetOf(deletion, input), { as });

@@ -11,14 +11,14 @@ function sized(size: number): string {
   return `${start}${'x'.repeat(size - start.length - 3)}"}}`;
 }
 
-test('a body of the limit is read, one byte more is 413', async () => {
+test('a body of the maximum size is read, one byte more is 413', async () => {
   const server = await serve();
   expect((await send(server, '/v1/widgets', { body: sized(MIB) })).status).toBe(200);
   const { status, body } = await send(server, '/v1/widgets', { body: sized(MIB + 1) });
   expect([status, body.code]).toEqual([413, 'body_too_large']);
 });
 
-test('a client in the middle of 10 MB still gets its 413, whether the length was announced or not', async () => {
+test('a client that is still sending 10 MB gets its 413, with or without Content-Length', async () => {
   const server = await serve();
   const large = Buffer.alloc(10 * MIB, 'x');
   expect((await send(server, '/v1/widgets', { body: large })).status).toBe(413);
@@ -28,13 +28,13 @@ test('a client in the middle of 10 MB still gets its 413, whether the length was
   expect(await exchange(server, parts)).toMatch(/^HTTP\/1\.1 413 .*body_too_large/s);
 });
 
-test('413 follows from Content-Length alone, before a byte of the body has come', async () => {
+test('a Content-Length beyond the limit is 413 before the body arrives', async () => {
   const server = await serve();
   const head = `POST /v1/widgets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\nContent-Length: ${50 * MIB}\r\n\r\n`;
   expect(await exchange(server, [head], (answer) => answer.includes('body_too_large'))).toMatch(/^HTTP\/1\.1 413 /);
 });
 
-test('a stranger in the middle of 10 MB gets a 401, and no word about the body', async () => {
+test('a client without valid credentials that is still sending 10 MB gets a 401, not a 413', async () => {
   const server = await serve();
   const answer = await fetch(`${server.url}/v1/widgets`, { method: 'POST', body: Buffer.alloc(10 * MIB, 'x') });
   expect(answer.status).toBe(401);
@@ -48,7 +48,7 @@ test('a chunked body is read', async () => {
   expect(answer).toMatch(/^HTTP\/1\.1 200 .*\{"body":\{"name":"abc"\}\}$/s);
 });
 
-test('a client that goes away in the middle of its body harms nobody', async () => {
+test('the server survives a client that disconnects in the middle of its body', async () => {
   const server = await serve();
   const head = 'POST /v1/widgets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\nContent-Length: 100\r\n\r\n{"na';
   await abandon(server, head);
@@ -94,7 +94,7 @@ test('an operation without a body ignores one', async () => {
   expect((await send(server, '/v1/widgets/w/break', { body: Buffer.alloc(3 * MIB) })).status).toBe(200);
 });
 
-test('a byte order mark is left out, and bytes that are no UTF-8 are json_invalid', async () => {
+test('a byte order mark is ignored, and invalid UTF-8 is json_invalid', async () => {
   const server = await serve();
   expect((await send(server, '/v1/widgets', { body: '\uFEFF{"name":"abc"}' })).status).toBe(200);
   const { status, body } = await send(server, '/v1/widgets', { body: Buffer.from('{"name":"a\xFFb"}', 'latin1') });
@@ -131,13 +131,13 @@ test.each([
   expect(jsonFault(text)).toEqual({ offset, reason });
 });
 
-test('of duplicate keys the last wins', async () => {
+test('of duplicate keys the last one counts', async () => {
   const server = await serve();
   const { body } = await send(server, '/v1/widgets', { body: '{"name":1,"name":"abc"}' });
   expect(body).toEqual({ body: { name: 'abc' } });
 });
 
-test(`objects may nest ${MAX_DEPTH} levels, and one more is 422`, async () => {
+test(`a body may have ${MAX_DEPTH} levels of nesting, and one more is 422`, async () => {
   const server = await serve();
   // The body and its metadata are the first two levels.
   const nested = (levels: number) =>
@@ -155,16 +155,19 @@ test(`objects may nest ${MAX_DEPTH} levels, and one more is 422`, async () => {
   ]);
 });
 
-test.each([5_000, 10_000, 1_000_000])('%i levels of JSON are 422, closed or not', async (levels) => {
-  const server = await serve({ bodyLimit: 8 * MIB });
-  const lists = `${'['.repeat(levels)}${']'.repeat(levels)}`;
-  for (const body of [lists, '['.repeat(levels), `{"a":${lists}}`, '{"a":'.repeat(levels)]) {
-    for (const path of ['/v1/widgets', '/v1/widgets/search']) {
-      expect((await send(server, path, { body })).status).toBe(422);
+test.each([5_000, 10_000, 1_000_000])(
+  '%i levels of nesting are 422, even if the JSON is incomplete',
+  async (levels) => {
+    const server = await serve({ bodyLimit: 8 * MIB });
+    const lists = `${'['.repeat(levels)}${']'.repeat(levels)}`;
+    for (const body of [lists, '['.repeat(levels), `{"a":${lists}}`, '{"a":'.repeat(levels)]) {
+      for (const path of ['/v1/widgets', '/v1/widgets/search']) {
+        expect((await send(server, path, { body })).status).toBe(422);
+      }
     }
-  }
-  expect(server.errors).toEqual([]);
-});
+    expect(server.errors).toEqual([]);
+  },
+);
 
 test.each([
   ['NUL in a value', '{"name":"a\\u0000b"}', ['body', 'name'], 'should not contain the character U+0000'],
@@ -190,7 +193,7 @@ test.each([
   expect(answer.body.detail).toEqual([{ type: 'value_error', loc, msg: `Value error, ${rule}`, ctx: { error: rule } }]);
 });
 
-test('NUL in a path or a query is 422 there', async () => {
+test('NUL in a path or a query is 422 at its place', async () => {
   const server = await serve();
   const path = await send(server, '/v1/widgets/a%00b');
   expect(path.body.detail[0].loc).toEqual(['path', 'widget_id']);
@@ -198,7 +201,7 @@ test('NUL in a path or a query is 422 there', async () => {
   expect(query.body.detail[0].loc).toEqual(['query', 'status']);
 });
 
-test('keys of Object.prototype are data in a free object, and refused in a strict one', async () => {
+test('names of members of Object.prototype are ordinary keys in a free object, and refused in a strict one', async () => {
   const server = await serve();
   const metadata = { constructor: 1, toString: 'x', prototype: { a: 1 }, hasOwnProperty: null };
   const kept = await send(server, '/v1/widgets', { body: JSON.stringify({ name: 'abc', metadata }) });
@@ -211,13 +214,13 @@ test('keys of Object.prototype are data in a free object, and refused in a stric
     ['toString', 'extra_forbidden'],
   ];
   expect(faults(refused.body)).toEqual(expected);
-  // A query is strict, too: a mistyped filter would list everything.
+  // Queries are strict too, because a mistyped filter would list everything.
   expect(faults((await send(server, '/v1/widgets?constructor=1&toString=2')).body)).toEqual(expected);
   expect(faults((await send(server, '/v1/widgets?__proto__=2')).body)).toEqual([['__proto__', 'value_error']]);
   expect(({} as { a?: unknown }).a).toBeUndefined();
 });
 
-test('an answer repeats no secret, and at most 1 KiB of a value', async () => {
+test('an answer does not repeat secrets, and repeats at most 1 KiB of a value', async () => {
   const server = await serve();
   const sent = {
     apiKey: 'hunter2-hunter2',
@@ -239,7 +242,7 @@ test('an answer repeats no secret, and at most 1 KiB of a value', async () => {
   expect(inputs.name).toBeUndefined();
 });
 
-test('a body full of mistakes is answered with the first hundred', async () => {
+test('the answer to a body with many errors contains the first hundred', async () => {
   const server = await serve();
   const keys = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`unknown${index}`, index]));
   const { status, body } = await send(server, '/v1/widgets', { body: JSON.stringify({ name: 'abc', ...keys }) });

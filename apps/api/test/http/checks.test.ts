@@ -1,4 +1,4 @@
-// The order of checks, and the answers that come before an operation.
+// The order of the checks, and the answers of the steps before an operation runs.
 import { expect, test } from 'vitest';
 import { ApiError } from '../../src/platform/errors.ts';
 import { answerOf } from '../../src/http/errors/problems.ts';
@@ -6,7 +6,7 @@ import { send, serve } from './server.ts';
 
 const MALFORMED = { method: 'PUT', body: '{not json' };
 
-test('no credentials are 401 with a challenge, whatever the body', async () => {
+test('a request without credentials is 401 with a challenge, for any body', async () => {
   const server = await serve();
   const answer = await fetch(`${server.url}/v1/widgets/w`, MALFORMED);
   expect(answer.status).toBe(401);
@@ -14,20 +14,20 @@ test('no credentials are 401 with a challenge, whatever the body', async () => {
   expect(await answer.json()).toMatchObject({ code: 'credentials_missing', status: 401 });
 });
 
-test('credentials that are refused answer as the refusal says', async () => {
+test('refused credentials answer the status and headers of the refusal', async () => {
   const server = await serve();
   const answer = await send(server, '/v1/widgets/w', { ...MALFORMED, headers: { authorization: 'Bearer nonsense' } });
   expect([answer.status, answer.body.code]).toEqual([401, 'credentials_invalid']);
   expect(answer.headers.get('www-authenticate')).toBe('Bearer');
 });
 
-test('a missing scope is 403 and named, before the body is read', async () => {
+test('a missing scope is 403 and named in the answer, before the body is read', async () => {
   const server = await serve();
   const answer = await send(server, '/v1/widgets/w', { ...MALFORMED, headers: { authorization: 'Bearer reader' } });
   expect([answer.status, answer.body.code, answer.body.scope]).toEqual([403, 'scope_missing', 'providers:write']);
 });
 
-test('a foreign tenant in the query is 403 before the body is read, in the body before values are checked', async () => {
+test('a foreign tenant in the query is 403 before the body is read, one in the body before values are validated', async () => {
   const server = await serve();
   const query = await send(server, '/v1/widgets/w?tenant_id=other', MALFORMED);
   expect([query.status, query.body.code]).toEqual([403, 'tenant_forbidden']);
@@ -36,13 +36,13 @@ test('a foreign tenant in the query is 403 before the body is read, in the body 
   expect((await send(server, '/v1/widgets/search', { body: '{"tenantId":"acme"}' })).status).toBe(200);
 });
 
-test('a public operation goes on without anybody who calls', async () => {
+test('a public operation runs without a caller', async () => {
   const server = await serve({ authenticate: async () => null });
   const answer = await send(server, '/v1/register', { body: '{"email":"a@example.com"}' });
   expect(answer.body).toEqual({ body: { email: 'a@example.com' } });
 });
 
-test('every answer below /v1 is kept out of caches and carries the request id', async () => {
+test('every answer below /v1 has Cache-Control: no-store and the request id', async () => {
   const server = await serve();
   for (const path of ['/v1/widgets', '/v1/nothing', '/v1/widgets?limit=0', '/v1/traces']) {
     const { headers } = await send(server, path);
@@ -63,14 +63,14 @@ test.each([
   expect(server.errors).toEqual([]);
 });
 
-test('OTLP operations share the route table, and are answered by their own handler', async () => {
+test('OTLP operations are in the same route table, and have their own handler', async () => {
   const server = await serve();
   expect((await send(server, '/v1/traces', { body: '{}' })).body).toEqual({ otlp: 'ingest_traces' });
   const method = await send(server, '/v1/traces', { method: 'PUT', body: '{}' });
   expect([method.status, method.headers.get('allow')]).toEqual([405, 'POST']);
 });
 
-test('failures around the procedure are 500 too, and are reported once', async () => {
+test('an error outside of the procedure is 500 too, and is reported once', async () => {
   for (const broken of [
     { authenticate: () => Promise.reject(new Error('hunter2')) },
     {
@@ -97,7 +97,7 @@ test.each([
   expect([answer.status, answer.body.error.data.code]).toEqual([status, code]);
 });
 
-test('only what was not foreseen is unexpected', () => {
+test('only errors without a documented answer are unexpected', () => {
   expect(answerOf(new ApiError('name_taken', 'Taken.'), 'r').unexpected).toBe(false);
   expect(answerOf(new Error('boom'), 'r').unexpected).toBe(true);
   expect(answerOf('boom', 'r').unexpected).toBe(true);

@@ -16,7 +16,7 @@ async function serveDocs(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/docs`;
 }
 
-test('the page loads its own files alone, and has no inline script or style', async () => {
+test('the page loads only its own files, and has no inline script or style', async () => {
   const url = await serveDocs();
   const page = await (await fetch(`${url}/`)).text();
   const loaded = [...page.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address]) => address ?? '');
@@ -25,19 +25,19 @@ test('the page loads its own files alone, and has no inline script or style', as
   for (const address of loaded) expect((await fetch(`${url}/${address}`)).status).toBe(200);
 });
 
-test('the page shows the document at the path given, and hands it to nobody', async () => {
+test('the page shows the document at the given path, and sends it to no other server', async () => {
   const script = await (await fetch(`${await serveDocs()}/init.js`)).text();
   expect(script).toContain('"url":"/openapi.json"');
   expect(script).toContain('"validatorUrl":null');
 });
 
-test('without its slash the page is found all the same', async () => {
+test('the address without a final slash redirects to the page', async () => {
   const answer = await fetch(await serveDocs());
   expect([answer.status, new URL(answer.url).pathname]).toEqual([200, '/docs/']);
 });
 
 test.each(['package.json', 'index.html', 'swagger-ui-bundle.js.map', '..%2fpackage.json', 'nothing'])(
-  'no other file of the package is served: %s',
+  'other files of the package are not served: %s',
   async (name) => {
     expect((await fetch(`${await serveDocs()}/${name}`)).status).toBe(404);
   },

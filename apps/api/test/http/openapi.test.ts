@@ -29,12 +29,12 @@ type Document = {
   components: { schemas: Record<string, Record<string, unknown>>; securitySchemes: object };
 };
 
-function made(): Document {
+function generate(): Document {
   const operations = [...endpointsOf(widgets._def.procedures).map((one) => one.operation), ingest];
   return openApiDocument({ operations, version: '0.1.0', serverUrl: 'https://qm' }) as Document;
 }
 
-const document = made();
+const document = generate();
 const { paths } = withSharedParts(document);
 
 function described(method: string, path: string): Described {
@@ -59,11 +59,11 @@ test('the document passes the recommended rules of Redocly without a warning', a
   }
 }, 30_000);
 
-test('the document is the same each time', () => {
-  expect(JSON.stringify(made())).toBe(JSON.stringify(document));
+test('the document is deterministic', () => {
+  expect(JSON.stringify(generate())).toBe(JSON.stringify(document));
 });
 
-test('the document names product, version, licence and server', () => {
+test('the document contains product, version, licence and server', () => {
   expect(document).toMatchObject({
     openapi: '3.1.0',
     info: {
@@ -77,7 +77,7 @@ test('the document names product, version, licence and server', () => {
   for (const { name, description } of document.tags) expect(TAGS[name as keyof typeof TAGS]).toBe(description);
 });
 
-test('both security schemes stand on every operation with the scope it needs, and none on public ones', () => {
+test('every operation has both security schemes with its scope, and public operations have none', () => {
   expect(document.components.securitySchemes).toEqual({
     bearerAuth: {
       type: 'http',
@@ -100,7 +100,7 @@ test('both security schemes stand on every operation with the scope it needs, an
   expect(described('post', '/v1/traces').security).toEqual(scoped('traces:write'));
 });
 
-test('each operation declares the statuses that it can answer', () => {
+test('each operation declares all statuses that it can answer', () => {
   const statuses = (method: string, path: string) => Object.keys(described(method, path).responses).map(Number);
   expect(statuses('get', '/v1/widgets')).toEqual([200, 400, 401, 403, 422, 429, 500, 503]);
   expect(statuses('get', '/v1/widgets/{widget_id}')).toEqual([200, 400, 401, 403, 404, 422, 429, 500, 503]);
@@ -109,7 +109,7 @@ test('each operation declares the statuses that it can answer', () => {
   expect(statuses('post', '/v1/traces')).toEqual([200, 400, 401, 403, 413, 415, 429, 500, 503]);
 });
 
-test('a refusal lists its codes, its headers and its body', () => {
+test('an error response declares its codes, headers and body', () => {
   const { responses } = described('get', '/v1/widgets/{widget_id}');
   expect(responses['404']).toEqual({
     description: '`route_not_found` (Path not found), `provider_not_found` (Provider not found).',
@@ -131,13 +131,13 @@ test('a refusal lists its codes, its headers and its body', () => {
   ]);
 });
 
-test('what operations share is a component, and other parts stand where they are used', () => {
+test('parts that several operations share are components, and other parts are inline', () => {
   const { parameters, responses } = document.paths['/v1/widgets/{widget_id}']?.['get'] ?? {};
   expect(parameters).toEqual([{ $ref: '#/components/parameters/WidgetId' }]);
   expect(responses?.['404']).toEqual({ $ref: '#/components/responses/ProviderNotFound' });
   expect(responses?.['429']).toEqual({ $ref: '#/components/responses/TooManyRequests' });
   const { responses: ofOtlp } = document.paths['/v1/traces']?.['post'] ?? {};
-  // Operations of OTLP share responses with each other, not with the rest: their bodies are others.
+  // OTLP operations share responses only with each other, because their bodies differ.
   expect(ofOtlp?.['429']).toEqual({ $ref: '#/components/responses/OtlpTooManyRequests' });
   const shared = JSON.stringify(ofOtlp).match(/components\/responses\/\w+/g) ?? [];
   expect(shared.filter((name) => !name.startsWith('components/responses/Otlp'))).toEqual([]);
@@ -158,7 +158,7 @@ test('an optional body may be null, a required one may not', () => {
   });
 });
 
-test('parameters say where they are, whether they are needed, and what they mean', () => {
+test('parameters have a place, a description, and say whether they are required', () => {
   const parameters = described('get', '/v1/widgets').parameters ?? [];
   expect(parameters.map(({ name }) => name)).toEqual(['tenant_id', 'unknown', 'status', 'limit', 'ratio', 'ids']);
   expect(parameters.every(({ required }) => !required)).toBe(true);
@@ -169,13 +169,13 @@ test('parameters say where they are, whether they are needed, and what they mean
   ]);
 });
 
-test('strict objects say so, and a schema used on both sides keeps one name', () => {
+test('strict objects have additionalProperties: false, and a schema of requests and answers has one name', () => {
   const { schemas } = document.components;
   expect(schemas.CreateWidgetInput).toMatchObject({ additionalProperties: false, description: 'A new widget.' });
   expect(Object.keys(schemas).filter((name) => name.endsWith('Output'))).toEqual([]);
 });
 
-test('the OTLP operation takes and answers both encodings, with google.rpc.Status for errors', () => {
+test('the OTLP operation accepts and answers both encodings, with google.rpc.Status for errors', () => {
   const { requestBody, responses } = described('post', '/v1/traces');
   expect(Object.keys(requestBody?.content ?? {})).toEqual(['application/json', 'application/x-protobuf']);
   expect(responses['400']?.content['application/json']).toEqual({ schema: { $ref: '#/components/schemas/Status' } });

@@ -52,15 +52,15 @@ test.each([
   expect(Object.values(found).some((value) => Object.is(value, -0))).toBe(false);
 });
 
-test('the text of what was read is kept as it was sent', () => {
+test('the original text of each value is kept', () => {
   expect(read('int=%2005&list=1&list=2&flag=ON&other=1').text).toEqual({ int: ' 05', list: ['1', '2'], flag: 'ON' });
 });
 
-test('an operation without a query that ignores unknown parameters reads none', () => {
+test('an operation without query parameters that ignores unknown ones reads nothing', () => {
   expect(queryReader({ ignoresUnknownQuery: true })('a=1')).toEqual({ query: {}, text: {} });
 });
 
-test('unknown parameters are kept as texts, each once, for the schema to refuse', () => {
+test('unknown parameters are kept as texts, each once, so that the schema can refuse them', () => {
   const { query: found, text } = queryReader({ query, ignoresUnknownQuery: false })('int=2&a=1&a=2&constructor=3');
   expect(found).toEqual({ int: 2, a: '2', constructor: '3' });
   expect(text).toEqual({ int: '2', a: '2', constructor: '3' });

@@ -13,7 +13,7 @@ test.each([
   ['PUT', '/v1/widgets/w1', 'update_widget', { widget_id: 'w1' }],
   ['POST', '/v1/widgets/search', 'search_widgets', {}],
   ['GET', '/v1/widgets/by-size', 'find_widgets_by_size', {}],
-  // A widget named like a literal is reached by the methods that the literal lacks.
+  // A widget with the name of a literal segment is reached by methods that the literal path does not have.
   ['GET', '/v1/widgets/search', 'get_widget', { widget_id: 'search' }],
   ['GET', '/v1/widgets/a%2Fb', 'get_widget', { widget_id: 'a/b' }],
   ['GET', '/v1/widgets/..', 'get_widget', { widget_id: '..' }],
@@ -50,11 +50,11 @@ test.each([
   expect(() => route(method, path)).toThrow(expect.objectContaining(refusal));
 });
 
-test('two operations at one place are refused at the start', () => {
+test('two operations with the same method and path are refused at start', () => {
   expect(() => routeTable([getWidget, getWidget])).toThrow('Two operations at GET /v1/widgets/{widget_id}');
 });
 
-test('404 and 405 are problems, told before credentials are looked at', async () => {
+test('404 and 405 are answered before credentials are checked', async () => {
   const server = await serve();
   const headers = { authorization: 'Bearer nonsense' };
   const unknown = await send(server, '/v1/nothing', { headers });
@@ -82,7 +82,7 @@ test('HEAD is answered like GET, without the body', async () => {
   }
 });
 
-test('paths outside /v1 go to the next handler', async () => {
+test('paths outside of /v1 go to the next handler', async () => {
   const server = await serve();
   for (const path of ['/healthz', '/v1x', '/V1/widgets', '//v1/widgets']) {
     const answer = await send(server, path);
@@ -90,7 +90,7 @@ test('paths outside /v1 go to the next handler', async () => {
   }
 });
 
-test('a target in absolute form is served like its path', async () => {
+test('a request target in absolute form is handled like its path', async () => {
   const server = await serve();
   const head =
     'GET http://example.com/v1/widgets?limit=3 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\nConnection: close\r\n\r\n';

@@ -16,7 +16,7 @@ import { ingest, widgets } from './widgets.ts';
 
 export const REQUEST_ID = 'req-1';
 
-/** The tokens that these servers know, and the scopes that they give in tenant `acme`. */
+/** The valid tokens of these servers, with their scopes in the tenant `acme`. */
 const TOKENS: Record<string, Scope[]> = { all: ['*'], reader: ['providers:read'], stranger: ['users:read'] };
 
 const ADMIN = { authorization: 'Bearer all' };
@@ -24,16 +24,16 @@ const ADMIN = { authorization: 'Bearer all' };
 export type Server = {
   url: string;
   port: number;
-  /** What was not foreseen, as the handler reported it. */
+  /** The unexpected errors that the handler reported. */
   errors: unknown[];
-  /** Called when the next request comes in, and when the next answer's connection is closed. */
+  /** Called when the next request arrives, and when the connection of the next answer is closed. */
   onRequest: (then: () => void) => void;
   onClosed: (then: () => void) => void;
 };
 
 type ServeOptions = Partial<Pipeline> & Partial<Pick<Callers, 'authenticate'>> & Pick<RestOptions, 'bodyLimit'>;
 
-/** A server of the widgets on a free port, for the length of one test. */
+/** A server with the widget operations on a free port. It stops at the end of the test. */
 export async function serve({ authenticate = authenticated, bodyLimit, ...parts }: ServeOptions = {}): Promise<Server> {
   const errors: unknown[] = [];
   const app = express();
@@ -94,7 +94,7 @@ export async function serve({ authenticate = authenticated, bodyLimit, ...parts 
 
 export type Sent = { method?: string; headers?: Record<string, string>; body?: string | Uint8Array<ArrayBuffer> };
 
-/** Sends a request as the administrator, and reads the answer whole. A text body is JSON unless the headers say. */
+/** Sends a request as the administrator, and reads the whole answer. The default type of a text body is JSON. */
 export async function send(server: Server, path: string, { method, headers = {}, body }: Sent = {}) {
   const response = await fetch(server.url + path, {
     method: method ?? (body === undefined ? 'GET' : 'POST'),
@@ -106,7 +106,7 @@ export async function send(server: Server, path: string, { method, headers = {},
   return { status: response.status, headers: response.headers, text, body: json };
 }
 
-/** Writes bytes to a connection of its own and reads until `enough` says so, or the other side closes. */
+/** Writes bytes to a new connection, and reads until `enough` returns true or the other side closes. */
 export function exchange(
   server: Server,
   parts: (string | Buffer)[],
@@ -129,7 +129,7 @@ export function exchange(
   });
 }
 
-/** Writes the beginning of a request, and resets the connection once the server has it in hand. */
+/** Writes the beginning of a request, and resets the connection once the server handles it. */
 export async function abandon(server: Server, start: string): Promise<void> {
   const begun = new Promise<void>((resolve) => server.onRequest(resolve));
   const socket = connect(server.port, '127.0.0.1', () => socket.write(start));

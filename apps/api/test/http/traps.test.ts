@@ -1,4 +1,4 @@
-// The traps of trpc-to-openapi: one test each, so that an upgrade or a shortcut past the seam shows.
+// Known pitfalls of trpc-to-openapi, one test each. They notice if an upgrade or a refactoring brings one back.
 import { expect, test } from 'vitest';
 import { openApiDocument } from '../../src/http/openapi/openapi.ts';
 import { withSharedParts } from '../support/shared-parts.ts';
@@ -6,7 +6,7 @@ import { exchange, REQUEST_ID, send, serve } from './server.ts';
 import { endpointsOf } from '../../src/http/trpc.ts';
 import { widgets } from './widgets.ts';
 
-test('trap 1: a call does not change what the next one accepts: no coercion is left behind in shared schemas', async () => {
+test('pitfall 1: a call does not leave coercion behind in shared schemas, so the next call accepts the same values', async () => {
   const server = await serve();
   for (const query of ['unknown=false&limit=5', 'unknown=false&limit=5']) {
     expect((await send(server, `/v1/widgets?${query}`)).body.query).toEqual({ unknown: false, limit: 5 });
@@ -23,7 +23,7 @@ test('trap 1: a call does not change what the next one accepts: no coercion is l
 });
 
 test.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'application/merge-patch+json'])(
-  'trap 2: a body sent as %s is read',
+  'pitfall 2: a body sent as %s is read',
   async (type) => {
     const server = await serve();
     const answer = await send(server, '/v1/widgets', { body: '{"name":"abc"}', headers: { 'content-type': type } });
@@ -31,14 +31,14 @@ test.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"'
   },
 );
 
-test('trap 3: path parameters are decoded, case counts, and a literal path comes before a parameter', async () => {
+test('pitfall 3: path parameters are decoded, paths are case-sensitive, and a literal segment comes before a parameter', async () => {
   const server = await serve();
   expect((await send(server, '/v1/widgets/a%2Fb%20c%C3%A9')).body.path).toEqual({ widget_id: 'a/b cé' });
   expect((await send(server, '/v1/Widgets/a')).status).toBe(404);
   expect((await send(server, '/v1/widgets/by-size?width=3')).body).toEqual({ query: { width: 3 } });
 });
 
-test('trap 4: the query of a PUT reaches the procedure, and the document', async () => {
+test('pitfall 4: the query of a PUT reaches the procedure and is in the document', async () => {
   const server = await serve();
   const sent = { method: 'PUT', body: '{"name":"n"}' };
   const answer = await send(server, '/v1/widgets/w?tenant_id=acme&revision=7', sent);
@@ -59,7 +59,7 @@ test('trap 4: the query of a PUT reaches the procedure, and the document', async
   ]);
 });
 
-test('trap 5: path, query and body stay apart: a body key named like a path parameter is not lost', async () => {
+test('pitfall 5: path, query and body are separate: a body key with the name of a path parameter is kept', async () => {
   const server = await serve();
   const answer = await send(server, '/v1/widgets/from-path', { method: 'PUT', body: '{"widget_id":"from-body"}' });
   expect(answer.body).toEqual({ path: { widget_id: 'from-path' }, query: {}, body: { widget_id: 'from-body' } });
@@ -70,7 +70,7 @@ test('trap 5: path, query and body stay apart: a body key named like a path para
   ]);
 });
 
-test('trap 6: a list or a string as body is refused, no body needs no Content-Type, depth is no 500', async () => {
+test('pitfall 6: a list or string as body is refused, an empty body needs no Content-Type, deep nesting is not a 500', async () => {
   const server = await serve();
   for (const body of ['["name"]', '"name"', '3', 'true']) {
     const answer = await send(server, '/v1/widgets', { body });
@@ -86,7 +86,7 @@ test('trap 6: a list or a string as body is refused, no body needs no Content-Ty
 });
 
 test.each(['throws', 'parses', 'output', 'bigint'])(
-  'trap 7: a handler that fails (%s) answers a problem that says nothing of the inside, over REST and tRPC',
+  'pitfall 7: a handler that fails (%s) answers a problem without internal details, over REST and tRPC',
   async (how) => {
     const server = await serve();
     const problem = {
@@ -102,7 +102,7 @@ test.each(['throws', 'parses', 'output', 'bigint'])(
     expect(rest.headers.get('content-type')).toBe('application/problem+json');
     expect(rest.body).toEqual(problem);
     expect(server.errors).toHaveLength(1);
-    // tRPC serialises outside of its procedures: a value that is no JSON ends as a 500 of the host's.
+    // tRPC serialises outside of its procedures, so a value that is not JSON causes a 500 of the host.
     if (how === 'bigint') return;
     const trpc = await send(server, '/trpc/break', { body: JSON.stringify({ path: { widget_id: how } }) });
     expect(trpc.status).toBe(500);
@@ -110,7 +110,7 @@ test.each(['throws', 'parses', 'output', 'bigint'])(
   },
 );
 
-test('trap 8: a call builds no fetch Request and leaves the real one unread but for its body', async () => {
+test('pitfall 8: a call creates no fetch Request, and reads only the body of the real one', async () => {
   const server = await serve();
   const Native = globalThis.Request;
   let built = 0;
@@ -121,7 +121,7 @@ test('trap 8: a call builds no fetch Request and leaves the real one unread but 
     },
   });
   try {
-    // Not fetch, which builds Requests itself.
+    // Not with fetch, which creates Requests itself.
     const head = 'GET /v1/widgets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\nConnection: close\r\n\r\n';
     expect(await exchange(server, [head])).toMatch(/^HTTP\/1\.1 200 /);
   } finally {
@@ -130,7 +130,7 @@ test('trap 8: a call builds no fetch Request and leaves the real one unread but 
   expect(built).toBe(0);
 });
 
-test('trap 9: unknown paths, methods and HEAD are answered here, and HEAD asks for credentials', async () => {
+test('pitfall 9: unknown paths, unknown methods and HEAD are answered by our handler, and HEAD needs credentials', async () => {
   const server = await serve();
   expect((await send(server, '/v1/nothing')).body.code).toBe('route_not_found');
   expect((await send(server, '/v1/widgets', { method: 'DELETE' })).body.code).toBe('method_not_allowed');

@@ -1,6 +1,6 @@
-// One row for each row of pydantic's vocabulary that this interface can produce.
+// One row for each error type of pydantic that this API can produce.
 //
-// Not produced here:
+// Not produced by this API:
 // - `dict_type` at ["body"] for another content type: a body of another media type is 415 where one is required, and
 //   read as JSON where it is optional (see readBody).
 // - integers and booleans that pydantic would read out of strings, numbers or null in a body: bodies are strict, and
@@ -28,7 +28,7 @@ const rows: Row[] = [
     '',
   ),
   row(
-    'null for a string',
+    'null instead of a string',
     { name: null },
     {
       type: 'string_type',
@@ -39,7 +39,7 @@ const rows: Row[] = [
     '',
   ),
   row(
-    'an unreadable string for an integer',
+    'a string that is not an integer',
     { count: 'abc' },
     {
       type: 'int_parsing',
@@ -50,7 +50,7 @@ const rows: Row[] = [
   ),
   ...[null, [1], { a: 1 }, '25'].map((input) =>
     row(
-      `${JSON.stringify(input)} for an integer`,
+      `${JSON.stringify(input)} instead of an integer`,
       { count: input },
       {
         type: 'int_type',
@@ -61,7 +61,7 @@ const rows: Row[] = [
     ),
   ),
   row(
-    'a fraction for an integer',
+    'a fraction instead of an integer',
     { count: 1.5 },
     {
       type: 'int_from_float',
@@ -72,7 +72,7 @@ const rows: Row[] = [
   ),
   ...['maybe', 2].map((input) =>
     row(
-      `${JSON.stringify(input)} for a boolean`,
+      `${JSON.stringify(input)} instead of a boolean`,
       { active: input },
       {
         type: 'bool_parsing',
@@ -84,7 +84,7 @@ const rows: Row[] = [
   ),
   ...[[], {}, 0.5, 1, 'true', null].map((input) =>
     row(
-      `${JSON.stringify(input)} for a boolean`,
+      `${JSON.stringify(input)} instead of a boolean`,
       { active: input },
       {
         type: 'bool_type',
@@ -106,7 +106,7 @@ const rows: Row[] = [
     },
   ),
   row(
-    'a number not above its limit',
+    'a number that is not greater than its limit',
     { ratio: 0 },
     {
       type: 'greater_than',
@@ -128,7 +128,7 @@ const rows: Row[] = [
     },
   ),
   row(
-    'a number beyond those that count exactly',
+    'an integer that a double cannot represent exactly',
     { count: 1e20 },
     {
       type: 'less_than_equal',
@@ -139,7 +139,7 @@ const rows: Row[] = [
     },
   ),
   row(
-    'a number not below its limit',
+    'a number that is not less than its limit',
     { ratio: 1 },
     {
       type: 'less_than',
@@ -251,7 +251,7 @@ const rows: Row[] = [
     },
   ),
   [
-    'a body that is no object',
+    'a body that is not an object',
     '/v1/widgets',
     { body: '[]' },
     [
@@ -264,7 +264,7 @@ const rows: Row[] = [
     ],
   ],
   row(
-    'no object for a free-form object',
+    'a value that is not an object, for a free-form object',
     { metadata: 3 },
     {
       type: 'dict_type',
@@ -294,7 +294,7 @@ const rows: Row[] = [
     },
   ),
   row(
-    'a rule of our own',
+    'a custom rule',
     { even: 3 },
     {
       type: 'value_error',
@@ -305,7 +305,7 @@ const rows: Row[] = [
     },
   ),
   row(
-    'a union, by its best option',
+    'a union, with the errors of its closest option',
     { note: 1.5 },
     {
       type: 'int_from_float',
@@ -348,7 +348,7 @@ const rows: Row[] = [
     },
   ),
   row(
-    'an address of the web',
+    'a URL',
     { homepage: 'here' },
     {
       type: 'url_parsing',
@@ -359,7 +359,7 @@ const rows: Row[] = [
     },
   ),
   [
-    'JSON that is none',
+    'invalid JSON',
     '/v1/widgets',
     { body: '{"name": }' },
     [
@@ -381,7 +381,7 @@ const rows: Row[] = [
     ],
   ),
   [
-    'a required body absent',
+    'a missing required body',
     '/v1/widgets',
     { method: 'POST' },
     [{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }],
@@ -411,7 +411,7 @@ const rows: Row[] = [
   }),
 ];
 
-test.each(rows)('422 for %s, in pydantic’s words', async (_name, path, sent, detail) => {
+test.each(rows)('answers 422 with the error of pydantic for %s', async (_name, path, sent, detail) => {
   const server = await serve();
   const answer = await send(server, path, sent);
   expect(answer.body).toEqual({ detail });
@@ -420,7 +420,7 @@ test.each(rows)('422 for %s, in pydantic’s words', async (_name, path, sent, d
   expect(answer.headers.get('x-request-id')).toBe('req-1');
 });
 
-test.each(['{}', 'null', ''])('an optional body may be %j, with any Content-Type or none', async (body) => {
+test.each(['{}', 'null', ''])('an optional body may be %j, with or without any Content-Type', async (body) => {
   const server = await serve();
   for (const type of ['application/json', 'text/plain', 'application/x-www-form-urlencoded', '']) {
     const answer = await send(server, '/v1/widgets/search', {
@@ -432,7 +432,7 @@ test.each(['{}', 'null', ''])('an optional body may be %j, with any Content-Type
   }
 });
 
-test('one answer holds the errors of query and body, and of a field the first alone', async () => {
+test('one answer contains the errors of query and body, but only the first error of a field', async () => {
   const server = await serve();
   const sent = { method: 'PUT', body: '{"name":1,"count":"x","b":1,"a":2}' };
   const { body } = await send(server, '/v1/widgets/w?revision=x', sent);
@@ -445,14 +445,14 @@ test('one answer holds the errors of query and body, and of a field the first al
   ]);
 });
 
-test('JSON that is none is told alone, without the errors of the query', async () => {
+test('invalid JSON is the only error, even if the query is invalid too', async () => {
   const server = await serve();
   const { body } = await send(server, '/v1/widgets/w?revision=x', { method: 'PUT', body: '{' });
   expect(body.detail).toHaveLength(1);
   expect(body.detail[0].type).toBe('json_invalid');
 });
 
-test('tRPC answers the same details, with status 422', async () => {
+test('tRPC answers the same error details with status 422', async () => {
   const server = await serve();
   const { status, body } = await send(server, '/trpc/create', { body: '{"body":{"name":"abc","x":1}}' });
   expect(status).toBe(422);
@@ -460,7 +460,7 @@ test('tRPC answers the same details, with status 422', async () => {
   expect(body.error.data.detail[0].ctx.allowed).toContain('homepage');
 });
 
-/** A create with one mistake; `loc` is below the body, and a good name goes along unless `name` is the mistake. */
+/** A create with one invalid field. `loc` is relative to the body. The name is valid unless it is the invalid field. */
 function row(
   name: string,
   body: object,

@@ -1,4 +1,4 @@
-// The operations of these tests, and a router that answers with what it was given.
+// The operations of these tests, and a router that echoes its input.
 import { operation } from '@quartermaster/contracts/operation.ts';
 import { z } from 'zod';
 import { ApiError } from '../../src/platform/errors.ts';
@@ -180,7 +180,7 @@ export const widgets = router({
   register: publicEndpoint(registerWidget).mutation(({ input }) => input),
 });
 
-/** The ways in which a handler may end other than well, by the widget's id. */
+/** The ways in which a handler can fail, by the id of the widget. */
 const BREAKS: Record<string, () => { ok: boolean; any?: unknown }> = {
   throws: () => {
     throw new Error('the connection string is postgres://root:hunter2@db');

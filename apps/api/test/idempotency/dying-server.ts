@@ -24,7 +24,7 @@ ServerResponse.prototype.end = function (this: ServerResponse, ...args: unknown[
   return (end as (...all: unknown[]) => ServerResponse).apply(this, args);
 } as typeof end;
 
-// The package's prototypes, whoever loads it.
+// Changes the prototype, which all importers of the package share.
 const SqliteDatabase = createRequire(import.meta.url)('better-sqlite3');
 const prepare = SqliteDatabase.prototype.prepare;
 SqliteDatabase.prototype.prepare = function (sql: string) {
@@ -34,7 +34,7 @@ SqliteDatabase.prototype.prepare = function (sql: string) {
   for (const method of ['run', 'all'] as const) {
     const execute = statement[method].bind(statement);
     statement[method] = (...args: unknown[]) => {
-      // Commits before it are those of the claim, and of what the service does by itself.
+      // Earlier commits are those of the claim and of background work.
       if (isDone && moment === 'commit') process.kill(process.pid, 'SIGKILL');
       isDone ||= armed && isEffect;
       return execute(...args);

@@ -12,7 +12,7 @@ const committed = () => commitsOf(server.services);
 
 beforeAll(async () => {
   server = await startTestServer(LOOPBACK);
-  // Time stands still, so that last use is written once for each key, and never during a replay.
+  // With a frozen clock the last use of each key is stored once, and never during a replay.
   server.freeze();
 });
 afterAll(() => server.stop());
@@ -20,7 +20,7 @@ afterAll(() => server.stop());
 const operations = OPERATIONS.map(({ operation }) => ({ operation, id: operation.operationId }));
 const writes = operations.filter(({ operation }) => operation.idempotency !== 'none');
 
-test('every operation except reads, searches and the receiver of spans accepts a key', () => {
+test('every operation except reads, searches and the receiver of telemetry accepts a key', () => {
   const others = operations.filter(({ operation }) => operation.idempotency === 'none' && operation.method !== 'GET');
   expect(others.map(({ id }) => id).toSorted()).toEqual([
     'ingest_logs',
@@ -66,7 +66,7 @@ describe.each(writes)('$id', ({ operation }) => {
     const as = await ownersCredential(server, operation);
     const input = await validInput(server, operation);
     const key = randomUUID();
-    // A body that no operation takes; those without one are refused for what they name.
+    // A body that no operation accepts. Operations without a body are refused because their path is invalid.
     const refusable = operation.body ? { ...input, body: { ...(input.body as object), unheardOf: true } } : null;
     if (refusable) {
       const refused = await send(as, refusable, key);

@@ -207,7 +207,7 @@ test.each([
   expect(await accountsNamed(name)).toEqual([]);
 });
 
-test('values that no record may hold are 422, also with a key', async () => {
+test('values that cannot be stored are 422, also with a key', async () => {
   const key = randomUUID();
   const nested = `${'['.repeat(5000)}${']'.repeat(5000)}`;
   for (const value of ['"\\ud800"', '1e999', '"\\u0000"', nested]) {

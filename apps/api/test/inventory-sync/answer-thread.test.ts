@@ -11,12 +11,12 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('a worker thread that ends over an answer costs the sync an attempt, and the service goes on', async () => {
+test('if a worker thread ends while it parses an answer, the sync tries again, and the service goes on', async () => {
   const data = Array.from({ length: 2000 }, (_, index) => ({ id: `model-${index}`, owned_by: 'many' }));
   const peer = await startPeer(modelsHandler(() => ({ data, next: null })));
   const body = { name: 'many', kind: 'llm', baseUrl: peer.url };
   const { id } = await server.ok('POST', '/v1/providers', { as: server.admin, body });
-  // Node tells of each thread that is started.
+  // Node emits an event for each started thread.
   const started = once(process, 'worker') as Promise<[Worker]>;
   const running = server.ok('POST', `/v1/providers/${id}/sync`, { as: server.admin });
   const [thread] = await started;

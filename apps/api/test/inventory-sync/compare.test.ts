@@ -29,7 +29,7 @@ const DRIFT = { ...OTHER, detectedAt: '2026-02-01T12:00:00.000Z' };
 
 type Row = [string, Partial<KnownItem>, Partial<FoundItem>, object | null];
 
-/** What is known, what is found, and what changes; null: nothing. */
+/** Columns: the case, the known item, the found item, the expected changes (null if there are none). */
 const FOUND_AGAIN: Row[] = [
   ['the same', {}, {}, null],
   ['another title', {}, { title: 'Find' }, { title: 'Find' }],
@@ -41,7 +41,7 @@ const FOUND_AGAIN: Row[] = [
   ['one whose digest is gone', {}, { schemaDigest: null }, null],
   ['another digest', {}, OTHER, { drift: { ...OTHER, detectedAt } }],
   [
-    'another digest of a missing one',
+    'a missing item with another digest',
     { status: 'missing' },
     OTHER,
     { status: 'available', drift: { ...OTHER, detectedAt } },
@@ -49,21 +49,21 @@ const FOUND_AGAIN: Row[] = [
   ['another digest of a blocked one', { status: 'blocked' }, OTHER, { drift: { ...OTHER, detectedAt } }],
   ['the drift that is known', { drift: DRIFT }, OTHER, null],
   [
-    'yet another drift',
+    'another change of a drifted item',
     { drift: DRIFT },
     { schemaDigest: 'sha256:c' },
     { drift: { ...OTHER, schemaDigest: 'sha256:c', description: 'Searches', detectedAt } },
   ],
   ['what was accepted, after drift', { drift: DRIFT }, {}, { drift: null }],
   [
-    'a declared one without texts',
+    'a declared item without texts',
     { source: 'manual', title: null, description: null },
     {},
     { title: 'Search', description: 'Searches' },
   ],
   ['a declared one with texts', { source: 'manual', title: 'Ours', attributes: { ours: 1 } }, {}, null],
   [
-    'a declared one without attributes',
+    'a declared item without attributes',
     { source: 'recommendation', attributes: {} },
     {},
     { attributes: { inputSchema: {} } },
@@ -90,7 +90,7 @@ const GONE: [string, Partial<KnownItem>, boolean][] = [
   ['a retired one', { status: 'retired' }, false],
 ];
 
-test.each(GONE)('gone: %s', async (_, known, removed) => {
+test.each(GONE)('not found: %s', async (_, known, removed) => {
   const listing = { kinds: ['tool' as const], items: [], errors: [], errorCount: 0 };
   const result = await compare([{ ...KNOWN, ...known }], listing, NOW);
   expect(result).toEqual({ added: [], updated: [], unchanged: [], removed: removed ? ['inv_1'] : [] });
@@ -104,23 +104,23 @@ async function listed(item: Partial<ListedItem>): Promise<Listing> {
   return listing.finished();
 }
 
-/** The one item of a listing. */
+/** The only item of a listing. */
 async function only(item: Partial<ListedItem>): Promise<FoundItem> {
   const { items } = await listed(item);
   const [found] = items;
   if (!found || items.length > 1) throw new Error(`there are ${items.length} items`);
-  // Attributes stay text until they are written.
+  // Attributes are kept as text until they are stored.
   return JSON.parse(JSON.stringify(found)) as FoundItem;
 }
 
-test('texts are cut to what fields hold, between characters, and freed of what cannot be stored', async () => {
+test('texts are truncated to the limits of their fields, not within a character, and cannot contain NUL', async () => {
   const item = await only({ title: `${'x'.repeat(198)}😀😀`, description: 'a\0b\ud800c' });
   expect(item.title).toBe(`${'x'.repeat(198)}…`);
   expect(item.description).toBe('a\ufffdb\ufffdc');
   expect((await only({ title: '' })).title).toBeNull();
 });
 
-test('the digest covers all of a definition, whatever is kept of it', async () => {
+test('the digest covers the whole definition, even parts that are truncated', async () => {
   const schema = (count: number) => {
     const names = Array.from({ length: count }, (_, index) => `property-${index}`);
     const properties = Object.fromEntries(names.map((name) => [name, { type: 'string', description: 'x' }]));
@@ -139,7 +139,7 @@ test('the digest covers all of a definition, whatever is kept of it', async () =
   expect((await only({ definition: { inputSchema: turned } })).schemaDigest).toBe(small.schemaDigest);
 });
 
-test('a definition that nests without end is an error of the item, and none of the service', async () => {
+test('a definition that is nested too deeply is an error of the item, not of the service', async () => {
   let nested: unknown = {};
   for (let depth = 0; depth < 200_000; depth += 1) nested = [nested];
   const { items, errors } = await listed({ attributes: { inputSchema: nested }, definition: { inputSchema: nested } });
@@ -147,7 +147,7 @@ test('a definition that nests without end is an error of the item, and none of t
   expect(errors).toEqual([{ kind: 'tool', name: 'search', reason: 'its definition is nested too deeply' }]);
 });
 
-test('errors are counted all, and the first hundred shown; items are bounded', async () => {
+test('all errors are counted and the first hundred shown; the number of items is bounded', async () => {
   const listing = listingOf(['tool']);
   const tools = (count: number, name: (index: number) => string): ReadItem[] =>
     Array.from({ length: count }, (_, index) =>

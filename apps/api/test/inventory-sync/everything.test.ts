@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('the official server with everything in it is listed whole: tools, resources, templates and prompts', async () => {
+test('a sync of the official “everything” server finds all tools, resources, templates and prompts', async () => {
   const baseUrl = await startEverything();
   const as = server.admin;
   const provider = await server.ok('POST', '/v1/providers', { as, body: { name: 'everything', kind: 'mcp', baseUrl } });
@@ -53,7 +53,7 @@ test('the official server with everything in it is listed whole: tools, resource
   });
 });
 
-test('a session of the older era is ended, and the stream for what a server says unasked is not opened', async () => {
+test('a session of the older protocol is closed, and no stream for server messages is opened', async () => {
   const sessions = new Map<string, NodeStreamableHTTPServerTransport>();
   const peer = await startPeer((req, res) => {
     const known = sessions.get(String(req.headers['mcp-session-id']));

@@ -6,7 +6,7 @@ import { type Body, startTestServer, type TestServer } from '../support/server.t
 import { FRIENDLY, HOSTILE, type Kind, modelsHandler, redirectTo } from './hostile.ts';
 import { LOOPBACK, type Peer, startPeer } from './peers.ts';
 
-/** What the one name of these tests resolves to, one look-up after the other; the last one stays. */
+/** The addresses that the host name resolves to, one for each look-up. The last one is repeated. */
 let addresses: string[] = [];
 const resolver = async () => {
   const [address = '127.0.0.1'] = addresses.length > 1 ? addresses.splice(0, 1) : addresses;
@@ -26,7 +26,7 @@ afterAll(() => Promise.all([patient.stop(), impatient.stop()]));
 
 type Synced = { server: TestServer; provider: Body; peer: Peer; turn: (handle: RequestListener) => void };
 
-/** A provider that was synced once, and whose server can be turned into another one. */
+/** A provider that was synced once. `turn` replaces the handler of its server. */
 async function synced(server: TestServer, kind: Kind, host = '127.0.0.1'): Promise<Synced> {
   let handle = FRIENDLY[kind];
   const peer = await startPeer((req, res) => handle(req, res));
@@ -50,7 +50,7 @@ function inventoryRows({ services }: TestServer, providerId: string): Promise<un
   return items.where('provider_id', '=', providerId).orderBy('id').execute();
 }
 
-/** Expects a sync to fail for a reason, to say so everywhere, and to leave the inventory as it was. */
+/** Expects a sync to fail with a reason in the answer, task and provider, and to leave the inventory unchanged. */
 async function expectFailure({ server, provider }: Synced, reason: RegExp, withinMs: number): Promise<Body> {
   const { id } = provider;
   const before = await inventoryRows(server, id);
@@ -90,7 +90,7 @@ for (const kind of ['llm', 'mcp'] as const) {
     const { reason, attempts, soon } = REASONS[what] ?? { reason: /there is no such row/, attempts: 0 };
     test(`a sync of an ${kind} provider that ${what} fails within its limits and changes nothing`, async () => {
       const limits = soon ? IMPATIENT : LIMITS;
-      // The first sync of a process loads and compiles the client, for longer than the impatient server waits.
+      // The first sync of a process loads and compiles the client. That takes longer than the impatient server waits.
       if (soon) await synced(patient, kind);
       const target = await synced(soon ? impatient : patient, kind);
       target.turn(handlers[kind]);
@@ -104,7 +104,7 @@ for (const kind of ['llm', 'mcp'] as const) {
     });
   }
 
-  test(`a redirect of an ${kind} provider is not followed: no request comes to where it leads`, async () => {
+  test(`a redirect of an ${kind} provider is not followed: its target gets no request`, async () => {
     const target = await synced(patient, kind);
     const inside = await startPeer((_req, res) => void res.end('{"object":"list","data":[]}'));
     target.turn(redirectTo(`${inside.url}/v1/models`));
@@ -113,7 +113,7 @@ for (const kind of ['llm', 'mcp'] as const) {
     expect(inside.requests).toEqual([]);
   });
 
-  test(`an ${kind} provider whose name resolves to a private address on the second look-up is not connected to`, async () => {
+  test(`no connection is opened to an ${kind} provider whose name resolves to a private address at the second look-up`, async () => {
     addresses = ['127.0.0.1'];
     const target = await synced(patient, kind, 'vendor.test');
     const { length } = target.peer.requests;
@@ -123,7 +123,7 @@ for (const kind of ['llm', 'mcp'] as const) {
   });
 }
 
-test('each new connection of a sync is checked: a name that turns private between two pages ends it', async () => {
+test('each new connection of a sync is checked: the sync fails if the name resolves to a private address between two pages', async () => {
   addresses = ['127.0.0.1'];
   const target = await synced(patient, 'llm', 'vendor.test');
   const { length } = target.peer.requests;
@@ -136,7 +136,7 @@ test('each new connection of a sync is checked: a name that turns private betwee
   expect(target.peer.requests).toHaveLength(length + 1);
 });
 
-test('one private address among public ones is enough to refuse a name', async () => {
+test('a name is refused if one of its addresses is private', async () => {
   const mixed = async () => [
     { address: '93.184.215.14', family: 4 },
     { address: 'fd00::1', family: 6 },
@@ -148,11 +148,11 @@ test('one private address among public ones is enough to refuse a name', async (
   await server.stop();
   expectProblem(answered, 502, 'sync_failed');
   expect(answered.body.detail).toMatch(/an address of vendor\.test is not public/);
-  // Whoever may declare providers does not so read the DNS of the network around this host.
+  // The answer does not contain the address. Otherwise callers could read the DNS of the internal network.
   expect(answered.text).not.toContain('fd00::1');
 });
 
-test('without networks that are allowed, addresses of this host and its surroundings are refused, however written', async () => {
+test('private addresses are refused in every notation, unless the configuration allows them', async () => {
   const server = await startTestServer();
   const peer = await startPeer((_req, res) => void res.end('{}'));
   const hosts = ['127.0.0.1', '[::1]', '0x7f.1', '2130706433', '017700000001', '[::ffff:127.0.0.1]', 'localhost', '0'];

@@ -16,7 +16,7 @@ afterAll(() => server.stop());
 
 type Sent = { type: string; gzip: Buffer };
 
-/** A list of so many zeros, as a provider of this kind answers it; 16 KB on the wire for 8.3 million of them. */
+/** An answer of this kind of provider with a list of zeros. 8.3 million zeros are 16 KB on the wire. */
 function zeros(kind: Kind, count: number, type = 'application/json'): (id: unknown) => Sent {
   const list = gzipSync(`[${'0,'.repeat(count - 1)}0]`, { level: 9 });
   return (id) => {
@@ -24,14 +24,14 @@ function zeros(kind: Kind, count: number, type = 'application/json'): (id: unkno
     const start =
       kind === 'llm' ? '{"object":"list","data":' : `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"tools":`;
     const end = kind === 'llm' ? '}' : '}}';
-    // Members of gzip may follow one another: only the long one is packed ahead.
+    // A gzip file may have several members, so the long one can be compressed in advance.
     const around = [`${isStream ? 'event: message\ndata: ' : ''}${start}`, `${end}${isStream ? '\n\n' : ''}`];
     const [head, tail] = around.map((text) => gzipSync(text));
     return { type, gzip: Buffer.concat([head ?? list, list, tail ?? list]) };
   };
 }
 
-/** A provider whose server sends what it is given. */
+/** A provider whose server sends the given answer. */
 async function providerOf(kind: Kind, answer: (id: unknown) => Sent): Promise<string> {
   const send = (res: ServerResponse, id: unknown) => {
     const { type, gzip } = answer(id);
@@ -44,7 +44,7 @@ async function providerOf(kind: Kind, answer: (id: unknown) => Sent): Promise<st
 
 const sync = (id: string) => server.call('POST', `/v1/providers/${id}/sync`, { as: server.admin });
 
-/** A sync, and for how long the event loop did not turn meanwhile. */
+/** Runs a sync. Returns its answer, and the longest delay of the event loop. */
 async function syncOf(kind: Kind, answer: (id: unknown) => Sent): Promise<{ answered: Answered; stallMs: number }> {
   const id = await providerOf(kind, answer);
   const delay = monitorEventLoopDelay({ resolution: 5 });
@@ -61,10 +61,10 @@ const FORMS: [Kind, string][] = [
 ];
 
 test.each(FORMS)(
-  'regression: an %s provider that answers 16 KB of %s with millions of items does not hold the event loop',
+  'regression: an %s provider that answers 16 KB of %s with millions of items does not block the event loop',
   { timeout: 120_000 },
   async (kind, type) => {
-    // Built and validated, they took 18 and 43 seconds, and 2.8 GB.
+    // Parsing and validating all of them took 18 and 43 seconds, and 2.8 GB.
     const within = await syncOf(kind, zeros(kind, 4_000_000, type));
     expectProblem(within.answered, 502, 'sync_failed');
     expect(within.answered.body.detail).toMatch(/its answer has more than 500000 values\.$/);
@@ -75,10 +75,10 @@ test.each(FORMS)(
   },
 );
 
-test.each(FORMS)('a list of an %s provider (%s) that is too long is refused by its length', async (kind, type) => {
+test.each(FORMS)('a list of an %s provider (%s) with too many items is refused', async (kind, type) => {
   const { answered } = await syncOf(kind, zeros(kind, 5001, type));
   expect(answered.body.detail).toMatch(/it lists more than 5000 items\.$/);
-  // One less is looked at, item by item: none of them is valid.
+  // With one item less the items are validated. None of them is valid.
   const { answered: looked } = await syncOf(kind, zeros(kind, 5000, type));
   expect([looked.status, looked.body.added, looked.body.errorCount]).toEqual([200, 0, 5000]);
 });
@@ -89,7 +89,7 @@ const TOOLS = Array.from({ length: 2000 }, (_, index) => ({
   inputSchema: { type: 'object', properties: { q: { type: 'string', description: 'x'.repeat(2000) } } },
 }));
 
-/** Tools, as an MCP server lists them. */
+/** The answer of an MCP server that lists tools. */
 function toolsIn(type: string, tools: readonly object[], rest: object = {}): (id: unknown) => Sent {
   return (id) => {
     const json = JSON.stringify({ jsonrpc: '2.0', id, result: { tools, ...rest } });
@@ -100,7 +100,7 @@ function toolsIn(type: string, tools: readonly object[], rest: object = {}): (id
   };
 }
 
-test.each(['application/json', 'text/event-stream'])('a long list in %s is taken over whole', async (type) => {
+test.each(['application/json', 'text/event-stream'])('all items of a long list in %s are stored', async (type) => {
   const id = await providerOf('mcp', toolsIn(type, TOOLS));
   expect((await sync(id)).body).toMatchObject({ added: TOOLS.length, errorCount: 0 });
   const { items } = await server.ok('GET', `/v1/providers/${id}/inventory?limit=1`, { as: server.admin });
@@ -129,7 +129,7 @@ test.each(REFUSED)('an answer of an MCP server with %s is refused', async (_, an
   expect(answered.body.detail).toMatch(reason);
 });
 
-test('regression: characters that hide or reorder text are written visibly in titles, descriptions and errors', async () => {
+test('regression: characters that hide or reorder text are escaped in titles, descriptions and errors', async () => {
   const hidden = 'pay\u202erevo\u200b\u001b[2J';
   const shown = 'pay\\u{202e}revo\\u{200b}\\u{1b}[2J';
   const inputSchema = { type: 'object' };
@@ -148,6 +148,6 @@ test('regression: characters that hide or reorder text are written visibly in ti
   expect(pay).toMatchObject({ title: shown, description: `${shown}\n\tA second line \u2764\ufe0f` });
   expect(long.title).toHaveLength(200);
   expect(long.title.endsWith('…')).toBe(true);
-  // What is stored is what is found again.
+  // The next sync finds the same items unchanged.
   expect((await sync(id)).body).toMatchObject({ added: 0, updated: 0, unchanged: 2 });
 });

@@ -5,7 +5,7 @@ import { nodeHandler } from './peers.ts';
 
 export type Kind = 'llm' | 'mcp';
 
-/** Lists two models in two pages, as OpenAI-compatible servers do; `pages` says what each page is followed by. */
+/** Lists two models in two pages, as OpenAI-compatible servers do. `pages` returns what follows each page. */
 export function modelsHandler(
   pages: (after: string | null) => { data: object[]; next: string | null },
 ): RequestListener {
@@ -22,7 +22,7 @@ const MODELS = modelsHandler((after) =>
 
 const TOOL = { name: 'search', description: 'Searches', inputSchema: { type: 'object' as const } };
 
-/** An MCP server with one tool; `next` is the cursor that each page of its tools is followed by. */
+/** An MCP server with one tool. `next` returns the cursor of the next page. */
 function toolsHandler(next: (cursor: string | undefined) => string | undefined): RequestListener {
   const handler = createMcpHandler(() => {
     const server = new Server({ name: 'hostile', version: '1' }, { capabilities: { tools: {} } });
@@ -35,10 +35,10 @@ function toolsHandler(next: (cursor: string | undefined) => string | undefined):
   return (req, res) => void nodeHandler(handler)(req, res);
 }
 
-/** What is synced before anything hostile happens. */
+/** The well-behaved servers of the first sync. */
 export const FRIENDLY: Record<Kind, RequestListener> = { llm: MODELS, mcp: toolsHandler(() => undefined) };
 
-/** What a hostile or broken server does with a request. */
+/** How hostile or broken servers answer a request. */
 export const HOSTILE: Record<string, Record<Kind, RequestListener>> = {
   hangs: both(() => {}),
   'hangs in the middle of its answer': {
@@ -85,10 +85,10 @@ function both(handle: RequestListener): Record<Kind, RequestListener> {
 }
 
 /**
- * A server that is as official ones are until it is asked for its tools.
+ * A server that behaves like official ones until it is asked for its tools.
  *
- * @param hostile answers the request's id
- * @param era `older`: it does not know the question by which newer servers are found out
+ * @param hostile answers the request with this id
+ * @param era an `older` server does not support the request that identifies newer servers
  */
 export function inTools(
   hostile: (res: ServerResponse, id: unknown) => void,
@@ -113,7 +113,7 @@ function cutOff(res: ServerResponse, type: string, start: string): void {
   res.write(start, () => res.destroy());
 }
 
-/** Writes as fast as it is read, until the other side has had enough. */
+/** Writes as fast as the other side reads, until it closes the connection. */
 function pour(res: ServerResponse, megabytes: number): void {
   const chunk = Buffer.alloc(1024 * 1024, ' ');
   let left = megabytes;

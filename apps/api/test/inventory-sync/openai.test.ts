@@ -34,7 +34,7 @@ const list =
     res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ object: 'list', data }));
   };
 
-test('models are listed below the path of the base URL, with the credential as a bearer token', async () => {
+test('models are requested below the path of the base URL, with the credential as a bearer token', async () => {
   const gpt = { id: 'gpt-5', object: 'model', created: 1_754_000_000, owned_by: 'openai' };
   const { provider, peer } = await providerAt(list(gpt), '/compatible/v1/');
   await credential(provider, { secret: 'sk-of-the-vendor' });
@@ -47,7 +47,7 @@ test('models are listed below the path of the base URL, with the credential as a
   expect(peer.requests[0]?.headers.authorization).toBe('Bearer sk-of-the-vendor');
 });
 
-test('a credential goes in the header that it names, as it is; without one, none is sent', async () => {
+test('a credential is sent unchanged in its configured header; without a credential no header is sent', async () => {
   const { provider, peer } = await providerAt(list());
   await sync(provider);
   await credential(provider, { secret: 'sk-2', header: 'x-api-key' });
@@ -62,7 +62,7 @@ test('a credential goes in the header that it names, as it is; without one, none
   ]);
 });
 
-test('all pages are read: on `after` where the answer is a list of OpenAI, on `after_id` as Anthropic has it', async () => {
+test('all pages are read, with `after` for OpenAI lists and `after_id` for Anthropic lists', async () => {
   const pages = modelsHandler((after) =>
     after === null ? { data: [{ id: 'a' }], next: 'a' } : { data: [{ id: 'b' }], next: null },
   );
@@ -78,7 +78,7 @@ test('all pages are read: on `after` where the answer is a list of OpenAI, on `a
   expect((await modelsOf(anthropic.provider)).map(({ title }) => title)).toEqual(['Claude', 'Claude']);
 });
 
-test('a refused credential is not tried again', async () => {
+test('a sync with a refused credential is not repeated', async () => {
   for (const status of [401, 403]) {
     const { provider, peer } = await providerAt((_req, res) => void res.writeHead(status).end('no'));
     await credential(provider, { secret: 'sk-old' });
@@ -89,13 +89,13 @@ test('a refused credential is not tried again', async () => {
   }
 });
 
-test('a refused credential is recommended to be rotated, until a sync succeeds with it', async () => {
+test('rotation of a refused credential is recommended until a sync succeeds with it', async () => {
   let status = 401;
   const { provider } = await providerAt((_req, res) => void res.writeHead(status).end('{"data":[]}'));
   await call(provider);
   const path = `/v1/providers/${provider.id}/recommendations?kind=rotate_credential&status=open`;
   const open = async (): Promise<Body[]> => (await server.ok('GET', path, { as: server.admin })).items;
-  // Nothing was refused that was never sent.
+  // A credential that was never sent was not refused.
   expect(await open()).toEqual([]);
   const { id } = await credential(provider, { secret: 'sk-old' });
   await call(provider);
@@ -109,7 +109,7 @@ test('a refused credential is recommended to be rotated, until a sync succeeds w
   expect(await open()).toEqual([]);
 });
 
-test('what passes is tried again: too many requests with a short wait, then an answer', async () => {
+test('a temporary failure is retried: 429 with a short Retry-After, then a success', async () => {
   let asked = 0;
   const { provider, peer } = await providerAt((req, res) => {
     asked += 1;
@@ -124,7 +124,7 @@ test('what passes is tried again: too many requests with a short wait, then an a
   expect(task).toMatchObject({ status: 'succeeded', attempts: 3, lastError: null });
 });
 
-test('a wait that is longer than a sync may take ends it at once, and the reason says how long', async () => {
+test('a Retry-After beyond the time limit fails the sync at once, and the reason contains it', async () => {
   const { provider, peer } = await providerAt((_req, res) => void res.writeHead(429, { 'retry-after': '3600' }).end());
   const answered = await call(provider);
   expectProblem(answered, 502, 'sync_failed');
@@ -132,7 +132,7 @@ test('a wait that is longer than a sync may take ends it at once, and the reason
   expect(peer.requests).toHaveLength(1);
 });
 
-test('spellings of one model are one item, and what no inventory can hold is named as an error', async () => {
+test('spellings of one model become one item, and names that cannot be stored are errors', async () => {
   const long = 'x'.repeat(257);
   const models = ['GPT-5', 'gpt-5', 'openai/gpt-5', '', long, 'nul\0', '\ud800half'].map((id) => ({ id }));
   const peer = await startPeer(list(...models));
@@ -150,7 +150,7 @@ test('spellings of one model are one item, and what no inventory can hold is nam
   expect(await sync(provider)).toMatchObject({ added: 0, updated: 0, unchanged: 1 });
 });
 
-test('names that hide something or stand for everything are named as errors, and granted to nobody', async () => {
+test('names with invisible characters or wildcards are errors, and are not granted', async () => {
   const models = ['gpt-5', 'gpt\u200b-5', ' gpt-5 mini', '*', 'openai/*'].map((id) => ({ id }));
   const peer = await startPeer(list(...models));
   const { place } = await accountWithKey(server, { tenantId: unique('hidden') });
@@ -163,8 +163,8 @@ test('names that hide something or stand for everything are named as errors, and
   expect(new Set(synced.errors.map((error: Body) => error.reason))).toEqual(new Set([reason]));
 });
 
-test('thousands of models are synced, and the service answers meanwhile', { timeout: 60_000 }, async () => {
-  // The limit is the same on both; writing a thousand over a socket takes long enough to look meanwhile.
+test('the service answers other requests while thousands of models are synced', { timeout: 60_000 }, async () => {
+  // On PostgreSQL fewer models are enough, because writing a thousand of them takes long enough.
   const length = onPostgres() ? 1000 : 4000;
   const models = Array.from({ length }, (_, index) => ({ id: `model-${index}`, owned_by: 'many' }));
   const { provider } = await providerAt(list(...models));

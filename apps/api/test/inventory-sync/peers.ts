@@ -9,18 +9,18 @@ import { freePort } from '../support/environment.ts';
 
 const require = createRequire(import.meta.url);
 
-/** What syncs of these tests may reach. */
+/** Allows syncs to connect to servers on this machine. */
 export const LOOPBACK = { QM_ALLOW_PRIVATE_ADDRESSES: '127.0.0.0/8,::1' };
 
 export type Peer = {
   url: string;
   port: number;
-  /** The requests that came, in their order. */
+  /** The received requests, in order. */
   requests: Pick<IncomingMessage, 'method' | 'url' | 'headers'>[];
   close: () => Promise<void>;
 };
 
-/** An HTTP server for the length of one test. */
+/** An HTTP server that stops at the end of the test. */
 export async function startPeer(handle: RequestListener): Promise<Peer> {
   const requests: Peer['requests'] = [];
   const server = createServer((req, res) => {
@@ -38,14 +38,14 @@ export async function startPeer(handle: RequestListener): Promise<Peer> {
   return { url: `http://127.0.0.1:${port}`, port, requests, close };
 }
 
-/** The adapter's own types ask for less than Node's requests have, and say so more strictly. */
+/** Adapts types: the adapter's request type is narrower than Node's. */
 export function nodeHandler(handler: McpHttpHandler) {
   const handle = toNodeHandler(handler);
   return (req: IncomingMessage, res: ServerResponse, body?: unknown): Promise<void> =>
     handle(req as Parameters<typeof handle>[0], res, body);
 }
 
-/** An MCP server of the 2026-07-28 revision, which serves older clients too. @param make the server as it is now */
+/** An MCP server (revision 2026-07-28) that also serves older clients. @param make creates the server for each request */
 export async function startMcp(make: () => McpServer): Promise<Peer> {
   const handler = createMcpHandler(make);
   onTestFinished(() => handler.close());
@@ -53,7 +53,7 @@ export async function startMcp(make: () => McpServer): Promise<Peer> {
   return { ...peer, url: `${peer.url}/mcp` };
 }
 
-/** The official server with everything in it, of the older era, as a process of its own. @returns its MCP endpoint */
+/** The official “everything” server, with the older protocol, in a separate process. @returns its MCP endpoint */
 export async function startEverything(): Promise<string> {
   const port = await freePort();
   const program = require.resolve('@modelcontextprotocol/server-everything/dist/index.js');

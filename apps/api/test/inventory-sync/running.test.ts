@@ -9,7 +9,7 @@ import { LOOPBACK, type Peer, startPeer } from './peers.ts';
 const WAIT = { timeout: 15_000, interval: 20 };
 const MINUTE = 60_000;
 
-/** The schedule is looked at every few seconds. */
+/** The service checks the schedule every few seconds. */
 const SLOW = { timeout: 120_000 };
 
 async function serverOfTest(): Promise<TestServer> {
@@ -23,7 +23,7 @@ async function serverOfTest(): Promise<TestServer> {
   return { ...server, stop };
 }
 
-/** A server that answers when it is told to, and a provider that points there. */
+/** A server that answers when `answer` is called, and a provider with its address. */
 async function waiting(server: TestServer, body: object = {}) {
   const held: ServerResponse[] = [];
   const peer = await startPeer((_req, res) => void held.push(res));
@@ -47,7 +47,7 @@ async function tasksOf(server: TestServer, { id }: Body): Promise<Body[]> {
   return items.filter(({ subject }: Body) => subject.id === id);
 }
 
-test('while a sync runs its task says so, and a second one is refused', async () => {
+test('while a sync runs, its task is running and a second sync is refused', async () => {
   const server = await serverOfTest();
   const { provider, answer, asked } = await waiting(server);
   const running = sync(server, provider);
@@ -66,7 +66,7 @@ test('while a sync runs its task says so, and a second one is refused', async ()
   expect(await tasksOf(server, provider)).toMatchObject([{ id: task.id, status: 'succeeded' }]);
 });
 
-test('of two syncs that are asked for at once one runs', async () => {
+test('of two concurrent sync requests one runs', async () => {
   const server = await serverOfTest();
   const { provider, answer, asked } = await waiting(server);
   const both = [sync(server, provider), sync(server, provider)];
@@ -77,11 +77,11 @@ test('of two syncs that are asked for at once one runs', async () => {
   expect(new Set((await Promise.all(both)).map(({ status }) => status))).toEqual(new Set([200, 409]));
 });
 
-test('a run whose process died is taken over once its lease is over', async () => {
+test('a sync whose process died is taken over after its lease', async () => {
   const server = await serverOfTest();
   const { provider, answer, asked } = await waiting(server);
   const lease = new Date(server.services.now().getTime() + 30_000).toISOString();
-  // As a process that died has left it.
+  // The state that a killed process leaves.
   await sql`
     insert into operator_tasks (tenant_id, sub_tenant_id, id, kind, status, title, subject_type, subject_id, priority,
       attempts, lease_expires_at, created_at, updated_at)
@@ -97,7 +97,7 @@ test('a run whose process died is taken over once its lease is over', async () =
   expect(dead).toMatchObject({ status: 'failed', lastError: expect.stringMatching(/another run took over/) });
 });
 
-test('a cancelled task ends its run: nothing is written, and the provider is not blamed', async () => {
+test('cancelling the task ends the sync: nothing is stored, and the provider is not marked as failing', async () => {
   const server = await serverOfTest();
   const { provider, asked } = await waiting(server);
   const running = sync(server, provider);
@@ -112,7 +112,7 @@ test('a cancelled task ends its run: nothing is written, and the provider is not
   expect(after).toMatchObject({ health: 'unknown', inventorySyncedAt: null });
 });
 
-test('a provider that is changed while it is asked keeps its inventory', async () => {
+test('a sync fails without effect if its provider is changed meanwhile', async () => {
   const server = await serverOfTest();
   const { provider, answer, asked } = await waiting(server);
   const running = sync(server, provider);
@@ -128,7 +128,7 @@ test('a provider that is changed while it is asked keeps its inventory', async (
   expect((await server.ok('GET', path, { as: server.admin })).health).toBe('unknown');
 });
 
-test('a credential that is put for another address is not sent to the one before it, between two attempts', async () => {
+test('a credential that is stored for a new address between two attempts is not sent to the former address', async () => {
   const server = await serverOfTest();
   const as = server.admin;
   const elsewhere = await startPeer((_req, res) => void res.end());
@@ -150,7 +150,7 @@ test('a credential that is put for another address is not sent to the one before
   expect(elsewhere.requests).toEqual([]);
 });
 
-test('of the sync tasks of a provider the newest hundred finished ones are kept', SLOW, async () => {
+test('the newest hundred finished sync tasks of a provider are kept', SLOW, async () => {
   const server = await serverOfTest();
   const peer = await startPeer((_req, res) => void res.end('{"object":"list","data":[]}'));
   const body = { name: 'often', kind: 'llm', baseUrl: peer.url };
@@ -160,11 +160,11 @@ test('of the sync tasks of a provider the newest hundred finished ones are kept'
   const statuses = await Promise.all(
     tasks.map(async (id) => (await server.call('GET', `/v1/operator/tasks/${id}`, { as: server.admin })).status),
   );
-  // A run removes what was too much before it began.
+  // A sync removes surplus tasks when it begins.
   expect(statuses).toEqual(tasks.map((_, index) => (index < 2 ? 404 : 200)));
 });
 
-test('regression: a tenant whose providers hang leaves room for the syncs of others', async () => {
+test('regression: a tenant whose providers hang does not block the syncs of other tenants', async () => {
   const server = await serverOfTest();
   const [{ place: one }, { place: other }] = [
     await accountWithKey(server, { tenantId: unique('hangs') }),
@@ -183,29 +183,33 @@ test('regression: a tenant whose providers hang leaves room for the syncs of oth
   expect((await Promise.all(running)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
 });
 
-test('regression: scheduled syncs of a tenant whose providers hang leave room for those of others', SLOW, async () => {
-  const server = await serverOfTest();
-  const tenants = [
-    await accountWithKey(server, { tenantId: unique('hangs') }),
-    await accountWithKey(server, { tenantId: unique('works') }),
-  ];
-  const [one, other] = tenants.map(({ place }) => ({ tenantId: place.tenantId, syncIntervalSeconds: 300 }));
-  const hanging: Awaited<ReturnType<typeof waiting>>[] = [];
-  for (let count = 0; count < 5; count += 1) hanging.push(await waiting(server, one));
-  const works = await waiting(server, other);
-  const due = (id: string, at: string) =>
-    server.services.db.updateTable('providers').set({ next_sync_at: at }).where('id', '=', id).execute();
-  // Within the time of one attempt, all of those that hang are still asked.
-  for (const { provider } of hanging) await due(provider.id, '2000-01-01T00:00:00.000Z');
-  await due(works.provider.id, '2001-01-01T00:00:00.000Z');
-  await works.asked();
-  const asked = () => hanging.filter(({ peer }) => peer.requests.length > 0);
-  await vi.waitFor(() => expect(asked()).toHaveLength(2), WAIT);
-  works.answer();
-  for (const { answer } of hanging) answer();
-});
+test(
+  'regression: scheduled syncs of a tenant whose providers hang do not block those of other tenants',
+  SLOW,
+  async () => {
+    const server = await serverOfTest();
+    const tenants = [
+      await accountWithKey(server, { tenantId: unique('hangs') }),
+      await accountWithKey(server, { tenantId: unique('works') }),
+    ];
+    const [one, other] = tenants.map(({ place }) => ({ tenantId: place.tenantId, syncIntervalSeconds: 300 }));
+    const hanging: Awaited<ReturnType<typeof waiting>>[] = [];
+    for (let count = 0; count < 5; count += 1) hanging.push(await waiting(server, one));
+    const works = await waiting(server, other);
+    const due = (id: string, at: string) =>
+      server.services.db.updateTable('providers').set({ next_sync_at: at }).where('id', '=', id).execute();
+    // The syncs of the hanging providers are still in their first attempt.
+    for (const { provider } of hanging) await due(provider.id, '2000-01-01T00:00:00.000Z');
+    await due(works.provider.id, '2001-01-01T00:00:00.000Z');
+    await works.asked();
+    const asked = () => hanging.filter(({ peer }) => peer.requests.length > 0);
+    await vi.waitFor(() => expect(asked()).toHaveLength(2), WAIT);
+    works.answer();
+    for (const { answer } of hanging) answer();
+  },
+);
 
-test('stopping the service ends its syncs, and their tasks say so', async () => {
+test('stopping the service ends its syncs, and their tasks contain the reason', async () => {
   const server = await startTestServer({ ...LOOPBACK, QM_LOG_LEVEL: 'silent' });
   const { provider, asked } = await waiting(server);
   const running = sync(server, provider);
@@ -223,13 +227,13 @@ async function countOf(peer: Peer, count: number): Promise<void> {
   await vi.waitFor(() => expect(peer.requests).toHaveLength(count), WAIT);
 }
 
-test('a provider with an interval is synced when it is due, by the system, and not before', SLOW, async () => {
+test('the service syncs a provider with an interval when it is due, and not before', SLOW, async () => {
   const server = await serverOfTest();
   const peer = await startPeer((_req, res) => void res.end('{"object":"list","data":[{"id":"a"}]}'));
   const body = { name: 'scheduled', kind: 'llm', baseUrl: peer.url, syncIntervalSeconds: 300 };
   const provider = await server.ok('POST', '/v1/providers', { as: server.admin, body });
   expect(provider.syncIntervalSeconds).toBe(300);
-  // Another one is due now: once it was synced, those that are due were looked for.
+  // Another provider is due. Once it was synced, the schedule has been checked.
   const probe = await waiting(server, { syncIntervalSeconds: 300 });
   const overdue = server.services.db.updateTable('providers').set({ next_sync_at: '2000-01-01T00:00:00.000Z' });
   await overdue.where('id', '=', probe.provider.id).execute();
@@ -246,7 +250,7 @@ test('a provider with an interval is synced when it is due, by the system, and n
   expect(others).toEqual([]);
   expect(event).toMatchObject({ actor: { type: 'system' }, outcome: 'success', target: { type: 'provider' } });
 
-  // The next time lies an interval ahead, and a little.
+  // The next sync is due after an interval plus a random delay.
   server.travel(6 * MINUTE);
   await countOf(peer, 2);
   await server.ok('PUT', `/v1/providers/${provider.id}`, { as: server.admin, body: { syncIntervalSeconds: null } });
@@ -254,7 +258,7 @@ test('a provider with an interval is synced when it is due, by the system, and n
   expect(cleared.syncIntervalSeconds).toBeNull();
 });
 
-test('scheduled syncs that fail come at growing intervals', SLOW, async () => {
+test('scheduled syncs that fail are repeated with exponential backoff', SLOW, async () => {
   const server = await serverOfTest();
   const peer = await startPeer((_req, res) => void res.writeHead(404).end());
   const body = { name: 'failing', kind: 'llm', baseUrl: peer.url, syncIntervalSeconds: 300 };

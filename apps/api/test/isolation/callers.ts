@@ -2,7 +2,7 @@ import { type Served } from '../support/records.ts';
 import { type Credential, exchange, headersOf, type TestServer } from '../support/server.ts';
 import type { Input } from './world.ts';
 
-export type Said = { status: number; text: string };
+export type Answer = { status: number; text: string };
 export type Transport = 'REST' | 'tRPC';
 
 /** All requests have the same id, so that answers can be compared byte for byte. */
@@ -14,7 +14,7 @@ export async function callOver(
   server: TestServer,
   served: Served,
   { input, as }: { input: Input; as: Credential },
-): Promise<Said> {
+): Promise<Answer> {
   const { url, method, body } = transport === 'REST' ? restRequest(served, input) : trpcRequest(served, input);
   const { status, text } = await exchange(server.url + url, {
     method,

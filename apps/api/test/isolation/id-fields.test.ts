@@ -6,7 +6,7 @@ import { commitsOf } from '../support/tables.ts';
 import { callOver, type Transport } from './callers.ts';
 import { validInput } from './fixtures.ts';
 import { fieldOf, ID_FIELDS, idPlaces, keysOf, withId } from './id-fields.ts';
-import { type Input, keyWith, nobodys, OWNER, PLACES } from './world.ts';
+import { type Input, keyWith, missingId, OWNER, PLACES } from './world.ts';
 
 /*
  * Tests ids in bodies and queries. The tests are generated from the contracts. For each such field a stranger makes a valid
@@ -62,10 +62,10 @@ describe.each(cases)('$name of the $form over $transport', ({ served, place, mak
     return { status, text: blanked(text, id, input) };
   };
 
-  test.each(STRANGERS)('%s learns nothing', async (_, at, marks) => {
+  test.each(STRANGERS)('the answer to %s reveals nothing', async (_, at, marks) => {
     const { id } = await make(server);
     const said = await answer(at, id);
-    expect(said).toEqual(await answer(at, nobodys(id)));
+    expect(said).toEqual(await answer(at, missingId(id)));
     for (const mark of marks) expect(said.text).not.toContain(mark);
     expect([200, 422], said.text).toContain(said.status);
   });
@@ -74,9 +74,9 @@ describe.each(cases)('$name of the $form over $transport', ({ served, place, mak
     const { id, path } = await make(server);
     const said = await answer(OWNER, id, path);
     expect(said.status, said.text).toBe(200);
-    const nobodysAnswer = await answer(OWNER, nobodys(id), path);
-    if (inert === undefined) expect(nobodysAnswer).not.toEqual(said);
-    else expect(nobodysAnswer).toEqual(said);
+    const missingAnswer = await answer(OWNER, missingId(id), path);
+    if (inert === undefined) expect(missingAnswer).not.toEqual(said);
+    else expect(missingAnswer).toEqual(said);
   });
 });
 

@@ -4,9 +4,9 @@ import { LOOPBACK } from '../inventory-sync/peers.ts';
 import { OPERATIONS } from '../support/records.ts';
 import { type Credential, startTestServer, type TestServer } from '../support/server.ts';
 import { commitsOf } from '../support/tables.ts';
-import { callOver, type Said, type Transport } from './callers.ts';
+import { callOver, type Answer, type Transport } from './callers.ts';
 import { FIXTURES, inputFor, newRecords, ownersCredential, validInput } from './fixtures.ts';
-import { allScopesBut, type Input, keyWith, makeStrangers, nobodys, OWNER, type Strangers } from './world.ts';
+import { allScopesBut, type Input, keyWith, makeStrangers, missingId, OWNER, type Strangers } from './world.ts';
 
 /*
  * Calls every operation of the router, over REST and tRPC, as every caller who must not reach the owner's records. The tests
@@ -56,7 +56,7 @@ describe.each(guarded)('$id over $transport', ({ transport, ...served }) => {
   const call = (as: Credential, input: Input) => callOver(transport, server, served, { input, as });
   const ofUsers = operation.errors.includes('user_required');
   /** Calls with the owner's ids and with ids that do not exist. Expects the same answer for both, and no commit. */
-  const refusedAlike = async (as: Credential, real: Input, random: Input): Promise<Said> => {
+  const refusedAlike = async (as: Credential, real: Input, random: Input): Promise<Answer> => {
     const before = await committed();
     const said = await call(as, real);
     expect(await call(as, random)).toEqual(said);
@@ -94,8 +94,8 @@ describe.each(guarded)('$id over $transport', ({ transport, ...served }) => {
       expect(said.status, said.text).toBe(named || (ofUsers && 'key' in as) ? 403 : 404);
       expect(said.text).not.toContain(mark);
     }
-    for (const [named, nobodysName] of namings(operation, input, who)) {
-      const said = await refusedAlike(as, named, nobodysName);
+    for (const [named, missing] of namings(operation, input, who)) {
+      const said = await refusedAlike(as, named, missing);
       expect(said.status, said.text).toBe(403);
       expect(said.text).not.toContain(mark);
     }
@@ -152,7 +152,7 @@ function withRandomIds(operation: Operation, input: Input, who?: Stranger): Inpu
   const path = Object.fromEntries(
     Object.entries(input.path ?? {}).map(([name, id]) => [
       name,
-      name === 'kind' || (name === 'tenant_id' && who === 'sibling') ? id : nobodys(id),
+      name === 'kind' || (name === 'tenant_id' && who === 'sibling') ? id : missingId(id),
     ]),
   );
   return { ...input, path };
@@ -165,13 +165,13 @@ function withRandomIds(operation: Operation, input: Input, who?: Stranger): Inpu
 function namings(operation: Operation, input: Input, who: Stranger): [Input, Input][] {
   const pairs: [Input, Input][] = [];
   const named = who === 'sibling' ? OWNER.subTenantId : OWNER.tenantId;
-  const nobody = 'nobodys';
+  const missing = 'no-such-place';
   const query = who === 'sibling' ? 'sub_tenant_id' : 'tenant_id';
   const field = who === 'sibling' ? 'subTenantId' : 'tenantId';
   if (operation.query && query in operation.query.shape) {
     pairs.push([
       { ...input, query: { ...input.query, [query]: named } },
-      { ...input, query: { ...input.query, [query]: nobody } },
+      { ...input, query: { ...input.query, [query]: missing } },
     ]);
   }
   const body = input.body as Record<string, unknown> | undefined;
@@ -180,7 +180,7 @@ function namings(operation: Operation, input: Input, who: Stranger): [Input, Inp
     if (accepts)
       pairs.push([
         { ...input, body: { ...body, [field]: named } },
-        { ...input, body: { ...body, [field]: nobody } },
+        { ...input, body: { ...body, [field]: missing } },
       ]);
   }
   return pairs;

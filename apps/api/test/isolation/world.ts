@@ -189,6 +189,6 @@ export function idOf(record: Record<string, string>): string {
 }
 
 /** An id of the same form that does not exist. */
-export function nobodys(id: string): string {
+export function missingId(id: string): string {
   return `${id.slice(0, -4)}zzzz`.replace(/^(\d+)zzzz$/, '$19999');
 }

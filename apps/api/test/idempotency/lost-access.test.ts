@@ -15,7 +15,7 @@ import {
 } from '../support/people.ts';
 import { type Answered, type Credential, startTestServer, type TestServer } from '../support/server.ts';
 
-/* Regression: the answer for a key, even one with a new API key, was repeated to users who had lost access to the tenant. */
+// Regression: a stored answer, even one with a new API key, was replayed to users who had lost access to the tenant.
 
 let server: TestServer;
 beforeAll(async () => {
@@ -25,7 +25,7 @@ afterAll(() => server.stop());
 
 type Request = { path: string; body?: object; method?: string };
 
-/** Returns a function that sends the same request with the same key each time. */
+/** A function that sends the same request with the same Idempotency-Key each time. */
 function keyed(as: Credential, { path, body, method = 'POST' }: Request): () => Promise<Answered> {
   const headers = { 'idempotency-key': randomUUID() };
   return () => server.call(method, path, { as, headers, ...(body && { body }) });
@@ -94,7 +94,7 @@ test('a removed member is refused, also if the request names the tenant in body,
     expectNoReplay(refused);
     expect(refused.text).not.toContain('qm_');
   }
-  // A member who comes back gets the kept answers, and nothing is done twice.
+  // A member who joins again gets the stored answers, and nothing is done twice.
   await joinPlace(server, person, { place: { tenantId }, role: 'owner' });
   for (const repeat of repeats) expect((await repeat()).headers.get('idempotency-replayed')).toBe('true');
 });
