@@ -24,7 +24,7 @@ test.for([
     { ...ours, headers: [['content-type', 'text/plain']] as [string, string][] },
     'with the header content-type: text/plain',
   ],
-  ['one more header', { ...ours, headers: [...ours.headers, ['x-more', '1']] as [string, string][] }, 'x-more: 1'],
+  ['an additional header', { ...ours, headers: [...ours.headers, ['x-more', '1']] as [string, string][] }, 'x-more: 1'],
   ['a value', answer({ items: [{ id: 'prov_1', name: 'b' }], nextCursor: null }), 'another body at character'],
   ['a member', answer({ items: [{ id: 'prov_1' }], nextCursor: null }), '45 bytes, not 56'],
   ['white space', { ...ours, body: Buffer.from(`${ours.body.toString()} `) }, '57 bytes, not 56'],

@@ -42,7 +42,7 @@ test('counts every request once, by its status, and the bytes of all responses',
     const status = req.headers['x-api-key'] === 'key' && Object.keys(served).length > 0 ? 200 : 503;
     served[status] = (served[status] ?? 0) + 1;
     res.writeHead(status, { 'Content-Length': body.length });
-    // In pieces, because a response ends where its length says.
+    // Sent in pieces, because the end of a response depends on its Content-Length.
     res.write(body.slice(0, 7));
     setImmediate(() => res.end(body.slice(7)));
   });
@@ -53,7 +53,7 @@ test('counts every request once, by its status, and the bytes of all responses',
   expect(result.bytes).toBeGreaterThan(result.answers * body.length);
 });
 
-test('a server that hangs up ends the measurement', async () => {
+test('a server that closes the connection ends the measurement', async () => {
   const port = await serve((req) => req.socket.destroy());
   await expect(applyLoad(plan(port))).rejects.toThrow();
 });
@@ -80,7 +80,7 @@ test('requests go to all ports in turn', async () => {
   expect(Math.min(...hits)).toBeGreaterThan(0);
 });
 
-test('at a rate, a request that had to wait for its turn counts its wait', async () => {
+test('at a fixed rate, the latency of a delayed request includes its delay', async () => {
   let first = true;
   const port = await serve((_req, res) => {
     const delay = first ? 150 : 0;
@@ -94,7 +94,7 @@ test('at a rate, a request that had to wait for its turn counts its wait', async
   expect(latency.max).toBeGreaterThanOrEqual(145);
 });
 
-test('batches get new ids each time, and keep which span is whose child', () => {
+test('each batch gets new ids, and keeps the parents of its spans', () => {
   const batch = batchTemplate(50);
   const head = headBytes({ method: 'POST', path: '/v1/traces', headers: {}, length: batch.bytes.length });
   const renewed = () => {
@@ -112,7 +112,7 @@ test('batches get new ids each time, and keep which span is whose child', () => 
   expect(one.filter(({ parentSpanId }) => parentSpanId === null)).toHaveLength(5);
 });
 
-test('percentiles are of the values themselves', () => {
+test('percentiles are measured values, not interpolated ones', () => {
   const values = Array.from({ length: 100 }, (_, index) => 100 - index);
   expect(percentilesOf(values)).toEqual({ p50: 50, p90: 90, p99: 99, max: 100 });
 });

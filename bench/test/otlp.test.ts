@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { batchTemplate, traceOf } from '../src/otlp/batch.ts';
 import { decodeSpans } from '../src/otlp/decode.ts';
 
-test('the floor reads of a batch what this API reads', () => {
+test('the baseline server reads the same spans of a batch as this API', () => {
   const { bytes } = batchTemplate(500);
   const { spans, rejected } = decodeProtobuf(bytes);
   expect(rejected).toBe(0);
@@ -12,7 +12,7 @@ test('the floor reads of a batch what this API reads', () => {
   expect(byHand).toEqual(spans.map(({ traceState: _state, ...span }) => span));
 });
 
-test('a batch has what agents send: models, tools, HTTP calls, lists and a failure', () => {
+test('a batch contains typical spans of agents: models, tools, HTTP calls, lists and a failure', () => {
   const spans = decodeSpans(batchTemplate(100).bytes);
   const operations = new Set(spans.map(({ attributes }) => attributes['gen_ai.operation.name']));
   expect(operations).toEqual(new Set(['invoke_agent', 'chat', 'execute_tool', undefined]));
@@ -21,7 +21,7 @@ test('a batch has what agents send: models, tools, HTTP calls, lists and a failu
   expect(spans[1]?.attributes['gen_ai.response.finish_reasons']).toEqual(['tool_calls']);
 });
 
-test('a trace is one trace', () => {
+test('all spans of a batch belong to one trace', () => {
   const { traceId, bytes } = traceOf(25);
   const spans = decodeSpans(bytes);
   expect(spans).toHaveLength(25);

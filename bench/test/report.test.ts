@@ -30,7 +30,7 @@ test('prints the agreed value, and whether it is reached', () => {
   expect(text).toContain('a note');
 });
 
-test('a ratio is the median over pairs of rounds, so that a slow minute for both changes nothing', () => {
+test('a ratio is the median over pairs of rounds, so a slow minute affects both sides alike', () => {
   const latency = { p50: 1, p90: 1, p99: 1, max: 1 };
   const rounds = (rates: number[]): Round[] =>
     rates.map((rate) => ({ rate, latency, cpuMicroseconds: 1, besides: {} }));
@@ -38,7 +38,7 @@ test('a ratio is the median over pairs of rounds, so that a slow minute for both
   expect(ratioOf(measured([80, 8, 79]), measured([100, 10, 100]))).toBe(0.8);
 });
 
-test('a median lies between the two in the middle', () => {
+test('the median of an even number of values is the mean of the two in the middle', () => {
   expect(median([4, 1, 3, 2])).toBe(2.5);
   expect(median([3, 1, 2])).toBe(2);
 });

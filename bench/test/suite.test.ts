@@ -14,12 +14,12 @@ const NOT_HERE = ['two-processes', 'console'];
 const only = Object.keys(WORKLOADS).filter((name) => !NOT_HERE.includes(name));
 const OPTIONS: Options = { only, rounds: 1, seconds: 0.1, rows: 20_000, quick: true, profile: false };
 
-describe('a run so short that its figures say nothing', () => {
+describe('a run that is too short for meaningful figures', () => {
   const report = join(tmpdir(), `quartermaster-bench-${process.pid}.json`);
   let printed = '';
   let findings: Finding[] = [];
 
-  // A floor that answers differently, or a server that refuses requests, ends the suite with an error.
+  // The suite throws if the baseline server answers differently, or a server refuses requests.
   beforeAll(async () => {
     findings = await runSuite(OPTIONS, SMALL, (text) => {
       printed += text;
@@ -28,7 +28,7 @@ describe('a run so short that its figures say nothing', () => {
   }, 300_000);
   afterAll(() => rm(report, { force: true }));
 
-  test.for(only.map((name, index) => [name, index] as const))('%s comes to figures, and prints them', ([, index]) => {
+  test.for(only.map((name, index) => [name, index] as const))('%s produces figures and prints them', ([, index]) => {
     const figures = findings[index]?.figures ?? [];
     expect(figures.filter(({ agreed }) => agreed !== null)).not.toEqual([]);
     for (const { name, value } of figures) {

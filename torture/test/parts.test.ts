@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Part } from '../src/part.ts';
 import { PARTS } from '../src/parts.ts';
 
-/** The API has this short form as a suite of its own. */
+/** The tests of the API contain the short form of this part. */
 const TESTED_ELSEWHERE = new Set(['fuzz']);
 
 const parts = PARTS.filter(({ name }) => !TESTED_ELSEWHERE.has(name));

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { PostgresLog, SqliteLog } from '../src/power-loss/logs.ts';
 import { followed } from '../src/power-loss/power-loss.ts';
 
-// The system calls of one write in strace's form. SQLite: a frame header with or without a commit, its page, a sync, the answer.
+// The system calls of one write, in the format of strace. SQLite: a frame header (with or without a commit), its page, a sync, the answer.
 
 const WAL = `12<${hex('/tmp/torture.db-wal')}>`;
 const SOCKET = `20<${hex('socket:[7]')}>`;
@@ -18,13 +18,13 @@ const early = ['power-000001 was answered before it was synced'];
 
 test.each([
   ['an answer after the sync of its commit', [head(true), page, sync, answer], []],
-  ['an answer before it', [head(true), page, answer, sync], early],
-  ['an answer without one', [head(true), page, answer], early],
-  ['a sync before the commit alone', [head(false), page, sync, answer], early],
-  ['a sync before the frame alone', [sync, head(true), page, answer], early],
-  ['a sync that is still under way', [head(true), page, `1 fdatasync(${WAL} <unfinished ...>`, answer], early],
+  ['an answer before the sync of its commit', [head(true), page, answer, sync], early],
+  ['an answer without a sync', [head(true), page, answer], early],
+  ['only a sync before the commit', [head(false), page, sync, answer], early],
+  ['only a sync before the frame', [sync, head(true), page, answer], early],
+  ['a sync that is not finished', [head(true), page, `1 fdatasync(${WAL} <unfinished ...>`, answer], early],
   [
-    'an answer after a sync that took a while',
+    'an answer after a long sync',
     [head(true), page, `1 fdatasync(${WAL} <unfinished ...>`, '1 <... fdatasync resumed>) = 0', answer],
     [],
   ],
@@ -54,7 +54,7 @@ test.each([
     [],
   ],
   [
-    'a commit that came in while its call was under way',
+    'a commit that arrived during a system call',
     [
       begin,
       insert,
@@ -68,9 +68,9 @@ test.each([
   ],
   ['an answer without a sync', [begin, insert, commit, committed, answer], early],
   ['an answer before the commit', [begin, insert, answer, commit, flush, committed], early],
-  ['a sync before the commit was asked for', [begin, insert, flush, commit, committed, answer], early],
+  ['a sync before the commit was requested', [begin, insert, flush, commit, committed, answer], early],
   [
-    'a sync that began before the commit was asked for',
+    'a sync that began before the commit was requested',
     [
       begin,
       insert,
@@ -83,11 +83,11 @@ test.each([
     early,
   ],
   [
-    'a sync that is still under way',
+    'a sync that is not finished',
     [begin, insert, commit, `2 fdatasync(${LOG_FILE} <unfinished ...>`, committed, answer],
     early,
   ],
-  ['a transaction that was undone', [begin, insert, begin, commit, flush, committed, answer], early],
+  ['a transaction that was rolled back', [begin, insert, begin, commit, flush, committed, answer], early],
   [
     'a sync of a table',
     [begin, insert, commit, `2 fdatasync(7<${hex('/data/base/1/2')}>) = 0`, committed, answer],

@@ -49,10 +49,14 @@ test.each([
   ],
   ['a span not counted', `update traces set span_count = span_count - 1`, /spans of trace \w+: /],
   ['a miscount', `update tenants set observation_count = observation_count + 1`, /the tenant counts/],
-  ['a share miscounted', `update observation_shares set observations = observations + 1`, /share of account .*: /],
+  [
+    'a wrong counter of a share',
+    `update observation_shares set observations = observations + 1`,
+    /share of account .*: /,
+  ],
   ['a lost review', `update runtime_observations set review = null`, /review.* was acknowledged as approved/],
-  ['a change undone by half', `delete from inventory_items where name like 'governed-%'`, /its item not there/],
-  ['a change by half', `update recommendations set status = 'open' where status = 'applied'`, /its item there/],
+  ['a half undone change', `delete from inventory_items where name like 'governed-%'`, /its item not there/],
+  ['a half applied change', `update recommendations set status = 'open' where status = 'applied'`, /its item there/],
   [
     'a write without its audit event',
     `delete from audit_events where operation = 'update_provider'`,

@@ -82,11 +82,11 @@ describe('accepted', () => {
   const time = START / SECOND;
   const good: [string, Record<string, unknown>, Record<string, unknown>][] = [
     ['a plain access token', {}, {}],
-    ['a typ with application/, in another case', {}, { typ: 'Application/AT+JWT' }],
-    ['several audiences, ours among them', { aud: ['other', AUDIENCE] }, {}],
-    ['expired within the skew', { iat: time - 600, exp: time - 59 }, {}],
-    ['nbf and iat ahead within the skew', { iat: time + 59, nbf: time + 59 }, {}],
-    ['no kid, where the issuer has one key', {}, { kid: undefined }],
+    ['a typ with application/ in another letter case', {}, { typ: 'Application/AT+JWT' }],
+    ['several audiences including ours', { aud: ['other', AUDIENCE] }, {}],
+    ['expired within the allowed clock skew', { iat: time - 600, exp: time - 59 }, {}],
+    ['nbf and iat in the future within the allowed clock skew', { iat: time + 59, nbf: time + 59 }, {}],
+    ['no kid if the issuer has one key', {}, { kid: undefined }],
   ];
   test.each(good)('%s', async (_name, claims, header) => {
     const { issuer, verifier } = await world();
@@ -125,10 +125,10 @@ describe('refused', () => {
       (issuer) => symmetric(issuer, Buffer.from(rsaOf(issuer).jwk.n ?? '', 'base64url')),
     ],
     [
-      'a key of another provider under our kid',
+      'a key of another provider with our kid',
       async (issuer) => issuer.sign(own, {}, await signingKey(rsaOf(issuer).kid, 'RS256')),
     ],
-    ['an algorithm other than the key is for', (issuer) => forged(issuer, { alg: 'PS256' })],
+    ['an algorithm that does not fit the key', (issuer) => forged(issuer, { alg: 'PS256' })],
     ...['../../etc/passwd', "' OR 1=1 --", 'a\0b', 'k'.repeat(10_240), '', 7, null, { a: 1 }].map(
       (kid): [string, (issuer: TestIssuer) => Promise<string>] => [
         `kid ${JSON.stringify(kid).slice(0, 24)}`,
@@ -147,9 +147,9 @@ describe('refused', () => {
       'jwk, the attacker’s own key',
       (issuer, evil) => evil.sign({ ...own, iss: issuer.url }, { jwk: evil.keys[0]?.jwk }),
     ],
-    ['jku on a token that is good else', (issuer, evil) => issuer.sign(own, { jku: `${evil.url}/jwks` })],
-    ['x5c on a token that is good else', (issuer) => issuer.sign(own, { x5c: ['AAAA'] })],
-    ['crit that names nothing known', (issuer) => forged(issuer, { alg: 'RS256', crit: ['exp'], exp: 1 })],
+    ['jku on an otherwise valid token', (issuer, evil) => issuer.sign(own, { jku: `${evil.url}/jwks` })],
+    ['x5c on an otherwise valid token', (issuer) => issuer.sign(own, { x5c: ['AAAA'] })],
+    ['crit with an unknown extension', (issuer) => forged(issuer, { alg: 'RS256', crit: ['exp'], exp: 1 })],
     ['crit with b64', (issuer) => forged(issuer, { alg: 'RS256', crit: ['b64'], b64: false })],
     ['an empty signature', async (issuer) => (await issuer.sign(own)).replace(/[^.]+$/, '')],
     [
@@ -176,7 +176,7 @@ describe('refused', () => {
     ],
     ['an ID token (typ JWT)', (issuer) => issuer.sign(own, { typ: 'JWT' })],
     ['no typ', (issuer) => issuer.sign(own, { typ: undefined })],
-    ['a session token of our own kind', (issuer) => issuer.sign(own, { typ: 'qm-session+jwt' })],
+    ['a session token of this service', (issuer) => issuer.sign(own, { typ: 'qm-session+jwt' })],
     ['another audience', (issuer) => issuer.sign({ ...own, aud: 'other' })],
     [
       'other audiences, as an array',
@@ -187,13 +187,13 @@ describe('refused', () => {
     ['another issuer', (issuer, evil) => issuer.sign({ ...own, iss: evil.url })],
     ['an array of issuers', (issuer) => issuer.sign({ ...own, iss: [issuer.url] })],
     ['no issuer', (issuer) => issuer.sign({ ...own, iss: undefined })],
-    ['expired beyond the skew', (issuer) => issuer.sign({ ...own, iat: time - 600, exp: time - 60 })],
+    ['expired beyond the allowed clock skew', (issuer) => issuer.sign({ ...own, iat: time - 600, exp: time - 60 })],
     ['no exp', (issuer) => issuer.sign({ ...own, exp: undefined })],
     ['exp as a string', (issuer) => issuer.sign({ ...own, exp: String(time + 300) })],
     ['exp null', (issuer) => issuer.sign({ ...own, exp: null })],
-    ['nbf beyond the skew', (issuer) => issuer.sign({ ...own, nbf: time + 61 })],
+    ['nbf beyond the allowed clock skew', (issuer) => issuer.sign({ ...own, nbf: time + 61 })],
     ['nbf as a string', (issuer) => issuer.sign({ ...own, nbf: String(time) })],
-    ['iat beyond the skew', (issuer) => issuer.sign({ ...own, iat: time + 61 })],
+    ['iat beyond the allowed clock skew', (issuer) => issuer.sign({ ...own, iat: time + 61 })],
     ['no iat', (issuer) => issuer.sign({ ...own, iat: undefined })],
     ['iat as a string', (issuer) => issuer.sign({ ...own, iat: String(time) })],
     ['no sub', (issuer) => issuer.sign({ ...own, sub: undefined })],
@@ -212,9 +212,9 @@ describe('refused', () => {
           .join('.'),
     ],
     ['four parts', async (issuer) => `${await issuer.sign()}.AAAA`],
-    ['a header that is no JSON', async (issuer) => `AAAA.${parts(await issuer.sign())[1]}.AAAA`],
+    ['a header that is not JSON', async (issuer) => `AAAA.${parts(await issuer.sign())[1]}.AAAA`],
     ['a header that is an array', async (issuer) => `${encoded(['alg'])}.${parts(await issuer.sign())[1]}.AAAA`],
-    ['a payload that is no object', async (issuer) => `${parts(await issuer.sign())[0]}.${encoded('text')}.AAAA`],
+    ['a payload that is not an object', async (issuer) => `${parts(await issuer.sign())[0]}.${encoded('text')}.AAAA`],
   ];
 
   function rsaOf(issuer: TestIssuer): SigningKey {

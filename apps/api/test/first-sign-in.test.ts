@@ -78,7 +78,7 @@ async function userOf(db: Database, id: string) {
   return findUser(db, { scope: EVERYWHERE, self: null }, id);
 }
 
-test('the first sight of an identity links it to the user of its verified email, once, with an audit event', async () => {
+test('the first sign-in links the identity to the user with its verified email, once, with an audit event', async () => {
   const { db, enter } = await door();
   const id = await register(db, { email: 'Ada@Example.com' });
   const [first, second] = await Promise.all([enter(), enter()]);
@@ -115,7 +115,7 @@ test('the first sight of an identity links it to the user of its verified email,
 });
 
 test.each([TERMS_NOT_ACCEPTED, { ...TERMS_NOT_ACCEPTED, accepted: true }])(
-  'who has not accepted the terms while signed in becomes pending_terms: %j',
+  'a user who has not accepted the terms while signed in becomes pending_terms: %j',
   async (terms) => {
     const { db, enter } = await door();
     const id = await register(db, { terms });
@@ -125,7 +125,7 @@ test.each([TERMS_NOT_ACCEPTED, { ...TERMS_NOT_ACCEPTED, accepted: true }])(
   },
 );
 
-test('the email of the userinfo endpoint links as well', async () => {
+test('an email of the userinfo endpoint links too', async () => {
   const { db, enter, issuer } = await door();
   const id = await register(db);
   issuer.answers['/userinfo'] = () => ({ body: { sub: 'someone', ...VERIFIED } });
@@ -133,12 +133,12 @@ test('the email of the userinfo endpoint links as well', async () => {
 });
 
 test.each<[string, Record<string, unknown>, string]>([
-  ['an email that nobody registered', { email: 'other@example.com', email_verified: true }, 'registration_required'],
+  ['an email that is not registered', { email: 'other@example.com', email_verified: true }, 'registration_required'],
   ['no email', {}, 'registration_required'],
   ['an unverified email', { email: EMAIL, email_verified: false }, 'email_unverified'],
-  ['an unverified email that nobody registered', { email: 'other@example.com' }, 'email_unverified'],
+  ['an unverified email that is not registered', { email: 'other@example.com' }, 'email_unverified'],
   [
-    'an email that only Unicode folds to the registered one',
+    'an email that equals the registered one only with Unicode case folding',
     { email: '\uff41da@example.com', email_verified: true },
     'registration_required',
   ],
@@ -152,11 +152,11 @@ test.each<[string, Record<string, unknown>, string]>([
 test.each<[string, (() => object) | null, RegExp]>([
   ['refuses the token, as for another audience (RFC 8707)', () => ({ status: 401 }), /userinfo endpoint .* refuses it/],
   ['answers without one', () => ({ body: { sub: 'someone' } }), /answers without one/],
-  ['answers for somebody else', () => ({ body: { sub: 'other', ...VERIFIED } }), /answers for another subject/],
-  ['is not there', null, /names no userinfo endpoint/],
+  ['answers for another subject', () => ({ body: { sub: 'other', ...VERIFIED } }), /answers for another subject/],
+  ['does not exist', null, /names no userinfo endpoint/],
 ])(
-  'regression: for a token without an email the error says what is missing, where userinfo %s',
-  async (_name, answer, said) => {
+  'regression: for a token without an email the error says what is missing if userinfo %s',
+  async (_name, answer, expected) => {
     const { db, enter, issuer } = await door();
     await register(db);
     const { url } = issuer;
@@ -166,13 +166,13 @@ test.each<[string, (() => object) | null, RegExp]>([
     for (const _attempt of ['first', 'remembered']) {
       const { reason, status, message } = await refusal(enter({}));
       expect([reason, status]).toEqual(['registration_required', 403]);
-      expect(message).toMatch(said);
+      expect(message).toMatch(expected);
       expect(message).toMatch(/no claim email, and .* email and email_verified into access tokens/);
     }
   },
 );
 
-test('a second subject with the email of a linked user is 403, and the link stays', async () => {
+test('another subject with the email of a linked user is 403, and the link stays', async () => {
   const { db, enter } = await door();
   const id = await register(db);
   await enter();
@@ -197,7 +197,7 @@ test('the same subject of another issuer is another identity', async () => {
   expect(await reasonOf(principalOfToken(services, await other.issuer.sign(VERIFIED)))).toBe('identity_conflict');
 });
 
-test('a disabled user is 403, linked or not; a deleted one has to register again, and is somebody new then', async () => {
+test('a disabled user is 403, linked or not; a deleted user has to register again, and becomes a new user', async () => {
   const { db, enter, now } = await door();
   const id = await register(db);
   await updateUser(db, id, { status: 'disabled' }, now());
@@ -214,7 +214,7 @@ test('a disabled user is 403, linked or not; a deleted one has to register again
   expect(await enter()).toMatchObject({ id: again });
 });
 
-test('memberships give the grants; a platform administrator holds everything without any', async () => {
+test('grants come from memberships; a platform administrator has every scope without memberships', async () => {
   const { db, enter, now } = await door();
   const id = await register(db);
   await ensurePlace(db, { tenantId: 'acme', subTenantId: 'east' }, now());
@@ -233,7 +233,7 @@ test('memberships give the grants; a platform administrator holds everything wit
   expect([root.platformScopes, root.grants, reachOf(root, 'users:write')]).toEqual([['*'], [], EVERYWHERE]);
 });
 
-test('last sight is written once a minute, and a failure to write it refuses nobody', async () => {
+test('the time of the last sign-in is stored at most once a minute, and a failure to store it refuses no request', async () => {
   const { db, enter, now, pass } = await door();
   const id = await register(db);
   await enter();
@@ -249,7 +249,7 @@ test('last sight is written once a minute, and a failure to write it refuses nob
   expect(await enter()).toMatchObject({ id });
 });
 
-/** From now on the database refuses to change users, for a reason that is no time-out. */
+/** Makes the database refuse changes of users with an error that is not a time-out. */
 async function refuseUpdates(db: Database): Promise<void> {
   if (onPostgres()) {
     await sql`create function refuse() returns trigger language plpgsql as

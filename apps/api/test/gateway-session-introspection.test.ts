@@ -288,7 +288,7 @@ describe('the body', () => {
     ['plain', (text: string) => `token=${text}`],
     // Regression: common RFC 7662 clients send these fields, and were refused.
     ['with client credentials', (text: string) => `client_id=edge&client_secret=x&token=${text}`],
-    ['with what objects inherit', (text: string) => `__proto__=x&constructor=y&token=${text}`],
+    ['with names of inherited members', (text: string) => `__proto__=x&constructor=y&token=${text}`],
     ['with a hint', (text: string) => `token=${text}&token_type_hint=access_token`],
     ['escaped', (text: string) => `to%6ben=${text.replaceAll('.', '%2E')}`],
     ['with empty pairs', (text: string) => `&token=${text}&&`],
@@ -306,7 +306,7 @@ describe('the body', () => {
 
   test.each<[string, (text: string) => string | Uint8Array<ArrayBuffer>, { loc: string[]; type: string }]>([
     ['empty', () => '', { loc: ['body'], type: 'missing' }],
-    ['of nothing but &', () => '&', { loc: ['body', 'token'], type: 'missing' }],
+    ['that is only &', () => '&', { loc: ['body', 'token'], type: 'missing' }],
     ['without the token', () => 'token_type_hint=x', { loc: ['body', 'token'], type: 'missing' }],
     ['with an empty token', () => 'token=', { loc: ['body', 'token'], type: 'string_too_short' }],
     ['with two tokens', (text) => `token=${text}&token=${text}`, { loc: ['body', 'token'], type: 'value_error' }],
@@ -315,8 +315,8 @@ describe('the body', () => {
       (text) => `token=x&jwt=${text}&jwt=x`,
       { loc: ['body', 'jwt'], type: 'value_error' },
     ],
-    ['of a token alone', (text) => text, { loc: ['body'], type: 'value_error' }],
-    ['with half an escape', (text) => `token=${text}%2`, { loc: ['body'], type: 'value_error' }],
+    ['that is only a token', (text) => text, { loc: ['body'], type: 'value_error' }],
+    ['with an incomplete escape', (text) => `token=${text}%2`, { loc: ['body'], type: 'value_error' }],
     ['escaped in Latin-1', (text) => `token=${text}%e9`, { loc: ['body'], type: 'value_error' }],
     [
       'in Latin-1',
@@ -335,7 +335,7 @@ describe('the body', () => {
     ['under another name', (text) => ({ token: 'x', jwt: text })],
     ['for the whole body', (text) => text],
     ['in a list', (text) => [text]],
-    ['beside a hint that is no text', (text) => ({ token: text, token_type_hint: [text] })],
+    ['with a hint that is not a text', (text) => ({ token: text, token_type_hint: [text] })],
   ])('is 422 as JSON with the token %s, and the token is not repeated', async (_, body) => {
     const json = JSON.stringify(body(token));
     const answered = await send(json, { 'content-type': 'application/json' });

@@ -9,10 +9,10 @@ import { startService } from './support/start.ts';
 
 const QUICKSTART = fileURLToPath(import.meta.resolve('@quartermaster/quickstart/main.ts'));
 
-/** The quickstart and its MCP server are processes of their own, on a machine that may be busy. */
+/** Generous, because the quickstart and its MCP server are separate processes on a busy machine. */
 const TIME_LIMIT_MS = 60_000;
 
-/** What `npm start` sets, on a database of the test's own. */
+/** A server with the settings of `npm start` on a new database. */
 async function developmentServer(environment: Record<string, string> = {}) {
   const key = newBootstrapKey();
   const { url } = await startService({
@@ -33,7 +33,7 @@ async function developmentServer(environment: Record<string, string> = {}) {
 const tenantIn = (output: string) => /A new tenant, (quickstart-[0-9a-f]{6}), at/.exec(output)?.[1] ?? '';
 
 test(
-  'the quickstart tells the whole loop, each time in a tenant of its own',
+  'the quickstart shows the whole loop, in a new tenant each time',
   async () => {
     const { url, ask } = await developmentServer();
     const runs = [runProgram({ QM_URL: url }, QUICKSTART), runProgram({ QM_URL: `${url}/` }, QUICKSTART)];
@@ -44,18 +44,18 @@ test(
       { code: 0, signal: null },
     ]);
 
-    // Declared: what the sync took over is what the first session grants.
+    // Declared: the first session is granted the items of the sync.
     const granted = /before +everything +(\d+) prompts, (\d+) resources, (\d+) tools\n/.exec(story);
     const counts = granted?.slice(1).map(Number) ?? [];
     expect(counts.every((count) => count > 0)).toBe(true);
     const added = counts.reduce((sum, count) => sum + count, 0);
     expect(story).toMatch(new RegExp(`synced in \\d+ ms: ${added} items\\.`));
-    // Seen: the trace as a tree, below its agent, with bars of time.
+    // Observed: the trace is shown as a tree below its agent, with bars for the times.
     expect(story).toMatch(/\n {3}agent trip-planner +█+ +\d+\.\d ms\n {5}model scripted-1 +█+ +\d+\.\d ms\n/);
     for (const tool of ['get-sum', 'echo', 'book_hotel']) {
       expect(story).toMatch(new RegExp(`\\n {5}tool ${tool} +█+ +\\d+\\.\\d ms\\n`));
     }
-    // Unknown: everything but the tools of the provider that was declared.
+    // Unknown: everything except the tools of the declared provider.
     expect(story.match(/^ {3}(declared|unknown) .*$/gm)?.map((line) => line.trim().split(/ {2,}/))).toEqual([
       ['declared', 'tool', 'echo', 'at everything', '1 x'],
       ['declared', 'tool', 'get-sum', 'at everything', '1 x'],
@@ -63,14 +63,14 @@ test(
       ['unknown', 'model', 'scripted-1', 'at trip-planner', '3 x', 'risk high'],
       ['unknown', 'agent', 'trip-planner', 'at trip-planner', '1 x', 'risk high'],
     ]);
-    // Recommended, not applied before somebody looked, reviewed, shown, applied.
+    // Recommended: skipped without a review, then reviewed, shown in a dry run, applied.
     expect(story).toContain('0 applied, 4 skipped (needs_review)');
     expect(story).toContain('Review of the tool book_hotel: approved.');
     expect(story).toMatch(
       / provider trip-planner: discovered -> active\n.* inventory_item book_hotel: nothing -> available\n/,
     );
     expect(story).toContain('Applied: adopt_provider, register_item.');
-    // Granted: the next session has it.
+    // Granted: the next session contains the item.
     expect(story).toMatch(/\n {3}after +everything +.*\n {3}after \+ +trip-planner +tool book_hotel\n/);
     expect(story).toContain(`${url}/docs`);
 
@@ -103,7 +103,7 @@ test(
 );
 
 test(
-  'without a server the quickstart says how to start one',
+  'without a server the quickstart explains how to start one',
   async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const { stdout, stderr, ended } = runProgram({ QM_URL: url }, QUICKSTART);
@@ -117,7 +117,7 @@ test(
 );
 
 test(
-  'at a server without the development identity provider the quickstart says so, and changes nothing',
+  'at a server without the development identity provider the quickstart prints an error and changes nothing',
   async () => {
     const { url, ask } = await developmentServer({ QM_DEV_IDENTITY: '0' });
     const refused = signIn(url);
@@ -129,7 +129,7 @@ test(
 );
 
 test(
-  'where the server may not reach the MCP server the quickstart says what it answered',
+  'if the server may not connect to the MCP server, the quickstart prints the answer of the server',
   async () => {
     const { url } = await developmentServer({ QM_ALLOW_PRIVATE_ADDRESSES: '' });
     const { output, ended } = runProgram({ QM_URL: url }, QUICKSTART);

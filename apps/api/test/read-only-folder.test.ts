@@ -5,10 +5,10 @@ import { temporaryFolder } from '@quartermaster/db/testing/temporary-folder.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { ROOT } from '../src/config.ts';
 
-/** Root may write everywhere: the programs run as somebody else then. */
+/** Root may write everywhere, so under root the programs run as another user. */
 const OTHER_USER = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
 
-/** This Node may lie in a folder that only root can read. */
+/** Node may be installed in a folder that only root can read. */
 const isRunnable = spawnSync(process.execPath, ['--version'], OTHER_USER).status === 0;
 
 type Started = { status: number | null; stdout: string; stderr: string };
@@ -29,7 +29,7 @@ async function folder(): Promise<string> {
 }
 
 test.skipIf(!isRunnable).each(['.', 'apps/api'])(
-  'regression: an installation into a read-only folder says so in one line: %s',
+  'regression: an installation in a read-only folder fails with one line: %s',
   async (readOnly) => {
     const path = await folder();
     for (const name of ['scripts', 'apps', 'apps/api', 'packages']) await mkdir(join(path, name));

@@ -12,7 +12,7 @@ afterAll(() => server.stop());
 
 const DAY_MS = 24 * 3600 * 1000;
 
-/** A tenant with one of everything that has ended, and one of everything that has not. */
+/** A tenant with one ended and one open record of each kind. */
 async function usedTenant(): Promise<Tenant & { sessions: string[]; gatewayId: string }> {
   const tenant = await newTenant(server);
   const { operator: as } = tenant;
@@ -51,7 +51,7 @@ async function counts(tenantId: string) {
   };
 }
 
-test('what has ended is removed once its tenant keeps it no longer; what is open, or keeps something closed, stays', async () => {
+test('ended records are removed after the tenant’s retention; open ones, and dismissals that still have an effect, stay', async () => {
   const keeping = await usedTenant();
   const forgetting = await usedTenant();
   const before = await counts(keeping.tenantId);
@@ -68,7 +68,7 @@ test('what has ended is removed once its tenant keeps it no longer; what is open
   const left = await counts(forgetting.tenantId);
   expect([before.grants > 0, left.sessions, left.grants]).toEqual([true, 0, 0]);
   expect((await forgetting.recommendations('applied')).length).toBe(0);
-  // It keeps the same recommendation from being made again.
+  // The dismissal prevents that the same recommendation is opened again.
   expect((await forgetting.recommendations('dismissed')).length).toBe(1);
   expect((await forgetting.recommendations('open')).length).toBe(1);
   await forgetting.see('dismissed');
@@ -76,7 +76,7 @@ test('what has ended is removed once its tenant keeps it no longer; what is open
   const open = await forgetting.tasks();
   expect(open.length).toBeGreaterThan(0);
   expect(left.tasks).toBe(open.length);
-  // Nothing is left to remove, and the audit knows what was done.
+  // A second run removes nothing, and the audit records the first.
   expect(await removeOldRecords(server.services)).toBe(0);
   const audit = await server.ok('GET', '/v1/audit-events?operation=apply_provider_recommendations', {
     as: forgetting.operator,

@@ -6,7 +6,7 @@ function youngBytes(): number {
   return getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.physical_space_size ?? 0;
 }
 
-test('releases the memory of loading modules, and does not expose gc to other code', async () => {
+test('releases the memory that loading modules used, and does not expose gc to other code', async () => {
   // Objects that survive a collection make the space for young objects grow.
   let kept: object[] = [];
   for (let round = 0; youngBytes() < 12e6; round += 1) {

@@ -16,7 +16,7 @@ import { type Body, startTestServer } from './support/server.ts';
 
 const key = () => randomBytes(32);
 
-test('what a former key sealed opens, is sealed again by the current one, and is left alone from then on', () => {
+test('a secret of a former key can be decrypted, and is re-encrypted once with the current key', () => {
   const [old, current] = [key(), key()];
   const sealed = secretBox(old).seal('hidden', 'record:1');
   const box = secretBox(current, [key(), old]);
@@ -28,7 +28,7 @@ test('what a former key sealed opens, is sealed again by the current one, and is
   expect(() => secretBox(old).open(resealed ?? '', 'record:1')).toThrow(SecretUnreadableError);
 });
 
-test('no key, another identity, and a changed byte open nothing, and the error says nothing', () => {
+test('decryption fails without the key, for another identity and after a changed byte, with the same error', () => {
   const box = secretBox(key());
   const sealed = box.seal('hidden', 'record:1');
   const last = sealed.at(-2) === 'A' ? 'B' : 'A';
@@ -49,7 +49,7 @@ test('no key, another identity, and a changed byte open nothing, and the error s
 type Environment = Record<string, string>;
 type Logged = { msg: string; resealed?: number; unreadable?: number };
 
-test('a start with a new key and the former one seals everything again; the next start needs the new one alone', async () => {
+test('a start with a new and the former key re-encrypts everything; the next start needs only the new key', async () => {
   const database = await databaseFile();
   const bootstrap = newBootstrapKey();
   const lines: string[] = [];
@@ -103,8 +103,8 @@ test('a start with a new key and the former one seals everything again; the next
   expect(before).toHaveLength(2);
   const sealedNow = () => sealed().filter(({ id }) => before.some((row) => row.id === id));
 
-  // Without the former key it does not start unless told to: then it makes another signing key, nothing is lost, and what
-  // needs a secret says that it cannot be opened.
+  // Without the former key it starts only with QM_SECRET_KEY_LOST=1. Then it creates another signing key, keeps all records, and
+  // operations that need a secret report that it cannot be decrypted.
   await expect(start({ QM_SECRET_KEY: current })).rejects.toThrow(ConfigError);
   server = await start({ QM_SECRET_KEY: current, QM_SECRET_KEY_LOST: '1' });
   const failed = await call(server, 'POST', `${path}/sync`);
@@ -133,7 +133,7 @@ test('a start with a new key and the former one seals everything again; the next
   expect((await call(server, 'POST', session)).status).toBe(200);
   await server.stop();
 
-  // A secret that no key opens is no reason not to start where others do: it is counted, and no ciphertext is logged.
+  // A single secret that no key can decrypt does not prevent a start. It is counted, and its ciphertext is not logged.
   const [lost] = after;
   const db = new SqliteDatabase(database);
   db.prepare('update credentials set secret = ? where id = ?').run(secretBox(key()).seal('x', 'y'), lost?.id);
@@ -149,7 +149,7 @@ test('a start with a new key and the former one seals everything again; the next
   expect((await readFile(database)).includes(Buffer.from('sk-1'))).toBe(false);
 });
 
-test('an erased founder is known after the key has changed twice, each time with the former one for one start', async () => {
+test('an erased founder is still recognized after two key changes', async () => {
   const [first, second, third] = [key().toString('base64'), key().toString('base64'), key().toString('base64')];
   const original = await startTestServer({ QM_SECRET_KEY: first });
   onTestFinished(() => original.removeDatabase());

@@ -15,22 +15,19 @@ afterAll(() => server.stop());
 const PUBLIC = ['/healthz', '/readyz', '/.well-known/jwks.json', '/openapi.json', '/docs/', '/docs/init.js'];
 const ASSETS = ['/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js', '/docs/favicon-32x32.png'];
 
-test.each([...PUBLIC, ...ASSETS])(
-  '%s is answered without credentials, and whatever credentials are sent',
-  async (path) => {
-    expect((await server.call('GET', path)).status).toBe(200);
-    const wrong = { 'x-api-key': 'wrong', authorization: 'Basic wrong' };
-    expect((await server.call('GET', path, { headers: wrong })).status).toBe(200);
-    expect((await server.call('HEAD', path)).status).toBe(200);
-  },
-);
+test.each([...PUBLIC, ...ASSETS])('%s is answered without credentials and with any credentials', async (path) => {
+  expect((await server.call('GET', path)).status).toBe(200);
+  const wrong = { 'x-api-key': 'wrong', authorization: 'Basic wrong' };
+  expect((await server.call('GET', path, { headers: wrong })).status).toBe(200);
+  expect((await server.call('HEAD', path)).status).toBe(200);
+});
 
-test('health and readiness say so', async () => {
+test('a healthy server answers 200 for health and readiness', async () => {
   expect((await server.call('GET', '/healthz')).body).toEqual({ status: 'ok' });
   expect((await server.call('GET', '/readyz')).body).toEqual({ status: 'ready' });
 });
 
-test('it is alive but not ready while its database is away', async () => {
+test('while its database is unreachable the server is healthy but not ready', async () => {
   const other = await startTestServer();
   onTestFinished(() => other.stop());
   await other.services.db.destroy();
@@ -39,7 +36,7 @@ test('it is alive but not ready while its database is away', async () => {
   expect((await other.call('GET', '/healthz')).status).toBe(200);
 });
 
-test('it is not ready while it shuts down', async () => {
+test('the server is not ready while it shuts down', async () => {
   const other = await startTestServer();
   const { hostname, port } = new URL(other.url);
   const socket = connect(Number(port), hostname);
@@ -53,7 +50,7 @@ test('it is not ready while it shuts down', async () => {
   socket.setEncoding('utf8').on('data', (chunk: string) => {
     text += chunk;
   });
-  // The answer to the first request proves that the beginning of the second has come in too.
+  // The answer to the first request proves that the beginning of the second has arrived too.
   socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /readyz HTTP/1.1\r\nHost: x\r\n');
   await until(() => text.includes('"ok"'));
   const stopped = other.stop();
@@ -63,7 +60,7 @@ test('it is not ready while it shuts down', async () => {
   await stopped;
 });
 
-test('the key set has public keys alone, and may be cached', async () => {
+test('the key set contains only public keys, and may be cached', async () => {
   const { body, headers } = await server.call('GET', '/.well-known/jwks.json');
   expect(body.keys.length).toBeGreaterThan(0);
   for (const key of body.keys) {
@@ -89,7 +86,7 @@ describe('headers', () => {
     '/v1/providers?limit=abc',
   ];
 
-  test.each(answers)('%s carries the security headers, and does not say what it runs on', async (path) => {
+  test.each(answers)('%s has the security headers, and no header that names the software', async (path) => {
     const { headers } = await server.call('GET', path, { as: server.admin });
     expect(headers.get('x-content-type-options')).toBe('nosniff');
     expect(headers.get('x-frame-options')).toBe('DENY');
@@ -106,7 +103,7 @@ describe('headers', () => {
     expect(headers.get('access-control-allow-origin')).toBeNull();
   });
 
-  test('what the interface answers is never cached', async () => {
+  test('answers of the API are never cached', async () => {
     for (const path of ['/v1/providers', '/v1/nothing']) {
       expect((await server.call('GET', path, { as: server.admin })).headers.get('cache-control')).toBe('no-store');
     }
@@ -129,7 +126,7 @@ describe('headers', () => {
     },
   );
 
-  test('a repeated X-Request-Id is replaced, and each request has its own', async () => {
+  test('a repeated X-Request-Id is replaced, and each request has a different id', async () => {
     const twice = await wire(server.url, { target: '/healthz', headers: { 'x-request-id': ['a', 'b'] } });
     expect(twice.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
     const ids = await Promise.all(
@@ -139,7 +136,7 @@ describe('headers', () => {
   });
 });
 
-test('the bare address leads to the reference page', async () => {
+test('the address of the server redirects to the API reference', async () => {
   const answer = await server.call('GET', '/');
   expect([answer.status, answer.headers.get('location')]).toEqual([302, '/docs']);
 });
@@ -165,7 +162,7 @@ test.each([
   });
 });
 
-test('the reference page and all that it loads come from this server', async () => {
+test('the API reference and everything that it loads come from this server', async () => {
   const page = await server.call('GET', '/docs/');
   expect(page.headers.get('content-type')).toMatch(/^text\/html/);
   const loaded = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address = '']) => address);
@@ -174,7 +171,7 @@ test('the reference page and all that it loads come from this server', async () 
   for (const address of loaded) {
     const asset = await server.call('GET', new URL(address, `${server.url}/docs/`).pathname);
     expect(asset.status, address).toBe(200);
-    // Links and namespaces may name other hosts; what loads by itself may not.
+    // Links and namespaces may name other hosts, but nothing may load from there.
     expect(asset.text).not.toMatch(
       /(?:\bsrc=|fetch\(|import\(|importScripts\(|WebSocket\(|EventSource\()\s*["'`]https?:/,
     );
@@ -184,7 +181,7 @@ test('the reference page and all that it loads come from this server', async () 
 });
 
 describe('metrics', () => {
-  test('are served on a port of their own, by operation and status, and not where the interface is', async () => {
+  test('are served by operation and status on a separate port, and not on the port of the API', async () => {
     const port = await freePort();
     const other = await startTestServer({ QM_METRICS_PORT: String(port) });
     onTestFinished(() => other.stop());
@@ -201,7 +198,7 @@ describe('metrics', () => {
     expect((await other.call('GET', '/metrics')).status).toBe(404);
   });
 
-  test('regression: they are told to known Hosts alone, since any name may resolve to loopback, and never to two', async () => {
+  test('regression: are served only for known Host headers, because any name may resolve to loopback, and never for two Hosts', async () => {
     const port = await freePort();
     const other = await startTestServer({ QM_METRICS_PORT: String(port), QM_METRICS_HOSTS: 'Metrics.internal' });
     onTestFinished(() => other.stop());
@@ -235,14 +232,14 @@ describe('metrics', () => {
     expect(await askedAs('localhost', 'localhost')).toBe(400);
   });
 
-  test('a port that is taken costs the metrics, not the service', async () => {
+  test('if their port is in use, the service starts without metrics', async () => {
     const { port } = new URL(server.url);
     const other = await startTestServer({ QM_METRICS_PORT: port });
     onTestFinished(() => other.stop());
     expect((await other.call('GET', '/readyz')).status).toBe(200);
   });
 
-  test('their port is closed with the service', async () => {
+  test('stop when the service stops', async () => {
     const port = await freePort();
     const other = await startTestServer({ QM_METRICS_PORT: String(port) });
     await other.stop();

@@ -38,7 +38,7 @@ const declare = (as: { key: string }, providerId: string, body: object): Promise
 const rowsIn = async (table: 'gateway_grants' | 'gateway_grant_items' | 'gateway_session_grants', tenantId: string) =>
   (await server.services.db.selectFrom(table).selectAll().where('tenant_id', '=', tenantId).execute()).length;
 
-test('regression: sessions that grant the same share one copy of it, also where they choose other providers', async () => {
+test('regression: sessions with the same grants share one copy of them, even if they choose other providers', async () => {
   const { as, tenantId, providers, path } = await edge();
   const sessions: Body[] = [];
   for (let index = 0; index < LIMIT; index += 1) {
@@ -52,7 +52,7 @@ test('regression: sessions that grant the same share one copy of it, also where 
   }
 });
 
-test('regression: a list of sessions has no grants, but how many items each grants, and their digest', async () => {
+test('regression: a list of sessions shows the number of granted items and their digest instead of the grants', async () => {
   const { as, path } = await edge();
   const { grants, token: _token, tokenType: _type, ...summary } = await server.ok('POST', path, { as });
   expect(grants).toHaveLength(2);
@@ -60,7 +60,7 @@ test('regression: a list of sessions has no grants, but how many items each gran
   expect((await server.ok('GET', path, { as })).items).toEqual([summary]);
 });
 
-test('what a session grants is listed in pages, as it was when the session was opened', async () => {
+test('the grants of a session are listed in pages, as they were when it was opened', async () => {
   const { as, providers, items, path } = await edge();
   const { id } = await server.ok('POST', path, { as });
   await declare(as, providers[0].id, { kind: 'tool', name: 'later' });
@@ -146,7 +146,7 @@ test('items that no session refers to are removed after an hour, and stored agai
   server.travel(2 * HOUR_MS);
   await removeUnusedGrants(server.services);
   expect(await rowsIn('gateway_grants', tenantId)).toBe(2);
-  // As the retention of ended sessions does it.
+  // As the retention of ended sessions does.
   await db.deleteFrom('gateway_session_grants').where('session_id', '=', id).execute();
   await db.deleteFrom('gateway_sessions').where('id', '=', id).execute();
   await removeUnusedGrants(server.services);

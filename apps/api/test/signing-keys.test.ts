@@ -14,7 +14,7 @@ import { databaseOfTest } from './support/environment.ts';
 const START = new Date('2026-01-01T00:00:00.000Z');
 const DAY = 24 * 3600;
 
-test('a token of the current key verifies with the published keys alone', async () => {
+test('a token of the current key can be verified with the published keys', async () => {
   const { services } = await setUp();
   const signer = await currentSigner(services);
   const header = { alg: 'ES256', kid: signer.kid };
@@ -31,7 +31,7 @@ test('the published keys have public members only', async () => {
   expect(keys[0]).toMatchObject({ kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig' });
 });
 
-test('the private half is stored sealed, under the identity of its key', async () => {
+test('the private key is stored encrypted, bound to the id of the key', async () => {
   const { services } = await setUp();
   const { kid } = await currentSigner(services);
   const row = await services.db.selectFrom('credentials').selectAll().executeTakeFirstOrThrow();
@@ -43,7 +43,7 @@ test('the private half is stored sealed, under the identity of its key', async (
   expect(() => services.secrets.open(row.secret ?? '', 'signing_key:another')).toThrow();
 });
 
-test('concurrent first needs make one key', async () => {
+test('concurrent first uses create one key', async () => {
   const { services } = await setUp();
   const published = Array.from({ length: 5 }, () => jwks(services));
   const signers = await Promise.all(Array.from({ length: 5 }, () => currentSigner(services)));
@@ -54,7 +54,7 @@ test('concurrent first needs make one key', async () => {
   expect(kids.size).toBe(1);
 });
 
-test('a key signs for 90 days, then concurrent needs make one successor', async () => {
+test('a key is used for 90 days, then concurrent uses create one successor', async () => {
   const { services, at } = await setUp();
   const first = await currentSigner(services);
   at(90 * DAY - 1);
@@ -65,7 +65,7 @@ test('a key signs for 90 days, then concurrent needs make one successor', async 
   expect(signers[0]?.kid).not.toBe(first.kid);
 });
 
-test('an old key is published for 24 hours after its rotation, and then no more', async () => {
+test('an old key is published until 24 hours after its rotation', async () => {
   const { services, at } = await setUp();
   const kids = async () => (await jwks(services)).keys.map((key) => key.kid);
   const first = await currentSigner(services);
@@ -82,7 +82,7 @@ test('an old key is published for 24 hours after its rotation, and then no more'
   expect(await kids()).toEqual([third.kid, second.kid]);
 });
 
-test('a revoked key neither signs nor is published', async () => {
+test('a revoked key is neither used nor published', async () => {
   const { services } = await setUp();
   const first = await currentSigner(services);
   await services.db.updateTable('credentials').set({ revoked_at: START.toISOString() }).execute();
@@ -91,7 +91,7 @@ test('a revoked key neither signs nor is published', async () => {
   expect((await jwks(services)).keys.map((key) => key.kid)).toEqual([second.kid]);
 });
 
-test('another process finds the key, and signs with it', async () => {
+test('another process uses the same key', async () => {
   const { services } = await setUp();
   const { kid } = await currentSigner(services);
   expect((await currentSigner({ ...services })).kid).toBe(kid);
@@ -114,7 +114,7 @@ test('a search shows signing keys as the platform’s credentials, counting thei
   });
 });
 
-test('/.well-known/jwks.json answers the keys, to be kept for five minutes', async () => {
+test('/.well-known/jwks.json answers the keys, with a max-age of five minutes', async () => {
   const { services } = await setUp();
   const server = createServer(express().get('/.well-known/jwks.json', jwksHandler(services)));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

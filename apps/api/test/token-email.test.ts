@@ -20,7 +20,7 @@ describe('the email of a token', () => {
     expect(here.issuer.asked[USERINFO]).toBeUndefined();
   });
 
-  test('stands in a claim of another name, with its own flag', async () => {
+  test('can be in a configured claim, with its own verification claim', async () => {
     const here = await world({ emailClaim: 'https://example.com/email' });
     const claims = { 'https://example.com/email': 'a@b.example', 'https://example.com/email_verified': true };
     expect(await emailOf(here, claims)).toEqual({ email: 'a@b.example', verified: true });
@@ -50,10 +50,14 @@ describe('the email of a token', () => {
   test.each<[string, Record<string, unknown>, unknown]>([
     ['only email_verified', { upn: 'a@b.example', email_verified: true }, false],
     ['only email_verified, as text', { upn: 'a@b.example', email_verified: 'true' }, false],
-    ['a verified email beside it', { upn: 'a@b.example', email: 'b@b.example', email_verified: true }, false],
-    ['its own flag', { upn: 'a@b.example', upn_verified: true, email_verified: false }, true],
-    ['its own flag, as text', { upn: 'a@b.example', upn_verified: 'true' }, true],
-    ['its own flag that denies', { upn: 'a@b.example', upn_verified: false, email_verified: true }, false],
+    ['a verified standard email claim', { upn: 'a@b.example', email: 'b@b.example', email_verified: true }, false],
+    ['its own verification claim', { upn: 'a@b.example', upn_verified: true, email_verified: false }, true],
+    ['its own verification claim, as text', { upn: 'a@b.example', upn_verified: 'true' }, true],
+    [
+      'its own verification claim with the value false',
+      { upn: 'a@b.example', upn_verified: false, email_verified: true },
+      false,
+    ],
   ])('regression: another claim is verified by its own flag alone: %s', async (_name, said, verified) => {
     const inToken = await world({ emailClaim: 'upn' });
     expect(await emailOf(inToken, said)).toEqual({ email: 'a@b.example', verified });
@@ -62,7 +66,7 @@ describe('the email of a token', () => {
     expect(await emailOf(inUserinfo, {})).toEqual({ email: 'a@b.example', verified });
   });
 
-  test('a userinfo answer without the configured claim counts with its email', async () => {
+  test('comes from the email of the userinfo answer if that lacks the configured claim', async () => {
     const here = await world({ emailClaim: 'upn' });
     const body = { sub: 'someone', email: 'a@b.example', email_verified: true, upn_verified: true };
     here.issuer.answers[USERINFO] = () => ({ body });
@@ -73,7 +77,7 @@ describe('the email of a token', () => {
     expect(await emailOf(other, {})).toEqual({ email: 'a@b.example', verified: false });
   });
 
-  test('is asked for once a minute, also where the issuer says nothing', async () => {
+  test('is requested once a minute, even if the issuer returns none', async () => {
     const { issuer, verifier, pass } = await world();
     issuer.answers[USERINFO] = () => ({ status: 403 });
     const token = await issuer.sign();
@@ -88,7 +92,7 @@ describe('the email of a token', () => {
     expect(issuer.asked[USERINFO]).toBe(2);
   });
 
-  test('is 503 while the endpoint is away, asked again after five seconds', async () => {
+  test('causes 503 while the endpoint is unreachable, and is requested again after five seconds', async () => {
     const { issuer, verifier, pass } = await world();
     issuer.answers[USERINFO] = () => ({ status: 500 });
     const token = await issuer.sign();

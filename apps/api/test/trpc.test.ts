@@ -67,7 +67,7 @@ test('invalid calls of a procedure do not compile', () => {
 
 const MISTAKES: [string, string, string, object][] = [
   ['a missing record', 'GET /v1/providers/none', 'providers.get', { path: { provider_id: 'none' } }],
-  ['a bad value', 'GET /v1/providers?limit=0', 'providers.list', { query: { limit: 0 } }],
+  ['an invalid value', 'GET /v1/providers?limit=0', 'providers.list', { query: { limit: 0 } }],
   ['a damaged cursor', 'GET /v1/providers?cursor=x', 'providers.list', { query: { cursor: 'x' } }],
   ['a missing field', 'POST /v1/providers', 'providers.create', { body: { kind: 'llm' } }],
   [
@@ -77,7 +77,7 @@ const MISTAKES: [string, string, string, object][] = [
     { body: { name: 'x', kind: 'llm', a: 1, constructor: 2 } },
   ],
   ['a wrong type', 'POST /v1/providers', 'providers.create', { body: { name: 5, kind: [], metadata: 'x' } }],
-  ['no object', 'POST /v1/providers', 'providers.create', { body: [] }],
+  ['not an object', 'POST /v1/providers', 'providers.create', { body: [] }],
   [
     'a secret',
     'POST /v1/onboarding/register',
@@ -85,13 +85,13 @@ const MISTAKES: [string, string, string, object][] = [
     { body: { user: { email: 'x', password: 'hunter2' } } },
   ],
   [
-    'an id that is taken',
+    'an id that is in use',
     'POST /v1/service-accounts',
     'serviceAccounts.create',
     { body: { id: 'bootstrap', name: 'x' } },
   ],
   [
-    'a name that is taken',
+    'a name that is in use',
     'POST /v1/providers',
     'providers.create',
     { body: { name: 'RECORDS-llm', kind: 'llm', tenantId: 'records' } },
@@ -207,7 +207,7 @@ test('a percent-encoded path is the same procedure, and needs the same credentia
 });
 
 test.each(['{', '%', 'null', '[]', '"x"', '1', '{"path":{"__proto__":{}}}', '{"query":null}', '{"query":[]}'])(
-  'an odd input is never answered 5xx: %s',
+  'a malformed input is never answered with 5xx: %s',
   async (input) => {
     for (const query of [encodeURIComponent(input), input]) {
       const answer = await server.call('GET', `/trpc/providers.list?input=${query}`, { as: server.admin });

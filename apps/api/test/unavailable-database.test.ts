@@ -8,10 +8,10 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('a full disk answers 503 with Retry-After, to REST and to OTLP, and what it refused is not there', async () => {
+test('with a full disk REST and OTLP answer 503 with Retry-After, and nothing of the refused requests is stored', async () => {
   const { db } = server.services;
   const used = await sql<{ page_count: number }>`pragma page_count`.execute(db);
-  // A raw query takes the writing connection: the one whose file may not grow.
+  // A raw query uses the writing connection. Its file must not grow.
   await sql.raw(`pragma max_page_count = ${used.rows[0]?.page_count ?? 1}`).execute(db);
   const metadata = { text: 'x'.repeat(16_000) };
   const before = await server.ok('GET', '/v1/providers', { as: server.admin });
@@ -43,7 +43,7 @@ test('a full disk answers 503 with Retry-After, to REST and to OTLP, and what it
   await server.ok('POST', '/v1/traces', sent);
 });
 
-test('readiness, reads and last use do not wait for an open transaction; a write waits, and is refused in the end', async () => {
+test('readiness, reads and last use do not wait for an open transaction; a write waits, and is refused after a time-out', async () => {
   let end = () => {};
   const open = new Promise<void>((resolve) => {
     end = resolve;
@@ -54,7 +54,7 @@ test('readiness, reads and last use do not wait for an open transaction; a write
     await open;
   });
   await begun.promise;
-  // Last use of the key is due again.
+  // After this time the last use of the key is stored again.
   server.travel(120_000);
   expect((await server.call('GET', '/readyz')).status).toBe(200);
   await server.ok('GET', '/v1/providers', { as: server.admin });

@@ -10,7 +10,7 @@ function queueOf(): WorkerQueue<string, string> {
   });
 }
 
-test('a thread that uses up its heap ends alone: its job fails, and the next one starts another', async () => {
+test('a thread that uses up its heap fails only its own job, and the next job starts another thread', async () => {
   const queue = queueOf();
   const failed = await queue.run((ask) => ask('fill the heap')).catch((error: unknown) => error);
   expect(failed).toBeInstanceOf(WorkerEnded);
@@ -18,7 +18,7 @@ test('a thread that uses up its heap ends alone: its job fails, and the next one
   expect(await queue.run((ask) => ask('this'))).toBe('answer to this');
 });
 
-test('a job that is aborted ends at once, even if its thread never answers; those behind it have their turn', async () => {
+test('an aborted job ends at once, even if its thread never answers, and the jobs behind it run', async () => {
   const queue = queueOf();
   const abort = new AbortController();
   const waiting = new AbortController();

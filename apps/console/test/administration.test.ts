@@ -43,7 +43,7 @@ test('a service account gets a key with chosen scopes, which is shown once, rota
   await done();
 });
 
-test('the keys that expire this week are one view, and its request can be copied', async () => {
+test('a view lists the keys that expire this week, and its request can be copied', async () => {
   const { page, context, done } = await world.open(`/accounts?${TENANT}&view=expiring`);
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   await page.getByRole('row', { name: /ci-deployer/ }).waitFor();
@@ -54,7 +54,7 @@ test('the keys that expire this week are one view, and its request can be copied
   await done();
 });
 
-test('a gateway is created, and all its sessions are revoked after a question', async () => {
+test('a gateway is created, and all of its sessions are revoked after a confirmation', async () => {
   const { page, goTo, done } = await world.open(`/gateways?${TENANT}&new=1`);
   await page.getByRole('textbox', { name: 'Name', exact: true }).fill('branch-office');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
@@ -71,7 +71,7 @@ test('a gateway is created, and all its sessions are revoked after a question', 
   await done();
 });
 
-test('a claimed task stays in its panel, is completed with a note, and is freed when one leaves', async () => {
+test('a claimed task stays open in its panel, is completed with a note, and is released when the user leaves', async () => {
   const { page, done } = await world.open(`/tasks?${TENANT}&kind=review_observation`);
   await page.getByRole('row').nth(2).waitFor();
   await page.keyboard.press('j');
@@ -99,7 +99,7 @@ test('a claimed task stays in its panel, is completed with a note, and is freed 
   await done();
 });
 
-test('the audit is filtered from an event, verified, and saved as a file', async () => {
+test('the audit can be filtered by an event, verified, and saved as a file', async () => {
   const { page, done } = await world.open(`/audit?${TENANT}&operation=create_manifest`);
   await page.getByText('The chain is intact').waitFor();
   await page.getByRole('row').nth(1).waitFor();
@@ -143,7 +143,7 @@ test('the settings of a tenant are saved', async () => {
   await done();
 });
 
-test('the limits of a tenant are set beside their use', async () => {
+test('the limits of a tenant are shown with their usage, and can be set', async () => {
   const { page, done } = await world.open(`/tenants/northwind?${TENANT}&view=limits`);
   await page.getByRole('button', { name: 'Change the limits' }).click();
   await page.getByRole('textbox', { name: 'Gateways' }).fill('50');
@@ -153,13 +153,13 @@ test('the limits of a tenant are set beside their use', async () => {
   await done();
 });
 
-test('a new version of a manifest is checked against the schema, published, and compared with the former one', async () => {
+test('a new version of a manifest is validated, published, and compared with the former one', async () => {
   const { page, done } = await world.open(`/manifests?${TENANT}&kind=agent`);
   await page.getByRole('row').nth(1).getByRole('link').first().click();
   await page.getByRole('button', { name: 'Write a new version' }).click();
   const editor = page.getByRole('textbox', { name: 'Manifest as JSON' });
   const publish = page.getByRole('button', { name: 'Make it active' });
-  // Not `fill`: it lets the browser edit, which copies the colours of the replaced text into inline styles.
+  // Does not use `fill`, with which the browser copies the colours of the replaced text into inline styles.
   const write = async (text: string) => {
     await editor.press('Control+a');
     await editor.press('Delete');

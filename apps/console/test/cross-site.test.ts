@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** Starts a website on a port of its own. Its page is empty: the tests run scripts in it. */
+/** Starts a website on a free port. Its page is empty, and the tests run scripts in it. */
 async function startWebsite(host: string): Promise<string> {
   const server = createServer((_req, res) => {
     res.setHeader('content-type', 'text/html').end('<!doctype html><title>Another site</title>');
@@ -34,7 +34,7 @@ async function submitForm(page: Page, action: string): Promise<number> {
   const [response, popup] = await Promise.all([
     context.waitForEvent('response', (one) => one.url() === action),
     context.waitForEvent('page'),
-    // As text: the types of the suites are those of Node, without `document`.
+    // As text, because the types of the tests are those of Node, without `document`.
     page.evaluate(`{
       const form = document.createElement('form');
       Object.assign(form, { method: 'post', action: ${JSON.stringify(action)}, target: '_blank' });
@@ -48,7 +48,7 @@ async function submitForm(page: Page, action: string): Promise<number> {
 
 type Forged = { method?: string; mode?: 'no-cors'; headers?: Record<string, string>; body?: string };
 
-/** What fetch does in the page with each of these requests: the status, or the name of the error. */
+/** Sends each request with fetch in the page. Returns the status or the name of the error. */
 function fetchEach(page: Page, url: string, requests: Forged[]): Promise<(number | string)[]> {
   return page.evaluate(
     ([target, inits]) =>
@@ -73,7 +73,7 @@ const FORGED: Forged[] = [
 test.each([
   // Another site: the browser does not send the SameSite=Strict cookie.
   ['another site', 'localhost', 401],
-  // Cookies are not separated by port, so the browser does send it. Sec-Fetch-Site is what protects.
+  // Cookies are shared between ports, so the browser sends it. The check of Sec-Fetch-Site protects.
   ['another port of the same host', '127.0.0.1', 403],
 ])('a page of %s neither writes nor reads with the session of a signed-in person', async (_what, host, status) => {
   const { page: consolePage, done } = await world.open('/inbox');
@@ -85,7 +85,7 @@ test.each([
   await page.goto(await startWebsite(host));
 
   expect(await submitForm(page, claim)).toBe(status);
-  // The first is sent, and Cross-Origin-Resource-Policy withholds the answer. The preflight of the others fails.
+  // The first one is sent, and Cross-Origin-Resource-Policy hides the answer. The CORS preflight of the others fails.
   expect(await fetchEach(page, claim, FORGED)).toEqual(['TypeError', 'TypeError', 'TypeError']);
   expect(await fetchEach(page, `${world.server.url}/v1/me`, [{}, { mode: 'no-cors' }])).toEqual([
     'TypeError',
@@ -94,7 +94,7 @@ test.each([
   expect(await submitForm(page, `${world.server.url}/console/sign-out`)).toBe(403);
   expect(await task.status()).toBe('open');
 
-  // The same requests of the console's own page succeed: the refusals were about where they came from.
+  // The same requests from the console's own page succeed, so the others were refused because of their origin.
   const console = { headers: { 'x-quartermaster-console': '1' } };
   expect(await fetchEach(consolePage, '/v1/me', [console])).toEqual([200]);
   expect(await fetchEach(consolePage, claim, [{ method: 'POST', ...console }])).toEqual([200]);

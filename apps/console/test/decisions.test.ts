@@ -20,7 +20,7 @@ const observations = async (query: string) => {
 const openObservation = async (index: number) => (await observations('view=new&kind=tool&limit=50'))[index];
 
 describe('a decision', () => {
-  test('is made, and taken back, by the keyboard alone', async () => {
+  test('is made and undone with the keyboard only', async () => {
     const { page, done } = await world.open(`/inbox?${TENANT}`);
     await page.getByRole('row').nth(2).waitFor();
     await page.keyboard.press('j');
@@ -33,7 +33,7 @@ describe('a decision', () => {
     await page.keyboard.press('r');
     await page.getByRole('button', { name: 'Undo' }).waitFor();
     expect(await statusOf()).toBe('rejected');
-    // The row stays where it was, with the decision.
+    // The row stays in its place, and shows the decision.
     await page.locator('[role=row][aria-current=true]').getByText('rejected').waitFor();
     await page.keyboard.press('z');
     await page.getByText('The decision was withdrawn.').waitFor();
@@ -41,7 +41,7 @@ describe('a decision', () => {
     await done();
   });
 
-  test('is approved and applied at once, and the change is undone', async () => {
+  test('to approve is applied at once, and the change can be undone', async () => {
     const { id, name, providerId, kind } = await openObservation(0);
     const { page, done } = await world.open(`/inbox?${TENANT}&item=${id}`);
     await page.getByRole('textbox', { name: 'Note' }).fill('Asked for by the support team.');
@@ -54,7 +54,7 @@ describe('a decision', () => {
     await done();
   });
 
-  test('about a selection asks once for a note, and says how many', async () => {
+  test('about several selected rows asks once for a note, and shows their number', async () => {
     const { page, done } = await world.open(`/inbox?${TENANT}`);
     await page.getByRole('row').nth(3).waitFor();
     await page.keyboard.press('j');
@@ -72,20 +72,20 @@ describe('a decision', () => {
     await done();
   });
 
-  test('replaces one that somebody else made meanwhile', async () => {
+  test('replaces a decision that another user made meanwhile', async () => {
     const { id, name } = await openObservation(1);
     const { page, done } = await world.open(`/inbox?${TENANT}&item=${id}`);
     await page.getByRole('heading', { name, level: 2 }).waitFor();
     const review = { as: world.server.admin, body: { decision: 'ignored' } };
     await world.server.ok('POST', `/v1/runtime-observations/${id}/review`, review);
-    // The next decision of this person reads everything again.
+    // The next decision of this user loads the list again.
     await page.keyboard.press('r');
     await page.getByText(`${name}: rejected.`).waitFor();
     await page.getByText('This is rejected.').waitFor();
     await done();
   });
 
-  test('about everything that the filter matches is made in one request', async () => {
+  test('about all matches of a filter is made with one request', async () => {
     const { page, done } = await world.open(`/inbox?${TENANT}&kind=tool&q=_`);
     await page.getByRole('row', { name: /_/ }).nth(1).waitFor();
     const matching = (await observations('view=new&kind=tool&text=_&limit=100')).length;
@@ -105,7 +105,7 @@ describe('a decision', () => {
 
 type Reviewed = { review: { note: string | null } | null };
 
-test('a viewer sees why a decision is not theirs', async () => {
+test('a viewer sees why they cannot decide', async () => {
   const { page, done } = await world.open(`/inbox?${TENANT}`, { as: 'jonas.weber@northwind.example' });
   await page.getByRole('row').nth(1).waitFor();
   await page.keyboard.press('j');
@@ -119,7 +119,7 @@ test('a viewer sees why a decision is not theirs', async () => {
   await done();
 });
 
-test('texts of agents are shown as they are, and run nothing', async () => {
+test('texts of agents are shown unchanged, and never run as code', async () => {
   const evil = '<img src=x onerror=window.hacked=1>"\'><script>window.hacked=1</script>\u202etxt.exe\u200b';
   const as = world.server.admin;
   const { id } = await world.server.ok('POST', '/v1/providers', {
@@ -140,7 +140,7 @@ test('texts of agents are shown as they are, and run nothing', async () => {
   await done();
 });
 
-test('a trace of 10,000 spans is shown as a whole, with only the rows in view in the page', async () => {
+test('a trace of 10,000 spans can be scrolled completely, and the page contains only the visible rows', async () => {
   const traceId = 'c0ffee'.padStart(32, '0');
   const start = BigInt(Date.now() - 60_000) * 1_000_000n;
   const spanId = (index: number) => index.toString(16).padStart(16, '0');

@@ -15,8 +15,8 @@ const firstId = async (path: string, idOf = (item: { id: string }) => item.id): 
   return idOf(items[0]);
 };
 
-describe('every screen has a heading, no error, nothing refused by the policy, and no failure of accessibility', () => {
-  test('screens that decide', async () => {
+describe('every screen has a heading, no error, no violation of the security policy, and no accessibility failure', () => {
+  test('the screens for decisions', async () => {
     const { page, goTo, expectFaultless, done } = await world.open(`/inbox?${TENANT}`);
     await page.getByRole('row').nth(3).waitFor();
     await expectFaultless('inbox');
@@ -37,7 +37,7 @@ describe('every screen has a heading, no error, nothing refused by the policy, a
     await done();
   });
 
-  test('screens that observe', async () => {
+  test('the screens for observations', async () => {
     const { page, goTo, expectFaultless, done } = await world.open(`/agents?${TENANT}`);
     await page.getByRole('row').nth(1).waitFor();
     await expectFaultless('agents');
@@ -61,7 +61,7 @@ describe('every screen has a heading, no error, nothing refused by the policy, a
     await done();
   });
 
-  test('screens that declare', async () => {
+  test('the screens for declarations', async () => {
     const { page, goTo, expectFaultless, done } = await world.open(`/providers?${TENANT}`);
     await page.getByRole('row').nth(1).waitFor();
     await expectFaultless('providers');
@@ -91,7 +91,7 @@ describe('every screen has a heading, no error, nothing refused by the policy, a
     await done();
   });
 
-  test('screens that administer', async () => {
+  test('the screens for administration', async () => {
     const { page, goTo, expectFaultless, done } = await world.open(`/accounts?${TENANT}`);
     await page.getByRole('row').nth(1).waitFor();
     await expectFaultless('accounts');
@@ -120,14 +120,14 @@ describe('every screen has a heading, no error, nothing refused by the policy, a
   });
 });
 
-test('the address of the server opens the inbox of the console', async () => {
+test('the address of the server redirects to the inbox of the console', async () => {
   const { page, done } = await world.open('/');
   await page.getByRole('heading', { name: 'Inbox' }).waitFor();
   expect(page.url()).toBe(`${world.server.url}/console/inbox`);
   await done();
 });
 
-test('the palette finds a screen by its name, and the keys are listed', async () => {
+test('the command palette finds a screen by its name, and a list shows the keyboard shortcuts', async () => {
   const { page, expectFaultless, done } = await world.open(`/inbox?${TENANT}`);
   await page.getByRole('row').nth(1).waitFor();
   await page.keyboard.press('?');
@@ -180,12 +180,12 @@ test('reload, back and a copied link show the same view', async () => {
   await done();
 });
 
-test('an asset that does not exist is 404, and never the page', async () => {
+test('a missing asset is 404, not the page', async () => {
   const answer = await fetch(`${world.server.url}/console/assets/index-none.js`);
   expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'application/problem+json']);
 });
 
-test('the page is not stored, its assets are kept for ever and come compressed', async () => {
+test('the page is not cached; its assets are immutable and compressed', async () => {
   const page = await fetch(`${world.server.url}/console/inbox`);
   expect(page.headers.get('cache-control')).toBe('no-store');
   const html = await page.text();

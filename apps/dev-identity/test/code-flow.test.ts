@@ -46,7 +46,7 @@ function redeem({ code, verifier }: { code: string; verifier: string }) {
   return exchange(issuer, { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: CALLBACK });
 }
 
-test('every address in the discovery document lies under the issuer', async () => {
+test('every URL in the discovery document begins with the issuer', async () => {
   const document = (await (await fetch(`${issuer}/.well-known/openid-configuration`)).json()) as Record<
     string,
     unknown
@@ -57,13 +57,13 @@ test('every address in the discovery document lies under the issuer', async () =
   for (const [, address] of addresses) expect(address).toMatch(new RegExp(`^${issuer}/`));
 });
 
-test('the key set holds no private key', async () => {
+test('the key set contains no private key', async () => {
   const { keys } = (await (await fetch(`${issuer}/jwks`)).json()) as { keys: object[] };
   expect(keys).toHaveLength(1);
   expect(Object.keys(keys[0] ?? {})).not.toContain('d');
 });
 
-test('obtainToken answers an access token that verifies by discovery and key set, with the email claims', async () => {
+test('obtainToken returns an access token with the email claims that can be verified with the discovered key set', async () => {
   const { accessToken, idToken, expiresIn } = await obtainToken({ issuer, email: 'Admin@Example.com' });
   const { payload, protectedHeader } = await verified(accessToken);
   expect(protectedHeader).toMatchObject({ typ: 'at+jwt', alg: 'ES256' });
@@ -79,27 +79,27 @@ test('obtainToken answers an access token that verifies by discovery and key set
   expect(decodeProtectedHeader(idToken).typ).not.toBe('at+jwt');
 });
 
-test('an email without a seeded account can sign in', async () => {
+test('an email that is not in the list of accounts can sign in', async () => {
   const { accessToken } = await obtainToken({ issuer, email: "o'brien+test@sub.example.org" });
   const { payload } = await verified(accessToken);
   expect(payload).toMatchObject({ email: "o'brien+test@sub.example.org", email_verified: true });
 });
 
-test('an audience that is no URI comes out as it was configured', async () => {
+test('an audience that is not a URI is kept as configured', async () => {
   const other = await startServer({ audience: 'quartermaster' });
   const { accessToken } = await obtainToken({ issuer: other.issuer, email: 'admin@example.com' });
   await verified(accessToken, other.issuer, 'quartermaster');
   await other.close();
 });
 
-test('the whole flow works on a bare http.Server that strips no path', async () => {
+test('the whole flow works on a plain http.Server that does not strip the path', async () => {
   const bare = await startServer({ bare: true });
   const { accessToken } = await obtainToken({ issuer: bare.issuer, email: 'admin@example.com' });
   await verified(accessToken, bare.issuer);
   await bare.close();
 });
 
-test('an email has one subject, in two providers and in any case, and two emails have two', async () => {
+test('an email has the same subject in two providers and in any case; two emails have different ones', async () => {
   const other = await startServer();
   const subjects = [];
   for (const [from, email] of [
@@ -115,14 +115,14 @@ test('an email has one subject, in two providers and in any case, and two emails
   expect(subjects[0]).not.toBe(subjects[2]);
 });
 
-test('a token of one provider does not verify with the keys of another', async () => {
+test('a token of one provider cannot be verified with the keys of another', async () => {
   const other = await startServer();
   const { accessToken } = await obtainToken({ issuer: other.issuer, email: 'admin@example.com' });
   await other.close();
   await expect(verified(accessToken)).rejects.toMatchObject({ code: 'ERR_JWKS_NO_MATCHING_KEY' });
 });
 
-describe('what the authorization request needs', () => {
+describe('an authorization request', () => {
   test.each([
     ['no PKCE', { code_challenge: undefined, code_challenge_method: undefined }],
     ['plain PKCE', { code_challenge_method: 'plain' }],
@@ -149,7 +149,7 @@ describe('what the authorization request needs', () => {
     expect(await response.text()).toContain('invalid_redirect_uri');
   });
 
-  test('an unknown client is refused on a page', async () => {
+  test('of an unknown client is refused with a page', async () => {
     const response = await createHttpSession().get(authorizationUrl(issuer, createPkce(), { client_id: '<b>x</b>' }));
     expect(response.status).toBe(400);
     expect(await response.text()).not.toContain('<b>x');
@@ -163,13 +163,13 @@ describe('the token endpoint', () => {
     expect([status, body['error']]).toEqual([400, 'invalid_grant']);
   });
 
-  test('a code is redeemed once', async () => {
+  test('a code can be used once', async () => {
     const { code, pkce } = await codeFor();
     expect((await redeem({ code, verifier: pkce.verifier })).status).toBe(200);
     expect((await redeem({ code, verifier: pkce.verifier })).body['error']).toBe('invalid_grant');
   });
 
-  test('offline_access with consent gives a refresh token, which is rotated and not taken twice', async () => {
+  test('offline_access with consent gives a refresh token, which is rotated and accepted once', async () => {
     const { code, pkce } = await codeFor('viewer@example.com', {
       scope: 'openid email offline_access',
       prompt: 'consent',
@@ -189,7 +189,7 @@ describe('the token endpoint', () => {
     expect((await redeem({ code, verifier: pkce.verifier })).body).not.toHaveProperty('refresh_token');
   });
 
-  test('a browser application on another loopback port may call it, one from elsewhere may not', async () => {
+  test('a browser application on another loopback port may call it, one of another host may not', async () => {
     for (const [origin, allowed] of [
       ['http://127.0.0.1:5173', true],
       ['https://evil.example', false],
@@ -225,12 +225,12 @@ describe('the userinfo endpoint', () => {
     });
   });
 
-  test('keeps the email back without the email scope', async () => {
+  test('leaves the email out without the email scope', async () => {
     const { accessToken } = await obtainToken({ issuer, email: 'viewer@example.com', scope: 'openid' });
     expect(Object.keys((await (await userinfo(accessToken)).json()) as object)).toEqual(['sub']);
   });
 
-  test('refuses an ID token, a damaged token, another provider’s token and none', async () => {
+  test('refuses an ID token, a damaged token, a token of another provider, and a request without a token', async () => {
     const other = await startServer();
     const { accessToken, idToken } = await obtainToken({ issuer, email: 'viewer@example.com' });
     const foreign = await obtainToken({ issuer: other.issuer, email: 'viewer@example.com' });
@@ -247,7 +247,7 @@ describe('the userinfo endpoint', () => {
 });
 
 describe('a browser that signs in again', () => {
-  test('is offered the account that it has, and gets a code for it', async () => {
+  test('is offered its account, and gets a code for it', async () => {
     const browser = createHttpSession();
     await signIn({ issuer, browser, email: 'someone@example.com' });
     const page = await open(browser, authorizationUrl(issuer, createPkce()));
@@ -256,7 +256,7 @@ describe('a browser that signs in again', () => {
     expect(new URL(end.url).searchParams.get('code')).toBeTruthy();
   });
 
-  test('changes to another account without a script', async () => {
+  test('can change to another account without a script', async () => {
     const browser = createHttpSession();
     await signIn({ issuer, browser, email: 'admin@example.com' });
     const { params, pkce } = await signIn({ issuer, browser, email: 'viewer@example.com' });

@@ -23,7 +23,7 @@ const NODE_COMPILE_CACHE = fileURLToPath(new URL('../../../node_modules/.cache/q
 
 type Result = { code: number; stdout: string; stderr: string };
 
-/** Runs the program in a process of its own. */
+/** Runs the program in a separate process. */
 function spawnProgram(env: Record<string, string>, ...args: string[]): Promise<Result> {
   return new Promise((resolve) => {
     const options = { env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE, ...env } };
@@ -54,19 +54,19 @@ test('the program prints the access token of the administrator and nothing else'
   expect(decodeJwt(stdout.trim())['email']).toBe('admin@example.com');
 });
 
-test('the program ends with code 1, and prints one line to stderr alone, where the sign-in is refused', async () => {
+test('if the sign-in is refused, the program exits with code 1 and prints one line, to stderr only', async () => {
   const { code, stdout, stderr } = await spawnProgram({ PORT: portOf(server) }, 'not an email');
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toMatch(/^dev-token: [^\n]+\n$/);
 });
 
-test('dev-token takes an email', async () => {
+test('dev-token accepts an email', async () => {
   const { code, stdout, stderr } = await run({ PORT: portOf(server) }, 'viewer@example.com');
   expect([code, stderr]).toEqual([0, '']);
   expect(decodeJwt(stdout.trim())['email']).toBe('viewer@example.com');
 });
 
-test.each(['--help', '-h'])('dev-token %s prints how to use it', async (option) => {
+test.each(['--help', '-h'])('dev-token %s prints its usage', async (option) => {
   const { code, stdout, stderr } = await run({}, option);
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toMatch(/^Usage: npm run --silent dev-token \[-- <email>\]\n/);
@@ -101,7 +101,7 @@ test('dev-token says that an email was refused', async () => {
   expect(stderr).toMatch(/as not an email was refused/);
 });
 
-test('obtainToken stops when it is told to', async () => {
+test('obtainToken can be aborted', async () => {
   const signal = AbortSignal.abort(new Error('stopped'));
   await expect(obtainToken({ issuer: server.issuer, email: 'a@example.com', signal })).rejects.toThrow('stopped');
 });

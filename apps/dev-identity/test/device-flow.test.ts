@@ -34,7 +34,7 @@ const poll = (deviceCode: string) => exchange(issuer, { grant_type: DEVICE_GRANT
 
 const xsrfIn = (html: string) => /name="xsrf" value="([^"]+)"/.exec(html)?.[1] ?? '';
 
-test('a device is signed in by its code, through the pages, and can refresh', async () => {
+test('a device signs in with its code on the pages, and can refresh its token', async () => {
   const device = await startDevice();
   expect(device.verification_uri).toBe(`${issuer}/device`);
   expect((await poll(device.device_code)).body['error']).toBe('authorization_pending');
@@ -64,7 +64,7 @@ test('a device is signed in by its code, through the pages, and can refresh', as
   expect((await poll(device.device_code)).body['error']).toBe('invalid_grant');
 });
 
-test('a browser that is signed in as another account can connect a device as this one', async () => {
+test('a browser that is signed in with another account can sign a device in with this one', async () => {
   const browser = createHttpSession();
   for (const email of ['admin@example.com', 'viewer@example.com']) {
     const device = await startDevice('openid email');
@@ -77,7 +77,7 @@ test('a browser that is signed in as another account can connect a device as thi
   }
 });
 
-test('the address with the code fills the code in and submits nothing', async () => {
+test('the address with the code fills it in, and submits nothing', async () => {
   const device = await startDevice();
   const page = await open(createHttpSession(), device.verification_uri_complete);
   expect(page.html).toContain(`value="${device.user_code}"`);
@@ -97,7 +97,7 @@ test('cancelling on the page denies the device', async () => {
   expect((await poll(device.device_code)).body['error']).toBe('access_denied');
 });
 
-test('cancelling at the choice of account denies the device', async () => {
+test('cancelling at the choice of an account denies the device', async () => {
   const device = await startDevice();
   const browser = createHttpSession();
   const input = await open(browser, device.verification_uri);
@@ -107,7 +107,7 @@ test('cancelling at the choice of account denies the device', async () => {
   expect((await poll(device.device_code)).body['error']).toBe('access_denied');
 });
 
-test('an unknown code is shown again, escaped, with what is wrong', async () => {
+test('an unknown code is shown again, escaped, with an error', async () => {
   const browser = createHttpSession();
   const input = await open(browser, `${issuer}/device`);
   const { html } = await submit(browser, input.url, { xsrf: xsrfIn(input.html), user_code: '"><img src=x>' });

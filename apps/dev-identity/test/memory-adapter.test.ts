@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('an entry ends when its seconds are over', async () => {
+test('an entry expires after its lifetime', async () => {
   const sessions = memoryAdapter()('Session');
   await sessions.upsert('a', { uid: 'u' }, 10);
   vi.advanceTimersByTime(9_999);
@@ -19,7 +19,7 @@ test('an entry ends when its seconds are over', async () => {
   expect(await sessions.findByUid('u')).toBeUndefined();
 });
 
-test('the entry longest unused makes room for one too many', async () => {
+test('the least recently used entry is evicted beyond the limit', async () => {
   const codes = memoryAdapter(2)('DeviceCode');
   await codes.upsert('a', { userCode: 'A' }, 10);
   await codes.upsert('b', { userCode: 'B' }, 10);
@@ -30,7 +30,7 @@ test('the entry longest unused makes room for one too many', async () => {
   expect(await codes.find('c')).toBeDefined();
 });
 
-test('models keep apart, and revoking a grant ends what came of it in all of them', async () => {
+test('models are separate, and revoking a grant removes its entries in all of them', async () => {
   const adapter = memoryAdapter();
   await adapter('RefreshToken').upsert('same', { grantId: 'g' }, 10);
   await adapter('AuthorizationCode').upsert('same', { grantId: 'g' }, 10);

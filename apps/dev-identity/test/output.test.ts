@@ -3,8 +3,8 @@ import { createHttpSession } from '../src/http-session.ts';
 import { obtainToken } from '../src/sign-in.ts';
 import { CLIENT_ID, open, startServer } from './server.ts';
 
-// Alone in its file: the library prints each notice once in a process.
-test('neither the start, a sign-in, a device nor an error prints anything', async () => {
+// In a separate file, because the library prints each notice once in a process.
+test('a start, a sign-in, a device flow and an error print nothing', async () => {
   const spies = [
     ...(['log', 'info', 'warn', 'error'] as const).map((method) => vi.spyOn(console, method)),
     vi.spyOn(process, 'emitWarning'),

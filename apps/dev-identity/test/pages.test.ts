@@ -43,7 +43,7 @@ describe('the sign-in page', () => {
   );
 });
 
-test('an error page escapes what the request said', async () => {
+test('an error page escapes values of the request', async () => {
   const url = authorizationUrl(issuer, createPkce(), { client_id: '"><script>x</script>', redirect_uri: '<i>' });
   const { response, html } = await open(createHttpSession(), url);
   expect(response.status).toBe(400);
@@ -72,13 +72,13 @@ test('every page has a strict content security policy, loads nothing from outsid
     expect(html).toMatch(/<html lang="en">/);
     expect(html).not.toMatch(/<script|<link|<img|@import|url\(|\son[a-z]+=|style="/);
   }
-  // Browsers hold the redirects after a form against it: the callback has to be in there.
+  // Browsers apply form-action to redirects too, so it has to contain the callback.
   expect(signIn.response.headers.get('content-security-policy')).toContain(
     "form-action 'self' http://127.0.0.1:45678;",
   );
 });
 
-test('cookies are HttpOnly, SameSite, and kept under the mount', async () => {
+test('cookies are HttpOnly, SameSite, and limited to the mount path', async () => {
   const response = await createHttpSession().get(authorizationUrl(issuer, createPkce()));
   const cookies = response.headers.getSetCookie();
   expect(cookies.length).toBeGreaterThan(0);
@@ -90,7 +90,7 @@ test('cookies are HttpOnly, SameSite, and kept under the mount', async () => {
   }
 });
 
-test('where a client wants its answer as a form post, the policy allows that one script and no other', async () => {
+test('with response_mode=form_post the policy allows only the script of that page', async () => {
   const browser = createHttpSession();
   const page = await open(browser, authorizationUrl(issuer, createPkce(), { response_mode: 'form_post' }));
   const { response, html } = await submit(browser, page.url, { email: 'admin@example.com' });

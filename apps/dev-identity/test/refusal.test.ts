@@ -80,7 +80,7 @@ describe('a form from another origin', () => {
   });
 });
 
-test('a sign-in page is not answered to a browser that did not start it', async () => {
+test('a sign-in page is shown only to the browser that started the sign-in', async () => {
   const page = await open(createHttpSession(), authorizationUrl(server.issuer, createPkce()));
   for (const response of [
     await createHttpSession().get(page.url),
@@ -91,7 +91,7 @@ test('a sign-in page is not answered to a browser that did not start it', async 
   }
 });
 
-test('a body that is longer than any form, or no form, is refused', async () => {
+test('a body that is too long or not a form is refused', async () => {
   const browser = await unlockedBrowser(server);
   const page = await open(browser, authorizationUrl(server.issuer, createPkce()));
   expect((await browser.post(page.url, { email: 'x'.repeat(100_000) })).status).toBe(400);

@@ -25,10 +25,10 @@ export type DevServer = {
   close: () => Promise<void>;
 };
 
-/** The secrets of the running servers, by their origins: {@link submit} sends them along with an email. */
+/** The secrets of the running servers, by origin. {@link submit} sends them together with an email. */
 const secrets = new Map<string, string>();
 
-/** The provider as the API mounts it; `bare` puts it on an http.Server that strips no path. */
+/** Starts the provider as the API mounts it, or with `bare` on a plain http.Server that does not strip the path. */
 export async function startServer({
   bare = false,
   audience = AUDIENCE,
@@ -36,7 +36,7 @@ export async function startServer({
   bare?: boolean;
   audience?: string;
 } = {}): Promise<DevServer> {
-  // The issuer names the port, so the provider comes after the listening.
+  // The issuer contains the port, so the provider is created after the server listens.
   let devIdentity: DevIdentity | undefined;
   const app = express();
   app.use('/oidc', (req, res) => devIdentity?.handle(req, res));
@@ -83,7 +83,7 @@ export function createPkce(): Pkce {
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') };
 }
 
-/** The address of an authorization request; a parameter given as undefined is left out. */
+/** The URL of an authorization request. Parameters with the value undefined are left out. */
 export function authorizationUrl(
   issuer: string,
   pkce: Pkce,
@@ -104,14 +104,14 @@ export function authorizationUrl(
   return url.href;
 }
 
-/** A browser that has opened the link which unlocks it. */
+/** A browser that has opened the sign-in link. */
 export async function unlockedBrowser({ signInLink }: DevServer): Promise<HttpSession> {
   const browser = createHttpSession();
   await (await browser.get(signInLink)).body?.cancel();
   return browser;
 }
 
-/** Where the redirects from this answer end: a page, or the client's callback, which nothing serves. */
+/** Follows redirects to a page, or to the callback of the client, which nothing serves. */
 async function follow(
   browser: HttpSession,
   response: Response,
@@ -133,13 +133,13 @@ export async function open(browser: HttpSession, url: string) {
   return follow(browser, await browser.get(url), url);
 }
 
-/** Submits a form. An email is sent with the secret of the server, as a person who knows it does. */
+/** Submits a form. If it contains an email, the secret of the server is added. */
 export async function submit(browser: HttpSession, url: string, form: Record<string, string>) {
   const secret = 'email' in form ? secrets.get(new URL(url).origin) : undefined;
   return follow(browser, await browser.post(url, secret === undefined ? form : { ...form, secret }), url);
 }
 
-/** Through the sign-in page to the callback's parameters. */
+/** Signs in on the sign-in page. Returns the parameters of the callback. */
 export async function signIn({
   issuer,
   email = 'admin@example.com',
@@ -166,7 +166,7 @@ export async function exchange(
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
-/** A request whose headers are sent as they stand, `Host` among them, which `fetch` does not let one set. */
+/** Sends a request with exactly these headers, even `Host`, which `fetch` does not allow. */
 export function rawRequest(
   url: string,
   { method = 'GET', headers = {}, body = '' }: { method?: string; headers?: http.OutgoingHttpHeaders; body?: string },

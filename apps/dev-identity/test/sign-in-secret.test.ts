@@ -25,7 +25,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** A browser that reaches the server through the proxy alone, and follows its redirects there. */
+/** A browser that uses the server only through the proxy, also for redirects. */
 function outsider() {
   const session = createHttpSession();
   const through = (url: string) => url.replace(server.origin, proxy.origin);
@@ -53,7 +53,7 @@ describe('regression: through a proxy that makes every request look local', () =
   });
 
   test.each(['/device/auth', '/DEVICE/auth', '/device/auth/'])(
-    'a device is not started without the secret: %s',
+    'a device flow cannot be started without the secret: %s',
     async (path) => {
       const form = { client_id: CLIENT_ID, scope: 'openid email' };
       for (const headers of [{}, { [SECRET_HEADER]: 'wrong' }]) {
@@ -65,7 +65,7 @@ describe('regression: through a proxy that makes every request look local', () =
     },
   );
 
-  test('a device flow that was started on the machine is not completed without the secret', async () => {
+  test('a device flow that was started on the machine cannot be completed without the secret', async () => {
     const form = { client_id: CLIENT_ID, scope: 'openid email' };
     const headers = { [SECRET_HEADER]: server.secret };
     const started = await createHttpSession().post(`${server.issuer}/device/auth`, form, headers);
@@ -101,14 +101,14 @@ describe('regression: through a proxy that makes every request look local', () =
     expect(answer.body).not.toHaveProperty('access_token');
   });
 
-  test('obtainToken takes no token from there', async () => {
+  test('obtainToken refuses to use it', async () => {
     const refused = obtainToken({ issuer: `${proxy.origin}/oidc`, email: 'admin@example.com' });
     await expect(refused).rejects.toMatchObject({ name: 'SignInError', code: 'no_provider' });
   });
 });
 
 describe('a browser with the secret', () => {
-  test('is unlocked by the link of the start, and then needs no secret', async () => {
+  test('is unlocked by the printed link, and then needs no secret', async () => {
     const browser = createHttpSession();
     expect(await (await browser.get(server.signInLink)).text()).toContain('may sign in');
     const page = await open(browser, authorizationUrl(server.issuer, createPkce()));
@@ -116,7 +116,7 @@ describe('a browser with the secret', () => {
     expect((await browser.post(page.url, { email: 'admin@example.com' })).status).toBe(303);
   });
 
-  test('is unlocked by the secret alone, typed on the page', async () => {
+  test('is unlocked by typing the secret on the page', async () => {
     const browser = createHttpSession();
     const page = await open(browser, authorizationUrl(server.issuer, createPkce()));
     const unlocked = await browser.post(page.url, { secret: server.secret });
@@ -124,7 +124,7 @@ describe('a browser with the secret', () => {
     expect((await browser.post(page.url, { email: 'admin@example.com' })).status).toBe(303);
   });
 
-  test('keeps a cookie that is not the secret, HttpOnly and under the mount', async () => {
+  test('gets a cookie that is not the secret, HttpOnly and limited to the mount path', async () => {
     const response = await createHttpSession().get(server.signInLink);
     const cookie = response.headers.getSetCookie().join();
     expect(cookie).toMatch(/^qm_dev_sign_in_\d+=[\w-]{43}; path=\/oidc; samesite=lax; httponly$/i);
@@ -144,7 +144,7 @@ describe('the file of the secret', () => {
     return path;
   }
 
-  test('is for its owner alone, also where a file or a link with its name was there before', async () => {
+  test('is readable only by its owner, even if a file or link with its name existed before', async () => {
     const path = await folder();
     const [file, elsewhere] = [join(path, 'sign-in'), join(path, 'elsewhere')];
     const issuer = 'http://127.0.0.1:1/oidc';
@@ -163,14 +163,14 @@ describe('the file of the secret', () => {
     await expect(stat(file)).rejects.toThrow('ENOENT');
   });
 
-  test('is gone once the server has ended', async () => {
+  test('is removed when the server stops', async () => {
     const other = await startServer();
     expect((await stat(other.secretFile)).mode & 0o777).toBe(0o600);
     await other.close();
     await expect(stat(other.secretFile)).rejects.toThrow('ENOENT');
   });
 
-  test('a server that names another file gets nothing of it', async () => {
+  test('a server that names another file does not get its content', async () => {
     const path = await folder();
     const [secretOfOther, text, large] = [server.secretFile, join(path, 'text'), join(path, 'large')];
     await writeFile(text, 'a private key');
@@ -187,7 +187,7 @@ describe('the file of the secret', () => {
     expect(posted).toEqual([]);
   });
 
-  test('dev-token says why it cannot read it', async () => {
+  test('dev-token reports why it cannot read the file', async () => {
     const hostile = await hostileServer('/nowhere/sign-in', []);
     let stderr = '';
     const stream = { write: (chunk: string) => (stderr += chunk) };
@@ -197,7 +197,7 @@ describe('the file of the secret', () => {
   });
 });
 
-/** A server that poses as a development identity provider, and writes down what is posted to it. */
+/** A server that imitates a development identity provider and records what is posted to it. */
 async function hostileServer(file: string, posted: string[]): Promise<string> {
   let issuer = '';
   const hostile = http.createServer((req, res) => {

@@ -45,7 +45,7 @@ const usable = async (db: Database) => {
 
 const ENDS: [string, (db: Database, made: Made) => Promise<unknown>][] = [
   ['a revocation', (db) => endApiKey(db, [ACME], KEY, REVOKED, NOW)],
-  ['an earlier end', (db) => endApiKey(db, [ACME], KEY, { expiresAt: NOW.toISOString() }, NOW)],
+  ['an earlier expiry', (db) => endApiKey(db, [ACME], KEY, { expiresAt: NOW.toISOString() }, NOW)],
   ['a revocation of all keys', (db, { account }) => revokeKeysOfAccount(db, [ACME], account, NOW)],
   ['a disabled account', (db, { account }) => updateServiceAccount(db, [ACME], account, { status: 'disabled' }, NOW)],
 ];

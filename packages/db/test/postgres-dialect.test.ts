@@ -306,7 +306,7 @@ test('a session has time limits for statements, locks and idle transactions', as
 
 test.each<[string, string]>([
   ['a statement that takes too long', 'set local statement_timeout = 50; select pg_sleep(5)'],
-  ['a session that may only read', 'set transaction read only; create table other (id bigint)'],
+  ['a read-only session', 'set transaction read only; create table other (id bigint)'],
 ])('%s is an unavailable database', async (_, statements) => {
   const here = await opened();
   const [first = '', second = ''] = statements.split('; ');
@@ -333,8 +333,8 @@ test('a pool without a free connection refuses after a timeout, and works again 
 });
 
 test.each([
-  ['nothing listens', 'postgres://nobody:hunter2@127.0.0.1:1/none'],
-  ['there is no such host', 'postgres://nobody:hunter2@nowhere.invalid/none'],
+  ['a port on which nothing listens', 'postgres://nobody:hunter2@127.0.0.1:1/none'],
+  ['a host that does not exist', 'postgres://nobody:hunter2@nowhere.invalid/none'],
 ])('where %s the database is unavailable, and no error tells the password', async (_, url) => {
   const db = new Kysely<Things>({ dialect: postgresDialect({ url, poolSize: 1 }) });
   onTestFinished(() => db.destroy());

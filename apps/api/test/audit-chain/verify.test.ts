@@ -437,7 +437,7 @@ test('answers 422 for a head that is invalid, of another chain, or signed elsewh
   }
 });
 
-test("only readers of a whole tenant verify its chain, and only platform administrators verify the platform's chain", async () => {
+test('only readers of a whole tenant verify its chain, and only platform administrators verify the platform’s chain', async () => {
   const { tenantId, key } = await sealedTenant(server);
   const ask = (as: { key: string } | { token: string }, query = '') => server.call('GET', `${VERIFY}${query}`, { as });
   const bound = await accountWithKey(server, { tenantId, subTenantId: 'eu' });

@@ -75,8 +75,8 @@ test.each([
   ['with a soft hyphen', 'se\u00adarch'],
   ['with a tag character', 'search\u{e0041}'],
   ['with a variation selector', 'search\ufe0f'],
-  ['with a space that is not the plain one', 'web\u00a0search'],
-  ['that is a lone *', '*'],
+  ['with a space other than U+0020', 'web\u00a0search'],
+  ['that is only *', '*'],
 ])('create_inventory_item answers 422 for a name %s', async (_, name) => {
   const { as, path } = await providerIn('hidden-1');
   const refused = await server.call('POST', path, { as, body: { kind: 'tool', name } });

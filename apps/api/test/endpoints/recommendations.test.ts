@@ -135,7 +135,11 @@ describe('undo_recommendation', () => {
       'the field status has been changed',
       (path: string) => ({ path, body: { status: 'blocked' } }),
     ],
-    ['it was described', 'the inventory item was changed on', (path: string) => ({ path, body: { title: 'GPT-5' } })],
+    [
+      'it got a description',
+      'the inventory item was changed on',
+      (path: string) => ({ path, body: { title: 'GPT-5' } }),
+    ],
   ])('409 recommendation_built_on if %s', async (_, why, how) => {
     const { tenant, id } = await recommended();
     await tenant.apply({ recommendationIds: [id] });

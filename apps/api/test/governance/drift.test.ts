@@ -19,7 +19,7 @@ function definitionOf({ schemaDigest, title, description, attributes }: Body) {
 
 describe.each([
   ['schema', WITH_TOKEN],
-  ['description alone', REWORDED],
+  ['only the description', REWORDED],
 ])('a tool whose %s changed', (_, changed) => {
   test('keeps the accepted definition, and opens an observation of high risk, a task and a recommendation, without any span', async () => {
     const at = await toolServer();

@@ -44,21 +44,21 @@ const ROWS: Row[] = [
     sha256('everything__echo'),
     sha256('mcp__everything__echo'),
   ].map((spelling) => ({
-    name: `${spelling} is echo of the server that it names`,
+    name: `${spelling} is the tool echo of the server that the name contains`,
     declared: [EVERYTHING, OTHER],
     spans: [toolRun(spelling)],
     observed: ['everything: tool echo x1'],
   })),
   ...['get_sum', 'everything_get_sum', 'mcp__everything__get_sum', 'mcp__everything__get-sum', 'GET_SUM'].map(
     (spelling) => ({
-      name: `${spelling} is get-sum, as its server declares it`,
+      name: `${spelling} is the tool get-sum, as its server declares it`,
       declared: [EVERYTHING],
       spans: [toolRun(spelling), toolRun(spelling, at('everything'))],
       observed: ['everything: tool get-sum x2'],
     }),
   ),
   ...[LONG.slice(0, 64), `${LONG.slice(0, 56)}_1a2b3c4d`, `mcp__everything__${LONG}`.slice(0, 64)].map((spelling) => ({
-    name: `${spelling} is the tool whose long name was cut`,
+    name: `${spelling} is the tool whose long name was truncated`,
     declared: [EVERYTHING],
     spans: [toolRun(spelling, at('everything'))],
     observed: [`everything: tool ${LONG} x1`],

@@ -185,14 +185,14 @@ describe('rotate_credential', () => {
   const next = credential('sec_2', 'active');
   test.each([
     ['nothing is wrong', active, undefined, false, null],
-    ['there is none', undefined, next, true, null],
-    ['it ends soon', credential('sec_1', 'expiring', LATER), undefined, false, null as string | null],
-    ['it ended', credential('sec_1', 'expired', LATER), next, false, 'sec_2'],
+    ['there is no credential', undefined, next, true, null],
+    ['it expires soon', credential('sec_1', 'expiring', LATER), undefined, false, null as string | null],
+    ['it expired', credential('sec_1', 'expired', LATER), next, false, 'sec_2'],
     ['the provider refused it', active, undefined, true, null],
-    ['another one is on standby', active, next, false, 'sec_2'],
+    ['there is a standby credential', active, next, false, 'sec_2'],
   ] as const)('where %s', (what, current, standby, refused, credentialId) => {
     const wanted = rotateCredential.evaluate({ provider: provider(), current, standby, refused }, false);
-    const stands = what !== 'nothing is wrong' && what !== 'there is none';
+    const stands = what !== 'nothing is wrong' && what !== 'there is no credential';
     expect(changeOf(wanted)).toEqual(stands ? [{ credentialId: 'sec_1' }, { credentialId }] : null);
   });
 

@@ -185,7 +185,7 @@ test.each([
     ['body', 'metadata', '__proto__'],
     'key should not be __proto__',
   ],
-  ['a key __proto__ of the body', '{"__proto__":{"name":"abc"}}', ['body', '__proto__'], 'key should not be __proto__'],
+  ['a key __proto__ in the body', '{"__proto__":{"name":"abc"}}', ['body', '__proto__'], 'key should not be __proto__'],
 ])('%s is 422 at its place, and is not repeated', async (_name, body, loc, rule) => {
   const server = await serve();
   const answer = await send(server, '/v1/widgets', { body });

@@ -18,7 +18,7 @@ test.each([
   ['lacks a field', { note: '' }],
   ['has a field that the schema strips', { count: 1, note: '', more: true }],
   ['lacks a field that the schema fills in', { count: 1 }],
-  ['is no JSON', undefined],
+  ['is not JSON', undefined],
 ])('an answer that %s fails the check', (_what, answer) => {
   expect(() => checkAnswer(counted, answer)).toThrow('Output validation failed');
 });

@@ -27,15 +27,15 @@ test.each([
 });
 
 test.each([
-  ['another case', '/v1/Widgets'],
+  ['another letter case', '/v1/Widgets'],
   ['a trailing slash', '/v1/widgets/'],
-  ['a trailing slash behind a parameter', '/v1/widgets/w1/'],
+  ['a trailing slash after a parameter', '/v1/widgets/w1/'],
   ['an empty segment', '/v1//widgets'],
-  ['a path above', '/v1'],
-  ['a path below', '/v1/widgets/w1/parts/p1'],
+  ['a parent path', '/v1'],
+  ['a child path', '/v1/widgets/w1/parts/p1'],
   ['a malformed escape', '/v1/widgets/%zz'],
-  ['a cut escape', '/v1/widgets/%2'],
-  ['an escape that is no UTF-8', '/v1/widgets/%ff'],
+  ['an incomplete escape', '/v1/widgets/%2'],
+  ['an escape that is not UTF-8', '/v1/widgets/%ff'],
 ])('%s is route_not_found', (_name, path) => {
   expect(() => route('GET', path)).toThrow(expect.objectContaining({ reason: 'route_not_found' }));
 });

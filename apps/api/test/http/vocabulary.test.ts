@@ -14,7 +14,7 @@ type Row = [name: string, path: string, sent: Sent, detail: object[]];
 const PATTERN = '^[a-z]+$';
 
 const rows: Row[] = [
-  row('a field that is absent', {}, { type: 'missing', loc: ['name'], msg: 'Field required', input: {} }, ''),
+  row('a missing field', {}, { type: 'missing', loc: ['name'], msg: 'Field required', input: {} }, ''),
   query('a query parameter that is absent', '/v1/widgets/by-size', {
     type: 'missing',
     loc: ['query', 'width'],

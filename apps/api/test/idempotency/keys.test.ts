@@ -166,7 +166,7 @@ const printable = Array.from({ length: 0x7f - 0x21 }, (_, index) => String.fromC
 test.each([
   ['one character', 'x'],
   ['255 characters', 'k'.repeat(255)],
-  ['all of printable ASCII', printable],
+  ['all printable ASCII characters', printable],
   ['a quoted string', '"with spaces, and \\"quotes\\" inside"'],
 ])('a key may be %s', async (_, key) => {
   const name = unique('wellformed');
@@ -188,7 +188,7 @@ test.each([
   ['256 characters', ['k'.repeat(256)]],
   ['256 characters in quotes', [`"${'k'.repeat(256)}"`]],
   ['spaces inside', ['two words']],
-  ['an open quote', ['"abc']],
+  ['an unclosed quote', ['"abc']],
   ['beyond ASCII', ['schlüssel']],
   ['a control character', ['a\tb']],
   ['sent twice', ['one', 'two']],

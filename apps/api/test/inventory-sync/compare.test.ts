@@ -31,14 +31,14 @@ type Row = [string, Partial<KnownItem>, Partial<FoundItem>, object | null];
 
 /** Columns: the case, the known item, the found item, the expected changes (null if there are none). */
 const FOUND_AGAIN: Row[] = [
-  ['the same', {}, {}, null],
+  ['an unchanged item', {}, {}, null],
   ['another title', {}, { title: 'Find' }, { title: 'Find' }],
-  ['other attributes, the digest the same', {}, { attributes: {} }, { attributes: {} }],
-  ['a missing one', { status: 'missing' }, {}, { status: 'available' }],
-  ['a blocked one', { status: 'blocked' }, {}, null],
-  ['a retired one', { status: 'retired' }, {}, null],
-  ['one without a digest', { schemaDigest: null }, {}, { schemaDigest: 'sha256:a' }],
-  ['one whose digest is gone', {}, { schemaDigest: null }, null],
+  ['other attributes with the same digest', {}, { attributes: {} }, { attributes: {} }],
+  ['a missing item', { status: 'missing' }, {}, { status: 'available' }],
+  ['a blocked item', { status: 'blocked' }, {}, null],
+  ['a retired item', { status: 'retired' }, {}, null],
+  ['an item without a digest', { schemaDigest: null }, {}, { schemaDigest: 'sha256:a' }],
+  ['an item whose digest disappeared', {}, { schemaDigest: null }, null],
   ['another digest', {}, OTHER, { drift: { ...OTHER, detectedAt } }],
   [
     'a missing item with another digest',
@@ -46,22 +46,22 @@ const FOUND_AGAIN: Row[] = [
     OTHER,
     { status: 'available', drift: { ...OTHER, detectedAt } },
   ],
-  ['another digest of a blocked one', { status: 'blocked' }, OTHER, { drift: { ...OTHER, detectedAt } }],
-  ['the drift that is known', { drift: DRIFT }, OTHER, null],
+  ['a blocked item with another digest', { status: 'blocked' }, OTHER, { drift: { ...OTHER, detectedAt } }],
+  ['a drift that is already known', { drift: DRIFT }, OTHER, null],
   [
     'another change of a drifted item',
     { drift: DRIFT },
     { schemaDigest: 'sha256:c' },
     { drift: { ...OTHER, schemaDigest: 'sha256:c', description: 'Searches', detectedAt } },
   ],
-  ['what was accepted, after drift', { drift: DRIFT }, {}, { drift: null }],
+  ['the accepted definition, after drift', { drift: DRIFT }, {}, { drift: null }],
   [
     'a declared item without texts',
     { source: 'manual', title: null, description: null },
     {},
     { title: 'Search', description: 'Searches' },
   ],
-  ['a declared one with texts', { source: 'manual', title: 'Ours', attributes: { ours: 1 } }, {}, null],
+  ['a declared item with texts', { source: 'manual', title: 'Ours', attributes: { ours: 1 } }, {}, null],
   [
     'a declared item without attributes',
     { source: 'recommendation', attributes: {} },
@@ -82,12 +82,12 @@ test.each(FOUND_AGAIN)('found again: %s', async (_, known, found, change) => {
 });
 
 const GONE: [string, Partial<KnownItem>, boolean][] = [
-  ['an available one', {}, true],
-  ['one that people declared and a sync found', { source: 'manual' }, true],
-  ['one that no sync ever found', { source: 'manual', confirmed: false }, false],
-  ['a missing one', { status: 'missing' }, false],
-  ['a blocked one', { status: 'blocked' }, false],
-  ['a retired one', { status: 'retired' }, false],
+  ['an available item', {}, true],
+  ['a declared item that a sync had found', { source: 'manual' }, true],
+  ['a declared item that no sync ever found', { source: 'manual', confirmed: false }, false],
+  ['a missing item', { status: 'missing' }, false],
+  ['a blocked item', { status: 'blocked' }, false],
+  ['a retired item', { status: 'retired' }, false],
 ];
 
 test.each(GONE)('not found: %s', async (_, known, removed) => {

@@ -114,7 +114,11 @@ const REFUSED: [string, (id: unknown) => Sent, RegExp][] = [
     toolsIn('application/json', [], { nextCursor: 'x'.repeat(3000) }),
     /its cursor has more than 2048/,
   ],
-  ['much beside the items', toolsIn('application/json', [], { _meta: { x: 'x'.repeat(70_000) } }), /besides its items/],
+  [
+    'many members other than the items',
+    toolsIn('application/json', [], { _meta: { x: 'x'.repeat(70_000) } }),
+    /besides its items/,
+  ],
   ['too many events', () => ({ type: 'text/event-stream', gzip: gzipSync('data: 1\n\n'.repeat(2000)) }), /1000 events/],
   [
     'a batch of messages',

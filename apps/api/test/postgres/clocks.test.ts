@@ -9,7 +9,7 @@ import { accountWithKey, unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { all, chat, sendSpans } from '../telemetry/traces/sending.ts';
 
-/* Two services on one database, whose clocks differ by 90 s: longer than any lease that the tests take. */
+// Services on one database whose clocks differ by 90 s, which is longer than the leases in these tests.
 let one: TestServer;
 let ahead: TestServer;
 let behind: TestServer;
@@ -38,7 +38,7 @@ test('regression: a claim is not taken over by a process whose clock is ahead', 
     status: 'claimed',
     leaseExpiresAt: claimed.leaseExpiresAt,
   });
-  // And one that a process behind has made is as long as it was asked for.
+  // A claim by a process whose clock is behind lasts as long as requested.
   const [second] = await (await tenantWithTask()).tasks();
   const lease = await behind.ok('POST', `/v1/operator/tasks/${second?.id}/claim`, {
     as: one.admin,
@@ -66,7 +66,7 @@ test('regression: a running sync is not taken over by a process whose clock is a
   expect((await running).status).toBe(200);
 });
 
-test('regression: a schedule that a process behind has set is not due yet for one ahead', async () => {
+test('regression: a sync that a process with a slow clock scheduled is not due early for a process with a fast clock', async () => {
   const body = { name: unique('llm'), kind: 'llm', baseUrl: 'http://127.0.0.1:9', syncIntervalSeconds: 300 };
   const { id } = await behind.ok('POST', '/v1/providers', { as: one.admin, body });
   const row = await one.services.db
@@ -95,7 +95,7 @@ test('regression: a key in use is not taken over by a process whose clock is ahe
   expect((await first).status).toBe(200);
 });
 
-test('regression: an adoption is not undone where a process behind has added an item since', async () => {
+test('regression: an adoption cannot be undone if a process whose clock is behind added an item since', async () => {
   const tenant = await newTenant(one);
   const as = tenant.operator;
   await sendSpans(one, tenant.sender, [chat('m', { 'gen_ai.provider.name': 'mistral_ai' })]);
@@ -112,7 +112,7 @@ test('regression: an adoption is not undone where a process behind has added an 
   expect((await undo()).status).toBe(200);
 });
 
-test('a process whose clock is off says so, in its log and its metrics', async () => {
+test('a process reports in its log and its metrics that its clock is wrong', async () => {
   const lines: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
   await compareClocks({ ...one.services, log });

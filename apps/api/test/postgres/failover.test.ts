@@ -12,8 +12,8 @@ import { type Answered, startTestServer, type TestServer } from '../support/serv
 import { chat, exportRequest, newTraceId } from '../telemetry/traces/sending.ts';
 
 /*
- * The database goes away under a service that works, and comes back: by a server that is stopped and started again, and by
- * connections that are cut, whatever they are doing. On a PostgreSQL of this suite's own, which keeps what it acknowledges.
+ * The database fails under load and comes back: the server is restarted, or its connections are terminated. This suite has its
+ * own PostgreSQL server, with fsync on.
  */
 let postgres: PostgresServer;
 let server: TestServer;
@@ -30,7 +30,7 @@ afterAll(async () => {
 const CONNECTIONS = 8;
 const RECOVERY = { timeout: 5000, interval: 20 };
 
-/** Clients that write and read without a pause until they are told to stop. */
+/** Clients that write and read continuously until they are stopped. */
 function load(tenantId: string) {
   const acknowledged: string[] = [];
   const unknown: string[] = [];
@@ -64,7 +64,7 @@ function load(tenantId: string) {
   };
 }
 
-/** The ids that the tenant's accounts have, and those that the audit names: each once. */
+/** The ids of the tenant's accounts, and the ids in its audit events. Expects each to occur once. */
 async function stored(tenantId: string): Promise<{ accounts: string[]; audited: string[] }> {
   const { db } = server.services;
   const accounts = db.selectFrom('service_accounts').select('id').where('tenant_id', '=', tenantId);
@@ -76,7 +76,7 @@ async function stored(tenantId: string): Promise<{ accounts: string[]; audited: 
   };
 }
 
-/** Everything acknowledged is there, whole; beyond it only what nobody was told of. */
+/** Expects every acknowledged write to be stored with its audit event, and no others except those with an unknown outcome. */
 async function expectNothingLost(tenantId: string, { acknowledged, unknown }: ReturnType<typeof load>): Promise<void> {
   const { accounts, audited } = await stored(tenantId);
   expect(acknowledged.filter((id) => !accounts.includes(id))).toEqual([]);
@@ -84,7 +84,7 @@ async function expectNothingLost(tenantId: string, { acknowledged, unknown }: Re
   expect(audited).toEqual(accounts);
 }
 
-test('a server that is stopped and started under load: 503 meanwhile, then on by itself, nothing acknowledged lost', async () => {
+test('while the database server restarts under load, requests get 503; then the service recovers, and no acknowledged write is lost', async () => {
   const clients = load('stopped');
   await vi.waitFor(() => expect(clients.acknowledged.length).toBeGreaterThan(50), { timeout: 30_000 });
   await postgres.halt();
@@ -112,7 +112,7 @@ test('a server that is stopped and started under load: 503 meanwhile, then on by
   await server.ok('POST', '/v1/traces', { as: await accountWithKey(server, { tenantId: 'stopped-too' }), body: spans });
 }, 120_000);
 
-test('connections that are cut under load, again and again: each request is answered, nothing acknowledged is lost', async () => {
+test('while connections are terminated under load, each request is answered, and no acknowledged write is lost', async () => {
   const clients = load('cut');
   for (let cut = 1; cut <= 15; cut += 1) {
     const written = clients.acknowledged.length;
@@ -128,8 +128,8 @@ test('connections that are cut under load, again and again: each request is answ
   await expectNothingLost('cut', clients);
 }, 120_000);
 
-// Regression: a claim that could not be released while the database was away held its key for the minute of its lease.
-test('writes with an Idempotency-Key that a stop of the server refused can be sent again as soon as it is back', async () => {
+// Regression: an Idempotency-Key whose claim could not be released stayed blocked until its lease ended, a minute later.
+test('a write with an Idempotency-Key that failed while the database was down can be repeated as soon as it is back', async () => {
   const done: string[] = [];
   const pending = new Map<string, string>();
   const state = { stopped: false };

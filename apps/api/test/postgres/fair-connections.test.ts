@@ -4,8 +4,8 @@ import { accountWithKey } from '../support/people.ts';
 import { type Credential, startTestServer, type TestServer } from '../support/server.ts';
 
 /*
- * One tenant's writes wait for a lock. The pool has ten connections: as long as they waited on all of them, no other
- * tenant was served, and the service was not ready.
+ * The writes of one tenant wait for a lock. Before, they took all ten connections of the pool, so other tenants were not served
+ * and the service was not ready.
  */
 let server: TestServer;
 let noisy: Credential;
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('regression: 200 blocked updates of one tenant leave connections to other tenants and to readiness', async () => {
+test('regression: 200 blocked updates of one tenant leave connections for other tenants and for readiness', async () => {
   const body = { name: 'hot', kind: 'llm', tenantId: 'noisy' };
   const { id } = await server.ok('POST', '/v1/providers', { as: noisy, body });
   const released = Promise.withResolvers<void>();
@@ -56,7 +56,7 @@ test('regression: 200 blocked updates of one tenant leave connections to other t
   expect(outcomes.some(({ status }) => status === 200)).toBe(true);
 });
 
-test('readiness has a connection of its own, though all others are held', async () => {
+test('readiness has its own connection, even if all others are in use', async () => {
   const released = Promise.withResolvers<void>();
   onTestFinished(() => released.resolve());
   const begun = Array.from({ length: 10 }, () => Promise.withResolvers<void>());

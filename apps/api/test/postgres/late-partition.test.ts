@@ -4,10 +4,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startTestServer } from '../support/server.ts';
 import { chat, sendSpans } from '../telemetry/traces/sending.ts';
 
-test('spans that wait while the partition of their day is attached are stored in it', async () => {
+test('spans that are inserted while the partition of their day is attached are stored in it', async () => {
   const server = await startTestServer({}, { noHousekeeping: true });
   onTestFinished(() => server.stop());
-  // No partition was made that far ahead.
+  // No partition exists for a day so far ahead.
   server.travel(400 * 24 * 60 * 60 * 1000);
   const [day, next] = [400, 401].map((days) =>
     new Date(Date.now() + days * 24 * 60 * 60 * 1000).toISOString().slice(0, 10),
@@ -16,11 +16,11 @@ test('spans that wait while the partition of their day is attached are stored in
   await other.connect();
   onTestFinished(() => other.end());
   await other.query('begin');
-  // As housekeeping does it: who inserts has chosen the partition of the rest, and waits for that one alone.
+  // Like housekeeping. The insert has already chosen the default partition, and waits for its lock.
   await other.query('create table late (like span_blocks including all)');
   await other.query(`alter table span_blocks attach partition late for values from ('${day}') to ('${next}')`);
   const sent = sendSpans(server, server.admin, [chat('gpt-5')]);
-  // Asked on another connection: within a transaction the answer would stay the first one.
+  // On another connection, because inside the transaction the result would not change.
   const waiting = `select count(*)::int as count from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
   await expect
     .poll(async () => (await administer(server.databaseUrl, waiting))[0]?.['count'], { timeout: 10_000, interval: 20 })

@@ -11,8 +11,8 @@ import { type Answered, type Body, SECRET_KEY, startTestServer, type TestServer 
 import { all, chat, exportRequest, newSpanId, newTraceId } from '../telemetry/traces/sending.ts';
 
 /*
- * Two of the service on one database: whatever one does holds in the other, and what both do at once is done once. Both
- * run in this process and share nothing but the database; the first test starts two processes.
+ * Two servers on one database. A change by one takes effect in the other, and concurrent work of both is done once. They run in
+ * this process and share only the database. The first test starts two processes.
  */
 let one: TestServer;
 let two: TestServer;
@@ -25,7 +25,7 @@ afterAll(async () => {
   await one.stop();
 });
 
-/** How long what one process ended may go on in another, in milliseconds. */
+/** How long a credential that one server ended may still work at the other. */
 const ENDED_WITHIN = { timeout: 5000, interval: 50 };
 
 function both<T>(count: number, call: (server: TestServer, index: number) => Promise<T>): Promise<T[]> {
@@ -41,7 +41,7 @@ function statusesOf(answers: readonly Answered[]): Record<string, number> {
   return counts;
 }
 
-test('two processes that start at once on an empty database make one schema and one administrator', async () => {
+test('two processes that start at once on an empty database create one schema and one administrator', async () => {
   const { url, remove } = await newTestDatabase('empty');
   const environment = { DATABASE_URL: url, QM_SECRET_KEY: SECRET_KEY, QM_LOG_LEVEL: 'info' };
   const started = await Promise.all([startProcess(environment), startProcess(environment)]);
@@ -61,7 +61,7 @@ test('two processes that start at once on an empty database make one schema and 
   await remove();
 }, 60_000);
 
-test('of processes with different secret keys that start at once on an empty database one alone starts', async () => {
+test('of two processes with different secret keys that start at once on an empty database, only one starts', async () => {
   const { url, remove } = await newTestDatabase('empty');
   const services = Array.from({ length: 3 }, (_, index) => {
     const QM_SECRET_KEY = Buffer.alloc(32, index + 1).toString('base64');
@@ -69,7 +69,7 @@ test('of processes with different secret keys that start at once on an empty dat
     return runProgram({ DATABASE_URL: url, QM_SECRET_KEY, QM_BOOTSTRAP_API_KEY, PORT: '0' });
   });
   const refused = await Promise.all(
-    services.map(({ output }) => vi.waitUntil(() => sayingOf(output()), { timeout: 30_000 })),
+    services.map(({ output }) => vi.waitUntil(() => startOutcomeOf(output()), { timeout: 30_000 })),
   );
   expect(refused.toSorted()).toEqual(['listens', 'refused', 'refused']);
   for (const { child, ended } of services) {
@@ -79,12 +79,12 @@ test('of processes with different secret keys that start at once on an empty dat
   await remove();
 }, 60_000);
 
-function sayingOf(output: string): string | null {
+function startOutcomeOf(output: string): string | null {
   if (output.includes(' listens on ')) return 'listens';
   return /^QM_SECRET_KEY: no key that is configured opens /m.test(output) ? 'refused' : null;
 }
 
-test('a key that one revoked is refused by the other within five seconds', async () => {
+test('a key that one server revoked is refused by the other within five seconds', async () => {
   const account = await accountWithKey(one, { tenantId: 'keys' });
   await two.ok('GET', '/v1/providers', { as: account });
   await one.ok('DELETE', `/v1/service-accounts/${account.id}/keys/${account.keyId}?tenant_id=keys`, { as: one.admin });
@@ -93,7 +93,7 @@ test('a key that one revoked is refused by the other within five seconds', async
   }, ENDED_WITHIN);
 });
 
-test('an account that one disabled is refused by the other within five seconds', async () => {
+test('an account that one server disabled is refused by the other within five seconds', async () => {
   const account = await accountWithKey(one, { tenantId: 'keys' });
   await two.ok('GET', '/v1/providers', { as: account });
   await one.ok('POST', `/v1/service-accounts/${account.id}/disable?tenant_id=keys`, { as: one.admin });
@@ -102,7 +102,7 @@ test('an account that one disabled is refused by the other within five seconds',
   }, ENDED_WITHIN);
 });
 
-test('sessions that both open first are signed with one key, which both publish', async () => {
+test('the first sessions of both servers are signed with the same key, which both publish', async () => {
   const { key } = await accountWithKey(one, { tenantId: 'signing' });
   const gateway = await one.ok('POST', '/v1/gateways', { as: { key }, body: { name: 'edge' } });
   const sessions = await both(8, (server) => server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as: { key } }));
@@ -114,7 +114,7 @@ test('sessions that both open first are signed with one key, which both publish'
   }
 });
 
-test('of concurrent creates of one id, at both, one is answered 200 and all others 409', async () => {
+test('of concurrent requests to both servers that create one id, one answers 200 and the others 409', async () => {
   const body = { id: 'contended', name: 'contended', tenantId: 'acme' };
   const answers = await both(60, (server) => server.call('POST', '/v1/service-accounts', { as: one.admin, body }));
   expect(statusesOf(answers)).toEqual({ 200: 1, '409 id_taken': 59 });
@@ -122,7 +122,7 @@ test('of concurrent creates of one id, at both, one is answered 200 and all othe
   expect(items).toHaveLength(1);
 }, 60_000);
 
-test('manifests that both publish at once get a version each, and one is active', async () => {
+test('manifests that both servers publish at once get different versions, and one is active', async () => {
   const { key } = await accountWithKey(one, { tenantId: 'manifests' });
   const publish = (server: TestServer, index: number) => {
     const spec = { 'x-step': index };
@@ -135,7 +135,7 @@ test('manifests that both publish at once get a version each, and one is active'
   expect(items).toHaveLength(1);
 }, 60_000);
 
-test('spans sent to both, some to both at once, are counted exactly', async () => {
+test('spans sent to both servers, some to both at once, are counted exactly', async () => {
   const tenant = await newTenant(one);
   const models = ['gpt-5', 'GPT-5-mini', 'o3'];
   const sent = Array.from({ length: 24 }, () => {
@@ -146,11 +146,11 @@ test('spans sent to both, some to both at once, are counted exactly', async () =
       spanId: newSpanId(),
     }));
   });
-  // Every third batch goes to both, as an exporter does that got no answer in time.
+  // Every third batch goes to both, like a retry after a time-out.
   const sends = sent.flatMap((spans, index) => {
     const send = (server: TestServer) => async () => {
       const body = exportRequest(spans);
-      // Refused for now, as exporters take it: sent again.
+      // Repeats a batch that is refused temporarily, as exporters do.
       await vi.waitFor(() => server.ok('POST', '/v1/traces', { as: tenant.sender, body }), { timeout: 30_000 });
     };
     const server = index % 2 === 0 ? one : two;
@@ -164,7 +164,7 @@ test('spans sent to both, some to both at once, are counted exactly', async () =
   expect(traces.map(({ spanCount }) => spanCount)).toEqual(Array.from({ length: 24 }, () => 3));
 }, 120_000);
 
-test('recommendations that both apply at once are applied once', async () => {
+test('recommendations that both servers apply at once are applied once', async () => {
   const tenant = await newTenant(one);
   for (const model of ['a', 'b', 'c']) await tenant.see(model);
   for (const { id } of await all(one, '/v1/runtime-observations', tenant.operator)) await tenant.review(id, 'approved');
@@ -177,7 +177,7 @@ test('recommendations that both apply at once are applied once', async () => {
   expect(new Set((await tenant.items()).map(({ name }) => name))).toEqual(new Set(['a', 'b', 'c']));
 }, 60_000);
 
-test('of syncs of one provider, at both, one runs', async () => {
+test('of concurrent syncs of one provider at both servers, one runs', async () => {
   const held: ServerResponse[] = [];
   const peer = await startPeer((_req, res) => void held.push(res));
   const body = { name: unique('llm'), kind: 'llm', baseUrl: peer.url };
@@ -189,7 +189,7 @@ test('of syncs of one provider, at both, one runs', async () => {
     return answer;
   };
   const syncs = both(6, sync);
-  // All others are answered while it runs.
+  // The others are answered while it runs.
   await vi.waitFor(() => expect([held.length, answered]).toEqual([1, 5]), { timeout: 15_000 });
   const { items } = await two.ok('GET', '/v1/operator/tasks?kind=sync_inventory', { as: one.admin });
   expect(items.filter(({ status }: Body) => status === 'running')).toHaveLength(1);
@@ -197,7 +197,7 @@ test('of syncs of one provider, at both, one runs', async () => {
   expect(statusesOf(await syncs)).toEqual({ 200: 1, '409 sync_running': 5 });
 }, 60_000);
 
-test('a task that both claim at once is claimed by one', async () => {
+test('a task that is claimed at both servers at once is claimed by one caller', async () => {
   const tenant = await newTenant(one);
   await tenant.see('unknown-model');
   const [task] = await tenant.tasks();

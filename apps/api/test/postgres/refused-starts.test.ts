@@ -11,7 +11,7 @@ async function emptyDatabase(): Promise<URL> {
   return new URL(url);
 }
 
-/** The same database as a role that owns nothing of it. */
+/** The URL of the same database for a role that owns nothing in it. */
 async function asStranger(url: URL): Promise<string> {
   const role = `stranger_${randomUUID().replaceAll('-', '')}`;
   await administer(url.href, `create role ${role} login`);
@@ -31,12 +31,12 @@ async function refusalOf(url: string): Promise<string> {
   return message;
 }
 
-test('regression: a role that may create nothing is said in one line', async () => {
+test('regression: a start with a role that may not create tables is refused in one line', async () => {
   const said = await refusalOf(await asStranger(await emptyDatabase()));
   expect(said).toBe('DATABASE_URL: the database forbids it: permission denied for schema public');
 });
 
-test('regression: tables that are of somebody else are said in one line, and left alone', async () => {
+test('regression: a start on tables of another program is refused in one line, and leaves them unchanged', async () => {
   const url = await emptyDatabase();
   await administer(url.href, 'create table users (mine text)');
   expect(await refusalOf(url.href)).toMatch(/ has a table users that is not of this service: /);
@@ -44,13 +44,13 @@ test('regression: tables that are of somebody else are said in one line, and lef
   expect(tables).toEqual([{ tablename: 'users' }]);
 });
 
-test('regression: a database whose tables another role made is said in one line', async () => {
+test('regression: a start on tables that another role created is refused in one line', async () => {
   const { url, remove } = await newTestDatabase('migrated');
   onTestFinished(remove);
   expect(await refusalOf(await asStranger(new URL(url)))).toMatch(/ forbids it: permission denied for table /);
 });
 
-test('a database that does not exist, or a server, is said in one line', async () => {
+test('a start without an existing database or server is refused in one line', async () => {
   const url = await emptyDatabase();
   url.pathname = 'none';
   expect(await refusalOf(url.href)).toMatch(/ cannot be used: database "none" does not exist$/);

@@ -5,9 +5,9 @@ import { startTestServer, type TestServer } from '../support/server.ts';
 import { exportRequest } from '../telemetry/traces/sending.ts';
 
 /*
- * Large administrative writes beside a trickle of spans about the same provider. Of two serializable transactions that
- * meet, the longer one is undone: without a gate it loses against each span that comes in. Two services on one database,
- * since the gate has to hold between processes.
+ * Large administrative writes while spans about the same provider arrive continuously. Of two conflicting serializable
+ * transactions the longer one fails, so without the write gate it would fail at each span. There are two services on one
+ * database, because the gate has to work across processes.
  */
 let server: TestServer;
 let other: TestServer;
@@ -23,7 +23,7 @@ afterAll(async () => {
 const OBSERVATIONS = 1500;
 const RECOMMENDATIONS = 50;
 
-/** Sends one span after the other, on both services, until it is stopped. Answers the statuses. */
+/** Sends one span after the other to both services until it is stopped. Returns the statuses. */
 function trickle({ sender: as }: Tenant): () => Promise<number[]> {
   const statuses: number[] = [];
   const stopping = new AbortController();
@@ -47,7 +47,7 @@ function trickle({ sender: as }: Tenant): () => Promise<number[]> {
   return stop;
 }
 
-test('regression: a provider in heavy use is renamed, repaired in bulk and deleted', async () => {
+test('regression: a provider in heavy use can be renamed, changed in bulk and deleted', async () => {
   const tenant = await newTenant(server);
   const neighbour = await newTenant(server);
   const { operator: as, sender, path } = tenant;
@@ -61,13 +61,13 @@ test('regression: a provider in heavy use is renamed, repaired in bulk and delet
   await server.ok('PUT', path, { as, body: { name: 'renamed' } });
   const { applied } = await server.ok('POST', `${path}/recommendations/apply`, { as, body: { recommendationIds } });
   expect(applied).toHaveLength(RECOMMENDATIONS);
-  // A platform administrator has no tenant of their own here: the gate is that of the provider.
+  // The platform administrator belongs to no tenant, so the gate of the provider's tenant is used.
   await server.ok('POST', `/v1/recommendations/${recommendationIds[0]}/undo`, { as: server.admin });
   await server.ok('DELETE', path, { as: server.admin });
 
   const [own, others] = await Promise.all(stops.map((stop) => stop()));
   expect(own).toContain(200);
-  // Senders try again after 503; the neighbours were never held back.
+  // Senders try again after 503. Other tenants were never delayed.
   expect(own?.filter((status) => status !== 200 && status !== 503)).toEqual([]);
   expect(others?.filter((status) => status !== 200)).toEqual([]);
 }, 120_000);

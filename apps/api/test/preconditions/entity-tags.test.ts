@@ -83,7 +83,7 @@ test('use, keys, counts, health and time do not change the tag', async () => {
   await server.ok('POST', `${ME()}/keys`, { as, body: { scopes: ['traces:write'] } });
   server.travel(3 * 60_000);
   await server.ok('GET', '/v1/providers', { as });
-  // Last use is written beside the request that is counted.
+  // The last use is stored concurrently with the request.
   await expect.poll(async () => (await server.ok('GET', ME(), { as })).lastUsedAt).not.toBe(record.lastUsedAt);
   const after = await server.ok('GET', ME(), { as });
   expect(after.keyCount).toBe(record.keyCount + 1);
@@ -206,7 +206,7 @@ test.each([
   ['between tags', `"a",${' '.repeat(16_000)}x`],
   ['after a tag', `"a"${' '.repeat(16_000)}x`],
   ['tabs', `"a",${'\t'.repeat(16_000)}x`],
-  ['a quote that stays open', `"a", "${'b'.repeat(16_000)}`],
+  ['an unclosed quote', `"a", "${'b'.repeat(16_000)}`],
 ])('a malformed list is refused in linear time: %s', (_, header) => {
   const before = process.cpuUsage();
   expect(() => entityTagsIn('If-Match', header)).toThrow('entity tags');

@@ -12,7 +12,7 @@ const committed = () => commitsOf(server.services);
 
 beforeAll(async () => {
   server = await startTestServer(LOOPBACK);
-  // Time stands still, so that last use is written once for each key, and never during a refusal.
+  // With a frozen clock the last use of each key is stored once, and never during a refusal.
   server.freeze();
 });
 afterAll(() => server.stop());

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { FairTurns } from '../../src/platform/fair-turns.ts';
 
-/** Work that goes on until it is told to end. */
+/** Starts work that goes on until it is ended. */
 function startWork(turns: FairTurns, caller: string, started: string[]) {
   const { promise, resolve } = Promise.withResolvers<void>();
   const done = turns.run(caller, () => {
@@ -12,7 +12,7 @@ function startWork(turns: FairTurns, caller: string, started: string[]) {
   return { done, end: resolve };
 }
 
-test('a caller that is alone has many requests worked on at once', async () => {
+test('many requests of a single caller run at once', async () => {
   const turns = new FairTurns();
   const started: string[] = [];
   const works = Array.from({ length: 100 }, () => startWork(turns, 'a', started));
@@ -22,7 +22,7 @@ test('a caller that is alone has many requests worked on at once', async () => {
   await Promise.all(works.map(({ done }) => done));
 });
 
-test('beside others a caller has four, the rest wait in their order, and the other one starts at once', async () => {
+test('with other callers present, four requests of a caller run, the rest wait in order, and another caller’s start at once', async () => {
   const turns = new FairTurns();
   const started: string[] = [];
   await turns.run('b', async () => {});
@@ -39,7 +39,7 @@ test('beside others a caller has four, the rest wait in their order, and the oth
   expect(started.filter((caller) => caller === 'a')).toHaveLength(10);
 });
 
-test('work that fails gives its turn back', async () => {
+test('work that fails releases its turn', async () => {
   const turns = new FairTurns();
   await turns.run('b', async () => {});
   const failing = Array.from({ length: 20 }, () => turns.run('a', () => Promise.reject(new Error('no'))));

@@ -21,7 +21,7 @@ function limitOf(limit: number, { now }: Clock, takePoints: TakePoints | null = 
   return new RateLimit({ policy: 'test', limit, now, takePoints });
 }
 
-/** A table that processes share, in memory. */
+/** An in-memory counter table that several processes share. */
 function table(): { take: TakePoints; asked: () => number } {
   const totals = new Map<string, number>();
   let asked = 0;
@@ -35,7 +35,7 @@ function table(): { take: TakePoints; asked: () => number } {
   return { take, asked: () => asked };
 }
 
-test('a caller has the limit in each minute, told each time what is left', async () => {
+test('a caller has the limit in each minute, and each answer says how many points are left', async () => {
   const time = clock();
   const limit = limitOf(3, time);
   time.travel(15_000);
@@ -57,14 +57,14 @@ test('a caller has the limit in each minute, told each time what is left', async
   expect(await limit.count(caller('a'))).toEqual({ allowed: true, limit: 3, remaining: 2, resetSeconds: 60 });
 });
 
-test('to ask whether a limit is reached counts nothing and nobody', async () => {
+test('checking whether a limit is reached takes no points, and does not add the caller', async () => {
   const limit = limitOf(1, clock());
   for (let count = 0; count < 10; count += 1) expect(limit.isExhausted(caller('a'))).toBe(false);
   expect([limit.hasCounted(caller('a')), limit.callers]).toEqual([false, 0]);
   expect(await limit.count(caller('a'))).toMatchObject({ allowed: true });
 });
 
-test('a flood of callers is forgotten from its beginning on: memory has a bound', async () => {
+test('memory is bounded: of very many callers the oldest are forgotten', async () => {
   const limit = limitOf(1, clock());
   for (let index = 0; index < 150_000; index += 1) await limit.count(caller(`address-${index}`));
   expect(limit.callers).toBe(100_000);
@@ -72,7 +72,7 @@ test('a flood of callers is forgotten from its beginning on: memory has a bound'
   expect(await limit.count(caller('address-0'))).toMatchObject({ allowed: true });
 });
 
-test('processes that share a limit never use more than it together, and ask seldom', async () => {
+test('processes that share a limit never exceed it together, and read the table rarely', async () => {
   const time = clock();
   const { take, asked } = table();
   const processes = Array.from({ length: 4 }, () => limitOf(1000, time, take));
@@ -86,26 +86,26 @@ test('processes that share a limit never use more than it together, and ask seld
       }),
     );
     expect(allowed).toBe(1000);
-    // 50 points at a time, and each process is told once that there are none left.
+    // 50 points at a time, and one read of each process that finds none left.
     expect(asked()).toBeLessThanOrEqual(window * (1000 / 50 + processes.length));
     for (const limit of processes) expect(limit.isExhausted(caller('a'))).toBe(true);
     time.travel(WINDOW_MS);
   }
 });
 
-test('what a request took beyond a portion is taken from the next ones: shared or alone, the sum stays', async () => {
+test('points that a request took beyond a portion are subtracted from the next ones, shared or not', async () => {
   const time = clock();
   for (const take of [null, table().take]) {
     const limit = limitOf(100, time, take);
     let points = 0;
     for (let count = 0; count < 50; count += 1) if ((await limit.count(caller('a'), 8)).allowed) points += 8;
-    // The last one may take more than is left.
+    // The last request may take more points than are left.
     expect(points).toBe(104);
     expect(await limit.count(caller('a'))).toMatchObject({ allowed: false, remaining: 0 });
   }
 });
 
-test('what is left is what the process has, and what nobody has taken', async () => {
+test('the remaining points are those of the process plus those that no process has taken', async () => {
   const time = clock();
   const { take } = table();
   const [one, other] = [limitOf(100, time, take), limitOf(100, time, take)];
@@ -113,7 +113,7 @@ test('what is left is what the process has, and what nobody has taken', async ()
   expect((await other.count(caller('a'))).remaining).toBe(94);
 });
 
-test('requests that wait for points at the same time take them once', async () => {
+test('concurrent requests that wait for points cause one read', async () => {
   const { take, asked } = table();
   const limit = limitOf(1000, clock(), take);
   const said = await Promise.all(Array.from({ length: 50 }, async () => limit.count(caller('a'))));
@@ -121,7 +121,7 @@ test('requests that wait for points at the same time take them once', async () =
   expect(asked()).toBe(1);
 });
 
-test('where nobody can say what was taken, the process counts alone until the window ends', async () => {
+test('if the table cannot be read, the process counts alone until the window ends', async () => {
   const time = clock();
   let away = true;
   const { take } = table();

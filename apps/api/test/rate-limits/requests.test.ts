@@ -12,7 +12,7 @@ import { type Answered, type Credential, startTestServer, type TestServer } from
 const SECRET_KEY = Buffer.alloc(32, 's').toString('base64');
 const ON = { QM_RATE_LIMITS: 'on' };
 
-/** A server whose clock stands at the beginning of a minute. */
+/** A server whose clock is frozen at the beginning of a minute. */
 async function limited(
   environment: Record<string, string>,
   parts: { sharedLimits?: boolean; sharedLimitsWaitMs?: number } = {},
@@ -24,7 +24,7 @@ async function limited(
   return server;
 }
 
-/** A key that is well-formed and nobody's. */
+/** A well-formed key that does not exist. */
 function wrongKey(): { key: string } {
   return { key: mintApiKey(`key_${'1'.repeat(26)}`).key };
 }
@@ -41,7 +41,7 @@ function repeated(...runs: [number, number][]): number[] {
 
 const list = (server: TestServer, as: Credential) => server.call('GET', '/v1/providers', { as });
 
-test('a principal has its limit in each minute; every answer says what is left, and 429 when to come back', async () => {
+test('a principal has its limit in each minute; every answer says how many points are left, and 429 when to retry', async () => {
   const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '5' });
   const first = await list(server, server.admin);
   expect([first.headers.get('ratelimit-policy'), first.headers.get('ratelimit')]).toEqual([
@@ -49,7 +49,7 @@ test('a principal has its limit in each minute; every answer says what is left, 
     '"principal";r=4;t=60',
   ]);
   server.travel(10_000);
-  // Refusals count, too.
+  // Refused requests count too.
   const missing = await server.call('GET', '/v1/providers/none', { as: server.admin });
   expect([missing.status, missing.headers.get('ratelimit')]).toEqual([404, '"principal";r=3;t=50']);
   expect(await times(3, () => list(server, server.admin))).toEqual([200, 200, 200]);
@@ -81,7 +81,7 @@ test('all accounts of a tenant share its limit, which a platform administrator s
   expect(await times(3, () => list(server, { key: one.key }))).toEqual(repeated([2, 200], [1, 429]));
 });
 
-test('all keys of an account share its limit, another account has its own', async () => {
+test('all keys of an account share one limit; another account has another one', async () => {
   const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '10' });
   const one = await accountWithKey(server, { tenantId: 'acme' });
   const other = await accountWithKey(server, { tenantId: 'acme' });
@@ -92,7 +92,7 @@ test('all keys of an account share its limit, another account has its own', asyn
   expect((await list(server, { key: other.key })).status).toBe(200);
 });
 
-test('a refused write changes nothing, and its Idempotency-Key stays free', async () => {
+test('a write refused with 429 changes nothing, and its Idempotency-Key can be used again', async () => {
   const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '2' });
   const headers = { 'idempotency-key': 'one' };
   const create = () => server.call('POST', '/v1/tenants', { as: server.admin, headers, body: { id: 'late' } });
@@ -103,7 +103,7 @@ test('a refused write changes nothing, and its Idempotency-Key stays free', asyn
   expect([made.status, made.headers.get('idempotency-replayed')], made.text).toEqual([200, null]);
 });
 
-test('guessing keys ends in 429 before the database is asked, and good keys that were seen there go on', async () => {
+test('guessing keys is 429 without a database query; valid keys that were used from the address before still work', async () => {
   const server = await limited({ QM_RATE_LIMIT_ADDRESS: '10' });
   const { key } = await accountWithKey(server, { tenantId: 'acme' });
   expect((await list(server, wrongKey())).status).toBe(401);
@@ -113,7 +113,7 @@ test('guessing keys ends in 429 before the database is asked, and good keys that
   const last = await list(server, wrongKey());
   expect(last.headers.get('ratelimit-policy')).toBe('"address";q=10;w=60');
   expect(last.headers.get('retry-after')).toBe('60');
-  // Seen to be good, the administrator's before the first guess: still served. Others are not told whether they are.
+  // This key was used before. A valid key that was not used before is refused like a guess.
   expect((await list(server, { key })).status).toBe(200);
   const { id } = await accountWithKey(server, { tenantId: 'acme' });
   const unseen = await server.ok('POST', `/v1/service-accounts/${id}/keys?tenant_id=acme`, {
@@ -126,7 +126,7 @@ test('guessing keys ends in 429 before the database is asked, and good keys that
   expect((await list(server, wrongKey())).status).toBe(429);
 });
 
-test('a good key that is revoked is a guess like any other', async () => {
+test('a valid key counts as a guess after its revocation', async () => {
   const server = await limited({ QM_RATE_LIMIT_ADDRESS: '5' });
   const { id, key, keyId } = await accountWithKey(server, { tenantId: 'acme' });
   await list(server, wrongKey());
@@ -135,7 +135,7 @@ test('a good key that is revoked is a guess like any other', async () => {
   expect(await times(6, () => list(server, { key }))).toEqual(repeated([4, 401], [2, 429]));
 });
 
-test('requests without credentials count against their address, IPv6 by its /64', async () => {
+test('requests without credentials count for their address, or for the /64 network with IPv6', async () => {
   const server = await limited({ QM_RATE_LIMIT_ADDRESS: '4', QM_TRUSTED_PROXIES: 'loopback', QM_DEV_IDENTITY: '0' });
   const from = (address: string) => () =>
     server.call('GET', '/v1/providers', { headers: { 'x-forwarded-for': address } });
@@ -145,7 +145,7 @@ test('requests without credentials count against their address, IPv6 by its /64'
   expect(await times(3, from('2001:db8::2'))).toEqual([401, 401, 429]);
 });
 
-test('the exporters of spans have a limit of their own, and get google.rpc.Status with Retry-After', async () => {
+test('telemetry has a separate limit, and its refusal is a google.rpc.Status with Retry-After', async () => {
   const server = await limited({ QM_RATE_LIMIT_INGEST: '3', QM_RATE_LIMIT_PRINCIPAL: '2' });
   const { key } = await accountWithKey(server, { tenantId: 'acme' });
   const send = () => server.call('POST', '/v1/traces', { as: { key }, body: { resourceSpans: [] } });
@@ -156,7 +156,7 @@ test('the exporters of spans have a limit of their own, and get google.rpc.Statu
   expect(await times(3, () => list(server, { key }))).toEqual([200, 200, 429]);
 });
 
-test('over tRPC the same limits count, for procedures without credentials as well', async () => {
+test('the same limits apply to tRPC, also to procedures without credentials', async () => {
   const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '2', QM_RATE_LIMIT_ADDRESS: '3' });
   const ask = () => server.call('GET', '/trpc/providers.list?input=%7B%7D', { as: server.admin });
   const first = await ask();
@@ -174,7 +174,7 @@ test('over tRPC the same limits count, for procedures without credentials as wel
   expect(statuses).toEqual([200, 200, 200, 429, 429]);
 });
 
-test('registration has the strictest limit, and the first-run step one of its own', async () => {
+test('registration has the strictest limit, and the creation of an organization a separate one', async () => {
   const server = await limited({ QM_RATE_LIMIT_REGISTRATION: '2' });
   const { token } = await registeredUser(server);
   const register = (email: string) => server.call('POST', '/v1/onboarding/register', { body: { user: { email } } });
@@ -190,13 +190,13 @@ test('registration has the strictest limit, and the first-run step one of its ow
   expect(await times(12, found)).toEqual(repeated([1, 200], [9, 409], [2, 429]));
 });
 
-test('regression: public paths and paths without anything there count against a limit of their own, by address', async () => {
+test('regression: public paths and paths that do not exist have a separate limit for each address', async () => {
   const trusted = { QM_TRUSTED_PROXIES: 'loopback', QM_DEV_IDENTITY: '0' };
   const server = await limited({ QM_RATE_LIMIT_PUBLIC: '4', QM_RATE_LIMIT_ADDRESS: '1', ...trusted });
   const paths = ['/.well-known/jwks.json', '/docs', '/none', '/v1/none', '/v1', '/trpc/a,b', '/'];
   for (const [index, path] of paths.entries()) {
     const headers = { 'x-forwarded-for': `203.0.113.${index}` };
-    // Some of these paths are in no document.
+    // Some of these paths are not in the OpenAPI document.
     const ask = () => server.call('GET', path, { headers, unchecked: true });
     const within = await times(4, ask);
     expect(within, path).not.toContain(429);
@@ -207,12 +207,12 @@ test('regression: public paths and paths without anything there count against a 
       '60',
     ]);
   }
-  // Credentials that are missing still count against their own.
+  // Requests without credentials still count for their own limit.
   const as = { headers: { 'x-forwarded-for': '203.0.113.1' } };
   expect(await times(2, () => server.call('GET', '/v1/providers', as))).toEqual([401, 429]);
 });
 
-test('what costs more to answer takes more points of the public limit: the document, and the files of the reference', async () => {
+test('expensive public paths take more points: the OpenAPI document, and the files of the API reference', async () => {
   const server = await limited({ QM_RATE_LIMIT_PUBLIC: '100' });
   const left = async (path: string) => (await server.call('GET', path)).headers.get('ratelimit');
   expect(await left('/.well-known/jwks.json')).toBe('"public";r=99;t=60');
@@ -235,7 +235,7 @@ test('regression: a request with a long body takes a point for each 16 KiB, and 
   const post = (bytes: number) => server.call('POST', '/v1/providers', { as: server.admin, body: body(bytes) });
   expect(left(await post(1000))).toBe('"principal";r=99;t=60');
   expect(left(await post(40 * 1024))).toBe('"principal";r=96;t=60');
-  // Beyond what the operation takes, nothing is read.
+  // A body beyond the limit of the operation is not read.
   expect(left(await post(1024 * 1024))).toBe('"principal";r=87;t=60');
   expect(left(await server.call('POST', '/v1/providers/none/sync', { as: server.admin }))).toBe(
     '"principal";r=77;t=60',
@@ -243,22 +243,22 @@ test('regression: a request with a long body takes a point for each 16 KiB, and 
   expect(left(await list(server, server.admin))).toBe('"principal";r=76;t=60');
 });
 
-test('a limit that is smaller than the cost of a request still allows one', async () => {
+test('if a request costs more points than the limit, one request is still allowed', async () => {
   const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '3' });
   const sync = () => server.call('POST', '/v1/providers/none/sync', { as: server.admin });
   expect(await times(2, sync)).toEqual([404, 429]);
   expect((await list(server, server.admin)).status).toBe(429);
 });
 
-test('off, nothing is counted and nothing said', async () => {
+test('without rate limits nothing is counted, and answers have no RateLimit headers', async () => {
   const server = await limited({ QM_RATE_LIMITS: 'off', QM_RATE_LIMIT_PRINCIPAL: '1', QM_RATE_LIMIT_ADDRESS: '1' });
   expect(await times(3, () => list(server, server.admin))).toEqual([200, 200, 200]);
   expect(await times(3, () => list(server, null))).toEqual([401, 401, 401]);
   expect((await list(server, server.admin)).headers.get('ratelimit')).toBeNull();
 });
 
-test('two processes that share a database share the limits; what they took is removed, and names nobody', async () => {
-  // On a busy machine the database may take longer than a request would wait.
+test('two processes on one database share the limits; the counters are removed, and do not name callers', async () => {
+  // On a busy machine the database may take longer than a request waits for it.
   const shared = { sharedLimits: true, sharedLimitsWaitMs: 10_000 };
   const one = await limited(
     { QM_RATE_LIMIT_PRINCIPAL: '40', QM_RATE_LIMIT_ADDRESS: '20', QM_SECRET_KEY: SECRET_KEY },
@@ -304,7 +304,7 @@ test('two processes that share a database share the limits; what they took is re
   expect(await removePastWindows(one.services)).toBe(3);
 });
 
-test('while the database is away the limits hold, process by process, and nobody waits', async () => {
+test('while the database is unreachable each process applies the limits alone, and no request waits', async () => {
   const lines: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
   const server = await startTestServer({ ...ON, QM_RATE_LIMIT_ADDRESS: '5' }, { sharedLimits: true, log });

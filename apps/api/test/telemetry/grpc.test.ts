@@ -48,7 +48,7 @@ type Called = { bytes: Buffer } | { error: ServiceError };
 
 type Sent = { metadata?: Metadata; compression?: number; at?: TestServer };
 
-/** One unary call, with bytes in the place of messages. `compression`: 2 is gzip. */
+/** Makes a unary call with encoded messages. `compression` 2 is gzip. */
 function call(
   method: string,
   message: Uint8Array,
@@ -74,7 +74,7 @@ async function refusal(...sent: Parameters<typeof call>): Promise<ServiceError> 
   return called.error;
 }
 
-/** The seconds of the RetryInfo in a status; null without one. */
+/** The seconds of the RetryInfo in a status, or null. */
 function retryAfterOf({ metadata }: ServiceError): number | null {
   const [details] = metadata.get('grpc-status-details-bin');
   const decoded = STATUS.toObject(STATUS.decode(details as Buffer)) as { details?: { value: Uint8Array }[] };
@@ -95,28 +95,31 @@ const RETRY_INFO = root.lookupType('RetryInfo');
 
 const traces = (...spans: Parameters<typeof exportRequest>[0]): Uint8Array => toProtobuf(exportRequest(spans));
 
-describe('what real exporters send', () => {
+describe('real exporters', () => {
   const options = () => ({ url: server.grpcUrl ?? '', metadata: keyMetadata(as.key) });
 
-  test.each(['none', 'gzip'] as const)('spans are stored and folded, compression %s', async (compression) => {
-    const model = unique('model');
-    const exporter = new OTLPTraceExporter({ ...options(), compression: compression as never });
-    const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] });
-    const span = provider.getTracer('tests').startSpan('chat');
-    span.setAttributes({ 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': model });
-    span.end();
-    await provider.forceFlush();
-    await provider.shutdown();
-    const { traceId } = span.spanContext();
-    const { items } = await server.ok('GET', `/v1/traces/${traceId}/spans`, { as });
-    expect(items).toMatchObject([
-      { name: 'chat', receivedFrom: 'service_account:grpc/' + items[0].receivedFrom.split('/')[1] },
-    ]);
-    const observed = await server.ok('GET', `/v1/runtime-observations?name=${model}`, { as: server.admin });
-    expect(observed.items).toMatchObject([{ occurrences: 1 }]);
-  });
+  test.each(['none', 'gzip'] as const)(
+    'send spans that are stored and aggregated, compression %s',
+    async (compression) => {
+      const model = unique('model');
+      const exporter = new OTLPTraceExporter({ ...options(), compression: compression as never });
+      const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] });
+      const span = provider.getTracer('tests').startSpan('chat');
+      span.setAttributes({ 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': model });
+      span.end();
+      await provider.forceFlush();
+      await provider.shutdown();
+      const { traceId } = span.spanContext();
+      const { items } = await server.ok('GET', `/v1/traces/${traceId}/spans`, { as });
+      expect(items).toMatchObject([
+        { name: 'chat', receivedFrom: 'service_account:grpc/' + items[0].receivedFrom.split('/')[1] },
+      ]);
+      const observed = await server.ok('GET', `/v1/runtime-observations?name=${model}`, { as: server.admin });
+      expect(observed.items).toMatchObject([{ occurrences: 1 }]);
+    },
+  );
 
-  test('log records and metrics are accepted', async () => {
+  test('send log records and metrics that are accepted', async () => {
     const { metrics } = server.services;
     const valueOf = async (metric: typeof metrics.logRecords) =>
       (await metric.get()).values.find(({ labels }) => labels['outcome'] === 'dropped')?.value ?? 0;
@@ -145,7 +148,7 @@ describe('answers', () => {
     expect(await call(method, new Uint8Array())).toEqual({ bytes: Buffer.alloc(0) });
   });
 
-  test('a bearer token is taken as well', async () => {
+  test('a bearer token is accepted too', async () => {
     const { tenantId } = (await accountWithKey(server, { tenantId: unique('tenant') })).place;
     const user = await memberWithToken(server, { tenantId }, 'operator');
     const metadata = new Metadata();
@@ -153,7 +156,7 @@ describe('answers', () => {
     expect(await call(EXPORT_TRACES, traces({}), { metadata })).toEqual({ bytes: Buffer.alloc(0) });
   });
 
-  test('spans that violate the protocol are refused alone', async () => {
+  test('only spans that violate the protocol are rejected', async () => {
     const called = await call(EXPORT_TRACES, traces({}, { traceId: '0'.repeat(32) }));
     if ('error' in called) throw called.error;
     expect(fromProtobuf('Response', called.bytes)).toMatchObject({ partialSuccess: { rejectedSpans: '1' } });
@@ -162,12 +165,12 @@ describe('answers', () => {
   test.each<[string, () => Parameters<typeof call>, number]>([
     ['no credential', () => [EXPORT_TRACES, traces({}), { metadata: new Metadata() }], status.UNAUTHENTICATED],
     ['a wrong key', () => [EXPORT_TRACES, traces({}), { metadata: keyMetadata('qm_no') }], status.UNAUTHENTICATED],
-    ['bytes that are no request', () => [EXPORT_TRACES, Buffer.from('hello')], status.INVALID_ARGUMENT],
+    ['invalid bytes', () => [EXPORT_TRACES, Buffer.from('hello')], status.INVALID_ARGUMENT],
     ['an unknown method', () => [`${PREFIX}.trace.v1.TraceService/Import`, traces({})], status.UNIMPLEMENTED],
     ['another compression', () => [EXPORT_TRACES, traces({}), { compression: 1 }], status.UNIMPLEMENTED],
     ['a message that is too large', () => [EXPORT_TRACES, Buffer.alloc(MAX_BYTES + 1)], status.RESOURCE_EXHAUSTED],
     [
-      'one that unpacks to more',
+      'one that decompresses to more',
       () => [EXPORT_TRACES, Buffer.alloc(MAX_BYTES * 10), { compression: 2 }],
       status.RESOURCE_EXHAUSTED,
     ],
@@ -177,7 +180,7 @@ describe('answers', () => {
     expect(retryAfterOf(error)).toBeNull();
   });
 
-  test('403 without the scope, which is named, and the refusal is audited', async () => {
+  test('a missing scope is PERMISSION_DENIED and named, with an audit event', async () => {
     const reader = await accountWithKey(server, { tenantId: 'grpc' }, ['traces:read']);
     const error = await refusal(EXPORT_TRACES, traces({}), { metadata: keyMetadata(reader.key) });
     expect([error.code, error.details]).toEqual([status.PERMISSION_DENIED, expect.stringContaining('traces:write')]);
@@ -204,7 +207,7 @@ describe('answers', () => {
   });
 });
 
-describe('what may be sent again', () => {
+describe('temporary refusals', () => {
   test('a locked database is UNAVAILABLE with RetryInfo', { timeout: 20_000 }, async () => {
     const release = await lockTable(server.databaseUrl, 'traces');
     try {
@@ -216,7 +219,7 @@ describe('what may be sent again', () => {
     }
   });
 
-  test('beyond the rate limit, which it shares with HTTP, it is RESOURCE_EXHAUSTED with RetryInfo', async () => {
+  test('a request beyond the rate limit, shared with HTTP, is RESOURCE_EXHAUSTED with RetryInfo', async () => {
     const limited = await startTestServer({
       QM_OTLP_GRPC_PORT: '0',
       QM_RATE_LIMITS: 'on',
@@ -234,7 +237,7 @@ describe('what may be sent again', () => {
   });
 });
 
-test('regression: a service that stops answers calls in flight', async () => {
+test('regression: a stopping service answers calls in flight', async () => {
   const stopping = await startTestServer({ QM_OTLP_GRPC_PORT: '0' });
   const sender = await accountWithKey(stopping, { tenantId: 'stopping' }, ['traces:write']);
   const release = await lockTable(stopping.databaseUrl, 'traces');
@@ -250,7 +253,7 @@ test('regression: a service that stops answers calls in flight', async () => {
   await stopping.removeDatabase();
 });
 
-test('a port that is taken costs gRPC, not the service', async () => {
+test('if the gRPC port is in use, the service starts without gRPC', async () => {
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
   onTestFinished(() => void taken.close());
@@ -264,7 +267,7 @@ test('a port that is taken costs gRPC, not the service', async () => {
   expect((await other.call('GET', '/healthz')).status).toBe(200);
 });
 
-test('gzip that unpacks to nothing valid is refused', async () => {
+test('invalid gzip is refused', async () => {
   const error = await refusal(EXPORT_TRACES, gzipSync('nonsense'), { compression: 2 });
   expect(error.code).toBe(status.INVALID_ARGUMENT);
 });

@@ -65,7 +65,7 @@ describe.each(ENCODINGS)('%s', (mediaType) => {
     expect(await counted(metric, 'dropped')).toBe(before + 4);
   });
 
-  test.each(['/v1/logs', '/v1/metrics'])('%s refuses what cannot be decoded, and what is too large', async (path) => {
+  test.each(['/v1/logs', '/v1/metrics'])('%s refuses bodies that cannot be decoded or are too large', async (path) => {
     const malformed = await post(path, mediaType, Buffer.from('hello'));
     expect(malformed.status).toBe(400);
     expect(statusIn(mediaType, malformed.bytes)).toEqual({ code: 3, message: expect.any(String) });
@@ -88,7 +88,7 @@ test.each(['/v1/logs', '/v1/metrics'])('%s needs traces:write in one tenant', as
   expect([ambiguous.status, ambiguous.body.message]).toEqual([403, expect.stringContaining('exactly one tenant')]);
 });
 
-test('a log record whose time has no 64 bits is refused alone', async () => {
+test('only a log record whose time does not fit 64 bits is rejected', async () => {
   const body = logRequest({ timeUnixNano: '-1' }, { timeUnixNano: '1' });
   const answer = await server.ok('POST', '/v1/logs', { as, body });
   expect(answer).toEqual({
@@ -96,7 +96,7 @@ test('a log record whose time has no 64 bits is refused alone', async () => {
   });
 });
 
-test('events of a coding agent are counted as its calls, once, however often the request is sent', async () => {
+test('events of a coding agent are counted as its calls, once, even if the request is repeated', async () => {
   const tenantId = unique('coding');
   const sender = await accountWithKey(server, { tenantId }, ['traces:write']);
   const text = (key: string, stringValue: string) => attribute(key, { stringValue });

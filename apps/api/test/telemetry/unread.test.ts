@@ -42,7 +42,7 @@ test('an account that sent nothing has no telemetry', async () => {
   expect(await telemetry()).toBeNull();
 });
 
-test('scopes of which nothing is understood are told with their counts and since when', async () => {
+test('scopes of which nothing is understood are listed with their counts and the time of the first span', async () => {
   const { send, telemetry } = await newSender();
   await send(requestOf('acme.agents', unknownSpans(3)));
   await send(requestOf('acme.tools', unknownSpans(1)));
@@ -65,7 +65,7 @@ test('scopes of which nothing is understood are told with their counts and since
   });
 });
 
-test('an account of which nothing is understood has one operator task, which ends when something is', async () => {
+test('an account whose telemetry is not understood has one operator task, which ends once something is understood', async () => {
   const { send, telemetry, tasks, sender } = await newSender();
   await send(requestOf('acme.agents', unknownSpans(19)));
   await telemetry();
@@ -97,7 +97,7 @@ test('a task that a person acknowledged is not opened again', async () => {
   expect(await tasks()).toHaveLength(1);
 });
 
-test('hundreds of scopes are bounded in an answer and in the database', async () => {
+test('the number of listed and stored scopes is bounded', async () => {
   const { send, telemetry } = await newSender();
   for (let round = 0; round < 30; round += 1) await send(requestOf(`scope-${round}`, unknownSpans(1)));
   const told = await telemetry();
@@ -110,7 +110,7 @@ test('hundreds of scopes are bounded in an answer and in the database', async ()
   expect(rows).toHaveLength(20);
 });
 
-test('what an account sends is counted without a write for each request', async () => {
+test('the telemetry of an account is counted without a write for each request', async () => {
   const { sender, send, telemetry } = await newSender();
   await send(exportRequest([{}]));
   expect(await telemetry()).toMatchObject({ spans: 1 });
@@ -124,7 +124,7 @@ test('what an account sends is counted without a write for each request', async 
   expect(await telemetry()).toMatchObject({ spans: 6 });
 });
 
-test('a scope whose spans name models of which nothing is counted is unread', async () => {
+test('a scope whose spans name models but report no counted call is listed as not understood', async () => {
   const { send, telemetry } = await newSender();
   const attributes = { 'gen_ai.operation.name': 'plan', 'gen_ai.request.model': 'gpt-5' };
   await send(requestOf('acme.planner', [{ traceId: newTraceId(), name: 'plan', kind: 1, attributes }]));

@@ -6,23 +6,23 @@ import { newBootstrapKey } from '../../support/environment.ts';
 import { startSharedProcess } from '../../support/process.ts';
 import { exportRequest } from '../traces/sending.ts';
 
-/** How long the other tenant sends in peace, to compare with, in milliseconds. */
-const CALM_MS = 1500;
+/** How long the other tenant sends without an attack, as a baseline, in milliseconds. */
+const BASELINE_MS = 1500;
 
-/** Between two requests of the other tenant, in milliseconds. */
+/** The pause between two requests of the other tenant, in milliseconds. */
 const PAUSE_MS = 20;
 
 export type Sent = { path?: string; contentType?: string; gzip?: boolean; body: Uint8Array; key?: string };
 export type Answer = { status: number; retryAfter: string | null; text: string };
 
-/** What an attack did to the service and to another tenant. */
+/** The effect of an attack on the service and on another tenant. */
 export type Outcome = {
   answers: Answer[];
-  /** The highest resident memory of the service's process so far, in MiB. */
+  /** The peak resident memory of the service's process so far, in MiB. */
   peakMiB: number;
-  /** The median of the other tenant's times, during the attack and in calm. */
+  /** The median response times of the other tenant, during the attack and without it. */
   medians: { attacked: number; calm: number };
-  /** Of the other tenant's requests: any answer but 200 is a failure. */
+  /** The number of the other tenant's requests that were not answered with 200. */
   failures: number;
 };
 
@@ -69,7 +69,7 @@ export async function startArena() {
     return post(path, gzip ? { ...headers, 'content-encoding': 'gzip' } : headers, body);
   }
 
-  /** Sends spans of the other tenant until it is told to stop. */
+  /** Sends spans of the other tenant until `isOver` returns true. */
   async function timesOfOther(isOver: () => boolean): Promise<{ times: number[]; failures: number }> {
     const times: number[] = [];
     let failures = 0;
@@ -89,11 +89,11 @@ export async function startArena() {
     return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
   }
 
-  const until = performance.now() + CALM_MS;
+  const until = performance.now() + BASELINE_MS;
   const calm = await timesOfOther(() => performance.now() > until);
 
-  /** Attacks while the other tenant works. */
-  async function suffer(attack: () => Promise<Answer[]>): Promise<Outcome> {
+  /** Runs an attack while the other tenant sends spans. */
+  async function runAttack(attack: () => Promise<Answer[]>): Promise<Outcome> {
     let over = false;
     const attacked = timesOfOther(() => over);
     const answers = await attack().finally(() => {
@@ -110,14 +110,14 @@ export async function startArena() {
     await database.remove();
   }
 
-  return { send, suffer, stop, databaseFile: database.url.slice('sqlite:'.length) };
+  return { send, runAttack, stop, databaseFile: database.url.slice('sqlite:'.length) };
 }
 
 function median(times: number[]): number {
   return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
 }
 
-/** Each status with how often it was answered. */
+/** How often each status was answered. */
 export function statusesOf(answers: readonly Answer[]): Record<number, number> {
   const counts: Record<number, number> = {};
   for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;

@@ -6,7 +6,7 @@ const FIXED64 = 1;
 
 const SMALLEST_SPAN_BYTES = 37;
 
-/** A field with bytes in it. */
+/** A length-delimited field. */
 function field(number: number, content: Uint8Array): Buffer {
   const head = protobuf.Writer.create()
     .uint32(number * 8 + LENGTH_DELIMITED)
@@ -32,7 +32,7 @@ function writeIds(bytes: Buffer, offset: number, index: number): void {
   bytes.writeUInt32BE(index + 1, offset + 24);
 }
 
-/** A request of the smallest spans, as many as fit. */
+/** A request with as many of the smallest spans as fit. */
 export function tinySpans(bytes: number): Buffer {
   const { length } = field(2, smallestSpan(0));
   const count = Math.floor((bytes - 64) / length);
@@ -42,14 +42,14 @@ export function tinySpans(bytes: number): Buffer {
   return field(1, field(2, spans));
 }
 
-/** A request of spans that share one resource with a long text. */
+/** A request with spans that share one resource with a long text. */
 export function sharedResource(resourceBytes: number, spans: number): Buffer {
   const keyValue = Buffer.concat([field(1, Buffer.from('a')), field(2, field(1, Buffer.alloc(resourceBytes, 'x')))]);
   const own = Array.from({ length: spans }, (_, index) => field(2, smallestSpan(index)));
   return field(1, Buffer.concat([field(1, field(1, keyValue)), field(2, Buffer.concat(own))]));
 }
 
-/** Spans with as many empty events as are read: two bytes each. */
+/** Spans with the maximum number of events. Each event is empty and takes two bytes. */
 export function emptyEvents(bytes: number): Buffer {
   const events = Buffer.concat(Array.from({ length: 128 }, () => field(11, Buffer.alloc(0))));
   const spans: Buffer[] = [];
@@ -61,13 +61,13 @@ export function emptyEvents(bytes: number): Buffer {
   return field(1, field(2, Buffer.concat(spans)));
 }
 
-/** JSON that is all values, which take thirty times as much once it is parsed. */
+/** JSON with very many values. Parsed, they take thirty times as much memory. */
 export function manyValues(bytes: number): Buffer {
   const item = '{},';
   return Buffer.from(`{"resourceSpans":[${item.repeat(Math.floor(bytes / item.length) - 10)}{}]}`);
 }
 
-/** JSON within the number of values: each span has as little as it can. */
+/** JSON within the limit of values, with the smallest possible spans. */
 export function tinyJsonSpans(bytes: number): Buffer {
   const spans: string[] = [];
   for (let index = 0, size = 0; size < bytes - 1024; index += 1) {
@@ -79,7 +79,7 @@ export function tinyJsonSpans(bytes: number): Buffer {
   return Buffer.from(`{"resourceSpans":[{"scopeSpans":[{"spans":[${spans.join(',')}]}]}]}`);
 }
 
-/** Gzip that unpacks to so many zero bytes, in which a valid request stands first. */
+/** Gzip data of a valid request that is followed by this many zero bytes. */
 export function bomb(unpackedBytes: number): Buffer {
   return gzipSync(Buffer.alloc(unpackedBytes, 0x20), { level: 9 });
 }

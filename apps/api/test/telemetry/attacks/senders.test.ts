@@ -8,7 +8,7 @@ import { bomb, emptyEvents, manyValues, sharedResource, tinyJsonSpans, tinySpans
 const MIB = 1024 * 1024;
 const JSON_TYPE = 'application/json';
 
-/** What a machine that does other things as well adds to the times of both, in milliseconds. */
+/** Tolerance for other processes on the machine, in milliseconds. */
 const NOISE_MS = 150;
 
 let arena: Arena;
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => arena.stop());
 
-/** No sender takes the service's memory, or another tenant's answers. */
+/** Expects that the attack did not exhaust the memory of the service, and did not disturb the other tenant. */
 function expectHarmless({ peakMiB, medians, failures }: Outcome): void {
   expect(peakMiB).toBeLessThan(1024);
   expect(failures).toBe(0);
@@ -31,7 +31,7 @@ async function attackWith(sent: Sent, times: number): Promise<Outcome> {
   return outcome;
 }
 
-/** Every answer is final, or says when to send again. */
+/** Expects only these statuses. An answer that is not final must have Retry-After. */
 function expectOnly(outcome: Outcome, statuses: number[]): void {
   for (const { status, retryAfter } of outcome.answers) {
     expect(statuses).toContain(status);
@@ -39,8 +39,8 @@ function expectOnly(outcome: Outcome, statuses: number[]): void {
   }
 }
 
-describe('one account that may only send telemetry', { timeout: 120_000 }, () => {
-  test('one small request of 10,000 spans that share a resource of 60 KiB', async () => {
+describe('an attack by an account that may only send telemetry is harmless:', { timeout: 120_000 }, () => {
+  test('one small request with 10,000 spans that share a resource of 60 KiB', async () => {
     const body = gzipSync(sharedResource(60 * 1024, 10_000));
     expect(body.length).toBeLessThan(42 * 1024);
     const before = (await stat(arena.databaseFile)).size;
@@ -63,18 +63,18 @@ describe('one account that may only send telemetry', { timeout: 120_000 }, () =>
     expectOnly(outcome, [200, 413]);
   });
 
-  test('many requests of 117 KiB at once that unpack to gigabytes are final, or to be sent again', async () => {
+  test('many concurrent requests of 117 KiB that decompress to gigabytes get a final answer or Retry-After', async () => {
     const body = bomb(117 * MIB);
     expect(body.length).toBeLessThan(120 * 1024);
     expectOnly(await attackWith({ gzip: true, body }, scaled({ usual: 12, full: 60 })), [413, 429]);
   });
 
-  test('JSON of twenty million values that weighs 60 KiB packed is 413', async () => {
+  test('JSON with twenty million values in 60 KiB of gzip is 413', async () => {
     const outcome = await attackWith({ contentType: JSON_TYPE, gzip: true, body: gzipSync(manyValues(60 * MIB)) }, 2);
     expectOnly(outcome, [413, 429]);
   });
 
-  test('spans whose empty events take thirty times their bytes when they are stored', async () => {
+  test('spans with empty events, which take thirty times their size when they are stored', async () => {
     expectOnly(await attackWith({ body: emptyEvents(5 * MIB) }, 1), [200]);
   });
 
@@ -82,7 +82,7 @@ describe('one account that may only send telemetry', { timeout: 120_000 }, () =>
     expectOnly(await attackWith({ body: tinySpans(MIB - 100) }, scaled({ usual: 8, full: 12 })), [200, 429]);
   });
 
-  test('logs and metrics that unpack to more than fits', async () => {
+  test('logs and metrics that decompress to more than the limit', async () => {
     const body = bomb(117 * MIB);
     for (const path of ['/v1/logs', '/v1/metrics']) {
       expectOnly(await attackWith({ path, gzip: true, body }, scaled({ usual: 2, full: 4 })), [413, 429]);

@@ -38,7 +38,7 @@ describe('an outer and an inner span of one tool call count once, at the MCP ser
     ['in one batch', ({ outer, inner }: ReturnType<typeof outerAndInner>) => [[outer, inner]]],
     ['the inner first', ({ outer, inner }: ReturnType<typeof outerAndInner>) => [[inner], [outer]]],
     ['the outer first', ({ outer, inner }: ReturnType<typeof outerAndInner>) => [[outer], [inner]]],
-    ['and each again', ({ outer, inner }: ReturnType<typeof outerAndInner>) => [[outer], [outer, inner], [inner]]],
+    ['each one twice', ({ outer, inner }: ReturnType<typeof outerAndInner>) => [[outer], [outer, inner], [inner]]],
   ] as const;
 
   test.each(orders)('%s', async (_, batchesOf) => {

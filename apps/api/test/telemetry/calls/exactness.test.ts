@@ -27,7 +27,7 @@ test('counts equal the true calls, for any split, order and repetition of their 
       for (const batch of batches.values()) {
         const sent = batch.map(({ span }) => span);
         await tenant.send(sent);
-        // A retry, and one with the next spans.
+        // A retry, and a retry together with the next spans.
         if (next() % 3 === 0) await tenant.send(sent.slice(0, 1 + (next() % sent.length)));
       }
       for (const [key, [all, errors, tokens]] of Object.entries(countsOf(calls, 'travel-agent'))) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { resolved, said, span, type TestSpan, use } from './spans.ts';
+import { describeCalls, resolved, span, type TestSpan, use } from './spans.ts';
 
 const FRAMEWORK = { scope: 'framework' };
 const SDK = { scope: 'sdk' };
@@ -8,7 +8,7 @@ const MCP = { scope: 'mcp' };
 const mcp = (name: string) => use('tool', name, { provider: 'everything', isMcp: true });
 
 const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
-  ['one span tells of one call', [span('a', use('model', 'gpt-5'))], ['model gpt-5 at service by service']],
+  ['one span reports one call', [span('a', use('model', 'gpt-5'))], ['model gpt-5 at service by service']],
   [
     'an SDK span within a framework span',
     [
@@ -18,7 +18,7 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ['model gpt-5 at openai by service'],
   ],
   [
-    'a span of something else stands between them',
+    'an unrelated span in between',
     [
       span('a', use('model', 'gpt-5'), { ...FRAMEWORK, end: 30 }),
       span('http', null, { parent: 'a' }),
@@ -48,7 +48,7 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ['tool get-sum at everything by service'],
   ],
   [
-    'a framework puts the server in front',
+    'a framework writes the server as a prefix',
     [
       span('a', use('tool', 'mcp__everything__get_sum'), FRAMEWORK),
       span('b', mcp('get-sum'), { ...MCP, parent: 'a' }),
@@ -66,7 +66,7 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ['tool echo at everything by service'],
   ],
   [
-    'the MCP client writes the span of a tool below that of its session',
+    'the span of the tool is below the span of an MCP session',
     [
       span('agent', use('agent', 'helper'), { ...FRAMEWORK, end: 100 }),
       span('session', null, { parent: 'agent' }),
@@ -76,7 +76,7 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ['agent helper at service by service', 'tool echo at everything by helper'],
   ],
   [
-    'two instrumentations tell of tools of one name at different times',
+    'two instrumentations report tools with the same name at different times',
     [
       span('agent', use('agent', 'helper'), { ...FRAMEWORK, end: 100 }),
       span('session', null, { parent: 'agent' }),
@@ -86,7 +86,7 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ['agent helper at service by service', 'tool echo at everything by helper', 'tool echo at service by helper'],
   ],
   [
-    'two agents call a tool of one name at once',
+    'two agents call a tool of the same name at once',
     [
       span('one', use('agent', 'one'), { ...FRAMEWORK, end: 100 }),
       span('two', use('agent', 'two'), { ...FRAMEWORK, end: 100 }),
@@ -101,12 +101,12 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ],
   ],
   [
-    'a tool that calls another tool of a longer name is another call',
+    'a tool that calls a tool whose name is part of its own name',
     [span('a', use('tool', 'get_weather'), FRAMEWORK), span('b', mcp('weather'), { ...MCP, parent: 'a' })],
     ['tool get_weather at service by service', 'tool weather at everything by service'],
   ],
   [
-    'one outer span around several calls stands for them',
+    'one outer span represents several calls inside it',
     [
       span('a', use('model', 'gpt-5', { provider: 'openai' }), { ...FRAMEWORK, end: 50 }),
       span('b', use('model', 'gpt-5'), { ...SDK, parent: 'a', failed: true }),
@@ -115,7 +115,7 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ['model gpt-5 at openai by service', 'model gpt-5 at openai by service'],
   ],
   [
-    'recursion through another kind stays counted',
+    'recursion through another kind is counted',
     [
       span('a', use('tool', 'search')),
       span('b', use('agent', 'searcher'), { parent: 'a' }),
@@ -124,7 +124,7 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ['agent searcher at service by service', 'tool search at service by searcher', 'tool search at service by service'],
   ],
   [
-    'a tool that calls itself stays counted',
+    'a tool that calls itself is counted each time',
     [
       span('a', use('tool', 'fib'), { end: 30 }),
       span('b', use('tool', 'fib'), { parent: 'a', end: 20 }),
@@ -133,12 +133,12 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ['tool fib at service by service', 'tool fib at service by service', 'tool fib at service by service'],
   ],
   [
-    'two calls of one name in a row',
+    'two calls with the same name in sequence',
     [span('a', use('model', 'gpt-5')), span('b', use('model', 'gpt-5'), { start: 20 })],
     ['model gpt-5 at service by service', 'model gpt-5 at service by service'],
   ],
   [
-    'two instrumentations beside each other pair one to one',
+    'sibling spans of two instrumentations are paired one to one',
     [
       span('p', null),
       span('a1', use('model', 'gpt-5'), { ...FRAMEWORK, parent: 'p', start: 0, end: 20 }),
@@ -149,7 +149,7 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ['model gpt-5 at service by service', 'model gpt-5 at service by service'],
   ],
   [
-    'spans beside each other at different times are different calls',
+    'sibling spans at different times are different calls',
     [
       span('p', null),
       span('a', use('model', 'gpt-5'), { ...FRAMEWORK, parent: 'p', start: 0, end: 20 }),
@@ -158,7 +158,7 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ['model gpt-5 at service by service', 'model gpt-5 at service by service'],
   ],
   [
-    'one id is one call, wherever its spans stand',
+    'spans with the same call id are one call, anywhere in the trace',
     [
       span('a', use('tool', 'echo'), { ...FRAMEWORK, callId: 'call_1' }),
       span('p', null),
@@ -167,7 +167,7 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ['tool echo at everything by service'],
   ],
   [
-    'an id that an instrumentation repeats tells nothing',
+    'an id that one instrumentation uses for several calls is ignored',
     [
       span('a', use('tool', 'echo'), { callId: 'call_0' }),
       span('b', use('tool', 'echo'), { callId: 'call_0', start: 50 }),
@@ -181,7 +181,7 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ['model gpt-5 at service by service'],
   ],
   [
-    'a call belongs to the nearest agent above',
+    'a call belongs to the nearest agent that encloses it',
     [
       span('a', use('agent', 'planner')),
       span('b', use('agent', 'writer'), { parent: 'a' }),
@@ -199,7 +199,7 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ],
   ],
   [
-    'two spans of one agent are one call by what is around both',
+    'two nested spans of one agent are one call of the enclosing agent',
     [
       span('a', use('agent', 'planner')),
       span('b', use('agent', 'writer'), { ...FRAMEWORK, parent: 'a' }),
@@ -207,16 +207,20 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ],
     ['agent planner at service by service', 'agent writer at service by planner'],
   ],
-  ['what another signal counted is not counted again', [span('a', use('model', 'gpt-5', { isCounted: true }))], []],
+  [
+    'a call that another signal counted is not counted again',
+    [span('a', use('model', 'gpt-5', { isCounted: true }))],
+    [],
+  ],
 ];
 
 describe('resolve', () => {
   test.each(CASES)('%s', (_, spans, calls) => {
-    expect(said(resolved(spans))).toEqual(calls.toSorted());
-    expect(said(resolved(spans.toReversed()))).toEqual(calls.toSorted());
+    expect(describeCalls(resolved(spans))).toEqual(calls.toSorted());
+    expect(describeCalls(resolved(spans.toReversed()))).toEqual(calls.toSorted());
   });
 
-  test('takes from each span of a call what the innermost does not say', () => {
+  test('takes facts from each span of a call that the innermost span lacks', () => {
     const [call] = resolved([
       span('a', use('model', 'gpt-5', { provider: 'openai' }), {
         ...FRAMEWORK,
@@ -232,7 +236,7 @@ describe('resolve', () => {
     expect(call?.reports.map((one) => one.span.spanId)).toEqual(['b', 'a']);
   });
 
-  test('gives the last of several calls the tokens that only the span around them knows', () => {
+  test('adds tokens that only the enclosing span has to the last of several calls', () => {
     const model = use('model', 'gpt-5');
     const calls = resolved([
       span('a', model, { ...FRAMEWORK, end: 50, inputTokens: 9, outputTokens: 8 }),
@@ -247,7 +251,7 @@ describe('resolve', () => {
     );
   });
 
-  test('does not take tokens from a span that stands for several calls', () => {
+  test('does not take tokens from a span that represents several calls', () => {
     const calls = resolved([
       span('a', use('model', 'gpt-5'), { ...FRAMEWORK, end: 50, inputTokens: 30, failed: true }),
       span('b', use('model', 'gpt-5'), { ...SDK, parent: 'a', inputTokens: 10 }),
@@ -265,12 +269,12 @@ describe('resolve', () => {
       span('b', use('model', 'gpt-5'), { ...FRAMEWORK, parent: 'a', start: 20 }),
       span('c', use('model', 'gpt-5'), { parent: 'c', start: 40 }),
     ];
-    expect(said(resolved(spans))).toHaveLength(3);
+    expect(describeCalls(resolved(spans))).toHaveLength(3);
   });
 
   test.each([
     ['in a chain', (index: number) => `${index - 1}`],
-    ['beside each other', () => 'root'],
+    ['as siblings', () => 'root'],
   ])('one trace of 10,000 spans, %s, takes less than four times as long as ten traces of 1,000', (_, parentOf) => {
     const traceOf = (count: number) =>
       Array.from({ length: count }, (_one, index) =>

@@ -64,6 +64,6 @@ export function resolved(spans: readonly TestSpan[]): Call[] {
 }
 
 /** Each call in a line: `tool echo at everything by weather_agent`. */
-export function said(calls: readonly Call[]): string[] {
+export function describeCalls(calls: readonly Call[]): string[] {
   return calls.map(({ kind, name, provider, agent }) => `${kind} ${name} at ${provider.name} by ${agent}`).toSorted();
 }

@@ -47,7 +47,7 @@ export type SpanInScope = SpanInput & { traceId: string; spanId: string; scope: 
 export function spansOf(calls: readonly TrueCall[], traceId: string): SpanInScope[] {
   const spans: SpanInScope[] = [];
   let clock = 0;
-  const tell = (call: TrueCall, parentSpanId: string | null): void => {
+  const addSpans = (call: TrueCall, parentSpanId: string | null): void => {
     const start = (clock += 100);
     const own: SpanInScope[] = [];
     let parent = parentSpanId;
@@ -71,11 +71,11 @@ export function spansOf(calls: readonly TrueCall[], traceId: string): SpanInScop
     if (call.spanCount === 2) open('http', 'http', {});
     const innermost = open(`sdk ${call.name}`, 'sdk', { ...attributes, ...tokensOf(call) });
     if (call.failed) innermost.failed = true;
-    for (const inside of call.inside) tell(inside, innermost.spanId);
+    for (const inside of call.inside) addSpans(inside, innermost.spanId);
     for (const span of own.toReversed()) span.end = START + BigInt((clock += 10)) * MS;
     spans.push(...own);
   };
-  for (const call of calls) tell(call, null);
+  for (const call of calls) addSpans(call, null);
   return spans;
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedSpans, recordedUses } from './recorded-uses.ts';
 
-test('anthropic-sdk: each request to a model and each tool; counting tokens calls no model', () => {
+test('anthropic-sdk: each request to a model and each tool is a use; counting tokens is not', () => {
   expect(recordedSpans('anthropic-sdk').map(({ name }) => name)).toContain('anthropic.messages.count_tokens');
   expect(recordedUses('anthropic-sdk')).toEqual({
     'model anthropic/claude-sonnet-5, 21 + 8 tokens': 5,

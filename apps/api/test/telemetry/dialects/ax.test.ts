@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { recordedUses } from './recorded-uses.ts';
 
-test('ax: tools by the name of their spans, tokens by an event, under any scope', () => {
+test('ax: tools come from the names of spans, tokens from an event, with any scope', () => {
   expect(recordedUses('ax')).toEqual({
     'model openai/gpt-5-mini, 21 + 8 tokens': 3,
     'model openai/gpt-5-mini': 1,

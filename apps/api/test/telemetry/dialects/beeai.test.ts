@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { recordedUses } from './recorded-uses.ts';
 
-test('beeai: one use for the several events of a call, none for the final answer', () => {
+test('beeai: the several events of a call are one use, the final answer is none', () => {
   expect(recordedUses('beeai')).toEqual({
     'model openai/gpt-5-mini, 21 + 8 tokens': 3,
     'model openai/gpt-5-mini': 1,

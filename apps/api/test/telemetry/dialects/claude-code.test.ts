@@ -14,7 +14,7 @@ const SPANS = { ...TOOLS, ...MCP_TOOLS, 'agent weather_agent': 1 };
 const FAILED = { 'model anthropic/claude-sonnet-5': 1 };
 
 test.each(['claude-code', 'claude-code-detailed'])(
-  '%s: spans and log records tell of the same calls, tokens include those of the cache',
+  '%s: spans and log records report the same calls, and tokens include cached ones',
   (recording) => {
     expect(recordedUses(recording)).toEqual({
       ...SPANS,
@@ -46,7 +46,7 @@ test('claude-agent-sdk: a tool of the program is a tool of its MCP server', () =
   });
 });
 
-test('claude-code-events: tools whose names are hidden are not counted under a name that stands for all', () => {
+test('claude-code-events: tools with hidden names are not counted under their common placeholder', () => {
   expect(recordedUses('claude-code-events')).toEqual({});
   expect(recordedLogUses('claude-code-events')).toEqual({
     ...TOOLS,
@@ -55,7 +55,7 @@ test('claude-code-events: tools whose names are hidden are not counted under a n
   });
 });
 
-test('claude-code: a failed call says why', () => {
+test('claude-code: a failed call has the type of its error', () => {
   const errors = [...recordedSpans('claude-code').map(readSpan), ...recordedLogs('claude-code').map(readLogRecord)]
     .filter(({ uses, facts }) => uses.length > 0 && facts?.errorType != null)
     .map(({ facts }) => [facts?.operation, facts?.tool ?? facts?.model, facts?.errorType]);
@@ -75,18 +75,18 @@ test.each([
   expect(readClaudeSpan('claude_code.llm_request', attributes).facts).toMatchObject({ operation: 'chat', vendor });
 });
 
-test('claude-code: before it followed a convention, a span had the full name of a tool', () => {
+test('claude-code: in older versions a span has the full name of a tool', () => {
   const { facts, uses } = readClaudeSpan('claude_code.tool', { tool_name: 'mcp__my_server__do__it' });
   expect(facts).toMatchObject({ toolServer: 'my_server', tool: 'do__it', toolRunsAt: null });
   expect(uses).toEqual([{ kind: 'tool', name: 'do__it' }]);
 });
 
-test('claude-code: an agent that is called custom is not named', () => {
+test('claude-code: an agent called “custom” has no name', () => {
   const attributes = { tool_name: 'Agent', subagent_type: 'custom' };
   expect(readClaudeSpan('claude_code.tool', attributes).uses).toEqual([{ kind: 'tool', name: 'Agent' }]);
 });
 
-test('claude-code: an event of the same name from another sender says nothing', () => {
+test('claude-code: an event with the same name from another program is ignored', () => {
   const scope = { name: 'billing', version: null, attributes: {} };
   const record = {
     eventName: 'api_request',

@@ -5,7 +5,7 @@ import { recordedLogs, recordedLogUses, recordedSpans, recordedUses } from './re
 
 const BUILT_IN = { 'tool exec_command at the agent': 1, 'tool view_image at the agent': 1 };
 
-test('codex: log records tell of each attempt, of the vendor’s search, and apart from these of tokens', () => {
+test('codex: log records report each attempt and the vendor’s search, and tokens separately', () => {
   expect(recordedLogUses('codex')).toEqual({
     ...BUILT_IN,
     'model openai/gpt-5-mini': 5,
@@ -16,7 +16,7 @@ test('codex: log records tell of each attempt, of the vendor’s search, and apa
   });
 });
 
-test('codex: spans tell of requests, and of an MCP call twice with one call id', () => {
+test('codex: spans report requests, and each MCP call twice with the same call id', () => {
   const uses = recordedUses('codex');
   expect(uses).toEqual({
     ...BUILT_IN,
@@ -31,7 +31,7 @@ test('codex: spans tell of requests, and of an MCP call twice with one call id',
   expect(new Set(mcpCalls.map(({ facts }) => facts?.callId)).size).toBe(2);
 });
 
-test('codex: the record of a request names the span that tells of it, a repeated attempt has an id of its own', () => {
+test('codex: the record of a request names its span, and a repeated attempt has a different id', () => {
   const spans = new Set(
     recordedSpans('codex')
       .filter((span) => readSpan(span).uses.some(({ kind }) => kind === 'model'))
@@ -49,7 +49,7 @@ test('codex: the record of a request names the span that tells of it, a repeated
   ]);
 });
 
-test('codex: a tool that failed is known by its result', () => {
+test('codex: a failed tool is recognized by its result', () => {
   const failed = [...recordedSpans('codex').map(readSpan), ...recordedLogs('codex').map(readLogRecord)].filter(
     ({ facts }) => facts?.operation === 'execute_tool' && facts.errorType !== null,
   );
@@ -71,7 +71,7 @@ test.each([
   expect(readEvent('codex.tool_result', attributes).facts).toMatchObject(facts);
 });
 
-test('codex: a model that OpenAI does not have is at no vendor', () => {
+test('codex: a model that OpenAI does not offer has no vendor', () => {
   expect(readEvent('codex.api_request', { model: 'gpt-oss:20b' }).facts?.vendor).toBe(null);
   expect(readEvent('codex.websocket_request', { model: 'gpt-5-codex' }).facts?.vendor).toBe('openai');
 });

@@ -14,7 +14,7 @@ const CALLS = {
   'agent weather_agent': 1,
 };
 
-test('copilot-cli: a hidden tool of an MCP server is the hash of its name at the hash of the server', () => {
+test('copilot-cli: the tool of an MCP server is the hash of its name, at the hash of the server’s name', () => {
   expect(recordedUses('copilot-cli')).toEqual({
     ...CALLS,
     [`tool ${hash('everything')}/${hash('echo')}`]: 1,
@@ -22,7 +22,7 @@ test('copilot-cli: a hidden tool of an MCP server is the hash of its name at the
   });
 });
 
-test('copilot-cli-content: with content, servers and tools have names', () => {
+test('copilot-cli-content: with content capture, servers and tools have names', () => {
   expect(recordedUses('copilot-cli-content')).toEqual({
     ...CALLS,
     'tool everything/echo': 1,
@@ -30,7 +30,7 @@ test('copilot-cli-content: with content, servers and tools have names', () => {
   });
 });
 
-test('vscode-copilot-chat: models at GitHub, tools at their server or at the agent', () => {
+test('vscode-copilot-chat: models belong to GitHub, tools to their server or to the agent', () => {
   expect(recordedUses('vscode-copilot-chat')).toEqual({
     'model github/gpt-5-mini, 21 + 8 tokens': 2,
     'model github/gpt-5-mini': 1,
@@ -44,7 +44,7 @@ test('vscode-copilot-chat: models at GitHub, tools at their server or at the age
   });
 });
 
-test('copilot-cli: a failed request and a failed tool say why', () => {
+test('copilot-cli: a failed request and a failed tool have the type of their error', () => {
   const failed = recordedSpans('copilot-cli')
     .map(readSpan)
     .filter(({ facts, uses }) => facts?.errorType != null && uses.length > 0);

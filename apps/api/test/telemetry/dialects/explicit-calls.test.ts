@@ -12,7 +12,7 @@ const chat = (attributes: Attributes = {}): Attributes => ({
   ...attributes,
 });
 
-describe('a client span of a request to a model counts, whatever stands beside it', () => {
+describe('a client span of a request to a model counts, whatever other attributes it has', () => {
   test.each<Attributes>([
     {},
     { 'openinference.span.kind': 'AGENT' },
@@ -32,13 +32,13 @@ describe('a client span of a request to a model counts, whatever stands beside i
     expect(uses.filter(({ kind }) => kind === 'model')).toEqual([MODEL]);
   });
 
-  test('an inner span of the better attribute counts, although a worse one says that it is a wrapper', () => {
+  test('an inner span counts by its more reliable attribute, although another one says that it is a wrapper', () => {
     expect(readSpan(source(chat({ 'openinference.span.kind': 'CHAIN' }))).uses).toEqual([MODEL]);
     expect(readSpan(source({ 'openinference.span.kind': 'CHAIN', 'llm.model_name': 'gpt-4o' })).uses).toEqual([]);
   });
 });
 
-describe('a tool that is named counts under any operation', () => {
+describe('a span with a tool name counts with any operation', () => {
   test.each(['execute_tool', 'EXECUTE_TOOL', 'execute_tool ', 'call_tool', 'tool', 'handoff', 'chat'])(
     '%s',
     (operation) => {
@@ -47,7 +47,7 @@ describe('a tool that is named counts under any operation', () => {
     },
   );
 
-  test('also beside the model that asked for it, and a method that calls nothing', () => {
+  test('also with the name of the model that asked for it, and with an MCP method that calls nothing', () => {
     for (const beside of [{ 'gen_ai.request.model': 'gpt-5' }, { 'mcp.method.name': 'resources/list' }]) {
       const operation = { 'gen_ai.operation.name': 'EXECUTE_TOOL', 'gen_ai.tool.name': 'rm_rf' };
       expect(readSpan(source({ ...operation, ...beside })).uses).toEqual([tool('rm_rf')]);
@@ -76,7 +76,7 @@ describe('a tool that is named counts under any operation', () => {
     expect(readSpan(source(attributes, name, { scope })).uses).toEqual([tool(name)]);
   });
 
-  test('not the handoff of OpenAI Agents, which has a span of its own kind', () => {
+  test('except the handoff of OpenAI Agents, which has its own span kind', () => {
     const attributes = { 'openinference.span.kind': 'TOOL', 'tool.name': 'handoff_to_helper' };
     const scope = 'openinference.instrumentation.openai_agents';
     expect(readSpan(source(attributes, 'handoff to helper', { scope })).uses).toEqual([]);

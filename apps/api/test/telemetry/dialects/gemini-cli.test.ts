@@ -12,14 +12,14 @@ const TOOLS = {
 const MODEL = { 'model gcp.gemini/gemini-3-flash-preview': 10 };
 const AGENT = { 'agent weather_agent': 1 };
 
-test('gemini-cli: spans tell of the calls, and no session is a prompt', () => {
+test('gemini-cli: spans report the calls, and a session is not a prompt', () => {
   expect(recordedSpans('gemini-cli').some(({ attributes }) => attributes['gen_ai.prompt.name'] !== undefined)).toBe(
     true,
   );
   expect(recordedUses('gemini-cli')).toEqual({ ...TOOLS, ...MODEL, ...AGENT });
 });
 
-test('gemini-cli: log records tell of the same calls, of a tool that has no span, and of the tokens with the thinking', () => {
+test('gemini-cli: log records report the same calls, a tool without a span, and the tokens including thinking', () => {
   expect(recordedLogUses('gemini-cli')).toEqual({
     ...TOOLS,
     ...MODEL,
@@ -29,7 +29,7 @@ test('gemini-cli: log records tell of the same calls, of a tool that has no span
   });
 });
 
-test('gemini-cli: the record of a request names the span of the call, that of a tool the span around it', () => {
+test('gemini-cli: the record of a request names the span of the call, the record of a tool its enclosing span', () => {
   const spans = new Map(recordedSpans('gemini-cli').map((span) => [span.spanId, readSpan(span).uses]));
   const named = (event: string) =>
     recordedLogs('gemini-cli')
@@ -40,14 +40,14 @@ test('gemini-cli: the record of a request names the span of the call, that of a 
   expect(named('gemini_cli.tool_call')).toEqual(Array.from({ length: 6 }, () => []));
 });
 
-test('gemini-cli: a failed request and a failed tool say why', () => {
+test('gemini-cli: a failed request and a failed tool have the type of their error', () => {
   const failed = recordedLogs('gemini-cli').filter((record) => readLogRecord(record).facts?.errorType != null);
   expect(failed.map(({ eventName }) => eventName)).toEqual(['gemini_cli.tool_call']);
   const failedSpans = recordedSpans('gemini-cli').filter(({ status }) => status.code === 'error');
   expect(failedSpans.map((span) => readSpan(span).facts?.operation)).toEqual(['chat']);
 });
 
-test('gemini-cli: a call that the user refused is no call', () => {
+test('gemini-cli: a call that the user refused does not count', () => {
   const scope = { name: 'gemini-cli', version: null, attributes: {} };
   const attributes = { function_name: 'run_shell_command', decision: 'reject', success: false };
   const record = { eventName: 'gemini_cli.tool_call', body: null, attributes, scope, resource: {} };
@@ -59,15 +59,12 @@ test.each([
   ['a sentence as the server', 'echo', 'please keep this to yourself', 'echo', null],
   ['several lines', 'echo\nand more', 'every\nthing', null, null],
   ['names', 'get-sum', 'GitHub MCP Server', 'get-sum', 'GitHub MCP Server'],
-])(
-  'gemini-cli: what cannot be the name of a tool or a server is not read: %s',
-  (_what, name, named, tool, toolServer) => {
-    const scope = { name: 'gemini-cli', version: null, attributes: {} };
-    const attributes = { function_name: name, mcp_server_name: named, success: true };
-    const record = { eventName: 'gemini_cli.tool_call', body: null, attributes, scope, resource: {} };
-    expect(readLogRecord(record).facts).toMatchObject({ tool, toolServer });
-    const onSpan = { 'gen_ai.operation.name': 'tool_call', 'gen_ai.tool.name': name };
-    const span = { name: 'tool_call', kind: 'internal' as const, attributes: onSpan, scope, resource: {} };
-    expect(readSpan(span).facts?.tool).toBe(tool);
-  },
-);
+])('gemini-cli: an invalid name of a tool or a server is not read: %s', (_what, name, named, tool, toolServer) => {
+  const scope = { name: 'gemini-cli', version: null, attributes: {} };
+  const attributes = { function_name: name, mcp_server_name: named, success: true };
+  const record = { eventName: 'gemini_cli.tool_call', body: null, attributes, scope, resource: {} };
+  expect(readLogRecord(record).facts).toMatchObject({ tool, toolServer });
+  const onSpan = { 'gen_ai.operation.name': 'tool_call', 'gen_ai.tool.name': name };
+  const span = { name: 'tool_call', kind: 'internal' as const, attributes: onSpan, scope, resource: {} };
+  expect(readSpan(span).facts?.tool).toBe(tool);
+});

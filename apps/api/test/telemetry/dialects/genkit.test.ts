@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedSpans, recordedUses } from './recorded-uses.ts';
 
-test('genkit: vendors and MCP servers from the names of actions, tokens from the output', () => {
+test('genkit: vendors and MCP servers come from the names of actions, tokens from the output', () => {
   expect(recordedUses('genkit')).toEqual({
     'model openai/gpt-5-mini, 21 + 8 tokens': 4,
     'model openai/gpt-5-mini': 1,
@@ -15,7 +15,7 @@ test('genkit: vendors and MCP servers from the names of actions, tokens from the
   });
 });
 
-test('genkit: spans around a request to the model say nothing of it', () => {
+test('genkit: spans around a request to the model do not report it', () => {
   const generate = recordedSpans('genkit').filter(({ name }) => name === 'generate');
   expect(generate.length).toBeGreaterThan(0);
   expect(generate.map((span) => readSpan(span).facts)).toEqual(generate.map(() => null));

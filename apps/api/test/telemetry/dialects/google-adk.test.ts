@@ -3,7 +3,7 @@ import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedUses } from './recorded-uses.ts';
 import { source } from './source.ts';
 
-test('google-adk: the framework is no vendor, and merged tools are no tool', () => {
+test('google-adk: the framework is not a vendor, and “merged tools” is not a tool', () => {
   expect(recordedUses('google-adk')).toEqual({
     'model gemini-3-flash, 21 + 5 tokens': 4,
     'tool get_weather': 1,
@@ -15,7 +15,7 @@ test('google-adk: the framework is no vendor, and merged tools are no tool', () 
   });
 });
 
-test('google-adk: ADK-TS, with the agent in the name of its span', () => {
+test('google-adk: ADK-TS writes the agent into the name of its span', () => {
   expect(recordedUses('iqai-adk')).toEqual({
     'model gpt-5-mini': 4,
     'tool get_weather': 1,
@@ -26,7 +26,7 @@ test('google-adk: ADK-TS, with the agent in the name of its span', () => {
 });
 
 // Made from adk-python's src/google/adk/telemetry/tracing.py, not recorded.
-test('google-adk: a tool call without an id, as Python writes it', () => {
+test('google-adk: the Python version writes tool calls without an id', () => {
   const { facts } = readSpan(
     source(
       {

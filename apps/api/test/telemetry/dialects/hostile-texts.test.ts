@@ -12,7 +12,7 @@ const HOSTILE: Record<string, string> = {
   'mcp__ and underscores': `mcp__${'_'.repeat(LENGTH)}\n`,
   underscores: `${'_'.repeat(LENGTH)}\n`,
   'pairs of underscores': `${'a__'.repeat(LENGTH / 3)}\n`,
-  'mcp__ again and again': `${'mcp__'.repeat(LENGTH / 5)}\n`,
+  'mcp__ repeated': `${'mcp__'.repeat(LENGTH / 5)}\n`,
   slashes: `a${'/'.repeat(LENGTH)}\n`,
   'parts of a path': `${'a/'.repeat(LENGTH / 2)}\n`,
   spaces: `a${' '.repeat(LENGTH)}a`,
@@ -31,7 +31,7 @@ const HOSTILE: Record<string, string> = {
   'users in an address': `http://${'a@'.repeat(LENGTH / 2)}`,
 };
 
-/** What makes a span one of a model, a tool or an agent in some dialect. */
+/** Attributes that make a span report a model, a tool or an agent in some dialect. */
 const KINDS: Attributes[] = [
   {},
   ...['LLM', 'TOOL', 'AGENT', 'CHAIN'].map((kind) => ({ 'openinference.span.kind': kind })),
@@ -44,10 +44,10 @@ const KINDS: Attributes[] = [
   { 'event.name': 'codex.tool_result' },
 ];
 
-/** Milliseconds. Reading takes less than one; a pattern that backtracks over these texts takes a second. */
+/** The limit in milliseconds. Reading takes less than one. A pattern that backtracks over these texts takes a second. */
 const SLOW = 150;
 
-describe('no text makes reading slow', () => {
+describe('no text makes reading slow, in the dialect', () => {
   test.each(DIALECTS.map((dialect) => [dialect.name, dialect] as const))('%s', (_name, dialect) => {
     const slow: string[] = [];
     for (const [called, text] of Object.entries(HOSTILE)) {
@@ -96,7 +96,7 @@ test('one span has at most 64 uses', () => {
   expect(readSpan(source(attributes)).uses).toEqual(distinct);
 });
 
-test('an answer gives no name but that of a known tool of a vendor', () => {
+test('only names of known vendor tools are read from the text of an answer', () => {
   const content = ['web_fetch', 'Patient Jane Roe has hepatitis C'].map((name) => {
     return { type: 'server_tool_use', name };
   });
@@ -116,7 +116,7 @@ function spanOf(dialect: Dialect, attributes: Attributes, name: string) {
   return source(attributes, name, { scope: typeof scope === 'string' ? scope : (SCOPES[dialect.name] ?? 'unknown') });
 }
 
-/** Of dialects whose scopes are patterns. */
+/** Scope names for dialects whose scopes are patterns. */
 const SCOPES: Record<string, string> = {
   'claude-code': 'com.anthropic.claude_code',
   'anthropic-sdk': 'com.anthropic.sdk',
@@ -130,7 +130,7 @@ const SCOPES: Record<string, string> = {
   openlit: '@openlit/x',
 };
 
-/** Time of the processor, since other work on the machine must not count. */
+/** CPU time in milliseconds, because other processes must not count. */
 function timed(run: () => void): number {
   const { user, system } = process.cpuUsage();
   run();

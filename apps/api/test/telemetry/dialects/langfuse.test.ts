@@ -3,7 +3,7 @@ import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedSpans, recordedUses } from './recorded-uses.ts';
 import { source } from './source.ts';
 
-test('langfuse: models, tools and the agent of LangGraph', () => {
+test('langfuse: reads models, tools and the agent of LangGraph', () => {
   expect(recordedUses('langgraph-langfuse')).toEqual({
     'model openai/gpt-5-mini, 21 + 8 tokens': 4,
     'model openai/gpt-5-mini': 1,
@@ -14,7 +14,7 @@ test('langfuse: models, tools and the agent of LangGraph', () => {
   });
 });
 
-test('langfuse: the requested model, the one that answered, and a failure that only the level tells', () => {
+test('langfuse: reads the requested and the answering model, and a failure that only the level shows', () => {
   const calls = recordedSpans('langgraph-langfuse').map((span) => ({
     status: span.status.code,
     ...readSpan(span).facts,
@@ -29,7 +29,7 @@ test('langfuse: the requested model, the one that answered, and a failure that o
   ]);
 });
 
-test('langfuse: input is told without cached tokens, and is read with them', () => {
+test('langfuse: reports input without cached tokens, which are added', () => {
   const usage = { input: 16, output: 5, total: 29, input_cache_read: 5, output_reasoning: 3 };
   const { facts } = readSpan(
     source({

@@ -3,7 +3,7 @@ import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedSpans, recordedUses } from './recorded-uses.ts';
 import { source } from './source.ts';
 
-test('langsmith: models, tools and the agent; a streamed call has no span', () => {
+test('langsmith: reads models, tools and the agent; a streamed call has no span', () => {
   expect(recordedUses('langgraph-langsmith')).toEqual({
     'model openai/gpt-5-mini, 21 + 8 tokens': 4,
     'model openai/gpt-5-mini': 1,
@@ -15,7 +15,7 @@ test('langsmith: models, tools and the agent; a streamed call has no span', () =
   });
 });
 
-test('langsmith: a failed call ends as ok, and is known by its exception', () => {
+test('langsmith: a failed call has status ok, and is recognized by its exception', () => {
   const failed = recordedSpans('langgraph-langsmith')
     .map((span) => ({ status: span.status.code, ...readSpan(span).facts }))
     .filter(({ errorType }) => errorType !== null);

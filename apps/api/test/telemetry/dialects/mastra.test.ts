@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedSpans, recordedUses } from './recorded-uses.ts';
 
-test('mastra: MCP tools at their server, the vendor’s search at the vendor, a sub-agent as a tool that delegates', () => {
+test('mastra: MCP tools belong to their server, the vendor’s search to the vendor, and a sub-agent is a delegating tool', () => {
   expect(recordedUses('mastra')).toEqual({
     'model openai/gpt-5-mini, 21 + 8 tokens': 7,
     'model openai/gpt-5-mini': 1,
@@ -18,7 +18,7 @@ test('mastra: MCP tools at their server, the vendor’s search at the vendor, a 
   });
 });
 
-test('mastra with OtelBridge: a span for all requests of a run, and one for each inside it', () => {
+test('mastra with OtelBridge: one span represents all requests of a run, and contains one for each', () => {
   expect(recordedUses('mastra-bridge')).toEqual({
     'model openai/gpt-5-mini, 84 + 32 tokens': 1,
     'model openai/gpt-5-mini, 21 + 8 tokens': 3,
@@ -36,7 +36,7 @@ test('mastra with OtelBridge: a span for all requests of a run, and one for each
   });
 });
 
-test('mastra: a failed request to the model ends as ok, and is known by its finish reason', () => {
+test('mastra: a failed request to the model has status ok, and is recognized by its finish reason', () => {
   const errors = recordedSpans('mastra').map((span) => ({ status: span.status.code, ...readSpan(span).facts }));
   expect(errors.filter(({ operation, errorType }) => operation === 'chat' && errorType !== null)).toMatchObject([
     { status: 'ok', model: 'gpt-5-mini', errorType: 'error' },

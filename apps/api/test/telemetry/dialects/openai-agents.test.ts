@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { recordedUses } from './recorded-uses.ts';
 
-test('openai-agents: agents by the id of their graph node, handoffs and listed tools as no tool', () => {
+test('openai-agents: agents are named by their graph node; handoffs and listed tools are not uses of tools', () => {
   expect(recordedUses('openai-agents')).toEqual({
-    // The span of a response has no other name of the model.
+    // The span of a response has only this name of the model.
     'model openai/gpt-5-mini-2026-01-01, 21 + 8 tokens': 4,
     'model openai/gpt-5-mini, 21 + 8 tokens': 1,
     'tool get_weather': 1,

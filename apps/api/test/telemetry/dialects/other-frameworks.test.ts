@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedSpans, recordedUses } from './recorded-uses.ts';
 
-// Two spans that tell of one call are two here: `calls` makes one of them.
+// Two spans that report one call are two uses here. `calls` merges them.
 test.each([
   [
     'tanstack-ai',
@@ -98,7 +98,7 @@ test.each([
   expect(recordedUses(name)).toEqual(uses);
 });
 
-test('openlit: the tools that a model asks for are not called by that', () => {
+test('openlit: a tool that a model only asks for is not a use', () => {
   const facts = recordedSpans('openlit').map((span) => readSpan(span).facts);
   expect(new Set(facts.map((one) => one?.tool))).toEqual(new Set([null]));
 });

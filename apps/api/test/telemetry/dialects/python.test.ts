@@ -4,8 +4,8 @@ import type { Attributes } from '../../../src/telemetry/otlp/span.ts';
 import { source } from './source.ts';
 
 /**
- * Spans of frameworks that exist for Python or .NET alone. They are made by hand from the published sources that the dialects
- * name, not recorded.
+ * Spans of frameworks that exist only for Python or .NET. They are not recorded, but written by hand after the published sources
+ * that the dialects name.
  */
 type Row = [string, { scope: string; name: string; attributes: Attributes }, { dialect: string; uses: string[] }];
 
@@ -29,7 +29,7 @@ const ROWS: Row[] = [
     { dialect: 'pydantic-ai', uses: ['tool get_weather'] },
   ],
   [
-    'Pydantic AI, version 2: an output function is no tool',
+    'Pydantic AI, version 2: an output function is not a tool',
     { scope: 'pydantic-ai', name: 'running output function', attributes: { 'gen_ai.tool.name': 'final_result' } },
     { dialect: 'pydantic-ai', uses: [] },
   ],
@@ -110,7 +110,7 @@ const ROWS: Row[] = [
     { dialect: 'logfire', uses: [] },
   ],
   [
-    'CrewAI under OpenInference: an agent by its role, its model is that of the calls inside',
+    'CrewAI with OpenInference: an agent is named by its role, its model comes from the calls inside',
     {
       scope: 'openinference.instrumentation.crewai',
       name: 'Weather Researcher._execute_core',
@@ -123,7 +123,7 @@ const ROWS: Row[] = [
     { dialect: 'openinference', uses: ['agent Weather Researcher'] },
   ],
   [
-    'CrewAI under OpenLLMetry: an agent by its role',
+    'CrewAI with OpenLLMetry: an agent is named by its role',
     {
       scope: 'opentelemetry.instrumentation.crewai',
       name: 'Weather Researcher.agent',
@@ -132,7 +132,7 @@ const ROWS: Row[] = [
     { dialect: 'openllmetry', uses: ['agent Weather Researcher'] },
   ],
   [
-    'smolagents: an agent by its class',
+    'smolagents: an agent is named by its class',
     {
       scope: 'openinference.instrumentation.smolagents',
       name: 'CodeAgent.run',
@@ -141,7 +141,7 @@ const ROWS: Row[] = [
     { dialect: 'openinference', uses: ['agent CodeAgent'] },
   ],
   [
-    'DSPy: a model with its vendor in front',
+    'DSPy: a model with its vendor as prefix',
     {
       scope: 'openinference.instrumentation.dspy',
       name: 'LM.__call__',
@@ -150,7 +150,7 @@ const ROWS: Row[] = [
     { dialect: 'openinference', uses: ['model openai/gpt-5-mini'] },
   ],
   [
-    'Haystack under OpenInference: a component that is no model is no use',
+    'Haystack with OpenInference: a component that is not a model is not a use',
     {
       scope: 'openinference.instrumentation.haystack',
       name: 'PromptBuilder.run',

@@ -46,7 +46,7 @@ const inScope = (attributes: Attributes, name = 'a span') => readSpan(span({ nam
 test.each<[string, string, Attributes, string | null]>([
   ['its scope', 'acme', {}, 'acme'],
   ['a pattern of its scope', '@acme/sdk', {}, 'acme'],
-  ['its scope, before another signature', 'acme', { 'gen_ai.request.model': 'm' }, 'acme'],
+  ['its scope comes before the signature of another dialect', 'acme', { 'gen_ai.request.model': 'm' }, 'acme'],
   ['an attribute of its signature', 'other', { 'acme.kind': 'llm' }, 'acme'],
   ['a prefix of its signature', 'other', { 'x-acme.any': 1 }, 'acme'],
   ['the first signature of the table', 'other', { 'gen_ai.request.model': 'm', 'acme.kind': 'llm' }, 'acme'],
@@ -56,24 +56,28 @@ test.each<[string, string, Attributes, string | null]>([
   expect(readSpan(span({ attributes, scope: scope(name) })).dialect).toBe(dialect);
 });
 
-test('a recognised span that says nothing has a dialect and no facts', () => {
+test('a recognised span without readable attributes has a dialect and no facts', () => {
   expect(inScope({ other: 1 })).toEqual({ dialect: 'acme', facts: null, uses: [] });
 });
 
 test.each<[string, Attributes, object]>([
-  ['an operation by its own name', { 'acme.kind': 'LLM' }, { operation: 'chat' }],
+  ['an operation of the dialect', { 'acme.kind': 'LLM' }, { operation: 'chat' }],
   [
-    'the next operation where the first says nothing',
+    'the next operation attribute if the first one is absent',
     { 'acme.kind': 'step', 'gen_ai.operation.name': 'x' },
     { operation: 'x' },
   ],
-  ['its own names before the generic ones', { 'acme.model': 'a', 'gen_ai.request.model': 'b' }, { model: 'a' }],
-  ['the generic names too', { 'gen_ai.request.model': 'b' }, { model: 'b' }],
-  ['inside a JSON attribute', { 'acme.settings': '{"model":{"id":"m"}}' }, { model: 'm' }],
-  ['not a name that it ignores', { 'acme.model': 'm', 'gen_ai.prompt.name': 'a session' }, { prompt: null }],
-  ['its own spelling of a vendor', { 'acme.vendor': 'OAI' }, { vendor: 'openai' }],
   [
-    'the default where the vendor is a framework',
+    'attributes of the dialect before the generic ones',
+    { 'acme.model': 'a', 'gen_ai.request.model': 'b' },
+    { model: 'a' },
+  ],
+  ['the generic attributes too', { 'gen_ai.request.model': 'b' }, { model: 'b' }],
+  ['inside a JSON attribute', { 'acme.settings': '{"model":{"id":"m"}}' }, { model: 'm' }],
+  ['except an attribute that it ignores', { 'acme.model': 'm', 'gen_ai.prompt.name': 'a session' }, { prompt: null }],
+  ['a vendor in the spelling of the dialect', { 'acme.vendor': 'OAI' }, { vendor: 'openai' }],
+  [
+    'the default provider if the vendor is a framework',
     { 'acme.vendor': 'acme', 'acme.model': 'm' },
     { vendor: 'anthropic' },
   ],
@@ -89,7 +93,7 @@ test.each<[string, Attributes, object]>([
   expect(inScope(attributes).facts).toMatchObject(facts);
 });
 
-test('a span name tells what attributes do not', () => {
+test('a span name is read if attributes are missing', () => {
   expect(inScope({ 'acme.agent': 'planner' }, 'tool search').facts).toMatchObject({
     operation: 'execute_tool',
     tool: 'search',
@@ -98,7 +102,7 @@ test('a span name tells what attributes do not', () => {
   expect(inScope({ 'gen_ai.tool.name': 'find' }, 'tool search').facts?.tool).toBe('find');
 });
 
-test('a wrapper shows its model and does not count it', () => {
+test('the model of a wrapper is shown, but is not a use', () => {
   const { facts, uses } = inScope({ 'acme.kind': 'outer', 'acme.model': 'm' });
   expect(facts).toMatchObject({ operation: 'chat', model: 'm' });
   expect(uses).toEqual([]);
@@ -133,11 +137,11 @@ test.each<[string, Attributes, object]>([
   ).toMatchObject(facts);
 });
 
-test('a single word is the address of a model all the same', () => {
+test('a single word is also accepted as the address of a model', () => {
   expect(inScope({ 'acme.model': 'm', 'server.address': 'ollama' }).facts).toMatchObject({ serverAddress: 'ollama' });
 });
 
-test('a log event is read where a dialect lists it', () => {
+test('a log event is read if a dialect lists it', () => {
   const record = (eventName: string | null, attributes: Attributes) =>
     readLogRecord({ eventName, body: null, attributes, scope: scope('any'), resource: {} });
   const read = record('acme.request', { model: 'm', input_tokens: '12', error: 'timeout' });
@@ -148,7 +152,7 @@ test('a log event is read where a dialect lists it', () => {
   expect(record(null, { model: 'm' }).dialect).toBeNull();
 });
 
-test('a record that only adds tokens names the use that they belong to, and is no use of its own', () => {
+test('a record that only adds tokens names the use that they belong to, and is not a use itself', () => {
   const record = (attributes: Attributes) =>
     readLogRecord({ eventName: 'acme.answer', body: null, attributes, scope: scope('any'), resource: {} });
   expect(record({ model: 'm', output_tokens: 8 })).toMatchObject({ uses: [], tokensOf: { kind: 'model', name: 'm' } });
@@ -156,7 +160,7 @@ test('a record that only adds tokens names the use that they belong to, and is n
   expect(record({ model: 'm' }).tokensOf).toBeUndefined();
 });
 
-test('decoders keep every name that is read', () => {
+test('decoders keep every attribute that dialects read', () => {
   for (const name of ['acme.kind', 'acme.settings', 'input_tokens', 'gen_ai.request.model'])
     expect(readNames).toContain(name);
   expect(readNames).not.toContain('gen_ai.*');

@@ -11,7 +11,7 @@ import type { OtlpSpan } from '../../../src/telemetry/otlp/span.ts';
 
 type RecordedRequest = { path: string; contentType: string; contentEncoding: string | null; body: string };
 
-/** The spans of a recording in `../recordings`, as they are decoded. */
+/** The decoded spans of a recording in `../recordings`. */
 export function recordedSpans(name: string): OtlpSpan[] {
   return recordedBodies(name, '/v1/traces').flatMap((body) => {
     const decoded = body instanceof Buffer ? decodeProtobuf(body) : decodeJson(body);
@@ -19,7 +19,7 @@ export function recordedSpans(name: string): OtlpSpan[] {
   });
 }
 
-/** The log records of a recording, as they are decoded. */
+/** The decoded log records of a recording. */
 export function recordedLogs(name: string): OtlpLogRecord[] {
   const receivedAt = new Date();
   return recordedBodies(name, '/v1/logs').flatMap((body) => {
@@ -44,15 +44,14 @@ function recordedBodies(name: string, path: string): unknown[] {
 }
 
 /**
- * What the spans of a recording are read as, each distinct use with the number of spans that say it: `model
- * openai/gpt-5-mini, 21 + 8 tokens`, `tool everything/echo`, `tool web_search at the vendor`, `agent weather_agent`. Two spans
- * that tell of one call are two here.
+ * The uses that the spans of a recording report, each with the number of its spans: `model openai/gpt-5-mini, 21 + 8 tokens`,
+ * `tool everything/echo`, `tool web_search at the vendor`, `agent weather_agent`. Two spans that report one call count as two.
  */
 export function recordedUses(name: string): Record<string, number> {
   return countUses(recordedSpans(name).map((span) => readSpan(span)));
 }
 
-/** What the log records of a recording are read as. Records that only add tokens to a call say so: `tokens of model ...`. */
+/** The uses that the log records of a recording report. Records that only add tokens to a call begin with `tokens of`. */
 export function recordedLogUses(name: string): Record<string, number> {
   return countUses(recordedLogs(name).map((record) => readLogRecord(record)));
 }

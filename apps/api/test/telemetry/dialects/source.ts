@@ -1,7 +1,7 @@
 import type { ReadSource } from '../../../src/telemetry/dialects/dialect.ts';
 import type { Attributes } from '../../../src/telemetry/otlp/span.ts';
 
-/** A span as it is read, made by hand. */
+/** The input of a dialect for a handwritten span. */
 export function source(
   attributes: Attributes,
   name = 'span',

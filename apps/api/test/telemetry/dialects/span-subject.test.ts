@@ -47,7 +47,7 @@ test.each([
   }
 });
 
-test('facts lose user, password, query and fragment of URLs', () => {
+test('facts do not contain user, password, query and fragment of URLs', () => {
   const url = 'https://user:hunter2@example.com/docs?token=hunter2#hunter2';
   const attributes = {
     'mcp.method.name': 'resources/read',

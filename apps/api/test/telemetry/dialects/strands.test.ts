@@ -4,7 +4,7 @@ import { recordedUses } from './recorded-uses.ts';
 import { source } from './source.ts';
 
 test.each(['strands', 'strands-latest'])(
-  '%s: the service is no vendor, and an agent does not count its model',
+  '%s: the service is not a vendor, and the span of an agent does not count its model',
   (name) => {
     expect(recordedUses(name)).toEqual({
       'model gpt-5-mini, 21 + 8 tokens': 4,
@@ -19,7 +19,7 @@ test.each(['strands', 'strands-latest'])(
 );
 
 // Made from sdk-typescript's src/telemetry/tracer.ts (startMultiAgentSpan), not recorded.
-test('strands: several agents at once are a workflow by its id', () => {
+test('strands: several agents at once are a workflow, named by its id', () => {
   const attributes = {
     'gen_ai.operation.name': 'invoke_graph',
     'gen_ai.agent.name': 'graph',
@@ -31,7 +31,7 @@ test('strands: several agents at once are a workflow by its id', () => {
 });
 
 // Made from sdk-python's src/strands/telemetry/tracer.py, not recorded.
-test('strands: Python', () => {
+test('strands: reads spans of the Python version', () => {
   const attributes = {
     'gen_ai.system': 'strands-agents',
     'gen_ai.operation.name': 'chat',

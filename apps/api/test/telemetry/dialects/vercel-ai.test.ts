@@ -16,12 +16,12 @@ const EMBEDDING = { 'model openai/text-embedding-3-small, 4 tokens': 1 };
 const SEARCH = { 'tool web_search at the vendor': 1 };
 
 test.each([
-  // The search of version 4 is in no span.
+  // No span of version 4 contains the search.
   ['vercel-ai-4', { ...CALLS, ...EMBEDDING }],
   ['vercel-ai-5', { ...CALLS, ...EMBEDDING, ...SEARCH }],
   ['vercel-ai-6', { ...CALLS, ...EMBEDDING, ...SEARCH }],
   ['vercel-ai-7-legacy', { ...CALLS, ...EMBEDDING, ...SEARCH }],
-  // Both spans of an embedding are a request to the model by their own account; one is inside the other.
+  // Both spans of an embedding report a request to the model. One is inside the other.
   ['vercel-ai-7', { ...CALLS, ...EMBEDDING, ...SEARCH, 'model openai/text-embedding-3-small': 1 }],
   ['vercel-ai-7-openinference', { ...CALLS, ...EMBEDDING, ...SEARCH, 'model openai/text-embedding-3-small': 1 }],
 ])('%s: each request to a model and each tool call, models at their vendor', (recording, uses) => {
@@ -58,7 +58,7 @@ test.each(PROVIDERS)('ai.model.provider %s is the vendor %s', (provider, vendor)
   expect(read.facts?.vendor).toBe(vendor);
 });
 
-test('a provider tool that the application runs is not the vendor’s', () => {
+test('a provider tool that the application runs does not belong to the vendor', () => {
   const read = readSpan(
     doGenerate({
       'ai.model.provider': 'anthropic.messages',

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedSpans, recordedUses } from './recorded-uses.ts';
 
-test('voltagent: agents and sub-agents, the delegated task as a tool that delegates', () => {
+test('voltagent: reads agents and sub-agents, and the delegated task as a delegating tool', () => {
   expect(recordedUses('voltagent')).toEqual({
-    // One span stands for all requests of a run.
+    // One span represents all requests of a run.
     'model gpt-5-mini, 21 + 8 tokens': 4,
     'model gpt-5-mini': 1,
     'tool get_weather': 1,
@@ -18,7 +18,7 @@ test('voltagent: agents and sub-agents, the delegated task as a tool that delega
   });
 });
 
-test('voltagent: inside a sub-agent the calls are the sub-agent’s', () => {
+test('voltagent: calls inside a sub-agent belong to the sub-agent', () => {
   const spans = recordedSpans('voltagent');
   const own = spans.find(({ name }) => name === 'subagent:umbrella_agent');
   const inside = spans.filter(({ parentSpanId }) => own !== undefined && parentSpanId === own.spanId);
@@ -26,7 +26,7 @@ test('voltagent: inside a sub-agent the calls are the sub-agent’s', () => {
   expect(inside.map((span) => readSpan(span).facts?.agent)).toEqual(inside.map(() => 'umbrella_agent'));
 });
 
-test('voltagent: a model of the model router is written with its provider', () => {
+test('voltagent: a model of the model router has its provider as prefix', () => {
   const read = readSpan({
     name: 'llm:generateText',
     kind: 'client',

@@ -6,7 +6,7 @@ import { attribute, encodings, type Json, logEncodings, logRequest, request, spa
 const text = (length: number): Json => ({ stringValue: 'x'.repeat(length) });
 
 describe.each(encodings)('%s', (_encoding, decode) => {
-  test('of a resource 64 KiB are kept, and of a scope 16 KiB', () => {
+  test('at most 64 KiB of a resource and 16 KiB of a scope are kept', () => {
     const attributes = Array.from({ length: 100 }, (_, index) => attribute(`a${index}`, text(1000)));
     const scope = { name: 'n'.repeat(5000), version: 'v'.repeat(5000), attributes };
     const { spans } = decode({
@@ -20,14 +20,14 @@ describe.each(encodings)('%s', (_encoding, decode) => {
     expect(first?.scope.version).toHaveLength(LIMITS.nameBytes);
   });
 
-  test('spans beyond 50,000 are refused, and the sender is told', () => {
+  test('spans beyond 50,000 are rejected, and the answer says so', () => {
     const spans = Array.from({ length: LIMITS.records + 5 }, () => wireSpan());
     const decoded = decode(request(...spans));
     expect([decoded.spans.length, decoded.rejected]).toEqual([LIMITS.records, 5]);
     expect(decoded.reasons).toEqual([expect.stringContaining('50000')]);
   });
 
-  test('of all spans of a request 100,000 events and links are kept', () => {
+  test('at most 100,000 events and links of a request are kept', () => {
     const events = Array.from({ length: 128 }, () => ({}));
     const spans = Array.from({ length: 800 }, () => wireSpan({ events }));
     const decoded = decode(request(...spans)).spans;
@@ -55,7 +55,7 @@ test('a long text is cut between characters, and a large list is left out', () =
   expect(attributes).toMatchObject({ list: TOO_LARGE, short: 'kept' });
 });
 
-test('a span keeps 1 MiB of attributes, events and links, in their order', () => {
+test('a span keeps at most 1 MiB of attributes, events and links, in their order', () => {
   const attributes = () => ({ text: 'x'.repeat(200 * 1024) });
   const links = [{ traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), attributes: attributes() }];
   const events = Array.from({ length: 5 }, () => ({ name: 'e', time: '', attributes: attributes() }));

@@ -4,14 +4,14 @@ import { ByteBudget } from '../../../src/telemetry/ingest/byte-budget.ts';
 import { accountWithKey } from '../../support/people.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 
-test('a sender holds as much as all leave free, and gets it back', () => {
+test('a sender may hold half of the free bytes, and releases them', () => {
   const budget = new ByteBudget(640);
   const base = 30;
   const first = budget.open('a');
   first.add(930);
   expect(() => first.add(1)).toThrow('Too many requests are being read');
   expect(() => budget.open('a')).toThrow('Too many requests are being read');
-  // 960 of 1920 are free: another sender gets half of that, and the next one half of the rest.
+  // 960 of 1920 bytes are free. Another sender gets half of them, and the next one half of the rest.
   const other = budget.open('b');
   other.add(480 - base);
   expect(() => other.add(1)).toThrow('Too many requests are being read');
@@ -24,7 +24,7 @@ test('a sender holds as much as all leave free, and gets it back', () => {
   again.release();
 });
 
-test('requests without bytes count, too', () => {
+test('requests without bytes count too', () => {
   const budget = new ByteBudget(64 * 1024 * 1024);
   const held = Array.from({ length: 6144 }, () => budget.open('a'));
   expect(() => budget.open('a')).toThrow('Too many requests are being read');
@@ -39,10 +39,10 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('regression: small bodies that unpack to large ones wait for room, and other tenants are served meanwhile', async () => {
+test('regression: small bodies that decompress to large ones wait for free bytes, and other tenants are served meanwhile', async () => {
   const hostile = await accountWithKey(server, { tenantId: 'hostile' });
   const other = await accountWithKey(server, { tenantId: 'other' });
-  // Valid, and as large as a body may be.
+  // A valid request of the maximum size.
   const raw = new Uint8Array(gzipSync(`{"resourceSpans":[${' '.repeat(2 * 1024 * 1024 - 40)}]}`));
   const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
   let done = 0;

@@ -11,7 +11,7 @@ describe.each(encodings)('%s', (_encoding, decode) => {
   };
   const decodeValue = (value: Json) => decodeOne({ attributes: [attribute('a', value)] }).attributes.a;
 
-  test('a whole span keeps every field', () => {
+  test('a complete span keeps every field', () => {
     const decoded = decode({
       resourceSpans: [
         {
@@ -66,7 +66,7 @@ describe.each(encodings)('%s', (_encoding, decode) => {
     });
   });
 
-  test('what a span leaves out is null, empty or unset', () => {
+  test('missing fields of a span are null, empty or unset', () => {
     expect(decodeOne({})).toMatchObject({
       parentSpanId: null,
       kind: 'unspecified',
@@ -80,7 +80,7 @@ describe.each(encodings)('%s', (_encoding, decode) => {
     });
   });
 
-  test('an empty request is no span and no refusal', () => {
+  test('an empty request has no spans and no rejections', () => {
     expect(decode({})).toEqual({ spans: [], rejected: 0, reasons: [] });
     expect(decode({ resourceSpans: [{ scopeSpans: [{}] }] })).toEqual({ spans: [], rejected: 0, reasons: [] });
   });
@@ -103,7 +103,7 @@ describe.each(encodings)('%s', (_encoding, decode) => {
     ['a span id of zeros', { spanId: '0'.repeat(16) }, 'span id'],
     ['a parent id that is too short', { parentSpanId: 'abcd' }, 'parent'],
     ['a parent id that is too long', { parentSpanId: TRACE_ID }, 'parent'],
-    ['no time at all', { startTimeUnixNano: '0', endTimeUnixNano: '0' }, 'start time'],
+    ['no times', { startTimeUnixNano: '0', endTimeUnixNano: '0' }, 'start time'],
   ])('%s refuses its span alone', (_name, fields, reason) => {
     const { spans, rejected, reasons } = decode(request(wireSpan(fields), wireSpan(), wireSpan(fields)));
     expect(spans).toHaveLength(1);
@@ -111,7 +111,7 @@ describe.each(encodings)('%s', (_encoding, decode) => {
     expect(reasons).toEqual([expect.stringContaining(reason)]);
   });
 
-  test('a parent id of zeros is no parent', () => {
+  test('a parent id of zeros means no parent', () => {
     expect(decodeOne({ parentSpanId: '0'.repeat(16) }).parentSpanId).toBeNull();
   });
 
@@ -124,7 +124,7 @@ describe.each(encodings)('%s', (_encoding, decode) => {
     expect([decoded.startTime, decoded.durationMs]).toEqual(expected);
   });
 
-  test('a missing end is the start, and a missing start the end', () => {
+  test('a missing end is replaced by the start, and a missing start by the end', () => {
     const time = '2023-11-14T22:13:20.000000000Z';
     const given = '1700000000000000000';
     for (const fields of [{ endTimeUnixNano: '0' }, { startTimeUnixNano: '0' }]) {
@@ -133,17 +133,17 @@ describe.each(encodings)('%s', (_encoding, decode) => {
     }
   });
 
-  test('an event without a time happened at the start', () => {
+  test('an event without a time gets the start time of its span', () => {
     expect(decodeOne({ events: [{ name: 'e' }] }).events).toEqual([
       { name: 'e', time: '2023-11-14T22:13:20.000000001Z', attributes: {} },
     ]);
   });
 
-  test('a link that points nowhere is dropped, its span kept', () => {
+  test('an invalid link is dropped, and its span is kept', () => {
     expect(decodeOne({ links: [{ traceId: TRACE_ID, spanId: '' }, {}] }).links).toEqual([]);
   });
 
-  test.each([0, 1, 2, 3, 4, 5, 6, -1])('kind %i is read, an unknown one as unspecified', (kind) => {
+  test.each([0, 1, 2, 3, 4, 5, 6, -1])('kind %i is read; an unknown kind becomes unspecified', (kind) => {
     const names = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'];
     expect(decodeOne({ kind }).kind).toBe(names[kind] ?? 'unspecified');
   });
@@ -155,7 +155,7 @@ describe.each(encodings)('%s', (_encoding, decode) => {
     ['zero', { intValue: '0' }, 0],
     ['a negative integer', { intValue: '-42' }, -42],
     ['the largest exact integer', { intValue: '9007199254740991' }, 9007199254740991],
-    ['an integer beyond it', { intValue: '9007199254740993' }, '9007199254740993'],
+    ['an integer beyond the largest exact one', { intValue: '9007199254740993' }, '9007199254740993'],
     ['the smallest integer', { intValue: '-9223372036854775808' }, '-9223372036854775808'],
     ['a double', { doubleValue: 0.25 }, 0.25],
     ['NaN', { doubleValue: 'NaN' }, 'NaN'],
@@ -175,7 +175,7 @@ describe.each(encodings)('%s', (_encoding, decode) => {
     expect(JSON.parse(JSON.stringify({ a: decodeValue(value) }))).toEqual({ a: expected });
   });
 
-  test('NUL is replaced in every text, keys included', () => {
+  test('NUL is replaced in every text, including keys', () => {
     const decoded = decodeOne({
       name: 'a\0b',
       traceState: 'a\0b',
@@ -187,7 +187,7 @@ describe.each(encodings)('%s', (_encoding, decode) => {
     expect(decoded.attributes).toEqual({ 'a\ufffdb': { 'a\ufffdb': 'a\ufffdb' } });
   });
 
-  test('keys that name what objects inherit become own properties and pollute nothing', () => {
+  test('names of inherited members become own properties, and do not pollute the prototype', () => {
     const evil = [
       attribute('__proto__', { kvlistValue: { values: [attribute('polluted', { boolValue: true })] } }),
       attribute('constructor', { stringValue: 'c' }),
@@ -202,12 +202,12 @@ describe.each(encodings)('%s', (_encoding, decode) => {
     expect(({} as Json).polluted).toBeUndefined();
   });
 
-  test('the last of duplicate keys wins', () => {
+  test('of duplicate keys the last one counts', () => {
     const twice = [attribute('a', { intValue: '1' }), attribute('a', { intValue: '2' })];
     expect(decodeOne({ attributes: twice }).attributes).toEqual({ a: 2 });
   });
 
-  test('values nest 16 lists deep, a deeper list is replaced', () => {
+  test('values may have 16 levels of lists; deeper lists are replaced', () => {
     const nest = (depth: number): Json =>
       depth === 0
         ? { stringValue: 'core' }
@@ -222,7 +222,7 @@ describe.each(encodings)('%s', (_encoding, decode) => {
     }
   });
 
-  test('128 attributes are kept in each place, the rest dropped', () => {
+  test('at most 128 attributes of each part are kept', () => {
     const many = (n: number) => Array.from({ length: n }, (_, i) => attribute(`k${i}`, { intValue: String(i) }));
     const decoded = decode({
       resourceSpans: [
@@ -257,7 +257,7 @@ describe.each(encodings)('%s', (_encoding, decode) => {
     }
   });
 
-  test('what governance reads is kept behind hundreds of flattened messages', () => {
+  test('attributes that governance reads are kept even after hundreds of others', () => {
     const messages = Array.from({ length: 400 }, (_, i) =>
       attribute(`llm.input_messages.${i}.message.content`, { stringValue: 'hello' }),
     );
@@ -268,7 +268,7 @@ describe.each(encodings)('%s', (_encoding, decode) => {
     expect(attributes['llm.model_name']).toBe('gpt-4o');
   });
 
-  test('128 events and 128 links are kept, the rest dropped', () => {
+  test('at most 128 events and 128 links are kept', () => {
     const decoded = decodeOne({
       events: Array.from({ length: 200 }, (_, i) => ({ name: `e${i}` })),
       links: Array.from({ length: 200 }, () => ({ traceId: TRACE_ID, spanId: SPAN_ID })),
@@ -277,7 +277,7 @@ describe.each(encodings)('%s', (_encoding, decode) => {
     expect(decoded.events[127]?.name).toBe('e127');
   });
 
-  test('one attribute holds 8,192 values at most, nested ones included', () => {
+  test('an attribute has at most 8,192 values, including nested ones', () => {
     const row = { arrayValue: { values: Array.from({ length: 100 }, () => ({ intValue: '1' })) } };
     const value = decodeValue({ arrayValue: { values: Array.from({ length: 200 }, () => row) } });
     const rows = value as number[][];

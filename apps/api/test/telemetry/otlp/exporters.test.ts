@@ -9,7 +9,7 @@ import { decodeProtobuf } from '../../../src/telemetry/otlp/protobuf.ts';
 import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { bodySentTo } from './receiving.ts';
 
-/** What an SDK records of one agent's turn. */
+/** The spans that an SDK records of one turn of an agent. */
 async function recordedSpans() {
   const memory = new InMemorySpanExporter();
   const provider = new TracerProvider({

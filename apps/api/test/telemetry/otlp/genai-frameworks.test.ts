@@ -1,7 +1,7 @@
 import { test } from 'vitest';
 import { expectRead, type Row } from './genai-row.ts';
 
-// What OpenInference and OpenLLMetry say in names of their own. docs/frameworks.md has what they emit in practice.
+// Attributes that only OpenInference and OpenLLMetry use. docs/frameworks.md shows what they emit in practice.
 
 const rows: { [name: string]: Row } = {
   'OpenInference: a model call': {

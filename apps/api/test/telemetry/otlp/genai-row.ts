@@ -4,12 +4,12 @@ import type { Facts, Use } from '../../../src/telemetry/dialects/facts.ts';
 import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { span } from './wire.ts';
 
-/** A span, and what is read of it. */
+/** A span, and the facts and uses that are read from it. */
 export type Row = {
   name?: string;
   attributes: Attributes;
   kind?: OtlpSpan['kind'];
-  /** Fields that are not null; every other one must be. */
+  /** The expected fields. All others must be null. */
   facts: Partial<Facts>;
   uses: Use[];
 };

@@ -172,20 +172,20 @@ test.each(Object.entries(rows))('%s', (_name, row) => expectRead(row));
 test.each<[string, Attributes]>([
   ['of HTTP', { 'http.request.method': 'GET', 'server.address': 'api.openai.com', 'error.type': '500' }],
   ['of a database', { 'db.system.name': 'postgresql', 'server.port': 5432 }],
-  ['with a tool.name that is no OpenInference tool', { 'tool.name': 'hammer', 'agent.name': 'Smith' }],
+  ['with a tool.name outside of OpenInference', { 'tool.name': 'hammer', 'agent.name': 'Smith' }],
   ['with a session.id of a browser', { 'session.id': 's' }],
   ['of an OpenLLMetry task', { 'traceloop.span.kind': 'task', 'traceloop.entity.name': 'step' }],
   ['of an OpenInference chain', { 'openinference.span.kind': 'CHAIN' }],
-  ['with metadata that is no run of LangChain', { 'openinference.span.kind': 'CHAIN', metadata: '{"user":"u"}' }],
-  ['with metadata that is no object', { 'openinference.span.kind': 'CHAIN', metadata: '["lc_agent_name"]' }],
-  ['with metadata that is no JSON', { 'openinference.span.kind': 'CHAIN', metadata: '{"lc_agent_name":"planner"' }],
-  ['with metadata that is no text', { 'openinference.span.kind': 'CHAIN', metadata: { lc_agent_name: 'planner' } }],
+  ['with metadata that is not of a LangChain run', { 'openinference.span.kind': 'CHAIN', metadata: '{"user":"u"}' }],
+  ['with metadata that is not an object', { 'openinference.span.kind': 'CHAIN', metadata: '["lc_agent_name"]' }],
+  ['with metadata that is not JSON', { 'openinference.span.kind': 'CHAIN', metadata: '{"lc_agent_name":"planner"' }],
+  ['with metadata that is not a text', { 'openinference.span.kind': 'CHAIN', metadata: { lc_agent_name: 'planner' } }],
   [
     'with names of LangChain that are not strings',
     { 'openinference.span.kind': 'CHAIN', metadata: '{"lc_agent_name":["planner"],"ls_provider":" "}' },
   ],
   [
-    'with metadata too long to look into',
+    'with metadata that is too long to be parsed',
     { 'openinference.span.kind': 'CHAIN', metadata: `{"lc_agent_name":"planner","more":"${'x'.repeat(65_536)}"}` },
   ],
   ['with metadata of another kind', { metadata: '{"lc_agent_name":"planner","ls_provider":"openai"}' }],
@@ -211,19 +211,19 @@ describe('the provider', () => {
     expect(readSpan(span({ attributes: { 'gen_ai.system': older } })).facts?.vendor).toBe(provider);
   });
 
-  test('gen_ai.provider.name decides before the older names, by its canonical name', () => {
+  test('gen_ai.provider.name comes before the older attributes, and its value is canonicalized', () => {
     const attributes = { 'gen_ai.provider.name': 'gemini', 'gen_ai.system': 'openai', 'llm.system': 'cohere' };
     expect(readSpan(span({ attributes })).facts?.vendor).toBe('gcp.gemini');
   });
 
-  test('_OTHER is no name: the next attribute decides', () => {
+  test('_OTHER is ignored, and the next attribute decides', () => {
     const attributes: Attributes = { 'gen_ai.system': '_OTHER', 'gen_ai.request.model': 'm' };
     expect(readSpan(span({ attributes })).facts?.vendor).toBeNull();
     expect(readSpan(span({ attributes: { ...attributes, 'llm.system': 'cohere' } })).facts?.vendor).toBe('cohere');
   });
 });
 
-test('names are cut at 256 characters, never inside a character', () => {
+test('names are truncated to 256 characters, never inside a character', () => {
   const attributes = { 'gen_ai.request.model': 'x'.repeat(300), 'gen_ai.tool.name': `${'x'.repeat(255)}😀` };
   const genAi = readSpan(span({ attributes })).facts;
   expect(genAi?.model).toBe('x'.repeat(256));
@@ -231,7 +231,7 @@ test('names are cut at 256 characters, never inside a character', () => {
   expect(genAi?.tool?.isWellFormed()).toBe(true);
 });
 
-// Regression: names that look alike, or like everything, were observed as they are and could be granted.
+// Regression: names with invisible characters or wildcards were observed unchanged, and could be granted.
 test.each([
   ['gpt\u200b-5', 'gpt\\u{200b}-5'],
   ['gpt\u202e5-', 'gpt\\u{202e}5-'],
@@ -253,18 +253,18 @@ test.each([
   });
 });
 
-test('a name that is longer once it is visible is cut again, with no space at its end', () => {
+test('a name that becomes longer when it is escaped is truncated again, without a space at its end', () => {
   const attributes = { 'gen_ai.request.model': `${'\u200b'.repeat(31)}${'x'.repeat(7)} y` };
   const name = `${'\\u{200b}'.repeat(31)}${'x'.repeat(7)}`;
   expectRead({ attributes, facts: { model: name }, uses: [{ kind: 'model', name }] });
 });
 
-test.each([[-1], [1.5], ['12'], [Number.MAX_VALUE], [true]])('%j is no token count and no port', (value) => {
+test.each([[-1], [1.5], ['12'], [Number.MAX_VALUE], [true]])('%j is not accepted as a token count or port', (value) => {
   const attributes = { 'gen_ai.request.model': 'm', 'gen_ai.usage.input_tokens': value, 'server.port': value };
   expect(readSpan(span({ attributes })).facts).toMatchObject({ inputTokens: null, serverPort: null });
 });
 
-test.each([0, 65_536])('%i is no port', (port) => {
+test.each([0, 65_536])('%i is not accepted as a port', (port) => {
   expect(
     readSpan(span({ attributes: { 'gen_ai.request.model': 'm', 'server.port': port } })).facts?.serverPort,
   ).toBeNull();

@@ -13,7 +13,7 @@ test('ids in upper case become lower case', () => {
 });
 
 test.each([{ traceId: 'z'.repeat(32) }, { spanId: 'W46M/Z5gOBA=' }, { parentSpanId: 'g'.repeat(16) }])(
-  'an id that is not hex refuses its span alone: %j',
+  'only the span with an id that is not hex is rejected: %j',
   (fields) => {
     const { spans, rejected } = decodeJson(request(wireSpan(fields), wireSpan()));
     expect([spans.length, rejected]).toEqual([1, 1]);
@@ -34,7 +34,7 @@ test('64-bit integers are read as string and as number', () => {
 });
 
 test.each(['-1', '18446744073709551616', '999999999999999999999999', 1e30, -5])(
-  'the time %s cannot be represented and refuses its span alone',
+  'only the span with the time %s, which cannot be represented, is rejected',
   (time) => {
     for (const fields of [
       { startTimeUnixNano: time },
@@ -48,19 +48,19 @@ test.each(['-1', '18446744073709551616', '999999999999999999999999', 1e30, -5])(
   },
 );
 
-test('unknown fields are ignored and null is absent', () => {
+test('unknown fields are ignored, and null counts as absent', () => {
   const body = request(wireSpan({ future: { a: 1 }, attributes: null, status: null, kind: null, parentSpanId: null }));
   expect(decodeJson({ ...body, schemaUrl: 5 }).spans).toHaveLength(1);
   expect(decodeJson({ resourceSpans: null })).toEqual({ spans: [], rejected: 0, reasons: [] });
 });
 
-test('lone surrogates are made well-formed, in keys too', () => {
+test('lone surrogates are replaced, also in keys', () => {
   const decoded = decodeOne({ name: 'a\ud800', attributes: [attribute('k\udc00', { stringValue: '\ud83d' })] });
   expect(decoded?.name).toBe('a\ufffd');
   expect(decoded?.attributes).toEqual({ 'k\ufffd': '\ufffd' });
 });
 
-test('base64 in its URL form becomes the standard form', () => {
+test('base64url is converted to base64', () => {
   expect(decodeValue({ bytesValue: '_wD-' })).toBe('/wD+');
 });
 
@@ -109,13 +109,13 @@ test.each<[string, unknown]>([
   expect(() => decodeJson(body)).toThrow(`${path} must be`);
 });
 
-test('keys that JSON.parse made own properties change no prototype', () => {
+test('own properties such as __proto__ do not change a prototype', () => {
   const body = JSON.stringify(request(wireSpan())).replace('"name"', '"__proto__":{"polluted":true},"name"');
   expect(decodeJson(JSON.parse(body)).spans).toHaveLength(1);
   expect(({} as Json).polluted).toBeUndefined();
 });
 
-test('5,000 levels of nesting are read to the sixteenth', () => {
+test('of 5,000 levels of nesting 16 are read', () => {
   const deep = `${'{"arrayValue":{"values":['.repeat(5000)}{"stringValue":"core"}${']}}'.repeat(5000)}`;
   const body = JSON.parse(
     JSON.stringify(request(wireSpan({ attributes: ['X'] }))).replace('"X"', `{"key":"a","value":${deep}}`),
@@ -125,7 +125,7 @@ test('5,000 levels of nesting are read to the sixteenth', () => {
   );
 });
 
-test('the response writes 64-bit integers as strings, and full success as an empty object', () => {
+test('the answer has 64-bit integers as strings, and is an empty object for full success', () => {
   for (const [signal, field] of [
     ['traces', 'rejectedSpans'],
     ['logs', 'rejectedLogRecords'],

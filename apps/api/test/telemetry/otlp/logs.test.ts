@@ -15,7 +15,7 @@ describe.each(logEncodings)('%s', (_encoding, decode) => {
     return first;
   };
 
-  test('a whole record keeps every field', () => {
+  test('a complete record keeps every field', () => {
     const decoded = decode({
       resourceLogs: [
         {
@@ -72,7 +72,7 @@ describe.each(logEncodings)('%s', (_encoding, decode) => {
       'named',
     ],
     [
-      'the attribute, where its own is a place in the source',
+      'the attribute, if the event name is a source location',
       {
         eventName: 'event otel/src/events/session.rs:803',
         attributes: [attribute('event.name', { stringValue: 'codex.api_request' })],
@@ -100,7 +100,7 @@ describe.each(logEncodings)('%s', (_encoding, decode) => {
     expect(decodeOne({ severityNumber }).severity).toBe(severity);
   });
 
-  test('a record without its own time has the observed one, else the time of its receipt', () => {
+  test('a record without a time gets its observed time, or else the time of receipt', () => {
     expect(decodeOne({ timeUnixNano: '0', observedTimeUnixNano: TIME }).time).toBe('2023-11-14T22:13:20.000000001Z');
     expect(decodeOne({ timeUnixNano: '0' }).time).toBe(`${RECEIVED_AT.toISOString().slice(0, 23)}000000Z`);
   });
@@ -114,7 +114,7 @@ describe.each(logEncodings)('%s', (_encoding, decode) => {
     expect(decodeOne(ids)).toMatchObject({ traceId: null, spanId: null });
   });
 
-  test('of 200 attributes 128 are kept, and the known ones wherever they stand', () => {
+  test('of 200 attributes 128 are kept, including the known ones at any position', () => {
     const attributes = Array.from({ length: 200 }, (_, i) => attribute(`a${i}`, { intValue: String(i) }));
     attributes.push(attribute('gen_ai.request.model', { stringValue: 'gpt-5' }));
     const decoded = decodeOne({ attributes }).attributes;
@@ -122,7 +122,7 @@ describe.each(logEncodings)('%s', (_encoding, decode) => {
     expect(decoded['gen_ai.request.model']).toBe('gpt-5');
   });
 
-  test('a body has no more values and levels than an attribute', () => {
+  test('a body has the same limits of values and levels as an attribute', () => {
     const values = Array.from({ length: 10_000 }, () => ({ boolValue: true }));
     expect(decodeOne({ body: { arrayValue: { values } } }).body).toHaveLength(8191);
     let deep: Json = { stringValue: 'core' };
@@ -137,7 +137,7 @@ describe.each(logEncodings)('%s', (_encoding, decode) => {
   });
 });
 
-test('in JSON a time outside of 64 bits refuses its record alone', () => {
+test('in JSON only the record with a time outside of 64 bits is rejected', () => {
   const request = logRequest({ timeUnixNano: '-1' }, { timeUnixNano: TIME });
   const { records, rejected, reasons } = decodeLogsJson(request, RECEIVED_AT, (record) => record);
   expect([records.length, rejected]).toEqual([1, 1]);
@@ -160,7 +160,7 @@ test.each<[string, unknown]>([
   expect(() => decodeLogsJson(body, RECEIVED_AT, (record) => record)).toThrow(`${path} must be`);
 });
 
-test('random bytes are decoded or refused, nothing else', () => {
+test('random bytes are either decoded or refused', () => {
   const valid = toProtobuf(logRequest({ timeUnixNano: TIME, body: { stringValue: 'event' } }), 'LogsRequest');
   let seed = 7;
   const random = (below: number) => {

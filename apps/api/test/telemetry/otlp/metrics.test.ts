@@ -45,7 +45,7 @@ test('empty requests have no data points', () => {
   for (const body of [{}, { resourceMetrics: null }, request([])]) expect(countDataPointsJson(body)).toBe(0);
 });
 
-test('bytes that are no request are refused', () => {
+test('invalid bytes are refused', () => {
   const bytes = toProtobuf(request(METRICS));
   for (const bad of [Buffer.from('hello'), bytes.subarray(0, -1)]) {
     expect(() => countDataPointsProtobuf(bad)).toThrow(OtlpDecodeError);

@@ -15,7 +15,7 @@ function field(number: number, content: Uint8Array): Uint8Array {
     .finish();
 }
 
-/** A request whose one span is these bytes. */
+/** A request with one span of these bytes. */
 function requestWithSpan(span: Uint8Array): Uint8Array {
   return field(1, field(2, field(2, span)));
 }
@@ -31,7 +31,7 @@ test('a view into a larger buffer is read within its bounds', () => {
   expect(decodeProtobuf(larger.subarray(10, 10 + bytes.length)).spans).toHaveLength(1);
 });
 
-test('every truncation of a request is refused as a whole or ends between fields', () => {
+test('each truncated request is refused, unless it was cut between fields', () => {
   const bytes = toProtobuf(
     request(wireSpan({ attributes: [attribute('a', { stringValue: 'x'.repeat(20) })], events: [{ name: 'e' }] })),
   );
@@ -45,14 +45,14 @@ test.each([
   ['a length past the end', Buffer.from([0x0a, 0x7f, 0x00])],
   ['a nested length past its message', Buffer.from([0x0a, 0x02, 0x12, 0x05, 0, 0, 0, 0, 0])],
   ['field number zero', Buffer.from([0x02, 0x00])],
-  ['an end group without its start', Buffer.from([0x0c])],
-  ['groups without end', Buffer.alloc(5000, 0x0b)],
-  ['a varint without end', Buffer.alloc(50, 0xff)],
+  ['an end group without a start', Buffer.from([0x0c])],
+  ['groups that never end', Buffer.alloc(5000, 0x0b)],
+  ['a varint that never ends', Buffer.alloc(50, 0xff)],
 ])('%s is refused as undecodable', (_name, bytes) => {
   expect(() => decodeProtobuf(bytes)).toThrow(OtlpDecodeError);
 });
 
-test('random bytes are decoded or refused, nothing else', () => {
+test('random bytes are either decoded or refused', () => {
   const valid = toProtobuf(request(wireSpan({ attributes: [attribute('a', { stringValue: 'x' })] })));
   let seed = 42;
   const random = (below: number) => {
@@ -81,7 +81,7 @@ test('unknown fields, and known ones of another wire type, are skipped', () => {
   expect(decodeProtobuf(Buffer.concat([unknown, known, unknown])).spans).toHaveLength(1);
 });
 
-test('a resource that stands after its spans is theirs', () => {
+test('a resource that comes after its spans belongs to them', () => {
   const [spans, resource] = [
     toProtobuf(request(wireSpan())),
     toProtobuf({ resourceSpans: [{ resource: { attributes: [attribute('r', { boolValue: true })] } }] }),
@@ -90,7 +90,7 @@ test('a resource that stands after its spans is theirs', () => {
   expect(decodeProtobuf(merged).spans[0]?.resource).toEqual({ r: true });
 });
 
-test('text that is no UTF-8 is made well-formed', () => {
+test('invalid UTF-8 in texts is replaced', () => {
   const span = toProtobuf(request(wireSpan({ name: 'AAAA' })));
   const bytes = Buffer.from(span);
   bytes.set([0xed, 0xa0, 0x80, 0xff], bytes.indexOf('AAAA'));
@@ -99,7 +99,7 @@ test('text that is no UTF-8 is made well-formed', () => {
   expect(name).toContain('\ufffd');
 });
 
-test('a list nested a thousand deep costs its own value alone', () => {
+test('only the value with a thousand levels of lists is dropped', () => {
   let value: Uint8Array = field(1, Buffer.from('core'));
   for (let i = 0; i < 1000; i += 1) value = field(5, field(1, value));
   const keyValue = Buffer.concat([field(1, Buffer.from('deep')), field(2, value)]);
@@ -110,7 +110,7 @@ test('a list nested a thousand deep costs its own value alone', () => {
   expect(JSON.stringify(spans[0]?.attributes.deep)).toBe(`${'['.repeat(16)}"[too deep]"${']'.repeat(16)}`);
 });
 
-test('a million empty attributes make none', () => {
+test('a million empty attributes are ignored', () => {
   const empty = Buffer.alloc(2_000_000);
   for (let i = 0; i < empty.length; i += 2) empty[i] = 0x4a;
   const whole = unwrap(unwrap(unwrap(toProtobuf(request(wireSpan())))));
@@ -118,7 +118,7 @@ test('a million empty attributes make none', () => {
   expect(spans[0]?.attributes).toEqual({});
 });
 
-test('records are counted without being read', () => {
+test('records are counted without being decoded', () => {
   expect(countProtobufRecords(toProtobuf(request(wireSpan(), wireSpan(), {})))).toBe(3);
   expect(countProtobufRecords(new Uint8Array())).toBe(0);
   expect(countProtobufRecords(Buffer.from('hello'))).toBe(0);
@@ -128,7 +128,7 @@ test('full success is zero bytes', () => {
   expect(encodeProtobufResponse(null)).toHaveLength(0);
 });
 
-test('partial success and status are what other parsers read', () => {
+test('other parsers can read partial success and status', () => {
   const partial = { rejected: 2, errorMessage: 'A trace id must be 16 bytes, not all zero.' };
   expect(fromProtobuf('Response', encodeProtobufResponse(partial))).toEqual({
     partialSuccess: { rejectedSpans: '2', errorMessage: partial.errorMessage },

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 
-/** Answers the body of the one request that `send` makes, unpacked. */
+/** The decompressed body of the request that `send` makes. */
 export async function bodySentTo(path: string, send: (url: string) => Promise<void>): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let encoding: string | undefined;

@@ -6,10 +6,10 @@ import { decodeLogsProtobuf } from '../../../src/telemetry/otlp/logs-protobuf.ts
 import { decodeProtobuf } from '../../../src/telemetry/otlp/protobuf.ts';
 import type { DecodedTraces, OtlpSpan } from '../../../src/telemetry/otlp/span.ts';
 
-/** Requests as tests write them: OTLP's JSON form. */
+/** Requests in OTLP's JSON form. */
 export type Json = { [key: string]: unknown };
 
-// Written from opentelemetry-proto 1.11, apart from the decoder's own descriptors, so that each checks the other.
+// Written after opentelemetry-proto 1.11, independently of the decoder's descriptors, so that each checks the other.
 const { root } = protobuf.parse(`
   syntax = "proto3";
   message Request { repeated ResourceSpans resource_spans = 1; }
@@ -51,13 +51,13 @@ export function toProtobuf(request: Json, name: 'Request' | 'LogsRequest' = 'Req
   return type.encode(type.fromObject(withBytes(request) as Json)).finish();
 }
 
-/** Ids are bytes, and stay so when the request is encoded again. */
+/** Decodes a message. Ids are bytes, as the encoder expects them. */
 export function fromProtobuf(type: 'Request' | 'LogsRequest' | 'Response' | 'RpcStatus', bytes: Uint8Array): Json {
   const message = root.lookupType(type);
   return message.toObject(message.decode(bytes), { longs: String });
 }
 
-/** Tests of the rules that hold for both encodings loop over these. */
+/** The decoders of both encodings, for tests that loop over them. */
 export const encodings: [string, (request: Json) => DecodedTraces][] = [
   ['protobuf', (request) => decodeProtobuf(toProtobuf(request))],
   ['json', (request) => decodeJson(JSON.parse(JSON.stringify(request)))],
@@ -96,7 +96,7 @@ export function attribute(key: string, value: Json): Json {
   return { key, value };
 }
 
-/** A decoded span, for the tests of what reads one. */
+/** A decoded span with the given fields. */
 export function span(fields: Partial<OtlpSpan> = {}): OtlpSpan {
   return {
     traceId: TRACE_ID,

@@ -4,7 +4,7 @@ import { accountWithKey, unique } from '../../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../../support/server.ts';
 import { all, type SpanInput, sendSpans } from '../traces/sending.ts';
 
-// A block holds whatever spelling a framework uses for the model or tool. The recordings show which ones they use.
+// A block applies to every spelling that frameworks use for a model or tool. The spellings come from the recordings.
 
 let server: TestServer;
 beforeAll(async () => {
@@ -99,7 +99,7 @@ const HASHED: Attributes = {
   'mcp.server.name': sha256(SERVER),
 };
 
-/** Where they write the tool, and some of them its server. */
+/** The attributes in which frameworks write the tool and sometimes its server. */
 const TOOL_SPANS: ((name: string) => Attributes)[] = [
   (name) => ({ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': name }),
   (name) => ({ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': name, 'gen_ai.provider.name': 'openai' }),
@@ -122,7 +122,7 @@ test('every spelling of a tool of an MCP server is blocked', async () => {
   expect(await unblocked('tool')).toEqual([]);
 });
 
-/** A tenant that blocks one item. `unblocked` answers what was observed of the kind and is not reported as blocked. */
+/** A tenant that blocks one item. `unblocked` returns the observations of the kind that are not shown as blocked. */
 async function tenantThatBlocks(provider: { name: string; kind: string }, item: { kind: string; name: string }) {
   const place = { tenantId: unique('blocks') };
   const as = await accountWithKey(server, place);

@@ -1,7 +1,7 @@
 import type { Recording } from './recording.ts';
 import { type Observed, type Outcome, withoutDate } from './replay.ts';
 
-/** How much of the truth was seen: `of` items, `right` of them as they are. */
+/** How many items (`of`) there are, and how many of them (`right`) were read correctly. */
 export type Score = { right: number; of: number };
 
 /** One row of the table in docs/frameworks.md. */
@@ -9,24 +9,24 @@ export type Row = {
   models: Score;
   tools: Score;
   agents: Score;
-  /** Of the models and tools, those whose calls were counted once each. */
+  /** Models and tools whose calls were each counted once. */
   counts: Score;
-  /** Of the models, those whose tokens add up. Null where usage is not told. */
+  /** Models whose tokens are correct. Null if the telemetry contains no usage. */
   tokens: Score | null;
-  /** Of the models and the tools of MCP servers and vendors that were blocked before. */
+  /** Blocked models, and blocked tools of MCP servers and vendors, whose use was noticed. */
   blocks: Score;
   markers: string[];
   spurious: string[];
-  /** Each difference from the truth, in words. */
+  /** Each difference from the truth, as a text. */
   deviations: string[];
 };
 
 type Expected = { kind: 'model' | 'tool' | 'agent'; providers: string[]; name: string; calls: number | null };
 
 /**
- * @param outcome with everything declared
- * @param blocked with everything blocked
- * @param stored all that was answered and stored, to look for content in
+ * @param outcome the result of a replay with everything declared
+ * @param blocked the result of a replay with everything blocked
+ * @param stored all answers and stored values, in which content is searched
  */
 export function compare(
   recording: Recording,
@@ -76,12 +76,12 @@ function expectedOf({ truth }: Recording, services: string[]): Expected[] {
       const providers = server !== null ? [server] : runsAt === 'vendor' ? vendors : services;
       return { kind: 'tool', providers, name, calls };
     }),
-    // How often an agent ran is not counted by the programs.
+    // The programs do not count how often an agent ran.
     ...truth.agents.map(({ name }): Expected => ({ kind: 'agent', providers: services, name, calls: null })),
   ];
 }
 
-/** The same name, or the requested model's name with a date behind it. */
+/** Whether the names are equal, or differ by the date of a model. */
 function isSame(expected: Expected, seen: Observed): boolean {
   if (expected.kind !== seen.kind || !expected.providers.includes(seen.provider)) return false;
   if (expected.name === seen.name) return true;

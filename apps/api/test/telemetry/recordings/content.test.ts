@@ -9,7 +9,7 @@ import { PLANTED, PLANTED_ENCODED, planted } from './planted.ts';
 import { readRecordings } from './recording.ts';
 import { outcomeIn, storedText } from './replay.ts';
 
-// Content is kept out by construction: whatever text a sender puts anywhere, it is found nowhere.
+// No content is stored: a marker is planted in every text of a request, and must not be found anywhere.
 
 const lines: string[] = [];
 let server: TestServer;
@@ -28,7 +28,7 @@ const cases = readRecordings().flatMap((recording) =>
 );
 
 test.each(cases)(
-  'a marker in all that may be content, of the recording %s and its %s, is found nowhere',
+  'a marker planted in every text of the recording %s that may be content, in its %s, is not found anywhere',
   async (_id, into, recording) => {
     const place = { tenantId: unique('planted') };
     const reader = await accountWithKey(server, place);
@@ -42,7 +42,7 @@ test.each(cases)(
     const metrics = await (await fetch(metricsUrl)).text();
     const audit = JSON.stringify(await all(server, '/v1/audit-events?limit=100', reader));
     for (const text of [answers, await storedText(server, place.tenantId), metrics, audit, ...lines.splice(0)]) {
-      // Where it is found, and not the whole text, is what helps.
+      // Show the place of the marker instead of the whole text.
       for (const marker of [PLANTED, PLANTED_ENCODED]) {
         const at = text.indexOf(marker);
         expect(at === -1 ? '' : text.slice(Math.max(0, at - 200), at + 50)).toBe('');
@@ -53,13 +53,13 @@ test.each(cases)(
 );
 
 test.each(DIALECTS.map((dialect) => [dialect.name, dialect] as const))(
-  '%s declares nothing safe that is named like content',
+  'the dialect %s declares no attribute safe whose name sounds like content',
   (_name, { safe = [] }) => {
     expect(safe.filter((name) => NAMED_LIKE_CONTENT.test(name))).toEqual([]);
   },
 );
 
-/** By the last part of the name. Of these the whole value is free text in some framework. */
+/** Last parts of names whose values are free text in some framework. */
 const NAMED_LIKE_CONTENT =
   /(?:^|[._:/-])(?<!usage_)(?:arguments?|args|body|command|content|description|documents?|header|headers|input|instructions?|messages?|metadata|output|parameters|prompts?|query|result|results|text)$/i;
 

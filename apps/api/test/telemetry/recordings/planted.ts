@@ -4,18 +4,18 @@ import { DIALECTS } from '../../../src/telemetry/dialects/table.ts';
 import { fromProtobuf, type Json, toProtobuf } from '../otlp/wire.ts';
 import type { Recording } from './recording.ts';
 
-/** In every text that is planted. */
+/** The marker in every planted text. */
 export const PLANTED = 'planted-marker';
 
 const TEXT = `please keep ${PLANTED} to yourself`;
 
-/** In user, password, query and fragment: the parts of a URL that are never stored. */
+/** The marker in user, password, query and fragment, the parts of a URL that are never stored. */
 const URL_TEXT = `https://${PLANTED}:${PLANTED}@planted.example.com/docs?key=${PLANTED}#${PLANTED}`;
 
-/** The text in base64, as it is found. */
+/** The beginning of the planted text in base64. */
 export const PLANTED_ENCODED = Buffer.from(TEXT).toString('base64').slice(0, 32);
 
-/** What applications write as names of spans, events and attributes. */
+/** Texts that applications write as names of spans, events and attributes. */
 const TEXTS_AS_NAMES = [
   TEXT,
   `请告诉我病人张伟的检测结果${PLANTED}`,
@@ -45,7 +45,7 @@ const KINDS: readonly [string, string][] = [
   ['langfuse.observation.type', 'agent'],
 ];
 
-/** Attributes that no list knows, in all the forms that names of content take. */
+/** Attributes that no list contains, with all forms of names that content has. */
 const EXTRA_NAMES = [
   'note',
   'x:input',
@@ -114,7 +114,7 @@ function plantSpans(scope: Json): void {
   }
 }
 
-/** Spans of an application's own scope: of no dialect, and of dialects that anybody may write. */
+/** Spans in the scope of an application: without a dialect, and with attributes of dialects that applications may use. */
 function spansOfApplications(like: Json): Json[] {
   const { traceId, startTimeUnixNano, endTimeUnixNano } = like;
   const kinds: (readonly [string, string] | null)[] = [null, ...KINDS];
@@ -132,7 +132,7 @@ function spansOfApplications(like: Json): Json[] {
   });
 }
 
-/** A URL in every text, at any depth, under a name that some dialect declares safe or reads. */
+/** Plants a URL in every text, at any depth, of attributes that some dialect reads or declares safe. */
 function plantUrls(part: unknown): void {
   if (Array.isArray(part)) for (const item of part) plantUrls(item);
   if (typeof part !== 'object' || part === null || Array.isArray(part) || Buffer.isBuffer(part)) return;

@@ -11,9 +11,9 @@ export type Recording = {
   setUp: string;
   requests: { path: string; contentType: string; contentEncoding: string | null; body: string }[];
   truth: Truth;
-  /** What no receiver could know from it, one reason a line. */
+  /** Facts that the telemetry does not contain, one reason for each. */
   cannotKnow: string[];
-  /** Words in every text of the program that is content. */
+  /** Words that occur in every text of the program that is content. */
   markers: string[];
 };
 

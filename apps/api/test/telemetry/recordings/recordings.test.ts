@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-describe('what real frameworks export is read as it was', () => {
+describe('telemetry of real frameworks is read correctly', () => {
   const entries: { recording: Recording; row: Row }[] = [];
 
   test.each(recordings.map((recording) => [recording.id, recording] as const))('%s', async (id, recording) => {
@@ -28,15 +28,15 @@ describe('what real frameworks export is read as it was', () => {
     entries.push({ recording, row });
     const { cannotKnow = [], gaps = [] } = KNOWN_DEVIATIONS[id] ?? {};
     expect(row.deviations.toSorted()).toEqual([...cannotKnow, ...gaps].toSorted());
-    // The recording has to say why its telemetry does not tell.
+    // The recording has to explain why its telemetry does not contain them.
     if (cannotKnow.length > 0) expect(recording.cannotKnow).not.toEqual([]);
   });
 
-  test('docs/frameworks.md says it (`npm run frameworks` writes it)', async () => {
+  test('docs/frameworks.md is up to date (`npm run frameworks` writes it)', async () => {
     await expect(frameworksPage(entries)).toMatchFileSnapshot(PAGE);
   });
 });
 
-test('every known deviation is of a recording', () => {
+test('every known deviation belongs to a recording', () => {
   expect(Object.keys(KNOWN_DEVIATIONS).filter((id) => !recordings.some((one) => one.id === id))).toEqual([]);
 });

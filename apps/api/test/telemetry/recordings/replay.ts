@@ -5,10 +5,10 @@ import { tablesOf } from '../../support/tables.ts';
 import { all } from '../traces/sending.ts';
 import type { Recording } from './recording.ts';
 
-/** What a tenant knows after a recording was sent to it. */
+/** What the API shows of a tenant after a recording was sent. */
 export type Outcome = {
   observed: Observed[];
-  /** Of all calls of one model. Null where usage is not told. */
+  /** The tokens of all calls of each model. Null if the telemetry contains no usage. */
   tokens: Map<string, { inputTokens: number; outputTokens: number }> | null;
   /** The services that sent spans. */
   services: string[];
@@ -25,13 +25,13 @@ export type Observed = {
   blocked: boolean;
 };
 
-/** What the tenant has declared, and with which status. Tools of MCP servers, models, and vendors' own tools. */
+/** The status with which the tenant declares models, tools of MCP servers and tools of vendors. */
 export type Declares = 'available' | 'blocked';
 
-/** The scripted model server's. Its ports differ, and the address of a provider is known by its host. */
+/** The address of the scripted model server, without its port, which differs. The host is enough to match a provider. */
 const MODEL_SERVER = 'http://127.0.0.1/v1';
 
-/** Sends a recording, as it came, to a new tenant that declares what the truth says. */
+/** Sends the recorded requests unchanged to a new tenant that declares everything in the recording's truth. */
 export async function replay(server: TestServer, { requests, truth }: Recording, declares: Declares): Promise<Outcome> {
   const place = { tenantId: unique('recording') };
   const reader = await accountWithKey(server, place);
@@ -49,7 +49,7 @@ export async function replay(server: TestServer, { requests, truth }: Recording,
       'content-type': contentType,
       ...(contentEncoding !== null && { 'content-encoding': contentEncoding }),
     };
-    // The document describes the JSON form; the answers to protobuf are protobuf.
+    // The OpenAPI document describes JSON, but answers to protobuf are protobuf.
     await server.ok('POST', path, {
       as: sender,
       raw: new Uint8Array(Buffer.from(body, 'base64')),
@@ -60,7 +60,7 @@ export async function replay(server: TestServer, { requests, truth }: Recording,
   return outcomeIn(server, reader);
 }
 
-/** What a tenant knows now. */
+/** What the API shows of the tenant now. */
 export async function outcomeIn(server: TestServer, as: { key: string }): Promise<Outcome> {
   const providers = await all(server, '/v1/providers?limit=100', as);
   const nameOf = new Map(providers.map(({ id, name }) => [id, name]));
@@ -88,7 +88,7 @@ export async function outcomeIn(server: TestServer, as: { key: string }): Promis
 const DAY_MS = 86_400_000;
 const LONGEST_RANGE_DAYS = 3650;
 
-/** By provider and model, without the date of a dated model. */
+/** The tokens by provider and model, without the date of a dated model. */
 async function tokensIn(
   server: TestServer,
   as: { key: string },
@@ -110,7 +110,7 @@ async function tokensIn(
   return tokens;
 }
 
-/** The name of the model that was requested, where the vendor answered with a dated one. */
+/** The name of a model without a date. */
 export function withoutDate(name: string): string {
   return name.replace(/[-@]\d{4}-?\d{2}-?\d{2}$/, '');
 }
@@ -134,7 +134,7 @@ function providersIn({ models, tools }: Recording['truth']): Declared {
 }
 
 /**
- * Every value in the database, compressed ones unpacked.
+ * Every value in the database, decompressed.
  *
  * @param tenantId leaves out the rows of other tenants
  */
@@ -151,7 +151,7 @@ function unpacked(value: unknown): string {
   if (!(value instanceof Uint8Array)) return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   const texts = [bytes.toString('utf8')];
-  // A frame may have a header of ours in front of it.
+  // A frame may follow our own header.
   for (let at = bytes.indexOf(ZSTD_MAGIC); at !== -1; at = bytes.indexOf(ZSTD_MAGIC, at + 1)) {
     try {
       texts.push(zstdDecompressSync(bytes.subarray(at)).toString('utf8'));

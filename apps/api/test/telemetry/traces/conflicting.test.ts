@@ -19,7 +19,7 @@ async function twoSenders() {
   ] as const;
 }
 
-test('a blank span that one account sends first does not hide the real one of another: both are answered, and folded', async () => {
+test('an empty span of one account does not hide a span with the same id of another: both are returned and aggregated', async () => {
   const [attacker, agent] = await twoSenders();
   const ids = { traceId: newTraceId(), spanId: newSpanId() };
   await sendSpans(server, attacker, [{ ...ids, name: '' }]);
@@ -49,7 +49,7 @@ test('two accounts that report the same span are both counted', async () => {
   expect(items).toMatchObject([{ spanCount: 2, models: ['gpt-5'], services: ['travel-agent'] }]);
 });
 
-test('of more than four different spans with one id the others are rejected, with the reason', async () => {
+test('different spans with the same id beyond the fourth are rejected, with a reason', async () => {
   const [sender] = await twoSenders();
   const ids = { traceId: newTraceId(), spanId: newSpanId() };
   const spans = Array.from({ length: 6 }, (_, index) => ({ ...ids, ...chat(`model-${index}`) }));
@@ -62,7 +62,7 @@ test('of more than four different spans with one id the others are rejected, wit
   });
 });
 
-test('traces are filtered by what is in them', async () => {
+test('traces can be filtered by their contents', async () => {
   const [sender] = await twoSenders();
   const [a, b] = [newTraceId(), newTraceId()];
   await sendSpans(server, sender, [{ ...chat('gpt-5'), traceId: a, service: 'billing' }]);

@@ -14,7 +14,7 @@ afterAll(() => server.stop());
 const SPANS = 1200;
 const LARGE = 1024 * 1024;
 
-/** Spans of one trace, with a text that is not stored whole. */
+/** Spans of one trace, with a text that is truncated before it is stored. */
 function spansOf(traceId: string, padding: number): SpanInput[] {
   return Array.from({ length: SPANS }, (_, index) => ({
     ...chat(`model-${index % 7}`, { 'gen_ai.provider.name': 'openai', 'app.note': 'x'.repeat(padding) }),
@@ -23,7 +23,7 @@ function spansOf(traceId: string, padding: number): SpanInput[] {
   }));
 }
 
-test('a request that a thread reads is stored and folded as a small one is', async () => {
+test('a large request, read in a worker thread, is stored and aggregated like a small one', async () => {
   const [large, small] = [await newTenant(server), await newTenant(server)];
   const traceId = newTraceId();
   const spans = spansOf(traceId, 1000);
@@ -57,7 +57,7 @@ test('a request that a thread reads is stored and folded as a small one is', asy
   expect(seen[0]).toEqual(seen[1]);
 });
 
-test('large requests at once are each answered for themselves: what is damaged is refused, the others are stored', async () => {
+test('of concurrent large requests the invalid ones are refused, and the others are stored', async () => {
   const tenant = await newTenant(server);
   const traceIds = [newTraceId(), newTraceId()];
   const bodies = [
@@ -77,7 +77,7 @@ test('large requests at once are each answered for themselves: what is damaged i
   );
 });
 
-test('content is kept from a large request where the tenant switches that on, and only there', async () => {
+test('content of a large request is stored only if the tenant captures content', async () => {
   const tenant = await newTenant(server);
   const sender = await accountWithKey(server, { tenantId: tenant.tenantId }, ['traces:write']);
   const send = async (traceId: string) => {

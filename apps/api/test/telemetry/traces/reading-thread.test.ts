@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('a thread that ends over a large request is a 503 that may be sent again, and the next one starts another', async () => {
+test('if a worker thread ends while it reads a large request, the answer is 503, and the next request starts another thread', async () => {
   const { sender, operator } = await newTenant(server);
   const traceId = newTraceId();
   const note = { 'app.note': 'x'.repeat(1000) };
@@ -21,7 +21,7 @@ test('a thread that ends over a large request is a 503 that may be sent again, a
     spanId: (index + 1).toString(16).padStart(16, '0'),
   }));
   const send = () => server.call('POST', '/v1/traces', { as: sender, body: exportRequest(spans) });
-  // Node tells of each thread that is started.
+  // Node emits an event for each started thread.
   const started = once(process, 'worker') as Promise<[Worker]>;
   const answered = send();
   const [thread] = await started;

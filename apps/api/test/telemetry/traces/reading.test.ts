@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A sender in a tenant of its own. */
+/** A sender in a new tenant. */
 function sender(subTenantId?: string, tenantId = unique('reading')) {
   return accountWithKey(server, { tenantId, ...(subTenantId !== undefined && { subTenantId }) }, [
     'traces:read',
@@ -22,7 +22,7 @@ function sender(subTenantId?: string, tenantId = unique('reading')) {
 }
 
 describe('GET /v1/traces', () => {
-  test('a trace is summed up over all batches that it came in', async () => {
+  test('shows the sums of a trace over all of its batches', async () => {
     const as = await sender();
     const traceId = newTraceId();
     const root = newSpanId();
@@ -47,7 +47,7 @@ describe('GET /v1/traces', () => {
     ]);
   });
 
-  test('newest first by when they came in, in pages that later traces do not disturb', async () => {
+  test('lists traces by time of arrival, newest first, in pages that later traces do not change', async () => {
     const as = await sender();
     const sent: string[] = [];
     for (let index = 0; index < 5; index += 1) {
@@ -70,7 +70,7 @@ describe('GET /v1/traces', () => {
     expect(other.body.detail[0].loc).toEqual(['query', 'cursor']);
   });
 
-  test('many traces of one moment are paged without loss', async () => {
+  test('lists all of many traces with the same time', async () => {
     const as = await sender();
     const ids = Array.from({ length: 30 }, () => newTraceId());
     await sendSpans(
@@ -82,7 +82,7 @@ describe('GET /v1/traces', () => {
     expect(listed.map((trace): string => trace.traceId).toSorted()).toEqual(ids.toSorted());
   });
 
-  test('filters: service, sub-tenant, tenant; what matches nothing is an empty list', async () => {
+  test('filters by service, sub-tenant and tenant; without a match the list is empty', async () => {
     const tenantId = unique('reading');
     const wide = await sender(undefined, tenantId);
     const team = await sender('team', tenantId);
@@ -104,7 +104,7 @@ describe('GET /v1/traces', () => {
 });
 
 describe('GET /v1/traces/{trace_id}/spans', () => {
-  test('by start time, to the nanosecond, whatever order they came in', async () => {
+  test('lists spans by start time, to the nanosecond, in any order of arrival', async () => {
     const as = await sender();
     const traceId = newTraceId();
     const offsets = [5n, 1n, 3n, 2n, 1_000_000_000n, 0n];
@@ -116,7 +116,7 @@ describe('GET /v1/traces/{trace_id}/spans', () => {
     expect(nextCursor).toBeNull();
   });
 
-  test('a thousand in one page, more in several, those of one nanosecond too', async () => {
+  test('lists up to a thousand spans in one page, also spans with the same time in several pages', async () => {
     const as = await sender();
     const traceId = newTraceId();
     const spans = Array.from({ length: 2300 }, (_, index) => ({
@@ -144,7 +144,7 @@ describe('GET /v1/traces/{trace_id}/spans', () => {
     expect(foreign.status).toBe(422);
   });
 
-  test('the id in hex of any case', async () => {
+  test('accepts the id in upper and lower case', async () => {
     const as = await sender();
     const traceId = newTraceId();
     await sendSpans(server, as, [{ traceId }]);
@@ -167,7 +167,7 @@ describe('GET /v1/traces/{trace_id}/spans', () => {
     expect(answer.body.code).toBe('trace_not_found');
   });
 
-  test("404 for another tenant's and another sub-tenant's, as for one that nobody has", async () => {
+  test('answers the same 404 for a trace of another tenant or sub-tenant and for a missing one', async () => {
     const tenantId = unique('reading');
     const team = await sender('team', tenantId);
     const traceId = newTraceId();
@@ -185,7 +185,7 @@ describe('GET /v1/traces/{trace_id}/spans', () => {
     expect((await server.call('GET', `${path}?sub_tenant_id=nobody`, { as: viewer })).status).toBe(404);
   });
 
-  test('a trace of several sub-tenants is read whole by who may see them all', async () => {
+  test('shows all spans of a trace of several sub-tenants to a caller who reaches them', async () => {
     const tenantId = unique('reading');
     const traceId = newTraceId();
     for (const team of ['a', 'b']) await sendSpans(server, await sender(team, tenantId), [{ traceId, name: team }]);

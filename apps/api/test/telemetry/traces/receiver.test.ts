@@ -47,7 +47,7 @@ function encoded(mediaType: MediaType, request: object): Buffer {
 describe.each(ENCODINGS)('%s', (mediaType) => {
   const good = () => encoded(mediaType, exportRequest([chat('gpt-5')]));
 
-  test.each([false, true])('spans are taken, gzip %s, and the answer says nothing of partial success', async (gzip) => {
+  test.each([false, true])('spans are stored (gzip: %s), and the answer has no partial success', async (gzip) => {
     const raw = gzip ? gzipSync(good()) : good();
     const answer = await post(mediaType, raw, { headers: gzip ? { 'content-encoding': 'gzip' } : {} });
     expect(answer.status).toBe(200);
@@ -60,13 +60,13 @@ describe.each(ENCODINGS)('%s', (mediaType) => {
     expect((await post(mediaType, encoded(mediaType, { resourceSpans: [] }))).status).toBe(200);
   });
 
-  test('parameters of the media type and its case do not matter', async () => {
+  test('parameters and case of the media type do not matter', async () => {
     const answer = await post(`${mediaType.toUpperCase()}; charset=utf-8`, good());
     expect(answer.status).toBe(200);
     expect(answer.headers.get('content-type')).toBe(mediaType);
   });
 
-  test('spans that violate the protocol are refused alone', async () => {
+  test('only spans that violate the protocol are rejected', async () => {
     const traceId = newTraceId();
     const request = exportRequest([
       { ...chat('gpt-5'), traceId },
@@ -83,15 +83,15 @@ describe.each(ENCODINGS)('%s', (mediaType) => {
   });
 
   test.each([
-    ['no message at all', Buffer.from('hello')],
-    ['cut off', null],
+    ['not a message', Buffer.from('hello')],
+    ['truncated', null],
   ])('what cannot be decoded is 400: %s', async (_name, bytes) => {
     const answer = await post(mediaType, bytes ?? good().subarray(0, -3));
     expect(answer.status).toBe(400);
     expect(answer.message).toEqual({ code: 3, message: expect.stringContaining('body') });
   });
 
-  test('damaged gzip is 400', async () => {
+  test('invalid gzip is 400', async () => {
     const packed = gzipSync(good());
     packed.writeUInt8(packed.readUInt8(20) ^ 0xff, 20);
     for (const raw of [packed, packed.subarray(0, -9), good()]) {
@@ -101,7 +101,7 @@ describe.each(ENCODINGS)('%s', (mediaType) => {
     }
   });
 
-  test('more than the limit is 413, as it comes and once it is unpacked', async () => {
+  test('a body beyond the limit is 413, compressed or decompressed', async () => {
     const large = Buffer.alloc(MAX_BYTES + 1, ' ');
     const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024));
     expect(bomb.length).toBeLessThan(MAX_BYTES);
@@ -115,7 +115,7 @@ describe.each(ENCODINGS)('%s', (mediaType) => {
     }
   });
 
-  test('a much too large body is answered, not cut off', async () => {
+  test('the sender of a much too large body gets an answer', async () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => post(mediaType, Buffer.alloc(4 * 1024 * 1024, ' '))),
     );
@@ -129,7 +129,7 @@ describe.each(ENCODINGS)('%s', (mediaType) => {
     expect(answer.headers.get('accept-encoding')).toBe('gzip');
   });
 
-  test('401 without a credential that is good, before the body is looked at', async () => {
+  test('a request without a valid credential is 401 before the body is read', async () => {
     for (const credential of [null, { key: 'qm_nonsense' }]) {
       const answer = await post(mediaType, Buffer.from('hello'), { credential });
       expect(answer.status).toBe(401);
@@ -138,7 +138,7 @@ describe.each(ENCODINGS)('%s', (mediaType) => {
     }
   });
 
-  test('403 without the scope, which is named', async () => {
+  test('a missing scope is 403 and named', async () => {
     const reader = await accountWithKey(server, { tenantId: 'receiver' }, ['traces:read']);
     const answer = await post(mediaType, good(), { credential: reader });
     expect(answer.status).toBe(403);
@@ -166,7 +166,7 @@ test('the same span twice in one request counts once', async () => {
   expect(items).toMatchObject([{ occurrences: 1 }]);
 });
 
-test('a span that is sent again is stored once; one with its id and other content is stored, too, and marked', async () => {
+test('a repeated span is stored once; a different span with the same id is stored too, and marked', async () => {
   const ids = { traceId: newTraceId(), spanId: newSpanId() };
   for (const model of ['first', 'second', 'first']) {
     await server.ok('POST', '/v1/traces', { as, body: exportRequest([{ ...chat(model), ...ids }]) });
@@ -189,7 +189,7 @@ test.each(['text/plain', 'application/protobuf', 'application/jsonx', ''])('the 
   expect(answer.body).toEqual({ code: 3, message: expect.stringContaining('application/x-protobuf') });
 });
 
-test('ids of any case are the same span', async () => {
+test('ids in upper and lower case are the same span', async () => {
   const traceId = newTraceId();
   const spanId = newSpanId();
   const upper = { traceId: traceId.toUpperCase(), spanId: spanId.toUpperCase() };
@@ -199,7 +199,7 @@ test('ids of any case are the same span', async () => {
   expect(items).toMatchObject([{ traceId, spanId }]);
 });
 
-test('unknown fields are ignored, and nesting has an end', async () => {
+test('unknown fields are ignored, and nesting is limited', async () => {
   const nested = '['.repeat(20_000) + ']'.repeat(20_000);
   const body = JSON.stringify({ ...exportRequest([chat('gpt-5')]), later: 1 }).replace(
     '"later":1',
@@ -218,7 +218,7 @@ test('unknown fields are ignored, and nesting has an end', async () => {
   expect(JSON.stringify(items[0].attributes['gen_ai.prompt.name'])).toContain('[too deep]');
 });
 
-test('other methods: GET and HEAD are the list, others are 405 with Allow', async () => {
+test('GET and HEAD answer the list of traces, and other methods are 405 with Allow', async () => {
   expect((await server.call('GET', '/v1/traces', { as })).status).toBe(200);
   const head = await server.call('HEAD', '/v1/traces', { as });
   expect([head.status, head.text]).toEqual([200, '']);

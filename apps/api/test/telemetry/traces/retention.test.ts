@@ -15,7 +15,7 @@ afterAll(() => server.stop());
 const SPANS = onPostgres() ? scaled({ usual: 5_000, full: 20_000 }) : 20_000;
 const DAY_MS = 24 * 3600 * 1000;
 
-/** Rounds of a write and a read in between: 20,000 spans go in 80 batches on SQLite, and with their day on Postgres. */
+/** Writes and reads during the removal. SQLite removes 20,000 spans in 80 batches, PostgreSQL drops the partition of the day. */
 const ROUNDS = onPostgres() ? 1 : 5;
 
 test(`a trace of ${SPANS} spans is removed while reads and writes go on`, { timeout: 120_000 }, async () => {

@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** What an SDK records while `work` runs. */
+/** The spans that an SDK records while `work` runs. */
 async function recorded(work: (tracer: Tracer) => void): Promise<ReadableSpan[]> {
   const memory = new InMemorySpanExporter();
   const provider = new TracerProvider({
@@ -41,12 +41,12 @@ async function recorded(work: (tracer: Tracer) => void): Promise<ReadableSpan[]>
   return memory.getFinishedSpans();
 }
 
-/** Exports as an application would. Answers the exporter's own verdict: 0 is success. */
+/** Exports spans as an application does. Returns the result code of the exporter: 0 is success. */
 async function exported({ encoding, compression }: Combination, key: string, spans: ReadableSpan[]) {
   const exporter = new EXPORTERS[encoding]({
     url: `${server.url}/v1/traces`,
     headers: { 'x-api-key': key },
-    // The enumeration is exported by a package that is not a dependency of ours.
+    // The package that exports the enumeration is not a dependency of ours.
     compression: compression as never,
   });
   const result = await new Promise<{ code: number; error?: Error }>((resolve) => exporter.export(spans, resolve));
@@ -54,7 +54,7 @@ async function exported({ encoding, compression }: Combination, key: string, spa
   return result;
 }
 
-/** A turn of an agent: it asks a model, and runs a tool over MCP. */
+/** A turn of an agent: it calls a model, and a tool over MCP. */
 function agentTurn(tracer: Tracer): void {
   const agent = tracer.startSpan('invoke_agent planner', {
     kind: SpanKind.INTERNAL,
@@ -121,7 +121,7 @@ function bySpanName(items: Body[], start: string): Body {
 }
 
 describe.each(COMBINATIONS)('spans of the SDK as $encoding, compression $compression', (combination) => {
-  test('come back whole, and what they name is observed', async () => {
+  test('are returned completely, and what they name is observed', async () => {
     const account = await accountWithKey(server, { tenantId: unique('sdk') });
     const spans = await recorded(agentTurn);
     expect(await exported(combination, account.key, spans)).toEqual({ code: 0 });
@@ -206,7 +206,7 @@ describe.each(COMBINATIONS)('spans of the SDK as $encoding, compression $compres
     });
   });
 
-  test('content is stored only where the tenant keeps it', async () => {
+  test('contain content only if the tenant captures it', async () => {
     const account = await accountWithKey(server, { tenantId: unique('content') });
     const { tenantId } = account.place;
     for (const captureContent of [false, true]) {
@@ -225,7 +225,7 @@ describe.each(COMBINATIONS)('spans of the SDK as $encoding, compression $compres
     }
   });
 
-  test('partial success reaches the exporter, which does not send again', async () => {
+  test('that are partly rejected are reported to the exporter, which does not retry', async () => {
     const account = await accountWithKey(server, { tenantId: unique('partial') });
     const [good, bad] = await recorded((tracer) => {
       for (const name of ['good', 'bad']) tracer.startSpan(name).end();
@@ -237,7 +237,7 @@ describe.each(COMBINATIONS)('spans of the SDK as $encoding, compression $compres
     });
     const warnings: string[] = [];
     const silent = () => {};
-    const warn = (...told: unknown[]) => warnings.push(JSON.stringify(told));
+    const warn = (...texts: unknown[]) => warnings.push(JSON.stringify(texts));
     diag.setLogger({ warn, error: silent, info: silent, debug: silent, verbose: silent }, DiagLogLevel.WARN);
     expect(await exported(combination, account.key, [good, broken])).toEqual({ code: 0 });
     diag.disable();
@@ -246,14 +246,14 @@ describe.each(COMBINATIONS)('spans of the SDK as $encoding, compression $compres
     expect(items).toMatchObject([{ name: 'good' }]);
   });
 
-  test('a refusal reaches the exporter as an error', async () => {
+  test('that are refused cause an error in the exporter', async () => {
     const reader = await accountWithKey(server, { tenantId: unique('refused') }, ['traces:read']);
     const result = await exported(combination, reader.key, await recorded(agentTurn));
     expect(result.code).toBe(1);
   });
 });
 
-/** Everything observed, by the provider's name. */
+/** All observations, by the name of their provider. */
 async function observed(key: string): Promise<Record<string, Body[]>> {
   const result: Record<string, Body[]> = {};
   const { items: providers } = await server.ok('GET', '/v1/providers', { as: { key } });

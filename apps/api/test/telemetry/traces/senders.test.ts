@@ -25,8 +25,8 @@ async function newTenantId(): Promise<string> {
   return (await accountWithKey(server, { tenantId: unique('tenant') })).place.tenantId;
 }
 
-describe('whose spans they are', () => {
-  test('the credential alone says it, whatever the request claims', async () => {
+describe('the place of spans', () => {
+  test('comes only from the credential, not from the request', async () => {
     const sender = await accountWithKey(server, { tenantId: 'own', subTenantId: 'team' }, ['traces:write']);
     const traceId = newTraceId();
     const span = { traceId, attributes: { tenantId: 'other', 'tenant.id': 'other', tenant_id: 'other' } };
@@ -36,7 +36,7 @@ describe('whose spans they are', () => {
     expect(items).toMatchObject([{ tenantId: 'own', subTenantId: 'team', receivedFrom: sender.principal }]);
   });
 
-  test('two tenants may have the same span', async () => {
+  test('may differ for the same span: two tenants can each store it', async () => {
     const traceId = newTraceId();
     const span = { traceId, spanId: 'abcdef0123456789', ...chat('gpt-5') };
     for (const tenantId of ['one', 'two']) {
@@ -49,7 +49,7 @@ describe('whose spans they are', () => {
     expect(items).toHaveLength(2);
   });
 
-  test('a user with one membership sends; with several it is ambiguous, 403 in the encoding of the request', async () => {
+  test('is the membership of a user who has only one; with several the answer is 403 in the encoding of the request', async () => {
     const [one, two] = [await newTenantId(), await newTenantId()];
     const user = await memberWithToken(server, { tenantId: one }, 'operator');
     const traceId = newTraceId();
@@ -71,7 +71,7 @@ describe('whose spans they are', () => {
     expect(fromProtobuf('RpcStatus', Buffer.from(await protobuf.arrayBuffer()))).toMatchObject({ code: 7 });
   });
 
-  test('a membership that only reads does not count', async () => {
+  test('is not a membership that can only read', async () => {
     const [one, two] = [await newTenantId(), await newTenantId()];
     const user = await memberWithToken(server, { tenantId: one }, 'operator');
     await joinPlace(server, user, { place: { tenantId: two }, role: 'viewer' });
@@ -79,7 +79,9 @@ describe('whose spans they are', () => {
   });
 });
 
-test('503 with Retry-After while the database is locked, and the retry is taken', { timeout: 20_000 }, async () => {
+test('while the database is locked the answer is 503 with Retry-After, and a retry succeeds', {
+  timeout: 20_000,
+}, async () => {
   const sender = await accountWithKey(server, { tenantId: 'locked' }, ['traces:write', 'traces:read']);
   const traceId = newTraceId();
   const request = exportRequest([{ traceId, ...chat('gpt-5') }]);
@@ -107,7 +109,7 @@ test('503 with Retry-After while the database is locked, and the retry is taken'
   expect(items).toHaveLength(1);
 });
 
-test('a lock that is released in time is waited for', async () => {
+test('a request waits for a lock that is released in time', async () => {
   const sender = await accountWithKey(server, { tenantId: 'locked' }, ['traces:write']);
   const release = await lockTable(server.databaseUrl, 'traces');
   const sending = sendSpans(server, sender, [chat('gpt-5')]);
@@ -115,8 +117,8 @@ test('a lock that is released in time is waited for', async () => {
   await sending;
 });
 
-describe('uploads that do not end', () => {
-  /** The receiver on a server of its own, with a short patience. Tells of each refusal. */
+describe('incomplete uploads', () => {
+  /** The receiver on a separate HTTP server with a short time limit. Collects its refusals. */
   async function receiver(readTimeoutMs: number) {
     const refusals: Answer[] = [];
     const { services } = server;
@@ -144,7 +146,7 @@ describe('uploads that do not end', () => {
     return socket;
   }
 
-  test('a client that stalls is given up, and that is no bug', async () => {
+  test('a client that stops sending is disconnected, which is not logged as an unexpected error', async () => {
     const { key } = await accountWithKey(server, { tenantId: 'stalled' }, ['traces:write']);
     const { refusals, handled, port, close } = await receiver(50);
     const socket = await upload(port, key);
@@ -154,7 +156,7 @@ describe('uploads that do not end', () => {
     expect(refusals).toMatchObject([{ status: 400, unexpected: false }]);
   });
 
-  test('a client that leaves in the midst harms nobody', async () => {
+  test('a client that disconnects in the middle of its upload does not affect others', async () => {
     const { key } = await accountWithKey(server, { tenantId: 'stalled' }, ['traces:write']);
     const { refusals, handled, port, close } = await receiver(60_000);
     const socket = await upload(port, key);

@@ -4,13 +4,13 @@ import type { Body, Credential, TestServer } from '../../support/server.ts';
 
 export type AttributeInput = string | number | boolean | AttributeInput[];
 
-/** A span as tests write it; ids are made where they are left out. */
+/** A span. Missing ids are generated. */
 export type SpanInput = {
   traceId?: string;
   spanId?: string;
   parentSpanId?: string;
   name?: string;
-  /** OTLP's number: 2 server, 3 client. */
+  /** The number in OTLP: 2 is server, 3 is client. */
   kind?: number;
   /** Nanoseconds since 1970. */
   start?: bigint;
@@ -27,7 +27,7 @@ const CLIENT = 3;
 export const SERVER = 2;
 const START = 1_700_000_000_000_000_000n;
 
-/** Ids that no other span of the run has. */
+/** A new trace id. */
 export function newTraceId(): string {
   return digest().slice(0, 32);
 }
@@ -81,7 +81,7 @@ function anyValue(value: AttributeInput): object {
   return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value };
 }
 
-/** Sends spans as JSON and expects that all of them are taken. */
+/** Sends spans as JSON, and expects that all of them are stored. */
 export async function sendSpans(server: TestServer, as: Credential, spans: readonly SpanInput[]): Promise<void> {
   const answer = await server.ok('POST', '/v1/traces', { as, body: exportRequest(spans) });
   if (JSON.stringify(answer) !== '{}') throw new Error(`not all spans were taken: ${JSON.stringify(answer)}`);
@@ -95,7 +95,7 @@ export function chat(model: string, attributes: Record<string, AttributeInput> =
   };
 }
 
-/** A run of a tool, as the agent sees it. */
+/** A tool span of an agent. */
 export function toolRun(tool: string, attributes: Record<string, AttributeInput> = {}): SpanInput {
   return {
     name: `execute_tool ${tool}`,
@@ -112,7 +112,7 @@ export function mcpCall(tool: string, attributes: Record<string, AttributeInput>
   };
 }
 
-/** All items of a list, through its pages. */
+/** The items of all pages of a list. */
 export async function all(server: TestServer, path: string, as: Credential): Promise<Body[]> {
   const items: Body[] = [];
   let cursor: string | null = null;

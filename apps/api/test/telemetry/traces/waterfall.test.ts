@@ -14,7 +14,7 @@ async function newSender() {
   return { tenantId, key: (await accountWithKey(server, { tenantId })).key };
 }
 
-test('a waterfall has what a span is shown by, and no attributes', async () => {
+test('a waterfall has the fields that a display needs, and no attributes', async () => {
   const as = await newSender();
   const traceId = newTraceId();
   await sendSpans(server, as, [
@@ -67,7 +67,7 @@ test('a waterfall has what a span is shown by, and no attributes', async () => {
   ]);
 });
 
-test('a span says whether what it names is declared, unknown or blocked, and which observation is about it', async () => {
+test('each use of a span has its state (declared, unknown or blocked) and the id of its observation', async () => {
   const as = await newSender();
   const { id: provider } = await server.ok('POST', '/v1/providers', {
     as: server.admin,
@@ -79,7 +79,7 @@ test('a span says whether what it names is declared, unknown or blocked, and whi
   await server.ok('PUT', `${inventory}/${item}`, { as: server.admin, body: { status: 'blocked' } });
   const traceId = newTraceId();
   const at = { 'gen_ai.provider.name': 'openai' };
-  // The first is another spelling of the declared model.
+  // The first one is another spelling of the declared model.
   const models = ['openai/gpt-5', 'gpt-4', 'o9-preview'];
   await sendSpans(
     server,
@@ -106,7 +106,7 @@ test('a span says whether what it names is declared, unknown or blocked, and whi
   expect(withoutScope.items.map(({ uses }: Body) => uses)).toEqual([[], [], []]);
 });
 
-test('the provider that a span names decides whose observation it is; without one the worst state counts', async () => {
+test('the provider in a span decides the state of a use; without a provider the worst state of all providers counts', async () => {
   const as = await newSender();
   const { id: provider } = await server.ok('POST', '/v1/providers', {
     as: server.admin,
@@ -135,7 +135,7 @@ test('the provider that a span names decides whose observation it is; without on
   ]);
 });
 
-test('the spans of a trace are filtered by their id', async () => {
+test('list_trace_spans filters by span id', async () => {
   const as = await newSender();
   const traceId = newTraceId();
   const spans = ['a1', 'b2', 'c3'].map((id, index) => ({ traceId, spanId: id.repeat(8), name: `span ${index}` }));
@@ -148,7 +148,7 @@ test('the spans of a trace are filtered by their id', async () => {
   expect((await server.call('GET', `${path}?span_id=b2`, { as })).status).toBe(422);
 });
 
-test('10,000 spans come in one answer, in their order; more come with a cursor', async () => {
+test('one page has up to 10,000 spans in order, and a cursor for more', async () => {
   const as = await newSender();
   const traceId = newTraceId();
   const total = 10_050;
@@ -171,7 +171,7 @@ test('10,000 spans come in one answer, in their order; more come with a cursor',
   expect(names(paged)).toEqual(spans.map(({ name }) => name));
 });
 
-test('a waterfall of another tenant, or of no trace, is 404', async () => {
+test('the waterfall of a missing trace, or of another tenant’s, is 404', async () => {
   const [as, other] = [await newSender(), await newSender()];
   const traceId = newTraceId();
   await sendSpans(server, as, [{ traceId }]);
