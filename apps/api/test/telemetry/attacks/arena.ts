@@ -29,8 +29,8 @@ export type Outcome = {
 export type Arena = Awaited<ReturnType<typeof startArena>>;
 
 /**
- * The service as a process of its own, an account that attacks, and another tenant that sends one span at a time. All attacks
- * of a file share it, so each one meets what the earlier ones left behind.
+ * The service in a separate process, an account that attacks, and another tenant that sends one span at a time. All attacks
+ * of a file share it, so each one also runs against the effects of earlier ones.
  */
 export async function startArena() {
   const admin = newBootstrapKey();

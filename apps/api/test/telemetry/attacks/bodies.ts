@@ -15,7 +15,7 @@ function field(number: number, content: Uint8Array): Buffer {
   return Buffer.concat([head, content]);
 }
 
-/** The smallest span that is valid: ids and a start. */
+/** The smallest valid span, with ids and a start. */
 function smallestSpan(index: number): Buffer {
   const span = Buffer.alloc(SMALLEST_SPAN_BYTES);
   span.set([1 * 8 + LENGTH_DELIMITED, 16]);

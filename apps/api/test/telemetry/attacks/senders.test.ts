@@ -26,7 +26,7 @@ function expectHarmless({ peakMiB, medians, failures }: Outcome): void {
 }
 
 async function attackWith(sent: Sent, times: number): Promise<Outcome> {
-  const outcome = await arena.suffer(() => Promise.all(Array.from({ length: times }, () => arena.send(sent))));
+  const outcome = await arena.runAttack(() => Promise.all(Array.from({ length: times }, () => arena.send(sent))));
   expectHarmless(outcome);
   return outcome;
 }
@@ -44,13 +44,13 @@ describe('an attack by an account that may only send telemetry is harmless:', { 
     const body = gzipSync(sharedResource(60 * 1024, 10_000));
     expect(body.length).toBeLessThan(42 * 1024);
     const before = (await stat(arena.databaseFile)).size;
-    const outcome = await arena.suffer(async () => [await arena.send({ gzip: true, body })]);
+    const outcome = await arena.runAttack(async () => [await arena.send({ gzip: true, body })]);
     expectHarmless(outcome);
     expect(statusesOf(outcome.answers)).toEqual({ 200: 1 });
     expect((await stat(arena.databaseFile)).size - before).toBeLessThan(32 * MIB);
   });
 
-  test('tens of MiB of the smallest spans: 50,000 are taken, the sender is told of the others', async () => {
+  test('tens of MiB of the smallest spans: 50,000 are stored, and the answer counts the rejected ones', async () => {
     const bytes = scaled({ usual: 20, full: 60 }) * MIB;
     const outcome = await attackWith({ body: tinySpans(bytes) }, 1);
     expect(statusesOf(outcome.answers)).toEqual({ 200: 1 });
@@ -78,7 +78,7 @@ describe('an attack by an account that may only send telemetry is harmless:', { 
     expectOnly(await attackWith({ body: emptyEvents(5 * MIB) }, 1), [200]);
   });
 
-  test('many requests at once, each of as many spans as fit into a small body', async () => {
+  test('many concurrent requests, each with as many spans as fit into a small body', async () => {
     expectOnly(await attackWith({ body: tinySpans(MIB - 100) }, scaled({ usual: 8, full: 12 })), [200, 429]);
   });
 
