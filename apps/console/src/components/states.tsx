@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 import type { ApiProblem } from '../data/problem.ts';
 import { Icon } from './icons.tsx';
 import classes from './states.module.css';
@@ -25,8 +25,13 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   );
 }
 
-/** What went wrong, in the server's words, and a way to try again. */
+/** How often the page asks whether the server is ready again. */
+const ASK_MS = 3000;
+
+/** What went wrong, in the server's words, and a way to try again. If the server is not ready, the page waits until it is. */
 export function Failed({ problem, retry }: { problem: ApiProblem; retry?: () => void }): ReactNode {
+  const waits = retry !== undefined && (problem.status === 0 || problem.status === 503);
+  useWhenReady(waits, () => retry?.());
   return (
     <div className={classes.message} role="alert">
       <h2 className="row">
@@ -40,6 +45,7 @@ export function Failed({ problem, retry }: { problem: ApiProblem; retry?: () => 
         {problem.code}
         {problem.requestId === null ? '' : ` · request ${problem.requestId}`}
       </p>
+      {waits && <p className="dim">The page goes on by itself as soon as the server is ready.</p>}
       {retry !== undefined && (
         <Button variant="default" onClick={retry}>
           Try again
@@ -47,6 +53,28 @@ export function Failed({ problem, retry }: { problem: ApiProblem; retry?: () => 
       )}
     </div>
   );
+}
+
+/** Calls a function once the server is ready, as its readiness path says. */
+function useWhenReady(waits: boolean, onReady: () => void): void {
+  const latest = useRef(onReady);
+  useEffect(() => {
+    latest.current = onReady;
+  });
+  useEffect(() => {
+    if (!waits) return;
+    const stop = new AbortController();
+    const ask = async () => {
+      const { ok } = await fetch('/readyz', { signal: stop.signal });
+      if (ok) latest.current();
+    };
+    // A server that cannot be reached is asked again.
+    const timer = setInterval(() => void ask().catch(() => {}), ASK_MS);
+    return () => {
+      clearInterval(timer);
+      stop.abort();
+    };
+  }, [waits]);
 }
 
 function titleOf({ status, scope }: ApiProblem): string {

@@ -13,6 +13,7 @@ import { plural } from '../../components/format.ts';
 import { showToast } from '../../components/toasts.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
+import { SKIP_REASONS } from '../../data/skip-reasons.ts';
 import type { ObservationQuery } from './queries.ts';
 
 type Review = { observation: RuntimeObservation; decision: ReviewDecision; note: string };
@@ -53,7 +54,10 @@ export function useReview() {
 
 type Approval = { observation: RuntimeObservation; recommendation: Recommendation; note: string };
 
-/** Approves an observation and applies what is recommended for it. The message offers to undo the change. */
+/**
+ * Approves an observation and applies what is recommended for it. A block is applied alone: an approval would withdraw it. The
+ * message offers to undo the change.
+ */
 export function useApproveAndApply() {
   const undo = useAction({
     run: (recommendation: Recommendation) =>
@@ -66,7 +70,7 @@ export function useApproveAndApply() {
   });
   return useAction({
     run: async ({ observation, recommendation, note }: Approval) => {
-      await review({ observation, decision: 'approved', note });
+      if (!isBlock(recommendation)) await review({ observation, decision: 'approved', note });
       const { data } = await applyProviderRecommendations({
         path: { provider_id: recommendation.providerId },
         body: { recommendationIds: [recommendation.id] },
@@ -79,16 +83,22 @@ export function useApproveAndApply() {
     onDone: ({ applied, skipped, revokedSessions }, { recommendation }) => {
       const [reason] = skipped;
       if (applied.length === 0) {
-        showToast({ text: `Approved, but nothing was applied: ${reason?.reason ?? 'no change'}.`, isProblem: true });
+        const why = reason === undefined ? 'there is no change' : `it ${SKIP_REASONS[reason.reason]}`;
+        const start = isBlock(recommendation) ? 'Not blocked' : 'Approved, but nothing was applied';
+        showToast({ text: `${start}: ${why}.`, isProblem: true });
         return;
       }
       const ended = revokedSessions.length === 0 ? '' : ` ${plural(revokedSessions.length, 'session')} ended.`;
       showToast({
-        text: `Approved and applied.${ended}`,
+        text: `${isBlock(recommendation) ? 'Blocked' : 'Approved and applied'}.${ended}`,
         action: { label: 'Undo the change', run: () => undo.mutate(recommendation) },
       });
     },
   });
+}
+
+export function isBlock({ kind }: Recommendation): boolean {
+  return kind === 'block_item';
 }
 
 /** What a decision is about: observations that were selected, or all that a filter matches. */

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { useKeys } from '../../components/hotkeys.ts';
 import { useMissingScope } from '../../data/me.ts';
-import { useApproveAndApply, useReview } from './actions.ts';
+import { isBlock, useApproveAndApply, useReview } from './actions.ts';
 import classes from './panel.module.css';
 import { useRecommendationOf } from './queries.ts';
 
@@ -63,7 +63,7 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
           loading={approveAndApply.isPending}
           onClick={() => recommendation !== null && approveAndApply.mutate({ observation, recommendation, note })}
         >
-          Approve and apply
+          {recommendation !== null && isBlock(recommendation) ? 'Block' : 'Approve and apply'}
         </ActionButton>
         <span>{recommendation === null ? NOTHING_TO_APPLY : EFFECTS[recommendation.kind]}</span>
         <ActionButton

@@ -41,7 +41,7 @@ export function InboxScreen(): ReactNode {
   const [state, setState] = useUrlState();
   const { view = 'new', item } = state;
   const query = useInboxQuery(state);
-  const list = useSortedObservations(query, view);
+  const list = useSortedObservations(query, view, item);
   const providers = useProviders();
   const isNarrow = item !== undefined;
   const columns = useMemo(
@@ -130,7 +130,11 @@ export function InboxScreen(): ReactNode {
 }
 
 /** High risk first, then by provider, then what was seen last. */
-function useSortedObservations(query: ObservationQuery, view: string): PagedList<RuntimeObservation> {
+function useSortedObservations(
+  query: ObservationQuery,
+  view: string,
+  open: string | undefined,
+): PagedList<RuntimeObservation> {
   const list = useObservations(query);
   const { items, hasMore, loadMore, isLoadingMore } = list;
   const isSorted = view !== 'all';
@@ -138,7 +142,7 @@ function useSortedObservations(query: ObservationQuery, view: string): PagedList
     if (isSorted && hasMore && !isLoadingMore && items.length < MAX_SORTED) loadMore();
   }, [isSorted, hasMore, isLoadingMore, items.length, loadMore]);
   const sorted = useMemo(() => (isSorted ? items.toSorted(byRisk) : items), [items, isSorted]);
-  const steady = useSteadyRows(sorted, JSON.stringify(query));
+  const steady = useSteadyRows(sorted, JSON.stringify(query), open);
   return { ...list, items: steady };
 }
 

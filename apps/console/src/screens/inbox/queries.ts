@@ -19,7 +19,7 @@ export type ObservationQuery = NonNullable<NonNullable<Parameters<typeof listRun
 const PAGE_SIZE = 100;
 
 /** Other people decide, too: the list is read again so often. */
-const REFRESH_MS = 30_000;
+export const REFRESH_MS = 30_000;
 
 /** The query of the list, as the address says. */
 export function useInboxQuery(state: UrlState): ObservationQuery {
@@ -70,6 +70,7 @@ export function useLinkedObservation(id: string | undefined, isInList: boolean):
   const { data } = useQuery({
     ...getRuntimeObservationOptions({ path: { observation_id: id ?? '' } }),
     enabled: id !== undefined && !isInList,
+    refetchInterval: whileSignedIn(REFRESH_MS),
     retry: false,
   });
   return data;

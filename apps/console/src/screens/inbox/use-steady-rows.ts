@@ -1,6 +1,8 @@
 import { getRuntimeObservation, type RuntimeObservation } from '@quartermaster/client';
 import { useQueries } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
+import { whileSignedIn } from '../../data/session.ts';
+import { REFRESH_MS } from './queries.ts';
 
 /** How many rows that left the view are kept. */
 const MAX_KEPT = 50;
@@ -13,8 +15,9 @@ type Shown = { view: string; given: Rows; rows: Rows; gone: Rows };
  * opens another view. Otherwise rows would vanish under the pointer.
  *
  * @param view what the rows are of; another one starts anew
+ * @param open the id of the row whose panel is open. It is read again at intervals, because others decide, too.
  */
-export function useSteadyRows(given: Rows, view: string): RuntimeObservation[] {
+export function useSteadyRows(given: Rows, view: string, open: string | undefined): RuntimeObservation[] {
   const [shown, setShown] = useState<Shown>({ view, given, rows: given, gone: [] });
   let current = shown;
   if (shown.given !== given || shown.view !== view) {
@@ -23,7 +26,11 @@ export function useSteadyRows(given: Rows, view: string): RuntimeObservation[] {
   }
   const { rows, gone } = current;
   const updates = useQueries({
-    queries: gone.map((row) => ({ queryKey: ['observation', row.id], queryFn: () => readAgain(row) })),
+    queries: gone.map((row) => ({
+      queryKey: ['observation', row.id],
+      queryFn: () => readAgain(row),
+      ...(row.id === open && { refetchInterval: whileSignedIn(REFRESH_MS) }),
+    })),
     combine: (results) => results.map(({ data }) => data),
   });
   return useMemo(() => {

@@ -38,8 +38,8 @@ export function PlanScreen(): ReactNode {
       return (await applyProviderRecommendations({ path, body: { recommendationIds }, headers, throwOnError: true }))
         .data;
     },
-    done: ({ applied }) => `${plural(applied.length, 'change')} applied.`,
-    onDone: setReceipt,
+    done: ({ applied, skipped }) => appliedText(applied.length, skipped.length),
+    onDone: (done) => setReceipt(done.applied.length === 0 ? null : done),
   });
   const name = provider.data?.displayName ?? provider.data?.name ?? 'provider';
   const changes = plan.data?.applied ?? [];
@@ -72,6 +72,14 @@ export function PlanScreen(): ReactNode {
       {plan.data !== undefined && <PlanBody plan={plan.data} />}
     </Screen>
   );
+}
+
+/** What was planned is skipped if somebody else applied, dismissed or decided about it meanwhile. */
+function appliedText(applied: number, skipped: number): string {
+  const text = `${plural(applied, 'change')} applied.`;
+  if (skipped === 0) return text;
+  const start = applied === 0 ? 'Nothing was applied' : `${text} ${formatNumber(skipped)} not`;
+  return `${start}: somebody else has changed what was planned. This is the plan as it is now.`;
 }
 
 function PlanBody({ plan }: { plan: AppliedRecommendations }): ReactNode {

@@ -3,17 +3,9 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { formatNumber } from '../../components/format.ts';
+import { SKIP_REASONS } from '../../data/skip-reasons.ts';
 import { ChangeList } from './change-list.tsx';
 import classes from './plan.module.css';
-
-const REASONS: Record<SkippedRecommendation['reason'], string> = {
-  needs_review: 'Needs a decision first',
-  needs_successor: 'Needs a new credential first',
-  undone: 'Was undone before, and is only applied by itself',
-  not_found: 'Is gone',
-  not_open: 'Is not open any more',
-  not_of_kind: 'Is of another kind',
-};
 
 type Props = { providerId: string; skipped: readonly SkippedRecommendation[] };
 
@@ -32,7 +24,7 @@ export function SkippedList({ providerId, skipped }: Props): ReactNode {
     return (
       <section key={reason} className={classes.section}>
         <h2>
-          {REASONS[reason]}: {formatNumber(rows.length)}
+          {sentenceCase(SKIP_REASONS[reason])}: {formatNumber(rows.length)}
         </h2>
         {reason === 'needs_review' && (
           <p>
@@ -45,4 +37,8 @@ export function SkippedList({ providerId, skipped }: Props): ReactNode {
       </section>
     );
   });
+}
+
+function sentenceCase(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
