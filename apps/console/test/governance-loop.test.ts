@@ -192,7 +192,7 @@ describe('two people at once', () => {
       'Nothing was applied: somebody else has changed what was planned. This is the plan as it is now.',
     ]);
     const receipts = await Promise.all(tabs.map(({ page }) => page.getByRole('region', { name: 'Receipt' }).count()));
-    expect(receipts.toSorted()).toEqual([0, 1]);
+    expect(receipts.toSorted((a, b) => a - b)).toEqual([0, 1]);
     expect(await loop.inventory()).toEqual(['gpt-5: available', 'o9-preview: available']);
     await closeAll(tabs);
   });
