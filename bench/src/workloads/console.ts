@@ -34,7 +34,7 @@ const AGREED = {
 /** One notch of a mouse wheel, in pixels. */
 const NOTCH = 120;
 
-/** Rounds that are not counted. Chromium caches the compiled code of a script when it is loaded for the second time. */
+/** The most rounds that are not counted. Chromium caches the compiled code of a script when it is loaded for the second time. */
 const WARM_UP_ROUNDS = 3;
 
 /** How each figure is measured, in one line. */
@@ -110,7 +110,7 @@ type Starts = { coldMs: number[]; warmMs: number[]; coldCpuMs: number[]; warmCpu
 async function measureStarts({ bench, browser, state }: Context, server: ConsoleServer): Promise<Starts> {
   const starts: Starts = { coldMs: [], warmMs: [], coldCpuMs: [], warmCpuMs: [] };
   const profile = await openProfile(join(bench.world.folder, 'browser'), server);
-  for (let round = -WARM_UP_ROUNDS; round < bench.rounds; round += 1) {
+  for (let round = -Math.min(WARM_UP_ROUNDS, bench.rounds); round < bench.rounds; round += 1) {
     const context = await openContext(browser, state);
     const cold = await openTab(context, server, inboxPath(bench));
     await context.close();

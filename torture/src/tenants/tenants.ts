@@ -12,7 +12,7 @@ import { makeAccount, NormalTenant, type Sample } from './normal-tenant.ts';
 const SETTINGS = {
   long: { aloneMs: 20_000, attackMs: 120_000, noiseMs: 15 },
   // Other suites run on the same cores then, so only a stall of the service is noticeable.
-  short: { aloneMs: 1500, attackMs: 5000, noiseMs: 2500 },
+  short: { aloneMs: 1500, attackMs: 3000, noiseMs: 2500 },
 };
 
 /** During an attack the p99 of another tenant stays within this multiple of that without. Below `noiseMs` it is noise. */
