@@ -902,7 +902,7 @@ export type TenantLimitsInput = {
      */
     requestsPerMinute?: number | null;
     /**
-     * Stored bytes of spans, manifests, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`. Removing traces makes room.
+     * Stored bytes of spans, manifests, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`. Removing traces makes room. A single account may use at most half of the limit for its spans, see `largestAccounts`.
      */
     storedBytes?: number | null;
     /**
@@ -3376,7 +3376,7 @@ export type TenantUsage = {
      */
     requestsPerMinute: TenantQuota;
     /**
-     * Stored bytes of spans, manifests, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`. Removing traces makes room.
+     * Stored bytes of spans, manifests, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`. Removing traces makes room. A single account may use at most half of the limit for its spans, see `largestAccounts`.
      */
     storedBytes: TenantQuota;
     /**
@@ -3403,6 +3403,10 @@ export type TenantUsage = {
      * Active gateway sessions.
      */
     openSessions: TenantQuota;
+    /**
+     * The accounts whose spans take the most stored bytes, the largest first: at most 10. An account may store spans as long as it has fewer bytes than are free in the tenant. Spans that were stored before accounts were counted are left out.
+     */
+    largestAccounts: Array<AccountBytes>;
 };
 
 /**
@@ -3421,6 +3425,20 @@ export type TenantQuota = {
      * Whether the limit is the default. False if it was set for this tenant.
      */
     isDefault: boolean;
+};
+
+/**
+ * How many stored bytes are spans of one account.
+ */
+export type AccountBytes = {
+    /**
+     * The sender, as `receivedFrom` of a span: `service_account:<tenant>/<id>` or `user:<id>`.
+     */
+    account: string;
+    /**
+     * The stored bytes of its spans.
+     */
+    storedBytes: number;
 };
 
 /**

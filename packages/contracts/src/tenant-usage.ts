@@ -27,7 +27,7 @@ const DESCRIPTIONS: Record<TenantResource, string> = {
   requestsPerMinute:
     'Requests with API keys of the tenant in the current minute. All processes on one database count together.',
   storedBytes:
-    'Stored bytes of spans, manifests, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`. Removing traces makes room.',
+    'Stored bytes of spans, manifests, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`. Removing traces makes room. A single account may use at most half of the limit for its spans, see `largestAccounts`.',
   serviceAccounts: 'Service accounts that are not deleted.',
   apiKeys: 'API keys that are neither revoked nor expired.',
   providers:
@@ -46,8 +46,29 @@ export const TenantQuotaSchema = z
   .meta({ id: 'TenantQuota', description: 'How much of a resource a tenant uses, and how much it may use.' });
 export type TenantQuota = z.infer<typeof TenantQuotaSchema>;
 
+/** The most accounts whose stored bytes a tenant's usage lists. */
+export const MAX_LISTED_ACCOUNTS = 10;
+
+const AccountBytesSchema = z
+  .strictObject({
+    account: z
+      .string()
+      .describe('The sender, as `receivedFrom` of a span: `service_account:<tenant>/<id>` or `user:<id>`.'),
+    storedBytes: z.int().min(0).describe('The stored bytes of its spans.'),
+  })
+  .meta({ id: 'AccountBytes', description: 'How many stored bytes are spans of one account.' });
+
 export const TenantUsageSchema = z
-  .strictObject({ tenantId: z.string(), ...fieldsOf((name) => TenantQuotaSchema.describe(DESCRIPTIONS[name])) })
+  .strictObject({
+    tenantId: z.string(),
+    ...fieldsOf((name) => TenantQuotaSchema.describe(DESCRIPTIONS[name])),
+    largestAccounts: z
+      .array(AccountBytesSchema)
+      .max(MAX_LISTED_ACCOUNTS)
+      .describe(
+        `The accounts whose spans take the most stored bytes, the largest first: at most ${MAX_LISTED_ACCOUNTS}. An account may store spans as long as it has fewer bytes than are free in the tenant. Spans that were stored before accounts were counted are left out.`,
+      ),
+  })
   .meta({ id: 'TenantUsage', description: 'The limits of a tenant, and how much of each is used.' });
 export type TenantUsage = z.infer<typeof TenantUsageSchema>;
 

@@ -36,6 +36,7 @@ import { tracePlaceOrder } from './migrations/0031-trace-place-order.ts';
 import { consoleSessions } from './migrations/0032-console-sessions.ts';
 import { recommendationLists } from './migrations/0033-recommendation-lists.ts';
 import { consoleSessionClaims } from './migrations/0034-console-session-claims.ts';
+import { accountBytes } from './migrations/0035-account-bytes.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
 import { hasTable, listAppliedMigrations } from './applied-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
@@ -75,6 +76,7 @@ const MIGRATIONS = {
   '0032-console-sessions': consoleSessions,
   '0033-recommendation-lists': recommendationLists,
   '0034-console-session-claims': consoleSessionClaims,
+  '0035-account-bytes': accountBytes,
 };
 
 /** The default size of a process's pool of Postgres connections. */

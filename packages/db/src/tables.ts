@@ -39,6 +39,8 @@ export type Tables = {
   /** Stored bytes of each tenant, and changes that are not added up yet. */
   stored_bytes: { tenant_id: string; bytes: number };
   stored_bytes_changes: { tenant_id: string; id: string; bytes: number };
+  /** Stored bytes of the spans of each account. See account-bytes.ts. */
+  account_bytes: { tenant_id: string; account: string; bytes: number };
   sub_tenants: { tenant_id: string; id: string; created_at: Time };
   service_accounts: Place &
     Times & {
@@ -374,6 +376,8 @@ export type Tables = {
       error_count: number;
       /** The bytes of its share of its blocks, and of its index. */
       stored_bytes: Generated<number>;
+      /** The account that sent its first spans. '' if they were stored before accounts were counted. */
+      account: Generated<string>;
       /** From its first start to its last end, in whole milliseconds. */
       duration_ms: Generated<number>;
       /** Names that its spans report, one per line: see trace-rows.ts. */
@@ -385,6 +389,8 @@ export type Tables = {
       first_spans: Generated<Buffer | null>;
       first_calls: Generated<Buffer | null>;
     };
+  /** The part of a trace's stored bytes that other accounts than its first one added. */
+  trace_accounts: Place & { trace_id: string; account: string; bytes: number };
   /** Compressed blocks of spans that were stored together. See span-block.ts. On Postgres partitioned by day of receipt. */
   span_blocks: Place & {
     /** A ULID that contains `created_at`. */

@@ -52,6 +52,7 @@ test('on an empty database, the migrations create every table', async () => {
   const db = await emptyDatabase();
   await migrate(db);
   expect((await tablesOf(db)).toSorted()).toEqual([
+    'account_bytes',
     'account_telemetry',
     'audit_chain',
     'audit_events',
@@ -89,6 +90,7 @@ test('on an empty database, the migrations create every table', async () => {
     'telemetry_calls',
     'tenant_limits',
     'tenants',
+    'trace_accounts',
     'trace_blocks',
     'traces',
     'usage_rollups',
@@ -140,6 +142,7 @@ test('two concurrent migrations do not conflict', async () => {
     { name: '0032-console-sessions' },
     { name: '0033-recommendation-lists' },
     { name: '0034-console-session-claims' },
+    { name: '0035-account-bytes' },
   ]);
 });
 

@@ -39,6 +39,7 @@ export async function roomWithinShares(
   return { room, filled: ofSubTenantLeft < ofAccountLeft ? 'sub_tenant' : 'account' };
 }
 
-function roomInShare(free: number, own: number): number {
+/** How many more records or bytes a holder of `own` may add while `free` are free. */
+export function roomInShare(free: number, own: number): number {
   return Math.max(0, Math.ceil((free - own) / 2));
 }

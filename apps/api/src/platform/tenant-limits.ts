@@ -1,10 +1,12 @@
 import {
   DEFAULT_TENANT_LIMITS,
+  MAX_LISTED_ACCOUNTS,
   TENANT_RESOURCES,
   type TenantResource,
   type TenantUsage,
 } from '@quartermaster/contracts/tenant-usage.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import { listLargestAccounts } from '@quartermaster/db/repositories/account-bytes.ts';
 import {
   type CountedResource,
   countTenantUsage,
@@ -54,6 +56,11 @@ export class TenantLimits {
     this.#count(tenantId, resource, added);
   }
 
+  /** Corrects the cached count after a write. @param difference what the write added, less what {@link add} counted for it */
+  correct(tenantId: string, resource: CountedResource, difference: number): void {
+    this.#count(tenantId, resource, difference);
+  }
+
   /**
    * Counts as many of the `wanted` records as there is room for.
    *
@@ -90,7 +97,8 @@ export class TenantLimits {
   async usageOf(db: Database, tenantId: string, requests: number): Promise<TenantUsage> {
     this.forget(tenantId);
     const set = await findTenantLimits(db, tenantId);
-    const usage = { tenantId } as TenantUsage;
+    const largestAccounts = await listLargestAccounts(db, tenantId, MAX_LISTED_ACCOUNTS);
+    const usage = { tenantId, largestAccounts } as TenantUsage;
     for (const resource of TENANT_RESOURCES) {
       const limit = set[resource] ?? DEFAULT_TENANT_LIMITS[resource];
       const most = Math.max(limit + 1, COUNTED_EXACTLY);

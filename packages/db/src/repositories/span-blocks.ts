@@ -7,6 +7,7 @@ import type { BlockSpan, SpanBlock, SpanInBlock } from '../span-block.ts';
 import { type PlacedSpan, spanIndexWriter } from '../span-index.ts';
 import type { TenantPlace } from '../tenancy.ts';
 import { encodeCalls } from '../trace-calls.ts';
+import { addAccountBytes } from './account-bytes.ts';
 import type { KnownTrace } from './known-spans.ts';
 import { mergeParts } from './merged-parts.ts';
 import { addStoredBytes } from './tenant-usage.ts';
@@ -53,7 +54,8 @@ export async function insertSpanBlocks<Span extends BlockSpan>(
   const { parts, bytesOf, firstOf } = await insertBlocks(trx, place, { sender, blocks, variants, calls, isNew }, now);
   const added = additions.map((addition) => {
     const { traceId } = addition;
-    return { ...addition, storedBytes: bytesOf.get(traceId) ?? 0, first: firstOf.get(traceId) ?? null };
+    const storedBytes = bytesOf.get(traceId) ?? 0;
+    return { ...addition, account: sender, storedBytes, first: firstOf.get(traceId) ?? null };
   });
   await addToTraces(trx, place, added, (traceId) => known.get(traceId)?.row, now);
   for (const [traceId, ofTrace] of parts) {
@@ -62,6 +64,12 @@ export async function insertSpanBlocks<Span extends BlockSpan>(
   }
   const storedBytes = added.reduce((sum, addition) => sum + addition.storedBytes, 0);
   await addStoredBytes(trx, place.tenantId, storedBytes, now);
+  const ofTraces = added.map((addition) => ({
+    traceId: addition.traceId,
+    firstAccount: known.get(addition.traceId)?.row.account ?? sender,
+    bytes: addition.storedBytes,
+  }));
+  await addAccountBytes(trx, placeColumns(place), sender, ofTraces);
   return storedBytes;
 }
 

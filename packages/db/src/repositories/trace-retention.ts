@@ -6,6 +6,7 @@ import { SpanIndex } from '../span-index.ts';
 import { cachedStatement } from '../cached-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantScope } from '../tenancy.ts';
+import { removeTracesOfAccounts, shrinkTraceOfAccounts } from './account-bytes.ts';
 import { type BlockKey, blockKeyOf, isOneOfBlocks } from './block-keys.ts';
 import { partsOfTrace } from './known-spans.ts';
 import { addStoredBytes } from './tenant-usage.ts';
@@ -26,7 +27,7 @@ export async function deleteTracesBefore(
 ): Promise<{ traces: number; spans: number; more: boolean }> {
   const old = await db
     .selectFrom('traces')
-    .select(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_count', 'stored_bytes', 'first_spans'])
+    .select(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_count', 'stored_bytes', 'account', 'first_spans'])
     .where(inScope(scope))
     .where('created_at', '<', time)
     .where('updated_at', '<', time)
@@ -54,14 +55,15 @@ export async function deleteTracesBefore(
 
 type PlaceKey = Pick<Selectable<Tables['traces']>, 'tenant_id' | 'sub_tenant_id'>;
 type TraceKey = PlaceKey & { trace_id: string };
-type OldTrace = TraceKey & { span_count: number; stored_bytes: number; first_spans: Buffer | null };
+type OldTrace = TraceKey & { span_count: number; stored_bytes: number; account: string; first_spans: Buffer | null };
 
-/** Subtracts the bytes of deleted traces from the tenants' stored bytes. */
+/** Subtracts the bytes of deleted traces from the stored bytes of tenants and accounts. */
 async function subtractBytes(db: Database, traces: readonly OldTrace[], now: Date): Promise<void> {
   for (const [tenantId, ofTenant] of Map.groupBy(traces, (trace) => trace.tenant_id)) {
     const bytes = ofTenant.reduce((sum, trace) => sum + trace.stored_bytes, 0);
     await addStoredBytes(db, tenantId, -bytes, now);
   }
+  await removeTracesOfAccounts(db, traces);
 }
 
 /** Deletes the spans of one index row of a large trace. With the last row it deletes the trace. */
@@ -105,6 +107,7 @@ async function deleteOnePart(db: Database, trace: OldTrace, now: Date): Promise<
     .where('sub_tenant_id', '=', trace.sub_tenant_id)
     .where('trace_id', '=', trace.trace_id)
     .execute();
+  await shrinkTraceOfAccounts(db, trace, bytesLeft);
   return { traces: 0, spans: removed };
 }
 

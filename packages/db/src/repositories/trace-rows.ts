@@ -40,6 +40,8 @@ type PlaceColumns = ReturnType<typeof placeColumns>;
 /** What a stored batch adds to a trace's row. */
 export type StoredAddition = TraceAddition & {
   storedBytes: number;
+  /** The sender of the spans. */
+  account: string;
   /** The index of the first block of a new trace, if it is stored in the trace's row. */
   first: { spans: Buffer; calls: Buffer | null } | null;
 };
@@ -77,7 +79,7 @@ export async function addToTraces(
   await upsertTraceRows(db, rows, {});
 }
 
-function newRow(place: PlaceColumns, { traceId, startTime, endTime }: TraceAddition, now: Date): TraceRow {
+function newRow(place: PlaceColumns, { traceId, startTime, endTime, account }: StoredAddition, now: Date): TraceRow {
   return {
     tenant_id: place.tenant_id,
     sub_tenant_id: place.sub_tenant_id,
@@ -89,6 +91,7 @@ function newRow(place: PlaceColumns, { traceId, startTime, endTime }: TraceAddit
     span_count: 0,
     error_count: 0,
     stored_bytes: 0,
+    account,
     duration_ms: 0,
     services: '',
     models: '',
@@ -116,6 +119,7 @@ function changedRow(row: TraceRow, addition: StoredAddition, now: Date): TraceRo
     span_count: row.span_count + addition.spanCount,
     error_count: row.error_count + addition.errorCount,
     stored_bytes: row.stored_bytes + addition.storedBytes,
+    account: row.account,
     duration_ms: durationOf(startTime, endTime),
     services: withNames(row.services, addition.services),
     models: withNames(row.models, addition.models),
@@ -153,6 +157,7 @@ const upsertTraceRows = multiRowStatement((db, rows: readonly TraceRow[]) =>
         span_count: row.span_count,
         error_count: row.error_count,
         stored_bytes: row.stored_bytes,
+        account: row.account,
         duration_ms: row.duration_ms,
         services: row.services,
         models: row.models,

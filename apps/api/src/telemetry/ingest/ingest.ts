@@ -18,6 +18,7 @@ import { additionsOf, type PreparedSpan } from './prepare.ts';
 import type { PreparedTraces } from './prepare-body.ts';
 import { unreadOf } from './scope-counts.ts';
 import { placeOfSender } from './sender.ts';
+import { isLimitReached, requireRoom } from './stored-bytes.ts';
 
 /**
  * Spans per transaction, four times what exporters send at once. A larger request takes several transactions, so that other
@@ -52,13 +53,25 @@ export async function ingestSpans(
   const { spans, texts, scopes, rejected, reasons } = await prepare({ keepContent: settings.captureContent });
   const limits = aggregationLimits(ctx.services, settings);
   const total = { stored: 0, duplicates: 0, rejected, reasons: [...reasons] };
+  let done = 0;
   for (const batch of batchesOf(spans)) {
     // Compressed before the transaction. If some spans turn out to be duplicates, the blocks are built again in it.
     const blocks = await buildSpanBlocks(batch, texts);
-    await tenantLimits.add(db, place.tenantId, 'storedBytes', bytesOf(blocks));
+    const bytes = bytesOf(blocks);
+    try {
+      await requireRoom(ctx.services, { place, sender, bytes, settings });
+    } catch (error) {
+      // Some batches are stored already. A refusal of the whole request would be wrong about them.
+      if (!isLimitReached(error) || total.stored + total.duplicates === 0) throw error;
+      total.rejected += spans.length - done;
+      total.reasons.push(error.message);
+      break;
+    }
     // The tenant is locked because its batches update the same observations.
     const work = (trx: Database) => store(trx, { place, sender, batch, texts, blocks, limits }, clock());
     const result = await inTransaction(db, work, { lockTenant: place.tenantId });
+    tenantLimits.correct(place.tenantId, 'storedBytes', result.bytes - bytes);
+    done += batch.length;
     total.stored += result.stored;
     total.duplicates += result.duplicates;
     total.rejected += result.rejected;
@@ -74,8 +87,15 @@ export async function ingestSpans(
   return { rejected: total.rejected, errorMessage: [...new Set(total.reasons)].join('; ') };
 }
 
-/** How many spans were stored, were duplicates or were rejected, and how many calls were not observed. */
-type Stored = { stored: number; duplicates: number; rejected: number; reasons: string[]; unobserved: Unobserved };
+/** How many spans were stored, were duplicates or were rejected, their bytes, and how many calls were not observed. */
+type Stored = {
+  stored: number;
+  bytes: number;
+  duplicates: number;
+  rejected: number;
+  reasons: string[];
+  unobserved: Unobserved;
+};
 
 /** Splits spans into batches for one transaction each. */
 function* batchesOf(spans: readonly PreparedSpan[]): Generator<PreparedSpan[]> {
@@ -117,14 +137,14 @@ async function store(
 ): Promise<Stored> {
   const known = await findKnownSpans(trx, place, { spans: batch, sender });
   const { fresh, variants, ...others } = selectFreshSpans(batch, { known, sender });
-  if (fresh.length === 0) return { ...others, stored: 0, unobserved: NOTHING_UNOBSERVED };
+  if (fresh.length === 0) return { ...others, stored: 0, bytes: 0, unobserved: NOTHING_UNOBSERVED };
   const interpreted = batch.flatMap((span) => span.interpreted ?? []);
   const callBatch = { batch: interpreted, fresh, known, sender, limits };
   const { calls, unobserved } = await aggregateSpanCalls(trx, place, callBatch, now);
   const stored = fresh.length === batch.length ? blocks : await buildSpanBlocks(fresh, texts);
   const additions = additionsOf(fresh);
-  await insertSpanBlocks(trx, place, { sender, blocks: stored, additions, known, variants, calls }, now);
-  return { ...others, stored: fresh.length, unobserved };
+  const bytes = await insertSpanBlocks(trx, place, { sender, blocks: stored, additions, known, variants, calls }, now);
+  return { ...others, stored: fresh.length, bytes, unobserved };
 }
 
 /** An estimate of what blocks and their index take in storage. */

@@ -26,6 +26,23 @@ export async function removeOldTraces({ db, now }: Pick<Services, 'db' | 'now'>)
   return removed;
 }
 
+/**
+ * Removes some traces of one tenant that are older than its retention. It takes one short transaction, so that a request can wait
+ * for it.
+ *
+ * @returns the number of spans
+ */
+export async function removeSomeOldTraces(
+  { db, now }: Pick<Services, 'db' | 'now'>,
+  tenantId: string,
+  retentionDays: number,
+): Promise<number> {
+  const before = new Date(now().getTime() - retentionDays * DAY_MS).toISOString();
+  const scope = [{ tenantId, subTenantId: null }];
+  const { spans } = await inTransaction(db, (trx) => deleteTracesBefore(trx, scope, before, BATCH_SIZE, now()));
+  return spans;
+}
+
 function removeTracesBefore(
   { db, now }: Pick<Services, 'db' | 'now'>,
   tenantId: string,

@@ -7,7 +7,7 @@ import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
 import { problemOf } from '../../data/problem.ts';
 
-export type LimitName = Exclude<keyof TenantUsage, 'tenantId'>;
+export type LimitName = Exclude<keyof TenantUsage, 'tenantId' | 'largestAccounts'>;
 
 /** Where a limit reads differently from its use. */
 const FORM_LABELS: Partial<Record<LimitName, string>> = {

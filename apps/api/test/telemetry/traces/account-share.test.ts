@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { removeOldTraces } from '../../../src/telemetry/traces/retention.ts';
+import { accountWithKey, unique } from '../../support/people.ts';
+import { type Body, startTestServer, type TestServer } from '../../support/server.ts';
+import { chat, exportRequest, newTraceId } from './sending.ts';
+
+const DAY_MS = 24 * 3600 * 1000;
+const KIB = 1024;
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+/** A tenant with two accounts that may only send telemetry, and with little room. */
+async function tenantWithSenders() {
+  const tenantId = unique('tenant');
+  await server.ok('POST', '/v1/tenants', { as: server.admin, body: { id: tenantId } });
+  const account = () => accountWithKey(server, { tenantId }, ['traces:write']);
+  const [greedy, other] = [await account(), await account()];
+  const usage = (): Promise<Body> => server.ok('GET', `/v1/tenants/${tenantId}/usage`, { as: server.admin });
+  const setLimit = (storedBytes: number) =>
+    server.ok('PUT', `/v1/tenants/${tenantId}/limits`, { as: server.admin, body: { storedBytes } });
+  const bytesOf = async ({ principal }: { principal: string }): Promise<number> => {
+    const accounts: { account: string; storedBytes: number }[] = (await usage()).largestAccounts;
+    return accounts.find(({ account: name }) => name === principal)?.storedBytes ?? 0;
+  };
+  return { tenantId, greedy, other, usage, setLimit, bytesOf };
+}
+
+/** Sends a span with random hex digits, which compress to half of their size. A single text would be cut to a KiB. */
+function sendBytes({ key }: { key: string }, { bytes, traceId = newTraceId() }: { bytes: number; traceId?: string }) {
+  const notes = Array.from({ length: bytes / KIB }, (_, index) => [
+    `note_${index}`,
+    randomBytes(KIB / 2).toString('hex'),
+  ]);
+  const attributes = { 'gen_ai.provider.name': 'openai', ...Object.fromEntries(notes) };
+  const spans = [{ ...chat('gpt-5', attributes), traceId, spanId: randomBytes(8).toString('hex') }];
+  return server.call('POST', '/v1/traces', { as: { key }, body: exportRequest(spans) });
+}
+
+async function keepContent(tenantId: string, settings: object = {}): Promise<void> {
+  const body = { settings: { captureContent: true, ...settings } };
+  await server.ok('PUT', `/v1/tenants/${tenantId}`, { as: server.admin, body });
+}
+
+test('an account that only sends telemetry fills at most half of the stored bytes, and others can still send', async () => {
+  const { tenantId, greedy, other, usage, setLimit, bytesOf } = await tenantWithSenders();
+  await keepContent(tenantId);
+  await setLimit(100 * KIB);
+  let refused: Awaited<ReturnType<typeof sendBytes>> | undefined;
+  for (let sent = 0; sent < 100 && refused === undefined; sent += 1) {
+    const answer = await sendBytes(greedy, { bytes: 4 * KIB });
+    if (answer.status !== 200) refused = answer;
+  }
+  expect(refused?.status).toBe(409);
+  expect(refused?.body.message).toMatch(
+    /^The account has \d+ stored bytes, and the tenant has \d+ of 102400 free\. An account may store spans only while/,
+  );
+  const ofGreedy = await bytesOf(greedy);
+  expect(ofGreedy).toBeGreaterThan(40 * KIB);
+  expect(ofGreedy).toBeLessThanOrEqual(50 * KIB);
+  expect((await sendBytes(other, { bytes: 4 * KIB })).status).toBe(200);
+  expect((await sendBytes(greedy, { bytes: 4 * KIB })).status).toBe(409);
+  const { largestAccounts, storedBytes } = await usage();
+  expect(largestAccounts).toEqual([
+    { account: greedy.principal, storedBytes: ofGreedy },
+    { account: other.principal, storedBytes: await bytesOf(other) },
+  ]);
+  expect(ofGreedy + (await bytesOf(other))).toBe(storedBytes.used);
+});
+
+test('traces that are past the retention are removed before an account is refused', async () => {
+  const { tenantId, greedy, setLimit, bytesOf } = await tenantWithSenders();
+  await keepContent(tenantId, { spanRetentionDays: 30 });
+  await setLimit(10 * KIB);
+  expect((await sendBytes(greedy, { bytes: 4 * KIB })).status).toBe(200);
+  expect((await sendBytes(greedy, { bytes: 8 * KIB })).status).toBe(409);
+  server.travel(31 * DAY_MS);
+  expect((await sendBytes(greedy, { bytes: 8 * KIB })).status).toBe(200);
+  expect(await bytesOf(greedy)).toBeGreaterThan(4 * KIB);
+  expect(await bytesOf(greedy)).toBeLessThan(6 * KIB);
+});
+
+test('a request that reaches the limit halfway is a partial success', async () => {
+  const { greedy, setLimit, usage } = await tenantWithSenders();
+  const spans = Array.from({ length: 6000 }, () => ({
+    ...chat('gpt-5', { 'gen_ai.provider.name': 'openai' }),
+    traceId: newTraceId(),
+    spanId: randomBytes(8).toString('hex'),
+  }));
+  const send = (some: typeof spans) =>
+    server.call('POST', '/v1/traces', { as: { key: greedy.key }, body: exportRequest(some) });
+  expect((await send(spans.slice(0, 2000))).status).toBe(200);
+  // After the next batch of 2,000 spans the account has as many bytes as are free.
+  const { used } = (await usage()).storedBytes;
+  await setLimit(used * 4);
+  const answer = await send(spans.slice(2000));
+  expect(answer.status).toBe(200);
+  expect(answer.body.partialSuccess).toMatchObject({
+    rejectedSpans: '2000',
+    errorMessage: expect.stringContaining('The account has'),
+  });
+});
+
+test('removing a trace gives back to each account what it stored in it', async () => {
+  const { tenantId, greedy, other, bytesOf, usage } = await tenantWithSenders();
+  await keepContent(tenantId, { spanRetentionDays: 30 });
+  const traceId = newTraceId();
+  await sendBytes(other, { bytes: 8 * KIB, traceId });
+  const ofOther = await bytesOf(other);
+  // Many small spans in the trace of another account must not change what that account gets back.
+  for (let sent = 0; sent < 5; sent += 1) await sendBytes(greedy, { bytes: 0, traceId });
+  await sendBytes(greedy, { bytes: 4 * KIB });
+  expect(await bytesOf(other)).toBe(ofOther);
+  server.travel(20 * DAY_MS);
+  await sendBytes(other, { bytes: 1 * KIB });
+  const ofLastTrace = (await bytesOf(other)) - ofOther;
+  server.travel(11 * DAY_MS);
+  await removeOldTraces(server.services);
+  expect(await bytesOf(greedy)).toBe(0);
+  expect(await bytesOf(other)).toBe(ofLastTrace);
+  expect((await usage()).storedBytes.used).toBe(ofLastTrace);
+});
