@@ -1203,7 +1203,7 @@ export const enableUser = <ThrowOnError extends boolean = false>(options: Option
 /**
  * Take the rights of a platform administrator away
  *
- * The user keeps their memberships. It counts from the next request on. The last active user who is a platform administrator keeps the right (409). Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing.
+ * Ends the gateway sessions of the user at once. The user keeps their memberships. It counts from the next request on. The last active user who is a platform administrator keeps the right (409). Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing.
  */
 export const revokePlatformAdministrator = <ThrowOnError extends boolean = false>(options: Options<RevokePlatformAdministratorData, ThrowOnError>): RequestResult<RevokePlatformAdministratorResponses, RevokePlatformAdministratorErrors, ThrowOnError> => (options.client ?? client).delete<RevokePlatformAdministratorResponses, RevokePlatformAdministratorErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -271,7 +271,7 @@ export const revokePlatformAdministrator = operation({
   tag,
   summary: 'Take the rights of a platform administrator away',
   description:
-    'The user keeps their memberships. It counts from the next request on. The last active user who is a platform administrator keeps the right (409). Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing.',
+    'Ends the gateway sessions of the user at once. The user keeps their memberships. It counts from the next request on. The last active user who is a platform administrator keeps the right (409). Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing.',
   params,
   record: userRecord,
   ifMatch: userRecord,

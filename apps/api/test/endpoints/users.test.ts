@@ -310,6 +310,20 @@ test('grant_platform_administrator gives every right in every tenant, with an au
   expect(await auditOf(server, { target_id: user.id, operation: 'revoke_platform_administrator' })).toHaveLength(1);
 });
 
+test('revoke_platform_administrator ends the gateway sessions of the user', async () => {
+  const tenantId = await newTenant();
+  const [user, other] = [await member({ tenantId: await newTenant() }), await member({ tenantId: await newTenant() })];
+  const pathOf = ({ id }: Person) => `${PATH}/${id}/platform-administrator`;
+  for (const one of [user, other]) await server.ok('PUT', pathOf(one), { as: server.admin });
+  const gateway = await server.ok('POST', '/v1/gateways', { as: server.admin, body: { name: 'edge', tenantId } });
+  const opened = await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as: user.as, body: {} });
+  const kept = await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as: other.as, body: {} });
+  await server.ok('DELETE', pathOf(user), { as: server.admin });
+  const session = (id: string) => server.ok('GET', `/v1/gateways/${gateway.id}/sessions/${id}`, { as: server.admin });
+  expect(await session(opened.id)).toMatchObject({ status: 'revoked', revokedReason: 'principal_ended' });
+  expect(await session(kept.id)).toMatchObject({ status: 'active' });
+});
+
 test('only platform administrators with every scope grant and revoke it, and only to active users', async () => {
   const tenantId = await newTenant();
   const [owner, user] = [await member({ tenantId }, 'owner'), await member({ tenantId })];

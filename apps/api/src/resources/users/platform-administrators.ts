@@ -1,5 +1,7 @@
 import type { User } from '@quartermaster/contracts/users.ts';
+import { revokeSessionsOfPrincipal } from '@quartermaster/db/repositories/gateway-sessions.ts';
 import { setPlatformAdministrator } from '@quartermaster/db/repositories/users.ts';
+import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { requirePlatformAdministrator } from '../../auth/authorize.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
@@ -28,6 +30,8 @@ export async function setPlatformAdministratorOf(
       throw new ApiError('user_not_active', 'The user has to sign in and accept the terms first.');
     }
     if (!isAdministrator) await requireNotLastAdministrator(trx, user);
+    // Sessions in tenants where the user has no membership would outlive the right to open them.
+    if (!isAdministrator) await revokeSessionsOfPrincipal(trx, EVERYWHERE, `user:${id}`, now);
     await setPlatformAdministrator(trx, id, isAdministrator, now);
     record({ place: null, target: { type: 'user', id }, changed: ['platformAdministrator'] });
     return requireUser(ctx, id, trx);
