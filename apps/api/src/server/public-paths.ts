@@ -12,8 +12,8 @@ const NOT_COUNTED = /^\/(healthz|readyz|v1|trpc|oidc)(\/|$)/;
 const COSTS: [RegExp, number][] = [
   [/^\/openapi\.json$/, 20],
   [/^\/docs\//, 5],
-  // Both may ask the identity provider.
-  [/^\/console\/(sign-in|callback)$/, 10],
+  // These may ask the identity provider.
+  [/^\/console\/(sign-in|callback|sign-out)$/, 10],
 ];
 
 /** Maximum age of the cached readiness answer that callers beyond the limit get, in milliseconds. */
@@ -53,5 +53,7 @@ export function readinessHandler(count: CountPublic, isReady: () => Promise<bool
 }
 
 function costOf({ path }: Request): number {
-  return COSTS.find(([pattern]) => pattern.test(path))?.[1] ?? 1;
+  // Express finds paths in upper case, and with a slash at the end, as well.
+  const plain = path.toLowerCase().replace(/(?<=.)\/$/, '');
+  return COSTS.find(([pattern]) => pattern.test(plain))?.[1] ?? 1;
 }
