@@ -126,7 +126,7 @@ export const listAgents = operation({
   tag,
   summary: 'List agents',
   description:
-    'Lists everything that acts: agents that a manifest declares, agents that were observed, and the agents and services that usage names. An agent is identified by its place and name. The list is sorted by tenant, sub-tenant and name. The query takes points of the rate limit like `list_usage`. 422 if it would have to read more than 50,000 usage series, observations or manifests; filter by tenant then.',
+    'Lists everything that acts: agents that a manifest declares, agents that were observed, and the agents and services that usage names. An agent is identified by its place and name. The list is sorted by tenant, sub-tenant and name. The query takes points of the rate limit like `list_usage`, and one more for every 1,000 usage series, observations and manifests that it reads to find the agents. 422 if it would have to read more than 50,000 usage series, observations or manifests; filter by tenant then.',
   query: {
     ...tenancyQueryFields,
     declared: z.boolean().nullish().describe('true: only declared agents. false: only agents that nothing declares.'),

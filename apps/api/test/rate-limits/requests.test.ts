@@ -7,6 +7,7 @@ import { startServer } from '../../src/server/start.ts';
 import { expectProblem } from '../endpoints/harness.ts';
 import { lockTable } from '../support/locked-table.ts';
 import { accountWithKey, registeredUser } from '../support/people.ts';
+import { sendSpans } from '../telemetry/traces/sending.ts';
 import { type Answered, type Credential, startTestServer, type TestServer } from '../support/server.ts';
 
 const SECRET_KEY = Buffer.alloc(32, 's').toString('base64');
@@ -218,6 +219,54 @@ test('expensive public paths take more points: the OpenAPI document, and the fil
   expect(await left('/.well-known/jwks.json')).toBe('"public";r=99;t=60');
   expect(await left('/openapi.json')).toBe('"public";r=79;t=60');
   expect(await left('/docs/init.js')).toBe('"public";r=74;t=60');
+});
+
+test.each([
+  ['/openapi.json', '/openapi.json/'],
+  ['/openapi.json', '/OpenAPI.json'],
+  ['/docs/init.js', '/DOCS/init.js'],
+  ['/console/sign-in', '/console/sign-in/'],
+  ['/console/callback', '/Console/Callback'],
+])('another spelling of %s costs as much: %s', async (path, spelling) => {
+  const server = await limited({ QM_RATE_LIMIT_PUBLIC: '1000' });
+  const left = async (asked: string) => {
+    const { headers } = await server.call('GET', asked, { unchecked: true });
+    return Number(/r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1]);
+  };
+  const cost = 1000 - (await left(path));
+  expect(cost).toBeGreaterThan(1);
+  expect(await left(spelling)).toBe(1000 - 2 * cost);
+});
+
+test('a list of agents takes points for all records that it reads, however few it answers', async () => {
+  const server = await limited({});
+  const account = await accountWithKey(server, { tenantId: 'acme' });
+  const span = {
+    name: 'invoke_agent a',
+    attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'a' },
+  };
+  await sendSpans(server, { key: account.key }, [span]);
+  const ask = () => server.call('GET', '/v1/agents?limit=1', { as: account });
+  const left = async () => Number(/r=(\d+)/.exec((await ask()).headers.get('ratelimit') ?? '')?.[1]);
+  const [before, after] = [await left(), await left()];
+  expect(before - after).toBe(1);
+  const { db } = server.services;
+  const seen = await db
+    .selectFrom('runtime_observations')
+    .selectAll()
+    .where('kind', '=', 'agent')
+    .executeTakeFirstOrThrow();
+  for (let batch = 0; batch < 20; batch += 1) {
+    const copies = Array.from({ length: 100 }, (_, index) => {
+      const name = `agent-${batch}-${index}`;
+      return { ...seen, id: `obs_${name}`, name, name_key: name, name_family: name };
+    });
+    await db.insertInto('runtime_observations').values(copies).execute();
+  }
+  await left();
+  const [first, second] = [await left(), await left()];
+  // 2,001 observations, and one usage series.
+  expect(first - second).toBe(3);
 });
 
 test('probes are never refused: /healthz is not counted, and /readyz repeats its last answer beyond the limit', async () => {

@@ -6,8 +6,8 @@ import { inScope, placeColumns, placeOf } from '../queries.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { toObservation } from './runtime-observations.ts';
 
-/** An agent in usage series, and one account that reported its calls. */
-export type AgentAccount = TenantPlace & { agent: string; account: string; firstSeenAt: string };
+/** An agent in usage series, and one account that reported its calls. `series`: how many series there are of both. */
+export type AgentAccount = TenantPlace & { agent: string; account: string; firstSeenAt: string; series: number };
 
 /**
  * The agents that usage series name, with the accounts that reported their calls.
@@ -32,17 +32,21 @@ export async function listAgentAccounts(
     .select(({ fn }) => [fn.min('created_at').as('first_seen_at'), fn.countAll<number>().as('count')])
     .groupBy(['tenant_id', 'sub_tenant_id', 'agent', 'account'])
     .execute();
-  if (rows.reduce((sum, row) => sum + Number(row.count), 0) > limit) return null;
-  return rows.map((row) => ({
+  const accounts = rows.map((row) => ({
     ...placeOf(row),
     agent: row.agent,
     account: row.account,
     firstSeenAt: row.first_seen_at,
+    series: Number(row.count),
   }));
+  return accounts.reduce((sum, { series: count }) => sum + count, 0) > limit ? null : accounts;
 }
 
+/** An observation of an agent itself, in short. */
+export type AgentSighting = TenantPlace & { id: string; name: string; unknown: boolean };
+
 /**
- * The observations of agents themselves: those of the kind `agent`.
+ * The observations of agents themselves: those of the kind `agent`. Without their evidence, which may be large.
  *
  * @returns null if there are more than `limit`
  */
@@ -50,12 +54,44 @@ export async function listAgentObservations(
   db: Database,
   scope: TenantScope,
   { name, limit }: { name: string | null; limit: number },
-): Promise<RuntimeObservation[] | null> {
-  let query = db.selectFrom('runtime_observations').selectAll().where('kind', '=', 'agent').where(inScope(scope));
+): Promise<AgentSighting[] | null> {
+  let query = db
+    .selectFrom('runtime_observations')
+    .select(['id', 'tenant_id', 'sub_tenant_id', 'name', 'unknown'])
+    .where('kind', '=', 'agent')
+    .where(inScope(scope));
   if (name !== null) query = query.where('name', '=', name);
   const rows = await query.limit(limit + 1).execute();
-  return rows.length > limit ? null : rows.toSorted((a, b) => (a.id < b.id ? -1 : 1)).map(toObservation);
+  if (rows.length > limit) return null;
+  return rows.map((row) => ({ ...placeOf(row), id: row.id, name: row.name, unknown: row.unknown === 1 }));
 }
+
+/** Observations by their ids. */
+export async function findObservationsOfAgents(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  ids: readonly string[],
+): Promise<RuntimeObservation[]> {
+  const rows = await selectObservations(
+    db,
+    ids.map((id) => ({ id })),
+    { tenantId },
+  );
+  return rows.map(toObservation);
+}
+
+const selectObservations = multiRowStatement(
+  (db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
+    db
+      .selectFrom('runtime_observations')
+      .selectAll()
+      .where('tenant_id', '=', tenantId)
+      .where(
+        'id',
+        'in',
+        rows.map(({ id }) => id),
+      ),
+);
 
 /** An active manifest of an agent. */
 export type AgentManifest = TenantPlace & { id: string; name: string };

@@ -1,9 +1,8 @@
-import { MAX_AGENT_ACCOUNTS } from '@quartermaster/contracts/agents.ts';
-import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import {
   type AgentAccount,
   type AgentManifest,
+  type AgentSighting,
   listAgentAccounts,
   listAgentManifests,
   listAgentObservations,
@@ -15,26 +14,39 @@ import { valueError } from '../../platform/errors.ts';
 /** Usage series, observations and manifests that one request reads, each. */
 const MAX_READ = 50_000;
 
+/** Of these records that a request reads for one point of the rate limits. */
+const RECORDS_OF_POINT = 1000;
+
 /** An agent is told apart by its place and its name. */
 export type AgentName = TenantPlace & { name: string };
 
-/** What is known of an agent, without its usage. */
+/** What is known of an agent, without its usage and the evidence of its observations. */
 export type KnownAgent = AgentName & {
   declared: boolean;
   manifestId: string | null;
-  observations: RuntimeObservation[];
-  accounts: string[];
-  firstSeenAt: string | null;
+  observationIds: string[];
+  /** The accounts that reported its calls, by its usage. */
+  accounts: AgentAccount[];
+};
+
+type ReadOptions = {
+  /** Only agents of this name; null for all. */
+  name: string | null;
+  /** Takes points of the rate limits for what was read. */
+  charge: (points: number) => Promise<void>;
 };
 
 /**
  * Everything in `scope` that acts: agents of manifests, observed agents, and the agents and services that usage names. Sorted
  * by tenant, sub-tenant and name.
  *
- * @param name only agents of this name; null for all
  * @throws 422 if there is too much to read
  */
-export async function findKnownAgents(db: Database, scope: TenantScope, name: string | null): Promise<KnownAgent[]> {
+export async function findKnownAgents(
+  db: Database,
+  scope: TenantScope,
+  { name, charge }: ReadOptions,
+): Promise<KnownAgent[]> {
   const accounts = await listAgentAccounts(db, scope, { agent: name, limit: MAX_READ });
   const observations = await listAgentObservations(db, scope, { name, limit: MAX_READ });
   // A manifest of the whole tenant also declares agents of its sub-tenants.
@@ -43,10 +55,17 @@ export async function findKnownAgents(db: Database, scope: TenantScope, name: st
     subTenantId: tenantId === null ? subTenantId : null,
   }));
   const manifests = await listAgentManifests(db, manifestScope, { name, limit: MAX_READ });
+  const series = accounts?.reduce((sum, one) => sum + one.series, 0);
+  const read = [series, observations?.length, manifests?.length].reduce<number>(
+    (sum, one) => sum + (one ?? MAX_READ),
+    0,
+  );
+  // A request that is refused because there is too much to read is charged as well.
+  await charge(Math.floor(read / RECORDS_OF_POINT));
   if (accounts === null || observations === null || manifests === null) {
     throw valueError(['query', 'tenant_id'], `there are more than ${MAX_READ} records to read: name a tenant`);
   }
-  const known = new Map<string, { of: AgentName; accounts: AgentAccount[]; observations: RuntimeObservation[] }>();
+  const known = new Map<string, Entry>();
   const entryOf = (of: AgentName) => {
     const key = agentKey(of);
     const entry = known.get(key) ?? { of, accounts: [], observations: [] };
@@ -61,32 +80,24 @@ export async function findKnownAgents(db: Database, scope: TenantScope, name: st
   return [...known.values()].map((entry) => knownAgent(entry, { manifestIds, scope })).toSorted(byPlaceAndName);
 }
 
+type Entry = { of: AgentName; accounts: AgentAccount[]; observations: AgentSighting[] };
+
 function knownAgent(
-  entry: { of: AgentName; accounts: AgentAccount[]; observations: RuntimeObservation[] },
+  { of, accounts, observations }: Entry,
   { manifestIds, scope }: { manifestIds: ReadonlyMap<string, AgentManifest>; scope: TenantScope },
 ): KnownAgent {
-  const { of, observations } = entry;
   const { tenantId, subTenantId, name } = of;
   const manifest =
     manifestIds.get(agentKey({ tenantId, subTenantId, name })) ??
     manifestIds.get(agentKey({ tenantId, subTenantId: null, name }));
-  const accounts = [
-    ...entry.accounts.map(({ account }) => account),
-    ...observations.flatMap(({ evidence }) => evidence.accounts),
-  ];
-  const times = [
-    ...entry.accounts.map(({ firstSeenAt }) => firstSeenAt),
-    ...observations.map(({ firstSeenAt }) => firstSeenAt),
-  ];
   return {
     tenantId,
     subTenantId,
     name,
     declared: manifest !== undefined || observations.some(({ unknown }) => !unknown),
     manifestId: manifest !== undefined && covers(scope, manifest) ? manifest.id : null,
-    observations,
-    accounts: [...new Set(accounts)].toSorted().slice(0, MAX_AGENT_ACCOUNTS),
-    firstSeenAt: times.toSorted()[0] ?? null,
+    observationIds: observations.map(({ id }) => id),
+    accounts,
   };
 }
 

@@ -7,6 +7,9 @@ import {
 } from '@quartermaster/contracts/agents.ts';
 import type { Page, PageRequest } from '@quartermaster/db/queries.ts';
 import { caseFolded } from '@quartermaster/db/queries.ts';
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
+import { findObservationsOfAgents } from '@quartermaster/db/repositories/agents.ts';
 import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import { findObservationsInPlace } from '@quartermaster/db/repositories/runtime-observations.ts';
@@ -20,6 +23,10 @@ import { addSums, type AgentActivity, noSums, readActivity } from './agent-usage
 import { agentIdOf, agentOfId, findKnownAgents, type KnownAgent, sortKey } from './known-agents.ts';
 
 const MAX_OBSERVATIONS_SHOWN = 20;
+const OBSERVATIONS_OF_STATEMENT = 100;
+
+/** Observations with their evidence that a request reads for one point of the rate limits. */
+const OBSERVATIONS_OF_POINT = 100;
 
 type TimeQuery = { from?: string | null | undefined; to?: string | null | undefined };
 type AgentQuery = TimeQuery & { declared?: boolean | null | undefined; text?: string | null | undefined };
@@ -33,7 +40,7 @@ export async function listAgents(
 ): Promise<Page<Agent>> {
   const { db, now } = ctx.services;
   const range = timeRange('all', times, now());
-  const known = await findKnownAgents(db, scope, null);
+  const known = await findKnownAgents(db, scope, { name: null, charge: chargeOf(ctx) });
   const part = text == null ? null : caseFolded(text);
   const listed = known.filter(
     (agent) =>
@@ -43,9 +50,10 @@ export async function listAgents(
   );
   const shown = listed.slice(0, limit);
   const activities = await readActivity(db, shown, { ranges: rangesOf('all', range), charge: chargeOf(ctx) });
+  const observations = await observationsOf(ctx, shown);
   const last = shown.at(-1);
   return {
-    items: shown.map((agent) => toAgent(agent, activities.get(agent))),
+    items: shown.map((agent) => toAgent(agent, observations, activities.get(agent))),
     next: last && listed.length > limit ? [sortKey(last), ''] : null,
   };
 }
@@ -56,7 +64,7 @@ export async function getAgent(ctx: CallerContext, id: string, times: TimeQuery)
   const named = agentOfId(id);
   if (named === null || !covers(ctx.reach, named)) throw notFound('agent_not_found');
   const scope = scopeOf(named);
-  const found = await findKnownAgents(db, scope, named.name);
+  const found = await findKnownAgents(db, scope, { name: named.name, charge: chargeOf(ctx) });
   // The scope of a whole tenant also covers agents of this name in its sub-tenants.
   const agent = found.find(({ subTenantId }) => subTenantId === named.subTenantId);
   if (!agent) throw notFound('agent_not_found');
@@ -74,7 +82,7 @@ export async function getAgent(ctx: CallerContext, id: string, times: TimeQuery)
   const uses = await usesOf(ctx, agent, own);
   const manifest = agent.manifestId === null ? undefined : await findManifest(db, ctx.reach, agent.manifestId);
   return {
-    ...toAgent(agent, activities.get(agent)),
+    ...toAgent(agent, await observationsOf(ctx, [agent]), activities.get(agent)),
     uses: uses.slice(0, MAX_AGENT_USES),
     omittedUses: Math.max(0, uses.length - MAX_AGENT_USES),
     declares: (manifest?.spec.declares ?? []).map(({ provider, kind, name }) => ({ provider, kind, name })),
@@ -122,8 +130,29 @@ async function usesOf(ctx: CallerContext, place: KnownAgent, groups: SummedUsage
   return uses.toSorted((a, b) => b.calls - a.calls || (a.name < b.name ? -1 : 1));
 }
 
-function toAgent(agent: KnownAgent, activity: AgentActivity | undefined): Agent {
-  const { observations, tenantId, subTenantId, name, declared, manifestId, accounts, firstSeenAt } = agent;
+type ObservationsById = ReadonlyMap<string, RuntimeObservation>;
+
+/** The observations of some agents themselves. */
+async function observationsOf(ctx: CallerContext, agents: readonly KnownAgent[]): Promise<ObservationsById> {
+  const byId = new Map<string, RuntimeObservation>();
+  for (const [tenantId, ofTenant] of Map.groupBy(agents, (agent) => agent.tenantId)) {
+    const ids = ofTenant.flatMap(({ observationIds }) => observationIds);
+    for await (const batch of inBatches(ids, OBSERVATIONS_OF_STATEMENT)) {
+      for (const one of await findObservationsOfAgents(ctx.services.db, { tenantId }, batch)) byId.set(one.id, one);
+    }
+  }
+  await chargeOf(ctx)(Math.floor(byId.size / OBSERVATIONS_OF_POINT));
+  return byId;
+}
+
+function toAgent(agent: KnownAgent, byId: ObservationsById, activity: AgentActivity | undefined): Agent {
+  const { tenantId, subTenantId, name, declared, manifestId } = agent;
+  const observations = agent.observationIds.toSorted().flatMap((id) => byId.get(id) ?? []);
+  const accounts = [
+    ...agent.accounts.map(({ account }) => account),
+    ...observations.flatMap(({ evidence }) => evidence.accounts),
+  ];
+  const times = [...agent.accounts, ...observations].map(({ firstSeenAt }) => firstSeenAt);
   const seen = observations.map(({ lastSeenAt }) => lastSeenAt);
   if (activity?.lastHour != null) seen.push(activity.lastHour);
   return {
@@ -136,8 +165,8 @@ function toAgent(agent: KnownAgent, activity: AgentActivity | undefined): Agent 
     observations: observations
       .slice(0, MAX_OBSERVATIONS_SHOWN)
       .map(({ id, providerId, unknown, status, risk }) => ({ id, providerId, unknown, status, risk })),
-    accounts,
-    firstSeenAt,
+    accounts: [...new Set(accounts)].toSorted().slice(0, MAX_AGENT_ACCOUNTS),
+    firstSeenAt: times.toSorted()[0] ?? null,
     lastSeenAt: seen.toSorted().at(-1) ?? null,
     usage: activity?.sums ?? noSums(),
   };
