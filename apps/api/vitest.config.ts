@@ -3,8 +3,7 @@ import { FULL, SEQUENCE } from '@quartermaster/db/testing/scale.ts';
 import { defineConfig } from 'vitest/config';
 
 /**
- * What is tested on Postgres as well: whatever depends on its SQL, its locks or its transactions, and one success of each
- * operation. Rules that run on top of the same queries are tested on SQLite, an order of magnitude faster. The long form
+ * Suites that run on PostgreSQL too: those that depend on its SQL, locks or transactions, and one success of each operation. Rules that run on top of the same queries are tested on SQLite, an order of magnitude faster. The long form
  * tests everything on both, except what belongs to one of them.
  */
 const ON_POSTGRES = [
@@ -51,14 +50,16 @@ const ON_POSTGRES = [
   'test/database-move.test.ts',
 ];
 
-/** What has no database in it, or one file: also the long form runs it on SQLite alone. */
+/** Suites without a database, or with a single file. Even the long form runs them only on SQLite. */
 const ON_SQLITE_ALONE = [
+  'test/admin-key.test.ts',
   'test/api-keys-format.test.ts',
   'test/architecture.test.ts',
   'test/audit-chain/many-events.test.ts',
   'test/backup.test.ts',
   'test/bad-input-*.test.ts',
   'test/bearer.test.ts',
+  'test/bootstrap-key.test.ts',
   'test/client.test.ts',
   'test/config*.test.ts',
   'test/console/pages.test.ts',
@@ -81,6 +82,7 @@ const ON_SQLITE_ALONE = [
   'test/rate-limits/rate-limit.test.ts',
   'test/secret-key-rotation.test.ts',
   'test/server.test.ts',
+  'test/start.test.ts',
   'test/token-email.test.ts',
   'test/unavailable-database.test.ts',
   'test/worker-queue.test.ts',

@@ -11,18 +11,16 @@ import type { RunningServer } from '../src/server/start.ts';
 import { runInProcess } from './support/command.ts';
 import { databaseFile, newBootstrapKey } from './support/environment.ts';
 import { runProgram } from './support/process.ts';
-import { startService } from './support/start.ts';
+import { databaseServedOnce, startService } from './support/start.ts';
 import { wire } from './support/wire.ts';
 
 const COMMAND = fileURLToPath(new URL('../src/commands/backup.ts', import.meta.url));
 const ADMIN = newBootstrapKey();
 const HEADERS = { 'x-api-key': ADMIN, 'content-type': 'application/json' };
 
-const environmentOf = (file: string) => ({
-  DATABASE_URL: `sqlite:${file}`,
-  QM_BOOTSTRAP_API_KEY: ADMIN,
-  QM_LOG_LEVEL: 'error',
-});
+const ENVIRONMENT = { QM_BOOTSTRAP_API_KEY: ADMIN, QM_LOG_LEVEL: 'error' };
+
+const environmentOf = (file: string) => ({ DATABASE_URL: `sqlite:${file}`, ...ENVIRONMENT });
 
 function backup(file: string, to: string) {
   return runInProcess(runBackup, ['--to', to], environmentOf(file));
@@ -38,14 +36,6 @@ async function openSession({ url }: RunningServer, gateway: string): Promise<num
     wire(url, { method: 'POST', target, headers: HEADERS, body: JSON.stringify(body) });
   const { id } = JSON.parse((await post('/v1/gateways', { name: gateway })).text);
   return (await post(`/v1/gateways/${id}/sessions`, {})).status;
-}
-
-/** A database on which a service was started once. */
-async function servedOnce(): Promise<string> {
-  const file = await databaseFile();
-  const { stop } = await startService(environmentOf(file));
-  await stop();
-  return file;
 }
 
 test('the command copies a database during writes with all acknowledged ones, and a server starts on the copy', {
@@ -107,7 +97,7 @@ test('it prints the checksums of the database, which are the same for the restor
 });
 
 test('it does not overwrite files, leaves no files after a failure, and reports the error in one line', async () => {
-  const file = await servedOnce();
+  const { file } = await databaseServedOnce(ENVIRONMENT);
   const folder = dirname(file);
   const taken = join(folder, 'taken.db');
   const missing = await backup(join(folder, 'missing.db'), join(folder, 'none.db'));
@@ -126,7 +116,7 @@ test('it does not overwrite files, leaves no files after a failure, and reports 
 });
 
 test('regression: it refuses a partly migrated database, and a database of another program', async () => {
-  const file = await servedOnce();
+  const { file } = await databaseServedOnce(ENVIRONMENT);
   const db = new SqliteDatabase(file);
   db.exec(`create table database_move (table_name text primary key, last_key text, copied integer);
     insert into database_move values ('', 'sqlite:/the/source.db', 0)`);
@@ -159,7 +149,7 @@ test('--help prints its usage', async () => {
 });
 
 test('regression: a relative --to is relative to the folder in which npm was called', async () => {
-  const file = await servedOnce();
+  const { file } = await databaseServedOnce(ENVIRONMENT);
   const environment = { ...environmentOf(file), INIT_CWD: dirname(file) };
   const { code, stderr } = await runInProcess(runBackup, ['--to', 'relative.db'], environment);
   expect(code, stderr).toBe(0);

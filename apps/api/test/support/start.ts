@@ -3,6 +3,7 @@ import { onTestFinished } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { describeFailure, type Failure } from '../../src/server/failures.ts';
 import { type Parts, type RunningServer, startServer } from '../../src/server/start.ts';
+import { databaseFile } from './environment.ts';
 
 /** The defaults of `runProgram` and `startProcess` too: tests run concurrently, and a stop need not wait for clients. */
 const DEFAULTS = {
@@ -36,4 +37,20 @@ export async function startFailure(environment: Record<string, string>): Promise
     (thrown: unknown) => thrown,
   );
   return describeFailure(error);
+}
+
+/** A database on which a service was started and stopped once. */
+export async function databaseServedOnce(
+  environment: Record<string, string> = {},
+): Promise<{ DATABASE_URL: string; file: string }> {
+  const file = await databaseFile();
+  const DATABASE_URL = `sqlite:${file}`;
+  const { stop } = await startService({ ...environment, DATABASE_URL });
+  await stop();
+  return { DATABASE_URL, file };
+}
+
+/** The status of a request for the list of tenants with an API key. It is 200 for keys of platform administrators. */
+export async function statusWith(url: string, key: string): Promise<number> {
+  return (await fetch(`${url}/v1/tenants`, { headers: { 'x-api-key': key } })).status;
 }
