@@ -120,8 +120,14 @@ describe('two people at once', () => {
     await loop.use('gpt-5', model);
     const { id } = await loop.observationOf(model);
     const path = `${pathOf({ item: id, providerId: loop.providerId })}tenant=${loop.tenantId}`;
-    const openAs = async (email: string) => world.open(path, { as: email });
-    const tabs = [await openAs((await loop.operator()).email), await openAs((await loop.operator()).email)] as const;
+    const openAs = async ({ email }: { email: string }) => {
+      // The clock has to be there before the console is.
+      const tab = await world.open('/signed-out', { as: email });
+      await tab.page.clock.install({ time: new Date() });
+      await tab.goTo(path);
+      return tab;
+    };
+    const tabs = [await openAs(await loop.operator()), await openAs(await loop.operator())] as const;
     return { loop, id, tabs };
   }
 
@@ -130,10 +136,6 @@ describe('two people at once', () => {
     const [ann, bob] = tabs;
     const reject = ann.page.getByRole('button', { name: 'Reject', exact: true });
     const ignore = bob.page.getByRole('button', { name: 'Ignore', exact: true });
-    for (const { page } of tabs) {
-      await page.clock.install();
-      await page.reload();
-    }
     await Promise.all([reject.waitFor(), ignore.waitFor()]);
     await Promise.all([reject.click(), ignore.click()]);
     await ann.page.getByText('o9-preview: rejected.').waitFor();
