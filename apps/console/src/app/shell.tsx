@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { Icon } from '../components/icons.tsx';
 import { Failed, Loading } from '../components/states.tsx';
 import { Toasts } from '../components/toasts.tsx';
-import { meQuery } from '../data/me.ts';
+import { MeContext, meQuery } from '../data/me.ts';
 import { problemOf } from '../data/problem.ts';
 import { signInUrl } from '../data/session.ts';
 import { Help } from './help.tsx';
@@ -36,8 +36,7 @@ export function Shell(): ReactNode {
       </main>
     );
   }
-  if (!me.termsAccepted) return <Terms />;
-  return <Frame />;
+  return <MeContext value={me}>{me.termsAccepted ? <Frame /> : <Terms />}</MeContext>;
 }
 
 function Frame(): ReactNode {

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useMe } from '../data/me.ts';
 import { readAll } from '../data/pages.ts';
-import { useUrlState } from '../data/url-state.ts';
+import { useSetUrlState, useUrlParameter } from '../data/url-state.ts';
 
 const EVERYWHERE = 'everywhere';
 const MAX_TENANTS = 1000;
@@ -29,7 +29,8 @@ export function useTenants() {
 
 /** Limits every screen to one tenant. The choice is in the address. */
 export function TenantSwitcher(): ReactNode {
-  const [{ tenant }, setState] = useUrlState();
+  const tenant = useUrlParameter('tenant');
+  const setState = useSetUrlState();
   const tenants = useTenants();
   const choices = tenants.map(({ id, displayName }) => ({ value: id, label: displayName ?? id }));
   const isListed = tenant === undefined || choices.some(({ value }) => value === tenant);

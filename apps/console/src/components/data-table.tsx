@@ -4,6 +4,7 @@ import type { PagedList } from '../data/pages.ts';
 import classes from './data-table.module.css';
 import { formatNumber } from './format.ts';
 import { useKeys } from './hotkeys.ts';
+import { scrollIntoView } from './scroll-into-view.ts';
 import { Failed, Loading } from './states.tsx';
 
 export type Column<Row> = {
@@ -65,7 +66,7 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
     const row = items[Math.max(0, Math.min(items.length - 1, index))];
     if (row === undefined) return;
     onActive?.(keyOf(row));
-    virtualizer.scrollToIndex(items.indexOf(row));
+    scrollIntoView(virtualizer, items.indexOf(row));
   };
   const openActive = () => {
     const row = items[activeIndex];

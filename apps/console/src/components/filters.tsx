@@ -1,25 +1,23 @@
 import { Select, TextInput } from '@mantine/core';
-import { type ReactNode, useEffect, useState } from 'react';
-import { useUrlState } from '../data/url-state.ts';
+import { memo, type ReactNode, useEffect, useState } from 'react';
+import { useSetUrlState, useUrlParameter } from '../data/url-state.ts';
 import { Icon } from './icons.tsx';
 
 type Choice = string | { value: string; label: string };
 
 const TYPING_MS = 250;
 
-/** A filter that is a parameter of the address. */
-export function SelectFilter({
+type SelectFilterProps = { name: string; label: string; choices: readonly Choice[]; width?: number };
+
+/** A filter that is a parameter of the address. It is memoised, so `choices` should be the same array each time. */
+export const SelectFilter = memo(function SelectFilter({
   name,
   label,
   choices,
   width = 150,
-}: {
-  name: string;
-  label: string;
-  choices: readonly Choice[];
-  width?: number;
-}): ReactNode {
-  const [state, setState] = useUrlState();
+}: SelectFilterProps): ReactNode {
+  const value = useUrlParameter(name);
+  const setState = useSetUrlState();
   const data = choices.map((choice) =>
     typeof choice === 'string' ? { value: choice, label: choice.replaceAll('_', ' ') } : choice,
   );
@@ -29,20 +27,22 @@ export function SelectFilter({
       placeholder={label}
       w={width}
       data={data}
-      value={state[name] ?? null}
-      onChange={(value) => setState({ [name]: value ?? undefined })}
+      value={value ?? null}
+      onChange={(chosen) => setState({ [name]: chosen ?? undefined })}
       clearable
       clearButtonProps={{ 'aria-label': `Clear ${label}`, tabIndex: -1 }}
       searchable={data.length > 8}
       limit={200}
     />
   );
-}
+});
+
+type TextFilterProps = { name: string; label: string; width?: number };
 
 /** A text filter that is a parameter of the address. It is applied when the user pauses. */
-export function TextFilter({ name, label, width = 200 }: { name: string; label: string; width?: number }): ReactNode {
-  const [state, setState] = useUrlState();
-  const given = state[name] ?? '';
+export const TextFilter = memo(function TextFilter({ name, label, width = 200 }: TextFilterProps): ReactNode {
+  const given = useUrlParameter(name) ?? '';
+  const setState = useSetUrlState();
   const [typed, setTyped] = useState(given);
   const [applied, setApplied] = useState(given);
   // The address changed by itself: by the back button, or because another view was chosen.
@@ -65,7 +65,7 @@ export function TextFilter({ name, label, width = 200 }: { name: string; label: 
       leftSection={<Icon name="search" size={14} />}
     />
   );
-}
+});
 
 type View = { value: string; label: string; count?: number | undefined };
 
@@ -79,8 +79,8 @@ export function Views({
   label: string;
   views: readonly View[];
 }): ReactNode {
-  const [state, setState] = useUrlState();
-  const current = state[name] ?? views[0]?.value;
+  const setState = useSetUrlState();
+  const current = useUrlParameter(name) ?? views[0]?.value;
   return (
     <div role="group" aria-label={label} className="qm-views">
       {views.map(({ value, label: text, count }) => (

@@ -1,5 +1,5 @@
 import { ActionIcon, Menu } from '@mantine/core';
-import { type ReactNode, useEffect } from 'react';
+import { memo, type ReactNode, useCallback, useEffect, useRef } from 'react';
 import type { ApiRequest } from '../data/curl.ts';
 import { useCopyCurl } from './copy.tsx';
 import { Icon } from './icons.tsx';
@@ -34,6 +34,7 @@ export function Screen({
   scrolls,
   children,
 }: Props): ReactNode {
+  const copyRequest = useCopyRequest(request);
   useEffect(() => {
     document.title = `${title} · Quartermaster`;
   }, [title]);
@@ -47,7 +48,7 @@ export function Screen({
         </div>
         <div className="row">
           {actions}
-          {request !== undefined && <MoreMenu request={request} />}
+          {request !== undefined && <MoreMenu copyRequest={copyRequest} />}
         </div>
       </header>
       {toolbar !== undefined && <div className={classes.toolbar}>{toolbar}</div>}
@@ -62,8 +63,17 @@ export function Screen({
   );
 }
 
-function MoreMenu({ request }: { request: ApiRequest }): ReactNode {
+/** @returns always the same function, so that the menu is not drawn again whenever the request changes */
+function useCopyRequest(request: ApiRequest | undefined): () => void {
   const copyCurl = useCopyCurl();
+  const latest = useRef<() => void>(undefined);
+  useEffect(() => {
+    latest.current = () => request !== undefined && copyCurl(request);
+  });
+  return useCallback(() => latest.current?.(), []);
+}
+
+const MoreMenu = memo(function MoreMenu({ copyRequest }: { copyRequest: () => void }): ReactNode {
   return (
     <Menu>
       <Menu.Target>
@@ -72,11 +82,11 @@ function MoreMenu({ request }: { request: ApiRequest }): ReactNode {
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Item onClick={() => copyCurl(request)}>Copy as curl</Menu.Item>
+        <Menu.Item onClick={copyRequest}>Copy as curl</Menu.Item>
         <Menu.Item component="a" href="/docs" target="_blank">
           API reference
         </Menu.Item>
       </Menu.Dropdown>
     </Menu>
   );
-}
+});

@@ -1,6 +1,7 @@
 import { getMe, type Me, type Scope } from '@quartermaster/client';
 import { getMeQueryKey } from '@quartermaster/client/@tanstack/react-query.gen.ts';
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import { queryOptions } from '@tanstack/react-query';
+import { createContext, use } from 'react';
 import { requireSession } from './session.ts';
 
 const STALE_MS = 60_000;
@@ -18,11 +19,14 @@ export const meQuery = () =>
     retry: false,
   });
 
+/** The shell sets it. Dozens of components of a screen need it, so that a query of its own in each would be slow. */
+export const MeContext = createContext<Me | null>(null);
+
 /** Who is signed in. The shell asks before it shows any screen, so that it is always known here. */
 export function useMe(): Me {
-  const { data } = useQuery(meQuery());
-  if (data === undefined) throw new Error('the page was shown before the caller was known');
-  return data;
+  const me = use(MeContext);
+  if (me === null) throw new Error('the page was shown before the caller was known');
+  return me;
 }
 
 /** Where a record belongs to. */

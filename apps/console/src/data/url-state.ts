@@ -24,15 +24,24 @@ function cleaned(state: UrlState): UrlState {
 
 type SetUrlState = (changes: UrlState, options?: { push?: boolean }) => void;
 
-/** The state of the view, and what changes it. `push` adds a step to the browser's history. */
+/** The state of the view, and what changes it. The component is drawn again for each change of the address. */
 export function useUrlState(): [UrlState, SetUrlState] {
   const search: UrlState = useSearch({ strict: false });
+  return [search, useSetUrlState()];
+}
+
+/** One parameter of the address. The component is drawn again only if this one changes. */
+export function useUrlParameter(name: string): string | undefined {
+  return useSearch({ strict: false, select: (search: UrlState) => search[name] });
+}
+
+/** What changes the state of the view: always the same function. `push` adds a step to the browser's history. */
+export function useSetUrlState(): SetUrlState {
   const navigate = useNavigate();
-  const set = useCallback<SetUrlState>(
+  return useCallback<SetUrlState>(
     (changes, { push = false } = {}) => {
       void navigate({ to: '.', search: (before: UrlState) => cleaned({ ...before, ...changes }), replace: !push });
     },
     [navigate],
   );
-  return [search, set];
 }

@@ -1,8 +1,8 @@
 import type { Provider, RuntimeObservation } from '@quartermaster/client';
-import { Link } from '@tanstack/react-router';
 import type { Column } from '../../components/data-table.tsx';
 import { formatCompact } from '../../components/format.ts';
 import { MeaningShape, RiskMark, StateMark, Tag } from '../../components/marks.tsx';
+import { RowLink } from '../../components/row-link.tsx';
 import { Time } from '../../components/time.tsx';
 import { providerLabel } from '../../data/names.ts';
 import { meaningOf } from './meaning.ts';
@@ -40,9 +40,7 @@ export function observationColumns({ providers, withStatus, isNarrow }: Options)
       header: 'At provider',
       width: 'minmax(110px, 1fr)',
       cell: ({ providerId }) => (
-        <Link to="/providers/$providerId" params={{ providerId }}>
-          {providerLabel(providers.get(providerId), providerId)}
-        </Link>
+        <RowLink path={`/providers/${providerId}`}>{providerLabel(providers.get(providerId), providerId)}</RowLink>
       ),
     },
     {

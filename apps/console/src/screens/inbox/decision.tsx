@@ -43,9 +43,9 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
       <Textarea
         aria-label="Note"
         placeholder="Why? The note is kept with the decision."
-        autosize
-        minRows={1}
-        maxRows={5}
+        rows={1}
+        resize="vertical"
+        classNames={{ input: classes.noteField }}
         maxLength={2000}
         value={note}
         onChange={(event) => setNote(event.currentTarget.value)}

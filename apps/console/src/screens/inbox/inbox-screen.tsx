@@ -53,50 +53,56 @@ export function InboxScreen(): ReactNode {
   const linked = useLinkedObservation(item, listed !== undefined || list.isLoading);
   const shown = listed ?? linked;
   const counts = useInboxCounts(state);
+  const toggle = useCallback((key: string) => setSelected((before) => toggled(before, key)), []);
   const selection = useMemo(
     () => ({
       keys: selected,
-      toggle: (key: string) => setSelected((before) => toggled(before, key)),
+      toggle,
       toggleAll: () =>
         setSelected((before) => (before.size >= list.items.length ? new Set() : new Set(list.items.map(keyOf)))),
     }),
-    [selected, list.items],
+    [selected, toggle, list.items],
   );
   const open = useCallback(({ id }: RuntimeObservation) => setState({ item: id }), [setState]);
   useKeys({ Escape: () => (item === undefined ? setSelected(new Set()) : setState({ item: undefined })) });
-  const openCount = list.items.filter(({ status }) => status === 'open').length;
+  const openCount = useMemo(() => list.items.filter(({ status }) => status === 'open').length, [list.items]);
   const matching = view === 'all' || list.hasMore ? null : { filter: query, count: openCount };
-  const chosen = list.items.filter(({ id }) => selected.has(id));
+  const chosen = selected.size === 0 ? [] : list.items.filter(({ id }) => selected.has(id));
+  // The same elements each time, so that moving from row to row does not draw the filters again.
+  const toolbar = useMemo(
+    () => (
+      <>
+        <Views
+          label="View"
+          views={[
+            { value: 'new', label: 'New', count: counts?.new },
+            { value: 'seen_again', label: 'Seen again after rejection', count: counts?.seenAgain },
+            { value: 'changed_definition', label: 'Changed definition', count: counts?.changedDefinition },
+            { value: 'all', label: 'All' },
+          ]}
+        />
+        <span className="grow" />
+        <TextFilter name="q" label="Search names" width={150} />
+        <SelectFilter
+          name="provider"
+          label="Provider"
+          width={160}
+          choices={providers.list.map((each) => ({ value: each.id, label: providerLabel(each, each.id) }))}
+        />
+        <SelectFilter name="kind" label="Kind" choices={KINDS} width={100} />
+        <SelectFilter name="risk" label="Any risk" choices={RISKS} width={130} />
+        {view === 'all' && <SelectFilter name="status" label="Status" choices={STATUSES} width={120} />}
+      </>
+    ),
+    [counts, providers.list, view],
+  );
 
   return (
     <Screen
       title="Inbox"
       summary="What agents use, and nobody has decided about yet."
       request={{ method: 'GET', path: '/v1/runtime-observations', query }}
-      toolbar={
-        <>
-          <Views
-            label="View"
-            views={[
-              { value: 'new', label: 'New', count: counts?.new },
-              { value: 'seen_again', label: 'Seen again after rejection', count: counts?.seenAgain },
-              { value: 'changed_definition', label: 'Changed definition', count: counts?.changedDefinition },
-              { value: 'all', label: 'All' },
-            ]}
-          />
-          <span className="grow" />
-          <TextFilter name="q" label="Search names" width={150} />
-          <SelectFilter
-            name="provider"
-            label="Provider"
-            width={160}
-            choices={providers.list.map((each) => ({ value: each.id, label: providerLabel(each, each.id) }))}
-          />
-          <SelectFilter name="kind" label="Kind" choices={KINDS} width={100} />
-          <SelectFilter name="risk" label="Any risk" choices={RISKS} width={130} />
-          {view === 'all' && <SelectFilter name="status" label="Status" choices={STATUSES} width={120} />}
-        </>
-      }
+      toolbar={toolbar}
     >
       <div className={classes.frame}>
         <div className={classes.split}>
@@ -119,9 +125,7 @@ export function InboxScreen(): ReactNode {
               }
             />
           </div>
-          {shown !== undefined && (
-            <ObservationPanel key={shown.id} observation={shown} close={() => setState({ item: undefined })} />
-          )}
+          {shown !== undefined && <ObservationPanel observation={shown} close={() => setState({ item: undefined })} />}
         </div>
         {chosen.length > 0 && <BulkBar observations={chosen} all={matching} clear={() => setSelected(new Set())} />}
       </div>

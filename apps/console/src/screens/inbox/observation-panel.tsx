@@ -52,7 +52,7 @@ export function ObservationPanel({
           }}
         />
       }
-      footer={<Decision observation={observation} />}
+      footer={<Decision key={observation.id} observation={observation} />}
     >
       <Section title="Why it matters">
         <p className={classes.risk}>

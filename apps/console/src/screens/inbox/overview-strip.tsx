@@ -1,6 +1,6 @@
 import { listUsage, type RuntimeObservation, type Usage } from '@quartermaster/client';
 import { useQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { memo, type ReactNode } from 'react';
 import { formatCompact } from '../../components/format.ts';
 import { Sparkline } from '../../components/sparkline.tsx';
 import { holds, useMe } from '../../data/me.ts';
@@ -18,7 +18,7 @@ type Props = {
 };
 
 /** The last two weeks in a few numbers: what the decisions are about. */
-export function OverviewStrip({ newObservations }: Props): ReactNode {
+export const OverviewStrip = memo(function OverviewStrip({ newObservations }: Props): ReactNode {
   const filter = useTenantFilter();
   const mayRead = holds(useMe(), 'usage:read');
   const days = lastDays();
@@ -61,7 +61,7 @@ export function OverviewStrip({ newObservations }: Props): ReactNode {
       ))}
     </ul>
   );
-}
+});
 
 /** The dates in UTC, the oldest first. */
 function lastDays(): string[] {

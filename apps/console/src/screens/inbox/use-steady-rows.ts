@@ -34,6 +34,7 @@ export function useSteadyRows(given: Rows, view: string, open: string | undefine
     combine: (results) => results.map(({ data }) => data),
   });
   return useMemo(() => {
+    if (updates.length === 0) return [...rows];
     const updated = new Map(updates.flatMap((row) => (row === undefined ? [] : [[row.id, row] as const])));
     return rows.map((row) => updated.get(row.id) ?? row);
   }, [rows, updates]);
@@ -45,6 +46,8 @@ async function readAgain({ id }: RuntimeObservation): Promise<RuntimeObservation
 
 /** The rows in their order, with each row that is gone after the one that it stood after. */
 function mergeRows(before: Rows, given: Rows, view: string): Shown {
+  // Most often the next page of the list was read.
+  if (before.every(({ id }, index) => given[index]?.id === id)) return { view, given, rows: given, gone: [] };
   const present = new Set(given.map(({ id }) => id));
   const gone = before.filter(({ id }) => !present.has(id)).slice(-MAX_KEPT);
   const rows = [...given];

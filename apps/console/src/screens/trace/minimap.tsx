@@ -22,26 +22,29 @@ export function Minimap(props: Props): ReactNode {
 function MinimapCanvas({ tree, visible, range, goTo }: Props): ReactNode {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [first, last] = range ?? [0, 0];
+  const step = HEIGHT / Math.max(1, visible.length);
   useEffect(() => {
-    const element = canvas.current;
-    if (element !== null) draw(element, { tree, visible, first, last });
-  }, [tree, visible, first, last]);
+    if (canvas.current !== null) draw(canvas.current, { tree, visible });
+  }, [tree, visible]);
   return (
-    <canvas
-      ref={canvas}
+    <div
       className={classes.minimap}
       aria-hidden="true"
       onClick={({ clientY, currentTarget }) => {
         const { top, height } = currentTarget.getBoundingClientRect();
         goTo(Math.floor(((clientY - top) / height) * visible.length));
       }}
-    />
+    >
+      {/* Below the bars, and not in the picture: otherwise each scroll step would draw ten thousand bars. */}
+      <div className={classes.range} style={{ top: first * step, height: Math.max(3, (last - first + 1) * step) }} />
+      <canvas ref={canvas} />
+    </div>
   );
 }
 
-type Drawn = { tree: Tree; visible: readonly number[]; first: number; last: number };
+type Drawn = { tree: Tree; visible: readonly number[] };
 
-function draw(canvas: HTMLCanvasElement, { tree: { rows, duration }, visible, first, last }: Drawn): void {
+function draw(canvas: HTMLCanvasElement, { tree: { rows, duration }, visible }: Drawn): void {
   const context = canvas.getContext('2d');
   const width = canvas.clientWidth;
   if (context === null || width === 0) return;
@@ -53,12 +56,11 @@ function draw(canvas: HTMLCanvasElement, { tree: { rows, duration }, visible, fi
   const colour = (name: string) => style.getPropertyValue(name);
   const step = HEIGHT / Math.max(1, visible.length);
   const scale = width / Math.max(duration, 0.001);
-  context.fillStyle = colour('--qm-hover');
-  context.fillRect(0, first * step, width, Math.max(3, (last - first + 1) * step));
+  const [usual, failed] = [colour('--qm-accent'), colour('--qm-danger')];
   visible.forEach((index, position) => {
     const row = rows[index];
     if (row === undefined) return;
-    context.fillStyle = row.isError ? colour('--qm-danger') : colour('--qm-accent');
+    context.fillStyle = row.isError ? failed : usual;
     context.fillRect(
       row.start * scale,
       position * step,

@@ -2,7 +2,7 @@ import { getTraceWaterfall } from '@quartermaster/client';
 import { TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { type ReactNode, useMemo, useState } from 'react';
+import { type ReactNode, useCallback, useMemo, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import { formatDuration, formatNumber, plural } from '../../components/format.ts';
@@ -55,14 +55,16 @@ function Loaded({ tree, title, traceId, isComplete }: LoadedProps): ReactNode {
   const [state, setState] = useUrlState();
   const [typed, setTyped] = useState(state['q'] ?? '');
   const { rows, errorRows, duration } = tree;
-  const selected = rows.findIndex(({ span }) => span.spanId === state['span']);
+  const selected = useMemo(() => rows.findIndex(({ span }) => span.spanId === state['span']), [rows, state]);
   const found = useMemo(() => {
     const text = typed.trim().toLowerCase();
     if (text === '') return null;
     return new Set(rows.flatMap(({ span }, index) => (span.name.toLowerCase().includes(text) ? [index] : [])));
   }, [rows, typed]);
-  const select = (index: number | undefined) =>
-    setState({ span: index === undefined ? undefined : rows[index]?.span.spanId });
+  const select = useCallback(
+    (index: number | undefined) => setState({ span: index === undefined ? undefined : rows[index]?.span.spanId }),
+    [rows, setState],
+  );
   const nextAfter = (indices: readonly number[]) => indices.find((index) => index > selected) ?? indices[0];
   const nextError = () => select(nextAfter(errorRows));
   useKeys({ n: nextError, Escape: () => select(undefined) });
@@ -114,9 +116,7 @@ function Loaded({ tree, title, traceId, isComplete }: LoadedProps): ReactNode {
     >
       <div className={classes.split}>
         <Waterfall tree={tree} selected={selected} found={found} select={select} />
-        {row !== undefined && (
-          <SpanPanel key={row.span.spanId} traceId={traceId} row={row} close={() => select(undefined)} />
-        )}
+        {row !== undefined && <SpanPanel traceId={traceId} row={row} close={() => select(undefined)} />}
       </div>
     </Screen>
   );

@@ -3,6 +3,7 @@ import { memo, type ReactNode, useCallback, useEffect, useMemo, useRef, useState
 import { formatDuration } from '../../components/format.ts';
 import { useKeys } from '../../components/hotkeys.ts';
 import { Icon } from '../../components/icons.tsx';
+import { scrollIntoView } from '../../components/scroll-into-view.ts';
 import { Minimap } from './minimap.tsx';
 import { type Row, type Tree, visibleRows } from './span-tree.ts';
 import classes from './trace.module.css';
@@ -38,7 +39,7 @@ export function Waterfall({ tree, selected, found, select }: Props): ReactNode {
   });
   const position = visible.indexOf(selected);
   useEffect(() => {
-    if (position >= 0) virtualizer.scrollToIndex(position, { align: 'auto' });
+    if (position >= 0) scrollIntoView(virtualizer, position);
   }, [position, virtualizer]);
 
   const toggle = useCallback((spanId: string, isOpen?: boolean) => {
