@@ -13,7 +13,7 @@ const ON_POSTGRES = [
   'test/preconditions/entity-tags.test.ts',
   // A write that fails half-way leaves nothing.
   'test/atomic-writes.test.ts',
-  // Concurrent writers: one wins, the others get a clear answer, and nothing is lost.
+  // Concurrent writers: one wins, the others get a clear answer, and nothing is lost. Two who take a right from each other at once.
   'test/concurrent-writers.test.ts',
   // Batches of removals; conditions with thousands of places.
   'test/record-retention.test.ts',
@@ -32,12 +32,9 @@ const ON_POSTGRES = [
   'test/credential-expiry.test.ts',
   // Counts by partial indexes, written out in SQL.
   'test/endpoints/tenant-usage.test.ts',
-  // Two who take a right from each other at once.
-  'test/endpoints/users.test.ts',
   'test/{key-lineage,session-grants}.test.ts',
-  'test/endpoints/{derived-access,membership-consent}.test.ts',
   // Spans: partitions, aggregation in batches, batches that exceed the parameters of one statement.
-  'test/telemetry/traces/*.test.ts',
+  'test/telemetry/traces/{conflicting,reading,retention,senders}.test.ts',
   'test/telemetry/{ingest-logs,unread}.test.ts',
   // Calls that are corrected, and sums of them.
   'test/telemetry/calls/{aggregate-records,aggregate-spans,exactness}.test.ts',
@@ -45,7 +42,7 @@ const ON_POSTGRES = [
   'test/endpoints/{bulk-decisions,console-sessions,observation-inbox,recommendation-lists}.test.ts',
   'test/governance/{cardinality,counting,fair-share,manifest-names,properties,replay,renaming,statements,whole-loop}.test.ts',
   // Look-ups of providers and items by their names, in one statement for a batch.
-  'test/governance/{blocks,match-tools,match-vendors,provider-aliases}.test.ts',
+  'test/governance/{blocks,match-tools,provider-aliases}.test.ts',
   // From one database to another.
   'test/database-move.test.ts',
 ];

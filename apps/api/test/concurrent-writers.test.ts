@@ -135,3 +135,12 @@ test('of concurrent requests that apply a recommendation, one applies it', async
   expect(answers.filter(({ skipped }) => skipped[0]?.reason === 'not_open')).toHaveLength(5);
   expect(await tenant.items()).toHaveLength(1);
 });
+
+test('if two platform administrators revoke each other’s right at once, one keeps it', async () => {
+  await server.services.db.updateTable('users').set({ platform_administrator: 0 }).execute();
+  const users = [await registeredUser(server), await registeredUser(server)];
+  const paths = users.map(({ id }) => `/v1/users/${id}/platform-administrator`);
+  for (const path of paths) await server.ok('PUT', path, { as: server.admin });
+  const { statuses } = await together(paths.map((path) => server.call('DELETE', path, { as: server.admin })));
+  expect(statuses).toEqual([200, 409]);
+});

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { temporaryFolder } from '@quartermaster/db/testing/temporary-folder.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { ROOT } from '../src/config.ts';
+import { NODE_COMPILE_CACHE } from './support/process.ts';
 
 /** Root may write everywhere, so under root the programs run as another user. */
 const OTHER_USER = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
@@ -15,7 +16,15 @@ type Started = { status: number | null; stdout: string; stderr: string };
 
 function runReadOnly(args: readonly string[], environment: Record<string, string> = {}): Started {
   const { PATH = '' } = process.env;
-  const env = { PATH, QM_METRICS_PORT: 'off', QM_OTLP_GRPC_PORT: 'off', QM_CONSOLE: 'off', PORT: '0', ...environment };
+  const env = {
+    PATH,
+    NODE_COMPILE_CACHE,
+    QM_METRICS_PORT: 'off',
+    QM_OTLP_GRPC_PORT: 'off',
+    QM_CONSOLE: 'off',
+    PORT: '0',
+    ...environment,
+  };
   return spawnSync(process.execPath, args, { ...OTHER_USER, env, encoding: 'utf8', timeout: 30_000 });
 }
 

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { type Database, openDatabase } from '@quartermaster/db/database.ts';
 import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
 import { scaled } from '@quartermaster/db/testing/scale.ts';
-import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
+import { newTestDatabase, onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import canonicalize from 'canonicalize';
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
@@ -22,6 +22,9 @@ import { wire } from '../support/wire.ts';
 import { eventsOf, expectFaults, linksOf, run, sealedTenant, tamper, verified, writeOne } from './tampering.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
+
+/** How often a process is killed while it seals. A start takes a second of computing. */
+const KILLS = scaled({ usual: onPostgres() ? 1 : 2, full: 3 });
 
 async function testServer(...parts: Parameters<typeof startTestServer>): Promise<TestServer> {
   const server = await startTestServer(...parts);
@@ -141,7 +144,7 @@ test('a process that is killed while it seals leaves an intact chain, and the ne
 }, async () => {
   const { environment, admin, db } = await processDatabase();
   const sizes: number[] = [];
-  for (let round = 0; round < scaled({ usual: 2, full: 3 }); round += 1) {
+  for (let round = 0; round < KILLS; round += 1) {
     const service = await startProcess(environment);
     const writing = createMany(service, admin, 5000).catch(() => {});
     // Kill it as soon as the chain grows: then it is sealing, because it seals while events are written.

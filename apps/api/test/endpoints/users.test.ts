@@ -341,15 +341,3 @@ test('only platform administrators with every scope grant and revoke it, and onl
   const path = `${PATH}/${user.id}/platform-administrator`;
   expectProblem(await server.call('PUT', path, { as: server.admin }), 409, 'user_not_active');
 });
-
-test('if two platform administrators revoke each other’s right at once, one keeps it', async () => {
-  const { db } = server.services;
-  await db.updateTable('users').set({ platform_administrator: 0 }).execute();
-  const users = [await member({ tenantId: await newTenant() }), await member({ tenantId: await newTenant() })];
-  for (const { id } of users) await server.ok('PUT', `${PATH}/${id}/platform-administrator`, { as: server.admin });
-  const [one, other] = users;
-  const take = (from?: Person) =>
-    server.call('DELETE', `${PATH}/${from?.id}/platform-administrator`, { as: server.admin });
-  const answers = await Promise.all([take(one), take(other)]);
-  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
-});

@@ -14,7 +14,7 @@ import { type Request, requestsFor, validRequest } from './requests.ts';
 
 /** Requests for each operation. PostgreSQL runs fewer, because both dialects run the same code. */
 const CASES =
-  inject('fuzzCases') ?? (onPostgres() ? scaled({ usual: 8, full: 50 }) : scaled({ usual: 30, full: 1000 }));
+  inject('fuzzCases') ?? (onPostgres() ? scaled({ usual: 8, full: 50 }) : scaled({ usual: 20, full: 1000 }));
 const SEED = inject('fuzzSeed') ?? Date.now() % 2 ** 31;
 
 /** The first cases of each operation are valid requests, each with the next of the operation's records. */

@@ -17,7 +17,7 @@ import {
 import { newTenant } from './loop-support.ts';
 
 /** Fewer on Postgres, where each statement goes over a socket. */
-const BATCHES = onPostgres() ? scaled({ usual: 250, full: 500 }) : scaled({ usual: 600, full: 10_000 });
+const BATCHES = onPostgres() ? scaled({ usual: 150, full: 500 }) : scaled({ usual: 300, full: 10_000 });
 const MAX_SPANS_PER_BATCH = 3;
 const TRACES = Math.min(300, BATCHES / 4);
 const CONNECTIONS = 4;

@@ -8,7 +8,7 @@ import { ROOT } from '../../src/config.ts';
 export const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 /** The compile cache that `npm start` uses. Without it each process spends half of its start compiling. */
-const NODE_COMPILE_CACHE = join(ROOT, 'node_modules/.cache/quartermaster');
+export const NODE_COMPILE_CACHE = join(ROOT, 'node_modules/.cache/quartermaster');
 
 type Ended = { code: number | null; signal: NodeJS.Signals | null };
 export type Program = {

@@ -33,9 +33,11 @@ test.each(cases)(
     const place = { tenantId: unique('planted') };
     const reader = await accountWithKey(server, place);
     const sender = await accountWithKey(server, place, ['traces:write']);
-    for (const request of recording.requests.filter(({ path }) => path !== '/v1/metrics')) {
+    const requests = recording.requests.filter(({ path }) => path !== '/v1/metrics');
+    const first = requests.find(({ path }) => path === '/v1/traces');
+    for (const request of requests) {
       const headers = { 'content-type': 'application/x-protobuf' };
-      const raw = new Uint8Array(planted(request, into));
+      const raw = new Uint8Array(planted(request, { into, isFirst: request === first }));
       await server.ok('POST', request.path, { as: sender, raw, headers, unchecked: true });
     }
     const { answers } = await outcomeIn(server, reader);

@@ -70,11 +70,12 @@ type KeyValue = { key: string; value: Json };
 /**
  * A recorded request with the marker in every text that may be content: the strings of every attribute of spans, events,
  * links, scopes and resources that is not known to be a name or an id, the status message, the trace state, and in further
- * attributes, an event, a link, and spans of applications. Or, `into` names, with a URL in every text that is a name or an id.
+ * attributes, an event and a link. The first request with spans also gets spans of applications. Or, `into` names, with a URL in
+ * every text that is a name or an id.
  */
 export function planted(
   { contentType, contentEncoding, body, path }: Recording['requests'][number],
-  into: 'texts' | 'names',
+  { into, isFirst }: { into: 'texts' | 'names'; isFirst: boolean },
 ): Uint8Array {
   const bytes = Buffer.from(body, 'base64');
   const plain = contentEncoding === 'gzip' ? gunzipSync(bytes) : bytes;
@@ -84,18 +85,26 @@ export function planted(
     plantUrls(request);
     return toProtobuf(request, type);
   }
-  for (const resource of listOf(request, 'resourceSpans')) plantIn(resource, 'scopeSpans', plantSpans);
+  const resources = listOf(request, 'resourceSpans');
+  if (isFirst) addApplication(resources);
+  for (const resource of resources) plantIn(resource, 'scopeSpans', plantSpans);
   for (const resource of listOf(request, 'resourceLogs')) plantIn(resource, 'scopeLogs', plantRecords);
   return toProtobuf(request, type);
 }
 
+/** Adds the spans of an application to the first resource that has spans. */
+function addApplication(resources: readonly Json[]): void {
+  for (const resource of resources) {
+    const [like] = listOf(resource, 'scopeSpans').flatMap((scope) => listOf(scope, 'spans'));
+    if (!like) continue;
+    const unknown = { scope: { name: TEXT, version: TEXT, attributes: [] }, spans: spansOfApplications(like) };
+    resource['scopeSpans'] = [...listOf(resource, 'scopeSpans'), unknown];
+    return;
+  }
+}
+
 function plantIn(resource: Json, scopes: string, plant: (scope: Json) => void): void {
   plantAttributes((resource['resource'] ??= {}) as Json);
-  const [like] = listOf(resource, scopes).flatMap((scope) => listOf(scope, 'spans'));
-  if (like) {
-    const unknown = { scope: { name: TEXT, version: TEXT, attributes: [] }, spans: spansOfApplications(like) };
-    resource[scopes] = [...listOf(resource, scopes), unknown];
-  }
   for (const scope of listOf(resource, scopes)) {
     plantAttributes((scope['scope'] ??= {}) as Json);
     plant(scope);
