@@ -87,7 +87,7 @@ function failuresOf({ testResults = [] }: Report): string[] {
           `run it alone: npm run test:one -- ${file} -t ${shellQuoted(regexEscaped(fullName))}`,
         ].join('\n');
       });
-    // Only a file that could not be loaded, or whose hook failed, has a message of its own.
+    // A file has a message only if it could not be loaded or one of its hooks failed.
     if (message !== '' || (status === 'failed' && failures.length === 0))
       failures.push(`failed: ${file}\n${message.slice(0, MAX_MESSAGE)}\nrun it alone: npm run test:one -- ${file}`);
     return failures;

@@ -103,7 +103,7 @@ export default defineConfig({
     outputFile: { json: 'reports/vitest.json' },
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // Each file has servers and databases of its own. What they share takes long to make: the document and its schemas.
+    // Each file has its own servers and databases. Files share the OpenAPI document and its schemas, which are slow to create.
     isolate: false,
     sequence: SEQUENCE,
     // Node runs the files as they are, as it does in production: a tenth faster than through vite.

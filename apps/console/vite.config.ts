@@ -17,7 +17,7 @@ const OF_THE_API = [
 
 const proxy = {
   target: API,
-  // Only for work on the console: Vite's own server may act with an API key, so that nobody needs to sign in.
+  // Only for work on the console: Vite's own server may act with an API key, so that no sign-in is needed.
   ...(API_KEY !== undefined && { headers: { 'X-API-Key': API_KEY } }),
 };
 

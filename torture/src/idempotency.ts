@@ -228,5 +228,5 @@ async function plainFaults(folder: string, secrets: readonly string[]): Promise<
   if (!found.delete('holder-of-keys-1'))
     return [`the files in ${folder} were searched in vain: nothing is found there`];
   if (sought.length === 0) return ['no answer held a secret'];
-  return [...found].map((secret) => `a secret of an answer stands in a file: ${secret.slice(0, 12)}...`);
+  return [...found].map((secret) => `a file contains a secret of an answer: ${secret.slice(0, 12)}...`);
 }

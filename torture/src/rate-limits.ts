@@ -7,7 +7,7 @@ import { until } from './until.ts';
 /** Requests per minute. */
 const LIMITS = { principal: 300, address: 200, registration: 10 };
 
-const CLIENTS_OF_PROCESS = 4;
+const CLIENTS_PER_PROCESS = 4;
 
 /** A client stops after this many refusals in a row. */
 const REFUSALS = 3;
@@ -158,7 +158,7 @@ async function exhaust(services: readonly Service[], ask: Ask): Promise<Seen[]> 
     }
   };
   const clients = services.flatMap((service, process) =>
-    Array.from({ length: CLIENTS_OF_PROCESS }, () => client(service, process)),
+    Array.from({ length: CLIENTS_PER_PROCESS }, () => client(service, process)),
   );
   await Promise.all(clients);
   return seen;

@@ -138,8 +138,8 @@ test('invalid values are a typed list of errors with their places', async () => 
 });
 
 test('missing and wrong credentials are 401 problems; throwOnError throws them', async () => {
-  const nobody = createClient({ baseUrl: server.url });
-  const { error } = await sdk.listProviders({ client: nobody });
+  const anonymous = createClient({ baseUrl: server.url });
+  const { error } = await sdk.listProviders({ client: anonymous });
   expect(error).toMatchObject({ code: 'credentials_missing' });
   const wrong = createClient({
     baseUrl: server.url,

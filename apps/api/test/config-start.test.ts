@@ -62,7 +62,7 @@ describe('regression: a QM_ variable that is not a setting', () => {
     expect(message).toBe(`${name}: is not a setting. Did you mean ${near}?`);
   });
 
-  test('each is reported on a line of its own', () => {
+  test('each is reported on a separate line', () => {
     expect(refusal({ QM_LOGLEVEL: 'info', QM_METRIC_PORT: '1' }).split('\n')).toHaveLength(2);
   });
 

@@ -319,7 +319,7 @@ test.each([
   [['--from', 'sqlite:hunter2'], /^--to is missing: usage: [^\n]+\n$/],
   [['--bogus', 'hunter2'], /^unknown option: usage: [^\n]+\n$/],
   [['postgres://me:hunter2@localhost/qm'], /^too many arguments: usage: [^\n]+\n$/],
-])('regression: arguments that it does not take are said in one line, and not repeated: %#', async (given, said) => {
+])('regression: unknown arguments are reported in one line, and not repeated: %#', async (given, said) => {
   const { code, stdout, stderr } = await runWith(given);
   expect([code, stdout]).toEqual([2, '']);
   expect(stderr).toMatch(said);

@@ -115,7 +115,7 @@ test('after the first failure no more requests are sent', async () => {
 
 test('network failures have our own messages', async () => {
   const closed = await freePort();
-  const noise = await startTcp((socket) => void socket.end('220 this is no HTTP, and the far side says so\r\n'));
+  const noise = await startTcp((socket) => void socket.end('220 this is not HTTP\r\n'));
   const silent = await startTcp(() => {});
   const shut = await startTcp((socket) => void socket.destroy());
   const broken = await startPeer(

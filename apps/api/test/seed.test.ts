@@ -203,7 +203,7 @@ describe('the seed changes nothing, and exits with 2', () => {
 });
 
 test.skipIf(onPostgres())(
-  'where the server may not sync from private addresses, the seed says so and goes on',
+  'if the server may not sync from private addresses, the seed reports it and goes on',
   async () => {
     const server = await startTestServer({ QM_DEV_IDENTITY: '0' });
     onTestFinished(() => server.stop());

@@ -148,7 +148,7 @@ test.each([
   '/.well-known/openid-configuration',
   '/.env',
   '/data/quartermaster.db',
-])('there is nothing at %s, and a problem says so', async (path) => {
+])('%s does not exist, and is answered with the problem 404', async (path) => {
   const answer = await server.call('GET', path);
   expect(answer.status).toBe(404);
   expect(answer.headers.get('content-type')).toBe('application/problem+json');

@@ -77,7 +77,7 @@ test.each([
   ['another port of the same host', '127.0.0.1', 403],
 ])('a page of %s neither writes nor reads with the session of a signed-in person', async (_what, host, status) => {
   const { page: consolePage, done } = await world.open('/inbox');
-  // A window of its own with the same session: its browser writes every refusal to the console.
+  // A separate window with the same session, because the browser writes every refusal to the console.
   const { context } = await world.open('/inbox');
   const task = await openTask();
   const claim = `${world.server.url}${task.path}/claim`;

@@ -16,7 +16,7 @@ type WorldOptions = {
 };
 
 type OpenOptions = {
-  /** The email of a person. The development administrator unless given; null: nobody is signed in. */
+  /** The email of the user who signs in. Default: the development administrator. Null: no user. */
   as?: string | null;
   width?: number;
 };

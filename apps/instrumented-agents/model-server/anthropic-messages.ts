@@ -45,7 +45,7 @@ export function anthropicMessages(): Route {
       const before = requestsByAnswer.get(sent.thread?.previous_message_id ?? '');
       const body = before ? { ...before, ...sent, messages: [...before.messages, ...sent.messages] } : sent;
       if (mustFail(body)) {
-        // Claude Code repeats a 400 with fewer features, and tells of one call.
+        // Claude Code repeats a 400 with fewer features, and reports one call.
         const error = { type: 'permission_error', message: ERROR_TEXT };
         const json = { type: 'error', error, request_id: nextId('req') };
         return { model: body.model, inputTokens: 0, outputTokens: 0, response: { status: 403, json } };

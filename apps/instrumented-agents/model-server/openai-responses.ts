@@ -117,7 +117,7 @@ function isSubagentTask({ role, content }: Item): boolean {
   return role === 'user' && JSON.stringify(content).includes(MARKERS.subagentTask);
 }
 
-/** The results that came with this request for the first time: those at its end. Nothing but their text tells of a failure. */
+/** The results that came with this request for the first time: those at its end. Only their text shows a failure. */
 function newToolResults(history: Item[]): { name: string; failed: boolean }[] {
   const before = history.findLastIndex(({ type }) => type !== 'function_call_output');
   return history.slice(before + 1).flatMap(({ call_id: id, output }) => {

@@ -79,7 +79,7 @@ export async function record(definition: RecordingDefinition, folder: string): P
   }
 }
 
-/** The package's own name and version: an alias stands for another one. */
+/** The package's own name and version, because an alias has another name. */
 function versionOf(alias: string, folder: string): string {
   const manifest = JSON.parse(readFileSync(join(folder, 'node_modules', alias, 'package.json'), 'utf8'));
   return `${manifest.name} ${manifest.version}`;

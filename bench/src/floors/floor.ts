@@ -5,7 +5,7 @@ import { listProvidersFloor } from './providers.ts';
 import { createAccountFloor } from './service-accounts.ts';
 import { ingestFloor, spansFloor } from './spans.ts';
 
-/** The settings of a floor: a server that does one operation's work in hand-written code, as a lower bound of its cost. */
+/** The settings of a floor: a server that does the work of one operation in handwritten code, as a lower bound of its cost. */
 export type FloorSettings = {
   work: keyof typeof FLOORS;
   /** A copy of the database file that this API uses. */

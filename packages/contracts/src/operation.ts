@@ -21,7 +21,7 @@ export type OperationDefinition<Path extends string, Id extends string, P, Q, B,
   ownIdParameter?: string;
   /** Whether users may call it before they have accepted the terms. */
   allowedBeforeTerms?: boolean;
-  /** What serves the REST path: the common request pipeline, or the OTLP receiver, which has encodings and errors of its own. */
+  /** What serves the REST path: the common request pipeline, or the OTLP receiver, which has other encodings and errors. */
   transport?: 'rest' | 'otlp';
   tag: Tag;
   summary: string;
@@ -50,7 +50,7 @@ export type OperationDefinition<Path extends string, Id extends string, P, Q, B,
   readOnly?: boolean;
   /** It waits for the server of a third party, so it cannot run in one transaction. */
   callsThirdParty?: boolean;
-  /** It changes many records, each in a transaction of its own, so that other writes have their turns in between. */
+  /** It changes many records, each in a separate transaction, so that other writes can run in between. */
   severalTransactions?: boolean;
   /** The answer is one record, and carries its ETag. */
   record?: TaggedRecord;

@@ -135,7 +135,7 @@ const DOTTED_REVISION: Suffix = { qualifier: 'revision', pattern: /-v\d+$/, valu
 
 /** Returns the base name, and adds the qualifiers that it removed to `qualifiers`. */
 function withoutQualifiers(name: string, qualifiers: Map<Qualifier, string>): string {
-  // A fine-tuned model is a model of its own: ft:gpt-4o-mini-2024-07-18:org:name:id
+  // A fine-tuned model is a different model: ft:gpt-4o-mini-2024-07-18:org:name:id
   if (name.startsWith('ft:')) return name;
   const unrouted = withoutRoute(name, PROFILE, qualifiers);
   let rest = strip(unrouted, MAKER);

@@ -50,7 +50,7 @@ test('inBatches splits items, the last batch may be shorter', async () => {
   expect(batches).toEqual([[1, 2], [3, 4], [5]]);
 });
 
-test('inBatches yields between batches that take long', async () => {
+test('inBatches yields between slow batches', async () => {
   const turns = await turnsDuring(async () => {
     for await (const _ of inBatches([1, 2, 3, 4], 1)) workFor(11);
   });

@@ -127,7 +127,7 @@ type ListOfParent = (
 ) => Promise<Page<{ id: string; createdAt: string }>>;
 
 /** Lists of records of one parent. `rare` only finds the rare rows, `none` finds nothing. `i` is the number of a row. */
-const LISTS_OF_PARENTS: {
+const LISTS_BY_PARENT: {
   table: 'gateway_sessions' | 'inventory_items' | 'recommendations';
   columns: string;
   values: (isRare: string) => string;
@@ -164,7 +164,7 @@ const LISTS_OF_PARENTS: {
   },
 ];
 
-test.each(LISTS_OF_PARENTS)(
+test.each(LISTS_BY_PARENT)(
   'a list of one parent scans a bounded number of rows: $table',
   { timeout: 120_000 },
   async ({ table, columns, values, rare, none, list }) => {

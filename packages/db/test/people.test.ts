@@ -34,7 +34,7 @@ import { NOW, temporaryDatabase } from './temporary-database.ts';
 
 const ACME: TenantScope = [{ tenantId: 'acme', subTenantId: null }];
 const ACME_EAST: TenantScope = [{ tenantId: 'acme', subTenantId: 'east' }];
-const NOBODY = null;
+const NO_USER = null;
 
 let db: Database;
 
@@ -115,7 +115,7 @@ describe('users', () => {
     await member(ada, 'acme/east');
     await member(ada, 'other');
     await member(bob, 'acme');
-    const seen = async (scope: TenantScope, self: string | null = NOBODY) => {
+    const seen = async (scope: TenantScope, self: string | null = NO_USER) => {
       const found = [];
       for (const id of [ada, bob, eve]) if (await findUser(db, { scope, self }, id)) found.push(id);
       return found;
@@ -132,7 +132,7 @@ describe('users', () => {
   test('show memberships in scope, and all memberships to the user', async () => {
     const ada = await user('ada@x.example');
     for (const place of ['acme/west', 'acme', 'other/east']) await member(ada, place);
-    const places = async (scope: TenantScope, self: string | null = NOBODY) =>
+    const places = async (scope: TenantScope, self: string | null = NO_USER) =>
       (await findUser(db, { scope, self }, ada))?.memberships.map((held) => `${held.tenantId}/${held.subTenantId}`);
     expect(await places(ACME)).toEqual(['acme/null', 'acme/west']);
     expect(await places([{ tenantId: 'acme', subTenantId: 'west' }])).toEqual(['acme/west']);
@@ -146,12 +146,12 @@ describe('users', () => {
     await offer(ada, 'acme');
     await member(bob, 'acme');
     await offer(bob, 'acme/east');
-    const view = { scope: ACME, self: NOBODY };
+    const view = { scope: ACME, self: NO_USER };
     const page = { limit: 9, after: null };
     expect(await findUser(db, view, ada)).toBeUndefined();
     const listed = await listUsers(db, ACME, view, {}, page);
     expect(listed.items.map(({ id }) => id)).toEqual([bob]);
-    expect((await listUsers(db, ACME_EAST, { scope: ACME_EAST, self: NOBODY }, {}, page)).items).toEqual([]);
+    expect((await listUsers(db, ACME_EAST, { scope: ACME_EAST, self: NO_USER }, {}, page)).items).toEqual([]);
     const offered = await findMembership(db, ACME, placeOf('acme'), ada);
     if (!offered) throw new Error('the membership is missing');
     await acceptMembership(db, ACME, offered, NOW);

@@ -82,7 +82,7 @@ test.each<[string, unknown]>([
   ['an object', { a: 1 }],
   ['a list', [1]],
   ['a date', new Date()],
-])('%s is refused as a bind, rather than stored in a form of its own', async (_, value) => {
+])('%s is refused as a bound value', async (_, value) => {
   const { db } = await opened();
   await expect(sql`insert into things values (${value}, 1)`.execute(db)).rejects.toThrow(TypeError);
   expect(await db.selectFrom('things').selectAll().execute()).toEqual([]);

@@ -133,7 +133,7 @@ test('the partitions of today, and of days that may be today by another clock, a
   expect(await partitions(db)).not.toContain('span_blocks_20260301');
 });
 
-test('a partition with a long-running reader is skipped until the next run, and blocks nobody', async () => {
+test('a partition with a long-running reader is skipped until the next run, and does not block other queries', async () => {
   const db = await temporaryDatabase(ACME);
   await createSpanPartitions(db, NOW);
   const [reading, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

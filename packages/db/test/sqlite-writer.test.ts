@@ -140,7 +140,7 @@ test('if SQLite rolls back everything, finished transactions of the group fail, 
         .values({ id: 'full', count: 0 })
         .execute()
         .catch(() => {});
-      // SQLite is in no transaction now. This statement must not run as a transaction of its own.
+      // SQLite is in no transaction now. This statement must not run as a separate transaction.
       await trx.insertInto('things').values({ id: 'stray', count: 0 }).execute();
     });
   const results = await Promise.allSettled([insert(db, 'a'), surviving(), insert(db, 'b')]);

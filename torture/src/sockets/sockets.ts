@@ -22,10 +22,10 @@ const CLIENTS = 4;
 const TIMES = 2;
 
 /** Memory that a socket may cost the service, in KiB. Node itself uses about a third of it. */
-const KIB_OF_SOCKET = 60;
+const KIB_PER_SOCKET = 60;
 
 /** Usual variation of the service's memory, in KiB. */
-const KIB_OF_HEAP = 32 * 1024;
+const MEMORY_VARIATION_KIB = 32 * 1024;
 
 /** By then all sockets without complete requests are closed: a request may take 60 s, and Node checks every 30 s. */
 const LIMIT_MS = 95_000;
@@ -94,7 +94,7 @@ function latencyFinding({ sockets: count, noiseMs }: { sockets: number; noiseMs:
 
 function memoryFinding(count: number, before: number, peak: number) {
   const grown = peak - before;
-  const most = count * KIB_OF_SOCKET + KIB_OF_HEAP;
+  const most = count * KIB_PER_SOCKET + MEMORY_VARIATION_KIB;
   return finding({
     promise: `${count} idle and dripping sockets: memory is bounded`,
     measured: `${Math.round(before / 1024)} MiB before, ${Math.round(peak / 1024)} MiB with them`,

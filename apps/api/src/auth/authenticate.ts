@@ -30,7 +30,7 @@ export async function authenticate(
     return principalOfToken(services, bearerOf(authorization), request);
   }
   const [key] = keys;
-  // A browser sends the cookie with every request, even if the page sends a credential of its own.
+  // A browser sends the cookie with every request, even if the page sends another credential.
   return key === undefined ? principalOfSession(services, req) : principalOfApiKey(services, key);
 }
 

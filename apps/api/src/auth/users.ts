@@ -90,7 +90,7 @@ async function link(services: LinkNeeds, { identity, email, whyNoEmail, request 
   const tokenEmail = await email();
   // The user has probably registered, but the identity provider does not tell us the email. So explain that.
   if (!tokenEmail) throw new ApiError('registration_required', await whyNoEmail());
-  // Checked before the look-up, so that nobody can find out whether an address that is not theirs is registered.
+  // Checked before the look-up. Otherwise a caller could find out whether another person's address is registered.
   if (!tokenEmail.verified) {
     throw new ApiError('email_unverified', 'Verify your email with the identity provider first.');
   }

@@ -4,16 +4,16 @@ import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import type { CallerContext } from '../http/context.ts';
 import { ApiError } from '../platform/errors.ts';
 
-/** Records that cost one point of the rate limits. */
-const RECORDS_OF_POINT = 10;
+/** The number of records that cost one point of the rate limits. */
+const RECORDS_PER_POINT = 10;
 
-/** Most pages that are read to count what a filter matches. Each page reads a bounded number of rows. */
+/** The maximum number of pages that are read to find the matches of a filter. Each page reads a bounded number of rows. */
 const MAX_PAGES = 10;
 
 /**
- * The ids of the records that a bulk operation is about: those that it names, or those that its filter matches.
+ * Returns the ids of the records of a bulk operation: the ids in the request, or those of all matches of its filter.
  *
- * @throws 409 if the filter matches another number than expected
+ * @throws 409 if the number of matches differs from the expected one
  */
 export async function bulkIds(
   named: readonly string[] | null | undefined,
@@ -33,16 +33,16 @@ export async function bulkIds(
   const count = after === null && ids.length <= MAX_BULK ? String(ids.length) : `more than ${ids.length - 1}`;
   throw new ApiError(
     'bulk_count_differs',
-    `The filter matches ${count} records, and not ${expected}. Nothing was done.`,
+    `The filter matches ${count} records instead of ${expected}. Nothing was changed.`,
   );
 }
 
 /**
- * Decides about one record after the other, each in a transaction of its own, so that other requests have their turns in
- * between. After a failure it stops: earlier decisions stay, and the remaining records are reported as `failed`.
+ * Decides about the records one by one, each in a separate transaction, and yields to the event loop in between. After a
+ * failure it stops: earlier decisions stay, and the remaining records are reported as `failed`.
  *
- * @param decide returns why it skipped a record, or null if it decided
- * @throws the error of the first record, because nothing was done yet
+ * @param decide decides about one record. Returns the reason if it skipped the record, otherwise null
+ * @throws the error of the first record, because nothing was changed yet
  */
 export async function decideEach(
   { services, principal }: CallerContext,
@@ -50,20 +50,20 @@ export async function decideEach(
   decide: (id: string) => Promise<BulkResult['reason']>,
 ): Promise<BulkResults> {
   const results: BulkResult[] = [];
-  let isBroken = false;
+  let hasFailed = false;
   for (const id of ids) {
-    const reason = isBroken
+    const reason = hasFailed
       ? 'failed'
       : await decide(id).catch((error: unknown) => {
           if (results.length === 0) throw error;
-          services.log.error({ err: error, id }, 'a bulk operation failed half-way');
-          isBroken = true;
+          services.log.error({ err: error, id }, 'a bulk operation failed after some records');
+          hasFailed = true;
           return 'failed' as const;
         });
     results.push({ id, outcome: reason === null ? 'done' : 'skipped', reason });
     await yieldToEventLoop();
   }
-  await services.chargeWork(principal, Math.floor(ids.length / RECORDS_OF_POINT));
+  await services.chargeWork(principal, Math.floor(ids.length / RECORDS_PER_POINT));
   const done = results.filter(({ outcome }) => outcome === 'done').length;
   return { done, skipped: results.length - done, results };
 }

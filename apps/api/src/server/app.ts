@@ -73,7 +73,7 @@ export function createApp(options: AppOptions): RequestListener {
   };
   mountPaths(app, options, { pipeline, countPublic });
   const v1 = v1Handler(options, { pipeline });
-  // Only what has no path of its own in Express: /v1 alone, and targets in absolute form.
+  // Only requests that no other path in Express matches: /v1 itself, and targets in absolute form.
   app.use((req, res, next) => void v1(req, res, next));
   app.use((req, res) => {
     sendAnswer(

@@ -133,7 +133,7 @@ describe('a platform administrator by claim', () => {
   test.each([
     ['without the claim', {}],
     ['with another value of the claim', { QM_OIDC_ADMIN_CLAIM: 'groups', QM_OIDC_ADMIN_VALUE: 'others' }],
-  ])('is none any more after a restart %s', async (_, environment) => {
+  ])('loses the right after a restart %s', async (_, environment) => {
     claims = { groups: ['administrators'] };
     const browser = newBrowser(server);
     await signIn(browser);
@@ -186,7 +186,7 @@ describe('an invalid answer of the identity provider is refused:', () => {
     claims = { email_verified: undefined };
     issuer.answers['/userinfo'] = () => ({ body: { sub: 'ada', email: 'mallory@example.com', email_verified: true } });
     const { page } = await signIn(newBrowser(server));
-    // Mallory's email is verified, and nobody registered it. Ada's email has no flag.
+    // Mallory's email is verified, but not registered. Ada's email has no verified flag.
     expect([page.status, page.text]).toEqual([403, expect.stringContaining('registration_required')]);
   });
 

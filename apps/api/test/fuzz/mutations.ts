@@ -43,11 +43,11 @@ export const mutations: Arbitrary<Mutation[]> = fc.array(
 );
 
 /** Node refuses a request head of more than 16 KiB before the service sees it, so texts in the head are cut. */
-const HEAD_TEXT_MOST = 400;
+const MAX_HEAD_TEXT = 400;
 
 /** Texts for queries, paths and headers. */
 export const junkTexts: Arbitrary<string> = fc.oneof(
-  junk.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, HEAD_TEXT_MOST)),
+  junk.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, MAX_HEAD_TEXT)),
   fc.string({ unit: 'binary', maxLength: 20 }),
 );
 

@@ -6,7 +6,7 @@ import type { Credential, TestServer } from '../support/server.ts';
 import type { Caller } from './requests.ts';
 
 /** How many records an operation gets, and how many more replace those that it deletes. */
-const RECORDS_OF_OPERATION = 2;
+const RECORDS_PER_OPERATION = 2;
 const RENEWALS = 15;
 
 /** The existing and the deleted records that requests name. */
@@ -37,7 +37,7 @@ export class Records {
       return input;
     };
     const inputs: Input[] = [];
-    while (inputs.length < RECORDS_OF_OPERATION) inputs.push(await make());
+    while (inputs.length < RECORDS_PER_OPERATION) inputs.push(await make());
     const [template = { path: {} }] = inputs;
     return new OperationRecords({ inputs, template, make, credentials: { ...this.#strangers, owner } });
   }

@@ -25,10 +25,10 @@ export type Schema = {
 };
 
 /** The longest generated text. Mutations add longer ones. */
-const TEXT_MOST = 40;
+const MAX_TEXT_LENGTH = 40;
 
 /** The deepest nesting of generated values. The schemas of manifests are recursive. */
-const LEVELS_MOST = 6;
+const MAX_LEVELS = 6;
 
 /**
  * Values that match a schema of the document. They may break rules beyond the schema, such as the uniqueness of a name.
@@ -64,7 +64,7 @@ function plainValuesOf(schema: Schema, name: string, level: number): Arbitrary<u
     case 'string':
       return textsOf(schema);
     case 'array':
-      return level > LEVELS_MOST
+      return level > MAX_LEVELS
         ? fc.constant([])
         : fc.array(valuesOf(schema.items ?? {}, name.replace(/s$/, ''), level + 1), {
             minLength: schema.minItems ?? 0,
@@ -79,7 +79,7 @@ function plainValuesOf(schema: Schema, name: string, level: number): Arbitrary<u
 
 function objectsOf(schema: Schema, level: number): Arbitrary<unknown> {
   const { properties = {}, required = [], additionalProperties } = schema;
-  const members = Object.entries(properties).filter(([key]) => level <= LEVELS_MOST || required.includes(key));
+  const members = Object.entries(properties).filter(([key]) => level <= MAX_LEVELS || required.includes(key));
   const declared = fc.record(
     Object.fromEntries(members.map(([key, member]) => [key, valuesOf(member, key, level + 1)])),
     { requiredKeys: required.filter((key) => key in properties) },
@@ -100,8 +100,8 @@ function textsOf({ format, pattern, minLength = 0, maxLength = Infinity }: Schem
   }
   const fits = (text: string) => text.length >= minLength && text.length <= maxLength;
   if (pattern !== undefined) return fc.stringMatching(new RegExp(pattern)).filter(fits);
-  const plain = fc.string({ minLength, maxLength: Math.min(maxLength, TEXT_MOST) });
-  const any = fc.string({ minLength, maxLength: Math.min(maxLength, TEXT_MOST), unit: 'grapheme' }).filter(fits);
+  const plain = fc.string({ minLength, maxLength: Math.min(maxLength, MAX_TEXT_LENGTH) });
+  const any = fc.string({ minLength, maxLength: Math.min(maxLength, MAX_TEXT_LENGTH), unit: 'grapheme' }).filter(fits);
   return fc.oneof(plain, any);
 }
 

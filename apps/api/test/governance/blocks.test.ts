@@ -13,7 +13,7 @@ afterAll(() => server.stop());
 
 /** Most spellings of one name that a run sends. */
 const SPELLINGS = 400;
-const SPANS_OF_REQUEST = 200;
+const SPANS_PER_REQUEST = 200;
 
 /** How frameworks, routers and vendors write a model. */
 const WRITTEN_MODELS: ((model: string) => string)[] = [
@@ -63,8 +63,8 @@ async function blockedTenant(declared: Declared) {
 }
 
 async function send(sender: { key: string }, spans: readonly SpanInput[]): Promise<void> {
-  for (let start = 0; start < spans.length; start += SPANS_OF_REQUEST) {
-    await sendSpans(server, sender, spans.slice(start, start + SPANS_OF_REQUEST));
+  for (let start = 0; start < spans.length; start += SPANS_PER_REQUEST) {
+    await sendSpans(server, sender, spans.slice(start, start + SPANS_PER_REQUEST));
   }
 }
 

@@ -127,7 +127,7 @@ test('aggregation takes as many statements for 64 subjects as for 16, and counts
   // The minimum of several runs, because background jobs run statements as well.
   const fewestFor = async (count: number) => {
     const counts: number[] = [];
-    // As many spans each time: the index of a larger trace has a row of its own.
+    // The same number of spans each time, because the index of a larger trace has an additional row.
     const spans = Array.from({ length: 64 / count }, () => batch(count)).flat();
     for (let attempt = 0; attempt < 3; attempt += 1) {
       counts.push((await statementsOf(() => sendSpans(server, sender, spans))).length);

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A provider of the whole tenant, and two sub-tenants, each with a sender and a reviewer of its own. */
+/** A provider of the whole tenant, and two sub-tenants, each with a sender and a reviewer. */
 async function twoTeams() {
   const tenant = await newTenant(server);
   const { tenantId } = tenant;

@@ -162,7 +162,7 @@ test('parameters have a place, a description, and say whether they are required'
   const parameters = described('get', '/v1/widgets').parameters ?? [];
   expect(parameters.map(({ name }) => name)).toEqual(['tenant_id', 'unknown', 'status', 'limit', 'ratio', 'ids']);
   expect(parameters.every(({ required }) => !required)).toBe(true);
-  expect(parameters[1]).toMatchObject({ in: 'query', description: 'Only those that nobody declared.' });
+  expect(parameters[1]).toMatchObject({ in: 'query', description: 'Only undeclared ones.' });
   expect(described('get', '/v1/widgets/by-size').parameters).toMatchObject([{ name: 'width', required: true }]);
   expect(described('get', '/v1/widgets/{widget_id}').parameters).toMatchObject([
     { in: 'path', name: 'widget_id', required: true, description: 'The widget.' },

@@ -5,7 +5,7 @@
 //   read as JSON where it is optional (see readBody).
 // - integers and booleans that pydantic would read out of strings, numbers or null in a body: bodies are strict, and
 //   answer int_type and bool_type for what could have been read, int_parsing and bool_parsing for what could not.
-// - loc ["header", ...]: no operation declares headers; credentials and media types have statuses of their own.
+// - loc ["header", ...]: no operation declares headers; credentials and media types have other statuses.
 import { expect, test } from 'vitest';
 import { type Sent, send, serve } from './server.ts';
 

@@ -56,7 +56,7 @@ export const listWidgets = operation({
   summary: 'List widgets',
   query: {
     tenant_id: z.string().nullish(),
-    unknown: z.boolean().nullish().describe('Only those that nobody declared.'),
+    unknown: z.boolean().nullish().describe('Only undeclared ones.'),
     status: z.string().nullish(),
     limit: z.int().min(1).max(100).default(25),
     ratio: z.number().optional(),

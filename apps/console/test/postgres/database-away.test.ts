@@ -19,7 +19,7 @@ afterAll(async () => {
   await database.remove();
 });
 
-test('while the database is away the console says so and keeps what it shows; then it goes on by itself', async () => {
+test('while the database is unreachable the console shows a message and keeps its contents; then it recovers by itself', async () => {
   const loop = await startLoop(world.server);
   await loop.use('gpt-5', 'o9-preview', 'o9-dark');
   const { email } = await loop.operator();

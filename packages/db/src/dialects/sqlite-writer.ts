@@ -41,7 +41,7 @@ export class SqliteWriter {
     this.#handle = handle;
   }
 
-  /** Runs one statement as a transaction of its own. */
+  /** Runs one statement as a separate transaction. */
   async run(sql: string, parameters: readonly unknown[]): Promise<QueryResult<never>> {
     await this.#acquire();
     if (sql === TRUNCATE_LOG) this.#commitGroup();

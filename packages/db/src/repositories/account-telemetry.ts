@@ -14,7 +14,7 @@ const MAX_SCOPES = 20;
 /** The most unread scopes that are shown. */
 const MAX_UNREAD = 10;
 
-/** Stands for all scopes beyond `MAX_SCOPES`. A scope that is really named `*` is stored under another name. */
+/** The sum of all scopes beyond `MAX_SCOPES`. A scope that is really named `*` is stored under another name. */
 const OTHER_SCOPES = '*';
 
 type AccountName = Pick<TenantPlace, 'tenantId'> & { accountId: string };

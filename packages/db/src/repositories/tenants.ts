@@ -11,7 +11,7 @@ import type { TenantPlace, TenantScope } from '../tenancy.ts';
 const MAX_SUB_TENANTS_SHOWN = 1000;
 
 /** Tenants that one statement names: a database limits the parameters of a statement. */
-const NAMES_OF_STATEMENT = 500;
+const NAMES_PER_STATEMENT = 500;
 
 /** `founderId`: the user who creates the tenant by self-service; null for other tenants. */
 export type NewTenant = Pick<Tenant, 'id' | 'displayName' | 'settings'> & { founderId: string | null };
@@ -36,7 +36,7 @@ export async function findTenant(db: Database, scope: TenantScope, id: string): 
 export async function findTenantNames(db: Database, scope: TenantScope): Promise<Map<string, string | null>> {
   const ids = [...new Set(scope.flatMap(({ tenantId }) => tenantId ?? []))];
   const names = new Map<string, string | null>();
-  for await (const some of inBatches(ids, NAMES_OF_STATEMENT)) {
+  for await (const some of inBatches(ids, NAMES_PER_STATEMENT)) {
     const rows = await db.selectFrom('tenants').select(['id', 'display_name']).where('id', 'in', some).execute();
     for (const row of rows) names.set(row.id, row.display_name);
   }

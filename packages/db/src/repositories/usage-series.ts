@@ -21,7 +21,7 @@ export type UsageSubject = {
 
 export type UsageSeries = TenantPlace & UsageSubject & { id: string };
 
-/** Stands for all names and agents beyond the limit of a tenant. */
+/** The sum of all names and agents beyond the limit of a tenant. */
 export const OTHER = 'other';
 
 /** A digest of what identifies a series, short enough for an index. */

@@ -8,7 +8,7 @@ import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { bulkIds, decideEach } from '../bulk.ts';
 import { dismissOpenRecommendation } from './dismiss.ts';
 
-/** Dismisses many recommendations, each in a transaction of its own. @throws 409 if the filter matches another number than expected */
+/** Dismisses many recommendations, each in a separate transaction. @throws 409 if the number of matches differs from the expected one */
 export async function dismissMany(
   ctx: CallerContext,
   scope: TenantScope,

@@ -17,7 +17,7 @@ export const adoptProvider: Rule<ProviderState> = {
   evaluate({ provider, observations }) {
     if (provider.status !== 'discovered') return null;
     return {
-      reason: `Agents use ${provider.name}, and nobody declared it.`,
+      reason: `Agents use ${provider.name}, which is not declared.`,
       cause: 'discovered',
       observations,
       change: {

@@ -167,7 +167,7 @@ async function openAdoptionTasks(
     ...adoptionTask(provider),
     subTenantId: provider.subTenantId,
     priority: 'normal' as const,
-    title: `Adopt the provider ${provider.name}, which traffic names and nobody declared, or dismiss it`,
+    title: `Adopt the provider ${provider.name}, which agents use but which is not declared, or dismiss it`,
   }));
   await openOperatorTasks(db, tenant, { kind: 'adopt_provider', subjectType: 'provider', tasks }, now);
 }

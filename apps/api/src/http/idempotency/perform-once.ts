@@ -43,7 +43,7 @@ type Kept = {
  * Performs a write once for its key (draft-ietf-httpapi-idempotency-key-header-07), and answers every repetition of the
  * request with the first answer.
  *
- * First the key is claimed in a transaction of its own, so that a concurrent request with the same key is refused at once.
+ * First the key is claimed in a separate transaction, so that a concurrent request with the same key is refused at once.
  * Then the effect and the answer are written in one transaction, so a process that dies has written both or neither. Its
  * claim expires with its lease. Only successes are stored. A refusal changes nothing and releases the key.
  *
@@ -125,7 +125,7 @@ function claimOf(write: KeyedWrite, now: Date): NewClaim {
 
 /**
  * Anonymous callers share one namespace of keys. The digest of the request is part of their key. So two callers who choose
- * the same key get the same answer only if they sent the same request, and nobody learns about a request of another caller.
+ * the same key get the same answer only if they sent the same request, and no caller learns about a request of another one.
  */
 function ownerOf({ principal, key }: KeyedWrite, requestDigest: string): KeyOwner {
   if (principal === null) {

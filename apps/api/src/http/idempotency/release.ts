@@ -8,7 +8,7 @@ import type { Services } from '../../platform/services.ts';
 const EVERY_MS = 500;
 
 /** The most claims that wait for release. Further ones expire with their lease, like those of a dead process. */
-const MOST_WAITING = 10_000;
+const MAX_WAITING = 10_000;
 
 /** Claims that could not be released yet, by their database. */
 const waiting = new WeakMap<Database, Set<NewClaim>>();
@@ -30,7 +30,7 @@ export async function release(services: Pick<Services, 'db' | 'log'>, claim: New
 function later(services: Pick<Services, 'db' | 'log'>, claim: NewClaim): void {
   const claims = waiting.get(services.db) ?? new Set();
   waiting.set(services.db, claims);
-  if (claims.size >= MOST_WAITING) return;
+  if (claims.size >= MAX_WAITING) return;
   claims.add(claim);
   if (claims.size === 1) void releaseAll(services, claims);
 }

@@ -15,7 +15,7 @@ const ASSETS = {
  * The interactive API reference: Swagger UI from the installed package. It loads nothing from other hosts and has no
  * inline script, so it works under `default-src 'self'`.
  *
- * Mount it at a path of its own, such as `/docs`.
+ * Mount it at a separate path such as `/docs`.
  */
 export function docsRouter({ openApiPath }: { openApiPath: string }): Router {
   const folder = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')));

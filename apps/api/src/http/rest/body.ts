@@ -77,7 +77,7 @@ function bytesOf(req: IncomingMessage, limit: number): Promise<Buffer> {
       }
     };
     const onEnd = () => settle(() => resolve(Buffer.concat(chunks, size)));
-    // The client is gone, so nobody reads the answer. But code that waits for the body must continue.
+    // The client has disconnected, so the answer is lost. But code that waits for the body must continue.
     const onGone = () =>
       settle(() => reject(new ApiError('request_malformed', 'The connection ended before the body did.')));
     if (req.destroyed) onGone();

@@ -9,7 +9,7 @@ type FixedContent = {
   /** Called once, on the first request. */
   read: () => Buffer | Promise<Buffer>;
   cacheControl: string;
-  /** Whether it is worth compressing: not images, which are compressed already, and not small texts. */
+  /** Whether to compress it. Images are already compressed, and small texts do not get smaller. */
   compress: boolean;
 };
 

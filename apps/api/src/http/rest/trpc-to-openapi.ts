@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { sendText } from './send.ts';
 
 /**
- * Everything that adapts trpc-to-openapi for requests stands in this file; for the document in `../openapi/openapi.ts`.
+ * This file adapts trpc-to-openapi for requests; `../openapi/openapi.ts` adapts it for the document.
  *
  * What the library does: it serves a tRPC procedure at a REST path, and writes its output as JSON. What it cannot do, so
  * that the pipeline does it instead:
@@ -26,7 +26,7 @@ export function restAnswerer(operation: Operation): (answer: RestAnswer) => Prom
   return async (answer) => {
     // Made at the first call: outside production the library builds a document for each handler, which dominates start-up.
     handle ??= handlerOf(operation);
-    // The library would turn an error into an answer of its own.
+    // Otherwise the library would answer errors in its own format.
     const json = answer.notModified ? '' : stringifyWithStoredJson(answer.output);
     await handle(request as never, new StandInResponse(answer, json) as never, undefined);
   };

@@ -4,10 +4,10 @@ import { findLastHours, findSeriesOfAgents } from '@quartermaster/db/repositorie
 import { type RollupRange, readRollups, type UsageSums } from '@quartermaster/db/repositories/usage-rollups.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 
-const SERIES_OF_STATEMENT = 100;
+const SERIES_PER_STATEMENT = 100;
 
 /** Series that a request reads for one point of the rate limits. */
-const SERIES_OF_POINT = 200;
+const SERIES_PER_POINT = 200;
 
 type AgentSums = Omit<UsageSums, 'durationUs'>;
 
@@ -31,7 +31,7 @@ export async function readActivity<Agent extends TenantPlace & { name: string }>
     const byName = new Map(ofTenant.map((agent) => [`${agent.subTenantId ?? ''}\n${agent.name}`, agent]));
     const series = await findSeriesOfAgents(db, { tenantId }, wanted);
     read += series.length;
-    for await (const batch of inBatches(series, SERIES_OF_STATEMENT)) {
+    for await (const batch of inBatches(series, SERIES_PER_STATEMENT)) {
       const activityOf = new Map(
         batch.flatMap((one) => {
           const agent = byName.get(`${one.subTenantId ?? ''}\n${one.agent}`);
@@ -52,7 +52,7 @@ export async function readActivity<Agent extends TenantPlace & { name: string }>
       }
     }
   }
-  await charge(Math.floor(read / SERIES_OF_POINT));
+  await charge(Math.floor(read / SERIES_PER_POINT));
   return activities;
 }
 

@@ -15,7 +15,7 @@ import { valueError } from '../../platform/errors.ts';
 const MAX_READ = 50_000;
 
 /** Of these records that a request reads for one point of the rate limits. */
-const RECORDS_OF_POINT = 1000;
+const RECORDS_PER_POINT = 1000;
 
 /** An agent is told apart by its place and its name. */
 export type AgentName = TenantPlace & { name: string };
@@ -61,7 +61,7 @@ export async function findKnownAgents(
     0,
   );
   // A request that is refused because there is too much to read is charged as well.
-  await charge(Math.floor(read / RECORDS_OF_POINT));
+  await charge(Math.floor(read / RECORDS_PER_POINT));
   if (accounts === null || observations === null || manifests === null) {
     throw valueError(['query', 'tenant_id'], `there are more than ${MAX_READ} records to read: name a tenant`);
   }
@@ -72,7 +72,7 @@ export async function findKnownAgents(
     known.set(key, entry);
     return entry;
   };
-  // `other` stands for the agents beyond the limit of a tenant.
+  // `other` is the sum of all agents beyond the limit of a tenant.
   for (const one of accounts) if (one.agent !== OTHER) entryOf({ ...one, name: one.agent }).accounts.push(one);
   for (const one of observations) entryOf(one).observations.push(one);
   for (const one of manifests) if (covers(scope, one)) entryOf(one);
@@ -105,7 +105,7 @@ function byPlaceAndName(a: AgentName, b: AgentName): number {
   return sortKey(a) < sortKey(b) ? -1 : 1;
 }
 
-/** Where an agent stands in the list. */
+/** The position of an agent in the list. */
 export function sortKey({ tenantId, subTenantId, name }: AgentName): string {
   return `${tenantId}\n${subTenantId ?? ''}\n${name}`;
 }

@@ -23,10 +23,10 @@ import { addSums, type AgentActivity, noSums, readActivity } from './agent-usage
 import { agentIdOf, agentOfId, findKnownAgents, type KnownAgent, sortKey } from './known-agents.ts';
 
 const MAX_OBSERVATIONS_SHOWN = 20;
-const OBSERVATIONS_OF_STATEMENT = 100;
+const OBSERVATIONS_PER_STATEMENT = 100;
 
 /** Observations with their evidence that a request reads for one point of the rate limits. */
-const OBSERVATIONS_OF_POINT = 100;
+const OBSERVATIONS_PER_POINT = 100;
 
 type TimeQuery = { from?: string | null | undefined; to?: string | null | undefined };
 type AgentQuery = TimeQuery & { declared?: boolean | null | undefined; text?: string | null | undefined };
@@ -137,11 +137,11 @@ async function observationsOf(ctx: CallerContext, agents: readonly KnownAgent[])
   const byId = new Map<string, RuntimeObservation>();
   for (const [tenantId, ofTenant] of Map.groupBy(agents, (agent) => agent.tenantId)) {
     const ids = ofTenant.flatMap(({ observationIds }) => observationIds);
-    for await (const batch of inBatches(ids, OBSERVATIONS_OF_STATEMENT)) {
+    for await (const batch of inBatches(ids, OBSERVATIONS_PER_STATEMENT)) {
       for (const one of await findObservationsOfAgents(ctx.services.db, { tenantId }, batch)) byId.set(one.id, one);
     }
   }
-  await chargeOf(ctx)(Math.floor(byId.size / OBSERVATIONS_OF_POINT));
+  await chargeOf(ctx)(Math.floor(byId.size / OBSERVATIONS_PER_POINT));
   return byId;
 }
 

@@ -65,7 +65,7 @@ export function claimsOf(token: string): { kid: string; claims: HeadClaims } | n
     const claims = ClaimsSchema.safeParse(decodeJwt(token));
     return typ === HEAD_TYPE && kid !== undefined && claims.success ? { kid, claims: claims.data } : null;
   } catch (error) {
-    // jose throws a TypeError of its own for a header that it cannot read.
+    // jose throws a plain TypeError for a header that it cannot read.
     if (error instanceof errors.JOSEError || error instanceof TypeError) return null;
     throw error;
   }

@@ -71,13 +71,13 @@ function handlingsOf(dialect: Dialect | undefined): (name: string) => Handling {
 function formsOf(dialect: Dialect): [string, TextForm][] {
   const declared = (dialect.safe ?? []).map((name): [string, TextForm] => [name, 'label']);
   const facts = Object.entries(sourcesOf(dialect)).flatMap(([fact, names]) =>
-    names.filter((name) => !name.includes('#')).map((name): [string, TextForm] => [name, FORM_OF_FACT[fact] ?? 'name']),
+    names.filter((name) => !name.includes('#')).map((name): [string, TextForm] => [name, FACT_FORMS[fact] ?? 'name']),
   );
   return [...facts, ...declared.filter(([name]) => !facts.some(([of]) => of === name))];
 }
 
 /** The forms of facts. Facts that are not listed here are names, which observations have anyway. */
-const FORM_OF_FACT: Readonly<Record<string, TextForm>> = {
+const FACT_FORMS: Readonly<Record<string, TextForm>> = {
   operation: 'identifier',
   mcpMethod: 'identifier',
   callId: 'identifier',

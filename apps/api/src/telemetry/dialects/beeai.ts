@@ -55,11 +55,11 @@ function isAgentRun({ target, 'openinference.span.kind': kind }: Attributes): bo
 
 /** The call that succeeded or failed. The spans of its start and its end report the same call, so they are not read. */
 function callOf({ target }: Attributes): { area: 'backend' | 'tool'; name: string } | null {
-  const path = typeof target === 'string' ? END_OF_CALL.exec(target)?.groups : undefined;
+  const path = typeof target === 'string' ? CALL_END_EVENT.exec(target)?.groups : undefined;
   const { area, name = '' } = path ?? {};
   // `finalAnswer` is a tool of the framework, by which an agent returns its answer.
   if ((area !== 'backend' && area !== 'tool') || name === 'finalAnswer') return null;
   return { area, name };
 }
 
-const END_OF_CALL = /^(?<area>backend|tool)\.(?:\w+\.)?(?<name>[a-zA-Z_]+)\.(?:success|error)$/;
+const CALL_END_EVENT = /^(?<area>backend|tool)\.(?:\w+\.)?(?<name>[a-zA-Z_]+)\.(?:success|error)$/;

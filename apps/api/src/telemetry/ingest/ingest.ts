@@ -26,7 +26,7 @@ import { isLimitReached, requireRoom } from './stored-bytes.ts';
  */
 const SPANS_PER_TRANSACTION = 2000;
 
-/** Each trace has a row of its own. */
+/** Each trace has a separate row. */
 const TRACES_PER_TRANSACTION = 500;
 
 /** An estimate of what a span takes in the index. */

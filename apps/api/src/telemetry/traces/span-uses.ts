@@ -19,7 +19,7 @@ const MAX_NAME_LENGTH = 200;
 const KINDS = ['tool', 'model', 'agent'] as const;
 
 /** Spans with these operations are calls of an agent, and may name its model. */
-const CALLS_OF_AGENTS: ReadonlySet<string | null> = new Set(['invoke_agent', 'create_agent']);
+const AGENT_OPERATIONS: ReadonlySet<string | null> = new Set(['invoke_agent', 'create_agent']);
 
 /** A name that spans of one place report, and the spans. `provider`: as the spans report it. */
 type Subject = Pick<SpanUse, 'kind' | 'name'> & {
@@ -62,7 +62,7 @@ export class UsesOfSpans {
 }
 
 function sortUses({ uses, genAi }: SpanOutline): void {
-  const isAgentCall = CALLS_OF_AGENTS.has(genAi?.operation ?? null);
+  const isAgentCall = AGENT_OPERATIONS.has(genAi?.operation ?? null);
   const rank = ({ kind }: SpanUse) => (isAgentCall && kind === 'agent' ? -1 : KINDS.indexOf(kind));
   uses.sort((a, b) => rank(a) - rank(b));
 }

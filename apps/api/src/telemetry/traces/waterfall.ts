@@ -15,7 +15,7 @@ const SPANS_AT_ONCE = 500;
 /** Bytes of whole spans that one answer reads. */
 const MAX_READ_BYTES = 64 * 1024 * 1024;
 
-const SPANS_OF_POINT = 1000;
+const SPANS_PER_POINT = 1000;
 
 /** One page of the spans of a trace in their short form. @throws 404 where nothing in the scope has the trace */
 export async function readWaterfall(
@@ -47,7 +47,7 @@ export async function readWaterfall(
   } while (next !== null && items.length < limit && bytes < MAX_READ_BYTES);
   await uses.resolve(services.db, reachOf(principal, 'runtime_observations:read'));
   await noteReads(ctx, [...places.values()], { type: 'trace', id: traceId });
-  await services.chargeWork(principal, Math.floor(items.length / SPANS_OF_POINT));
+  await services.chargeWork(principal, Math.floor(items.length / SPANS_PER_POINT));
   return { items, next };
 }
 

@@ -32,7 +32,7 @@ const rows: { [name: string]: Row } = {
     },
     uses: [{ kind: 'model', name: 'gpt-4o' }],
   },
-  "the response's model stands in for a request model that is absent": {
+  "the response's model is read if there is no request model": {
     attributes: { 'gen_ai.operation.name': 'embeddings', 'gen_ai.response.model': 'text-embedding-3-small' },
     facts: { operation: 'embeddings', model: 'text-embedding-3-small', responseModel: 'text-embedding-3-small' },
     uses: [{ kind: 'model', name: 'text-embedding-3-small' }],

@@ -25,7 +25,7 @@ const TEXTS_AS_NAMES = [
   `https://${PLANTED}@example.com?key=${PLANTED}`,
 ];
 
-const NAMES_OF_SPANS = [
+const SPAN_NAMES = [
   ...TEXTS_AS_NAMES,
   `GET /users/${PLANTED}@example.com`,
   `POST ${URL_TEXT}`,
@@ -128,7 +128,7 @@ function spansOfApplications(like: Json): Json[] {
   const { traceId, startTimeUnixNano, endTimeUnixNano } = like;
   const kinds: (readonly [string, string] | null)[] = [null, ...KINDS];
   const spans = kinds.flatMap((kind) =>
-    NAMES_OF_SPANS.map((name) => ({
+    SPAN_NAMES.map((name) => ({
       name,
       attributes: kind ? [{ key: kind[0], value: { stringValue: kind[1] } }] : [],
     })),

@@ -161,7 +161,7 @@ describe('GET /v1/traces/{trace_id}/spans', () => {
     '%F0%9F%98%80',
     '..%2f..',
     'f'.repeat(120),
-  ])('404 for %s, which nobody has', async (id) => {
+  ])('answers 404 for the missing trace %s', async (id) => {
     const answer = await server.call('GET', `/v1/traces/${id}/spans`, { as: server.admin });
     expect(answer.status).toBe(404);
     expect(answer.body.code).toBe('trace_not_found');

@@ -60,7 +60,7 @@ async function revokeSessions(gatewayId: string) {
       await revokeGatewaySession({ path: { ...path, session_id: id }, headers, throwOnError: true });
     } catch (error) {
       const problem = problemOf(error);
-      // Somebody else was faster, or it expired.
+      // Another user revoked it first, or it expired.
       if (problem.status !== 404) failed.push(problem.message);
     }
   }

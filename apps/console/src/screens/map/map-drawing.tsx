@@ -72,7 +72,7 @@ type NodeProps = {
 
 function NodeBox({ node, x, isDimmed, hover, open }: NodeProps): ReactNode {
   const { label, note, meaning, calls, y } = node;
-  // The mark of an agent tells of the worst thing that it uses.
+  // The mark of an agent shows the worst state of what it uses.
   const said = node.column === 'agent' ? `uses something ${meaning}` : meaning;
   return (
     <g

@@ -187,7 +187,7 @@ const SpanRow = memo(function SpanRow(props: RowProps): ReactNode {
   );
 });
 
-/** What a span is of, which decides how its bar is filled. */
+/** The kind of work that a span reports. It decides how its bar is filled. */
 function kindOf({ span: { genAi }, isError }: Row): string {
   if (isError) return 'error';
   if (genAi === null) return 'other';
