@@ -7,7 +7,7 @@ import { startServer } from '../../src/server/start.ts';
 import { expectProblem } from '../endpoints/harness.ts';
 import { lockTable } from '../support/locked-table.ts';
 import { accountWithKey, registeredUser } from '../support/people.ts';
-import { sendSpans } from '../telemetry/traces/sending.ts';
+import { chat, sendSpans } from '../telemetry/traces/sending.ts';
 import { type Answered, type Credential, startTestServer, type TestServer } from '../support/server.ts';
 
 const SECRET_KEY = Buffer.alloc(32, 's').toString('base64');
@@ -266,6 +266,33 @@ test('a list of agents takes points for all records that it reads, however few i
   await left();
   const [first, second] = [await left(), await left()];
   // 2,001 observations, and one usage series.
+  expect(first - second).toBe(3);
+});
+
+test('a waterfall takes points for the observations that it reads, however few its spans', async () => {
+  const server = await limited({});
+  const account = await accountWithKey(server, { tenantId: 'acme' });
+  const traceId = 'a'.repeat(32);
+  await sendSpans(server, { key: account.key }, [{ ...chat('gpt-5'), traceId }]);
+  const ask = () => server.call('GET', `/v1/traces/${traceId}/waterfall`, { as: account });
+  const left = async () => Number(/r=(\d+)/.exec((await ask()).headers.get('ratelimit') ?? '')?.[1]);
+  const [before, after] = [await left(), await left()];
+  expect(before - after).toBe(1);
+  const { db } = server.services;
+  const seen = await db
+    .selectFrom('runtime_observations')
+    .selectAll()
+    .where('kind', '=', 'model')
+    .executeTakeFirstOrThrow();
+  // Dated versions of the model have the same family of names.
+  const copies = Array.from({ length: 200 }, (_, index) => ({
+    ...seen,
+    id: `obs_${index}`,
+    name_key: `gpt-5-${index}`,
+  }));
+  await db.insertInto('runtime_observations').values(copies).execute();
+  await left();
+  const [first, second] = [await left(), await left()];
   expect(first - second).toBe(3);
 });
 

@@ -108,8 +108,9 @@ export async function findObservationsOfAnyProvider(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
   families: readonly FamilyOfKind[],
-): Promise<KeyedObservation[]> {
-  return oldestFirst(await selectOfAnyProvider(db, families, { tenantId })).map(toKeyed);
+): Promise<(KeyedObservation & { nameFamily: string })[]> {
+  const rows = oldestFirst(await selectOfAnyProvider(db, families, { tenantId }));
+  return rows.map((row) => ({ ...toKeyed(row), nameFamily: row.name_family }));
 }
 
 /** It looks at each provider of the tenant, because the index of families begins with the provider. */

@@ -17,6 +17,9 @@ const MAX_READ_BYTES = 64 * 1024 * 1024;
 
 const SPANS_PER_POINT = 1000;
 
+/** Observations of the models, tools and agents in the spans. */
+const OBSERVATIONS_PER_POINT = 100;
+
 /** One page of the spans of a trace in their short form. @throws 404 where nothing in the scope has the trace */
 export async function readWaterfall(
   ctx: CallerContext,
@@ -45,9 +48,10 @@ export async function readWaterfall(
     for (const place of spans.places) places.set(JSON.stringify(place), place);
     next = spans.next;
   } while (next !== null && items.length < limit && bytes < MAX_READ_BYTES);
-  await uses.resolve(services.db, reachOf(principal, 'runtime_observations:read'));
+  const observations = await uses.resolve(services.db, reachOf(principal, 'runtime_observations:read'));
   await noteReads(ctx, [...places.values()], { type: 'trace', id: traceId });
-  await services.chargeWork(principal, Math.floor(items.length / SPANS_PER_POINT));
+  const points = Math.floor(items.length / SPANS_PER_POINT) + Math.floor(observations / OBSERVATIONS_PER_POINT);
+  await services.chargeWork(principal, points);
   return { items, next };
 }
 
