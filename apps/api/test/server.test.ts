@@ -103,10 +103,15 @@ describe('headers', () => {
     expect(headers.get('access-control-allow-origin')).toBeNull();
   });
 
-  test('answers of the API are never cached', async () => {
-    for (const path of ['/v1/providers', '/v1/nothing']) {
-      expect((await server.call('GET', path, { as: server.admin })).headers.get('cache-control')).toBe('no-store');
-    }
+  test.each([
+    '/v1/providers',
+    '/v1/nothing',
+    '/trpc/providers.list',
+    '/trpc/nothing',
+    '/console/assets/none.js',
+    '/nothing',
+  ])('the answer of %s is never cached', async (path) => {
+    expect((await server.call('GET', path, { as: server.admin })).headers.get('cache-control')).toBe('no-store');
   });
 
   test.each(['abc', 'A.b_c-1', 'x'.repeat(128), '0'])('a well-formed X-Request-Id is kept: %.20s', async (id) => {

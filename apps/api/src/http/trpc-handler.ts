@@ -54,6 +54,8 @@ export function trpcHandler({ router, procedures, pipeline, onRefused }: TrpcOpt
     if (refusal !== null || !isCall(req, procedures)) await pipeline.countUnmatched(req, res);
     if (refusal !== null) throw refusal;
     req.body = '{}';
+    // As over REST: answers are private.
+    res.set('Cache-Control', 'no-store');
     handle(req, res, next);
   };
 }

@@ -17,6 +17,8 @@ export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: An
   res.statusCode = answer.status;
   for (const [name, value] of Object.entries(answer.headers)) res.setHeader(name, value);
   res.setHeader('Content-Type', answer.contentType);
+  // Caches may store some errors, such as a 404, unless they are told not to.
+  res.setHeader('Cache-Control', 'no-store');
   sendText(req, res, JSON.stringify(answer.body));
 }
 
