@@ -38,7 +38,10 @@ export async function plantHostileTexts(server: TestServer): Promise<HostileScre
   const place = { tenantId: TENANT };
   await post('/v1/tenants', { id: TENANT, displayName: TEXT });
   const user = await server.tokenOf('admin@example.com');
-  await server.ok('PUT', '/v1/me/profile', { as: user, body: { displayName: TEXT, terms: { accepted: true } } });
+  const me = await server.ok('PUT', '/v1/me/profile', {
+    as: user,
+    body: { displayName: TEXT, terms: { accepted: true } },
+  });
   const account = await post('/v1/service-accounts', {
     ...place,
     id: 'sender',
@@ -89,6 +92,12 @@ export async function plantHostileTexts(server: TestServer): Promise<HostileScre
   for (const { id, drift } of items) {
     if (drift === null) await post(`/v1/runtime-observations/${id}/review`, { decision: 'approved', note: TEXT });
   }
+  const { items: open } = await server.ok('GET', `/v1/recommendations?tenant_id=${TENANT}&status=open`, { as });
+  await post(`/v1/providers/${open[0].providerId}/recommendations/apply`, { recommendationIds: [open[0].id] });
+  await server.ok('POST', `/v1/service-accounts/${account.id}/keys?tenant_id=${TENANT}`, {
+    as: user,
+    body: { name: NAME, scopes: ['traces:write'] },
+  });
   await post(`/v1/tenants/${TENANT}/memberships`, { email: 'admin@example.com', role: 'viewer' });
   await server.ok('POST', `/v1/me/memberships/${TENANT}/accept`, { as: user });
   const { items: agents } = await server.ok('GET', `/v1/agents?tenant_id=${TENANT}`, { as });
@@ -120,6 +129,10 @@ export async function plantHostileTexts(server: TestServer): Promise<HostileScre
     screen('/accounts/$accountId', `/accounts/${account.id}?of=${TENANT}`, ['j', 'Enter']),
     screen('/gateways'),
     screen('/gateways/$gatewayId', `/gateways/${gateway.id}`, ['j', 'Enter']),
+    screen('/changes'),
+    screen('/changes', '/changes?view=applied', ['j']),
+    screen('/people', '/people', ['j']),
+    screen('/access', `/access?source=user:${me.id}`),
     screen('/tasks', '/tasks', ['j', 'Enter']),
     screen('/audit', '/audit', ['j', 'Enter']),
     screen('/tenants'),

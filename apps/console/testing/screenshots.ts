@@ -114,12 +114,17 @@ async function allShots({ url, bootstrapKey }: RunningServer): Promise<Shot[]> {
   const trace = await first('traces?tenant_id=northwind&errors_only=true', 'traceId');
   const agent = await first('agents?tenant_id=northwind&text=support', 'id');
   const manifest = await first('manifests?tenant_id=northwind&kind=agent', 'id');
+  const user = await first('users?tenant_id=northwind&email=ada.fischer@northwind.example', 'id');
   const gateway = await first('gateways?tenant_id=northwind&status=active', 'id');
   return [
     { name: 'inbox', path: `/inbox?${TENANT}` },
     { name: 'inbox-panel', path: `/inbox?${TENANT}`, keys: ['j', 'x', 'j'] },
     { name: 'inbox-changed', path: `/inbox?${TENANT}&view=changed_definition`, keys: ['j'] },
     { name: 'inbox-empty', path: '/inbox?tenant=default&view=all' },
+    { name: 'changes', path: `/changes?${TENANT}` },
+    { name: 'changes-applied', path: `/changes?${TENANT}&view=applied`, keys: ['j'] },
+    { name: 'people', path: `/people?${TENANT}`, keys: ['j'] },
+    { name: 'access', path: `/access?${TENANT}&source=user:${user}` },
     { name: 'tasks', path: `/tasks?${TENANT}`, keys: ['j'] },
     { name: 'agents', path: `/agents?${TENANT}` },
     { name: 'agent', path: `/agents/${agent}?${TENANT}` },

@@ -16,6 +16,7 @@ export const NAVIGATION: readonly { title: string; entries: readonly Entry[] }[]
     title: 'Decide',
     entries: [
       { path: '/inbox', label: 'Inbox', icon: 'inbox', scope: 'runtime_observations:read', key: 'i' },
+      { path: '/changes', label: 'Changes', icon: 'check', scope: 'recommendations:read', key: 'c' },
       { path: '/tasks', label: 'Tasks', icon: 'task', scope: 'operator_tasks:read', key: 'k' },
     ],
   },
@@ -39,6 +40,7 @@ export const NAVIGATION: readonly { title: string; entries: readonly Entry[] }[]
     title: 'Administer',
     entries: [
       { path: '/accounts', label: 'Accounts and keys', icon: 'key', scope: 'service_accounts:read', key: 's' },
+      { path: '/people', label: 'People', icon: 'person', scope: 'users:read', key: 'e' },
       { path: '/tenants', label: 'Tenants, members', icon: 'tenant', scope: 'tenants:read', key: 'n' },
       { path: '/audit', label: 'Audit', icon: 'audit', scope: 'audit_events:read', key: 'u' },
     ],

@@ -137,6 +137,18 @@ function useCommands(openHelp: () => void): Command[] {
       label: 'Traces with errors',
       run: () => void navigate({ to: '/traces', search: { errors: '1' } }),
     },
+    {
+      id: 'applied',
+      group: 'View',
+      label: 'Applied changes, to undo one',
+      run: () => void navigate({ to: '/changes', search: { view: 'applied' } }),
+    },
+    {
+      id: 'access',
+      group: 'Screen',
+      label: 'Derived access, offboarding',
+      run: () => void navigate({ to: '/access' }),
+    },
     { id: 'profile', group: 'Screen', label: 'Profile and sessions', run: () => void navigate({ to: '/profile' }) },
     { id: 'dark', group: 'Action', label: 'Use dark colours', run: () => setColorScheme('dark') },
     { id: 'light', group: 'Action', label: 'Use light colours', run: () => setColorScheme('light') },

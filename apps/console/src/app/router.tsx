@@ -97,6 +97,21 @@ const tasks = createRoute({
   path: '/tasks',
   component: lazyRouteComponent(() => import('../screens/tasks/tasks-screen.tsx'), 'TasksScreen'),
 });
+const changes = createRoute({
+  getParentRoute: () => root,
+  path: '/changes',
+  component: lazyRouteComponent(() => import('../screens/changes/changes-screen.tsx'), 'ChangesScreen'),
+});
+const people = createRoute({
+  getParentRoute: () => root,
+  path: '/people',
+  component: lazyRouteComponent(() => import('../screens/people/people-screen.tsx'), 'PeopleScreen'),
+});
+const access = createRoute({
+  getParentRoute: () => root,
+  path: '/access',
+  component: lazyRouteComponent(() => import('../screens/access/access-screen.tsx'), 'AccessScreen'),
+});
 const audit = createRoute({
   getParentRoute: () => root,
   path: '/audit',
@@ -144,6 +159,9 @@ const routeTree = root.addChildren([
   gateways,
   gateway,
   tasks,
+  changes,
+  people,
+  access,
   audit,
   tenants,
   tenant,

@@ -1,14 +1,13 @@
 import { Button, Modal } from '@mantine/core';
 import { type ReactNode, type FormEvent } from 'react';
-import type { ApiProblem } from '../data/problem.ts';
+import { problemOf } from '../data/problem.ts';
 
 type Props = {
   title: string;
   submit: string;
   close: () => void;
-  onSubmit: () => void;
-  isPending: boolean;
-  problem?: ApiProblem | null;
+  /** What the button does, as `useAction` makes it. */
+  save: { mutate: () => void; isPending: boolean; error: Error | null };
   /** Why it cannot be sent yet. */
   incomplete?: boolean;
   size?: number;
@@ -17,22 +16,22 @@ type Props = {
 
 /** A dialog with fields and one button. What the server refuses stands above the button. */
 export function FormDialog(props: Props): ReactNode {
-  const { title, submit, close, onSubmit, isPending, problem, incomplete = false, size = 460, children } = props;
+  const { title, submit, close, save, incomplete = false, size = 460, children } = props;
   const send = (event: FormEvent) => {
     event.preventDefault();
-    if (!incomplete && !isPending) onSubmit();
+    if (!incomplete && !save.isPending) save.mutate();
   };
   return (
     <Modal opened onClose={close} title={title} size={size}>
       <form className="stack" onSubmit={send}>
         {children}
-        {problem != null && (
+        {save.error !== null && (
           <p role="alert" className="danger">
-            {problem.message}
+            {problemOf(save.error).message}
           </p>
         )}
         <div className="row">
-          <Button type="submit" loading={isPending} disabled={incomplete}>
+          <Button type="submit" loading={save.isPending} disabled={incomplete}>
             {submit}
           </Button>
           <Button variant="default" onClick={close}>

@@ -6,7 +6,6 @@ import { FormDialog } from '../../components/form-dialog.tsx';
 import { placeBody, PlaceFields } from '../../components/place-fields.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
-import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { accountAddress } from './account-address.ts';
 
@@ -53,9 +52,7 @@ export function AccountForm({ account, close }: { account?: ServiceAccount; clos
       title={isNew ? 'Create a service account' : `Change ${account.displayName ?? account.name}`}
       submit={isNew ? 'Create' : 'Save'}
       close={close}
-      onSubmit={() => save.mutate()}
-      isPending={save.isPending}
-      problem={save.error === null ? null : problemOf(save.error)}
+      save={save}
       incomplete={isNew && (values.id === '' || place.tenantId === '')}
     >
       {isNew && (

@@ -28,8 +28,8 @@ import { problemOf } from '../../data/problem.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { accountAddress } from './account-address.ts';
+import { AccessLink } from '../access/access-link.tsx';
 import { AccountForm } from './account-form.tsx';
-import classes from './accounts.module.css';
 import { Expiry } from './expiry.tsx';
 import { RevokeDialog, RotateDialog } from './key-dialogs.tsx';
 import { KeyForm } from './key-form.tsx';
@@ -129,6 +129,7 @@ function Loaded({ account }: { account: ServiceAccount }): ReactNode {
           <span>
             last used <Time at={account.lastUsedAt} />
           </span>
+          <AccessLink source={`service_account:${account.tenantId}/${id}`}>what it gave</AccessLink>
           {description !== null && <span>{description}</span>}
           {telemetry !== null && (
             <span>
@@ -179,7 +180,7 @@ function Loaded({ account }: { account: ServiceAccount }): ReactNode {
         </>
       }
     >
-      <div className={classes.split}>
+      <div className="split">
         <DataTable
           label="Keys"
           list={list}

@@ -10,7 +10,6 @@ import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
-import { problemOf } from '../../data/problem.ts';
 import { accountAddress } from './account-address.ts';
 
 type Props = { account: ServiceAccount; credential: Credential; close: () => void };
@@ -43,14 +42,7 @@ export function RotateDialog(props: Props & { created: (secret: string) => void 
     },
   });
   return (
-    <FormDialog
-      title={`Rotate ${nameOf(credential)}`}
-      submit="Rotate the key"
-      close={close}
-      onSubmit={() => rotate.mutate()}
-      isPending={rotate.isPending}
-      problem={rotate.error === null ? null : problemOf(rotate.error)}
-    >
+    <FormDialog title={`Rotate ${nameOf(credential)}`} submit="Rotate the key" close={close} save={rotate}>
       <p>
         The new key has the same name, scopes and lifetime. The gateway sessions and pending invitations that the former
         key made end with it.

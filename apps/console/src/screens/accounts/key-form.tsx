@@ -7,7 +7,6 @@ import { words } from '../../components/format.ts';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
 import { holds, useMe } from '../../data/me.ts';
-import { problemOf } from '../../data/problem.ts';
 import classes from './accounts.module.css';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -100,9 +99,7 @@ export function KeyForm({ account, close, created }: Props): ReactNode {
       submit="Create the key"
       size={640}
       close={close}
-      onSubmit={() => save.mutate()}
-      isPending={save.isPending}
-      problem={save.error === null ? null : problemOf(save.error)}
+      save={save}
       incomplete={scopes.size === 0}
     >
       <div className={classes.columns}>

@@ -5,6 +5,7 @@ import { CopyId } from '../../components/copy.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
 import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
+import { AccessLink } from '../access/access-link.tsx';
 import { Expiry } from './expiry.tsx';
 import { KeyStatus } from './key-status.tsx';
 
@@ -63,6 +64,12 @@ export function KeyPanel({ account, credential, rotate, revoke, close }: Props):
             ['Created by', <PrincipalName key="by" principal={createdBy} />],
             ['Rotations', credential.rotationCount === 0 ? null : String(credential.rotationCount)],
             ['Revoked', revokedAt === null ? null : <Time key="revoked" at={revokedAt} />],
+            [
+              'Gave',
+              <AccessLink key="access" source={`api_key:${id}`}>
+                What was created with it
+              </AccessLink>,
+            ],
             ['Id', <CopyId key="id" id={id} />],
           ]}
         />

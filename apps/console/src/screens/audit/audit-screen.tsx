@@ -104,7 +104,7 @@ export function AuditScreen(): ReactNode {
         </>
       }
     >
-      <div className={classes.split}>
+      <div className="split">
         <DataTable
           label="Audit events"
           list={list}

@@ -9,7 +9,6 @@ import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
 import { providerLabel, useProviders } from '../../data/names.ts';
 import { readAll } from '../../data/pages.ts';
-import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 
 const MAX_MANIFESTS = 500;
@@ -65,9 +64,7 @@ export function GatewayForm({ gateway, close }: { gateway?: Gateway; close: () =
       submit={gateway === undefined ? 'Create' : 'Save'}
       size={580}
       close={close}
-      onSubmit={() => save.mutate()}
-      isPending={save.isPending}
-      problem={save.error === null ? null : problemOf(save.error)}
+      save={save}
       incomplete={name === '' || tenantId === '' || !isLifetimeValid}
     >
       {gateway === undefined && <PlaceFields place={place} change={setPlace} />}

@@ -28,7 +28,6 @@ import { providerLabel, useProviders } from '../../data/names.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
-import classes from '../providers/provider.module.css';
 import { placeOf } from '../providers/providers-screen.tsx';
 import { GatewayForm } from './gateway-form.tsx';
 import { Grants } from './grants.tsx';
@@ -155,7 +154,7 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
         />
       }
     >
-      <div className={classes.split}>
+      <div className="split">
         <DataTable
           label="Sessions"
           list={list}

@@ -105,7 +105,7 @@ export function InboxScreen(): ReactNode {
       toolbar={toolbar}
     >
       <div className={classes.frame}>
-        <div className={classes.split}>
+        <div className="split">
           <div className={classes.list}>
             <OverviewStrip newObservations={view === 'new' ? list.items : null} />
             <DataTable

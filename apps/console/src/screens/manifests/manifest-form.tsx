@@ -8,7 +8,6 @@ import { FormDialog } from '../../components/form-dialog.tsx';
 import { placeBody, PlaceFields } from '../../components/place-fields.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
-import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { type JsonSchema, schemaFaults } from './schema-faults.ts';
 
@@ -61,9 +60,7 @@ export function ManifestForm({ manifest, name: given = '', close }: Props): Reac
       submit={manifest === undefined ? 'Create' : 'Make it active'}
       size={760}
       close={close}
-      onSubmit={() => save.mutate()}
-      isPending={save.isPending}
-      problem={save.error === null ? null : problemOf(save.error)}
+      save={save}
       incomplete={name === '' || place.tenantId === '' || fault !== null}
     >
       {manifest === undefined && (

@@ -15,24 +15,13 @@ export function ChangeList({ recommendations }: { recommendations: readonly Reco
             <summary>
               <MeaningShape meaning={recommendation.kind === 'block_item' ? 'blocked' : 'declared'} />
               <span className={classes.sign} aria-hidden="true">
-                {signOf(recommendation)}
+                {signOfChange(recommendation)}
               </span>
-              <strong>{nameOf(recommendation)}</strong>
+              <strong>{nameOfChange(recommendation)}</strong>
               <span className="dim">{words(recommendation.kind)}</span>
             </summary>
             <p>{recommendation.reason}</p>
-            <dl className={classes.fields}>
-              {fieldChanges(recommendation.change.before ?? {}, recommendation.change.after ?? {}).map(
-                ({ path, before, after }) => (
-                  <div key={path}>
-                    <dt>{path}</dt>
-                    <dd>
-                      {before !== null && <del>{before}</del>} {after !== null && <ins>{after}</ins>}
-                    </dd>
-                  </div>
-                ),
-              )}
-            </dl>
+            <ChangedFields recommendation={recommendation} />
           </details>
         </li>
       ))}
@@ -40,12 +29,30 @@ export function ChangeList({ recommendations }: { recommendations: readonly Reco
   );
 }
 
-function signOf({ change }: Recommendation): string {
+/** The fields that a recommendation changes, before and after. */
+export function ChangedFields({ recommendation: { change } }: { recommendation: Recommendation }): ReactNode {
+  return (
+    <dl className={classes.fields}>
+      {fieldChanges(change.before ?? {}, change.after ?? {}).map(({ path, before, after }) => (
+        <div key={path}>
+          <dt>{path}</dt>
+          <dd>
+            {before !== null && <del>{before}</del>} {after !== null && <ins>{after}</ins>}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** `+`, `−` or `~`. */
+export function signOfChange({ change }: Recommendation): string {
   if (change.before === null) return '+';
   return change.after === null ? '−' : '~';
 }
 
-function nameOf({ change }: Recommendation): string {
+/** The kind and name of what is changed. */
+export function nameOfChange({ change }: Recommendation): string {
   const fields = { ...change.before, ...change.after } as Record<string, unknown>;
   const parts = [fields['kind'], fields['name']].filter((part): part is string => typeof part === 'string');
   return parts.length === 0 ? words(change.target.type) : parts.join(' ');

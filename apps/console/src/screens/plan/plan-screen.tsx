@@ -1,15 +1,10 @@
-import {
-  type AppliedRecommendations,
-  applyProviderRecommendations,
-  type Recommendation,
-  undoRecommendation,
-} from '@quartermaster/client';
+import { type AppliedRecommendations, applyProviderRecommendations, undoRecommendation } from '@quartermaster/client';
 import { getProviderOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
-import { formatNumber, plural } from '../../components/format.ts';
+import { plural } from '../../components/format.ts';
 import { Screen } from '../../components/screen.tsx';
 import { Empty, Failed, Loading } from '../../components/states.tsx';
 import { showToast } from '../../components/toasts.tsx';
@@ -19,6 +14,7 @@ import { problemOf } from '../../data/problem.ts';
 import { ChangeList } from './change-list.tsx';
 import classes from './plan.module.css';
 import { SkippedList } from './skipped-list.tsx';
+import { totalsOf } from './totals.ts';
 
 /** The dry run of everything that is recommended for a provider, as one change that can be applied and undone. */
 export function PlanScreen(): ReactNode {
@@ -157,12 +153,4 @@ function Receipt({ receipt, close }: { receipt: AppliedRecommendations; close: (
       </ActionButton>
     </section>
   );
-}
-
-/** `2 added, 1 changed, 0 removed`. */
-function totalsOf(recommendations: readonly Recommendation[]): string {
-  const added = recommendations.filter(({ change }) => change.before === null).length;
-  const removed = recommendations.filter(({ change }) => change.after === null).length;
-  const changed = recommendations.length - added - removed;
-  return `${formatNumber(added)} added, ${formatNumber(changed)} changed, ${formatNumber(removed)} removed`;
 }

@@ -99,15 +99,7 @@ function CredentialForm({ provider, close }: { provider: Provider; close: () => 
     onDone: close,
   });
   return (
-    <FormDialog
-      title="Set the credential"
-      submit="Store"
-      close={close}
-      onSubmit={() => save.mutate()}
-      isPending={save.isPending}
-      problem={save.error === null ? null : problemOf(save.error)}
-      incomplete={secret === ''}
-    >
+    <FormDialog title="Set the credential" submit="Store" close={close} save={save} incomplete={secret === ''}>
       <PasswordInput
         label="Secret"
         description="It is stored encrypted and never shown again."

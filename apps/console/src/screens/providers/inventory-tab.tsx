@@ -59,7 +59,7 @@ export function InventoryTab({ provider }: { provider: Provider }): ReactNode {
   const shown = list.items.find(({ id }) => id === state['item']);
   useKeys({ Escape: () => setState({ item: undefined }) });
   return (
-    <div className={classes.split}>
+    <div className="split">
       <DataTable
         label="Inventory"
         list={list}

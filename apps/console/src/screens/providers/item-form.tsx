@@ -4,7 +4,6 @@ import { type ReactNode, useState } from 'react';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
-import { problemOf } from '../../data/problem.ts';
 
 const KINDS = ['model', 'tool', 'resource', 'prompt', 'agent', 'channel'];
 
@@ -30,9 +29,7 @@ export function ItemForm({ provider, close }: { provider: Provider; close: () =>
       title={`Declare an item of ${provider.displayName ?? provider.name}`}
       submit="Declare"
       close={close}
-      onSubmit={() => save.mutate()}
-      isPending={save.isPending}
-      problem={save.error === null ? null : problemOf(save.error)}
+      save={save}
       incomplete={name === ''}
     >
       <Select

@@ -6,7 +6,6 @@ import { FormDialog } from '../../components/form-dialog.tsx';
 import { placeBody, PlaceFields } from '../../components/place-fields.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
-import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 
 const KINDS = [
@@ -59,9 +58,7 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
       title={provider === undefined ? 'Declare a provider' : `Change ${provider.name}`}
       submit={provider === undefined ? 'Declare' : 'Save'}
       close={close}
-      onSubmit={() => save.mutate()}
-      isPending={save.isPending}
-      problem={save.error === null ? null : problemOf(save.error)}
+      save={save}
       incomplete={values.name === '' || (provider === undefined && place.tenantId === '')}
     >
       <TextInput

@@ -16,7 +16,6 @@ import { whileSignedIn } from '../../data/session.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { TaskPanel } from './task-panel.tsx';
-import classes from './tasks.module.css';
 
 const VIEWS = [
   { value: 'open', label: 'Open' },
@@ -117,7 +116,7 @@ export function TasksScreen(): ReactNode {
         </>
       }
     >
-      <div className={classes.split}>
+      <div className="split">
         <DataTable
           label="Tasks"
           list={list}

@@ -5,7 +5,6 @@ import { FormDialog } from '../../components/form-dialog.tsx';
 import { formatNumber } from '../../components/format.ts';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
-import { problemOf } from '../../data/problem.ts';
 
 export type LimitName = Exclude<keyof TenantUsage, 'tenantId' | 'largestAccounts'>;
 
@@ -43,9 +42,7 @@ export function LimitsForm({ tenant, usage, labels, close }: Props): ReactNode {
       submit="Set the limits"
       size={560}
       close={close}
-      onSubmit={() => save.mutate()}
-      isPending={save.isPending}
-      problem={save.error === null ? null : problemOf(save.error)}
+      save={save}
       incomplete={faulty.length > 0}
     >
       <p className="dim">

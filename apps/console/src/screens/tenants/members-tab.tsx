@@ -20,7 +20,6 @@ import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
 import { useMissingScope } from '../../data/me.ts';
 import { usePagedList } from '../../data/pages.ts';
-import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 
 export const ROLES: Role[] = ['owner', 'admin', 'operator', 'viewer'];
@@ -201,9 +200,7 @@ function InviteForm({ tenant, close }: { tenant: Tenant; close: () => void }): R
       title={`Invite somebody to ${tenant.displayName ?? tenant.id}`}
       submit="Invite"
       close={close}
-      onSubmit={() => invite.mutate()}
-      isPending={invite.isPending}
-      problem={invite.error === null ? null : problemOf(invite.error)}
+      save={invite}
       incomplete={!email.includes('@')}
     >
       <TextInput

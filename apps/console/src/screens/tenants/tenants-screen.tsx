@@ -12,7 +12,6 @@ import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
 import { usePagedList } from '../../data/pages.ts';
-import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 
 const keyOf = ({ id }: Tenant) => id;
@@ -106,15 +105,7 @@ function TenantForm({ close }: { close: () => void }): ReactNode {
     },
   });
   return (
-    <FormDialog
-      title="Create a tenant"
-      submit="Create"
-      close={close}
-      onSubmit={() => save.mutate()}
-      isPending={save.isPending}
-      problem={save.error === null ? null : problemOf(save.error)}
-      incomplete={displayName === ''}
-    >
+    <FormDialog title="Create a tenant" submit="Create" close={close} save={save} incomplete={displayName === ''}>
       <TextInput
         label="Name"
         required

@@ -16,7 +16,6 @@ import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { SpanPanel } from './span-panel.tsx';
 import { type Tree, treeOf } from './span-tree.ts';
-import classes from './trace.module.css';
 import { Waterfall } from './waterfall.tsx';
 
 export function TraceScreen(): ReactNode {
@@ -114,7 +113,7 @@ function Loaded({ tree, title, traceId, isComplete }: LoadedProps): ReactNode {
         </>
       }
     >
-      <div className={classes.split}>
+      <div className="split">
         <Waterfall tree={tree} selected={selected} found={found} select={select} />
         {row !== undefined && <SpanPanel traceId={traceId} row={row} close={() => select(undefined)} />}
       </div>

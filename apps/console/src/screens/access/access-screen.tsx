@@ -1,0 +1,111 @@
+import { type DerivedAccess, listDerivedAccess } from '@quartermaster/client';
+import type { ReactNode } from 'react';
+import { ActionButton } from '../../components/action-button.tsx';
+import { CopyId } from '../../components/copy.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { TextFilter } from '../../components/filters.tsx';
+import { Tag } from '../../components/marks.tsx';
+import { placeOf } from '../../components/place.tsx';
+import { PrincipalName } from '../../components/principal.tsx';
+import { Screen } from '../../components/screen.tsx';
+import { Empty } from '../../components/states.tsx';
+import { Time } from '../../components/time.tsx';
+import { usePagedList } from '../../data/pages.ts';
+import { useUrlState } from '../../data/url-state.ts';
+import { KIND_NAMES, RevokeForm } from './revoke-form.tsx';
+
+const keyOf = ({ kind, id, tenantId, subTenantId }: DerivedAccess) => `${kind}/${id}/${tenantId}/${subTenantId ?? ''}`;
+
+const COLUMNS: Column<DerivedAccess>[] = [
+  {
+    key: 'kind',
+    header: 'Access',
+    width: '150px',
+    cell: ({ kind, isSuccessor }) => (
+      <span className="row">
+        {KIND_NAMES[kind]}
+        {isSuccessor && <Tag>successor</Tag>}
+      </span>
+    ),
+  },
+  {
+    key: 'holder',
+    header: 'Who has it',
+    width: 'minmax(150px, 1.5fr)',
+    cell: ({ holder }) => <PrincipalName principal={holder} />,
+  },
+  { key: 'place', header: 'Where', width: 'minmax(120px, 1fr)', cell: placeOf },
+  {
+    key: 'by',
+    header: 'Given by',
+    width: 'minmax(120px, 1fr)',
+    cell: ({ grantedBy }) => <PrincipalName principal={grantedBy} />,
+  },
+  { key: 'created', header: 'Since', width: '104px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { key: 'expires', header: 'Ends', width: '104px', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+  { key: 'id', header: 'Id', width: 'minmax(110px, 1fr)', cell: ({ id }) => <CopyId id={id} /> },
+];
+
+/** What a user, service account or key gave to others: an offboarding revokes it. */
+export function AccessScreen(): ReactNode {
+  const [state, setState] = useUrlState();
+  const { source = '' } = state;
+  const query = { source };
+  const list = usePagedList({
+    key: ['derived-access', source],
+    read: async (cursor, signal) => {
+      const page = { ...query, limit: 100, ...(cursor !== undefined && { cursor }) };
+      return (await listDerivedAccess({ query: page, signal, throwOnError: true })).data;
+    },
+    enabled: source !== '',
+  });
+  return (
+    <Screen
+      title="Derived access"
+      summary={
+        source === '' ? (
+          'What a user, service account or API key gave to others.'
+        ) : (
+          <>
+            What <PrincipalName principal={source} /> gave, and what was created with it. It outlives the account that
+            gave it.
+          </>
+        )
+      }
+      request={{ method: 'GET', path: '/v1/derived-access', query }}
+      actions={
+        <ActionButton
+          scope="credentials:write"
+          disabledReason={list.items.length === 0 ? 'There is nothing to revoke.' : null}
+          onClick={() => setState({ revoke: '1' })}
+        >
+          Revoke
+        </ActionButton>
+      }
+      toolbar={<TextFilter name="source" label="user:…, service_account:tenant/… or api_key:…" width={360} />}
+    >
+      {source === '' ? (
+        <Empty title="Choose whose access to look at">
+          Open a person, a service account or a key and follow “what they gave”, or write its name above.
+        </Empty>
+      ) : (
+        <DataTable
+          label="Derived access"
+          list={list}
+          columns={COLUMNS}
+          keyOf={keyOf}
+          active={state['row']}
+          onActive={(row) => setState({ row })}
+          empty={
+            <Empty title="Nothing is left of it">
+              In your reach, no key, session, invitation or membership that works derives from it.
+            </Empty>
+          }
+        />
+      )}
+      {state['revoke'] !== undefined && source !== '' && (
+        <RevokeForm source={source} found={list.items} close={() => setState({ revoke: undefined })} />
+      )}
+    </Screen>
+  );
+}

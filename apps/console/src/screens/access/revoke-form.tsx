@@ -1,0 +1,90 @@
+import { type DerivedAccess, revokeDerivedAccess, type RevokedDerivedAccess } from '@quartermaster/client';
+import { Checkbox } from '@mantine/core';
+import { type ReactNode, useState } from 'react';
+import { FormDialog } from '../../components/form-dialog.tsx';
+import { plural } from '../../components/format.ts';
+import { useAction } from '../../components/use-action.ts';
+import { idempotencyKey } from '../../data/client.ts';
+
+type Kind = DerivedAccess['kind'];
+
+export const KIND_NAMES: Record<Kind, string> = {
+  api_key: 'API key',
+  gateway_session: 'gateway session',
+  invitation: 'invitation',
+  membership: 'membership',
+};
+
+const KINDS = Object.keys(KIND_NAMES) as Kind[];
+
+/** One call revokes 500 records. More calls follow until nothing is left, up to this many. */
+const MAX_CALLS = 40;
+
+type Props = { source: string; found: readonly DerivedAccess[]; close: () => void };
+
+/** Asks which kinds of access to revoke. */
+export function RevokeForm({ source, found, close }: Props): ReactNode {
+  const [kinds, setKinds] = useState<ReadonlySet<Kind>>(new Set(found.map(({ kind }) => kind)));
+  const [includeSuccessors, setIncludeSuccessors] = useState(false);
+  const isKey = source.startsWith('api_key:');
+  const [includeSource, setIncludeSource] = useState(false);
+  const revoke = useAction({
+    run: async () => {
+      const sum = { revoked: 0, skipped: 0, isComplete: false };
+      for (let call = 0; call < MAX_CALLS && !sum.isComplete; call += 1) {
+        const body = { source, kinds: [...kinds], includeSuccessors, includeSource: includeSource && call === 0 };
+        const { data } = await revokeDerivedAccess({ body, headers: idempotencyKey(), throwOnError: true });
+        const revoked = totalOf(data);
+        sum.revoked += revoked;
+        sum.skipped = data.skipped;
+        sum.isComplete = data.isComplete || revoked === 0;
+      }
+      return sum;
+    },
+    inForm: true,
+    done: ({ revoked, skipped }) =>
+      `${plural(revoked, 'record')} revoked.${skipped === 0 ? '' : ` ${skipped} skipped: their role exceeds yours, or a tenant would lose its last owner.`}`,
+    onDone: close,
+  });
+  const toggle = (kind: Kind) =>
+    setKinds((before) =>
+      before.has(kind) ? new Set([...before].filter((each) => each !== kind)) : new Set([...before, kind]),
+    );
+  const countOf = (kind: Kind) => found.filter((access) => access.kind === kind).length;
+  return (
+    <FormDialog title="Revoke derived access" submit="Revoke" close={close} save={revoke} incomplete={kinds.size === 0}>
+      <p>What you choose stops working at once, and cannot be brought back.</p>
+      <fieldset className="stack qm-plain">
+        <legend>What to revoke</legend>
+        {KINDS.map((kind) => (
+          <Checkbox
+            key={kind}
+            size="xs"
+            label={`${plural(countOf(kind), KIND_NAMES[kind])} of those shown`}
+            checked={kinds.has(kind)}
+            onChange={() => toggle(kind)}
+          />
+        ))}
+      </fieldset>
+      <Checkbox
+        size="xs"
+        label="Successors, too"
+        description="Keys that somebody else made by rotating one of these keys, and what was created with them."
+        checked={includeSuccessors}
+        onChange={(event) => setIncludeSuccessors(event.currentTarget.checked)}
+      />
+      {isKey && (
+        <Checkbox
+          size="xs"
+          label="The key itself, too"
+          checked={includeSource}
+          onChange={(event) => setIncludeSource(event.currentTarget.checked)}
+        />
+      )}
+    </FormDialog>
+  );
+}
+
+function totalOf({ revoked }: RevokedDerivedAccess): number {
+  return Object.values(revoked).reduce((sum, count) => sum + count, 0);
+}

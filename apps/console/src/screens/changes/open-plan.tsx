@@ -1,0 +1,112 @@
+import { type AppliedRecommendations, applyProviderRecommendations, listRecommendations } from '@quartermaster/client';
+import { useQueries, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { ActionButton } from '../../components/action-button.tsx';
+import { plural } from '../../components/format.ts';
+import { Empty, Failed, Loading } from '../../components/states.tsx';
+import { useAction } from '../../components/use-action.ts';
+import { idempotencyKey } from '../../data/client.ts';
+import { providerLabel, useProviders } from '../../data/names.ts';
+import { readAll } from '../../data/pages.ts';
+import { problemOf } from '../../data/problem.ts';
+import { useTenantFilter } from '../../data/tenant.ts';
+import { ChangeList } from '../plan/change-list.tsx';
+import classes from '../plan/plan.module.css';
+import { totalsOf } from '../plan/totals.ts';
+
+/** Open recommendations that are read to find the providers of the plan. */
+const MAX_READ = 1000;
+
+/** Each provider is one dry run. */
+const MAX_PROVIDERS = 25;
+
+/** The dry runs of all providers that have open recommendations, as one change. */
+export function OpenPlan(): ReactNode {
+  const filter = useTenantFilter();
+  const { byId } = useProviders();
+  const open = useQuery({
+    queryKey: ['open-recommendations', filter],
+    queryFn: ({ signal }) =>
+      readAll(async (cursor) => {
+        const query = { ...filter, status: 'open' as const, limit: 100, ...(cursor !== undefined && { cursor }) };
+        return (await listRecommendations({ query, signal, throwOnError: true })).data;
+      }, MAX_READ),
+  });
+  const providerIds = [...new Set(open.data?.items.map(({ providerId }) => providerId))];
+  const plans = useQueries({
+    queries: providerIds.slice(0, MAX_PROVIDERS).map((providerId) => ({
+      queryKey: ['plan', providerId],
+      queryFn: async ({ signal }: { signal: AbortSignal }) => {
+        const path = { provider_id: providerId };
+        return (await applyProviderRecommendations({ path, body: { dryRun: true }, signal, throwOnError: true })).data;
+      },
+    })),
+  });
+  const apply = useAction({
+    run: async (changes: readonly AppliedRecommendations[]) => {
+      let applied = 0;
+      for (const { providerId, applied: planned } of changes) {
+        const { data } = await applyProviderRecommendations({
+          path: { provider_id: providerId },
+          body: { recommendationIds: planned.map(({ id }) => id) },
+          headers: idempotencyKey(),
+          throwOnError: true,
+        });
+        applied += data.applied.length;
+      }
+      return applied;
+    },
+    done: (applied) => `${plural(applied, 'change')} applied. They can be undone under Applied.`,
+  });
+  const error = open.error ?? plans.find((plan) => plan.error !== null)?.error ?? null;
+  if (error !== null) return <Failed problem={problemOf(error)} retry={() => void open.refetch()} />;
+  if (open.isLoading || plans.some(({ isLoading }) => isLoading)) return <Loading />;
+  const loaded = plans.flatMap(({ data }) => data ?? []);
+  const changes = loaded.filter(({ applied }) => applied.length > 0);
+  const waiting = loaded.filter(({ applied }) => applied.length === 0);
+  const all = changes.flatMap(({ applied }) => applied);
+  const revoked = changes.reduce((sum, { revokedSessions }) => sum + revokedSessions.length, 0);
+  if (loaded.length === 0) {
+    return <Empty title="Nothing to apply">What agents use is what is declared. New uses appear in the inbox.</Empty>;
+  }
+  return (
+    <>
+      <section className={classes.section}>
+        <div className="row">
+          <h2 className="grow">
+            {totalsOf(all)} at {plural(changes.length, 'provider')}
+          </h2>
+          <ActionButton
+            scope="recommendations:apply"
+            disabledReason={all.length === 0 ? 'Everything waits for a decision.' : null}
+            loading={apply.isPending}
+            onClick={() => apply.mutate(changes)}
+          >
+            {all.length === 0 ? 'Apply' : `Apply ${plural(all.length, 'change')}`}
+          </ActionButton>
+        </div>
+        <p className="dim">
+          {revoked === 0 ? 'No running session would end.' : `${plural(revoked, 'running session')} would end.`} Each
+          provider is one transaction.
+          {providerIds.length > MAX_PROVIDERS &&
+            ` The first ${MAX_PROVIDERS} of ${plural(providerIds.length, 'provider')} are shown.`}
+        </p>
+      </section>
+      {[...changes, ...waiting].map(({ providerId, applied, skipped }) => (
+        <section key={providerId} className={classes.section}>
+          <h2>
+            <Link to="/providers/$providerId/plan" params={{ providerId }}>
+              {providerLabel(byId.get(providerId), providerId)}
+            </Link>
+          </h2>
+          <p className="dim">
+            {applied.length === 0 ? 'Nothing to apply.' : `${totalsOf(applied)}.`}
+            {skipped.length > 0 && ` ${plural(skipped.length, 'more waits', 'more wait')} for a decision.`}
+          </p>
+          {applied.length > 0 && <ChangeList recommendations={applied} />}
+        </section>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,103 @@
+import { listUsers, type User } from '@quartermaster/client';
+import type { ReactNode } from 'react';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { SelectFilter, TextFilter } from '../../components/filters.tsx';
+import { useKeys } from '../../components/hotkeys.ts';
+import { StateMark, Tag } from '../../components/marks.tsx';
+import { Screen } from '../../components/screen.tsx';
+import { Empty } from '../../components/states.tsx';
+import { Time } from '../../components/time.tsx';
+import { usePagedList } from '../../data/pages.ts';
+import { useTenantFilter } from '../../data/tenant.ts';
+import { useUrlState } from '../../data/url-state.ts';
+import { UserPanel } from './user-panel.tsx';
+
+const STATUSES: User['status'][] = ['pending_terms', 'pending_identity', 'active', 'disabled', 'deleted'];
+
+const keyOf = ({ id }: User) => id;
+
+const COLUMNS: Column<User>[] = [
+  {
+    key: 'name',
+    header: 'Person',
+    width: 'minmax(160px, 1.5fr)',
+    cell: ({ id, displayName, email, platformAdministrator }) => (
+      <span className="row">
+        <strong className="truncate">{displayName ?? email ?? id}</strong>
+        {platformAdministrator && <Tag>platform administrator</Tag>}
+      </span>
+    ),
+  },
+  { key: 'email', header: 'Email', width: 'minmax(180px, 1.5fr)', cell: ({ email }) => email ?? '' },
+  {
+    key: 'status',
+    header: 'Status',
+    width: '130px',
+    cell: ({ status }) => <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />,
+  },
+  {
+    key: 'tenants',
+    header: 'Member of',
+    width: 'minmax(160px, 2fr)',
+    cell: ({ memberships }) => {
+      const places = memberships.map(({ tenantId, role }) => `${tenantId} (${role})`).join(', ');
+      return <span title={places}>{places}</span>;
+    },
+  },
+  { key: 'seen', header: 'Last seen', width: '110px', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
+];
+
+/** Everybody in the caller's reach, and what an offboarding needs. */
+export function PeopleScreen(): ReactNode {
+  const [state, setState] = useUrlState();
+  const filter = useTenantFilter();
+  const { status, email } = state;
+  const query = {
+    ...filter,
+    ...(status !== undefined && { status: status as User['status'] }),
+    ...(email !== undefined && { email }),
+  };
+  const list = usePagedList({
+    key: ['users', query],
+    read: async (cursor, signal) => {
+      const page = { ...query, limit: 100, ...(cursor !== undefined && { cursor }) };
+      return (await listUsers({ query: page, signal, throwOnError: true })).data;
+    },
+  });
+  const shown = list.items.find(({ id }) => id === state['item']);
+  useKeys({ Escape: () => setState({ item: undefined }) });
+  const hasFilter = status !== undefined || email !== undefined;
+  return (
+    <Screen
+      title="People"
+      summary="Everybody who accepted a membership in your reach. Invitations that wait are with their tenant."
+      request={{ method: 'GET', path: '/v1/users', query }}
+      toolbar={
+        <>
+          <TextFilter name="email" label="Whole email address" />
+          <SelectFilter name="status" label="Status" choices={STATUSES} />
+        </>
+      }
+    >
+      <div className="split">
+        <DataTable
+          label="People"
+          list={list}
+          columns={COLUMNS}
+          keyOf={keyOf}
+          active={state['item']}
+          onActive={(item) => setState({ item })}
+          onOpen={({ id }) => setState({ item: id })}
+          empty={
+            hasFilter ? (
+              <Empty title="Nobody matches">An email has to be whole. Deleted people have none.</Empty>
+            ) : (
+              <Empty title="Nobody has accepted yet">Open a tenant and invite somebody by email.</Empty>
+            )
+          }
+        />
+        {shown !== undefined && <UserPanel key={shown.id} user={shown} close={() => setState({ item: undefined })} />}
+      </div>
+    </Screen>
+  );
+}

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startWorld, type World } from '../testing/world.ts';
+
+const TENANT = 'tenant=northwind';
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.close());
+
+const recommendations = async (query: string) => {
+  const path = `/v1/recommendations?tenant_id=northwind&limit=100&${query}`;
+  return (await world.server.ok('GET', path, { as: world.server.admin })).items;
+};
+
+test('the plan of a tenant applies what was approved at all providers, and nothing else', async () => {
+  const as = world.server.admin;
+  const registering = await recommendations('status=open&kind=register_item');
+  const [first] = registering;
+  const other = registering.find(({ providerId }: { providerId: string }) => providerId !== first.providerId);
+  for (const { observationIds } of [first, other]) {
+    await world.server.ok('POST', `/v1/runtime-observations/${observationIds[0]}/review`, {
+      as,
+      body: { decision: 'approved' },
+    });
+  }
+  const { page, expectFaultless, done } = await world.open(`/changes?${TENANT}`);
+  const button = page.getByRole('button', { name: /^Apply \d+ changes$/ });
+  await button.waitFor();
+  await expectFaultless('the plan of a tenant');
+  const announced = Number(/\d+/.exec(await button.innerText())?.[0]);
+  const before = (await recommendations('status=applied')).length;
+  await button.click();
+  await page.getByText(`${announced} changes applied.`).waitFor();
+  const applied = await recommendations('status=applied');
+  expect(applied.length - before).toBe(announced);
+  const ids = applied.map(({ id }: { id: string }) => id);
+  expect(ids).toEqual(expect.arrayContaining([first.id, other.id]));
+  await done();
+});
+
+test('a change that was applied earlier is undone', async () => {
+  const as = world.server.admin;
+  const [recommendation] = await recommendations('status=open&kind=register_item');
+  await world.server.ok('POST', `/v1/providers/${recommendation.providerId}/recommendations/apply`, {
+    as,
+    body: { recommendationIds: [recommendation.id] },
+  });
+  const { page, expectFaultless, done } = await world.open(`/changes?${TENANT}&view=applied&item=${recommendation.id}`);
+  await page.getByRole('complementary').getByRole('button', { name: 'Undo' }).waitFor();
+  await expectFaultless('an applied change');
+  await page.getByRole('complementary').getByRole('button', { name: 'Undo' }).click();
+  await page.getByText('The recommendation is open again.').waitFor();
+  const open = await recommendations('status=open');
+  expect(open.map(({ id }: { id: string }) => id)).toContain(recommendation.id);
+  await done();
+});

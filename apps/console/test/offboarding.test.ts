@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startWorld, type World } from '../testing/world.ts';
+
+const LEAVING = 'tom.okafor@northwind.example';
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.close());
+
+test('what a person gave is found from the person, and some of it is revoked', async () => {
+  const { server } = world;
+  const as = await server.tokenOf(LEAVING);
+  const keys = '/v1/service-accounts/data-platform/keys?tenant_id=northwind';
+  await server.ok('POST', keys, { as, body: { name: 'left behind', scopes: ['traces:write'] } });
+  await server.ok('POST', '/v1/tenants/northwind/memberships', {
+    as,
+    body: { email: 'friend@northwind.example', role: 'viewer' },
+  });
+  const { page, expectFaultless, done } = await world.open('/people?tenant=northwind');
+  await page.getByRole('row', { name: /Tom Okafor/ }).click({ position: { x: 300, y: 18 } });
+  await expectFaultless('a person');
+  await page.getByRole('complementary').getByRole('link', { name: 'See what they gave' }).click();
+  await page.getByRole('row', { name: /API key/ }).waitFor();
+  await page.getByRole('row', { name: /invitation/ }).waitFor();
+  await expectFaultless('derived access');
+  await page.getByRole('button', { name: 'Revoke' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Revoke derived access' });
+  await dialog.getByRole('checkbox', { name: /invitation/ }).uncheck();
+  await expectFaultless('the form that revokes');
+  await dialog.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('row', { name: /API key/ }).waitFor({ state: 'detached' });
+  const source = new URL(page.url()).searchParams.get('source') ?? '';
+  const path = `/v1/derived-access?source=${encodeURIComponent(source)}`;
+  const { items } = await server.ok('GET', path, { as: server.admin });
+  const kinds = new Set(items.map(({ kind }: { kind: string }) => kind));
+  expect([kinds.has('api_key'), kinds.has('invitation')]).toEqual([false, true]);
+  await done();
+});
