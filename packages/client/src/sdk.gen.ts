@@ -81,7 +81,7 @@ export const searchCredentials = <ThrowOnError extends boolean = false>(options?
 /**
  * List the access that derives from a user or key
  *
- * Lists the API keys that the source created, the API keys that were created with those keys, and so on, and the open gateway sessions, pending invitations and accepted memberships that the source or one of these keys created. Access that no longer works is left out, but what derives from it is listed. API keys come first, then sessions, invitations and memberships, each newest first. Only access in the caller's reach is listed: sessions need `gateway_sessions:read`, invitations and memberships `memberships:read`.
+ * Lists the API keys that the source created, the API keys that were created with those keys, and so on, and the open gateway sessions, pending invitations and accepted memberships that the source or one of these keys created. For a user it also lists the browsers that are signed in to the web console as the user. Access that no longer works is left out, but what derives from it is listed. API keys come first, then gateway sessions, invitations, memberships and console sessions, each newest first. Only access in the caller's reach is listed: gateway sessions need `gateway_sessions:read`, invitations and memberships `memberships:read`, console sessions `users:read` for all accepted memberships of the user.
  */
 export const listDerivedAccess = <ThrowOnError extends boolean = false>(options: Options<ListDerivedAccessData, ThrowOnError>): RequestResult<ListDerivedAccessResponses, ListDerivedAccessErrors, ThrowOnError> => (options.client ?? client).get<ListDerivedAccessResponses, ListDerivedAccessErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -92,7 +92,7 @@ export const listDerivedAccess = <ThrowOnError extends boolean = false>(options:
 /**
  * Revoke the access that derives from a user or key
  *
- * Revokes access that derives from the source, at most 500 records in one call, in one transaction, with an audit event for each record. Sessions need `gateway_sessions:write`, invitations and memberships `memberships:write`. Only platform administrators can revoke the access of platform administrators.
+ * Revokes access that derives from the source, at most 500 records in one call, in one transaction, with an audit event for each record. Gateway sessions need `gateway_sessions:write`, invitations and memberships `memberships:write`, console sessions `users:write`. Only platform administrators can revoke the access of platform administrators.
  */
 export const revokeDerivedAccess = <ThrowOnError extends boolean = false>(options: Options<RevokeDerivedAccessData, ThrowOnError>): RequestResult<RevokeDerivedAccessResponses, RevokeDerivedAccessErrors, ThrowOnError> => (options.client ?? client).post<RevokeDerivedAccessResponses, RevokeDerivedAccessErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -97,7 +97,7 @@ export type RevokeDerivedAccessInput = {
     /**
      * The kinds of access to revoke. Sessions of a revoked key end in any case.
      */
-    kinds: Array<'api_key' | 'gateway_session' | 'invitation' | 'membership'>;
+    kinds: Array<'api_key' | 'gateway_session' | 'invitation' | 'membership' | 'console_session'>;
     /**
      * Whether to revoke access with `isSuccessor`, too.
      */
@@ -1519,15 +1519,15 @@ export type DerivedAccessPage = {
  * Access that derives from a user, service account or API key.
  */
 export type DerivedAccess = {
-    kind: 'api_key' | 'gateway_session' | 'invitation' | 'membership';
+    kind: 'api_key' | 'gateway_session' | 'invitation' | 'membership' | 'console_session';
     /**
      * The id of the key or session. For an invitation or membership, the id of the user.
      */
     id: string;
     /**
-     * The tenant that the record belongs to.
+     * Null for a console session: it belongs to a user, and to no tenant.
      */
-    tenantId: string;
+    tenantId: string | null;
     /**
      * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
      */
@@ -1562,7 +1562,7 @@ export type DerivedAccess = {
 export type RevokedDerivedAccess = {
     revoked: RevokedCounts;
     /**
-     * How many memberships and invitations were skipped: those with a role that exceeds the rights of the caller, and those of the last owner of a tenant.
+     * How many records were skipped: memberships and invitations with a role that exceeds the rights of the caller, those of the last owner of a tenant, and console sessions of a user whom the caller may not disable.
      */
     skipped: number;
     /**
@@ -1579,6 +1579,7 @@ export type RevokedCounts = {
     gateway_session: number;
     invitation: number;
     membership: number;
+    console_session: number;
 };
 
 /**

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { TimestampSchema, tenancyFields } from './fields.ts';
+import { SubTenantIdSchema, TenantIdSchema, TimestampSchema } from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
@@ -17,14 +17,15 @@ export const AccessSourceSchema = z
   );
 
 /** The kinds of derived access, in the order of the list. */
-export const AccessKindSchema = z.enum(['api_key', 'gateway_session', 'invitation', 'membership']);
+export const AccessKindSchema = z.enum(['api_key', 'gateway_session', 'invitation', 'membership', 'console_session']);
 export type AccessKind = z.infer<typeof AccessKindSchema>;
 
 export const DerivedAccessSchema = z
   .strictObject({
     kind: AccessKindSchema,
     id: z.string().describe('The id of the key or session. For an invitation or membership, the id of the user.'),
-    ...tenancyFields,
+    tenantId: TenantIdSchema.nullable().describe('Null for a console session: it belongs to a user, and to no tenant.'),
+    subTenantId: SubTenantIdSchema,
     holder: z
       .string()
       .describe('Who has the access: `user:<id>` or `service_account:<tenant>/<id>`. For a session, its subject.'),
@@ -51,7 +52,7 @@ export const RevokeDerivedAccessInputSchema = z
     kinds: z
       .array(AccessKindSchema)
       .min(1)
-      .max(4)
+      .max(5)
       .describe('The kinds of access to revoke. Sessions of a revoked key end in any case.'),
     includeSuccessors: z.boolean().default(false).describe('Whether to revoke access with `isSuccessor`, too.'),
     includeSource: z
@@ -63,7 +64,13 @@ export const RevokeDerivedAccessInputSchema = z
 export type RevokeDerivedAccessInput = z.infer<typeof RevokeDerivedAccessInputSchema>;
 
 const RevokedCountsSchema = z
-  .strictObject({ api_key: z.int(), gateway_session: z.int(), invitation: z.int(), membership: z.int() })
+  .strictObject({
+    api_key: z.int(),
+    gateway_session: z.int(),
+    invitation: z.int(),
+    membership: z.int(),
+    console_session: z.int(),
+  })
   .meta({ id: 'RevokedCounts', description: 'How many records of each kind were revoked.' });
 
 export const RevokedDerivedAccessSchema = z
@@ -72,7 +79,7 @@ export const RevokedDerivedAccessSchema = z
     skipped: z
       .int()
       .describe(
-        'How many memberships and invitations were skipped: those with a role that exceeds the rights of the caller, and those of the last owner of a tenant.',
+        'How many records were skipped: memberships and invitations with a role that exceeds the rights of the caller, those of the last owner of a tenant, and console sessions of a user whom the caller may not disable.',
       ),
     isComplete: z.boolean().describe('False if there is more to revoke. Then repeat the call.'),
   })
@@ -90,7 +97,7 @@ export const listDerivedAccess = operation({
   tag,
   summary: 'List the access that derives from a user or key',
   description:
-    "Lists the API keys that the source created, the API keys that were created with those keys, and so on, and the open gateway sessions, pending invitations and accepted memberships that the source or one of these keys created. Access that no longer works is left out, but what derives from it is listed. API keys come first, then sessions, invitations and memberships, each newest first. Only access in the caller's reach is listed: sessions need `gateway_sessions:read`, invitations and memberships `memberships:read`.",
+    "Lists the API keys that the source created, the API keys that were created with those keys, and so on, and the open gateway sessions, pending invitations and accepted memberships that the source or one of these keys created. For a user it also lists the browsers that are signed in to the web console as the user. Access that no longer works is left out, but what derives from it is listed. API keys come first, then gateway sessions, invitations, memberships and console sessions, each newest first. Only access in the caller's reach is listed: gateway sessions need `gateway_sessions:read`, invitations and memberships `memberships:read`, console sessions `users:read` for all accepted memberships of the user.",
   query: { source: AccessSourceSchema, ...pageFields },
   output: page('DerivedAccessPage', DerivedAccessSchema),
 });
@@ -103,7 +110,7 @@ export const revokeDerivedAccess = operation({
   scope: 'credentials:write',
   tag,
   summary: 'Revoke the access that derives from a user or key',
-  description: `Revokes access that derives from the source, at most ${MAX_REVOKED_PER_CALL} records in one call, in one transaction, with an audit event for each record. Sessions need \`gateway_sessions:write\`, invitations and memberships \`memberships:write\`. Only platform administrators can revoke the access of platform administrators.`,
+  description: `Revokes access that derives from the source, at most ${MAX_REVOKED_PER_CALL} records in one call, in one transaction, with an audit event for each record. Gateway sessions need \`gateway_sessions:write\`, invitations and memberships \`memberships:write\`, console sessions \`users:write\`. Only platform administrators can revoke the access of platform administrators.`,
   body: RevokeDerivedAccessInputSchema,
   output: RevokedDerivedAccessSchema,
   errors: ['key_not_found', 'platform_administrator_required'],

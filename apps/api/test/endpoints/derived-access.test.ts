@@ -1,6 +1,7 @@
 import * as contract from '@quartermaster/contracts/derived-access.ts';
 import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { signedInBrowser } from '../support/browser.ts';
 import { acceptPath, accountWithKey, memberWithToken, type Person, registeredUser, unique } from '../support/people.ts';
 import type { Body, Credential } from '../support/server.ts';
 import { auditOf, checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
@@ -11,7 +12,7 @@ beforeAll(async () => {
 });
 checkCoverageAfterAll(() => server);
 
-const ALL = ['api_key', 'gateway_session', 'invitation', 'membership'];
+const ALL = ['api_key', 'gateway_session', 'invitation', 'membership', 'console_session'];
 
 type Tenant = { tenantId: string; as: { key: string }; ada: Person; asAda: { token: string }; gateway: string };
 
@@ -103,6 +104,54 @@ test('list_derived_access shows the keys, sessions, invitations and memberships 
   expect(namesOf(await derived(`user:${ada.id}`, as))).toEqual(wanted.filter((name) => !name.includes(first.id)));
 });
 
+test('the browsers in which a user is signed in are shown and ended by who may disable the user', async () => {
+  const { as, ada } = await tenant();
+  const browser = await signedInBrowser(server, ada.email);
+  const source = `user:${ada.id}`;
+  const [session] = await derived(source, as);
+  expect(session).toMatchObject({
+    kind: 'console_session',
+    tenantId: null,
+    subTenantId: null,
+    holder: source,
+    grantedBy: source,
+    expiresAt: expect.any(String),
+  });
+  const isSignedIn = async () => (await browser.call('GET', '/v1/me')).status === 200;
+  expect(await isSignedIn()).toBe(true);
+
+  // A membership elsewhere: who reaches only one of the places may not end a session that acts in both.
+  const elsewhere = await tenant();
+  await server.ok('POST', `/v1/tenants/${elsewhere.tenantId}/memberships`, {
+    as: elsewhere.as,
+    body: { email: ada.email, role: 'viewer' },
+  });
+  await server.ok('POST', acceptPath({ tenantId: elsewhere.tenantId }), { as: { token: ada.token } });
+  expect(await derived(source, as)).toEqual([]);
+  const body = { source, kinds: ['console_session'] };
+  expect((await revoke(as, body)).body).toMatchObject({ revoked: { console_session: 0 }, isComplete: true });
+  expect(await isSignedIn()).toBe(true);
+
+  expect(namesOf(await derived(source, server.admin))).toEqual(namesOf([session ?? {}]));
+  expect((await revoke(server.admin, body)).body).toMatchObject({ revoked: { console_session: 1 }, skipped: 0 });
+  expect(await isSignedIn()).toBe(false);
+  expect(await derived(source, server.admin)).toEqual([]);
+  const events = await auditOf(server, { target_id: session?.id, operation: 'revoke_derived_access' });
+  expect(events).toMatchObject([{ target: { type: 'console_session' }, tenantId: null }]);
+});
+
+test("an administrator of a tenant sees an owner's browsers, and cannot end them", async () => {
+  const { tenantId, asAda } = await tenant();
+  const owner = await memberWithToken(server, { tenantId }, 'owner');
+  await signedInBrowser(server, owner.email);
+  const source = `user:${owner.id}`;
+  expect(await derived(source, asAda)).toMatchObject([{ kind: 'console_session' }]);
+  expect((await revoke(asAda, { source, kinds: ['console_session'] })).body).toMatchObject({
+    revoked: { console_session: 0 },
+    skipped: 1,
+  });
+});
+
 test('a key that another caller rotated is shown as a successor, and is revoked only on request', async () => {
   const { tenantId, as, ada, asAda } = await tenant();
   const key = await keyBy(asAda, tenantId);
@@ -129,7 +178,7 @@ test('regression: one call shows, and one call revokes, what a removed administr
   const source = `user:${ada.id}`;
   const keys = await revoke(as, { source, kinds: ['api_key', 'invitation'] });
   expect(keys.body).toEqual({
-    revoked: { api_key: 2, gateway_session: 0, invitation: 1, membership: 0 },
+    revoked: { api_key: 2, gateway_session: 0, invitation: 1, membership: 0, console_session: 0 },
     skipped: 0,
     isComplete: true,
   });
@@ -209,7 +258,7 @@ describe('records out of reach', () => {
     const source = `api_key:${owner.id}`;
     for (const caller of [asAda, as]) {
       expect((await revoke(caller, { source, kinds: ['membership'] })).body).toEqual({
-        revoked: { api_key: 0, gateway_session: 0, invitation: 0, membership: 0 },
+        revoked: { api_key: 0, gateway_session: 0, invitation: 0, membership: 0, console_session: 0 },
         skipped: 1,
         isComplete: true,
       });

@@ -300,6 +300,7 @@ test('grant_platform_administrator gives every right in every tenant, with an au
   expectProblem(await server.call('DELETE', path, { as: user.as }), 409, 'last_platform_administrator');
   const own = `${PATH}/${user.id}`;
   expectProblem(await server.call('DELETE', own, { as: server.admin }), 409, 'last_platform_administrator');
+  expectProblem(await server.call('DELETE', own, { as: user.as }), 409, 'last_platform_administrator');
   expectProblem(await server.call('POST', `${own}/disable`, { as: server.admin }), 409, 'last_platform_administrator');
   const second = await member({ tenantId: await newTenant() });
   await server.ok('PUT', `${PATH}/${second.id}/platform-administrator`, { as: user.as });

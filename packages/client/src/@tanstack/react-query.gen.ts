@@ -250,7 +250,7 @@ export const listDerivedAccessQueryKey = (options: Options<ListDerivedAccessData
 /**
  * List the access that derives from a user or key
  *
- * Lists the API keys that the source created, the API keys that were created with those keys, and so on, and the open gateway sessions, pending invitations and accepted memberships that the source or one of these keys created. Access that no longer works is left out, but what derives from it is listed. API keys come first, then sessions, invitations and memberships, each newest first. Only access in the caller's reach is listed: sessions need `gateway_sessions:read`, invitations and memberships `memberships:read`.
+ * Lists the API keys that the source created, the API keys that were created with those keys, and so on, and the open gateway sessions, pending invitations and accepted memberships that the source or one of these keys created. For a user it also lists the browsers that are signed in to the web console as the user. Access that no longer works is left out, but what derives from it is listed. API keys come first, then gateway sessions, invitations, memberships and console sessions, each newest first. Only access in the caller's reach is listed: gateway sessions need `gateway_sessions:read`, invitations and memberships `memberships:read`, console sessions `users:read` for all accepted memberships of the user.
  */
 export const listDerivedAccessOptions = (options: Options<ListDerivedAccessData>) => queryOptions<ListDerivedAccessResponse, ListDerivedAccessError, ListDerivedAccessResponse, ReturnType<typeof listDerivedAccessQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -270,7 +270,7 @@ export const listDerivedAccessInfiniteQueryKey = (options: Options<ListDerivedAc
 /**
  * List the access that derives from a user or key
  *
- * Lists the API keys that the source created, the API keys that were created with those keys, and so on, and the open gateway sessions, pending invitations and accepted memberships that the source or one of these keys created. Access that no longer works is left out, but what derives from it is listed. API keys come first, then sessions, invitations and memberships, each newest first. Only access in the caller's reach is listed: sessions need `gateway_sessions:read`, invitations and memberships `memberships:read`.
+ * Lists the API keys that the source created, the API keys that were created with those keys, and so on, and the open gateway sessions, pending invitations and accepted memberships that the source or one of these keys created. For a user it also lists the browsers that are signed in to the web console as the user. Access that no longer works is left out, but what derives from it is listed. API keys come first, then gateway sessions, invitations, memberships and console sessions, each newest first. Only access in the caller's reach is listed: gateway sessions need `gateway_sessions:read`, invitations and memberships `memberships:read`, console sessions `users:read` for all accepted memberships of the user.
  */
 export const listDerivedAccessInfiniteOptions = (options: Options<ListDerivedAccessData>) => {
     const opts = infiniteQueryOptions<ListDerivedAccessResponse, ListDerivedAccessError, InfiniteData<ListDerivedAccessResponse>, QueryKey<Options<ListDerivedAccessData>>, string | null | Pick<QueryKey<Options<ListDerivedAccessData>>[0], 'body' | 'headers' | 'path' | 'query'>>(

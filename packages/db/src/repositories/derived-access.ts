@@ -5,7 +5,7 @@ import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
 import { inScope, type Page, type PageRequest, placeOf } from '../queries.ts';
-import type { TenantScope } from '../tenancy.ts';
+import { covers, type TenantScope } from '../tenancy.ts';
 
 /** The source of derived access: a principal, by its name, or an API key. */
 export type AccessSource = { principal: string } | { keyId: string };
@@ -20,6 +20,8 @@ export type AccessFilter = {
   withoutAdministrators: boolean;
   /** Whether to leave out access that derives only through a rotation by another principal. */
   withoutSuccessors: boolean;
+  /** Console sessions that were not used since then have ended. */
+  consoleSessionsUsedAfter: Date;
 };
 
 /** Limits on rotations by other principals: the length of a chain of them, and the keys that they created. */
@@ -203,7 +205,29 @@ const RECORDS: Record<AccessKind, (derivation: Derivation, scope: TenantScope, o
   membership: ({ source }, scope) => sql`
     ${membershipColumns(source)}
     where ${derives(source, 'invited_by')} and record.accepted_at is not null and ${inScope(scope, 'record')}`,
+  console_session: ({ source }, scope, { now, filter }) => sql`
+    select record.id, record.id as sort_id, '' as tenant_id, '' as sub_tenant_id, 'user:' || record.user_id as holder,
+      null as gateway_id, 'user:' || record.user_id as granted_by, null as granted_by_key, record.expires_at,
+      record.created_at, 0 as is_successor
+    from console_sessions as record
+    inner join users on users.id = record.user_id
+    where record.user_id = ${userOf(source)} and record.expires_at > ${now.toISOString()}
+      and record.last_used_at > ${filter.consoleSessionsUsedAfter.toISOString()} and ${reachesWholeUser(scope)}
+      ${filter.withoutAdministrators ? sql`and users.platform_administrator = 0 and record.platform_administrator = 0` : sql``}`,
 };
+
+/** The user that is the source; '' for another kind of source. */
+function userOf(source: AccessSource): string {
+  return 'principal' in source && source.principal.startsWith('user:') ? source.principal.slice('user:'.length) : '';
+}
+
+/** A console session acts wherever its user is a member, so a scope has to cover all accepted memberships, and at least one. */
+function reachesWholeUser(scope: TenantScope): RawBuilder<unknown> {
+  if (covers(scope, { tenantId: '', subTenantId: null })) return sql`1 = 1`;
+  const accepted = sql`
+    select 1 from memberships as held where held.user_id = record.user_id and held.accepted_at is not null`;
+  return sql`exists (${accepted}) and not exists (${accepted} and not ${inScope(scope, 'held')})`;
+}
 
 function membershipColumns(source: AccessSource): RawBuilder<unknown> {
   return sql`
@@ -233,7 +257,7 @@ function toDerivedAccess(kind: AccessKind, row: Row): DerivedAccess {
   return {
     kind,
     id: row.id,
-    ...placeOf(row),
+    ...(kind === 'console_session' ? { tenantId: null, subTenantId: null } : placeOf(row)),
     holder: row.holder,
     gatewayId: row.gateway_id,
     grantedBy: row.granted_by,

@@ -1,14 +1,21 @@
 import type { AccessKind, DerivedAccess } from '@quartermaster/contracts/derived-access.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import { deleteConsoleSession } from '@quartermaster/db/repositories/console-sessions.ts';
 import { endApiKey, findKey } from '@quartermaster/db/repositories/credentials.ts';
 import { endSession } from '@quartermaster/db/repositories/gateway-sessions.ts';
-import { findMembership, findTenantOwnedOnlyBy } from '@quartermaster/db/repositories/memberships.ts';
-import type { TenantScope } from '@quartermaster/db/tenancy.ts';
+import {
+  findMembership,
+  findTenantOwnedOnlyBy,
+  listAcceptedMemberships,
+} from '@quartermaster/db/repositories/memberships.ts';
+import { findUser } from '@quartermaster/db/repositories/users.ts';
+import { EVERYWHERE, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import type { Change } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { endMembership, holdsRole } from '../memberships/service.ts';
 import { endAccessOfKey } from '../service-account-keys/end-access-of-key.ts';
 import { requireChangeableAccount } from '../service-accounts/service.ts';
+import { mayControl, viewOf } from '../users/service.ts';
 import type { CallerContext } from '../../http/context.ts';
 
 /** The transaction of a revocation, and the places where the caller may revoke each kind. */
@@ -41,6 +48,8 @@ export async function revokeOne(revocation: Revocation, access: DerivedAccess): 
     case 'invitation':
     case 'membership':
       return revokeMembership(revocation, access);
+    case 'console_session':
+      return endConsoleSession(revocation, access);
   }
 }
 
@@ -56,7 +65,8 @@ async function revokeKey({ trx, record, now, scopes }: Revocation, key: Key): Pr
   return true;
 }
 
-async function revokeSession({ trx, record, now, scopes }: Revocation, session: DerivedAccess): Promise<boolean> {
+async function revokeSession({ trx, record, now, scopes }: Revocation, access: DerivedAccess): Promise<boolean> {
+  const session = { ...access, tenantId: access.tenantId ?? '' };
   // If this revocation ended the session's key before, the session has already ended with it.
   const ended = await endSession(trx, scopes.gateway_session, session, now);
   if (ended) {
@@ -66,7 +76,20 @@ async function revokeSession({ trx, record, now, scopes }: Revocation, session: 
   return true;
 }
 
-async function revokeMembership(revocation: Revocation, { id, ...place }: DerivedAccess): Promise<boolean> {
+/** The caller has to be allowed to disable the user. */
+async function endConsoleSession({ ctx, trx, record }: Revocation, { id, holder }: DerivedAccess): Promise<boolean> {
+  const userId = holder.slice('user:'.length);
+  const user = await findUser(trx, viewOf(ctx), userId);
+  const memberships = await listAcceptedMemberships(trx, EVERYWHERE, userId);
+  if (!user || !mayControl(ctx, user, memberships)) return false;
+  await deleteConsoleSession(trx, { userId, id });
+  record({ place: null, target: { type: 'console_session', id } });
+  return true;
+}
+
+async function revokeMembership(revocation: Revocation, access: DerivedAccess): Promise<boolean> {
+  const { id } = access;
+  const place = { tenantId: access.tenantId ?? '', subTenantId: access.subTenantId };
   const { ctx, trx, record, now, scopes } = revocation;
   const membership = await findMembership(trx, scopes.membership, place, id);
   if (!membership || !holdsRole(ctx, membership, membership.role)) return false;

@@ -12,6 +12,7 @@ import { type AccessSource, listDerivedAccess } from '@quartermaster/db/reposito
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { scopeMissing } from '../../auth/authorize.ts';
+import { idleSince } from '../../auth/console/sessions.ts';
 import { reachOf } from '../../auth/principal.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { valueError } from '../../platform/errors.ts';
@@ -32,17 +33,24 @@ const READ: Record<AccessKind, Scope> = {
   gateway_session: 'gateway_sessions:read',
   invitation: 'memberships:read',
   membership: 'memberships:read',
+  console_session: 'users:read',
 };
 const WRITE: Record<AccessKind, Scope> = {
   api_key: 'credentials:write',
   gateway_session: 'gateway_sessions:write',
   invitation: 'memberships:write',
   membership: 'memberships:write',
+  console_session: 'users:write',
 };
 
 export function pageOfDerivedAccess(ctx: CallerContext, name: string, page: PageRequest): Promise<Page<DerivedAccess>> {
   const { db, now } = ctx.services;
-  const filter = { kinds: KINDS, withoutAdministrators: false, withoutSuccessors: false };
+  const filter = {
+    kinds: KINDS,
+    withoutAdministrators: false,
+    withoutSuccessors: false,
+    consoleSessionsUsedAfter: idleSince(now()),
+  };
   return listDerivedAccess(db, scopesOf(ctx, READ), { source: sourceOf(name), filter }, page, now());
 }
 
@@ -61,10 +69,17 @@ export function revokeDerivedAccess(ctx: CallerContext, body: RevokeDerivedAcces
     kinds,
     withoutAdministrators: !ctx.principal.platformAdministrator,
     withoutSuccessors: !body.includeSuccessors,
+    consoleSessionsUsedAfter: idleSince(ctx.services.now()),
   };
   return auditedWrite(ctx, async (trx, record, now) => {
     const revocation: Revocation = { ctx, trx, record, now, scopes };
-    const revoked: RevokedDerivedAccess['revoked'] = { api_key: 0, gateway_session: 0, invitation: 0, membership: 0 };
+    const revoked: RevokedDerivedAccess['revoked'] = {
+      api_key: 0,
+      gateway_session: 0,
+      invitation: 0,
+      membership: 0,
+      console_session: 0,
+    };
     if (body.includeSource && 'keyId' in source) {
       await revokeSourceKey(revocation, source.keyId);
       revoked.api_key += 1;
@@ -108,5 +123,6 @@ function scopesOf({ principal }: CallerContext, needed: Record<AccessKind, Scope
     gateway_session: reachOf(principal, needed.gateway_session),
     invitation: reachOf(principal, needed.invitation),
     membership: reachOf(principal, needed.membership),
+    console_session: reachOf(principal, needed.console_session),
   };
 }

@@ -43,8 +43,7 @@ export async function deleteUser(ctx: CallerContext, id: string): Promise<User> 
     const memberships = await listAcceptedMemberships(trx, EVERYWHERE, id);
     if (!isSelf(ctx.principal, id)) requireControl(ctx, user, memberships);
     await requireNotLastOwner(trx, id);
-    // Their own data is theirs to erase: an API key can still make another administrator.
-    if (!isSelf(ctx.principal, id)) await requireNotLastAdministrator(trx, user);
+    await requireNotLastAdministrator(trx, user);
     await revokeSessionsOfPrincipal(trx, EVERYWHERE, `user:${id}`, now);
     await deleteConsoleSessionsOf(trx, id);
     await deleteMembershipsOfUser(trx, id);
@@ -94,19 +93,23 @@ export async function enableUser(ctx: CallerContext, id: string): Promise<User> 
 
 type Held = TenantPlace & { role: User['memberships'][number]['role'] };
 
-/**
- * Checks that the caller may delete, disable or enable a user whom they see. Platform administrators may. Others must reach
- * all memberships that the user accepted, and hold an owner's scopes wherever the user is an owner.
- *
- * @throws 403
- */
+/** @throws 403 unless the caller may delete, disable or enable the user */
 function requireControl(ctx: CallerContext, user: User, memberships: readonly Held[]): void {
-  if (ctx.principal.platformAdministrator) return;
   if (user.platformAdministrator) requirePlatformAdministrator(ctx);
-  const beyond = memberships.some(
-    (held) => !covers(ctx.reach, held) || (held.role === 'owner' && !scopesAt(ctx.principal, held).includes('*')),
+  if (!mayControl(ctx, user, memberships))
+    throw new ApiError('user_out_of_reach', 'The user has memberships outside your reach.');
+}
+
+/**
+ * Whether the caller may delete, disable or enable a user whom they see, or end their console sessions. Platform administrators
+ * may. Others must reach all memberships that the user accepted, and hold an owner's scopes wherever the user is an owner.
+ */
+export function mayControl(ctx: CallerContext, user: User, memberships: readonly Held[]): boolean {
+  if (ctx.principal.platformAdministrator) return true;
+  if (user.platformAdministrator) return false;
+  return memberships.every(
+    (held) => covers(ctx.reach, held) && (held.role !== 'owner' || scopesAt(ctx.principal, held).includes('*')),
   );
-  if (beyond) throw new ApiError('user_out_of_reach', 'The user has memberships outside your reach.');
 }
 
 /** @throws 409 for the only active user who is a platform administrator */

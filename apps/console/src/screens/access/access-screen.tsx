@@ -14,7 +14,8 @@ import { usePagedList } from '../../data/pages.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { KIND_NAMES, RevokeForm } from './revoke-form.tsx';
 
-const keyOf = ({ kind, id, tenantId, subTenantId }: DerivedAccess) => `${kind}/${id}/${tenantId}/${subTenantId ?? ''}`;
+const keyOf = ({ kind, id, tenantId, subTenantId }: DerivedAccess) =>
+  `${kind}/${id}/${tenantId ?? ''}/${subTenantId ?? ''}`;
 
 const COLUMNS: Column<DerivedAccess>[] = [
   {

@@ -13,6 +13,7 @@ export const KIND_NAMES: Record<Kind, string> = {
   gateway_session: 'gateway session',
   invitation: 'invitation',
   membership: 'membership',
+  console_session: 'console session',
 };
 
 const KINDS = Object.keys(KIND_NAMES) as Kind[];
