@@ -51,7 +51,14 @@ export const theme = createTheme({
   components: {
     ActionIcon: ActionIcon.extend({ defaultProps: { variant: 'subtle', color: 'gray', size: 28 } }),
     Button: Button.extend({ defaultProps: { size: 'xs' } }),
-    Menu: Menu.extend({ defaultProps: { shadow: 'md', position: 'bottom-end' } }),
+    Menu: Menu.extend({
+      defaultProps: {
+        shadow: 'md',
+        position: 'bottom-end',
+        // A focusable element that is no item may not be in a menu.
+        withInitialFocusPlaceholder: false,
+      },
+    }),
     Modal: Modal.extend({
       defaultProps: { centered: true, transitionProps: { duration: 0 }, closeButtonProps: { 'aria-label': 'Close' } },
     }),

@@ -1,4 +1,4 @@
-import { Menu, useMantineColorScheme } from '@mantine/core';
+import { type MantineColorScheme, Menu, useMantineColorScheme } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { Icon } from '../components/icons.tsx';
@@ -38,16 +38,13 @@ export function UserMenu({ openHelp }: { openHelp: () => void }): ReactNode {
         </Menu.Item>
         <Menu.Divider />
         <Menu.Label>Appearance</Menu.Label>
-        {SCHEMES.map(({ value, label }) => (
-          <Menu.Item
-            key={value}
-            rightSection={colorScheme === value ? <Icon name="check" size={14} /> : null}
-            onClick={() => setColorScheme(value)}
-          >
-            {label}
-            {colorScheme === value && <span className="visually-hidden">, chosen</span>}
-          </Menu.Item>
-        ))}
+        <Menu.RadioGroup value={colorScheme} onChange={(value) => setColorScheme(value as MantineColorScheme)}>
+          {SCHEMES.map(({ value, label }) => (
+            <Menu.RadioItem key={value} value={value} checkIcon={<Icon name="check" size={14} />}>
+              {label}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
         <Menu.Divider />
         <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>
       </Menu.Dropdown>

@@ -1,10 +1,11 @@
 import { type ReactNode, useSyncExternalStore } from 'react';
+import { useTimeZone } from '../data/time-zone.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-const ABSOLUTE = new Intl.DateTimeFormat('en-GB', {
+const ABSOLUTE = {
   year: 'numeric',
   month: 'short',
   day: 'numeric',
@@ -12,31 +13,47 @@ const ABSOLUTE = new Intl.DateTimeFormat('en-GB', {
   minute: '2-digit',
   second: '2-digit',
   timeZoneName: 'short',
-});
+} as const;
 
-const DATE = new Intl.DateTimeFormat('en-GB', { year: 'numeric', month: 'short', day: 'numeric' });
+const DATE = { year: 'numeric', month: 'short', day: 'numeric' } as const;
+
+/** Making a format takes long, and a table needs it for each row. */
+const formats = new Map<string, { absolute: Intl.DateTimeFormat; date: Intl.DateTimeFormat }>();
+
+function formatsOf(timeZone: string) {
+  const known = formats.get(timeZone);
+  if (known !== undefined) return known;
+  const made = {
+    absolute: new Intl.DateTimeFormat('en-GB', { ...ABSOLUTE, timeZone }),
+    date: new Intl.DateTimeFormat('en-GB', { ...DATE, timeZone }),
+  };
+  formats.set(timeZone, made);
+  return made;
+}
 
 /** A time as people say it, with the exact one and its zone on hover. */
 export function Time({ at, fallback = 'never' }: { at: string | null | undefined; fallback?: string }): ReactNode {
   const now = useNow();
+  const timeZone = useTimeZone();
   if (at === null || at === undefined) return <span className="dim">{fallback}</span>;
   return (
-    <time dateTime={at} title={absoluteTime(at)}>
-      {relativeTime(Date.parse(at), now)}
+    <time dateTime={at} title={absoluteTime(at, timeZone)}>
+      {relativeTime(Date.parse(at), now, timeZone)}
     </time>
   );
 }
 
-function absoluteTime(at: string): string {
-  return ABSOLUTE.format(new Date(at));
+/** `23 Nov 2026, 14:05:09 CET (Europe/Paris)`. */
+function absoluteTime(at: string, timeZone: string): string {
+  return `${formatsOf(timeZone).absolute.format(new Date(at))} (${timeZone})`;
 }
 
 /** `5 min ago`, `in 3 days`; after a month the date. */
-function relativeTime(time: number, now: number): string {
+function relativeTime(time: number, now: number, timeZone: string): string {
   const distance = Math.abs(now - time);
   // The clock of the page may be a tick behind.
   if (distance < MINUTE) return now >= time - TICK_MS ? 'just now' : 'in a moment';
-  if (distance > 31 * DAY) return DATE.format(time);
+  if (distance > 31 * DAY) return formatsOf(timeZone).date.format(time);
   const said = spanOf(distance);
   return now >= time ? `${said} ago` : `in ${said}`;
 }

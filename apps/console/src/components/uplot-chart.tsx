@@ -2,6 +2,7 @@ import { useComputedColorScheme } from '@mantine/core';
 import { type ReactNode, useEffect, useRef } from 'react';
 import 'uplot/dist/uPlot.min.css';
 import UPlot from 'uplot';
+import { useTimeZone } from '../data/time-zone.ts';
 
 export type Series = { label: string; values: readonly number[]; isProblem?: boolean };
 
@@ -22,6 +23,7 @@ export default function UPlotChart(props: Props): ReactNode {
 
 function Plot({ times, series, height = 160, label }: Props): ReactNode {
   const frame = useRef<HTMLDivElement>(null);
+  const timeZone = useTimeZone();
   useEffect(() => {
     const element = frame.current;
     if (element === null) return;
@@ -37,6 +39,7 @@ function Plot({ times, series, height = 160, label }: Props): ReactNode {
       {
         width: element.clientWidth,
         height,
+        tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), timeZone),
         cursor: { y: false },
         legend: { live: true },
         axes: [axis, { ...axis, size: 56 }],
@@ -60,6 +63,6 @@ function Plot({ times, series, height = 160, label }: Props): ReactNode {
       resize.disconnect();
       plot.destroy();
     };
-  }, [times, series, height]);
+  }, [times, series, height, timeZone]);
   return <div ref={frame} role="img" aria-label={label} className="qm-chart" />;
 }

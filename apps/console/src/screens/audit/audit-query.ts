@@ -1,5 +1,6 @@
 import type { AuditEvent, listAuditEvents } from '@quartermaster/client';
 import { useTenantFilter } from '../../data/tenant.ts';
+import { startOfDay, useTimeZone } from '../../data/time-zone.ts';
 import { useUrlState } from '../../data/url-state.ts';
 
 export type AuditQuery = NonNullable<NonNullable<Parameters<typeof listAuditEvents>[0]>['query']>;
@@ -19,6 +20,7 @@ const MINUTE_MS = 60_000;
 /** The filter that the address says. */
 export function useAuditQuery(): AuditQuery {
   const tenant = useTenantFilter();
+  const timeZone = useTimeZone();
   const [{ actor, operation, target, outcome, period, from, to }] = useUrlState();
   return {
     ...tenant,
@@ -27,8 +29,8 @@ export function useAuditQuery(): AuditQuery {
     ...(target !== undefined && { target_id: target }),
     ...(outcome !== undefined && { outcome: outcome as AuditEvent['outcome'] }),
     ...(period !== undefined && period !== 'between' && { created_after: hoursAgo(Number(period)) }),
-    ...(period === 'between' && from !== undefined && { created_after: startOfDay(from, 0) }),
-    ...(period === 'between' && to !== undefined && { created_before: startOfDay(to, 1) }),
+    ...(period === 'between' && from !== undefined && { created_after: startOfDay(from, { timeZone, daysLater: 0 }) }),
+    ...(period === 'between' && to !== undefined && { created_before: startOfDay(to, { timeZone, daysLater: 1 }) }),
   };
 }
 
@@ -43,11 +45,4 @@ export function actorOf({ actor: { type, id, tenantId } }: AuditEvent): string |
 function hoursAgo(hours: number): string {
   const now = Date.now();
   return new Date(now - (now % MINUTE_MS) - hours * HOUR_MS).toISOString();
-}
-
-/** Midnight of a day in the zone of the browser, like every time that is shown. */
-function startOfDay(day: string, daysLater: number): string {
-  const date = new Date(`${day}T00:00:00`);
-  date.setDate(date.getDate() + daysLater);
-  return date.toISOString();
 }

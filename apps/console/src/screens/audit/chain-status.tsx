@@ -4,7 +4,6 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { formatNumber, plural } from '../../components/format.ts';
 import { Icon } from '../../components/icons.tsx';
-import { MeaningMark } from '../../components/marks.tsx';
 import { Time } from '../../components/time.tsx';
 import { problemOf } from '../../data/problem.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
@@ -53,7 +52,9 @@ export function ChainStatus(): ReactNode {
     <>
       <div className={classes.chain} role="status">
         {status === 'intact' ? (
-          <MeaningMark meaning="declared">The chain is intact</MeaningMark>
+          <strong className="row">
+            <Icon name="check" /> The chain is intact
+          </strong>
         ) : (
           <strong className="danger row">
             <Icon name="warning" /> The chain is broken

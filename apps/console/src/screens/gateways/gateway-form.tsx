@@ -69,7 +69,6 @@ export function GatewayForm({ gateway, close }: { gateway?: Gateway; close: () =
     >
       {gateway === undefined && <PlaceFields place={place} change={setPlace} />}
       <div className="pair">
-        {' '}
         <TextInput
           label="Name"
           required
@@ -101,7 +100,6 @@ export function GatewayForm({ gateway, close }: { gateway?: Gateway; close: () =
       />
       <ManifestChoice tenantId={tenantId} current={manifestId} change={setManifestId} />
       <div className="pair">
-        {' '}
         <TextInput
           label="Longest session, in minutes"
           description="From 1 to 1,440. A session may ask for less."

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
-import { plural } from '../../components/format.ts';
+import { formatNumber, plural } from '../../components/format.ts';
 import { Screen } from '../../components/screen.tsx';
 import { Empty, Failed, Loading } from '../../components/states.tsx';
 import { showToast } from '../../components/toasts.tsx';

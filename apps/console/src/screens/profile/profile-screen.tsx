@@ -6,7 +6,7 @@ import {
   acceptMembership,
   updateMyProfile,
 } from '@quartermaster/client';
-import { TextInput } from '@mantine/core';
+import { Select, TextInput } from '@mantine/core';
 import { type ReactNode, useMemo, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
@@ -22,6 +22,7 @@ import { idempotencyKey } from '../../data/client.ts';
 import { useMe } from '../../data/me.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { signOut } from '../../data/session.ts';
+import { BROWSER_TIME_ZONE } from '../../data/time-zone.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import classes from '../providers/provider.module.css';
 
@@ -61,9 +62,12 @@ export function ProfileScreen(): ReactNode {
 
 function Profile({ me }: { me: Me }): ReactNode {
   const [displayName, setDisplayName] = useState(me.displayName ?? '');
+  const [timeZone, setTimeZone] = useState(me.timeZone);
   const save = useAction({
-    run: () =>
-      updateMyProfile({ body: { displayName: displayName || null }, headers: idempotencyKey(), throwOnError: true }),
+    run: () => {
+      const body = { displayName: displayName || null, timeZone };
+      return updateMyProfile({ body, headers: idempotencyKey(), throwOnError: true });
+    },
     done: () => 'Your profile was saved.',
   });
   return (
@@ -78,7 +82,6 @@ function Profile({ me }: { me: Me }): ReactNode {
             'Until',
             me.authentication.expiresAt === null ? null : <Time key="until" at={me.authentication.expiresAt} />,
           ],
-          ['Your time zone', new Intl.DateTimeFormat().resolvedOptions().timeZone],
         ]}
       />
       {me.kind === 'user' && (
@@ -88,6 +91,19 @@ function Profile({ me }: { me: Me }): ReactNode {
             w={320}
             value={displayName}
             onChange={(event) => setDisplayName(event.currentTarget.value)}
+          />
+          <Select
+            label="Time zone"
+            description="Of every time that you see."
+            placeholder={`As this browser: ${BROWSER_TIME_ZONE}`}
+            w={320}
+            searchable
+            clearable
+            clearButtonProps={{ 'aria-label': 'Use the zone of the browser', tabIndex: -1 }}
+            limit={100}
+            data={zonesWith(me.timeZone)}
+            value={timeZone}
+            onChange={setTimeZone}
           />
           <div>
             <ActionButton scope={null} loading={save.isPending} onClick={() => save.mutate()}>
@@ -109,6 +125,11 @@ function Profile({ me }: { me: Me }): ReactNode {
       ))}
     </div>
   );
+}
+
+/** All zones that the browser knows. The API may have stored another name of one. */
+function zonesWith(chosen: string | null): string[] {
+  return [...new Set(['UTC', ...(chosen === null ? [] : [chosen]), ...Intl.supportedValuesOf('timeZone')])];
 }
 
 function Memberships({ me }: { me: Me }): ReactNode {

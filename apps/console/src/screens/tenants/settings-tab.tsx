@@ -6,6 +6,28 @@ import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
 import classes from '../providers/provider.module.css';
 
+const RETENTIONS = [
+  {
+    name: 'spanRetentionDays',
+    label: 'Days that traces are kept',
+    description: 'A trace is removed after that many days without a new span. Empty: for ever.',
+    min: 1,
+  },
+  {
+    name: 'recordRetentionDays',
+    label: 'Days that closed records are kept',
+    description:
+      'Ended sessions, finished tasks and closed recommendations. From 30. Empty: for ever. Audit events are kept.',
+    min: 30,
+  },
+  {
+    name: 'usageRetentionDays',
+    label: 'Days that usage is kept',
+    description: 'Tokens and calls over time. Empty: the default of 400.',
+    min: 1,
+  },
+] as const;
+
 /** An empty field means that nothing is deleted by age. */
 const daysOf = (value: string | number) => (value === '' ? null : Number(value));
 
@@ -42,36 +64,19 @@ export function SettingsTab({ tenant }: { tenant: Tenant }): ReactNode {
         checked={settings.auditReads}
         onChange={(event) => set({ auditReads: event.currentTarget.checked })}
       />
-      <NumberInput
-        label="Days that traces are kept"
-        description="A trace is removed after that many days without a new span. Empty: for ever."
-        size="xs"
-        min={1}
-        max={3650}
-        hideControls
-        value={settings.spanRetentionDays ?? ''}
-        onChange={(value) => set({ spanRetentionDays: daysOf(value) })}
-      />
-      <NumberInput
-        label="Days that closed records are kept"
-        description="Ended sessions, finished tasks and closed recommendations. From 30. Empty: for ever. Audit events are kept."
-        size="xs"
-        min={30}
-        max={3650}
-        hideControls
-        value={settings.recordRetentionDays ?? ''}
-        onChange={(value) => set({ recordRetentionDays: daysOf(value) })}
-      />
-      <NumberInput
-        label="Days that usage is kept"
-        description="Tokens and calls over time. Empty: the default of 400."
-        size="xs"
-        min={1}
-        max={3650}
-        hideControls
-        value={settings.usageRetentionDays ?? ''}
-        onChange={(value) => set({ usageRetentionDays: daysOf(value) })}
-      />
+      {RETENTIONS.map(({ name, label, description, min }) => (
+        <NumberInput
+          key={name}
+          label={label}
+          description={description}
+          size="xs"
+          min={min}
+          max={3650}
+          hideControls
+          value={settings[name] ?? ''}
+          onChange={(value) => set({ [name]: daysOf(value) })}
+        />
+      ))}
       <div>
         <ActionButton
           scope="tenants:write"
