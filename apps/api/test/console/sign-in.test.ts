@@ -81,6 +81,27 @@ describe('a sign-in', () => {
     expect(location.searchParams.get('returnTo')).toBe('/console/map');
   });
 
+  test('started again and again in one browser still works, because the oldest starts are given up', async () => {
+    const browser = newBrowser(server);
+    await browser.open(server.devSignIn?.link ?? '');
+    browser.cookies.delete(sessionCookie());
+    let start = await browser.send('GET', '/console/sign-in');
+    for (let count = 0; count < 60; count += 1) {
+      start = await browser.send('GET', `/console/sign-in?returnTo=/console/${'a'.repeat(1900)}`);
+      expect(start.status).toBe(303);
+    }
+    const page = await browser.open(start.headers.get('location') ?? '');
+    expect(new URL(page.url).pathname).toMatch(/^\/console\/a+$/);
+    expect((await browser.call('GET', '/v1/me')).status).toBe(200);
+  });
+
+  test('with a returnTo that is too long when it is encoded ends at the start page', async () => {
+    const browser = newBrowser(server);
+    await browser.open(server.devSignIn?.link ?? '');
+    const returnTo = encodeURIComponent(`/console/?text=${'€'.repeat(1000)}`);
+    expect((await browser.open(`/console/sign-in?returnTo=${returnTo}`)).url).toBe(`${server.url}/console/`);
+  });
+
   test.each([
     ['without a state', ''],
     ['with a state that this browser did not start', '?code=x&state=unknown'],

@@ -6,6 +6,8 @@ export type CookieNames = {
   session: string;
   /** One for each pending sign-in, so that two tabs can sign in at the same time. */
   signIn: (state: string) => string;
+  /** What the names of all sign-ins begin with. */
+  signInPrefix: string;
   secure: boolean;
 };
 
@@ -23,21 +25,43 @@ export function cookieNames(publicUrl: string): CookieNames | null {
 }
 
 function namesOf(prefix: string, suffix: string, secure: boolean): CookieNames {
+  const signInPrefix = `${prefix}_sign_in${suffix}_`;
   return {
     session: `${prefix}_session${suffix}`,
-    signIn: (state) => `${prefix}_sign_in${suffix}_${state.slice(0, 16).replaceAll(/[^\w-]/g, '')}`,
+    signIn: (state) => signInPrefix + state.slice(0, 16).replaceAll(/[^\w-]/g, ''),
+    signInPrefix,
     secure,
   };
 }
 
 /** The value of a cookie; undefined if the request has none, or several of this name. */
-export function cookieOf({ headers }: IncomingMessage, name: string): string | undefined {
-  const values: string[] = [];
-  for (const pair of (headers.cookie ?? '').split(';')) {
+export function cookieOf(req: IncomingMessage, name: string): string | undefined {
+  const found = cookiesOf(req).filter((cookie) => cookie.name === name);
+  return found.length === 1 ? found[0]?.value : undefined;
+}
+
+/** Most bytes of one browser's pending sign-ins. Node refuses a request with more than 16 KiB of headers. */
+const MAX_PENDING_BYTES = 6000;
+
+/** The names of the oldest pending sign-ins, beyond the bytes that all may have together. */
+export function surplusSignIns(req: IncomingMessage, { signInPrefix }: CookieNames): string[] {
+  let bytes = 0;
+  // Browsers send cookies with the same path in the order of their creation (RFC 6265, section 5.4).
+  const newestFirst = cookiesOf(req)
+    .filter(({ name }) => name.startsWith(signInPrefix) && /^[\w-]+$/.test(name))
+    .toReversed();
+  const surplus = newestFirst.filter(({ name, value }) => {
+    bytes += name.length + value.length;
+    return bytes > MAX_PENDING_BYTES;
+  });
+  return surplus.map(({ name }) => name);
+}
+
+function cookiesOf({ headers }: IncomingMessage): { name: string; value: string }[] {
+  return (headers.cookie ?? '').split(';').flatMap((pair) => {
     const at = pair.indexOf('=');
-    if (at > 0 && pair.slice(0, at).trim() === name) values.push(pair.slice(at + 1).trim());
-  }
-  return values.length === 1 ? values[0] : undefined;
+    return at > 0 ? { name: pair.slice(0, at).trim(), value: pair.slice(at + 1).trim() } : [];
+  });
 }
 
 type Attributes = {

@@ -9,7 +9,7 @@ import type { Services } from '../../platform/services.ts';
 import { claimOf, isAdministratorByClaim } from '../administrator-claim.ts';
 import { accountOfIdentity, principalOfAccount } from '../users.ts';
 import { emailIn, emailInSources } from '../token-email.ts';
-import { type CookieNames, cookieNames, cookieOf, setCookie } from './cookies.ts';
+import { type CookieNames, cookieNames, cookieOf, setCookie, surplusSignIns } from './cookies.ts';
 import type { IdentityProvider, PendingSignIn } from './identity-provider.ts';
 import { signInFailedPage, signedOutPage } from './pages.ts';
 import { idTokenOf, requireConsoleRequest, requireSession, sessionToken, startSession } from './sessions.ts';
@@ -18,6 +18,10 @@ import { idTokenOf, requireConsoleRequest, requireSession, sessionToken, startSe
 const SIGN_IN_SECONDS = 15 * 60;
 
 const HOME = '/console/';
+
+/** Longest path to return to, encoded. The cookie contains it, and browsers drop cookies of more than 4,096 bytes. */
+const MAX_RETURN_TO = 2000;
+
 const SIGNED_OUT = '/console/signed-out';
 
 type Pending = PendingSignIn & { returnTo: string; startedAt: number };
@@ -71,6 +75,9 @@ export function consoleSignIn({ services, provider, emailClaim }: Options): Rout
       const stored: Pending = { ...pending, returnTo, startedAt: services.now().getTime() };
       const value = services.secrets.seal(JSON.stringify(stored), pendingIdentity(pending.state));
       const attributes = { secure: on.names.secure, sameSite: 'Lax', maxAge: SIGN_IN_SECONDS } as const;
+      for (const name of surplusSignIns(req, on.names)) {
+        res.append('Set-Cookie', setCookie(name, '', { ...attributes, maxAge: 0 }));
+      }
       res.append('Set-Cookie', setCookie(on.names.signIn(pending.state), value, attributes));
       res.redirect(303, url.href);
     }),
@@ -254,11 +261,11 @@ function pendingIdentity(state: string): string {
 
 /** The given path if it belongs to the console, else its start page. Otherwise a link could redirect to another site. */
 function safeReturnTo(given: string | null): string {
-  if (given === null || given.length > 2000 || !given.startsWith(HOME) || /[\\\p{Cc}]/u.test(given)) return HOME;
+  if (given === null || !given.startsWith(HOME) || /[\\\p{Cc}]/u.test(given)) return HOME;
   const url = URL.parse(given, 'http://localhost');
-  return url !== null && url.host === 'localhost' && url.pathname.startsWith(HOME)
-    ? url.pathname + url.search + url.hash
-    : HOME;
+  if (url === null || url.host !== 'localhost' || !url.pathname.startsWith(HOME)) return HOME;
+  const path = url.pathname + url.search + url.hash;
+  return path.length <= MAX_RETURN_TO ? path : HOME;
 }
 
 function queryOf({ url }: Request): URLSearchParams {
