@@ -127,6 +127,15 @@ test('guessing keys is 429 without a database query; valid keys that were used f
   expect((await list(server, wrongKey())).status).toBe(429);
 });
 
+test('a valid key that was used from the address before still works with other cookies', async () => {
+  const server = await limited({ QM_RATE_LIMIT_ADDRESS: '3' });
+  const { key } = await accountWithKey(server, { tenantId: 'acme' });
+  const ask = (cookie: string) => server.call('GET', '/v1/providers', { as: { key }, headers: { cookie } });
+  expect((await ask('theme=dark')).status).toBe(200);
+  expect(await times(4, () => list(server, wrongKey()))).toEqual(repeated([3, 401], [1, 429]));
+  expect((await ask('theme=light')).status).toBe(200);
+});
+
 test('a valid key counts as a guess after its revocation', async () => {
   const server = await limited({ QM_RATE_LIMIT_ADDRESS: '5' });
   const { id, key, keyId } = await accountWithKey(server, { tenantId: 'acme' });

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { authenticate } from '../../auth/authenticate.ts';
+import { sessionToken } from '../../auth/console/sessions.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { ApiError } from '../../platform/errors.ts';
 import type { Services } from '../../platform/services.ts';
@@ -56,7 +57,7 @@ export function createCallers(
   const authenticated: Callers['authenticate'] = async (req, _res, { operation, requestId }) =>
     operation.scope === 'public' ? null : authenticate(services, req, requestId);
   if (limits === null) return { authenticate: authenticated, limitRate: async () => {} };
-  const known = new KnownCredentials();
+  const known = new KnownCredentials((req) => sessionToken(services, req));
   const { address: ofAddress, tenant: ofTenant } = limits;
 
   return {

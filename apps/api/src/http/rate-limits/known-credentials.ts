@@ -12,6 +12,12 @@ export class KnownCredentials {
   /** The API key's id of each digest; null for a token. */
   readonly #keys = new Map<string, string | null>();
   readonly #digests = new Map<string, string>();
+  readonly #sessionOf: (req: IncomingMessage) => string | undefined;
+
+  /** @param sessionOf the token in the session cookie of the web console */
+  constructor(sessionOf: (req: IncomingMessage) => string | undefined) {
+    this.#sessionOf = sessionOf;
+  }
 
   /** @param keyId of an API key: what is known already costs no digest */
   remember(req: IncomingMessage, keyId: string | null): void {
@@ -20,17 +26,26 @@ export class KnownCredentials {
       const [first] = this.#keys.keys();
       if (first !== undefined) this.#forget(first);
     }
-    const digest = digestOf(req);
+    const digest = this.#digestOf(req);
     this.#keys.set(digest, keyId);
     if (keyId !== null) this.#digests.set(keyId, digest);
   }
 
   forget(req: IncomingMessage): void {
-    this.#forget(digestOf(req));
+    this.#forget(this.#digestOf(req));
   }
 
   has(req: IncomingMessage): boolean {
-    return this.#keys.has(digestOf(req));
+    return this.#keys.has(this.#digestOf(req));
+  }
+
+  /** Of what authenticates the request alone: other cookies may change with each request. */
+  #digestOf(req: IncomingMessage): string {
+    const { authorization = null, 'x-api-key': key = null } = req.headers;
+    const session = authorization === null && key === null ? this.#sessionOf(req) : undefined;
+    return createHash('sha256')
+      .update(JSON.stringify([authorization, key, session ?? null]))
+      .digest('base64');
   }
 
   #forget(digest: string): void {
@@ -38,9 +53,4 @@ export class KnownCredentials {
     if (keyId != null) this.#digests.delete(keyId);
     this.#keys.delete(digest);
   }
-}
-
-function digestOf({ headers }: IncomingMessage): string {
-  const credential = [headers.authorization ?? null, headers['x-api-key'] ?? null, headers.cookie ?? null];
-  return createHash('sha256').update(JSON.stringify(credential)).digest('base64');
 }
