@@ -34,7 +34,7 @@ const ON_POSTGRES = [
   'test/endpoints/tenant-usage.test.ts',
   'test/{key-lineage,session-grants}.test.ts',
   // Spans: partitions, aggregation in batches, batches that exceed the parameters of one statement.
-  'test/telemetry/traces/{conflicting,reading,retention,senders}.test.ts',
+  'test/telemetry/traces/{account-share,conflicting,reading,retention,senders}.test.ts',
   'test/telemetry/{ingest-logs,unread}.test.ts',
   // Calls that are corrected, and sums of them.
   'test/telemetry/calls/{aggregate-records,aggregate-spans,exactness}.test.ts',
