@@ -1,7 +1,7 @@
 import { CONSOLE_IDLE_HOURS, CONSOLE_MAX_HOURS } from '@quartermaster/contracts/console-sessions.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newBrowser, signedInBrowser } from '../support/browser.ts';
-import { accountWithKey, joinPlace, registeredUser, unique } from '../support/people.ts';
+import { accountWithKey, joinPlace, registeredUser, startConsoleSession, unique } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
 let server: TestServer;
@@ -242,6 +242,17 @@ describe('a session', () => {
     expect((await browser.call('GET', '/v1/me')).status).toBe(401);
     await server.ok('POST', `/v1/users/${person.id}/enable`, { as: server.admin });
     expect((await browser.call('GET', '/v1/me')).status).toBe(401);
+  });
+
+  test.each([
+    ['disabled', (id: string) => server.ok('POST', `/v1/users/${id}/disable`, { as: server.admin })],
+    ['deleted', (id: string) => server.ok('DELETE', `/v1/users/${id}`, { as: server.admin })],
+  ])('does not begin for a user who was %s during the sign-in', async (_, end) => {
+    const { id } = await registeredUser(server);
+    await end(id);
+    await expect(startConsoleSession(server, id)).rejects.toThrow('The user is disabled');
+    const query = server.services.db.selectFrom('console_sessions').select('id').where('user_id', '=', id);
+    expect(await query.execute()).toEqual([]);
   });
 
   test('of a user who deletes themselves is gone', async () => {

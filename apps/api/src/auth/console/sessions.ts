@@ -10,6 +10,7 @@ import {
   type StoredConsoleSession,
   touchConsoleSession,
 } from '@quartermaster/db/repositories/console-sessions.ts';
+import { findAccount } from '@quartermaster/db/repositories/users.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { removeInBatches } from '../../platform/remove-in-batches.ts';
 import type { Services } from '../../platform/services.ts';
@@ -79,7 +80,7 @@ export async function requireSession({ db, now, issuer }: Pick<Services, 'db' | 
   if (!found || found.session.issuer !== issuer || isExpired(found.session, now())) throw sessionEnded();
   const { status } = found.account;
   if (status === 'deleted') throw sessionEnded();
-  if (status === 'disabled') throw new ApiError('user_disabled', 'The user is disabled. Ask an administrator.');
+  if (status === 'disabled') throw userDisabled();
   return found;
 }
 
@@ -93,13 +94,20 @@ export type StartedSession = {
   idToken: string | null;
 };
 
-/** Starts a session. Returns it with the token for the cookie, of which only the digest is stored. */
+/**
+ * Starts a session. Returns it with the token for the cookie, of which only the digest is stored.
+ *
+ * @throws 403 for a user who is disabled or deleted
+ */
 export async function startSession(
   trx: Database,
   { secrets, administrators }: Pick<Services, 'secrets' | 'administrators'>,
   { userId, issuer, isAdministrator, userAgent, idToken }: StartedSession,
   now: Date,
 ): Promise<{ token: string; session: StoredConsoleSession }> {
+  // An administrator may have disabled or deleted the user since the identity provider said who they are.
+  const account = await findAccount(trx, userId);
+  if (!account || account.status === 'disabled' || account.status === 'deleted') throw userDisabled();
   const token = randomBytes(32).toString('base64url');
   const tokenDigest = digestOf(token);
   const session = await insertConsoleSession(
@@ -187,6 +195,10 @@ function digestOf(token: string): string {
 
 function idTokenIdentity(tokenDigest: string): string {
   return `console_session_id_token:${tokenDigest}`;
+}
+
+function userDisabled(): ApiError {
+  return new ApiError('user_disabled', 'The user is disabled. Ask an administrator.');
 }
 
 function sessionEnded(): ApiError {

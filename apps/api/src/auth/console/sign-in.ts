@@ -216,7 +216,7 @@ async function signIn(
 /** Ends the session of the request's cookie. Returns its ID token, if there is one. */
 async function signOut(services: Services, req: Request, res: Response): Promise<string | null> {
   const token = sessionToken(services, req);
-  const found = token === undefined ? null : await requireSession(services, token).catch(() => null);
+  const found = token === undefined ? null : await requireSession(services, token).catch(nullIfRefused);
   if (found === null) return null;
   const { session, account } = found;
   const principal = { ...(await principalOfAccount(services.db, account)), scheme: 'session' as const };
@@ -233,8 +233,14 @@ async function signOut(services: Services, req: Request, res: Response): Promise
 /** The session that the browser already has, if any. */
 async function formerSession(services: Services, req: Request): Promise<{ userId: string; id: string } | null> {
   const token = sessionToken(services, req);
-  const found = token === undefined ? null : await requireSession(services, token).catch(() => null);
+  const found = token === undefined ? null : await requireSession(services, token).catch(nullIfRefused);
   return found && { userId: found.account.id, id: found.session.id };
+}
+
+/** A session that has ended is none. A database that is away is an error: the session may still be valid. */
+function nullIfRefused(error: unknown): null {
+  if (error instanceof ApiError) return null;
+  throw error;
 }
 
 /** @throws 401 if the cookie of the sign-in is missing, too old, or belongs to another sign-in */
