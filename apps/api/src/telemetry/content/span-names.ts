@@ -1,3 +1,4 @@
+import { hasEncodedText } from '../encoded-text.ts';
 import { withPublicUrls } from '../urls.ts';
 import { isProse, isWord } from '../words.ts';
 import { isRoute } from './text-forms.ts';
@@ -86,6 +87,7 @@ const EVENT_NAME =
  */
 export function storableSpanName(name: string, isFramework: boolean): string | null {
   const plain = withPublicUrls(name).split('?', 1)[0] ?? '';
+  if (hasEncodedText(plain)) return null;
   return isFramework ? frameworkName(plain) : operationName(plain);
 }
 
@@ -97,7 +99,8 @@ export function storableEventName(name: string, isFramework: boolean): string | 
 
 /** The name or version of an instrumentation scope, if it looks like that of a package (at most two words). */
 export function storableScopeText(text: string): string | null {
-  return /^[\w@./:+~()-]{0,96}(?: [\w@./:+~()-]{1,96})?$/.test(text) ? withPublicUrls(text) : null;
+  const isPackage = /^[\w@./:+~()-]{0,96}(?: [\w@./:+~()-]{1,96})?$/.test(text);
+  return isPackage && !hasEncodedText(text) ? withPublicUrls(text) : null;
 }
 
 function frameworkName(name: string): string | null {

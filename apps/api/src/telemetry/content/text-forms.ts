@@ -1,9 +1,11 @@
+import { hasEncodedText, withoutEncodedText } from '../encoded-text.ts';
 import { hostAndPort, withPublicUrls } from '../urls.ts';
 import { isProse, isWord } from '../words.ts';
 
 /**
  * The form that a text must have to be stored under a safe name:
- * - `name`: any text. A name that observations have anyway. Its URLs are reduced to scheme, host and path.
+ * - `name`: any text. A name that observations have anyway. Its URLs are reduced to scheme, host and path, and encoded content
+ *   is replaced.
  * - `label`: at most four words, or JSON with counts or a list of identifiers.
  * - `identifier`: one word of ASCII.
  * - `address`: reduced to host and port.
@@ -12,8 +14,7 @@ import { isProse, isWord } from '../words.ts';
  */
 export type TextForm = 'name' | 'label' | 'identifier' | 'address' | 'route' | 'error name';
 
-const REDUCE: Readonly<Record<TextForm, (text: string) => string | null>> = {
-  name: withPublicUrls,
+const REDUCE: Readonly<Record<Exclude<TextForm, 'name'>, (text: string) => string | null>> = {
   label: (text) => (isLabel(text) ? withPublicUrls(text) : null),
   identifier: (text) => (isIdentifier(text) ? withPublicUrls(text) : null),
   address: (text) => hostAndPort(text) || null,
@@ -21,9 +22,10 @@ const REDUCE: Readonly<Record<TextForm, (text: string) => string | null>> = {
   'error name': (text) => (ERROR_NAME.test(text) ? text : null),
 };
 
-/** The text as it may be stored, or null if it does not have the form. */
+/** The text as it may be stored, or null if it does not have the form. Encoded content has no form. */
 export function reduceToForm(text: string, form: TextForm): string | null {
-  return REDUCE[form](text);
+  if (form === 'name') return withPublicUrls(withoutEncodedText(text));
+  return hasEncodedText(text) ? null : REDUCE[form](text);
 }
 
 const IDENTIFIER = /^[\w.:/@#+~()<>$[\]{}=*&|%,?-]{1,512}$/;

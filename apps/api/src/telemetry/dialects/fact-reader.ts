@@ -1,6 +1,7 @@
 import type { Dialect, FactSources, ReadSource } from './dialect.ts';
 import { compileSlots, countIn, type Slot, sourcesOf, textIn } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
+import { withoutEncodedId } from '../encoded-text.ts';
 import { withPublicUrls } from '../urls.ts';
 import { canonicalOperation } from './operations.ts';
 import { hostIn, isHost } from './server-address.ts';
@@ -182,11 +183,14 @@ function isEmpty(facts: Facts): boolean {
   return true;
 }
 
+/** Facts by which calls are recognised again. */
+const IDS: ReadonlySet<string> = new Set(['callId', 'conversationId', 'agentId'] satisfies (keyof Facts)[]);
+
 function boundNames(facts: Facts): void {
   for (const fact in facts) {
     const value = facts[fact as keyof Facts];
     if (typeof value !== 'string') continue;
-    const bounded = boundedName(value);
+    const bounded = boundedName(IDS.has(fact) ? withoutEncodedId(value) : value);
     if (bounded !== value) Object.assign(facts, { [fact]: bounded });
   }
 }

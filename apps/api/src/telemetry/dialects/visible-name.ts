@@ -1,4 +1,5 @@
 import { HIDDEN_CHARACTER } from '@quartermaster/contracts/fields.ts';
+import { withoutEncodedText } from '../encoded-text.ts';
 import { withPublicUrls } from '../urls.ts';
 
 /** Invisible characters, spaces at the ends, and a backslash that would read as the start of an escape. */
@@ -28,11 +29,11 @@ const MAX_NAME_CHARACTERS = 256;
 
 /**
  * A name from a sender with at most 256 characters, and invisible ones escaped. URLs, such as those of MCP resources, are
- * reduced to scheme, host and path.
+ * reduced to scheme, host and path. Encoded content is replaced.
  */
 export function boundedName(text: string): string {
   // Truncated before and after, because escapes are longer than what they replace.
-  return cutName(visibleName(withPublicUrls(cutName(text)))).trimEnd();
+  return cutName(visibleName(withoutEncodedText(withPublicUrls(cutName(text))))).trimEnd();
 }
 
 function cutName(name: string): string {

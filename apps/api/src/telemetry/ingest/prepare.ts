@@ -8,6 +8,7 @@ import type { InterpretedSpan } from '../calls/interpreted-span.ts';
 import { ScopeCounts } from './scope-counts.ts';
 import { contentFilter } from '../content/content.ts';
 import { isIdentifier } from '../content/text-forms.ts';
+import { withoutEncodedText } from '../encoded-text.ts';
 import { withPublicUrls } from '../urls.ts';
 import type { Facts, Use } from '../dialects/facts.ts';
 import { readSpan } from '../dialects/read.ts';
@@ -160,5 +161,6 @@ function summaryOf(facts: Facts, keepContent: boolean): SpanDocument['genAi'] {
 
 export function serviceNameOf(span: Pick<OtlpSpan, 'resource'>): string | null {
   const name = span.resource['service.name'];
-  return typeof name === 'string' && name !== '' ? withPublicUrls(name.slice(0, 256)).toWellFormed() : null;
+  if (typeof name !== 'string' || name === '') return null;
+  return withoutEncodedText(withPublicUrls(name.slice(0, 256))).toWellFormed();
 }

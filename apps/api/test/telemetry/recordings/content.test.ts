@@ -5,7 +5,7 @@ import { DIALECTS } from '../../../src/telemetry/dialects/table.ts';
 import { accountWithKey, unique } from '../../support/people.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { all } from '../traces/sending.ts';
-import { PLANTED, PLANTED_ENCODED, planted } from './planted.ts';
+import { PLANTED, PLANTED_ENCODED, PLANTED_HEX, planted } from './planted.ts';
 import { readRecordings } from './recording.ts';
 import { outcomeIn, storedText } from './replay.ts';
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const cases = readRecordings().flatMap((recording) =>
-  (['texts', 'names'] as const).map((into) => [recording.id, into, recording] as const),
+  (['texts', 'names', 'encoded'] as const).map((into) => [recording.id, into, recording] as const),
 );
 
 test.each(cases)(
@@ -45,7 +45,7 @@ test.each(cases)(
     const audit = JSON.stringify(await all(server, '/v1/audit-events?limit=100', reader));
     for (const text of [answers, await storedText(server, place.tenantId), metrics, audit, ...lines.splice(0)]) {
       // Show the place of the marker instead of the whole text.
-      for (const marker of [PLANTED, PLANTED_ENCODED]) {
+      for (const marker of [PLANTED, PLANTED_ENCODED, PLANTED_HEX]) {
         const at = text.indexOf(marker);
         expect(at === -1 ? '' : text.slice(Math.max(0, at - 200), at + 50)).toBe('');
       }

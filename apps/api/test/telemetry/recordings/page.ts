@@ -32,6 +32,9 @@ While a tenant does not capture content, texts are stored only where they cannot
 - URLs under safe names, in facts and in names lose user, password, query and fragment. The URI of an MCP resource is observed
   with scheme, host and path, so resources that differ only in their query count as one. Addresses are reduced to host and port,
   \`url.full\` and similar attributes to scheme, host and port.
+- A text that contains encoded content is removed whatever its name: a data URL, a text in base64 or hexadecimal digits of at least
+  18 or 24 bytes, a file in base64. In names of models, tools, agents and services the encoded part is replaced, and an id becomes
+  a digest.
 - Numbers and booleans are stored, unless a dialect lists the attribute as content. Lists of more than 16 numbers under an
   unknown name are removed, because they may be an embedding. If the name of an attribute or key is not a single word (JSON, an
   e-mail address, another script, a long number), both name and value are removed.

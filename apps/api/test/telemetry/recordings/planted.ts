@@ -12,8 +12,17 @@ const TEXT = `please keep ${PLANTED} to yourself`;
 /** The marker in user, password, query and fragment, the parts of a URL that are never stored. */
 const URL_TEXT = `https://${PLANTED}:${PLANTED}@planted.example.com/docs?key=${PLANTED}#${PLANTED}`;
 
-/** The beginning of the planted text in base64. */
+/** The beginning of the planted text in base64, and in hexadecimal digits. */
 export const PLANTED_ENCODED = Buffer.from(TEXT).toString('base64').slice(0, 32);
+export const PLANTED_HEX = Buffer.from(TEXT).toString('hex').slice(0, 48);
+
+/** Encoded content as applications write it where a name or an id belongs. */
+const ENCODED_TEXTS = [
+  `data:text/plain;base64,${Buffer.from(TEXT).toString('base64')}`,
+  Buffer.from(TEXT).toString('base64'),
+  `msg_${Buffer.from(TEXT).toString('base64url')}`,
+  Buffer.from(TEXT).toString('hex'),
+];
 
 /** Texts that applications write as names of spans, events and attributes. */
 const TEXTS_AS_NAMES = [
@@ -71,18 +80,18 @@ type KeyValue = { key: string; value: Json };
  * A recorded request with the marker in every text that may be content: the strings of every attribute of spans, events,
  * links, scopes and resources that is not known to be a name or an id, the status message, the trace state, and in further
  * attributes, an event and a link. The first request with spans also gets spans of applications. Or, `into` names, with a URL in
- * every text that is a name or an id.
+ * every text that is a name or an id; `into` encoded, with the marker in base64, in hexadecimal digits, or in a data URL there.
  */
 export function planted(
   { contentType, contentEncoding, body, path }: Recording['requests'][number],
-  { into, isFirst }: { into: 'texts' | 'names'; isFirst: boolean },
+  { into, isFirst }: { into: 'texts' | 'names' | 'encoded'; isFirst: boolean },
 ): Uint8Array {
   const bytes = Buffer.from(body, 'base64');
   const plain = contentEncoding === 'gzip' ? gunzipSync(bytes) : bytes;
   const type = path === '/v1/logs' ? 'LogsRequest' : 'Request';
   const request: Json = /json/.test(contentType) ? JSON.parse(plain.toString('utf8')) : fromProtobuf(type, plain);
-  if (into === 'names') {
-    plantUrls(request);
+  if (into !== 'texts') {
+    plantNames(request, into === 'names' ? [URL_TEXT] : ENCODED_TEXTS);
     return toProtobuf(request, type);
   }
   const resources = listOf(request, 'resourceSpans');
@@ -141,15 +150,16 @@ function spansOfApplications(like: Json): Json[] {
   });
 }
 
-/** Plants a URL in every text, at any depth, of attributes that some dialect reads or declares safe. */
-function plantUrls(part: unknown): void {
-  if (Array.isArray(part)) for (const item of part) plantUrls(item);
+/** Plants texts, in turn, in every text, at any depth, of attributes that some dialect reads or declares safe. */
+function plantNames(part: unknown, texts: readonly string[], turn = { next: 0 }): void {
+  if (Array.isArray(part)) for (const item of part) plantNames(item, texts, turn);
   if (typeof part !== 'object' || part === null || Array.isArray(part) || Buffer.isBuffer(part)) return;
   const { key, value } = part as Partial<KeyValue>;
   if (typeof key === 'string' && isName(key) && typeof value === 'object' && 'stringValue' in value) {
-    value['stringValue'] = URL_TEXT;
+    value['stringValue'] = texts[turn.next % texts.length];
+    turn.next += 1;
   }
-  for (const inner of Object.values(part)) plantUrls(inner);
+  for (const inner of Object.values(part)) plantNames(inner, texts, turn);
 }
 
 function plantRecords(scope: Json): void {
