@@ -1009,7 +1009,7 @@ export type Agent = {
      */
     declared: boolean;
     /**
-     * The id of the active agent manifest with this name. Null if there is none.
+     * The id of the active agent manifest with this name. Null if there is none, or if you may not read it.
      */
     manifestId: string | null;
     /**
@@ -1176,7 +1176,7 @@ export type AgentDetail = {
      */
     declared: boolean;
     /**
-     * The id of the active agent manifest with this name. Null if there is none.
+     * The id of the active agent manifest with this name. Null if there is none, or if you may not read it.
      */
     manifestId: string | null;
     /**
@@ -1205,7 +1205,7 @@ export type AgentDetail = {
      */
     omittedUses: number;
     /**
-     * What its active manifest declares. Empty without a manifest.
+     * What its active manifest declares. Empty without `manifestId`.
      */
     declares: Array<AgentDeclaration>;
 };
@@ -1216,7 +1216,7 @@ export type AgentDetail = {
 export type AgentUse = {
     providerId: string;
     /**
-     * Null if the provider no longer exists, or is outside your reach.
+     * Null if the provider no longer exists, or if you may not read it.
      */
     providerName: string | null;
     kind: InventoryKind;
@@ -1961,7 +1961,7 @@ export type GraphProvider = {
      */
     id: string;
     /**
-     * Null if the provider no longer exists, or is outside your reach.
+     * Null if the provider no longer exists, or if you may not read it.
      */
     name: string | null;
     displayName: string | null;
@@ -1990,7 +1990,7 @@ export type GraphItem = {
     name: string;
     state: UseState;
     /**
-     * The ids of its runtime observations, the first 100.
+     * The ids of its runtime observations, the first 100. Empty if you may not read them; `state` is then `unknown`.
      */
     observationIds: Array<string>;
     /**

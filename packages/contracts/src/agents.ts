@@ -45,7 +45,7 @@ const agentFields = {
   manifestId: z
     .string()
     .nullable()
-    .describe('The id of the active agent manifest with this name. Null if there is none.'),
+    .describe('The id of the active agent manifest with this name. Null if there is none, or if you may not read it.'),
   observations: z
     .array(AgentObservationSchema)
     .max(20)
@@ -69,7 +69,7 @@ export type Agent = z.infer<typeof AgentSchema>;
 const AgentUseSchema = z
   .strictObject({
     providerId: z.string(),
-    providerName: z.string().nullable().describe('Null if the provider no longer exists, or is outside your reach.'),
+    providerName: z.string().nullable().describe('Null if the provider no longer exists, or if you may not read it.'),
     kind: InventoryKindSchema,
     name: z.string(),
     state: UseStateSchema,
@@ -98,7 +98,9 @@ export const AgentDetailSchema = z
       .max(MAX_AGENT_USES)
       .describe('The items that it used in the time range, those with the most calls first.'),
     omittedUses: z.int().describe('How many used items were left out because there are more than 1,000.'),
-    declares: z.array(AgentDeclarationSchema).describe('What its active manifest declares. Empty without a manifest.'),
+    declares: z
+      .array(AgentDeclarationSchema)
+      .describe('What its active manifest declares. Empty without `manifestId`.'),
   })
   .meta({ id: 'AgentDetail', description: 'An agent, with what it uses.' });
 export type AgentDetail = z.infer<typeof AgentDetailSchema>;

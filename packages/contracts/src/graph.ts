@@ -28,7 +28,7 @@ const GraphProviderSchema = z
   .strictObject({
     tenantId: TenantIdSchema,
     id: z.string().describe('Empty for providers that are not stored, because the tenant has reached its limit.'),
-    name: z.string().nullable().describe('Null if the provider no longer exists, or is outside your reach.'),
+    name: z.string().nullable().describe('Null if the provider no longer exists, or if you may not read it.'),
     displayName: z.string().nullable(),
     kind: ProviderKindSchema.nullable(),
     status: ProviderStatusSchema.nullable(),
@@ -43,7 +43,12 @@ const GraphItemSchema = z
     kind: InventoryKindSchema,
     name: z.string(),
     state: UseStateSchema,
-    observationIds: z.array(z.string()).max(100).describe('The ids of its runtime observations, the first 100.'),
+    observationIds: z
+      .array(z.string())
+      .max(100)
+      .describe(
+        'The ids of its runtime observations, the first 100. Empty if you may not read them; `state` is then `unknown`.',
+      ),
     ...sums,
   })
   .meta({

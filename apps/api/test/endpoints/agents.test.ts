@@ -169,3 +169,14 @@ describe('get_agent', () => {
     expectProblem(await server.call('GET', `/v1/agents/${billing.id}`, { as: other.as }), 404, 'agent_not_found');
   });
 });
+
+test('get_agent shows a manifest and the names of providers only to callers who may read them', async () => {
+  const { tenantId } = await newTenant();
+  const as = await accountWithKey(server, { tenantId }, ['runtime_observations:read']);
+  const { items } = await server.ok('GET', '/v1/agents', { as });
+  expect(items[0]).toMatchObject({ name: 'billing', declared: true, manifestId: null });
+  const agent = await server.ok('GET', `/v1/agents/${items[0].id}`, { as });
+  expect(agent).toMatchObject({ manifestId: null, declares: [] });
+  expect(agent.uses.map(({ providerName }: Body) => providerName)).toEqual(agent.uses.map(() => null));
+  expect(agent.uses.length).toBeGreaterThan(0);
+});

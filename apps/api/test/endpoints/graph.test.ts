@@ -86,3 +86,14 @@ test('get_graph shows only the tenant of the caller', async () => {
   const graph = await server.ok('GET', '/v1/graph', { as });
   expect([graph.agents, graph.providers, graph.items, graph.edges]).toEqual([[], [], [], []]);
 });
+
+test('get_graph shows observations and providers only to callers who may read them', async () => {
+  const { tenantId } = await newTenant();
+  const as = await accountWithKey(server, { tenantId }, ['usage:read']);
+  const { items, providers, edges } = await server.ok('GET', '/v1/graph', { as });
+  expect(edges).toHaveLength(4);
+  expect(items.map(({ observationIds, state }: Body) => [observationIds, state])).toEqual(
+    items.map(() => [[], 'unknown']),
+  );
+  for (const provider of providers) expect(provider).toMatchObject({ name: null, kind: null, status: null });
+});

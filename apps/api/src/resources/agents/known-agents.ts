@@ -32,6 +32,8 @@ export type KnownAgent = AgentName & {
 type ReadOptions = {
   /** Only agents of this name; null for all. */
   name: string | null;
+  /** Where the caller may read manifests. Others only count for `declared`. */
+  manifestReach: TenantScope;
   /** Takes points of the rate limits for what was read. */
   charge: (points: number) => Promise<void>;
 };
@@ -45,7 +47,7 @@ type ReadOptions = {
 export async function findKnownAgents(
   db: Database,
   scope: TenantScope,
-  { name, charge }: ReadOptions,
+  { name, manifestReach, charge }: ReadOptions,
 ): Promise<KnownAgent[]> {
   const accounts = await listAgentAccounts(db, scope, { agent: name, limit: MAX_READ });
   const observations = await listAgentObservations(db, scope, { name, limit: MAX_READ });
@@ -77,14 +79,18 @@ export async function findKnownAgents(
   for (const one of observations) entryOf(one).observations.push(one);
   for (const one of manifests) if (covers(scope, one)) entryOf(one);
   const manifestIds = new Map(manifests.map((manifest) => [agentKey(manifest), manifest]));
-  return [...known.values()].map((entry) => knownAgent(entry, { manifestIds, scope })).toSorted(byPlaceAndName);
+  const isShown = (manifest: AgentManifest) => covers(scope, manifest) && covers(manifestReach, manifest);
+  return [...known.values()].map((entry) => knownAgent(entry, { manifestIds, isShown })).toSorted(byPlaceAndName);
 }
 
 type Entry = { of: AgentName; accounts: AgentAccount[]; observations: AgentSighting[] };
 
 function knownAgent(
   { of, accounts, observations }: Entry,
-  { manifestIds, scope }: { manifestIds: ReadonlyMap<string, AgentManifest>; scope: TenantScope },
+  {
+    manifestIds,
+    isShown,
+  }: { manifestIds: ReadonlyMap<string, AgentManifest>; isShown: (manifest: AgentManifest) => boolean },
 ): KnownAgent {
   const { tenantId, subTenantId, name } = of;
   const manifest =
@@ -95,7 +101,7 @@ function knownAgent(
     subTenantId,
     name,
     declared: manifest !== undefined || observations.some(({ unknown }) => !unknown),
-    manifestId: manifest !== undefined && covers(scope, manifest) ? manifest.id : null,
+    manifestId: manifest !== undefined && isShown(manifest) ? manifest.id : null,
     observationIds: observations.map(({ id }) => id),
     accounts,
   };

@@ -15,6 +15,7 @@ import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import { findObservationsInPlace } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { covers, scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import { useStateOf } from '../../governance/observations/use-state.ts';
+import { reachOf } from '../../auth/principal.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { notFound } from '../../platform/errors.ts';
 import { type SummedUsage, sumUsage } from '../../telemetry/usage/read-usage.ts';
@@ -40,7 +41,7 @@ export async function listAgents(
 ): Promise<Page<Agent>> {
   const { db, now } = ctx.services;
   const range = timeRange('all', times, now());
-  const known = await findKnownAgents(db, scope, { name: null, charge: chargeOf(ctx) });
+  const known = await findKnownAgents(db, scope, readOptions(ctx, null));
   const part = text == null ? null : caseFolded(text);
   const listed = known.filter(
     (agent) =>
@@ -64,7 +65,7 @@ export async function getAgent(ctx: CallerContext, id: string, times: TimeQuery)
   const named = agentOfId(id);
   if (named === null || !covers(ctx.reach, named)) throw notFound('agent_not_found');
   const scope = scopeOf(named);
-  const found = await findKnownAgents(db, scope, { name: named.name, charge: chargeOf(ctx) });
+  const found = await findKnownAgents(db, scope, readOptions(ctx, named.name));
   // The scope of a whole tenant also covers agents of this name in its sub-tenants.
   const agent = found.find(({ subTenantId }) => subTenantId === named.subTenantId);
   if (!agent) throw notFound('agent_not_found');
@@ -103,7 +104,9 @@ async function usesOf(ctx: CallerContext, place: KnownAgent, groups: SummedUsage
   const observed = await findObservationsInPlace(db, place, subjects);
   const observations = new Map(observed.map((one) => [JSON.stringify([one.providerId, one.kind, one.nameKey]), one]));
   const ids = [...new Set(subjects.map(({ providerId }) => providerId))].filter((one) => one !== '');
-  const providers = new Map((await findProviders(db, ctx.reach, ids)).map(({ id, name }) => [id, name]));
+  const providers = new Map(
+    (await findProviders(db, reachOf(ctx.principal, 'providers:read'), ids)).map(({ id, name }) => [id, name]),
+  );
   const uses = [...items].flatMap(([key, group]): AgentUse[] => {
     const [first] = group;
     const { providerId = null, kind = null, name = null } = first?.usage ?? {};
@@ -170,6 +173,10 @@ function toAgent(agent: KnownAgent, byId: ObservationsById, activity: AgentActiv
     lastSeenAt: seen.toSorted().at(-1) ?? null,
     usage: activity?.sums ?? noSums(),
   };
+}
+
+function readOptions(ctx: CallerContext, name: string | null) {
+  return { name, manifestReach: reachOf(ctx.principal, 'manifests:read'), charge: chargeOf(ctx) };
 }
 
 function chargeOf({ services, principal }: CallerContext): (points: number) => Promise<void> {

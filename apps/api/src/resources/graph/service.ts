@@ -1,6 +1,5 @@
 import type { Graph } from '@quartermaster/contracts/graph.ts';
 import type { Usage } from '@quartermaster/contracts/usage.ts';
-import type { Database } from '@quartermaster/db/database.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import {
   findObservationsOfSubjects,
@@ -9,6 +8,7 @@ import {
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { OTHER, type UsageFilter } from '@quartermaster/db/repositories/usage-series.ts';
 import { covers, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { reachOf } from '../../auth/principal.ts';
 import { useStateOf } from '../../governance/observations/use-state.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { sumUsage } from '../../telemetry/usage/read-usage.ts';
@@ -45,7 +45,7 @@ export async function readGraph(
     ...range,
     agents: sumsBy(shown, ({ tenantId, agent }) => ({ tenantId, name: agent })),
     providers: await providersOf(ctx, shown),
-    items: await itemsOf(services.db, scope, shown),
+    items: await itemsOf(ctx, scope, shown),
     edges: shown.map(({ nameKey: _nameKey, ...edge }) => edge),
     omittedEdges: omitted.length,
     omittedCalls: omitted.reduce((sum, { calls }) => Math.min(sum + calls, Number.MAX_SAFE_INTEGER), 0),
@@ -83,7 +83,8 @@ function sumsBy<Node extends object>(edges: readonly Edge[], nodeOf: (edge: Edge
 async function providersOf(ctx: CallerContext, edges: readonly Edge[]): Promise<Graph['providers']> {
   const nodes = sumsBy(edges, ({ tenantId, providerId }) => ({ tenantId, id: providerId }));
   const ids = nodes.flatMap(({ id }) => (id === '' ? [] : [id]));
-  const found = ids.length === 0 ? [] : await findProviders(ctx.services.db, ctx.reach, ids);
+  const found =
+    ids.length === 0 ? [] : await findProviders(ctx.services.db, reachOf(ctx.principal, 'providers:read'), ids);
   const providers = new Map(found.map((provider) => [provider.id, provider]));
   return nodes.map(({ tenantId, id, calls, errors }) => {
     const provider = providers.get(id);
@@ -100,14 +101,19 @@ async function providersOf(ctx: CallerContext, edges: readonly Edge[]): Promise<
   });
 }
 
-async function itemsOf(db: Database, scope: TenantScope, edges: readonly Edge[]): Promise<Graph['items']> {
+async function itemsOf(
+  { services, principal }: CallerContext,
+  scope: TenantScope,
+  edges: readonly Edge[],
+): Promise<Graph['items']> {
+  const readable = reachOf(principal, 'runtime_observations:read');
   const names = new Map(edges.map((edge) => [itemKey(edge), edge.name]));
   const nodes = sumsBy(edges, ({ tenantId, providerId, kind, nameKey }) => ({ tenantId, providerId, kind, nameKey }));
   const observations = new Map<string, KeyedObservation[]>();
   for (const [tenantId, ofTenant] of Map.groupBy(nodes, (node) => node.tenantId)) {
     const subjects: ObservationSubject[] = ofTenant.filter(({ nameKey }) => nameKey !== OTHER);
-    const found = await findObservationsOfSubjects(db, { tenantId }, subjects);
-    const inReach = found.filter((observation) => covers(scope, observation));
+    const found = await findObservationsOfSubjects(services.db, { tenantId }, subjects);
+    const inReach = found.filter((observation) => covers(scope, observation) && covers(readable, observation));
     for (const [key, group] of Map.groupBy(inReach, itemKey)) observations.set(key, group);
   }
   return nodes.map((node) => {
