@@ -61,12 +61,14 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
     () => [...(isSelectable ? ['34px'] : []), ...columns.map(({ width }) => width)].join(' '),
     [columns, isSelectable],
   );
-  const activeIndex = items.findIndex((row) => keyOf(row) === active);
-  const moveTo = (index: number) => {
-    const row = items[Math.max(0, Math.min(items.length - 1, index))];
+  // Not for each scroll step: the list may have many thousand rows.
+  const activeIndex = useMemo(() => items.findIndex((row) => keyOf(row) === active), [items, keyOf, active]);
+  const moveTo = (wanted: number) => {
+    const index = Math.max(0, Math.min(items.length - 1, wanted));
+    const row = items[index];
     if (row === undefined) return;
     onActive?.(keyOf(row));
-    scrollIntoView(virtualizer, items.indexOf(row));
+    scrollIntoView(virtualizer, index);
   };
   const openActive = () => {
     const row = items[activeIndex];

@@ -22,19 +22,30 @@ type Options<Item> = {
   key: readonly unknown[];
   /** Reads a page: the first one without a cursor. */
   read: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Item>>;
+  /** How many pages are read at once after the first. Each time, the list is drawn again. */
+  pagesAtOnce?: number;
   enabled?: boolean;
   refetchInterval?: () => number | false;
 };
 
+/** A longer list is not read again at intervals: that takes a request for each hundred items. */
+const MAX_REFRESHED = 5000;
+
 /** A list that is read page by page while the user scrolls. */
-export function usePagedList<Item>({ key, read, enabled = true, refetchInterval }: Options<Item>): PagedList<Item> {
+export function usePagedList<Item>(options: Options<Item>): PagedList<Item> {
+  const { key, read, pagesAtOnce = 1, enabled = true, refetchInterval } = options;
   const query = useInfiniteQuery({
     queryKey: key,
-    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
+    queryFn: ({ pageParam, signal }) =>
+      // The first page is drawn as soon as it is there.
+      pageParam === undefined ? read(pageParam, signal) : readPages(read, { from: pageParam, pagesAtOnce, signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page: Page<Item>) => page.nextCursor ?? undefined,
     enabled,
-    ...(refetchInterval !== undefined && { refetchInterval }),
+    ...(refetchInterval !== undefined && {
+      refetchInterval: ({ state }: Loaded) =>
+        countItems(state.data?.pages) > MAX_REFRESHED ? false : refetchInterval(),
+    }),
   });
   const { data, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = query;
   const items = useMemo(() => data?.pages.flatMap((page) => page.items) ?? [], [data]);
@@ -50,6 +61,24 @@ export function usePagedList<Item>({ key, read, enabled = true, refetchInterval 
     loadMore,
     reload: () => void refetch(),
   };
+}
+
+type Loaded = { state: { data: { pages: readonly Page<unknown>[] } | undefined } };
+
+function countItems(pages: readonly Page<unknown>[] = []): number {
+  return pages.reduce((sum, { items }) => sum + items.length, 0);
+}
+
+type ReadPagesOptions = { from: string; pagesAtOnce: number; signal: AbortSignal };
+
+async function readPages<Item>(read: Options<Item>['read'], options: ReadPagesOptions): Promise<Page<Item>> {
+  const { from, pagesAtOnce, signal } = options;
+  let page = await read(from, signal);
+  for (let count = 1; count < pagesAtOnce && page.nextCursor !== null; count += 1) {
+    const { items, nextCursor } = await read(page.nextCursor, signal);
+    page = { items: [...page.items, ...items], nextCursor };
+  }
+  return page;
 }
 
 /** Reads all pages, up to a number of items. For pickers and names, which need the whole. */

@@ -49,7 +49,7 @@ export function InboxScreen(): ReactNode {
     [providers.byId, view, isNarrow],
   );
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const listed = list.items.find(({ id }) => id === item);
+  const listed = useMemo(() => list.items.find(({ id }) => id === item), [list.items, item]);
   const linked = useLinkedObservation(item, listed !== undefined || list.isLoading);
   const shown = listed ?? linked;
   const counts = useInboxCounts(state);
