@@ -105,10 +105,12 @@ test.each(['', 'null'])('a required body that is missing is 422 missing at the b
   });
 });
 
-test('a body larger than the limit is 413 for every operation, over REST and tRPC, with or without Content-Length', async () => {
+test('a body larger than the limit is 413, over REST and tRPC, with or without Content-Length', async () => {
   const large = JSON.stringify({ name: 'x'.repeat(10 * 1024 * 1024) });
   await unchanged(server, async () => {
-    for (const target of WITH_BODY) {
+    // One operation of each limit. The test below tries every operation just beyond its own limit.
+    const byLimit = new Map(WITH_BODY.map((target) => [target.operation.bodyMaxBytes, target]));
+    for (const target of byLimit.values()) {
       const answer = await rest(target, large);
       expect([answer.status, answer.body.code]).toEqual([413, 'body_too_large']);
     }
