@@ -1,4 +1,5 @@
 import { type DerivedAccess, listDerivedAccess } from '@quartermaster/client';
+import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
@@ -63,6 +64,7 @@ export function AccessScreen(): ReactNode {
   return (
     <Screen
       title="Derived access"
+      above={<Link to="/people">People</Link>}
       summary={
         source === '' ? (
           'What a user, service account or API key gave to others.'

@@ -43,7 +43,7 @@ const COLUMNS: Column<Credential>[] = [
   {
     key: 'name',
     header: 'Key',
-    width: 'minmax(150px, 1.2fr)',
+    width: 'minmax(210px, 1.4fr)',
     cell: ({ name, prefix }) => (
       <span className="row">
         <strong className="truncate">{name ?? 'without a name'}</strong>
@@ -55,7 +55,7 @@ const COLUMNS: Column<Credential>[] = [
   {
     key: 'scopes',
     header: 'Scopes',
-    width: 'minmax(130px, 2fr)',
+    width: 'minmax(100px, 1.8fr)',
     cell: ({ scopes }) => <span title={scopes.join(', ')}>{scopes.join(', ')}</span>,
   },
   {

@@ -24,7 +24,7 @@ const COLUMNS: Column<Credential>[] = [
   {
     key: 'key',
     header: 'Key',
-    width: 'minmax(180px, 1.4fr)',
+    width: 'minmax(230px, 1.6fr)',
     cell: ({ name, prefix }) => (
       <span className="row">
         <strong className="truncate">{name ?? 'without a name'}</strong>

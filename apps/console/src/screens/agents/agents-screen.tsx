@@ -49,7 +49,11 @@ const COLUMNS: Column<Agent>[] = [
     width: 'minmax(130px, 1.2fr)',
     cell: ({ accounts }) => (
       <span className="row">
-        {accounts[0] !== undefined && <PrincipalName principal={accounts[0]} />}
+        {accounts[0] !== undefined && (
+          <span className="truncate">
+            <PrincipalName principal={accounts[0]} />
+          </span>
+        )}
         {accounts.length > 1 && <span className="dim">and {accounts.length - 1} more</span>}
       </span>
     ),

@@ -12,6 +12,7 @@ import { ActionButton } from '../../components/action-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Views } from '../../components/filters.tsx';
+import { plural } from '../../components/format.ts';
 import { StateMark, Tag } from '../../components/marks.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Facts } from '../../components/side-panel.tsx';
@@ -33,7 +34,7 @@ export function ProfileScreen(): ReactNode {
   return (
     <Screen
       title="Profile and sessions"
-      summary={`Signed in as ${me.email ?? me.principal}.`}
+      summary={`Signed in as ${[me.displayName, me.email ?? me.principal].filter((part) => part !== null).join(', ')}.`}
       request={{ method: 'GET', path: '/v1/me' }}
       actions={
         me.authentication.scheme === 'session' ? (
@@ -118,7 +119,7 @@ function Profile({ me }: { me: Me }): ReactNode {
         <details key={`${tenantId}/${subTenantId ?? ''}`}>
           <summary>
             {tenantDisplayName ?? tenantId}
-            {subTenantId !== null && ` / ${subTenantId}`} <span className="dim">{scopes.length} scopes</span>
+            {subTenantId !== null && ` / ${subTenantId}`} <span className="dim">{plural(scopes.length, 'scope')}</span>
           </summary>
           <p className="mono">{scopes.join(', ')}</p>
         </details>

@@ -24,7 +24,7 @@ const COLUMNS: Column<InventoryItem>[] = [
   {
     key: 'name',
     header: 'Item',
-    width: 'minmax(200px, 2fr)',
+    width: 'minmax(280px, 3fr)',
     cell: ({ name, title, kind, drift }) => (
       <span className="row">
         <strong className="truncate">{name}</strong>

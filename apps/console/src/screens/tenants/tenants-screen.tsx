@@ -20,13 +20,13 @@ const COLUMNS: Column<Tenant>[] = [
   {
     key: 'name',
     header: 'Tenant',
-    width: 'minmax(200px, 2fr)',
+    width: 'minmax(240px, 2fr)',
     cell: ({ id, displayName }) => (
       <span className="row">
         <Link to="/tenants/$tenantId" params={{ tenantId: id }} className="truncate">
           <strong>{displayName ?? id}</strong>
         </Link>
-        {displayName !== null && <code className="dim">{id}</code>}
+        {displayName !== null && <code className="dim truncate">{id}</code>}
       </span>
     ),
   },

@@ -1,6 +1,6 @@
 import { listTraceSpans, type Span, type SpanUse } from '@quartermaster/client';
 import { useQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import { CopyId } from '../../components/copy.tsx';
 import { formatDuration, formatNumber } from '../../components/format.ts';
 import { StateMark, Tag } from '../../components/marks.tsx';
@@ -129,7 +129,15 @@ function AttributeTable({ attributes }: { attributes: Record<string, unknown> })
       <tbody>
         {entries.map(([name, value]) => (
           <tr key={name}>
-            <th scope="row">{name}</th>
+            <th scope="row">
+              {name.split(/(?<=[._])/).map((part, index) => (
+                // oxlint-disable-next-line react/no-array-index-key -- The parts of one name never move.
+                <Fragment key={index}>
+                  {part}
+                  <wbr />
+                </Fragment>
+              ))}
+            </th>
             <td>{typeof value === 'string' ? value : JSON.stringify(value)}</td>
           </tr>
         ))}
