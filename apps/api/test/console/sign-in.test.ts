@@ -81,6 +81,17 @@ describe('a sign-in', () => {
     expect(location.searchParams.get('returnTo')).toBe('/console/map');
   });
 
+  test('ends the session that the browser had, although its cookie is not sent with the way back from another site', async () => {
+    const { email, token } = await registeredUser(server);
+    const browser = await signedInBrowser(server, email);
+    const start = await browser.send('GET', '/console/sign-in');
+    browser.cookies.delete(sessionCookie());
+    await browser.open(start.headers.get('location') ?? '');
+    expect((await browser.call('GET', '/v1/me')).body).toMatchObject({ email });
+    const { items } = await server.ok('GET', '/v1/me/sessions', { as: { token } });
+    expect(items).toHaveLength(1);
+  });
+
   test('started again and again in one browser still works, because the oldest starts are given up', async () => {
     const browser = newBrowser(server);
     await browser.open(server.devSignIn?.link ?? '');

@@ -24,7 +24,9 @@ const MAX_RETURN_TO = 2000;
 
 const SIGNED_OUT = '/console/signed-out';
 
-type Pending = PendingSignIn & { returnTo: string; startedAt: number };
+/** `former`: the session that the browser had. The cookie is not sent with the redirect from another site. */
+type Pending = PendingSignIn & { returnTo: string; startedAt: number; former?: Session | null };
+type Session = { userId: string; id: string };
 
 type Options = {
   services: Services;
@@ -72,7 +74,8 @@ export function consoleSignIn({ services, provider, emailClaim }: Options): Rout
       }
       const prompt = query.get('prompt') === 'login' ? 'login' : null;
       const { url, pending } = await on.provider.authorizationUrl(prompt);
-      const stored: Pending = { ...pending, returnTo, startedAt: services.now().getTime() };
+      const former = await formerSession(services, req);
+      const stored: Pending = { ...pending, returnTo, startedAt: services.now().getTime(), former };
       const value = services.secrets.seal(JSON.stringify(stored), pendingIdentity(pending.state));
       const attributes = { secure: on.names.secure, sameSite: 'Lax', maxAge: SIGN_IN_SECONDS } as const;
       for (const name of surplusSignIns(req, on.names)) {
@@ -189,7 +192,7 @@ async function signIn(
       `Neither the ID token nor the userinfo endpoint of the identity provider has the claim ${emailClaim}.`,
     request,
   });
-  const former = await formerSession(services, req);
+  const former = pending.former ?? (await formerSession(services, req));
   const principal = { ...(await principalOfAccount(db, account)), scheme: 'session' as const };
   const ctx = { services, ...request, principal, operation: { operationId: 'sign_in' } };
   return auditedWrite(ctx, async (trx, record, now) => {
@@ -231,7 +234,7 @@ async function signOut(services: Services, req: Request, res: Response): Promise
 }
 
 /** The session that the browser already has, if any. */
-async function formerSession(services: Services, req: Request): Promise<{ userId: string; id: string } | null> {
+async function formerSession(services: Services, req: Request): Promise<Session | null> {
   const token = sessionToken(services, req);
   const found = token === undefined ? null : await requireSession(services, token).catch(nullIfRefused);
   return found && { userId: found.account.id, id: found.session.id };
