@@ -34,12 +34,12 @@ const ON_POSTGRES = [
   'test/endpoints/tenant-usage.test.ts',
   'test/{key-lineage,session-grants}.test.ts',
   // Spans: partitions, aggregation in batches, batches that exceed the parameters of one statement.
-  'test/telemetry/traces/{account-share,conflicting,reading,retention,senders}.test.ts',
+  'test/telemetry/traces/{account-share,conflicting,reading,retention,senders,waterfall}.test.ts',
   'test/telemetry/{ingest-logs,unread}.test.ts',
   // Calls that are corrected, and sums of them.
   'test/telemetry/calls/{aggregate-records,aggregate-spans,exactness}.test.ts',
   'test/endpoints/{agents,graph,usage}.test.ts',
-  'test/endpoints/{bulk-decisions,console-sessions,observation-inbox,recommendation-lists}.test.ts',
+  'test/endpoints/{bulk-decisions,console-sessions,derived-access,observation-inbox,recommendation-lists}.test.ts',
   'test/governance/{cardinality,counting,fair-share,manifest-names,properties,replay,renaming,statements,whole-loop}.test.ts',
   // Look-ups of providers and items by their names, in one statement for a batch.
   'test/governance/{blocks,match-tools,provider-aliases}.test.ts',
