@@ -101,6 +101,19 @@ describe('a reviewed observation that is seen again', () => {
     expect(factorsOf(await tenant.observation('gpt-5'))).not.toContain('rejected_again');
   });
 
+  test('an undo reopens only what its own apply superseded, not a block that an approval superseded before', async () => {
+    const { tenant, id } = await rejectedAgain();
+    await tenant.review(id, 'approved');
+    const superseded = await tenant.recommendations('superseded');
+    expect(superseded).toMatchObject([{ kind: 'block_item' }]);
+    server.travel(1000);
+    const [registered] = (await tenant.apply()).applied;
+    server.travel(1000);
+    await server.ok('POST', `/v1/recommendations/${registered.id}/undo`, { as: tenant.operator });
+    expect(await tenant.recommendations('superseded')).toEqual(superseded);
+    expect(await tenant.recommendations()).toMatchObject([{ id: registered.id, kind: 'register_item' }]);
+  });
+
   test('rejected and blocked: it is known, stays rejected, and has a high risk while it is used', async () => {
     const { tenant, id } = await rejectedAgain();
     await tenant.apply();
