@@ -114,6 +114,14 @@ export const ID_FIELDS: Record<string, IdField> = {
       },
     },
   },
+  'list_trace_spans.span_id': {
+    makers: {
+      async span(server) {
+        const { traceId, spanId } = await observed(server, OWNER);
+        return { id: spanId, path: { trace_id: traceId } };
+      },
+    },
+  },
   'list_derived_access.source': { makers: keyThatMadeOne },
   'revoke_derived_access.source': { makers: keyThatMadeOne },
   subject_id: { makers: { observation: async (server) => ({ id: await ownersId(server, 'observation_id') }) } },

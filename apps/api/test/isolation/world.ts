@@ -100,10 +100,11 @@ export async function create(server: TestServer, path: string, body: object): Pr
 export async function observed(
   server: TestServer,
   place: Place,
-): Promise<{ providerId: string; name: string; traceId: string }> {
+): Promise<{ providerId: string; name: string; traceId: string; spanId: string }> {
   const key = await keyWith(server, place, ['traces:write']);
   const provider = unique('provider');
   const traceId = unique('').replace('-', '').padStart(32, '0');
+  const spanId = traceId.slice(-16);
   const attribute = (name: string, value: string) => ({ key: name, value: { stringValue: value } });
   const attributes = [
     attribute('gen_ai.operation.name', 'chat'),
@@ -111,7 +112,7 @@ export async function observed(
     attribute('gen_ai.request.model', 'model-1'),
   ];
   const times = { startTimeUnixNano: '1750000000000000000', endTimeUnixNano: '1750000001000000000' };
-  const span = { traceId, spanId: '1111111111111111', name: 'chat', kind: 3, ...times, attributes };
+  const span = { traceId, spanId, name: 'chat', kind: 3, ...times, attributes };
   await server.ok('POST', '/v1/traces', {
     as: { key },
     body: { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] },
@@ -119,7 +120,7 @@ export async function observed(
   const found = await server.ok('GET', `/v1/providers?name=${provider}&tenant_id=${place.tenantId}`, {
     as: server.admin,
   });
-  return { providerId: found.items[0].id, name: provider, traceId };
+  return { providerId: found.items[0].id, name: provider, traceId, spanId };
 }
 
 /**
