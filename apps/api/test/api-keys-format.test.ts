@@ -6,7 +6,7 @@ import { digestsEqual, mintApiKey, parseApiKey } from '../src/auth/api-key-forma
 import { ApiError } from '../src/platform/errors.ts';
 import type { Services } from '../src/platform/services.ts';
 import { accountWithKey } from './support/people.ts';
-import { startTestServer } from './support/server.ts';
+import { serverOfTest } from './support/server.ts';
 
 const ID = 'key_01jnszf0000000000000000000';
 
@@ -82,8 +82,7 @@ test('digests of other lengths are not equal, and not an error', () => {
 });
 
 test('the digest of a key is compared in constant time', async () => {
-  const server = await startTestServer();
-  onTestFinished(() => server.stop());
+  const server = await serverOfTest();
   const { key, keyId } = await accountWithKey(server, { tenantId: 'acme' });
   const compare = vi.spyOn(crypto, 'timingSafeEqual');
   syncBuiltinESMExports();

@@ -88,18 +88,18 @@ test('pages are read with their cursors', async () => {
 });
 
 test('registration needs no credentials, and the client does not ask for any', async () => {
-  const asked: unknown[] = [];
+  const requestedSchemes: unknown[] = [];
   const client = createClient({
     baseUrl: server.url,
     auth: (scheme) => {
-      asked.push(scheme);
+      requestedSchemes.push(scheme);
       return undefined;
     },
   });
   const body = { user: { email: 'new@example.com', terms: { accepted: true } } };
   const { data } = await sdk.registerUser({ client, body, throwOnError: true });
   expect(data).toMatchObject({ user: { email: 'new@example.com' }, registration: { status: 'pending_identity' } });
-  expect(asked).toEqual([]);
+  expect(requestedSchemes).toEqual([]);
 });
 
 test('an optional body may be left out, and path parameters are encoded', async () => {

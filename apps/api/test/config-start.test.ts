@@ -43,8 +43,8 @@ describe('regression: the production start', () => {
     expect(scripts['serve']).toMatch(/ --production$/);
     const environment = { DATABASE_URL: `sqlite:${await databaseFile()}`, PORT: '0' };
     const server = await startService(environment);
-    const said = startMessage(server, readConfig(environment, 'development'));
-    expect(said).toMatch(/^This is the development start\. For production use npm run serve\.\n/);
+    const message = startMessage(server, readConfig(environment, 'development'));
+    expect(message).toMatch(/^This is the development start\. For production use npm run serve\.\n/);
     expect(startMessage(server, readConfig(environment))).not.toContain('development');
   });
 });

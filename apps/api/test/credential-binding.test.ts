@@ -5,7 +5,7 @@ import { isBoundTo, isWithinBinding } from '../src/platform/outbound/credential-
 import { LOOPBACK, type Peer, startPeer } from './inventory-sync/peers.ts';
 import { formerBox } from './support/former-box.ts';
 import { accountWithKey, unique } from './support/people.ts';
-import { type Body, startTestServer, type TestServer } from './support/server.ts';
+import { type Body, serverOfTest, startTestServer, type TestServer } from './support/server.ts';
 
 const SECRET = 'sk-bound-to-its-address';
 
@@ -14,10 +14,8 @@ function startVendor(): Promise<Peer> {
   return startPeer((_req, res) => void res.end('{"object":"list","data":[]}'));
 }
 
-async function testServer(environment: Record<string, string> = {}): Promise<TestServer> {
-  const server = await startTestServer({ ...LOOPBACK, ...environment }, { syncLimits: { attempts: 1 } });
-  onTestFinished(() => server.stop());
-  return server;
+function testServer(environment: Record<string, string> = {}): Promise<TestServer> {
+  return serverOfTest({ ...LOOPBACK, ...environment }, { syncLimits: { attempts: 1 } });
 }
 
 type Bound = { tenantId: string; as: { key: string }; path: string; id: string; credential: Body };

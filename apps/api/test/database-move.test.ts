@@ -254,12 +254,12 @@ test('the source refuses writes during the move, and accepts them afterwards', a
     },
   });
   // A write is either refused during the move, or done after it.
-  const [said] = await Promise.all(refused);
+  const [expected] = await Promise.all(refused);
   expect(isWrittenWhileMoving).toBe(false);
-  expect(['DatabaseUnavailableError', 'written']).toContain(said);
+  expect(['DatabaseUnavailableError', 'written']).toContain(expected);
   expect(
     (await readTableChecksum(target, 'tenants')).checksum === (await readTableChecksum(source, 'tenants')).checksum,
-  ).toBe(said !== 'written');
+  ).toBe(expected !== 'written');
   await write();
 });
 
@@ -319,10 +319,10 @@ test.each([
   [['--from', 'sqlite:hunter2'], /^--to is missing: usage: [^\n]+\n$/],
   [['--bogus', 'hunter2'], /^unknown option: usage: [^\n]+\n$/],
   [['postgres://me:hunter2@localhost/qm'], /^too many arguments: usage: [^\n]+\n$/],
-])('regression: unknown arguments are reported in one line, and not repeated: %#', async (given, said) => {
+])('regression: unknown arguments are reported in one line, and not repeated: %#', async (given, expected) => {
   const { code, stdout, stderr } = await runWith(given);
   expect([code, stdout]).toEqual([2, '']);
-  expect(stderr).toMatch(said);
+  expect(stderr).toMatch(expected);
   expect(stderr).not.toContain('hunter2');
 });
 
@@ -350,8 +350,8 @@ test('it refuses databases that it cannot move in one line, and changes nothing'
     [`sqlite:${empty}`, full, /^there is no database at [^\n]+\n$/],
     ['mysql://x', full, /^a database is [^\n]+\n$/],
   ];
-  for (const [from, to, said] of rows) {
-    expect(await move(from, to)).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(said) });
+  for (const [from, to, expected] of rows) {
+    expect(await move(from, to)).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(expected) });
   }
   expect(await checksumsOf(full)).toEqual(before);
   const old = await opened(`sqlite:${empty}`);

@@ -5,7 +5,7 @@ import SqliteDatabase from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { databaseFile, newBootstrapKey } from './support/environment.ts';
 import { startProcess } from './support/process.ts';
-import { startTestServer } from './support/server.ts';
+import { serverOfTest } from './support/server.ts';
 import { startService } from './support/start.ts';
 import { wire } from './support/wire.ts';
 
@@ -28,8 +28,7 @@ function inFile<T>(file: string, work: (db: SqliteDatabase.Database) => T): T {
 }
 
 test('of 100 concurrent requests that create one id, exactly one answers 200 and the others 409', async () => {
-  const server = await startTestServer();
-  onTestFinished(() => server.stop());
+  const server = await serverOfTest();
   const body = { id: 'contended', name: 'contended', tenantId: 'acme' };
   const create = () => server.call('POST', '/v1/service-accounts', { as: server.admin, body });
   const answers = await Promise.all(Array.from({ length: 100 }, create));

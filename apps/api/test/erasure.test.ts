@@ -1,16 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import SqliteDatabase from 'better-sqlite3';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { joinPlace, registeredUser } from './support/people.ts';
-import { startTestServer, type TestServer } from './support/server.ts';
+import { serverOfTest, type TestServer } from './support/server.ts';
 import { textOf } from './support/tables.ts';
-
-async function testServer(): Promise<TestServer> {
-  const server = await startTestServer();
-  onTestFinished(() => server.stop());
-  return server;
-}
 
 /** The bytes of the database file and its write-ahead log. */
 async function filesOf({ databaseUrl }: TestServer): Promise<string> {
@@ -37,7 +31,7 @@ async function personalData(server: TestServer): Promise<{ id: string; token: st
 test.skipIf(onPostgres())(
   'regression: the SQLite file and its write-ahead log contain no personal data of a deleted user',
   async () => {
-    const server = await testServer();
+    const server = await serverOfTest();
     const { id, token, personal } = await personalData(server);
     expect(await filesOf(server)).toMatch(personal);
     await server.ok('DELETE', `/v1/users/${id}`, { as: { token } });
@@ -46,14 +40,14 @@ test.skipIf(onPostgres())(
 );
 
 test('no table contains personal data of a deleted user, including audit events and answers stored for Idempotency-Keys', async () => {
-  const server = await testServer();
+  const server = await serverOfTest();
   const { id, token, personal } = await personalData(server);
   await server.ok('DELETE', `/v1/users/${id}`, { as: { token }, headers: { 'idempotency-key': 'delete-1' } });
   expect(await textOf(server.services.db)).not.toMatch(personal);
 });
 
 test.skipIf(onPostgres())('while another process reads the write-ahead log, it is truncated later', async () => {
-  const server = await testServer();
+  const server = await serverOfTest();
   const { id, token, personal } = await personalData(server);
   const other = new SqliteDatabase(server.databaseUrl.replace('sqlite:', ''), { readonly: true });
   try {

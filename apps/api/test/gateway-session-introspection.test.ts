@@ -80,8 +80,8 @@ test('introspection shows the actor, the subject and the sub-tenant', async () =
   const { id } = await server.ok('POST', '/v1/gateways', { as: at.as, body });
   const eu = { path: `/v1/gateways/${id}/sessions`, as: at.as };
   const { token, actor } = await open(eu, { subject: principal });
-  const said = { sub: principal, act: { sub: actor }, client_id: actor, sub_tenant_id: 'eu', grants: [] };
-  expect(await introspect(eu, token)).toMatchObject(said);
+  const expected = { sub: principal, act: { sub: actor }, client_id: actor, sub_tenant_id: 'eu', grants: [] };
+  expect(await introspect(eu, token)).toMatchObject(expected);
 });
 
 test('introspection causes no audit event, and does not change the session', async () => {

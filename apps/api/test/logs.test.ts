@@ -128,7 +128,7 @@ test('the output contains no key, token, password or other value of a request, f
 test('every request has one line, with its id, operation, status and duration', async () => {
   const admin = newBootstrapKey();
   const service = await loggingService({ DATABASE_URL: `sqlite:${await databaseFile()}`, QM_BOOTSTRAP_API_KEY: admin });
-  const asked: [string, string, number, string | undefined][] = [
+  const requests: [string, string, number, string | undefined][] = [
     ['GET', '/healthz', 200, undefined],
     ['GET', '/v1/providers', 200, 'list_providers'],
     ['HEAD', '/v1/providers', 200, 'list_providers'],
@@ -144,13 +144,13 @@ test('every request has one line, with its id, operation, status and duration', 
     ['GET', '/trpc/nothing', 404, undefined],
     ['GET', '/%', 404, undefined],
   ];
-  for (const [index, [method, target, status]] of asked.entries()) {
+  for (const [index, [method, target, status]] of requests.entries()) {
     const headers = { 'x-api-key': admin, 'x-request-id': `request-${index}` };
     expect((await wire(service.url, { method, target: `${target}?secret=1`, headers })).status).toBe(status);
   }
   const lines = (await service.linesAtEnd()).filter(({ msg }) => msg === 'request');
-  expect(lines).toHaveLength(asked.length);
-  for (const [index, [method, path, status, operationId]] of asked.entries()) {
+  expect(lines).toHaveLength(requests.length);
+  for (const [index, [method, path, status, operationId]] of requests.entries()) {
     const found = lines.filter(({ callerRequestId }) => callerRequestId === `request-${index}`);
     expect(found).toEqual([
       expect.objectContaining({

@@ -46,8 +46,8 @@ test.skipIf(!isRunnable).each(['.', 'apps/api'])(
     await chmod(path, readOnly === '.' ? 0o555 : 0o777);
     await chmod(join(path, 'apps/api'), 0o555);
     const { status, stdout, stderr } = runReadOnly([join(path, 'scripts/install.js'), 'server']);
-    const said = `the packages cannot be installed: ${join(path, readOnly)} is read-only for this user\n`;
-    expect({ status, stdout, stderr }).toEqual({ status: 1, stdout: '', stderr: said });
+    const message = `the packages cannot be installed: ${join(path, readOnly)} is read-only for this user\n`;
+    expect({ status, stdout, stderr }).toEqual({ status: 1, stdout: '', stderr: message });
   },
 );
 

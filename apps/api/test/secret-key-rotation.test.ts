@@ -141,9 +141,9 @@ test('a start with a new and the former key re-encrypts everything; the next sta
   const damaged = sealedNow();
   logged();
   server = await start({ QM_SECRET_KEY: current, QM_SECRET_KEY_PREVIOUS: old });
-  const told = lines.join('\n');
+  const logText = lines.join('\n');
   expect(logged().find(({ unreadable }) => unreadable !== undefined)?.unreadable).toBe(1);
-  for (const { secret } of damaged) expect(told).not.toContain(secret.slice(3));
+  for (const { secret } of damaged) expect(logText).not.toContain(secret.slice(3));
   await server.stop();
   expect(sealedNow()).toEqual(damaged);
   expect((await readFile(database)).includes(Buffer.from('sk-1'))).toBe(false);

@@ -9,7 +9,7 @@ import { freePort, newBootstrapKey } from './support/environment.ts';
 import { accountWithKey } from './support/people.ts';
 import { runProgram } from './support/process.ts';
 import { unchanged } from './support/records.ts';
-import { type Body, startTestServer, type TestServer } from './support/server.ts';
+import { type Body, serverOfTest, startTestServer, type TestServer } from './support/server.ts';
 
 const PROGRAM = fileURLToPath(import.meta.resolve('@quartermaster/seed/main.ts'));
 
@@ -169,8 +169,7 @@ describe('the seed changes nothing, and exits with 2', () => {
   });
 
   test("with a key that is unknown or not an administrator's, or without a way to sign in", async () => {
-    const server = await startTestServer({ QM_DEV_IDENTITY: '0' });
-    onTestFinished(() => server.stop());
+    const server = await serverOfTest({ QM_DEV_IDENTITY: '0' });
     const { key } = await accountWithKey(server, { tenantId: 'other' });
     const refused = (credential: { key: string }, message: RegExp) =>
       expect(seed({ url: server.url, credential })).rejects.toMatchObject({
@@ -205,8 +204,7 @@ describe('the seed changes nothing, and exits with 2', () => {
 test.skipIf(onPostgres())(
   'if the server may not sync from private addresses, the seed reports it and goes on',
   async () => {
-    const server = await startTestServer({ QM_DEV_IDENTITY: '0' });
-    onTestFinished(() => server.stop());
+    const server = await serverOfTest({ QM_DEV_IDENTITY: '0' });
     const { outcome, notes } = await seed({ url: server.url, credential: server.admin, scale: SCALE, seed: 2 });
     expect(outcome).toBe('made');
     expect(notes).toEqual([

@@ -1,12 +1,11 @@
-import { expect, onTestFinished, test } from 'vitest';
-import { startTestServer, type TestServer } from './support/server.ts';
+import { expect, test } from 'vitest';
+import { serverOfTest, type TestServer } from './support/server.ts';
 
 const POINTS = 10;
 let counter = 0;
 
 async function limited(environment: Record<string, string> = {}): Promise<TestServer> {
-  const server = await startTestServer({ QM_RATE_LIMITS: 'on', QM_DEV_IDENTITY: '0', ...environment });
-  onTestFinished(() => server.stop());
+  const server = await serverOfTest({ QM_RATE_LIMITS: 'on', QM_DEV_IDENTITY: '0', ...environment });
   // All requests are in one minute, even if the test is slow.
   server.freeze();
   return server;

@@ -52,16 +52,16 @@ const CREATED: [string, object, object][] = [
 
 test.each(CREATED)(
   'regression: %s stores display names and descriptions with invisible characters escaped',
-  async (path, said, shown) => {
+  async (path, fields, shown) => {
     const name = unique('seen');
     const id = path === '/v1/service-accounts' ? { id: name } : {};
-    const made = await server.ok('POST', path, { as: server.admin, body: { ...id, name, ...said } });
+    const made = await server.ok('POST', path, { as: server.admin, body: { ...id, name, ...fields } });
     expect(made).toMatchObject(shown);
     const one = `${path}/${made.id}${path === '/v1/service-accounts' ? `?tenant_id=${made.tenantId}` : ''}`;
     expect(await server.ok('GET', one, { as: server.admin })).toMatchObject(shown);
     // The stored text can be written again.
     expect(await server.ok('PUT', one, { as: server.admin, body: shown })).toMatchObject(shown);
-    expect(await server.ok('PUT', one, { as: server.admin, body: said })).toMatchObject(shown);
+    expect(await server.ok('PUT', one, { as: server.admin, body: fields })).toMatchObject(shown);
   },
 );
 
@@ -98,14 +98,14 @@ test.each(['\u061c', '\u00ad', '\u{e0041}', '\u2028', '\u2800', '\u180e'])(
   'regression: names and addresses with an invisible character are refused: %#',
   async (character) => {
     const as = server.admin;
-    for (const [path, said] of [
+    for (const [path, fields] of [
       ['/v1/providers', { name: `a${character}b`, kind: 'llm' }],
       ['/v1/providers', { name: unique('url'), kind: 'llm', baseUrl: `https://example.com/a${character}b` }],
       ['/v1/gateways', { name: `a${character}b` }],
       ['/v1/gateways', { name: unique('url'), url: `https://example.com/a${character}b` }],
     ] as const) {
-      const { status, body } = await server.call('POST', path, { as, body: said });
-      expect([status, body.detail?.length], JSON.stringify(said)).toEqual([422, 1]);
+      const { status, body } = await server.call('POST', path, { as, body: fields });
+      expect([status, body.detail?.length], JSON.stringify(fields)).toEqual([422, 1]);
     }
   },
 );

@@ -181,7 +181,7 @@ describe('two people at once', () => {
     await Promise.all(buttons.map((button) => button.waitFor()));
     await Promise.all(buttons.map((button) => button.click()));
     await Promise.all(tabs.map(({ page }) => page.getByRole('heading', { name: 'Nothing to apply' }).waitFor()));
-    const said = await Promise.all(
+    const results = await Promise.all(
       tabs.map(({ page }) =>
         page
           .getByRole('region', { name: 'Messages' })
@@ -189,7 +189,7 @@ describe('two people at once', () => {
           .innerText(),
       ),
     );
-    expect(said.toSorted()).toEqual([
+    expect(results.toSorted()).toEqual([
       '1 change applied.',
       'Nothing was applied: somebody else has changed what was planned. This is the plan as it is now.',
     ]);

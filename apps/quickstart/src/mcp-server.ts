@@ -13,9 +13,9 @@ export async function startMcpServer(): Promise<{ url: string; stop: () => Promi
     env: {},
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
-  let said = '';
+  let output = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(-2000);
+    output = (output + text).slice(-2000);
   });
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const stop = () => {
@@ -25,9 +25,9 @@ export async function startMcpServer(): Promise<{ url: string; stop: () => Promi
   const listening = Promise.withResolvers<number>();
   child.once('message', (port) => listening.resolve(Number(port)));
   child.once('error', (cause) => listening.reject(new Failure('The MCP server could not be started.', { cause })));
-  void ended.then(() => listening.reject(new Failure(`The MCP server ended:\n${said}`)));
+  void ended.then(() => listening.reject(new Failure(`The MCP server ended:\n${output}`)));
   const late = () =>
-    listening.reject(new Failure(`The MCP server did not start in ${TIME_LIMIT_MS / 1000} s:\n${said}`));
+    listening.reject(new Failure(`The MCP server did not start in ${TIME_LIMIT_MS / 1000} s:\n${output}`));
   const timer = setTimeout(late, TIME_LIMIT_MS);
   try {
     return { url: `http://127.0.0.1:${await listening.promise}/mcp`, stop };

@@ -1,24 +1,15 @@
-import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { type Database, migrate } from '../src/database.ts';
 import { countObservations, countObservationShares } from '../src/repositories/observation-counts.ts';
-import { firstReleaseDatabase, NOW } from './temporary-database.ts';
+import { firstReleaseDatabase, insertRow, NOW } from './temporary-database.ts';
 
 const TIME = NOW.toISOString();
 /** Rows of one batch of the migration. */
 const BATCH = 1000;
 const TIMES = { created_at: TIME, updated_at: TIME };
 
-type Values = Record<string, string | number | null>;
-
-async function insert(db: Database, table: string, values: Values): Promise<void> {
-  const columns = Object.keys(values).map((column) => sql.ref(column));
-  const row = sql.join(Object.values(values));
-  await sql`insert into ${sql.table(table)} (${sql.join(columns)}) values (${row})`.execute(db);
-}
-
 async function insertObservation(db: Database, id: string, subTenantId: string, accounts: readonly string[]) {
-  await insert(db, 'runtime_observations', {
+  await insertRow(db, 'runtime_observations', {
     ...TIMES,
     tenant_id: 'acme',
     sub_tenant_id: subTenantId,
@@ -43,7 +34,7 @@ test('existing observations count for the account that reported them first, and 
   const db = await firstReleaseDatabase();
   const provider = { kind: 'llm', status: 'active', health: 'unknown', metadata: '{}', ...TIMES };
   const place = { tenant_id: 'acme', sub_tenant_id: '' };
-  await insert(db, 'providers', { ...provider, ...place, id: 'prov_1', name: 'openai', name_key: 'openai' });
+  await insertRow(db, 'providers', { ...provider, ...place, id: 'prov_1', name: 'openai', name_key: 'openai' });
   const [one, other, many] = ['one', 'other', 'many'].map((id) => `service_account:acme/${id}`) as [
     string,
     string,

@@ -1,23 +1,13 @@
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { type Database, migrate } from '../src/database.ts';
+import { migrate } from '../src/database.ts';
 import { findGatewaySession } from '../src/repositories/gateway-sessions.ts';
 import { revokeSessionsOfItems } from '../src/repositories/sessions-of-items.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
-import { firstReleaseDatabase, later, NOW } from './temporary-database.ts';
+import { firstReleaseDatabase, insertRow, later, NOW } from './temporary-database.ts';
 
 const TIME = NOW.toISOString();
-
-type Values = Record<string, string | number | null>;
-
-async function insert(db: Database, table: string, values: Values): Promise<void> {
-  const columns = Object.keys(values).map((column) => sql.ref(column));
-  await sql`insert into ${sql.table(table)} (${sql.join(columns)}) values (${sql.join(Object.values(values))})`.execute(
-    db,
-  );
-}
 
 const PLACED = { tenant_id: 'acme', sub_tenant_id: '', created_at: TIME, updated_at: TIME };
 
@@ -25,7 +15,7 @@ test('each key gets the key that created it, from the audit events', async () =>
   const db = await firstReleaseDatabase();
   const key = { ...PLACED, kind: 'api_key', owner_type: 'service_account', owner_id: 'bot', scopes: '[]' };
   for (const id of ['key_1', 'key_2', 'key_3']) {
-    await insert(db, 'credentials', { ...key, id, rotation_count: 0, search_text: id });
+    await insertRow(db, 'credentials', { ...key, id, rotation_count: 0, search_text: id });
   }
   const event = {
     tenant_id: 'acme',
@@ -41,10 +31,22 @@ test('each key gets the key that created it, from the audit events', async () =>
   };
   const made = 'create_service_account_key';
   const rotated = 'rotate_service_account_key';
-  await insert(db, 'audit_events', { ...event, id: 'evt_1', operation: made, target_id: 'key_1', key_id: 'key_0' });
+  await insertRow(db, 'audit_events', { ...event, id: 'evt_1', operation: made, target_id: 'key_1', key_id: 'key_0' });
   // A later rotation of the key itself does not count.
-  await insert(db, 'audit_events', { ...event, id: 'evt_2', operation: rotated, target_id: 'key_1', key_id: 'key_9' });
-  await insert(db, 'audit_events', { ...event, id: 'evt_3', operation: rotated, target_id: 'key_2', key_id: 'key_9' });
+  await insertRow(db, 'audit_events', {
+    ...event,
+    id: 'evt_2',
+    operation: rotated,
+    target_id: 'key_1',
+    key_id: 'key_9',
+  });
+  await insertRow(db, 'audit_events', {
+    ...event,
+    id: 'evt_3',
+    operation: rotated,
+    target_id: 'key_2',
+    key_id: 'key_9',
+  });
   await migrate(db);
   const rows = await db.selectFrom('credentials').select(['id', 'created_by_key']).orderBy('id').execute();
   expect(rows).toEqual([
@@ -57,7 +59,7 @@ test('each key gets the key that created it, from the audit events', async () =>
 test('sessions keep their grants, and are found by a blocked item', async () => {
   const db = await firstReleaseDatabase();
   const gateway = { ...PLACED, id: 'gw_1', name: 'edge', name_key: 'edge', status: 'active', session_ttl_seconds: 600 };
-  await insert(db, 'gateways', gateway);
+  await insertRow(db, 'gateways', gateway);
   const items = (count: number) =>
     Array.from({ length: count }, (_, index) => ({ kind: 'tool', name: `tool-${index}` }));
   const grant = (providerId: string, count: number) => ({ providerId, providerName: 'Vendor', items: items(count) });
@@ -71,7 +73,7 @@ test('sessions keep their grants, and are found by a blocked item', async () => 
   ];
   const ids = grants.map((_, index) => `ses_01kjm${String(index).padStart(21, '0')}`);
   for (const [index, id] of ids.entries()) {
-    await insert(db, 'gateway_sessions', {
+    await insertRow(db, 'gateway_sessions', {
       ...PLACED,
       id,
       gateway_id: 'gw_1',

@@ -1,10 +1,9 @@
-import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { type Database, migrate } from '../src/database.ts';
+import { migrate } from '../src/database.ts';
 import { nameFamily, rewrittenName } from '../src/name-family.ts';
 import { nameKey } from '../src/name-key.ts';
 import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
-import { firstReleaseDatabase, NOW } from './temporary-database.ts';
+import { firstReleaseDatabase, insertRow, NOW } from './temporary-database.ts';
 
 const TIME = NOW.toISOString();
 /** Rows of one batch of the migration. */
@@ -29,28 +28,20 @@ const MODELS = [
 ];
 const TOOLS = ['get-sum', 'Get Sum', '__', '日本', 'a.b/c'];
 
-type Values = Record<string, string | number | null>;
-
-async function insert(db: Database, table: string, values: Values): Promise<void> {
-  const columns = Object.keys(values).map((column) => sql.ref(column));
-  const row = sql.join(Object.values(values));
-  await sql`insert into ${sql.table(table)} (${sql.join(columns)}) values (${row})`.execute(db);
-}
-
 const PLACED = { tenant_id: 'acme', sub_tenant_id: '' };
 const TIMES = { created_at: TIME, updated_at: TIME };
 
 test('existing names get the same families as new names', async () => {
   const db = await firstReleaseDatabase();
   const provider = { kind: 'llm', status: 'active', health: 'unknown', metadata: '{}', ...PLACED, ...TIMES };
-  await insert(db, 'providers', { ...provider, id: 'prov_1', name: 'Our Models', name_key: 'our models' });
+  await insertRow(db, 'providers', { ...provider, id: 'prov_1', name: 'Our Models', name_key: 'our models' });
   const named = [
     ...MODELS.map((name) => ({ kind: 'model', name })),
     ...TOOLS.map((name) => ({ kind: 'tool', name })),
     ...Array.from({ length: BATCH + 5 }, (_, index) => ({ kind: 'agent', name: `agent-${index}` })),
   ];
   for (const [index, { kind, name }] of named.entries()) {
-    await insert(db, 'inventory_items', {
+    await insertRow(db, 'inventory_items', {
       ...PLACED,
       ...TIMES,
       id: `inv_${index}`,
@@ -65,7 +56,7 @@ test('existing names get the same families as new names', async () => {
     });
   }
   for (const name of MODELS) {
-    await insert(db, 'runtime_observations', {
+    await insertRow(db, 'runtime_observations', {
       ...PLACED,
       ...TIMES,
       id: `obs_${name}`,
@@ -84,9 +75,9 @@ test('existing names get the same families as new names', async () => {
     });
   }
   const manifest = { ...PLACED, ...TIMES, id: 'man_1', name: 'm', kind: 'agent', version: 1, status: 'active' };
-  await insert(db, 'manifests', { ...manifest, digest: 'd', spec: '{}', created_by: 'user:usr_1' });
+  await insertRow(db, 'manifests', { ...manifest, digest: 'd', spec: '{}', created_by: 'user:usr_1' });
   const declaration = { ...PLACED, manifest_id: 'man_1', provider_key: 'our models', kind: 'model', name: 'O3' };
-  await insert(db, 'manifest_declarations', declaration);
+  await insertRow(db, 'manifest_declarations', declaration);
   await migrate(db);
 
   for (const table of ['inventory_items', 'runtime_observations'] as const) {

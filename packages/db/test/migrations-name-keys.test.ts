@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { type Database, migrate } from '../src/database.ts';
 import { nameKey } from '../src/name-key.ts';
@@ -7,21 +6,12 @@ import { manifestDeclarations } from '../src/repositories/manifest-declarations.
 import { countObservations } from '../src/repositories/observation-counts.ts';
 import { findObservation, findObservationOfSubject } from '../src/repositories/runtime-observations.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
-import { firstReleaseDatabase, NOW } from './temporary-database.ts';
+import { firstReleaseDatabase, insertRow, NOW, type Values } from './temporary-database.ts';
 
 const ACME = { tenantId: 'acme', subTenantId: null };
 const OPENAI = { id: 'prov_openai', name: 'OpenAI' };
 /** Rows of one batch of the migration. */
 const BATCH = 500;
-
-type Values = Record<string, string | number | null>;
-
-async function insert(db: Database, table: string, values: Values): Promise<void> {
-  const columns = Object.keys(values).map((column) => sql.ref(column));
-  await sql`insert into ${sql.table(table)} (${sql.join(columns)}) values (${sql.join(Object.values(values))})`.execute(
-    db,
-  );
-}
 
 function at(seconds: number): string {
   return new Date(NOW.getTime() + seconds * 1000).toISOString();
@@ -33,13 +23,13 @@ const TIMES = { created_at: at(0), updated_at: at(0) };
 async function firstRelease(): Promise<Database> {
   const db = await firstReleaseDatabase();
   const provider = { ...PLACED, ...TIMES, kind: 'llm', status: 'active', health: 'unknown', metadata: '{}' };
-  await insert(db, 'providers', { ...provider, ...OPENAI, name_key: 'openai' });
-  await insert(db, 'providers', { ...provider, id: 'prov_google', name: 'gcp.gemini', name_key: 'gcp.gemini' });
+  await insertRow(db, 'providers', { ...provider, ...OPENAI, name_key: 'openai' });
+  await insertRow(db, 'providers', { ...provider, id: 'prov_google', name: 'gcp.gemini', name_key: 'gcp.gemini' });
   return db;
 }
 
 const item = (db: Database, id: string, name: string, status: string, more: Values = {}) =>
-  insert(db, 'inventory_items', {
+  insertRow(db, 'inventory_items', {
     ...PLACED,
     ...TIMES,
     id,
@@ -58,7 +48,7 @@ const review = (decision: string, seconds: number) =>
   JSON.stringify({ decision, note: null, reviewedBy: 'user:usr_1', reviewedAt: at(seconds) });
 
 const observation = (db: Database, id: string, name: string, more: Values = {}) =>
-  insert(db, 'runtime_observations', {
+  insertRow(db, 'runtime_observations', {
     ...PLACED,
     ...TIMES,
     id,
@@ -79,7 +69,7 @@ const observation = (db: Database, id: string, name: string, more: Values = {}) 
 
 async function recommendation(db: Database, id: string, name: string, rests: string[], itemId: string | null = null) {
   const change = { target: { type: 'inventory_item', id: itemId }, before: null, after: { kind: 'model', name } };
-  await insert(db, 'recommendations', {
+  await insertRow(db, 'recommendations', {
     ...PLACED,
     ...TIMES,
     id,
@@ -91,7 +81,7 @@ async function recommendation(db: Database, id: string, name: string, rests: str
     change: JSON.stringify(change),
   });
   for (const observation_id of rests) {
-    await insert(db, 'recommendation_observations', { tenant_id: 'acme', recommendation_id: id, observation_id });
+    await insertRow(db, 'recommendation_observations', { tenant_id: 'acme', recommendation_id: id, observation_id });
   }
 }
 
@@ -176,7 +166,7 @@ test('of observations with the same key the last reviewed one stays, with the co
     ['task_4', 'obs_4'],
   ] as const) {
     const rest = { subject_type: 'runtime_observation', subject_id, priority: 'normal', attempts: 0 };
-    await insert(db, 'operator_tasks', { ...task, id, ...rest });
+    await insertRow(db, 'operator_tasks', { ...task, id, ...rest });
   }
   await migrate(db);
   expect(await observationOf(db, 'OpenAI/X')).toMatchObject({
@@ -238,9 +228,9 @@ test('of open recommendations about one model the oldest stays, with the observa
 test('declarations of manifests are found by their keys', async () => {
   const db = await firstRelease();
   const manifest = { ...PLACED, ...TIMES, id: 'man_1', name: 'm', kind: 'agent', version: 1, status: 'active' };
-  await insert(db, 'manifests', { ...manifest, digest: 'd', spec: '{}', created_by: 'user:usr_1' });
+  await insertRow(db, 'manifests', { ...manifest, digest: 'd', spec: '{}', created_by: 'user:usr_1' });
   const declare = (name: string, kind = 'model') =>
-    insert(db, 'manifest_declarations', { ...PLACED, manifest_id: 'man_1', provider_key: 'openai', kind, name });
+    insertRow(db, 'manifest_declarations', { ...PLACED, manifest_id: 'man_1', provider_key: 'openai', kind, name });
   for (const name of ['OpenAI/GPT-5', 'ÄÖ', 'Llama']) await declare(name);
   await declare('Search', 'tool');
   await migrate(db);

@@ -77,8 +77,8 @@ test('spans of the previous version are returned unchanged, and their table is d
   const db = await temporaryDatabase(ACME, EU);
   await makeFormerTable(db);
   const genAi = { operation: 'chat', provider: 'openai', model: 'gpt-5', agent: 'bot', tool: null };
-  const said = { ...genAi, conversationId: null, inputTokens: 1, outputTokens: 2 };
-  const [one, two] = [trace('a', 3), trace('b', 4, { genAi: said, sender: 'user:usr_1' })];
+  const known = { ...genAi, conversationId: null, inputTokens: 1, outputTokens: 2 };
+  const [one, two] = [trace('a', 3), trace('b', 4, { genAi: known, sender: 'user:usr_1' })];
   const mixed = [...trace('c', 2), ...trace('c', 4, { sender: 'user:usr_2' }).slice(2)];
   await storeFormer(db, '', one);
   await storeFormer(db, 'eu', two);

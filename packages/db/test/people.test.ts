@@ -177,13 +177,13 @@ describe('users', () => {
   });
 
   test('data of a registration are cleared once, and data from the user are kept', async () => {
-    const said = { termsVersion: '1', privacyVersion: '2', accepted: true, acceptedAt: null };
+    const terms = { termsVersion: '1', privacyVersion: '2', accepted: true, acceptedAt: null };
     const marketingConsent = { optedIn: true, consentVersion: '3', changedAt: null };
-    const registered = { displayName: 'Ada', terms: said, marketingConsent, metadata: { a: 1 } };
+    const registered = { displayName: 'Ada', terms, marketingConsent, metadata: { a: 1 } };
     const ada = await user('ada@x.example', registered);
     const seen = async (id: string) => findUser(db, { scope: [], self: id }, id);
     expect(await seen(ada)).toMatchObject({
-      terms: { ...said, accepted: false },
+      terms: { ...terms, accepted: false },
       marketingConsent: { ...marketingConsent, optedIn: false },
     });
     expect(await findAccount(db, ada)).toMatchObject({ termsAccepted: true });
@@ -196,7 +196,7 @@ describe('users', () => {
     expect(await discardRegistration(db, ada, new Date(NOW.getTime() + 2000))).toEqual([]);
     expect((await seen(ada))?.updatedAt).toBe(later.toISOString());
 
-    const accepted = { ...registered, terms: { ...said, acceptedAt: NOW.toISOString() } };
+    const accepted = { ...registered, terms: { ...terms, acceptedAt: NOW.toISOString() } };
     const bob = await user('bob@x.example', accepted);
     expect(await discardRegistration(db, bob, later)).toEqual([]);
     expect(await seen(bob)).toMatchObject({ displayName: 'Ada', terms: accepted.terms, metadata: { a: 1 } });

@@ -72,9 +72,9 @@ describe.skipIf(!hasPgBouncer)('regression: behind the real PgBouncer with its d
   test.each([
     ['transaction', /^is behind a connection pooler in transaction mode/],
     ['statement', /^the database is unavailable$/],
-  ])('in %s mode it is refused', async (mode, said) => {
+  ])('in %s mode it is refused', async (mode, message) => {
     const db = await opened(await startPgBouncer(await emptyDatabase(), mode));
-    await expect(migrate(db)).rejects.toThrow(said);
+    await expect(migrate(db)).rejects.toThrow(message);
   });
 
   test('in transaction mode it is refused, also while other clients use the pooler', async () => {

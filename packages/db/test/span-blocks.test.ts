@@ -188,9 +188,9 @@ test('a trace in more than 50 places is listed completely, in groups of places',
 test('traces can be filtered by duration, errors, names and time', async () => {
   const db = await temporaryDatabase(ACME);
   const genAi = { operation: 'chat', provider: null, model: 'gpt-5', agent: null, tool: null };
-  const said = { ...genAi, conversationId: null, inputTokens: null, outputTokens: null };
+  const fields = { ...genAi, conversationId: null, inputTokens: null, outputTokens: null };
   const [a, b] = ['a'.repeat(32), 'b'.repeat(32)];
-  await store(db, ACME, [span('1', { traceId: a, genAi: said })]);
+  await store(db, ACME, [span('1', { traceId: a, genAi: fields })]);
   const slow = { endTime: '2026-03-01T12:00:05.000000000Z', status: { code: 'error' as const, message: null } };
   await store(db, ACME, [span('1', { traceId: b, ...slow })], 60);
   const found = async (filter: Parameters<typeof listTraces>[2]) => {
@@ -206,6 +206,6 @@ test('traces can be filtered by duration, errors, names and time', async () => {
   expect(await found({ createdAfter: later(30).toISOString() })).toEqual(['b 5000']);
   expect(await found({ createdBefore: later(30).toISOString() })).toEqual(['a 1000']);
   // A later block adds its names.
-  await store(db, ACME, [span('2', { traceId: b, genAi: said })], 61);
+  await store(db, ACME, [span('2', { traceId: b, genAi: fields })], 61);
   expect(await found({ model: 'gpt-5' })).toEqual(['b 5000', 'a 1000']);
 });

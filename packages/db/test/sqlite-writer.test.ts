@@ -51,19 +51,19 @@ const idsIn = (db: SqliteDatabase.Database) => db.prepare('select id from things
 test('concurrent transactions are committed together, and resolve after the commit', async () => {
   const { db, others } = await opened();
   const other = others();
-  const told: number[] = [];
+  const committedCounts: number[] = [];
   const ids = Array.from({ length: 20 }, (_, index) => `together-${index}`);
-  await Promise.all(ids.map((id) => insert(db, id).then(() => told.push(idsIn(other).length))));
+  await Promise.all(ids.map((id) => insert(db, id).then(() => committedCounts.push(idsIn(other).length))));
   // The first one that resolves finds the writes of all.
-  expect(told).toEqual(ids.map(() => 20));
+  expect(committedCounts).toEqual(ids.map(() => 20));
 });
 
 test('no transaction resolves before the commit', async () => {
   const { db, others } = await opened();
   const other = others();
-  let told = false;
+  let committedCounts = false;
   const first = insert(db, 'first').then(() => {
-    told = true;
+    committedCounts = true;
   });
   let seenWithin = 0;
   const second = db.transaction().execute(async (trx) => {
@@ -71,7 +71,7 @@ test('no transaction resolves before the commit', async () => {
     await new Promise((resolve) => setImmediate(resolve));
     await new Promise((resolve) => setImmediate(resolve));
     seenWithin = (await trx.selectFrom('things').select('id').execute()).length;
-    expect(told).toBe(false);
+    expect(committedCounts).toBe(false);
     expect(idsIn(other)).toEqual([]);
     await trx.insertInto('things').values({ id: 'second', count: seenWithin }).execute();
   });
@@ -154,20 +154,20 @@ test('if SQLite rolls back everything, finished transactions of the group fail, 
 test('a group is committed at 64 transactions, or after 10 ms, even if more are waiting', async () => {
   const { db, others } = await opened();
   const other = others();
-  const told: number[] = [];
+  const committedCounts: number[] = [];
   const together = (prefix: string, count: number) =>
     Promise.all(
       Array.from({ length: count }, (_, index) =>
-        insert(db, `${prefix}-${index}`).then(() => told.push(idsIn(other).length)),
+        insert(db, `${prefix}-${index}`).then(() => committedCounts.push(idsIn(other).length)),
       ),
     );
   await together('many', 150);
-  expect(told).toEqual([...Array(64).fill(64), ...Array(64).fill(128), ...Array(22).fill(150)]);
-  told.length = 0;
+  expect(committedCounts).toEqual([...Array(64).fill(64), ...Array(64).fill(128), ...Array(22).fill(150)]);
+  committedCounts.length = 0;
   let now = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => (now += 6));
   await together('old', 6);
-  expect(told).toEqual([152, 152, 154, 154, 156, 156]);
+  expect(committedCounts).toEqual([152, 152, 154, 154, 156, 156]);
 });
 
 test('regression: a tenant with many waiting writes delays another tenant’s write by one write', async () => {

@@ -43,6 +43,16 @@ async function openedDatabase(schema: 'migrated' | 'empty'): Promise<Database> {
   return db;
 }
 
+/** A row of a table, by column. */
+export type Values = Record<string, string | number | null>;
+
+/** Inserts a row into a table of any version of the schema. */
+export async function insertRow(db: Database, table: string, values: Values): Promise<void> {
+  const columns = Object.keys(values).map((column) => sql.ref(column));
+  const row = sql.join(Object.values(values));
+  await sql`insert into ${sql.table(table)} (${sql.join(columns)}) values (${row})`.execute(db);
+}
+
 /** A time after {@link NOW}. */
 export function later(seconds: number): Date {
   return new Date(NOW.getTime() + seconds * 1000);

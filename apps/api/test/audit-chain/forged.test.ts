@@ -4,7 +4,7 @@ import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { formerBox } from '../support/former-box.ts';
-import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { type Body, serverOfTest, type TestServer } from '../support/server.ts';
 import { type EventRow, eventAt, expectFaults, run, sealedTenant, tamper, verified, writeOne } from './tampering.ts';
 
 /*
@@ -13,15 +13,8 @@ import { type EventRow, eventAt, expectFaults, run, sealedTenant, tamper, verifi
 const lines: string[] = [];
 const log = pino({}, { write: (line: string) => void lines.push(line) });
 
-async function testServer(environment: Record<string, string> = {}): Promise<TestServer> {
-  const server = await startTestServer(environment, { log, noHousekeeping: true });
-  let stopped: Promise<void> | undefined;
-  const stop = () => {
-    stopped ??= server.stop();
-    return stopped;
-  };
-  onTestFinished(stop);
-  return { ...server, stop };
+function testServer(environment: Record<string, string> = {}): Promise<TestServer> {
+  return serverOfTest(environment, { log, noHousekeeping: true });
 }
 
 /** Inserts a copy of an event under an id that sorts before it, and marks it as unsealed. */

@@ -2,9 +2,9 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
 import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { appendAuditEvents } from '../../src/platform/audit/mac.ts';
-import { startTestServer } from '../support/server.ts';
+import { serverOfTest } from '../support/server.ts';
 import { expectFaults, run, sealedTenant, tamper, verified } from './tampering.ts';
 
 const EVENTS = scaled({ usual: 20_000, full: 100_000 });
@@ -17,8 +17,7 @@ const MAX_BLOCKED_CPU_MS = 100;
 const RESOLUTION_MS = 10;
 
 test(`${EVENTS} events are sealed and verified without blocking the event loop`, { timeout: 300_000 }, async () => {
-  const server = await startTestServer();
-  onTestFinished(() => server.stop());
+  const server = await serverOfTest();
   const { tenantId, key } = await sealedTenant(server, 1);
   const { size } = await verified(server, key);
   const event: NewAuditEvent = {

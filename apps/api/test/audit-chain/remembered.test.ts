@@ -1,10 +1,10 @@
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import pino from 'pino';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { appendAuditEvents } from '../../src/platform/audit/mac.ts';
 import type { Sealer } from '../../src/platform/audit/sealer.ts';
 import { sealer } from '../../src/resources/audit-events/seal.ts';
-import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { type Body, serverOfTest, startTestServer, type TestServer } from '../support/server.ts';
 import { eventAt, expectFaults, linksOf, run, sealedTenant, tamper, verified, writeOne } from './tampering.ts';
 
 /*
@@ -136,8 +136,7 @@ test('a head with an invalid signature does not replace a remembered one', async
 test('the heads of more tenants than one batch are all read before anything is sealed', async () => {
   const tenants = Array.from({ length: 450 }, (_, index) => `many-${String(index).padStart(3, '0')}`);
   // A separate server, because the others would need several passes to read so many heads.
-  const server = await startTestServer({}, { log, noHousekeeping: true });
-  onTestFinished(() => server.stop());
+  const server = await serverOfTest({}, { log, noHousekeeping: true });
   const { db, now, secrets } = server.services;
   const event = { actor: { type: 'system' as const, id: null, tenantId: null }, scheme: null, keyId: null };
   const fields = { operation: 'x', target: { type: 'x', id: 'x' }, outcome: 'success' as const, reason: null };

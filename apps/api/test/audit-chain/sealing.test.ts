@@ -17,7 +17,7 @@ import { newBootstrapKey } from '../support/environment.ts';
 import { unique } from '../support/people.ts';
 import { type ServiceProcess, startProcess } from '../support/process.ts';
 import { startService } from '../support/start.ts';
-import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { type Body, serverOfTest, type TestServer } from '../support/server.ts';
 import { wire } from '../support/wire.ts';
 import { eventsOf, expectFaults, linksOf, run, sealedTenant, tamper, verified, writeOne } from './tampering.ts';
 
@@ -26,14 +26,8 @@ const DAY_MS = 24 * 3600 * 1000;
 /** How often a process is killed while it seals. A start takes a second of computing. */
 const KILLS = scaled({ usual: onPostgres() ? 1 : 2, full: 3 });
 
-async function testServer(...parts: Parameters<typeof startTestServer>): Promise<TestServer> {
-  const server = await startTestServer(...parts);
-  onTestFinished(() => server.stop());
-  return server;
-}
-
 test('events are sealed within a second, without a request', { timeout: 20_000 }, async () => {
-  const server = await testServer();
+  const server = await serverOfTest();
   const { tenantId, key } = await sealedTenant(server, 1);
   const waits: number[] = [];
   for (let count = 0; count < 5; count += 1) {
@@ -47,7 +41,7 @@ test('events are sealed within a second, without a request', { timeout: 20_000 }
 });
 
 test('the chain can be computed and its head verified from the events and the published key alone', async () => {
-  const server = await testServer();
+  const server = await serverOfTest();
   const { tenantId, key } = await sealedTenant(server);
   const { items } = await server.ok('GET', '/v1/audit-events?limit=100', { as: { key } });
   const hash = items
@@ -63,7 +57,7 @@ test('the chain can be computed and its head verified from the events and the pu
 });
 
 test('the digest of an event without a caller’s request id is the same as before such ids existed', async () => {
-  const server = await testServer();
+  const server = await serverOfTest();
   const { key } = await sealedTenant(server, 1);
   const headers = { 'x-request-id': 'sent-by-caller' };
   await server.ok('POST', '/v1/gateways', { as: { key }, headers, body: { name: unique('gateway') } });
@@ -80,7 +74,7 @@ test('the digest of an event without a caller’s request id is the same as befo
 });
 
 test('events of one transaction are sealed in order, and an event that is committed late is sealed last', async () => {
-  const server = await testServer();
+  const server = await serverOfTest();
   const { tenantId, key } = await sealedTenant(server, 1);
   const target = (id: string) => ({ place: { tenantId, subTenantId: null }, target: { type: 'gateway', id } });
   const ids = Array.from({ length: 20 }, (_, index) => `target-${index}`);
@@ -103,7 +97,7 @@ test('events of one transaction are sealed in order, and an event that is commit
 test('one head is kept for each day, and the first one of a day is logged', async () => {
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
-  const server = await testServer({}, { log });
+  const server = await serverOfTest({}, { log });
   // Start at the beginning of a day, so that each round below is on a different day.
   server.travel(DAY_MS - (server.services.now().getTime() % DAY_MS));
   const { tenantId, key } = await sealedTenant(server, 1);
@@ -163,7 +157,7 @@ test('a process that is killed while it seals leaves an intact chain, and the ne
 test('a chain that was changed is not continued: later events stay unsealed, and the log says so once', async () => {
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
-  const server = await testServer({}, { log });
+  const server = await serverOfTest({}, { log });
   const rows: [string, string[]][] = [
     ['its end was removed', ['delete from audit_heads where tenant_id = ?']],
     ['it does not end as signed', [`update audit_chain set hash = 'x' where tenant_id = ?`]],
@@ -213,7 +207,7 @@ test('a chain that was changed is not continued: later events stay unsealed, and
 });
 
 test('a chain whose end was removed is not continued, although the rest is genuine', async () => {
-  const server = await testServer();
+  const server = await serverOfTest();
   const { tenantId, key } = await sealedTenant(server, 1);
   const first = await verified(server, key);
   const { db } = server.services;
@@ -235,7 +229,7 @@ test('a chain whose end was removed is not continued, although the rest is genui
 });
 
 test('an event that was removed before it was sealed is reported as removed', async () => {
-  const server = await testServer();
+  const server = await serverOfTest();
   const { tenantId, key } = await sealedTenant(server, 1);
   const { size } = await verified(server, key);
   await tamper(server, (db) =>
@@ -246,7 +240,7 @@ test('an event that was removed before it was sealed is reported as removed', as
 });
 
 test('one pass seals more events than one batch, while other requests write', { timeout: 30_000 }, async () => {
-  const server = await testServer();
+  const server = await serverOfTest();
   const { tenantId, key } = await sealedTenant(server, 1);
   const { size } = await verified(server, key);
   const event = await eventOf(server, tenantId);
@@ -267,7 +261,7 @@ test('one pass seals more events than one batch, while other requests write', { 
 });
 
 test('a head can be verified even after its signing key is no longer published', async () => {
-  const server = await testServer();
+  const server = await serverOfTest();
   const { key } = await sealedTenant(server, 1);
   const { head: early } = await verified(server, key);
   const write = async () => {

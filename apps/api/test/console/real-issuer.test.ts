@@ -49,8 +49,8 @@ beforeEach(async () => {
 /** Follows the redirects to the identity provider and back, as a user who signs in there. */
 async function signIn(browser: Browser, key?: Parameters<TestIssuer['sign']>[2]) {
   const start = await browser.send('GET', '/console/sign-in');
-  const asked = new URL(start.headers.get('location') ?? '').searchParams;
-  nonce = asked.get('nonce') ?? '';
+  const authorizationRequest = new URL(start.headers.get('location') ?? '').searchParams;
+  nonce = authorizationRequest.get('nonce') ?? '';
   const idToken = await issuer.sign(
     { aud: CLIENT.id, sub: 'ada', nonce, email: EMAIL, email_verified: true, ...claims },
     { typ: 'JWT' },
@@ -60,15 +60,15 @@ async function signIn(browser: Browser, key?: Parameters<TestIssuer['sign']>[2])
     authorizations.push(req.headers.authorization);
     return { body: { access_token: 'opaque', token_type: 'Bearer', expires_in: 300, id_token: idToken } };
   };
-  const query = new URLSearchParams({ code: randomUUID(), state: asked.get('state') ?? '' });
-  return { asked, idToken, page: await browser.open(`/console/callback?${query.toString()}`) };
+  const query = new URLSearchParams({ code: randomUUID(), state: authorizationRequest.get('state') ?? '' });
+  return { authorizationRequest, idToken, page: await browser.open(`/console/callback?${query.toString()}`) };
 }
 
 describe('with a confidential client', () => {
   test('the browser is redirected there with PKCE, and the code is exchanged with the secret', async () => {
     const browser = newBrowser(server);
-    const { asked, page } = await signIn(browser);
-    expect(Object.fromEntries(asked)).toMatchObject({
+    const { authorizationRequest, page } = await signIn(browser);
+    expect(Object.fromEntries(authorizationRequest)).toMatchObject({
       client_id: CLIENT.id,
       response_type: 'code',
       scope: 'openid email profile',

@@ -22,8 +22,8 @@ async function gatewayIn(tenantId: string, body: object = {}): Promise<Gateway> 
   const as = { key };
   const provider = { name: unique('provider'), kind: 'llm' };
   const { id: providerId } = await server.ok('POST', '/v1/providers', { as, body: provider });
-  const asked = { name: unique('gateway'), url: 'https://edge.example.com/', providerIds: [providerId], ...body };
-  const { id } = await server.ok('POST', '/v1/gateways', { as, body: asked });
+  const fields = { name: unique('gateway'), url: 'https://edge.example.com/', providerIds: [providerId], ...body };
+  const { id } = await server.ok('POST', '/v1/gateways', { as, body: fields });
   return { as, accountId, id, path: `/v1/gateways/${id}/sessions`, providerId };
 }
 

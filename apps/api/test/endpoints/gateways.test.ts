@@ -1,6 +1,6 @@
 import * as contract from '@quartermaster/contracts/gateways.ts';
 import { beforeAll, expect, test } from 'vitest';
-import { accountWithKey, unique } from '../support/people.ts';
+import { keyIn, unique } from '../support/people.ts';
 import type { Body, Credential } from '../support/server.ts';
 import {
   auditOf,
@@ -14,9 +14,8 @@ import {
 import { expectFilters, expectOwnCursorsOnly, expectStablePages, idsOf } from './lists.ts';
 
 let server: Endpoints;
-async function callerIn(tenantId: string, subTenantId?: string): Promise<{ key: string }> {
-  const { key } = await accountWithKey(server, { tenantId, ...(subTenantId !== undefined && { subTenantId }) });
-  return { key };
+function callerIn(tenantId: string, subTenantId?: string): Promise<{ key: string }> {
+  return keyIn(server, { tenantId, subTenantId });
 }
 beforeAll(async () => {
   server = await serverFor(contract);

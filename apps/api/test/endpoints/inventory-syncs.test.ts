@@ -1,7 +1,7 @@
 import * as contract from '@quartermaster/contracts/inventory-syncs.ts';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
-import { accountWithKey, unique } from '../support/people.ts';
+import { keyIn, unique } from '../support/people.ts';
 import type { Body, Credential } from '../support/server.ts';
 import { auditOf, checkCoverageAfterAll, type Endpoints, expectFields, expectProblem, serverFor } from './harness.ts';
 
@@ -11,9 +11,8 @@ beforeAll(async () => {
 });
 checkCoverageAfterAll(() => server);
 
-async function callerIn(tenantId: string): Promise<{ key: string }> {
-  const { key } = await accountWithKey(server, { tenantId });
-  return { key };
+function callerIn(tenantId: string): Promise<{ key: string }> {
+  return keyIn(server, { tenantId });
 }
 
 function create(as: Credential, body: object): Promise<Body> {

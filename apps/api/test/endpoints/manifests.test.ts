@@ -8,7 +8,7 @@ import { expectFilters, expectOwnCursorsOnly, expectStablePages, idsOf } from '.
 
 let server: Endpoints;
 async function callerIn(tenantId: string, subTenantId?: string): Promise<{ key: string; id: string }> {
-  return accountWithKey(server, { tenantId, ...(subTenantId !== undefined && { subTenantId }) });
+  return accountWithKey(server, { tenantId, subTenantId });
 }
 beforeAll(async () => {
   server = await serverFor(contract);

@@ -123,7 +123,7 @@ test('an invitation and its audit event are the same for a registered email and 
   const { tenantId, as } = await newTenant();
   const known = (await registeredUser(server)).email;
   const unknown = `${unique('user')}@example.com`;
-  const said = [];
+  const results = [];
   for (const email of [known, unknown]) {
     const answered = await server.call('POST', membersOf(tenantId), { as, body: { email, role: 'viewer' } });
     const { userId, createdAt, updatedAt, expiresAt, ...rest } = answered.body;
@@ -137,7 +137,7 @@ test('an invitation and its audit event are the same for a registered email and 
       changedFields,
     ]);
     const seen = await server.call('GET', `/v1/users/${userId}`, { as });
-    said.push(
+    results.push(
       JSON.parse(
         JSON.stringify({
           status: answered.status,
@@ -152,8 +152,8 @@ test('an invitation and its audit event are the same for a registered email and 
       ),
     );
   }
-  expect(said[0].events).toHaveLength(1);
-  expect(said[1]).toEqual(said[0]);
+  expect(results[0].events).toHaveLength(1);
+  expect(results[1]).toEqual(results[0]);
 });
 
 test('a pending membership does not change who may administer the user', async () => {
@@ -219,8 +219,7 @@ test('declining keeps sessions that another membership allows', async () => {
 test('sub_tenant_id selects one of several memberships; the default is that of the whole tenant, or else the only one', async () => {
   const { tenantId } = await newTenant('eu', 'us');
   const user = await registeredUser(server);
-  const offer = (subTenantId?: string) =>
-    offerMembership(server, user.email, { tenantId, ...(subTenantId !== undefined && { subTenantId }) }, 'viewer');
+  const offer = (subTenantId?: string) => offerMembership(server, user.email, { tenantId, subTenantId }, 'viewer');
   await offer('eu');
   expect((await accept({ tenantId }, user)).body).toMatchObject({ subTenantId: 'eu', status: 'active' });
   await offer('us');

@@ -6,7 +6,7 @@ import {
 } from '@quartermaster/contracts/memberships.ts';
 import type { Role } from '@quartermaster/contracts/scopes.ts';
 import { beforeAll, expect, test } from 'vitest';
-import { accountWithKey, memberWithToken, offerMembership, registeredUser, unique } from '../support/people.ts';
+import { keyIn, memberWithToken, offerMembership, registeredUser, unique } from '../support/people.ts';
 import type { Body, Credential } from '../support/server.ts';
 import { auditOf, checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
 import { expectFilters, expectOwnCursorsOnly, expectStablePages, idsOf } from './lists.ts';
@@ -21,9 +21,8 @@ const pathOf = (tenantId: string) => `/v1/tenants/${tenantId}/memberships`;
 const newEmail = () => `${unique('member')}@example.com`;
 const userIdOf = (item: Body) => item.userId;
 
-async function tenant(tenantId: string, subTenantId?: string): Promise<{ key: string }> {
-  const { key } = await accountWithKey(server, { tenantId, ...(subTenantId !== undefined && { subTenantId }) });
-  return { key };
+function tenant(tenantId: string, subTenantId?: string): Promise<{ key: string }> {
+  return keyIn(server, { tenantId, subTenantId });
 }
 
 function add(tenantId: string, body: object = {}, as: Credential = server.admin): Promise<Body> {

@@ -29,7 +29,7 @@ async function callerIn(
   tenantId: string,
   subTenantId?: string,
 ): Promise<{ id: string; key: string; principal: string }> {
-  return accountWithKey(server, { tenantId, ...(subTenantId !== undefined && { subTenantId }) });
+  return accountWithKey(server, { tenantId, subTenantId });
 }
 
 /** Reports the use of an undeclared model at a declared provider. Returns the task that this opens. */

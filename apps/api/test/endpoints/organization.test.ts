@@ -234,7 +234,7 @@ test('an id of null counts as no id', async () => {
   expect((await made(await registeredUser(server), { id: null })).tenant.id).toMatch(/^ten_/);
 });
 
-test('a user who tries many times is told when to come back, and others are not', async () => {
+test('a user who tries many times gets 429 with Retry-After, and others do not', async () => {
   const limited = await server.startSibling({ QM_RATE_LIMITS: 'on' });
   const [one, other] = [await registeredUser(limited), await registeredUser(limited)];
   const attempt = ({ token }: Person, id: string) =>

@@ -1,6 +1,6 @@
 import * as contract from '@quartermaster/contracts/providers.ts';
 import { beforeAll, expect, test } from 'vitest';
-import { accountWithKey, joinPlace, memberWithToken, unique } from '../support/people.ts';
+import { joinPlace, keyIn, memberWithToken, unique } from '../support/people.ts';
 import type { Body, Credential } from '../support/server.ts';
 import {
   auditOf,
@@ -16,9 +16,8 @@ import { chatSpan } from './spec-fixtures.ts';
 
 let server: Endpoints;
 /** A caller in a tenant. Creating the account also creates the tenant. */
-async function callerIn(tenantId: string, subTenantId?: string): Promise<{ key: string }> {
-  const { key } = await accountWithKey(server, { tenantId, ...(subTenantId !== undefined && { subTenantId }) });
-  return { key };
+function callerIn(tenantId: string, subTenantId?: string): Promise<{ key: string }> {
+  return keyIn(server, { tenantId, subTenantId });
 }
 beforeAll(async () => {
   server = await serverFor(contract);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { atOpenai, newTenant, type Tenant } from '../governance/loop-support.ts';
 import { accountWithKey } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { all, chat, sendSpans } from '../telemetry/traces/sending.ts';
+import { all, chat, nowInNanoseconds, sendSpans } from '../telemetry/traces/sending.ts';
 
 let server: TestServer;
 
@@ -66,10 +66,10 @@ describe('dismiss_recommendation', () => {
   test('of an adoption ends its task', async () => {
     const tenant = await newTenant(server);
     const { adopt } = await discovered(tenant);
-    const asked = async () => (await tenant.tasks()).filter(({ kind }) => kind === 'adopt_provider');
-    expect(await asked()).toHaveLength(1);
+    const adoptionTasks = async () => (await tenant.tasks()).filter(({ kind }) => kind === 'adopt_provider');
+    expect(await adoptionTasks()).toHaveLength(1);
     expect((await dismiss(tenant, adopt.id)).status).toBe(200);
-    expect(await asked()).toEqual([]);
+    expect(await adoptionTasks()).toEqual([]);
   });
 
   test('409 recommendation_not_open for an applied or dismissed one', async () => {
@@ -215,7 +215,7 @@ describe('undo_recommendation', () => {
 
   test('asks for a review again if another decision was made while it was blocked', async () => {
     const tenant = await newTenant(server);
-    const start = () => BigInt(server.services.now().getTime()) * 1_000_000n;
+    const start = () => nowInNanoseconds(server);
     const see = () => sendSpans(server, tenant.sender, [{ ...atOpenai('gpt-5'), start: start() }]);
     await see();
     const { id } = await tenant.observation('gpt-5');
@@ -295,7 +295,7 @@ describe('apply_provider_recommendations', () => {
     const as = tenant.operator;
     await server.ok('POST', `${tenant.path}/inventory`, { as, body: { kind: 'model', name: 'gpt-5' } });
     const elsewhere = await server.ok('POST', '/v1/providers', { as, body: { name: 'elsewhere', kind: 'llm' } });
-    const start = () => BigInt(server.services.now().getTime()) * 1_000_000n;
+    const start = () => nowInNanoseconds(server);
     const at = { 'gen_ai.provider.name': 'openai' };
     await sendSpans(server, tenant.sender, [{ ...chat('openai/GPT-5', at), start: start() }]);
     await tenant.review((await tenant.observation('GPT-5')).id, 'rejected');
@@ -318,7 +318,7 @@ describe('apply_provider_recommendations', () => {
     await tenant.see('gpt-5');
     await tenant.review((await tenant.observation('gpt-5')).id, 'rejected');
     server.travel(1000);
-    const start = BigInt(server.services.now().getTime()) * 1_000_000n;
+    const start = nowInNanoseconds(server);
     await sendSpans(server, tenant.sender, [{ ...atOpenai('gpt-5'), start }]);
     expect((await tenant.apply()).applied).toMatchObject([{ kind: 'block_item' }]);
   });
@@ -331,7 +331,7 @@ describe('apply_provider_recommendations', () => {
       as: tenant.operator,
       body: { kind: 'model', name: 'gpt-5' },
     });
-    const start = () => BigInt(server.services.now().getTime()) * 1_000_000n;
+    const start = () => nowInNanoseconds(server);
     await sendSpans(server, east, [{ ...atOpenai('gpt-5'), start: start() }]);
     await tenant.review((await tenant.observation('gpt-5', 'east')).id, 'rejected', east);
     server.travel(1000);
@@ -366,7 +366,7 @@ describe('apply_provider_recommendations', () => {
   test('leaves out a recommendation that another one of the same call has closed', async () => {
     const tenant = await newTenant(server);
     const { tenantId } = tenant;
-    const start = () => BigInt(server.services.now().getTime()) * 1_000_000n;
+    const start = () => nowInNanoseconds(server);
     const at = { 'gen_ai.provider.name': 'openai' };
     const east = await accountWithKey(server, { tenantId, subTenantId: 'east' }, ['traces:write']);
     await sendSpans(server, tenant.sender, [{ ...chat('gpt-5', at), start: start() }]);

@@ -62,11 +62,15 @@ test('register_user creates a user without memberships, and says what the user s
   expect(JSON.stringify(event)).not.toContain(email);
 });
 
-test('regression: the owner of an email has to accept the terms, even if a registration said so', async () => {
+test('regression: the owner of an email has to accept the terms, even if a registration claimed so', async () => {
   const email = newEmail();
   const terms = { termsVersion: '1', privacyVersion: '2', accepted: true };
-  const said = { displayName: 'Chosen by a stranger', terms, marketingConsent: { optedIn: true, consentVersion: '3' } };
-  const { body } = await register({ user: { email, ...said }, source: 'web', metadata: { plan: 'large' } });
+  const claimed = {
+    displayName: 'Chosen by a stranger',
+    terms,
+    marketingConsent: { optedIn: true, consentVersion: '3' },
+  };
+  const { body } = await register({ user: { email, ...claimed }, source: 'web', metadata: { plan: 'large' } });
   expect(body.registration.status).toBe('pending_identity');
 
   const as = await server.tokenOf(email);
@@ -88,7 +92,7 @@ test('regression: the owner of an email has to accept the terms, even if a regis
 
   server.travel(60_000);
   const before = new Date(server.services.now()).toISOString();
-  const own = { displayName: 'Ada', terms, marketingConsent: said.marketingConsent };
+  const own = { displayName: 'Ada', terms, marketingConsent: claimed.marketingConsent };
   const confirmed = await server.ok('PUT', '/v1/me/profile', { as, body: own });
   expect(confirmed).toMatchObject({ status: 'active', ...own });
   expect(confirmed.terms.acceptedAt >= before).toBe(true);
@@ -96,7 +100,7 @@ test('regression: the owner of an email has to accept the terms, even if a regis
   expect(await server.ok('PUT', '/v1/me/profile', { as: await server.tokenOf(email), body: {} })).toEqual(confirmed);
 });
 
-test('regression: an invited member has to accept the terms, even if an earlier registration said so', async () => {
+test('regression: an invited member has to accept the terms, even if an earlier registration claimed so', async () => {
   const email = newEmail();
   const { tenantId } = (await accountWithKey(server, { tenantId: unique('invited') })).place;
   await register({ user: { email, displayName: 'Stranger', terms: { accepted: true } }, metadata: { a: 1 } });

@@ -215,7 +215,7 @@ describe('regression: stored bytes', () => {
   const HOUR_MS = 3_600_000;
   const storedBytesOf = async (usage: () => Promise<Body>): Promise<number> => (await usage()).storedBytes.used;
 
-  test('answers that are kept for an Idempotency-Key count until they are removed or replaced', async () => {
+  test('answers that are stored for an Idempotency-Key count until they are removed or replaced', async () => {
     const { as, setLimits, usage } = await newTenant();
     const create = (key: string, name: string) =>
       server.call('POST', '/v1/service-accounts', { as, body: { name }, headers: { 'idempotency-key': key } });
@@ -248,7 +248,7 @@ describe('regression: stored bytes', () => {
     expect(await storedBytesOf(usage)).toBe(0);
   });
 
-  test('an operation that calls out is refused at the limit before it calls, and its kept answer counts', async () => {
+  test('an operation that calls another server is refused at the limit before the call, and its stored answer counts', async () => {
     const { as, setLimits, usage } = await newTenant();
     const peer = await startPeer((_req, res) => res.end('{"object":"list","data":[]}'));
     const body = { name: 'models', kind: 'llm', baseUrl: peer.url };
@@ -283,7 +283,7 @@ describe('regression: stored bytes', () => {
     expect(await storedBytesOf(usage)).toBeGreaterThan(100);
   });
 
-  test('kept answers that are dropped because their key is lost do not count any more', async () => {
+  test('stored answers that are dropped because their secret key is lost do not count any more', async () => {
     const { as, usage } = await newTenant();
     const headers = { 'idempotency-key': unique('key') };
     await server.ok('POST', '/v1/service-accounts', { as, body: { name: 'agent' }, headers });

@@ -37,7 +37,7 @@ test('create_tenant stores the given fields, and generates an id and defaults fo
   expect(event).toMatchObject({ operation: 'create_tenant', tenantId: given.id, target: { type: 'tenant' } });
 });
 
-test('create_tenant answers 409 for an id that is taken, and only platform administrators may call it', async () => {
+test('create_tenant answers 409 for an id that is in use, and only platform administrators may call it', async () => {
   const { id } = await create({ id: unique('tenant') });
   expectProblem(await server.call('POST', PATH, { as: server.admin, body: { id } }), 409, 'id_taken');
   const owner = await accountWithKey(server, { tenantId: id });

@@ -1,7 +1,7 @@
 import type { Role } from '@quartermaster/contracts/scopes.ts';
 import * as contract from '@quartermaster/contracts/users.ts';
 import { beforeAll, expect, test } from 'vitest';
-import { accountWithKey, joinPlace, memberWithToken, type Place, registeredUser, unique } from '../support/people.ts';
+import { joinPlace, keyIn, memberWithToken, type Place, registeredUser, unique } from '../support/people.ts';
 import type { Body } from '../support/server.ts';
 import { auditOf, checkCoverageAfterAll, type Endpoints, expectProblem, serverFor } from './harness.ts';
 import { expectFilters, expectOwnCursorsOnly, expectStablePages, idsOf } from './lists.ts';
@@ -26,9 +26,8 @@ async function member(place: Place, role: Role = 'viewer'): Promise<Person> {
 const join = ({ email, as }: Person, tenantId: string, role: Role): Promise<Body> =>
   joinPlace(server, { email, token: as.token }, { place: { tenantId }, role });
 
-async function tenant(id: string, subTenantId?: string): Promise<{ key: string }> {
-  const { key } = await accountWithKey(server, { tenantId: id, ...(subTenantId !== undefined && { subTenantId }) });
-  return { key };
+function tenant(id: string, subTenantId?: string): Promise<{ key: string }> {
+  return keyIn(server, { tenantId: id, subTenantId });
 }
 
 test('get_user answers administrators, platform administrators, and the user without any membership', async () => {

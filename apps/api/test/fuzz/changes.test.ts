@@ -1,10 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { startTestServer } from '../support/server.ts';
+import { serverOfTest } from '../support/server.ts';
 import { noteChanges } from './changes.ts';
 
 test('notes every row that a request changes, and nothing for a read or a refusal', async () => {
-  const server = await startTestServer({}, { noHousekeeping: true });
-  onTestFinished(() => server.stop());
+  const server = await serverOfTest({}, { noHousekeeping: true });
   // Creates the first signing key before changes are noted.
   await server.ok('GET', '/.well-known/jwks.json');
   const changes = await noteChanges(server);

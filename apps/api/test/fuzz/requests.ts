@@ -35,11 +35,11 @@ type Documented = { parameters?: Parameter[]; requestBody?: { content: Record<st
 
 /** Requests for an operation, generated from the document. About half of them are valid. */
 export function requestsFor({ operationId, method, path }: Operation): Arbitrary<Request> {
-  const said = document.paths[path]?.[method.toLowerCase()] as unknown as Documented | undefined;
-  if (!said) throw new Error(`the document has no ${operationId}`);
-  const parameters = said.parameters ?? [];
+  const documented = document.paths[path]?.[method.toLowerCase()] as unknown as Documented | undefined;
+  if (!documented) throw new Error(`the document has no ${operationId}`);
+  const parameters = documented.parameters ?? [];
   const placed = (where: string) => parameters.filter((parameter) => parameter.in === where);
-  const schema = said.requestBody?.content['application/json']?.schema;
+  const schema = documented.requestBody?.content['application/json']?.schema;
   return fc.record({
     caller: fc.oneof(
       { weight: 16, arbitrary: fc.constant('owner' as const) },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { all, chat, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
+import { all, chat, nowInNanoseconds, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
 import { atOpenai, newTenant, type Tenant } from './loop-support.ts';
 
 /** The share of one account: half of the tenant's limit. */
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 /** The current time, as spans write it. */
-const nanoseconds = () => BigInt(server.services.now().getTime()) * 1_000_000n;
+const nanoseconds = () => nowInNanoseconds(server);
 
 async function unobserved(): Promise<number> {
   const { values } = await server.services.metrics.unobserved.get();
@@ -40,11 +40,11 @@ test('calls beyond an account’s share of observations are counted, open one ta
   expect(await unobserved()).toBe(before + 51);
   const providers = await all(server, '/v1/providers', tenant.operator);
   expect(providers.map(({ name }): string => name).toSorted()).toEqual(['openai', 'travel-agent']);
-  const asked = (await tenant.tasks()).filter(({ kind }) => kind === 'review_cardinality');
-  expect(asked).toMatchObject([
+  const limitTasks = (await tenant.tasks()).filter(({ kind }) => kind === 'review_cardinality');
+  expect(limitTasks).toMatchObject([
     { subject: { type: 'tenant', id: tenant.tenantId }, priority: 'high', subTenantId: null },
   ]);
-  expect(asked[0]?.title).toContain(`${tenant.sender.principal} reached its share`);
+  expect(limitTasks[0]?.title).toContain(`${tenant.sender.principal} reached its share`);
 
   // Other tenants are not affected.
   const other = await newTenant(server);
@@ -71,8 +71,8 @@ test('regression: providers beyond the tenant’s limit are not discovered; thei
   expect(observations.map(({ occurrences }) => String(occurrences)).toSorted()).toEqual(['1', '1', '2']);
   const traces = await all(server, '/v1/traces?limit=100', tenant.operator);
   expect(traces.map(({ spanCount }) => String(spanCount)).toSorted()).toEqual(['3', '4']);
-  const [asked] = (await tenant.tasks()).filter(({ kind }) => kind === 'review_cardinality');
-  expect(asked?.title).toContain("its share of the tenant's limit of 5 providers");
+  const [limitTasks] = (await tenant.tasks()).filter(({ kind }) => kind === 'review_cardinality');
+  expect(limitTasks?.title).toContain("its share of the tenant's limit of 5 providers");
 });
 
 test('the task opens again a day after it was acknowledged, and pruning makes room', async () => {

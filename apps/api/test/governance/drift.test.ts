@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LOOPBACK } from '../inventory-sync/peers.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { REWORDED, SEARCH, toolServer as startToolServer, untimed, WITH_TOKEN } from './tool-server.ts';
+import { untimed } from './loop-support.ts';
+import { REWORDED, SEARCH, toolServer as startToolServer, WITH_TOKEN } from './tool-server.ts';
 
 let server: TestServer;
 beforeAll(async () => {

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 function newSender({ tenantId }: Tenant, subTenantId?: string) {
-  return accountWithKey(server, { tenantId, ...(subTenantId !== undefined && { subTenantId }) }, ['traces:write']);
+  return accountWithKey(server, { tenantId, subTenantId }, ['traces:write']);
 }
 
 function junk(prefix: string): SpanInput[] {
@@ -78,8 +78,8 @@ test('regression: the junk names of one account leave room for what another acco
   const after = await unobserved();
   expect(after['account']).toBe((before['account'] ?? 0) + 4 * LIMIT - LIMIT / 2);
   expect(after['tenant']).toBe(before['tenant']);
-  const asked = (await tenant.tasks()).filter(({ kind }) => kind === 'review_cardinality');
-  expect(asked.map(({ title }): string => title)).toEqual([
+  const limitTasks = (await tenant.tasks()).filter(({ kind }) => kind === 'review_cardinality');
+  expect(limitTasks.map(({ title }): string => title)).toEqual([
     `${greedy.principal} reached its share of the tenant's limit of 40 observations: its new ones are not observed`,
   ]);
   await expectRightCounters(tenant);

@@ -40,3 +40,9 @@ export async function newTenant(server: TestServer, tenantId = unique('loop')) {
 export function atOpenai(model: string) {
   return chat(model, { 'gen_ai.provider.name': 'openai' });
 }
+
+/** A record without `updatedAt`. */
+export function untimed(record: Body): Body {
+  const { updatedAt: _, ...rest } = record;
+  return rest;
+}

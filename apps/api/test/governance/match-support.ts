@@ -23,8 +23,8 @@ export async function declare(
   { tools = [], models = [], blocked = [], subTenantId, ...provider }: Declared,
 ): Promise<string> {
   // Creating an account also creates its tenant and sub-tenant.
-  await accountWithKey(server, { tenantId, ...(subTenantId !== undefined && { subTenantId }) });
-  const body = { kind: 'other', tenantId, ...(subTenantId !== undefined && { subTenantId }), ...provider };
+  await accountWithKey(server, { tenantId, subTenantId });
+  const body = { kind: 'other', tenantId, subTenantId, ...provider };
   const { id } = await server.ok('POST', '/v1/providers', { as: server.admin, body });
   const items = [
     ...tools.map((name) => ({ kind: 'tool', name })),

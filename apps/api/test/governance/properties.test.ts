@@ -10,10 +10,11 @@ import {
   exportRequest,
   newSpanId,
   newTraceId,
+  nowInNanoseconds,
   type SpanInput,
   toolRun,
 } from '../telemetry/traces/sending.ts';
-import { newTenant, type Tenant } from './loop-support.ts';
+import { newTenant, type Tenant, untimed } from './loop-support.ts';
 
 let server: TestServer;
 
@@ -229,7 +230,7 @@ async function newWorld() {
       server.travel(1000);
       switch (command.do) {
         case 'see': {
-          const start = BigInt(server.services.now().getTime()) * 1_000_000n;
+          const start = nowInNanoseconds(server);
           const span = { ...chat(command.model, { 'gen_ai.provider.name': command.provider }), start };
           await server.ok('POST', '/v1/traces', { as: senders[command.by] ?? null, body: exportRequest([span]) });
           return;
@@ -279,10 +280,6 @@ async function newWorld() {
       };
     },
   };
-}
-
-function untimed(record: Body): Body {
-  return { ...record, updatedAt: null };
 }
 
 function at(list: readonly Body[], index: number): Body {

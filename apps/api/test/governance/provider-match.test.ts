@@ -244,7 +244,7 @@ describe.each(ROWS)('$name', ({ declared = [], spans, observed, subTenantId }) =
   test('over the API', async () => {
     const tenantId = unique('match');
     for (const provider of declared) await declare(server, tenantId, provider);
-    const place = { tenantId, ...(subTenantId !== undefined && { subTenantId }) };
+    const place = { tenantId, subTenantId };
     const sender = await accountWithKey(server, place, ['traces:write']);
     await sendSpans(server, sender, typeof spans === 'function' ? spans() : spans);
     expect(await observedIn(server, tenantId)).toEqual(observed.toSorted());

@@ -3,7 +3,7 @@ import { expectProblem } from '../endpoints/harness.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { accountWithKey } from '../support/people.ts';
 import { type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
-import { all, chat, sendSpans } from '../telemetry/traces/sending.ts';
+import { all, chat, nowInNanoseconds, sendSpans } from '../telemetry/traces/sending.ts';
 import { newTenant, type Tenant } from './loop-support.ts';
 
 let server: TestServer;
@@ -30,7 +30,7 @@ async function oai(tenant: Tenant) {
       server.ok('POST', `${path}/inventory`, { as, body: { kind: 'model', name: model, status } }),
     items: (): Promise<Body[]> => all(server, `${path}/inventory`, as),
     see: (model: string, from: Credential = tenant.sender) => {
-      const start = BigInt(server.services.now().getTime()) * 1_000_000n;
+      const start = nowInNanoseconds(server);
       return sendSpans(server, from, [{ ...chat(model, { 'gen_ai.provider.name': name }), start }]);
     },
     observations: (): Promise<Body[]> => all(server, `${path}/observations`, as),

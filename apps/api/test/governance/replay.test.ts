@@ -128,8 +128,13 @@ test(`${BATCHES} batches, each sent twice, shuffled, over ${CONNECTIONS} connect
   expect(countsOf(tasks.map(({ kind }) => kind))).toEqual({ review_observation: 2 * 40, adopt_provider: 2 });
 });
 
-function model(provider: string, name: string, said: [string, Record<string, AttributeInput>][]): Subject {
-  return { provider, kind: 'model', name, spans: said.map(([spelling, attributes]) => chat(spelling, attributes)) };
+function model(provider: string, name: string, spellings: [string, Record<string, AttributeInput>][]): Subject {
+  return {
+    provider,
+    kind: 'model',
+    name,
+    spans: spellings.map(([spelling, attributes]) => chat(spelling, attributes)),
+  };
 }
 
 function tool(name: string): Subject {

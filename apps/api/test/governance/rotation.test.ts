@@ -3,7 +3,8 @@ import { updateRotationTasks } from '../../src/resources/credentials/expiry.ts';
 import { eraseReplacedSecrets } from '../../src/resources/provider-credentials/service.ts';
 import { LOOPBACK } from '../inventory-sync/peers.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { toolServer, untimed } from './tool-server.ts';
+import { untimed } from './loop-support.ts';
+import { toolServer } from './tool-server.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { all, chat, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
+import { all, chat, nowInNanoseconds, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
 import { atOpenai, newTenant, type Tenant } from './loop-support.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -15,7 +15,7 @@ afterAll(() => server.stop());
 
 /** Sends a span that begins now, according to the clock of the service. */
 function seeNow(tenant: Tenant, model: string): Promise<void> {
-  const start = BigInt(server.services.now().getTime()) * 1_000_000n;
+  const start = nowInNanoseconds(server);
   return sendSpans(server, tenant.sender, [{ ...atOpenai(model), start }]);
 }
 

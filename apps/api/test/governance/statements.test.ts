@@ -1,7 +1,7 @@
 import type { KyselyPlugin } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { all, chat, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
+import { all, chat, nowInNanoseconds, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
 import { atOpenai, newTenant } from './loop-support.ts';
 
 let server: TestServer;
@@ -13,7 +13,7 @@ afterAll(() => server.stop());
 /** Observations of a provider: more than two batches. */
 const MANY = 450;
 
-// Each block read and parsed the grants of all running sessions: 100 blocks with 200 sessions of 2,000 items held the only
+// Each block read and parsed the grants of all running sessions: 100 blocks with 200 sessions of 2,000 items blocked the only
 // writer for 20 s.
 test('sessions are read once for all items that a request blocks, and each session is revoked and recorded once', async () => {
   const tenant = await newTenant(server);
@@ -28,7 +28,7 @@ test('sessions are read once for all items that a request blocks, and each sessi
   await sendSpans(server, tenant.sender, names.map(atOpenai));
   for (const { id } of await all(server, `${path}/observations`, as)) await tenant.review(id, 'rejected');
   server.travel(1000);
-  const start = BigInt(server.services.now().getTime()) * 1_000_000n;
+  const start = nowInNanoseconds(server);
   await sendSpans(
     server,
     tenant.sender,

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { startMcp } from '../inventory-sync/peers.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import type { Body, TestServer } from '../support/server.ts';
-import { all, mcpCall, sendSpans } from '../telemetry/traces/sending.ts';
+import { all, mcpCall, nowInNanoseconds, sendSpans } from '../telemetry/traces/sending.ts';
+import { untimed } from './loop-support.ts';
 
 type Tool = { description: string; input: z.ZodObject };
 
@@ -40,7 +41,7 @@ export async function toolServer(server: TestServer) {
     /** Sends a span of a call that an agent makes now. */
     use: (tool: string) => {
       server.travel(1000);
-      const start = BigInt(server.services.now().getTime()) * 1_000_000n;
+      const start = nowInNanoseconds(server);
       const address = { 'server.address': '127.0.0.1', 'server.port': peer.port };
       return sendSpans(server, sender, [{ ...mcpCall(tool, address), start }]);
     },
@@ -74,10 +75,4 @@ export async function toolServer(server: TestServer) {
   };
   await at.sync();
   return at;
-}
-
-/** A record without `updatedAt`. */
-export function untimed(record: Body): Body {
-  const { updatedAt: _, ...rest } = record;
-  return rest;
 }

@@ -146,8 +146,8 @@ test('the whole loop with the generated client: observe, review, register, grant
   expect(undone).toEqual({ ...block, updatedAt: undone.updatedAt });
   const restored = only((await inventory()).filter(({ id }) => id === item.id));
   expect(restored).toEqual({ ...item, updatedAt: restored.updatedAt });
-  const asked = only((await dataOf(sdk.listRuntimeObservations({ client, query: { name: 'GPT-5-mini' } }))).items);
-  expect(asked).toEqual({ ...only(reopened.items), updatedAt: asked.updatedAt });
+  const afterUndo = only((await dataOf(sdk.listRuntimeObservations({ client, query: { name: 'GPT-5-mini' } }))).items);
+  expect(afterUndo).toEqual({ ...only(reopened.items), updatedAt: afterUndo.updatedAt });
 
   // The revoked session stays revoked. A new session is granted the item again.
   expect(await introspect(session.token)).toEqual({ active: false });

@@ -62,7 +62,7 @@ describe.each(writes)('$id', ({ operation }) => {
     expect(await committed()).toEqual(before);
   });
 
-  test('a refusal is not kept, and the key can be used again', async () => {
+  test('a refusal is not stored, and the key can be used again', async () => {
     const as = await ownersCredential(server, operation);
     const input = await validInput(server, operation);
     const key = randomUUID();

@@ -224,7 +224,7 @@ test('a key is refused over tRPC, which does not support it', async () => {
   expect(await accountsNamed(name)).toEqual([]);
 });
 
-test('an answer is kept for 24 hours; then the key can be used again, and housekeeping removes expired answers in batches', async () => {
+test('an answer is stored for 24 hours; then the key can be used again, and housekeeping removes expired answers in batches', async () => {
   const key = randomUUID();
   const name = unique('kept');
   const first = await create({ name }, { key });
@@ -330,7 +330,7 @@ async function bytesIn(databaseUrl: string): Promise<string> {
   return parts.join('');
 }
 
-test('after a change of the secret key, kept answers can be read, are encrypted again, and are dropped if the old key is lost', async () => {
+test('after a change of the secret key, stored answers can be read, are re-encrypted, and are dropped if the old key is lost', async () => {
   const key = randomUUID();
   const body = { name: unique('rotated') };
   const first = await create(body, { key });

@@ -89,14 +89,14 @@ test('killed before the commit: nothing is done, and a retry after the lease is 
 test('killed under load: each request is done once after a retry', { timeout: 120_000 }, async () => {
   const file = await databaseFile();
   const first = await startProcess(environment(file));
-  const asked: { name: string; key: string }[] = [];
+  const requests: { name: string; key: string }[] = [];
   let acknowledged = 0;
   const writer = async (index: number) => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     try {
       for (let count = 0; ; count += 1) {
         const request = { name: `writer-${index}-${count}`, key: randomUUID() };
-        asked.push(request);
+        requests.push(request);
         const { status } = await create(first.url, request, agent);
         if (status !== 200) throw new Error(`${request.name} was answered ${status}`);
         acknowledged += 1;
@@ -114,8 +114,8 @@ test('killed under load: each request is done once after a retry', { timeout: 12
 
   const { url, travel } = await restarted(file);
   travel(61_000);
-  for (const request of asked) expect((await create(url, request)).status, request.name).toBe(200);
+  for (const request of requests) expect((await create(url, request)).status, request.name).toBe(200);
   const { accounts, events } = effects(file);
-  expect(accounts).toEqual(Object.fromEntries(asked.map(({ name }) => [name, 1])));
-  expect(events).toBe(asked.length);
+  expect(accounts).toEqual(Object.fromEntries(requests.map(({ name }) => [name, 1])));
+  expect(events).toBe(requests.length);
 });

@@ -110,11 +110,11 @@ test('rotation of a refused credential is recommended until a sync succeeds with
 });
 
 test('a temporary failure is retried: 429 with a short Retry-After, then a success', async () => {
-  let asked = 0;
+  let requestCount = 0;
   const { provider, peer } = await providerAt((req, res) => {
-    asked += 1;
-    if (asked === 1) res.writeHead(429, { 'retry-after': '0' }).end();
-    else if (asked === 2) res.writeHead(503).end();
+    requestCount += 1;
+    if (requestCount === 1) res.writeHead(429, { 'retry-after': '0' }).end();
+    else if (requestCount === 2) res.writeHead(503).end();
     else list({ id: 'patient' })(req, res);
   });
   const synced = await sync(provider);

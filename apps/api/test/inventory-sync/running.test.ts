@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { sql } from 'kysely';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { auditOf, expectProblem } from '../endpoints/harness.ts';
 import { accountWithKey, unique } from '../support/people.ts';
-import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { type Body, serverOfTest, startTestServer, type TestServer } from '../support/server.ts';
 import { LOOPBACK, type Peer, startPeer } from './peers.ts';
 
 const WAIT = { timeout: 15_000, interval: 20 };
@@ -12,15 +12,8 @@ const MINUTE = 60_000;
 /** The service checks the schedule every few seconds. */
 const SLOW = { timeout: 120_000 };
 
-async function serverOfTest(): Promise<TestServer> {
-  const server = await startTestServer(LOOPBACK, { syncLimits: { pauseMs: 1 } });
-  let stopped: Promise<void> | null = null;
-  const stop = () => {
-    stopped ??= server.stop();
-    return stopped;
-  };
-  onTestFinished(stop);
-  return { ...server, stop };
+function testServer(): Promise<TestServer> {
+  return serverOfTest(LOOPBACK, { syncLimits: { pauseMs: 1 } });
 }
 
 /** A server that answers when `answer` is called, and a provider with its address. */
@@ -48,7 +41,7 @@ async function tasksOf(server: TestServer, { id }: Body): Promise<Body[]> {
 }
 
 test('while a sync runs, its task is running and a second sync is refused', async () => {
-  const server = await serverOfTest();
+  const server = await testServer();
   const { provider, answer, asked } = await waiting(server);
   const running = sync(server, provider);
   await asked();
@@ -67,7 +60,7 @@ test('while a sync runs, its task is running and a second sync is refused', asyn
 });
 
 test('of two concurrent sync requests one runs', async () => {
-  const server = await serverOfTest();
+  const server = await testServer();
   const { provider, answer, asked } = await waiting(server);
   const both = [sync(server, provider), sync(server, provider)];
   const first = await Promise.race(both);
@@ -78,7 +71,7 @@ test('of two concurrent sync requests one runs', async () => {
 });
 
 test('a sync whose process died is taken over after its lease', async () => {
-  const server = await serverOfTest();
+  const server = await testServer();
   const { provider, answer, asked } = await waiting(server);
   const lease = new Date(server.services.now().getTime() + 30_000).toISOString();
   // The state that a killed process leaves.
@@ -98,7 +91,7 @@ test('a sync whose process died is taken over after its lease', async () => {
 });
 
 test('cancelling the task ends the sync: nothing is stored, and the provider is not marked as failing', async () => {
-  const server = await serverOfTest();
+  const server = await testServer();
   const { provider, asked } = await waiting(server);
   const running = sync(server, provider);
   await asked();
@@ -113,7 +106,7 @@ test('cancelling the task ends the sync: nothing is stored, and the provider is 
 });
 
 test('a sync fails without effect if its provider is changed meanwhile', async () => {
-  const server = await serverOfTest();
+  const server = await testServer();
   const { provider, answer, asked } = await waiting(server);
   const running = sync(server, provider);
   await asked();
@@ -129,7 +122,7 @@ test('a sync fails without effect if its provider is changed meanwhile', async (
 });
 
 test('a credential that is stored for a new address between two attempts is not sent to the former address', async () => {
-  const server = await serverOfTest();
+  const server = await testServer();
   const as = server.admin;
   const elsewhere = await startPeer((_req, res) => void res.end());
   let moved: Promise<unknown> | null = null;
@@ -151,7 +144,7 @@ test('a credential that is stored for a new address between two attempts is not 
 });
 
 test('the newest hundred finished sync tasks of a provider are kept', SLOW, async () => {
-  const server = await serverOfTest();
+  const server = await testServer();
   const peer = await startPeer((_req, res) => void res.end('{"object":"list","data":[]}'));
   const body = { name: 'often', kind: 'llm', baseUrl: peer.url };
   const provider = await server.ok('POST', '/v1/providers', { as: server.admin, body });
@@ -165,7 +158,7 @@ test('the newest hundred finished sync tasks of a provider are kept', SLOW, asyn
 });
 
 test('regression: a tenant whose providers hang does not block the syncs of other tenants', async () => {
-  const server = await serverOfTest();
+  const server = await testServer();
   const [{ place: one }, { place: other }] = [
     await accountWithKey(server, { tenantId: unique('hangs') }),
     await accountWithKey(server, { tenantId: unique('works') }),
@@ -187,7 +180,7 @@ test(
   'regression: scheduled syncs of a tenant whose providers hang do not block those of other tenants',
   SLOW,
   async () => {
-    const server = await serverOfTest();
+    const server = await testServer();
     const tenants = [
       await accountWithKey(server, { tenantId: unique('hangs') }),
       await accountWithKey(server, { tenantId: unique('works') }),
@@ -228,7 +221,7 @@ async function countOf(peer: Peer, count: number): Promise<void> {
 }
 
 test('the service syncs a provider with an interval when it is due, and not before', SLOW, async () => {
-  const server = await serverOfTest();
+  const server = await testServer();
   const peer = await startPeer((_req, res) => void res.end('{"object":"list","data":[{"id":"a"}]}'));
   const body = { name: 'scheduled', kind: 'llm', baseUrl: peer.url, syncIntervalSeconds: 300 };
   const provider = await server.ok('POST', '/v1/providers', { as: server.admin, body });
@@ -259,7 +252,7 @@ test('the service syncs a provider with an interval when it is due, and not befo
 });
 
 test('scheduled syncs that fail are repeated with exponential backoff', SLOW, async () => {
-  const server = await serverOfTest();
+  const server = await testServer();
   const peer = await startPeer((_req, res) => void res.writeHead(404).end());
   const body = { name: 'failing', kind: 'llm', baseUrl: peer.url, syncIntervalSeconds: 300 };
   const provider = await server.ok('POST', '/v1/providers', { as: server.admin, body });

@@ -64,19 +64,19 @@ describe.each(cases)('$name of the $form over $transport', ({ served, place, mak
 
   test.each(STRANGERS)('the answer to %s reveals nothing', async (_, at, marks) => {
     const { id } = await make(server);
-    const said = await answer(at, id);
-    expect(said).toEqual(await answer(at, missingId(id)));
-    for (const mark of marks) expect(said.text).not.toContain(mark);
-    expect([200, 422], said.text).toContain(said.status);
+    const existing = await answer(at, id);
+    expect(existing).toEqual(await answer(at, missingId(id)));
+    for (const mark of marks) expect(existing.text).not.toContain(mark);
+    expect([200, 422], existing.text).toContain(existing.status);
   });
 
   test('the owner gets a different answer, unless the field is inert', async () => {
     const { id, path } = await make(server);
-    const said = await answer(OWNER, id, path);
-    expect(said.status, said.text).toBe(200);
+    const existing = await answer(OWNER, id, path);
+    expect(existing.status, existing.text).toBe(200);
     const missingAnswer = await answer(OWNER, missingId(id), path);
-    if (inert === undefined) expect(missingAnswer).not.toEqual(said);
-    else expect(missingAnswer).toEqual(said);
+    if (inert === undefined) expect(missingAnswer).not.toEqual(existing);
+    else expect(missingAnswer).toEqual(existing);
   });
 });
 

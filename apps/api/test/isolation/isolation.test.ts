@@ -58,15 +58,15 @@ describe.each(guarded)('$id over $transport', ({ transport, ...served }) => {
   /** Calls with the owner's ids and with ids that do not exist. Expects the same answer for both, and no commit. */
   const refusedAlike = async (as: Credential, real: Input, random: Input): Promise<Answer> => {
     const before = await committed();
-    const said = await call(as, real);
-    expect(await call(as, random)).toEqual(said);
+    const answered = await call(as, real);
+    expect(await call(as, random)).toEqual(answered);
     expect(await committed()).toEqual(before);
-    return said;
+    return answered;
   };
 
   test('the owner succeeds', async () => {
-    const said = await call(await ownersCredential(server, operation), await validInput(server, operation));
-    expect(said.status, said.text).toBe(200);
+    const answered = await call(await ownersCredential(server, operation), await validInput(server, operation));
+    expect(answered.status, answered.text).toBe(200);
   });
 
   test('a request without credentials is refused alike for all ids', async () => {
@@ -88,16 +88,16 @@ describe.each(guarded)('$id over $transport', ({ transport, ...served }) => {
     const input = await guardedInput(operation);
     const random = withRandomIds(operation, input, who);
     if (JSON.stringify(random) !== JSON.stringify(input)) {
-      const said = await refusedAlike(as, input, random);
+      const answered = await refusedAlike(as, input, random);
       // If the query has to name the sub-tenant, the request is refused for that first.
       const named = who === 'sibling' && Object.values(input.query ?? {}).includes(OWNER.subTenantId);
-      expect(said.status, said.text).toBe(named || (ofUsers && 'key' in as) ? 403 : 404);
-      expect(said.text).not.toContain(mark);
+      expect(answered.status, answered.text).toBe(named || (ofUsers && 'key' in as) ? 403 : 404);
+      expect(answered.text).not.toContain(mark);
     }
     for (const [named, missing] of namings(operation, input, who)) {
-      const said = await refusedAlike(as, named, missing);
-      expect(said.status, said.text).toBe(403);
-      expect(said.text).not.toContain(mark);
+      const answered = await refusedAlike(as, named, missing);
+      expect(answered.status, answered.text).toBe(403);
+      expect(answered.text).not.toContain(mark);
     }
     const unnamed = await call(as, random);
     expect(unnamed.text).not.toContain(mark);
@@ -114,11 +114,11 @@ describe.each(scoped)('$id over $transport', ({ transport, ...served }) => {
     await server.call('GET', '/v1/service-accounts/none', { as: { key } });
     const input = await guardedInput(operation);
     const before = await committed();
-    const said = await callOver(transport, server, served, { input, as: { key } });
+    const answered = await callOver(transport, server, served, { input, as: { key } });
     const random = withRandomIds(operation, input);
-    expect(await callOver(transport, server, served, { input: random, as: { key } })).toEqual(said);
-    expect(said.status, said.text).toBe(403);
-    expect(said.text).toContain(operation.scope);
+    expect(await callOver(transport, server, served, { input: random, as: { key } })).toEqual(answered);
+    expect(answered.status, answered.text).toBe(403);
+    expect(answered.text).toContain(operation.scope);
     expect(await committed()).toEqual(before);
   });
 });
@@ -128,8 +128,8 @@ test('only register_user needs no credentials, and it ignores them', async () =>
   expect(new Set(open.map(({ id }) => id))).toEqual(new Set(['register_user']));
   for (const { transport, ...served } of open) {
     const input = await validInput(server, served.operation);
-    const said = await callOver(transport, server, served, { input, as: strangers.revoked });
-    expect(said.status, said.text).toBe(200);
+    const answered = await callOver(transport, server, served, { input, as: strangers.revoked });
+    expect(answered.status, answered.text).toBe(200);
   }
 });
 

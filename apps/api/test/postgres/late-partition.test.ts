@@ -1,12 +1,11 @@
 import { administer } from '@quartermaster/db/testing/postgres-server.ts';
 import { Client } from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { startTestServer } from '../support/server.ts';
+import { serverOfTest } from '../support/server.ts';
 import { chat, sendSpans } from '../telemetry/traces/sending.ts';
 
 test('spans that are inserted while the partition of their day is attached are stored in it', async () => {
-  const server = await startTestServer({}, { noHousekeeping: true });
-  onTestFinished(() => server.stop());
+  const server = await serverOfTest({}, { noHousekeeping: true });
   // No partition exists for a day so far ahead.
   server.travel(400 * 24 * 60 * 60 * 1000);
   const [day, next] = [400, 401].map((days) =>

@@ -35,8 +35,8 @@ function both<T>(count: number, call: (server: TestServer, index: number) => Pro
 function statusesOf(answers: readonly Answered[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status, body } of answers) {
-    const said = status === 200 ? '200' : `${status} ${body.code}`;
-    counts[said] = (counts[said] ?? 0) + 1;
+    const outcome = status === 200 ? '200' : `${status} ${body.code}`;
+    counts[outcome] = (counts[outcome] ?? 0) + 1;
   }
   return counts;
 }

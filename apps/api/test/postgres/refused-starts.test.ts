@@ -32,8 +32,8 @@ async function refusalOf(url: string): Promise<string> {
 }
 
 test('regression: a start with a role that may not create tables is refused in one line', async () => {
-  const said = await refusalOf(await asStranger(await emptyDatabase()));
-  expect(said).toBe('DATABASE_URL: the database forbids it: permission denied for schema public');
+  const message = await refusalOf(await asStranger(await emptyDatabase()));
+  expect(message).toBe('DATABASE_URL: the database forbids it: permission denied for schema public');
 });
 
 test('regression: a start on tables of another program is refused in one line, and leaves them unchanged', async () => {

@@ -39,9 +39,9 @@ test('a caller has the limit in each minute, and each answer says how many point
   const time = clock();
   const limit = limitOf(3, time);
   time.travel(15_000);
-  const said = [];
-  for (let count = 0; count < 5; count += 1) said.push(await limit.count(caller('a')));
-  expect(said).toEqual([
+  const counts = [];
+  for (let count = 0; count < 5; count += 1) counts.push(await limit.count(caller('a')));
+  expect(counts).toEqual([
     { allowed: true, limit: 3, remaining: 2, resetSeconds: 45 },
     { allowed: true, limit: 3, remaining: 1, resetSeconds: 45 },
     { allowed: true, limit: 3, remaining: 0, resetSeconds: 45 },
@@ -116,8 +116,8 @@ test('the remaining points are those of the process plus those that no process h
 test('concurrent requests that wait for points cause one read', async () => {
   const { take, asked } = table();
   const limit = limitOf(1000, clock(), take);
-  const said = await Promise.all(Array.from({ length: 50 }, async () => limit.count(caller('a'))));
-  expect(said.every(({ allowed }) => allowed)).toBe(true);
+  const counts = await Promise.all(Array.from({ length: 50 }, async () => limit.count(caller('a'))));
+  expect(counts.every(({ allowed }) => allowed)).toBe(true);
   expect(asked()).toBe(1);
 });
 

@@ -7,8 +7,8 @@ import { startServer } from '../../src/server/start.ts';
 import { expectProblem } from '../endpoints/harness.ts';
 import { lockTable } from '../support/locked-table.ts';
 import { accountWithKey, registeredUser } from '../support/people.ts';
+import { type Answered, type Credential, serverOfTest, startTestServer, type TestServer } from '../support/server.ts';
 import { chat, sendSpans } from '../telemetry/traces/sending.ts';
-import { type Answered, type Credential, startTestServer, type TestServer } from '../support/server.ts';
 
 const SECRET_KEY = Buffer.alloc(32, 's').toString('base64');
 const ON = { QM_RATE_LIMITS: 'on' };
@@ -18,8 +18,7 @@ async function limited(
   environment: Record<string, string>,
   parts: { sharedLimits?: boolean; sharedLimitsWaitMs?: number } = {},
 ): Promise<TestServer> {
-  const server = await startTestServer({ ...ON, ...environment }, parts);
-  onTestFinished(() => server.stop());
+  const server = await serverOfTest({ ...ON, ...environment }, parts);
   server.freeze();
   server.travel(60_000 - (server.services.now().getTime() % 60_000));
   return server;
@@ -247,7 +246,7 @@ test.each([
   expect(await left(spelling)).toBe(1000 - 2 * cost);
 });
 
-test('a list of agents takes points for all records that it reads, however few it answers', async () => {
+test('a list of agents takes points for all records that it reads, even if it returns few of them', async () => {
   const server = await limited({});
   const account = await accountWithKey(server, { tenantId: 'acme' });
   const span = {

@@ -3,7 +3,7 @@ import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { startSession } from '../../src/auth/console/sessions.ts';
 import type { Body, TestServer } from './server.ts';
 
-export type Place = { tenantId: string; subTenantId?: string };
+export type Place = { tenantId: string; subTenantId?: string | undefined };
 
 let counter = 0;
 
@@ -26,6 +26,12 @@ export async function accountWithKey(
   return { id, key: created.key, keyId: created.id, place, principal: `service_account:${place.tenantId}/${id}` };
 }
 
+/** The key of a new service account that has every scope in a place. */
+export async function keyIn(server: TestServer, place: Place): Promise<{ key: string }> {
+  const { key } = await accountWithKey(server, place);
+  return { key };
+}
+
 export type Person = { id: string; email: string; token: string };
 
 /** A user who registered, signed in and accepted the terms. The user is active and has no membership. */
@@ -41,7 +47,7 @@ export async function registeredUser(server: TestServer): Promise<Person> {
 /** The platform administrator invites an email address. The membership is pending. */
 export function offerMembership(server: TestServer, email: string, place: Place, role: Role): Promise<Body> {
   const { tenantId, subTenantId } = place;
-  const body = { email, role, ...(subTenantId !== undefined && { subTenantId }) };
+  const body = { email, role, subTenantId };
   return server.ok('POST', `/v1/tenants/${tenantId}/memberships`, { as: server.admin, body });
 }
 

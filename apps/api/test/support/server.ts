@@ -116,6 +116,18 @@ export async function startTestServer(
   };
 }
 
+/** Like {@link startTestServer}. The server stops at the end of the test, unless the test has stopped it before. */
+export async function serverOfTest(...parts: Parameters<typeof startTestServer>): Promise<TestServer> {
+  const server = await startTestServer(...parts);
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= server.stop();
+    return stopped;
+  };
+  onTestFinished(stop);
+  return { ...server, stop };
+}
+
 async function send(url: string, method: string, path: string, sent: Sent): Promise<Answered> {
   const { status, headers, text } = await exchange(url + path, {
     method,

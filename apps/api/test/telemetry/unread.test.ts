@@ -100,8 +100,8 @@ test('a task that a person acknowledged is not opened again', async () => {
 test('the number of listed and stored scopes is bounded', async () => {
   const { send, telemetry } = await newSender();
   for (let round = 0; round < 30; round += 1) await send(requestOf(`scope-${round}`, unknownSpans(1)));
-  const told = await telemetry();
-  expect([told.spans, told.unread.length]).toEqual([30, 10]);
+  const shown = await telemetry();
+  expect([shown.spans, shown.unread.length]).toEqual([30, 10]);
   const rows = await server.services.db
     .selectFrom('account_telemetry')
     .selectAll()

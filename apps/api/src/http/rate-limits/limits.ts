@@ -73,8 +73,8 @@ function headersOf({ policy }: RateLimit, { limit, remaining, resetSeconds }: Co
 
 /** Counts a request, and sets the RateLimit headers of its answer. @throws ApiError 429 */
 export async function countRequest(limit: RateLimit, caller: Caller, res: ServerResponse, cost = 1): Promise<void> {
-  const said = limit.count(caller, cost);
-  const counted = said instanceof Promise ? await said : said;
+  const count = limit.count(caller, cost);
+  const counted = count instanceof Promise ? await count : count;
   for (const [name, value] of Object.entries(headersOf(limit, counted))) res.setHeader(name, value);
   if (!counted.allowed) throw overLimit(limit, counted);
 }

@@ -126,12 +126,12 @@ describe('calls with the same id of one agent are all counted', () => {
   test('one call whose record says only the conversation, and whose span says only the trace', async () => {
     const tenant = await callsTenant(server);
     await aggregate(tenant, [tool('mcp__everything__echo', { conversationId: 'one', toolServer: 'everything' })]);
-    const said = {
+    const fields = {
       'gen_ai.operation.name': 'execute_tool',
       'gen_ai.tool.name': 'echo',
       'gen_ai.tool.call.id': 'call_0',
     };
-    await tenant.send([{ name: 'execute_tool echo', attributes: said }]);
+    await tenant.send([{ name: 'execute_tool echo', attributes: fields }]);
     const counts = Object.values(await tenant.observed());
     expect(counts).toEqual([1]);
   });

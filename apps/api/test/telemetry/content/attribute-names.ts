@@ -126,7 +126,7 @@ export const SAFE = [
 /** Names that no list contains, or whose values are free text. Their strings are not stored. */
 export const UNLISTED = [
   'note',
-  // Regression: prefixes made everything below them safe.
+  // Regression: every name below a safe prefix was treated as safe.
   'service.custom',
   'service.prompt',
   'cloud.output.text',

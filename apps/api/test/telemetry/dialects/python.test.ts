@@ -253,6 +253,6 @@ const ROWS: Row[] = [
 test.each(ROWS)('%s', (_title, { scope, name, attributes }, expected) => {
   const { dialect, facts, uses } = readSpan(source(attributes, name, { scope }));
   const place = { model: facts?.vendor, tool: facts?.toolServer } as Record<string, string | null | undefined>;
-  const told = uses.map((use) => `${use.kind} ${place[use.kind] ? `${place[use.kind]}/` : ''}${use.name}`);
-  expect({ dialect, uses: told }).toEqual(expected);
+  const described = uses.map((use) => `${use.kind} ${place[use.kind] ? `${place[use.kind]}/` : ''}${use.name}`);
+  expect({ dialect, uses: described }).toEqual(expected);
 });

@@ -244,7 +244,7 @@ test.each([
   ['gpt\\u{200b}-5', 'gpt\\u{5c}u{200b}-5'],
   ['App\\Tools\\user', 'App\\Tools\\user'],
   ['gpt-*', 'gpt-*'],
-])('what hides in the name %j is written visibly, and different names stay different', (said, name) => {
+])('invisible characters in the name %j are escaped, and different names stay different', (said, name) => {
   const attributes = { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': said, 'gen_ai.provider.name': said };
   expectRead({
     attributes,

@@ -1,7 +1,7 @@
-import { createServer } from 'node:net';
 import pino from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DIALECTS } from '../../../src/telemetry/dialects/table.ts';
+import { freePort } from '../../support/environment.ts';
 import { accountWithKey, unique } from '../../support/people.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { all } from '../traces/sending.ts';
@@ -64,11 +64,3 @@ test.each(DIALECTS.map((dialect) => [dialect.name, dialect] as const))(
 /** Last parts of names whose values are free text in some framework. */
 const NAMED_LIKE_CONTENT =
   /(?:^|[._:/-])(?<!usage_)(?:arguments?|args|body|command|content|description|documents?|header|headers|input|instructions?|messages?|metadata|output|parameters|prompts?|query|result|results|text)$/i;
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}

@@ -15,10 +15,7 @@ afterAll(() => server.stop());
 
 /** A sender in a new tenant. */
 function sender(subTenantId?: string, tenantId = unique('reading')) {
-  return accountWithKey(server, { tenantId, ...(subTenantId !== undefined && { subTenantId }) }, [
-    'traces:read',
-    'traces:write',
-  ]);
+  return accountWithKey(server, { tenantId, subTenantId }, ['traces:read', 'traces:write']);
 }
 
 describe('GET /v1/traces', () => {

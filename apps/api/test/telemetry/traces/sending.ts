@@ -27,6 +27,11 @@ const CLIENT = 3;
 export const SERVER = 2;
 const START = 1_700_000_000_000_000_000n;
 
+/** The current time of the service in nanoseconds since 1970, as spans contain it. */
+export function nowInNanoseconds({ services }: Pick<TestServer, 'services'>): bigint {
+  return BigInt(services.now().getTime()) * 1_000_000n;
+}
+
 /** A new trace id. */
 export function newTraceId(): string {
   return digest().slice(0, 32);
