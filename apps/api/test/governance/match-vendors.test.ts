@@ -15,7 +15,92 @@ const by = (vendor: string, address?: string) =>
 
 type Row = { name: string; declared?: Declared[]; spans: SpanInput[]; observed: string[]; subTenantId?: string };
 
+/** Providers of one platform, whose models have the same families. */
+const PLATFORM: Declared[] = [
+  { name: 'openai', kind: 'llm', baseUrl: 'https://api.openai.com/v1', models: ['gpt-4o'] },
+  { name: 'azure', kind: 'llm', baseUrl: 'https://acme.openai.azure.com', models: ['gpt-4o'] },
+  { name: 'anthropic', kind: 'llm', baseUrl: 'https://api.anthropic.com', models: ['claude-sonnet-4-5'] },
+  { name: 'bedrock', kind: 'llm', models: ['anthropic.claude-sonnet-4-5-20250929-v1:0'] },
+  { name: 'vertex', kind: 'llm', models: ['gemini-2.5-pro', 'claude-sonnet-4-5'] },
+  { name: 'openrouter', kind: 'llm', models: ['anthropic/claude-sonnet-4.5', 'openai/gpt-4o'] },
+];
+
+const BEDROCK_ID = 'us.anthropic.claude-sonnet-4-5-20250929-v1:0';
+const sent = (model: string, vendor?: string, address?: string) =>
+  chat(model, {
+    ...(vendor !== undefined && { 'gen_ai.provider.name': vendor }),
+    ...(address !== undefined && { 'server.address': address }),
+  });
+
+const ROUTED: Row[] = [
+  {
+    name: 'a router’s prefix names the provider, if its inventory has the model',
+    declared: PLATFORM,
+    spans: [
+      sent('openai/gpt-4o', 'litellm'),
+      sent('openai/gpt-4o', 'vercel'),
+      sent('openai:gpt-4o'),
+      sent('anthropic/claude-sonnet-4-5'),
+      sent('azure/gpt-4o', 'langchain'),
+    ],
+    observed: [
+      'anthropic: model claude-sonnet-4-5 x1',
+      'azure: model gpt-4o x1',
+      'openai: model gpt-4o x2',
+      'openai: model openai:gpt-4o x1',
+    ],
+  },
+  {
+    name: 'OpenAI’s library in front of a router: the prefix names the provider, at any address that is no vendor’s API',
+    declared: PLATFORM,
+    spans: [
+      sent('anthropic/claude-sonnet-4-5', 'openai'),
+      sent('anthropic/claude-sonnet-4-5', 'openai', 'localhost'),
+      sent('anthropic/claude-sonnet-4-5', 'openai', 'litellm.corp.example'),
+    ],
+    observed: ['anthropic: model claude-sonnet-4-5 x3'],
+  },
+  {
+    name: 'a router that is named or addressed keeps its traffic',
+    declared: PLATFORM,
+    spans: [
+      sent('anthropic/claude-sonnet-4.5', 'openrouter'),
+      sent('anthropic/claude-sonnet-4.5', 'openai', 'openrouter.ai'),
+      sent('openrouter/anthropic/claude-sonnet-4.5', 'litellm'),
+    ],
+    observed: ['openrouter: model anthropic/claude-sonnet-4.5 x3'],
+  },
+  {
+    name: 'ids of Bedrock and Vertex AI name them, also if the library of the model’s maker writes the span',
+    declared: PLATFORM,
+    spans: [
+      sent(BEDROCK_ID),
+      sent(BEDROCK_ID, 'anthropic'),
+      sent(`arn:aws:bedrock:us-east-1:123456789012:inference-profile/${BEDROCK_ID}`),
+      sent('projects/p/locations/us-central1/publishers/google/models/gemini-2.5-pro'),
+    ],
+    observed: [
+      `bedrock: model ${BEDROCK_ID} x2`,
+      `bedrock: model arn:aws:bedrock:us-east-1:123456789012:inference-profile/${BEDROCK_ID} x1`,
+      'vertex: model projects/p/locations/us-central1/publishers/google/models/gemini-2.5-pro x1',
+    ],
+  },
+  {
+    name: 'a prefix whose provider does not have the model changes nothing: names on Hugging Face have the same form',
+    declared: PLATFORM,
+    spans: [sent('openai/gpt-oss-20b'), sent('mistralai/Mistral-7B', 'openai', 'vllm.corp.example')],
+    observed: ['travel-agent?: model openai/gpt-oss-20b x1', 'vllm.corp.example?: model mistralai/Mistral-7B x1'],
+  },
+  {
+    name: 'a model that several providers have and all block belongs to one of them, so that the block is noticed',
+    declared: ['openai', 'azure'].map((name) => ({ name, kind: 'llm', blocked: [{ kind: 'model', name: 'gpt-4o' }] })),
+    spans: [sent('gpt-4o', 'litellm')],
+    observed: ['openai: model gpt-4o x1'],
+  },
+];
+
 const ROWS: Row[] = [
+  ...ROUTED,
   {
     name: 'a provider may be declared under any spelling of a vendor’s name',
     declared: [{ name: 'Google', kind: 'llm' }],

@@ -18,13 +18,14 @@ import { vendorHosts, vendorNames, vendorOfHost } from '@quartermaster/db/vendor
 import { type KnownProviders, knownProviders } from './known-providers.ts';
 import type { Match, MatchableSpan } from './match.ts';
 import { hashedName, hashedNames, isCut, isHashedName, plainHash, serverToolsIn } from './tool-names.ts';
+import { vendorOfModel } from './vendor-of-model.ts';
 
 /** Look-ups in everything that the names of a batch may mean. */
 export type BatchLookup = {
   providers: KnownProviders;
   /** The inventory item that decides for a model at a provider. */
   modelAt: (provider: Provider, model: string) => OfferedItem | undefined;
-  /** The only declared provider that has the model. */
+  /** The only declared provider that has the model. If several have it and all block it, the first of them. */
   soleProviderOfModel: (model: string) => Provider | undefined;
   /** The tools of a provider that names of the batch may mean. */
   toolsOf: (provider: Provider) => readonly OfferedItem[];
@@ -185,11 +186,12 @@ function modelLookup(providers: KnownProviders, models: readonly OfferedItem[]) 
     return findDecidingItem(items, coverageRuleOf(provider, 'model'), nameKey('model', model, provider.name));
   };
   const soleProviderOfModel = (model: string) => {
-    const owners = [...byProvider.keys()].flatMap((id) => {
+    const owners = [...byProvider.keys()].toSorted().flatMap((id) => {
       const provider = providers.get(id);
       return provider && provider.status !== 'discovered' && modelAt(provider, model) ? [provider] : [];
     });
-    return owners.length === 1 ? owners[0] : undefined;
+    const isBlocked = (owner: Provider) => modelAt(owner, model)?.status === 'blocked';
+    return owners.length === 1 || owners.every(isBlocked) ? owners[0] : undefined;
   };
   return { modelAt, soleProviderOfModel };
 }
@@ -288,7 +290,8 @@ export function discoveredNames(name: string): [string, string] {
 }
 
 /** Whether inventories are needed to find the provider of a model. */
-function needsModels({ sources }: BatchNames, providers: KnownProviders): boolean {
+function needsModels({ sources, models }: BatchNames, providers: KnownProviders): boolean {
+  for (const model of models) if (vendorOfModel(model) !== null) return true;
   return sources.some(({ hasModel, vendor, serverAddress, serverPort }) => {
     if (!hasModel) return false;
     if (serverAddress !== null) return providers.findAtHost(serverAddress, serverPort).length !== 1;

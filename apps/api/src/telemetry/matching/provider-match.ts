@@ -10,10 +10,12 @@ import { isHost, isLoopback } from '../dialects/server-address.ts';
 import { discoveredNames, lookUpBatch, UNNAMED_SERVICE } from './batch-lookup.ts';
 import type { Match, MatchableSpan } from './match.ts';
 import { declaredTool, serverToolsIn, toolsAt } from './tool-names.ts';
+import { vendorOfModel } from './vendor-of-model.ts';
 
 /**
  * Finds the provider that a use belongs to, and the name that it has there. First match wins:
- * - a model: the provider at the span's address; the vendor's; the one declared provider that has the model;
+ * - a model: the provider at the span's address; the one that the model's name names, if it has the model; the vendor's; the one
+ *   declared provider that has the model;
  * - a tool: the MCP call among the span's children; the server at the span's address; the server that the span or the
  *   tool's name names; the one declared provider that has the tool; the vendor, if it runs the tool; the service;
  * - a prompt or a resource of MCP: its server; an agent and every other prompt: the service.
@@ -65,6 +67,8 @@ export async function providerMatcher(
     const named = address !== null && !isHost(address) ? providers.findByName(address) : undefined;
     if (named) return named;
     const apiVendor = address === null ? null : vendorOfHost(address);
+    const routed = apiVendor === null ? routedOwner(vendor, model) : undefined;
+    if (routed) return routed;
     const vendors = distinct([vendor, apiVendor]).flatMap((one) => providers.findOfVendor(one));
     const isElsewhere = address !== null && apiVendor === null && isHost(address) && !isLoopback(address);
     // A client library names its own vendor, whatever endpoint it is configured with. At an unknown address the vendor's
@@ -75,6 +79,20 @@ export async function providerMatcher(
     if (sole) return sole;
     const names = address === null ? [vendor ?? span.serviceName ?? UNNAMED_SERVICE] : [address];
     return discovered([...distinct([vendor ?? apiVendor]), ...names], 'llm', vendor);
+  }
+
+  /**
+   * The provider of the vendor that the model's name names, if it has the model. Clients of a router write the router's form of
+   * the name, and the vendor of their own library or none.
+   */
+  function routedOwner(vendor: string | null, model: string): Provider | undefined {
+    const named = vendorOfModel(model);
+    if (named === null || (vendor !== null && !LIBRARY_VENDORS[named.by].has(vendor))) return undefined;
+    const hasModel = (one: Provider) => lookup.modelAt(one, model) !== undefined;
+    const owners = providers.findOfVendor(named.vendor).filter(hasModel);
+    if (owners.length === 0) return undefined;
+    const isOfLibrary = named.by === 'prefix' && vendor !== null && providers.findOfVendor(vendor).some(hasModel);
+    return isOfLibrary ? undefined : preferred(owners, model);
   }
 
   /** Of equally good matches, the provider that blocks the model, otherwise one that has it, otherwise the first. */
@@ -194,6 +212,25 @@ export async function providerMatcher(
     throw new Error('discovered needs at least one name');
   }
 }
+
+/**
+ * Vendors that a client library writes although another vendor's API is called. OpenAI's library is used for every router. The
+ * libraries of the makers of models also call Bedrock and Vertex AI. A router that names itself is the provider that is called.
+ */
+const LIBRARY_VENDORS = {
+  prefix: new Set(['openai']),
+  notation: new Set([
+    'openai',
+    'ai21',
+    'anthropic',
+    'cohere',
+    'deepseek',
+    'gcp.gemini',
+    'gcp.gen_ai',
+    'meta',
+    'mistral_ai',
+  ]),
+} as const;
 
 function serviceNames({ serviceName }: MatchableSpan): string[] {
   return [serviceName ?? UNNAMED_SERVICE];

@@ -1,0 +1,25 @@
+import { canonicalVendor } from '@quartermaster/db/vendors.ts';
+
+/** The vendor that a model's name names, and how: `notation` is a form of name that only this vendor's API accepts. */
+type NamedVendor = { vendor: string; by: 'prefix' | 'notation' };
+
+/** Forms of names that only one API accepts. */
+const NOTATIONS: readonly (readonly [RegExp, string])[] = [
+  // `us.anthropic.claude-sonnet-4-5-20250929-v1:0`, `amazon.nova-pro-v1:0`, `arn:aws:bedrock:...`
+  [/^(?:(?:us|us-gov|eu|apac|ap|jp|au|ca|sa|me|af|global)\.)?[a-z\d]+\.[\w.-]+-v\d+:\d+(?::\d+k)?$/i, 'aws.bedrock'],
+  [/^arn:aws[\w-]*:bedrock:/i, 'aws.bedrock'],
+  [/^projects\/[^/]+\/locations\/[^/]+\//i, 'gcp.vertex_ai'],
+  [/^accounts\/fireworks\/models\//i, 'fireworks'],
+];
+
+/**
+ * The vendor in a model's name, as routers and their clients write it: `anthropic/claude-sonnet-4-5` (LiteLLM, OpenRouter),
+ * `openai:gpt-5` (Pydantic AI, LangChain), Bedrock's and Vertex AI's ids. Null if the name names no known vendor. Names on
+ * Hugging Face have the same form (`openai/gpt-oss-20b`), so the prefix alone does not prove whose API was called.
+ */
+export function vendorOfModel(model: string): NamedVendor | null {
+  const notation = NOTATIONS.find(([pattern]) => pattern.test(model));
+  if (notation) return { vendor: notation[1], by: 'notation' };
+  const vendor = canonicalVendor(/^([\w.-]{2,40})[/:]./.exec(model)?.[1] ?? '');
+  return vendor === null ? null : { vendor, by: 'prefix' };
+}
