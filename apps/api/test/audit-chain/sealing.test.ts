@@ -133,6 +133,17 @@ test('two processes that seal at once seal each event once', { timeout: 60_000 }
   for (const { output } of [first, second]) expect(output()).not.toContain('not sealed any further');
 });
 
+test('sealers of two processes that pass at once do not fail, and seal each event once', async () => {
+  const one = await testServer();
+  const two = await testServer({ DATABASE_URL: one.databaseUrl });
+  const { key } = await sealedTenant(one);
+  for (let round = 0; round < 10; round += 1) {
+    await writeOne(one, key);
+    await Promise.all([one, two].map(({ services }) => services.sealer.pass()));
+  }
+  expect(await verified(one, key)).toMatchObject({ status: 'intact', faults: [], unsealed: 0 });
+});
+
 test('a process that is killed while it seals leaves an intact chain, and the next process continues it', {
   timeout: 120_000,
 }, async () => {
