@@ -234,8 +234,15 @@ test('an id of null counts as no id', async () => {
   expect((await made(await registeredUser(server), { id: null })).tenant.id).toMatch(/^ten_/);
 });
 
-test('a user who tries many times gets 429 with Retry-After, and others do not', async () => {
+/** A server with rate limits and a frozen clock, so that all attempts are in the same minute. */
+async function limitedSibling() {
   const limited = await server.startSibling({ QM_RATE_LIMITS: 'on' });
+  limited.freeze();
+  return limited;
+}
+
+test('a user who tries many times gets 429 with Retry-After, and others do not', async () => {
+  const limited = await limitedSibling();
   const [one, other] = [await registeredUser(limited), await registeredUser(limited)];
   const attempt = ({ token }: Person, id: string) =>
     limited.call('POST', PATH, { as: { token }, body: { organization: { displayName: 'Ours', id } } });
@@ -250,7 +257,7 @@ test('a user who tries many times gets 429 with Retry-After, and others do not',
 });
 
 test('regression: the limit of attempts counts on for a user who erases themselves and registers again', async () => {
-  const limited = await server.startSibling({ QM_RATE_LIMITS: 'on' });
+  const limited = await limitedSibling();
   const attempt = ({ token }: Person) =>
     limited.call('POST', PATH, { as: { token }, body: { organization: { displayName: 'Ours' } } });
   const founder = await registeredUser(limited);
