@@ -134,8 +134,8 @@ test('two processes that seal at once seal each event once', { timeout: 60_000 }
 });
 
 test('sealers of two processes that pass at once do not fail, and seal each event once', async () => {
-  const one = await testServer();
-  const two = await testServer({ DATABASE_URL: one.databaseUrl });
+  const one = await serverOfTest();
+  const two = await serverOfTest({ DATABASE_URL: one.databaseUrl });
   const { key } = await sealedTenant(one);
   for (let round = 0; round < 10; round += 1) {
     await writeOne(one, key);
