@@ -144,42 +144,6 @@ test('the command palette finds a screen by its name, and a list shows the keybo
   await done();
 });
 
-test('reload, back and a copied link show the same view', async () => {
-  const { page, context, done } = await world.open(`/inbox?${TENANT}`);
-  await page.getByRole('button', { name: 'All', exact: true }).click();
-  await page.getByRole('textbox', { name: 'Search names' }).fill('merge');
-  await page.waitForURL(/q=merge/);
-  await page
-    .getByRole('row', { name: /merge_/ })
-    .first()
-    .waitFor();
-  await page.keyboard.press('Escape');
-  const url = page.url();
-  const shown = await page.getByRole('row').allInnerTexts();
-  await page.reload();
-  await page
-    .getByRole('row', { name: /merge_/ })
-    .first()
-    .waitFor();
-  expect(await page.getByRole('row').allInnerTexts()).toEqual(shown);
-  const other = await context.newPage();
-  await other.goto(url);
-  await other
-    .getByRole('row', { name: /merge_/ })
-    .first()
-    .waitFor();
-  expect(await other.getByRole('row').allInnerTexts()).toEqual(shown);
-  await page.getByRole('link', { name: 'Traces' }).click();
-  await page.getByRole('heading', { name: 'Traces', level: 1 }).waitFor();
-  await page.goBack();
-  await page
-    .getByRole('row', { name: /merge_/ })
-    .first()
-    .waitFor();
-  expect(page.url()).toBe(url);
-  await done();
-});
-
 test('a missing asset is 404, not the page', async () => {
   const answer = await fetch(`${world.server.url}/console/assets/index-none.js`);
   expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'application/problem+json']);

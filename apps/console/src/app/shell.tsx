@@ -1,12 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, Outlet } from '@tanstack/react-router';
+import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { Icon } from '../components/icons.tsx';
-import { Failed, Loading } from '../components/states.tsx';
+import { Screen } from '../components/screen.tsx';
+import { Failed, Loading, MissingScope } from '../components/states.tsx';
 import { Toasts } from '../components/toasts.tsx';
-import { MeContext, meQuery } from '../data/me.ts';
+import { holdsWithin, MeContext, meQuery, useMe } from '../data/me.ts';
 import { problemOf } from '../data/problem.ts';
 import { signInUrl } from '../data/session.ts';
+import { useUrlState } from '../data/url-state.ts';
 import { Help } from './help.tsx';
 import { NAVIGATION } from './navigation.ts';
 import { Palette } from './palette.tsx';
@@ -37,6 +39,20 @@ export function Shell(): ReactNode {
     );
   }
   return <MeContext value={me}>{me.termsAccepted ? <Frame /> : <Terms />}</MeContext>;
+}
+
+/** The screen, if the caller may read what it shows in the chosen tenant. */
+function Permitted(): ReactNode {
+  const me = useMe();
+  const [{ tenant }] = useUrlState();
+  const path = useLocation({ select: ({ pathname }) => pathname });
+  const entry = NAVIGATION.flatMap(({ entries }) => entries).find((each) => path.startsWith(each.path));
+  if (entry === undefined || holdsWithin(me, entry.scope, tenant)) return <Outlet />;
+  return (
+    <Screen title={entry.label}>
+      <MissingScope scope={entry.scope} />
+    </Screen>
+  );
 }
 
 function Frame(): ReactNode {
@@ -73,7 +89,7 @@ function Frame(): ReactNode {
         <div className="grow" />
         <UserMenu openHelp={() => setHelpOpen(true)} />
       </nav>
-      <Outlet />
+      <Permitted />
       <Palette isOpen={isPaletteOpen} close={() => setPaletteOpen(false)} openHelp={() => setHelpOpen(true)} />
       <Help isOpen={isHelpOpen} close={() => setHelpOpen(false)} />
       <SessionEnded />

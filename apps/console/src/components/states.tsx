@@ -1,6 +1,7 @@
+import type { Scope } from '@quartermaster/client';
 import { Button } from '@mantine/core';
 import { type ReactNode, useEffect, useRef } from 'react';
-import type { ApiProblem } from '../data/problem.ts';
+import { ApiProblem } from '../data/problem.ts';
 import { Icon } from './icons.tsx';
 import classes from './states.module.css';
 
@@ -53,6 +54,16 @@ export function Failed({ problem, retry }: { problem: ApiProblem; retry?: () => 
       )}
     </div>
   );
+}
+
+/** In the place of what the caller may not read. No request is sent, because its refusal is known. */
+export function MissingScope({ scope }: { scope: Scope }): ReactNode {
+  const body = {
+    code: 'scope_missing',
+    scope,
+    detail: 'Somebody who administers your tenant can give you a role that has it.',
+  };
+  return <Failed problem={new ApiProblem(body, new Response(null, { status: 403 }))} />;
 }
 
 /** Calls a function once the server is ready, as its readiness path says. */

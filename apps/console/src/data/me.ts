@@ -47,6 +47,22 @@ export function holds(me: Me, scope: Scope, place?: Place): boolean {
   });
 }
 
+/** Whether the caller holds a scope anywhere in a tenant, or in any tenant if none is given: enough to read a list. */
+export function holdsWithin(me: Me, scope: Scope, tenantId?: string): boolean {
+  if (tenantId === undefined || (me.platformAdministrator && holds(me, scope))) return holds(me, scope);
+  return me.places.some(
+    (held) => held.tenantId === tenantId && (held.scopes.includes(scope) || held.scopes.includes('*')),
+  );
+}
+
+/** Where the caller may create records, if that is only one place. */
+export function useOnlyPlace(): { tenantId: string; subTenantId: string } | null {
+  const { places, platformAdministrator } = useMe();
+  const [only, second] = places;
+  if (only === undefined || second !== undefined || platformAdministrator) return null;
+  return { tenantId: only.tenantId, subTenantId: only.subTenantId ?? '' };
+}
+
 /** The reason why a button is disabled, or null if the caller may press it. */
 export function useMissingScope(scope: Scope | null, place?: Place): string | null {
   const me = useMe();

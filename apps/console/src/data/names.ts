@@ -1,5 +1,4 @@
-import { listProviders, type Provider } from '@quartermaster/client';
-import { getUserOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
+import { listProviders, listUsers, type Provider } from '@quartermaster/client';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { holds, useMe } from './me.ts';
@@ -7,6 +6,7 @@ import { readAll } from './pages.ts';
 import { useTenantFilter } from './tenant.ts';
 
 const MAX_PROVIDERS = 1000;
+const MAX_USERS = 1000;
 const STALE_MS = 60_000;
 
 export type Providers = { byId: ReadonlyMap<string, Provider>; list: readonly Provider[]; isLoading: boolean };
@@ -40,14 +40,21 @@ export function usePrincipalName(principal: string | null): string {
   const userId = principal?.startsWith('user:') ? principal.slice('user:'.length) : null;
   const isMe = principal !== null && principal === me.principal;
   const mayRead = userId !== null && !isMe && holds(me, 'users:read');
-  const { data } = useQuery({
-    ...getUserOptions({ path: { user_id: userId ?? '' } }),
+  // The list, because a single user may be out of reach, and browsers write every 404 to the console as an error.
+  const { data: user } = useQuery({
+    queryKey: ['users-for-names'],
+    queryFn: ({ signal }) =>
+      readAll(async (cursor) => {
+        const query = { limit: 100, ...(cursor !== undefined && { cursor }) };
+        return (await listUsers({ query, signal, throwOnError: true })).data;
+      }, MAX_USERS),
+    select: ({ items }) => items.find(({ id }) => id === userId),
     enabled: mayRead,
     staleTime: STALE_MS,
     retry: false,
   });
   if (principal === null) return 'nobody';
   if (isMe) return me.displayName ?? me.email ?? 'you';
-  if (data !== undefined) return data.displayName ?? data.email ?? data.id;
+  if (user !== undefined) return user.displayName ?? user.email ?? user.id;
   return principal.startsWith('service_account:') ? principal.slice('service_account:'.length) : principal;
 }

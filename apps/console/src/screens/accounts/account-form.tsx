@@ -6,6 +6,7 @@ import { FormDialog } from '../../components/form-dialog.tsx';
 import { placeBody, PlaceFields } from '../../components/place-fields.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
+import { useOnlyPlace } from '../../data/me.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { accountAddress } from './account-address.ts';
 
@@ -13,7 +14,8 @@ import { accountAddress } from './account-address.ts';
 export function AccountForm({ account, close }: { account?: ServiceAccount; close: () => void }): ReactNode {
   const [{ tenant = '' }] = useUrlState();
   const navigate = useNavigate();
-  const [place, setPlace] = useState({ tenantId: tenant, subTenantId: '' });
+  const only = useOnlyPlace();
+  const [place, setPlace] = useState(only ?? { tenantId: tenant, subTenantId: '' });
   const [values, setValues] = useState({
     id: '',
     displayName: account?.displayName ?? '',

@@ -1,10 +1,11 @@
-import { type AuditVerification, verifyAuditEvents } from '@quartermaster/client';
+import { type AuditVerification, type Me, verifyAuditEvents } from '@quartermaster/client';
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { formatNumber, plural } from '../../components/format.ts';
 import { Icon } from '../../components/icons.tsx';
 import { Time } from '../../components/time.tsx';
+import { useMe } from '../../data/me.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import classes from './audit.module.css';
@@ -15,8 +16,17 @@ const STALE_MS = 5 * 60_000;
 
 type Checked = AuditVerification & { at: string };
 
-/** Whether the hash chain of the tenant is intact, and as of when. */
+/** Whether the hash chain of the tenant is intact, and as of when. Only who reads a whole tenant can verify its chain. */
 export function ChainStatus(): ReactNode {
+  const me = useMe();
+  const { tenant_id: tenantId } = useTenantFilter();
+  const isWhole = (held: Me['places'][number]) =>
+    held.subTenantId === null && (tenantId === undefined || held.tenantId === tenantId);
+  if (me.platformAdministrator || me.places.some(isWhole)) return <Verification />;
+  return <div className={classes.chain}>The chain can be verified by those who see the whole tenant.</div>;
+}
+
+function Verification(): ReactNode {
   const filter = useTenantFilter();
   const [isWhole, setWhole] = useState(false);
   const { data, error, isFetching, refetch } = useQuery({

@@ -9,6 +9,7 @@ import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
 import { providerLabel, useProviders } from '../../data/names.ts';
 import { readAll } from '../../data/pages.ts';
+import { useOnlyPlace } from '../../data/me.ts';
 import { useUrlState } from '../../data/url-state.ts';
 
 const MAX_MANIFESTS = 500;
@@ -29,7 +30,8 @@ export function GatewayForm({ gateway, close }: { gateway?: Gateway; close: () =
   const [url, setUrl] = useState(gateway?.url ?? '');
   const [status, setStatus] = useState(gateway?.status === 'disabled' ? 'disabled' : 'active');
   const [providerIds, setProviderIds] = useState<string[]>(gateway?.providerIds ?? []);
-  const [place, setPlace] = useState({ tenantId: tenant, subTenantId: '' });
+  const only = useOnlyPlace();
+  const [place, setPlace] = useState(only ?? { tenantId: tenant, subTenantId: '' });
   const tenantId = gateway?.tenantId ?? place.tenantId;
   const offered = providers.filter((each) => each.tenantId === tenantId && each.status !== 'deleted');
   const isLifetimeValid = Number(minutes) >= MIN_MINUTES && Number(minutes) <= MAX_MINUTES;

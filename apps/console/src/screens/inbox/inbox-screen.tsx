@@ -4,7 +4,8 @@ import { DataTable } from '../../components/data-table.tsx';
 import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
 import { useKeys } from '../../components/hotkeys.ts';
 import { Screen } from '../../components/screen.tsx';
-import { Empty } from '../../components/states.tsx';
+import { SidePanel } from '../../components/side-panel.tsx';
+import { Empty, Failed } from '../../components/states.tsx';
 import { providerLabel, useProviders } from '../../data/names.ts';
 import type { PagedList } from '../../data/pages.ts';
 import { useUrlState } from '../../data/url-state.ts';
@@ -50,7 +51,7 @@ export function InboxScreen(): ReactNode {
   );
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const listed = useMemo(() => list.items.find(({ id }) => id === item), [list.items, item]);
-  const linked = useLinkedObservation(item, listed !== undefined || list.isLoading);
+  const { linked, problem } = useLinkedObservation(item, listed !== undefined || list.isLoading);
   const shown = listed ?? linked;
   const counts = useInboxCounts(state);
   const toggle = useCallback((key: string) => setSelected((before) => toggled(before, key)), []);
@@ -126,6 +127,11 @@ export function InboxScreen(): ReactNode {
             />
           </div>
           {shown !== undefined && <ObservationPanel observation={shown} close={() => setState({ item: undefined })} />}
+          {shown === undefined && problem !== null && (
+            <SidePanel label="Observation" heading={<h2>Observation</h2>} close={() => setState({ item: undefined })}>
+              <Failed problem={problem} />
+            </SidePanel>
+          )}
         </div>
         {chosen.length > 0 && <BulkBar observations={chosen} all={matching} clear={() => setSelected(new Set())} />}
       </div>

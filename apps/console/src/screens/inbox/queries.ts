@@ -10,6 +10,7 @@ import {
 import { getRuntimeObservationOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { useQuery } from '@tanstack/react-query';
 import { type PagedList, usePagedList } from '../../data/pages.ts';
+import { type ApiProblem, problemOf } from '../../data/problem.ts';
 import { whileSignedIn } from '../../data/session.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import type { UrlState } from '../../data/url-state.ts';
@@ -70,14 +71,17 @@ export function useInboxCounts({ provider, kind, q }: UrlState): RuntimeObservat
 }
 
 /** An observation that an address names and that is not in the list, because the view or the page has others. */
-export function useLinkedObservation(id: string | undefined, isInList: boolean): RuntimeObservation | undefined {
-  const { data } = useQuery({
+export function useLinkedObservation(
+  id: string | undefined,
+  isInList: boolean,
+): { linked: RuntimeObservation | undefined; problem: ApiProblem | null } {
+  const { data, error } = useQuery({
     ...getRuntimeObservationOptions({ path: { observation_id: id ?? '' } }),
     enabled: id !== undefined && !isInList,
     refetchInterval: whileSignedIn(REFRESH_MS),
     retry: false,
   });
-  return data;
+  return { linked: data, problem: error === null ? null : problemOf(error) };
 }
 
 /** The open recommendation that is based on an observation, if there is one. */

@@ -7,7 +7,8 @@ import { ActionButton } from '../../components/action-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import { SelectFilter, Views } from '../../components/filters.tsx';
 import { Screen } from '../../components/screen.tsx';
-import { Failed, Loading } from '../../components/states.tsx';
+import { Failed, Loading, MissingScope } from '../../components/states.tsx';
+import { holdsWithin, useMe } from '../../data/me.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { LimitsTab } from './limits-tab.tsx';
@@ -29,6 +30,7 @@ export function TenantScreen(): ReactNode {
 
 function Loaded({ tenant }: { tenant: Tenant }): ReactNode {
   const [{ view = 'members' }, setState] = useUrlState();
+  const me = useMe();
   return (
     <Screen
       title={tenant.displayName ?? tenant.id}
@@ -79,7 +81,12 @@ function Loaded({ tenant }: { tenant: Tenant }): ReactNode {
         </>
       }
     >
-      {view === 'members' && <MembersTab tenant={tenant} />}
+      {view === 'members' &&
+        (holdsWithin(me, 'memberships:read', tenant.id) ? (
+          <MembersTab tenant={tenant} />
+        ) : (
+          <MissingScope scope="memberships:read" />
+        ))}
       {view === 'settings' && <SettingsTab key={tenant.updatedAt} tenant={tenant} />}
       {view === 'limits' && <LimitsTab tenant={tenant} />}
     </Screen>

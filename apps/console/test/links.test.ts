@@ -1,0 +1,129 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startWorld, type World } from '../testing/world.ts';
+
+const TENANT = 'tenant=northwind';
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.close());
+
+const firstId = async (path: string, field = 'id'): Promise<string> => {
+  const { items } = await world.server.ok('GET', path, { as: world.server.admin });
+  return items[0][field];
+};
+
+/** The addresses of every view, with filters and an open panel where it has them. */
+async function views(): Promise<Record<string, string[]>> {
+  const item = await firstId('/v1/runtime-observations?tenant_id=northwind&view=new&kind=tool');
+  const task = await firstId('/v1/operator/tasks?tenant_id=northwind&status=open');
+  const agent = await firstId('/v1/agents?tenant_id=northwind&text=support');
+  const trace = await firstId('/v1/traces?tenant_id=northwind&errors_only=true', 'traceId');
+  const provider = await firstId('/v1/providers?tenant_id=northwind&name=knowledge-base');
+  const manifest = await firstId('/v1/manifests?tenant_id=northwind&kind=agent');
+  const gateway = await firstId('/v1/gateways?tenant_id=northwind&status=active');
+  return {
+    decide: [
+      `/inbox?${TENANT}&kind=tool&risk=medium&item=${item}`,
+      `/inbox?${TENANT}&view=seen_again`,
+      `/inbox?${TENANT}&view=changed_definition`,
+      `/inbox?${TENANT}&view=all&status=approved&q=a`,
+      `/tasks?${TENANT}&item=${task}`,
+    ],
+    observe: [
+      `/agents?${TENANT}`,
+      `/agents/${agent}?${TENANT}`,
+      `/map?${TENANT}`,
+      `/map?${TENANT}&as=table`,
+      `/traces?${TENANT}&errors=1`,
+      `/traces/${trace}?${TENANT}`,
+    ],
+    declare: [
+      `/providers?${TENANT}&kind=mcp`,
+      `/providers/${provider}?${TENANT}`,
+      `/providers/${provider}?${TENANT}&view=observations`,
+      `/providers/${provider}?${TENANT}&view=credential`,
+      `/providers/${provider}?${TENANT}&view=syncs`,
+      `/providers/${provider}/plan?${TENANT}`,
+      `/manifests?${TENANT}&kind=agent`,
+      `/manifests/${manifest}?${TENANT}`,
+      `/gateways?${TENANT}&status=active`,
+      `/gateways/${gateway}?${TENANT}`,
+    ],
+    administer: [
+      `/accounts?${TENANT}`,
+      `/accounts?${TENANT}&view=expiring`,
+      `/accounts/data-platform?${TENANT}`,
+      '/tenants',
+      `/tenants/northwind?${TENANT}`,
+      `/tenants/northwind?${TENANT}&view=settings`,
+      `/tenants/northwind?${TENANT}&view=limits`,
+      `/audit?${TENANT}&operation=create_manifest`,
+      '/profile?view=memberships',
+      '/profile?view=sessions',
+    ],
+  };
+}
+
+/** What a view shows. Times are left out, because they go on. */
+async function shown(page: Page): Promise<string> {
+  const text = await page.getByRole('main').innerText();
+  return text.replaceAll(/just now|in a moment|(in )?\d+ ?\w+( ago)?|\d\d:\d\d/g, '…');
+}
+
+/** Waits until a view has read everything, then returns what it shows. */
+async function settled(page: Page): Promise<string> {
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.waitForLoadState('networkidle');
+  await page.getByRole('status', { name: 'Loading' }).waitFor({ state: 'detached' });
+  return shown(page);
+}
+
+async function expectShown(page: Page, expected: string, when: string): Promise<void> {
+  await expect.poll(() => shown(page), { message: when, timeout: 15_000 }).toBe(expected);
+}
+
+test.each(['decide', 'observe', 'declare', 'administer'])(
+  'views that %s show the same after a reload, by a copied link and after a step back',
+  async (group) => {
+    const paths = (await views())[group] ?? [];
+    const { page, goTo, context, done } = await world.open(paths[0] ?? '');
+    const other = await context.newPage();
+    for (const path of paths) {
+      await goTo(path);
+      const first = await settled(page);
+      const url = page.url();
+      expect(url, path).toBe(`${world.server.url}/console${path}`);
+      await page.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name: 'Manifests' }).click();
+      await page.waitForURL(/\/manifests/);
+      await page.goBack();
+      await page.waitForURL(url);
+      await expectShown(page, first, `${path}, after a step back`);
+      // In another tab without a history: what a colleague sees who gets the link.
+      await other.goto(url);
+      await expectShown(other, first, `${path}, by its link`);
+      expect(other.url()).toBe(url);
+    }
+    await page.reload();
+    await expectShown(page, await shown(other), 'after a reload');
+    await other.close();
+    await done();
+  },
+);
+
+test('a view that was reached by clicks and typing has all of its state in its address', async () => {
+  const { page, context, done } = await world.open(`/inbox?${TENANT}`);
+  await page.getByRole('button', { name: 'All', exact: true }).click();
+  await page.getByRole('textbox', { name: 'Search names' }).fill('merge');
+  await page.waitForURL(/q=merge/);
+  const first = await settled(page);
+  expect(first).toContain('merge_');
+  const other = await context.newPage();
+  await other.goto(page.url());
+  await expectShown(other, first, 'by its link');
+  await other.close();
+  await done();
+});

@@ -1,0 +1,96 @@
+import { accountWithKey } from '@quartermaster/api/test/support/people.ts';
+import { sendSpans, toolRun } from '@quartermaster/api/test/telemetry/traces/sending.ts';
+import { scaled } from '@quartermaster/db/testing/scale.ts';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startWorld, type World } from '../testing/world.ts';
+
+/** More than the inbox reads in one page, sorts as a whole, and decides about at once. */
+const COUNT = scaled({ usual: 2500, full: 5000 });
+
+/** So many of them are of one kind of tool, which a filter finds. */
+const EXPORTS = 240;
+
+const BATCH = 500;
+const TENANT = 'many';
+const INBOX = `/inbox?tenant=${TENANT}`;
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld({ isSeeded: false });
+  const agent = await accountWithKey(world.server, { tenantId: TENANT }, ['traces:write']);
+  const start = BigInt(Date.now()) * 1_000_000n;
+  const names = Array.from({ length: COUNT }, (_, index) => (index < EXPORTS ? `export_${index}` : `tool_${index}`));
+  for (let from = 0; from < COUNT; from += BATCH) {
+    const batch = names.slice(from, from + BATCH);
+    await sendSpans(
+      world.server,
+      agent,
+      batch.map((name) => ({ ...toolRun(name), start })),
+    );
+  }
+});
+afterAll(() => world.close());
+
+const countOf = async (query: string): Promise<number> => {
+  const path = `/v1/runtime-observations/counts?tenant_id=${TENANT}${query}`;
+  return (await world.server.ok('GET', path, { as: world.server.admin })).new;
+};
+
+const activeRow = (page: Page) => page.locator('[role=row][aria-current=true]');
+
+test('thousands of observations: the keys and the scroll bar reach the last one, and the page holds only what is in view', async () => {
+  const { page, done } = await world.open(INBOX);
+  const table = page.getByRole('table', { name: 'Observations' });
+  await table.getByRole('row').nth(2).waitFor();
+  for (let step = 0; step < 60; step += 1) await page.keyboard.press('j');
+  await activeRow(page).waitFor();
+  expect(Number(await activeRow(page).getAttribute('aria-rowindex'))).toBe(61);
+  await page.getByRole('complementary').getByRole('button', { name: 'Reject', exact: true }).waitFor();
+  await page.keyboard.press('Escape');
+
+  const scroller = page.getByRole('region', { name: 'Observations, scrollable' });
+  const total = await countOf('');
+  expect(total).toBeGreaterThanOrEqual(COUNT);
+  await expect
+    .poll(
+      async () => {
+        await scroller.evaluate((element: { scrollTop: number; scrollHeight: number }) => {
+          element.scrollTop = element.scrollHeight;
+        });
+        return table.locator(`[aria-rowindex="${total + 1}"]`).count();
+      },
+      { timeout: 30_000, interval: 50 },
+    )
+    .toBe(1);
+  expect(await table.getByRole('row').count()).toBeLessThan(80);
+  await page
+    .getByRole('status')
+    .getByText(`${total.toLocaleString('en-US')} in all`)
+    .waitFor();
+  // Half a row below the head of the table would count as a target that is too small.
+  await scroller.evaluate((element: { scrollTop: number }) => {
+    element.scrollTop = 0;
+  });
+  await table.locator('[aria-rowindex="2"]').waitFor();
+  await done();
+});
+
+test('everything that a filter finds is decided at once, wherever it is in the list', async () => {
+  const { page, done } = await world.open(INBOX);
+  await page.getByRole('row').nth(2).waitFor();
+  await page.getByRole('textbox', { name: 'Search names' }).fill('export_');
+  await page.getByRole('status').getByText(`${EXPORTS} in all`).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('row').nth(1).getByRole('checkbox').check();
+  await page.getByRole('button', { name: `Take all ${EXPORTS} that match` }).click();
+  await page.getByRole('toolbar').getByRole('button', { name: 'Reject' }).click();
+  const dialog = page.getByRole('dialog', { name: `Reject ${EXPORTS} observations?` });
+  await dialog.getByRole('textbox').fill('No exports.');
+  await dialog.getByRole('button', { name: `Reject ${EXPORTS}` }).click();
+  await page.getByText(`${EXPORTS} observations rejected.`).waitFor();
+  expect(await countOf('&text=export_')).toBe(0);
+  expect(await countOf('')).toBeGreaterThanOrEqual(COUNT - EXPORTS);
+  await done();
+});

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Tab } from '../testing/tab.ts';
+import { startWorld, type World } from '../testing/world.ts';
+
+/** People of the seed, by what they may do. */
+const VIEWER = 'jonas.weber@northwind.example';
+const OPERATOR = 'priya.nair@northwind.example';
+const SALES_ADMINISTRATOR = 'mei.lin@northwind.example';
+
+const SCREENS = [
+  ['Inbox', 'runtime_observations:read'],
+  ['Tasks', 'operator_tasks:read'],
+  ['Agents', 'runtime_observations:read'],
+  ['Map', 'runtime_observations:read'],
+  ['Traces', 'traces:read'],
+  ['Providers', 'providers:read'],
+  ['Manifests', 'manifests:read'],
+  ['Gateways', 'gateways:read'],
+  ['Accounts and keys', 'service_accounts:read'],
+  ['Tenants, members', 'tenants:read'],
+  ['Audit', 'audit_events:read'],
+] as const;
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.close());
+
+/** Opens every screen of the navigation by its link. Returns the names of those that say which scope is missing. */
+async function visitScreens({ page }: Tab): Promise<string[]> {
+  const closed: string[] = [];
+  for (const [name, scope] of SCREENS) {
+    await page.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name, exact: true }).click();
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.getByRole('status', { name: 'Loading' }).waitFor({ state: 'detached' });
+    await page.waitForLoadState('networkidle');
+    const refusal = page.getByRole('heading', { name: `This needs the scope ${scope}` });
+    if ((await refusal.count()) > 0) closed.push(name);
+    expect(await page.getByRole('alert').count(), name).toBe(closed.includes(name) ? 1 : 0);
+  }
+  return closed;
+}
+
+describe('no screen shows an error for a right that is missing', () => {
+  // A refused request would be an error in the console of the browser, so each screen has to know before.
+  test.each([
+    ['a viewer', VIEWER, ['Audit']],
+    ['an operator', OPERATOR, ['Audit']],
+    ['an administrator of a sub-tenant', SALES_ADMINISTRATOR, []],
+  ])('to %s', async (_, email, closed) => {
+    const tab = await world.open('/inbox', { as: email });
+    expect(await visitScreens(tab)).toEqual(closed);
+    await tab.done();
+  });
+});
+
+test('an operator decides and applies, but does not administer', async () => {
+  const { page, goTo, done } = await world.open('/inbox?tenant=northwind', { as: OPERATOR });
+  await page.getByRole('row').nth(2).waitFor();
+  await page.keyboard.press('j');
+  const approve = page.getByRole('button', { name: 'Approve', exact: true });
+  await approve.waitFor();
+  expect(await approve.getAttribute('aria-disabled')).toBeNull();
+  await goTo('/tenants/northwind?tenant=northwind');
+  const invite = page.getByRole('button', { name: 'Invite somebody' });
+  await invite.waitFor();
+  expect(await invite.getAttribute('aria-disabled')).toBe('true');
+  await done();
+});
+
+test('an administrator of a sub-tenant sees and administers it alone', async () => {
+  const { page, goTo, expectAnswers, done } = await world.open('/inbox?view=all', { as: SALES_ADMINISTRATOR });
+  await page.getByRole('row').nth(2).waitFor();
+  const observations = await world.server.ok('GET', '/v1/runtime-observations?tenant_id=northwind&limit=100', {
+    as: world.server.admin,
+  });
+  const others = observations.items.filter(
+    ({ subTenantId }: { subTenantId: string | null }) => subTenantId !== 'sales',
+  );
+  expect(others.length).toBeGreaterThan(0);
+  await page
+    .getByRole('status')
+    .getByText(/in all/)
+    .waitFor();
+  const shown = await page.getByRole('table', { name: 'Observations' }).getAttribute('aria-rowcount');
+  const own = await world.server.ok('GET', '/v1/runtime-observations?limit=100', {
+    as: await world.server.tokenOf(SALES_ADMINISTRATOR),
+  });
+  expect(Number(shown)).toBe(own.items.length + 1);
+  expect(own.items.every(({ subTenantId }: { subTenantId: string | null }) => subTenantId === 'sales')).toBe(true);
+
+  await goTo('/accounts?new=1');
+  await page.getByRole('textbox', { name: 'Id' }).fill('offer-writer');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByRole('heading', { level: 1, name: 'offer-writer' }).waitFor();
+  const created = await world.server.ok('GET', '/v1/service-accounts/offer-writer?tenant_id=northwind', {
+    as: world.server.admin,
+  });
+  expect(created).toMatchObject({ tenantId: 'northwind', subTenantId: 'sales' });
+
+  // A link of a colleague to something that is out of reach.
+  expectAnswers(404);
+  await goTo(`/inbox?item=${others[0].id}`);
+  await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+  await page.getByText('There is nothing here, or it is out of your reach').waitFor();
+  expect(await page.getByText(others[0].name).count()).toBe(0);
+  await done();
+});
