@@ -97,11 +97,10 @@ test.each(['decide', 'observe', 'declare', 'administer'])(
   'views that %s show the same after a reload, by a copied link and after a step back',
   async (group) => {
     const paths = ((await views())[group] ?? []).slice(0, VIEWS);
-    const { page, context, done } = await world.open(paths[0] ?? '');
+    const { page, goTo, context, done } = await world.open(paths[0] ?? '');
     const other = await context.newPage();
     for (const path of paths) {
-      // The address changes inside the page, as after a click on a link of it.
-      await page.evaluate(`history.pushState({}, '', ${JSON.stringify(`/console${path}`)})`);
+      await goTo(path);
       const first = await settled(page);
       const url = page.url();
       expect(url, path).toBe(`${world.server.url}/console${path}`);

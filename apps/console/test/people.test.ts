@@ -33,8 +33,8 @@ async function visitScreens({ page }: Tab): Promise<string[]> {
 describe('no screen shows an error for a right that is missing', () => {
   // A refused request would be an error in the console of the browser, so each screen has to know before.
   test.each([
-    ['a viewer', VIEWER, ['Audit']],
-    ['an operator', OPERATOR, ['Audit']],
+    ['a viewer', VIEWER, ['Changes', 'People', 'Audit']],
+    ['an operator', OPERATOR, ['People', 'Audit']],
     ['an administrator of a sub-tenant', SALES_ADMINISTRATOR, []],
   ])('to %s', async (_, email, closed) => {
     const tab = await world.open('/inbox', { as: email });
