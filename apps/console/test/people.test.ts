@@ -20,8 +20,10 @@ async function visitScreens({ page }: Tab): Promise<string[]> {
   const links = page.getByRole('navigation', { name: 'Screens' }).getByRole('link');
   await links.first().waitFor();
   for (const name of await links.allInnerTexts()) {
+    const heading = page.getByRole('heading', { level: 1 });
+    const before = name === 'Inbox' ? '' : await heading.innerText();
     await links.getByText(name, { exact: true }).click();
-    await page.getByRole('heading', { level: 1 }).waitFor();
+    await expect.poll(() => heading.innerText()).not.toBe(before);
     await page.waitForLoadState('networkidle');
     await page.getByRole('status', { name: 'Loading' }).waitFor({ state: 'detached' });
     if ((await page.getByRole('heading', { name: 'This needs the scope' }).count()) > 0) closed.push(name);

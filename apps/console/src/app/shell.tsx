@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, Outlet, useLocation } from '@tanstack/react-router';
+import { Link, Outlet, useMatches } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { Icon } from '../components/icons.tsx';
 import { Screen } from '../components/screen.tsx';
@@ -45,8 +45,9 @@ export function Shell(): ReactNode {
 function Permitted(): ReactNode {
   const me = useMe();
   const [{ tenant }] = useUrlState();
-  const path = useLocation({ select: ({ pathname }) => pathname });
-  const entry = NAVIGATION.flatMap(({ entries }) => entries).find((each) => path.startsWith(each.path));
+  // Not the address: it changes before the screen does.
+  const path = useMatches({ select: (matches) => matches.at(-1)?.routeId });
+  const entry = NAVIGATION.flatMap(({ entries }) => entries).find((each) => path?.startsWith(each.path));
   if (entry === undefined || holdsWithin(me, entry.scope, tenant)) return <Outlet />;
   return (
     <Screen title={entry.label}>
