@@ -10113,7 +10113,7 @@ export type CreateMembershipErrors = {
      */
     404: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `membership_exists` (Membership already exists).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `membership_exists` (Membership already exists), `invitation_void` (Inviter may no longer invite).
      */
     409: Problem;
     /**

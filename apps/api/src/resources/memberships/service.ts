@@ -62,6 +62,12 @@ export async function createMembership(
     const membership = await insertMembership(trx, place, values, now).catch(
       duplicateKeyAs('membership_exists', 'This email already has a membership there. Change its role instead.'),
     );
+    if (!(await inviterMayInvite(trx, membership, now))) {
+      throw new ApiError(
+        'invitation_void',
+        'You are a platform administrator only by a claim of the identity provider, which cannot be checked when the invitation is accepted. Invite with an API key, or ask an administrator to grant you the role.',
+      );
+    }
     if (invited) record({ place: null, target: { type: 'user', id: invited.id }, changed: ['email', 'source'] });
     record({ place, target: targetOf(membership), changed: Object.keys(body) });
     return membership;
