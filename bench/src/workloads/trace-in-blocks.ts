@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { traceInRequests } from '../otlp/batch.ts';
+import { cpuTimeOf } from '../machine.ts';
 import { median } from '../rounds.ts';
 import { startQuartermaster } from '../servers/quartermaster.ts';
 import { callerAt } from '../world/caller.ts';
@@ -28,9 +29,11 @@ export const traceInBlocks: Workload = async (bench) => {
     const trace = traceInRequests(spans, requests);
     for (const request of trace.requests) await caller.sendSpans(request);
     const wholes: number[] = [];
+    const cpu: number[] = [];
     const pages: number[] = [];
     for (let read = 0; read < READS; read += 1) {
       let [cursor, found, time]: [string | null, number, number] = [null, 0, 0];
+      const cpuBefore = cpuTimeOf(server.pid);
       do {
         const query: string = cursor === null ? '' : `&cursor=${cursor}`;
         const began = performance.now();
@@ -44,12 +47,20 @@ export const traceInBlocks: Workload = async (bench) => {
       } while (cursor !== null);
       if (found !== spans) throw new Error(`${found} spans were read, not ${spans}`);
       wholes.push(time);
+      cpu.push(cpuTimeOf(server.pid) - cpuBefore);
     }
     return {
       title: `A trace of ${spans} spans in ${requests} blocks, read in pages of ${SPANS_PER_PAGE}`,
       table: null,
       figures: [
         { name: 'trace-in-blocks: the whole', value: median(wholes), agreed: AGREED_MS, better: 'less', unit: ' ms' },
+        {
+          name: 'trace-in-blocks: CPU time of the whole',
+          value: median(cpu),
+          agreed: null,
+          better: 'less',
+          unit: ' ms',
+        },
         { name: 'trace-in-blocks: a page', value: median(pages), agreed: null, better: 'less', unit: ' ms' },
       ],
       notes: [],

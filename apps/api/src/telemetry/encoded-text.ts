@@ -21,6 +21,8 @@ const MIN_HEX = 48;
 const MIN_FILE = 200;
 
 const RUN = /[\w+/-]{24,}={0,2}/g;
+const MAY_BE_RUN = /[\w+/-]{24}/;
+const MAY_BE_DATA_URL = /data:/i;
 const HEX = /^[\da-f]+$/i;
 
 /** The first bytes of PNG, JPEG, GIF, PDF, RIFF (WebP, WAV), ZIP and gzip files in base64. */
@@ -38,9 +40,11 @@ export function hasEncodedText(text: string): boolean {
 
 /** Replaces encoded content in a text. A data URL is reduced to its media type. */
 export function withoutEncodedText(text: string): string {
-  // Most texts are shorter than the shortest encoded one.
-  if (text.length < MIN_BASE64 && !text.includes('data:')) return text;
-  const plain = text.replace(DATA_URL, (_, mediaType: string | undefined) => `data:${mediaType ?? ''}`);
+  // Quick checks, since most texts have neither.
+  const plain = MAY_BE_DATA_URL.test(text)
+    ? text.replace(DATA_URL, (_, mediaType: string | undefined) => `data:${mediaType ?? ''}`)
+    : text;
+  if (plain.length < MIN_BASE64 || !MAY_BE_RUN.test(plain)) return plain;
   return plain.replace(RUN, (run) => (isEncoded(run) ? LEFT_OUT : run));
 }
 
