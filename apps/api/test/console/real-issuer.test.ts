@@ -160,16 +160,6 @@ describe('a platform administrator by claim', () => {
     const me = await server.ok('GET', '/v1/me', { as: { token } });
     expect(me).toMatchObject({ platformAdministrator: true, authentication: { scheme: 'bearer' } });
   });
-
-  test('cannot invite, because the claim cannot be checked at the acceptance; an API key can', async () => {
-    await server.ok('POST', '/v1/tenants', { as: server.admin, body: { id: 'guests', name: 'Guests' } });
-    const token = await issuer.sign({ sub: 'ada', email: EMAIL, email_verified: true, groups: ['administrators'] });
-    await server.ok('PUT', '/v1/me/profile', { as: { token }, body: { terms: { accepted: true } } });
-    const invitation = { email: 'guest@example.com', role: 'viewer' };
-    const refused = await server.call('POST', '/v1/tenants/guests/memberships', { as: { token }, body: invitation });
-    expect([refused.status, refused.body]).toEqual([409, expect.objectContaining({ code: 'invitation_void' })]);
-    await server.ok('POST', '/v1/tenants/guests/memberships', { as: server.admin, body: invitation });
-  });
 });
 
 describe('an invalid answer of the identity provider is refused:', () => {

@@ -8,6 +8,7 @@ import type { Role } from '@quartermaster/contracts/scopes.ts';
 import { beforeAll, expect, test } from 'vitest';
 import { keyIn, memberWithToken, offerMembership, registeredUser, unique } from '../support/people.ts';
 import type { Body, Credential } from '../support/server.ts';
+import { startIssuer } from '../support/oidc-issuer.ts';
 import { auditOf, checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
 import { expectFilters, expectOwnCursorsOnly, expectStablePages, idsOf } from './lists.ts';
 
@@ -232,4 +233,23 @@ test('a cursor of list_memberships works only for its own query and caller', asy
     { path: pathOf('cursor-1'), as },
     { filter: { role: 'viewer' }, list: { path: '/v1/users' }, principal: server.admin },
   );
+});
+
+test('an administrator by claim cannot invite, because the claim cannot be checked at the acceptance', async () => {
+  const issuer = await startIssuer(() => new Date());
+  const sibling = await server.startSibling({
+    QM_DEV_IDENTITY: '0',
+    QM_OIDC_ISSUER: issuer.url,
+    QM_OIDC_ADMIN_CLAIM: 'groups',
+    QM_OIDC_ADMIN_VALUE: 'administrators',
+  });
+  const email = newEmail();
+  await sibling.ok('POST', '/v1/onboarding/register', { body: { user: { email } } });
+  const token = await issuer.sign({ sub: 'ada', email, email_verified: true, groups: ['administrators'] });
+  await sibling.ok('PUT', '/v1/me/profile', { as: { token }, body: { terms: { accepted: true } } });
+  await sibling.ok('POST', '/v1/tenants', { as: { token }, body: { id: 'by-claim' } });
+  const invitation = { email: newEmail(), role: 'viewer' };
+  const refused = await sibling.call('POST', pathOf('by-claim'), { as: { token }, body: invitation });
+  expectProblem(refused, 'invitation_void');
+  await sibling.ok('POST', pathOf('by-claim'), { as: sibling.admin, body: invitation });
 });
