@@ -250,6 +250,6 @@ test('an administrator by claim cannot invite, because the claim cannot be check
   await sibling.ok('POST', '/v1/tenants', { as: { token }, body: { id: 'by-claim' } });
   const invitation = { email: newEmail(), role: 'viewer' };
   const refused = await sibling.call('POST', pathOf('by-claim'), { as: { token }, body: invitation });
-  expectProblem(refused, 'invitation_void');
+  expectProblem(refused, 409, 'invitation_void');
   await sibling.ok('POST', pathOf('by-claim'), { as: sibling.admin, body: invitation });
 });
