@@ -102,6 +102,7 @@ test('regression: the keys of a development administrator who deleted themselves
   const second = await server.ok('POST', path, { as: { key: first.key }, body: { scopes: ['*'] } });
   const { id } = await server.ok('PUT', '/v1/me/profile', { as: developer, body: { terms: { accepted: true } } });
   const other = await memberWithToken(server, { tenantId: 'default' }, 'owner');
+  await server.ok('PUT', `/v1/users/${other.id}/platform-administrator`, { as: developer });
   await server.ok('DELETE', `/v1/users/${id}`, { as: developer });
   // Only the erased user is left.
   await server.services.db.deleteFrom('memberships').where('user_id', '=', other.id).execute();
