@@ -42,11 +42,11 @@ test('a caller has the limit in each minute, and each answer says how many point
   const counts = [];
   for (let count = 0; count < 5; count += 1) counts.push(await limit.count(caller('a')));
   expect(counts).toEqual([
-    { allowed: true, limit: 3, remaining: 2, resetSeconds: 45 },
-    { allowed: true, limit: 3, remaining: 1, resetSeconds: 45 },
-    { allowed: true, limit: 3, remaining: 0, resetSeconds: 45 },
-    { allowed: false, limit: 3, remaining: 0, resetSeconds: 45 },
-    { allowed: false, limit: 3, remaining: 0, resetSeconds: 45 },
+    { allowed: true, limit: 3, remaining: 2, resetSeconds: 45, refusals: 0 },
+    { allowed: true, limit: 3, remaining: 1, resetSeconds: 45, refusals: 0 },
+    { allowed: true, limit: 3, remaining: 0, resetSeconds: 45, refusals: 0 },
+    { allowed: false, limit: 3, remaining: 0, resetSeconds: 45, refusals: 1 },
+    { allowed: false, limit: 3, remaining: 0, resetSeconds: 45, refusals: 2 },
   ]);
   expect(limit.isExhausted(caller('a'))).toBe(true);
   expect(await limit.count(caller('b'))).toMatchObject({ allowed: true, remaining: 2 });
@@ -54,7 +54,7 @@ test('a caller has the limit in each minute, and each answer says how many point
   expect(await limit.count(caller('a'))).toMatchObject({ allowed: false, resetSeconds: 1 });
   time.travel(1);
   expect(limit.isExhausted(caller('a'))).toBe(false);
-  expect(await limit.count(caller('a'))).toEqual({ allowed: true, limit: 3, remaining: 2, resetSeconds: 60 });
+  expect(await limit.count(caller('a'))).toEqual({ allowed: true, limit: 3, remaining: 2, resetSeconds: 60, refusals: 0 });
 });
 
 test('checking whether a limit is reached takes no points, and does not add the caller', async () => {

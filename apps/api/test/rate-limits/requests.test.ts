@@ -63,6 +63,18 @@ test('a principal has its limit in each minute; every answer says how many point
   expect((await list(server, server.admin)).status).toBe(200);
 });
 
+test('a caller that ignores twenty refusals gets further ones a second late; others are not delayed', async () => {
+  const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '30' });
+  const { key } = await accountWithKey(server, { tenantId: 'acme' });
+  expect(await times(50, () => list(server, { key }))).toEqual(repeated([30, 200], [20, 429]));
+  const began = performance.now();
+  const late = list(server, { key });
+  expect((await list(server, server.admin)).status).toBe(200);
+  expect(performance.now() - began).toBeLessThan(900);
+  expectProblem(await late, 429, 'rate_limited');
+  expect(performance.now() - began).toBeGreaterThan(900);
+});
+
 test('all accounts of a tenant share its limit, which a platform administrator sets', async () => {
   const server = await limited({});
   const one = await accountWithKey(server, { tenantId: 'acme' });

@@ -1,5 +1,6 @@
 import type { OnboardingLimit } from '../../platform/services.ts';
 import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DEFAULT_TENANT_LIMITS } from '@quartermaster/contracts/tenant-usage.ts';
 import ipaddr from 'ipaddr.js';
 import { type Principal, principalName } from '../../auth/principal.ts';
@@ -8,6 +9,10 @@ import { ApiError } from '../../platform/errors.ts';
 import { type Caller, type Counted, RateLimit, type TakePoints, WINDOW_MS } from './rate-limit.ts';
 
 const WINDOW_SECONDS = WINDOW_MS / 1000;
+
+/** Refusals of a caller that are sent at once in a window. Each further one is sent late. */
+const PROMPT_REFUSALS = 20;
+const LATE_MS = 1000;
 
 /** The rate limits of requests. */
 export type RequestLimits = {
@@ -76,7 +81,7 @@ export async function countRequest(limit: RateLimit, caller: Caller, res: Server
   const count = limit.count(caller, cost);
   const counted = count instanceof Promise ? await count : count;
   for (const [name, value] of Object.entries(headersOf(limit, counted))) res.setHeader(name, value);
-  if (!counted.allowed) throw overLimit(limit, counted);
+  if (!counted.allowed) await refuse(limit, counted);
 }
 
 /** Counts a request of a tenant. Sets RateLimit headers only if it is refused. @throws ApiError 429 */
@@ -85,7 +90,7 @@ export async function countRequestOfTenant(
   { tenantId, most, cost }: { tenantId: string; most: number; cost: number },
 ): Promise<void> {
   const counted = await limit.count({ tenantId, id: tenantId, limit: most }, cost);
-  if (!counted.allowed) throw overLimit(limit, counted);
+  if (!counted.allowed) await refuse(limit, counted);
 }
 
 /** Counts the work of a finished request against the limits of its caller and tenant. Refuses nothing. */
@@ -98,6 +103,17 @@ export async function countWork(
   await ofPrincipal.count(callerOf(principal), points);
   const { tenantId } = principal;
   if (tenantId !== null) await ofTenant.count({ tenantId, id: tenantId, limit: await mostOfTenant(tenantId) }, points);
+}
+
+/**
+ * Refuses a request. A caller that ignores many refusals gets the next ones late: then its connections wait instead of sending, so
+ * that a flood of refused requests leaves the service to others.
+ *
+ * @throws ApiError 429
+ */
+async function refuse(limit: RateLimit, counted: Counted): Promise<never> {
+  if (counted.refusals > PROMPT_REFUSALS) await sleep(LATE_MS);
+  throw overLimit(limit, counted);
 }
 
 /** 429, with the headers of the limit that was reached. */

@@ -19,6 +19,8 @@ export type Counted = {
   remaining: number;
   /** Seconds until all of them are back. */
   resetSeconds: number;
+  /** Requests of the caller that this process has refused in this window. */
+  refusals: number;
 };
 
 /**
@@ -47,6 +49,7 @@ type Count = {
   untaken: number;
   /** Points are being taken from the table. */
   taking: Promise<void> | null;
+  refusals: number;
 };
 
 /**
@@ -137,6 +140,7 @@ export class RateLimit {
       granted: alone ? limit : 0,
       untaken: alone ? 0 : limit,
       taking: null,
+      refusals: 0,
     };
     this.#counts.set(id, count);
     return count;
@@ -175,11 +179,13 @@ export class RateLimit {
   }
 
   #said(count: Count, allowed: boolean, time: number): Counted {
+    if (!allowed) count.refusals += 1;
     return {
       allowed,
       limit: count.limit,
       remaining: Math.max(0, count.granted - count.used + count.untaken),
       resetSeconds: Math.ceil((WINDOW_MS - (time % WINDOW_MS)) / 1000),
+      refusals: count.refusals,
     };
   }
 }
