@@ -109,7 +109,12 @@ export function removeCopy(path: string): void {
 async function makeTenant(admin: Caller, tenantId: string): Promise<string> {
   await admin.post('/v1/service-accounts', { id: 'bench', name: 'Bench', tenantId });
   // The default of 12,000 requests per minute would refuse what is measured.
-  await admin.put(`/v1/tenants/${tenantId}/limits`, { requestsPerMinute: 10_000_000, storedBytes: 1e12 });
+  await admin.put(`/v1/tenants/${tenantId}/limits`, {
+    requestsPerMinute: 10_000_000,
+    storedBytes: 1e12,
+    serviceAccounts: 10_000_000,
+    openSessions: 10_000_000,
+  });
   const made = await admin.post(`/v1/service-accounts/bench/keys?tenant_id=${tenantId}`, {
     name: 'bench',
     scopes: ['*'],
