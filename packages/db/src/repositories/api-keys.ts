@@ -1,4 +1,5 @@
 import type { Scope } from '@quartermaster/contracts/scopes.ts';
+import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { cachedStatement } from '../cached-statement.ts';
 import { afterTransaction } from '../transaction.ts';
@@ -102,7 +103,7 @@ const apiKeyById = cachedStatement((db, { keyId }: { keyId: string }) =>
     .select(['account.id as account_id', 'account.tenant_id', 'account.sub_tenant_id'])
     .select(['account.status', 'account.platform_administrator'])
     .where('credential.id', '=', keyId)
-    .where('credential.kind', '=', 'api_key'),
+    .where('credential.kind', '=', sql.lit('api_key')),
 );
 
 async function readApiKey(db: Database, keyId: string): Promise<ApiKey | undefined> {

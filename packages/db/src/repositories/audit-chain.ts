@@ -62,7 +62,11 @@ export async function replaceMac(db: Database, tenantId: string, id: string, mac
 export async function wasNeverSealed(db: Database): Promise<boolean> {
   const head = await db.selectFrom('audit_heads').select('tenant_id').limit(1).executeTakeFirst();
   if (head !== undefined) return false;
-  const keys = db.selectFrom('credentials').select('id').where('tenant_id', '=', '').where('kind', '=', 'signing_key');
+  const keys = db
+    .selectFrom('credentials')
+    .select('id')
+    .where('tenant_id', '=', '')
+    .where('kind', '=', sql.lit('signing_key'));
   return (await keys.limit(1).executeTakeFirst()) === undefined;
 }
 

@@ -82,7 +82,7 @@ export async function findKeyOfAccount(
     .selectAll()
     .where('tenant_id', '=', account.tenantId)
     .where('id', '=', keyId)
-    .where('kind', '=', 'api_key')
+    .where('kind', '=', sql.lit('api_key'))
     .where('owner_id', '=', account.id)
     .where(inScope(scope))
     .executeTakeFirst();
@@ -100,7 +100,7 @@ export async function findKey(
     .selectFrom('credentials')
     .selectAll()
     .where('id', '=', keyId)
-    .where('kind', '=', 'api_key')
+    .where('kind', '=', sql.lit('api_key'))
     .where(inScope(scope))
     .executeTakeFirst();
   return row && toCredential(row, now);
@@ -136,7 +136,7 @@ const activeKeyById = cachedStatement(
       .select(['credential.expires_at', 'credential.scopes'])
       .select(['account.tenant_id', 'account.sub_tenant_id', 'account.platform_administrator'])
       .where('credential.id', '=', keyId)
-      .where('credential.kind', '=', 'api_key')
+      .where('credential.kind', '=', sql.lit('api_key'))
       .where('credential.revoked_at', 'is', null)
       .where((eb) => eb.or([eb('credential.expires_at', 'is', null), eb('credential.expires_at', '>', time)]))
       .where('account.status', '=', 'active')
@@ -164,7 +164,7 @@ export async function endApiKey(
     })
     .where('tenant_id', '=', key.tenantId ?? '')
     .where('id', '=', key.id)
-    .where('kind', '=', 'api_key')
+    .where('kind', '=', sql.lit('api_key'))
     .where(inScope(scope));
   if (end.replacedBy !== undefined) {
     query = query.set({ replaced_by: end.replacedBy }).where('replaced_by', 'is', null);

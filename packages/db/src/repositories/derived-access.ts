@@ -117,7 +117,7 @@ async function derivationOf(db: Database, scope: TenantScope, source: AccessSour
 
 /** The source key, or the keys that the source principal created. */
 async function rootsOf(db: Database, scope: TenantScope, source: AccessSource): Promise<string[]> {
-  const keys = db.selectFrom('credentials').select('id').where('kind', '=', 'api_key');
+  const keys = db.selectFrom('credentials').select('id').where('kind', '=', sql.lit('api_key'));
   const query =
     'keyId' in source
       ? keys.where('id', '=', source.keyId)
@@ -138,7 +138,7 @@ async function follow(
         .selectFrom('credentials')
         .select('id')
         .where('created_by_key', 'in', batch)
-        .where('kind', '=', 'api_key')
+        .where('kind', '=', sql.lit('api_key'))
         .where(inScope(scope))
         .execute();
       made.push(...rows.map(({ id }) => id));

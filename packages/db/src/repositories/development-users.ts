@@ -1,4 +1,5 @@
 import { inBatches } from '../batches.ts';
+import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { forgetApiKeys } from './api-keys.ts';
 
@@ -87,7 +88,7 @@ export async function revokeKeysMadeBy(
       .updateTable('credentials')
       .set({ revoked_at: now.toISOString(), updated_at: now.toISOString() })
       .where('id', 'in', ids)
-      .where('kind', '=', 'api_key')
+      .where('kind', '=', sql.lit('api_key'))
       .where('revoked_at', 'is', null)
       .returning(['id', 'tenant_id', 'sub_tenant_id', 'owner_id'])
       .execute();

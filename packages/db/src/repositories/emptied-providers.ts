@@ -1,4 +1,5 @@
 import type { ExpressionBuilder } from 'kysely';
+import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { placeOf } from '../queries.ts';
 import type { Tables } from '../tables.ts';
@@ -48,7 +49,7 @@ function secrets(eb: OfProvider) {
     .select('credential.id')
     .whereRef('credential.tenant_id', '=', 'providers.tenant_id')
     .whereRef('credential.owner_id', '=', 'providers.id')
-    .where('credential.kind', '=', 'provider_secret')
+    .where('credential.kind', '=', sql.lit('provider_secret'))
     .where('credential.revoked_at', 'is', null);
 }
 
@@ -61,7 +62,7 @@ function gateways(eb: OfProvider) {
     .select('gateway.id')
     .whereRef('listed.tenant_id', '=', 'providers.tenant_id')
     .whereRef('listed.provider_id', '=', 'providers.id')
-    .where('gateway.status', '<>', 'deleted');
+    .where('gateway.status', '<>', sql.lit('deleted'));
 }
 
 function observations(eb: OfProvider) {

@@ -1,5 +1,6 @@
 import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import type { Selectable } from 'kysely';
+import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
@@ -21,7 +22,12 @@ export type GatewayReference = TenantPlace & Pick<Gateway, 'id' | 'name'>;
 type Row = Selectable<Tables['gateways']>;
 
 const gatewayById = cachedStatement((db, { scope, id }: { scope: TenantScope; id: string }) =>
-  db.selectFrom('gateways').selectAll().where('id', '=', id).where('status', '<>', 'deleted').where(inScope(scope)),
+  db
+    .selectFrom('gateways')
+    .selectAll()
+    .where('id', '=', id)
+    .where('status', '<>', sql.lit('deleted'))
+    .where(inScope(scope)),
 );
 
 /** A gateway that is not deleted. */
@@ -50,7 +56,9 @@ export async function listGateways(
 function gatewayRows(db: Database, status: string | null, range: KeysetRange) {
   const query = db.selectFrom('gateways').selectAll().where(inScope(range.scope));
   return (
-    status === null ? query.where('status', '<>', 'deleted') : query.where('status', '=', status as Gateway['status'])
+    status === null
+      ? query.where('status', '<>', sql.lit('deleted'))
+      : query.where('status', '=', status as Gateway['status'])
   ).$call(inKeysetRange(range));
 }
 
@@ -100,7 +108,7 @@ export async function updateGateway(
     .updateTable('gateways')
     .set({ ...columns(change), updated_at: now.toISOString() })
     .where('id', '=', id)
-    .where('status', '<>', 'deleted')
+    .where('status', '<>', sql.lit('deleted'))
     .where(inScope(scope))
     .returningAll()
     .executeTakeFirst();
@@ -135,7 +143,7 @@ export async function findGatewayOfProvider(
     )
     .select(['gateway.tenant_id', 'gateway.sub_tenant_id', 'gateway.id', 'gateway.name'])
     .where('provider.id', '=', providerId)
-    .where('gateway.status', '<>', 'deleted')
+    .where('gateway.status', '<>', sql.lit('deleted'))
     .where(inScope(scope, 'provider'))
     .orderBy('gateway.id')
     .limit(1)

@@ -1,6 +1,7 @@
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Manifest, ManifestSpec } from '@quartermaster/contracts/manifests.ts';
 import type { Selectable } from 'kysely';
+import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
@@ -23,7 +24,12 @@ export type ManifestFilter = {
 export type Declaration = { provider: string; kind: InventoryKind; name: string };
 
 const manifestById = cachedStatement((db, { scope, id }: { scope: TenantScope; id: string }) =>
-  db.selectFrom('manifests').selectAll().where('id', '=', id).where('status', '<>', 'deleted').where(inScope(scope)),
+  db
+    .selectFrom('manifests')
+    .selectAll()
+    .where('id', '=', id)
+    .where('status', '<>', sql.lit('deleted'))
+    .where(inScope(scope)),
 );
 
 /** A manifest version that is not deleted. */
@@ -90,7 +96,7 @@ function manifestRows(db: Database, filter: ManifestFilter, range: KeysetRange) 
   let query = db.selectFrom('manifests').selectAll().where(inScope(range.scope));
   query =
     filter.status == null
-      ? query.where('status', '<>', 'deleted')
+      ? query.where('status', '<>', sql.lit('deleted'))
       : query.where('status', '=', filter.status as Manifest['status']);
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Manifest['kind']);
   if (filter.name != null) query = query.where('name', '=', filter.name);
@@ -142,7 +148,7 @@ export async function endManifest(
     .updateTable('manifests')
     .set({ status, updated_at: now.toISOString() })
     .where('id', '=', id)
-    .where('status', '<>', 'deleted')
+    .where('status', '<>', sql.lit('deleted'))
     .where(inScope(scope))
     .returningAll()
     .executeTakeFirst();

@@ -62,7 +62,8 @@ export async function listOperatorTasks(
 
 function taskRows(db: Database, filter: TaskFilter, range: KeysetRange, now: Date) {
   let query = db.selectFrom('operator_tasks').selectAll().where(inScope(range.scope));
-  if (filter.status === 'open') query = query.where((eb) => eb.or([eb('status', '=', 'open'), isExpiredClaim(now)]));
+  if (filter.status === 'open')
+    query = query.where((eb) => eb.or([eb('status', '=', sql.lit('open')), isExpiredClaim(now)]));
   else if (filter.status != null) query = query.where('status', '=', filter.status as Row['status']);
   if (filter.status === 'claimed' || filter.assignee != null) query = query.where((eb) => eb.not(isExpiredClaim(now)));
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as Row['kind']);

@@ -1,5 +1,6 @@
 import type { Credential } from '@quartermaster/contracts/credentials.ts';
 import type { UpdateQueryBuilder, UpdateResult } from 'kysely';
+import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { caseFolded, inScope, placeColumns } from '../queries.ts';
 import type { Tables } from '../tables.ts';
@@ -65,7 +66,7 @@ export async function listSecretBindings(
   const rows = await db
     .selectFrom('credentials')
     .select('bound_url')
-    .where('kind', '=', 'provider_secret')
+    .where('kind', '=', sql.lit('provider_secret'))
     .where('owner_id', '=', providerId)
     .where('secret', 'is not', null)
     .where(inScope(scope))
@@ -199,7 +200,7 @@ export async function undoProviderSecretSwap(
   const rows = await db
     .selectFrom('credentials')
     .selectAll()
-    .where('kind', '=', 'provider_secret')
+    .where('kind', '=', sql.lit('provider_secret'))
     .where('id', 'in', [currentId, formerId])
     .where(inScope(scope))
     .execute();
@@ -227,7 +228,7 @@ export async function eraseFormerSecrets(db: Database, revokedBefore: string): P
   const { numUpdatedRows } = await db
     .updateTable('credentials')
     .set({ secret: null })
-    .where('kind', '=', 'provider_secret')
+    .where('kind', '=', sql.lit('provider_secret'))
     .where('revoked_at', '<', revokedBefore)
     .where('secret', 'is not', null)
     .executeTakeFirst();
@@ -252,7 +253,7 @@ function selectSecret(db: Database, scope: TenantScope, providerId: string, slot
   return db
     .selectFrom('credentials')
     .selectAll()
-    .where('kind', '=', 'provider_secret')
+    .where('kind', '=', sql.lit('provider_secret'))
     .where('owner_id', '=', providerId)
     .where('slot', '=', slot)
     .where('revoked_at', 'is', null)
@@ -264,5 +265,5 @@ function updateSecrets(
   db: Database,
   scope: TenantScope,
 ): UpdateQueryBuilder<Tables, 'credentials', 'credentials', UpdateResult> {
-  return db.updateTable('credentials').where('kind', '=', 'provider_secret').where(inScope(scope));
+  return db.updateTable('credentials').where('kind', '=', sql.lit('provider_secret')).where(inScope(scope));
 }

@@ -131,5 +131,5 @@ function offeredItems(db: Database, { tenant_id, sub_tenant_id }: PlaceColumns) 
     .select(['item.name_key as nameKey', 'item.name_family as nameFamily'])
     .where('item.tenant_id', '=', tenant_id)
     .where('providers.sub_tenant_id', 'in', ['', sub_tenant_id])
-    .where('providers.status', '<>', 'deleted');
+    .where('providers.status', '<>', sql.lit('deleted'));
 }

@@ -42,14 +42,19 @@ export async function findProvider(db: Database, scope: TenantScope, id: string)
     .selectFrom('providers')
     .selectAll()
     .where('id', '=', id)
-    .where('status', '<>', 'deleted')
+    .where('status', '<>', sql.lit('deleted'))
     .where(inScope(scope))
     .executeTakeFirst();
   return row && toProvider(row);
 }
 
 const providersByIds = cachedStatement((db, { scope, ids }: { scope: TenantScope; ids: readonly string[] }) =>
-  db.selectFrom('providers').selectAll().where('id', 'in', ids).where('status', '<>', 'deleted').where(inScope(scope)),
+  db
+    .selectFrom('providers')
+    .selectAll()
+    .where('id', 'in', ids)
+    .where('status', '<>', sql.lit('deleted'))
+    .where(inScope(scope)),
 );
 
 /** The providers among `ids` that are not deleted. In no particular order. */
@@ -88,7 +93,9 @@ type ListedProviders = KeysetRange & Record<'kind' | 'status' | 'nameKey' | 'pat
 const providerRows = cachedStatement((db, { kind, status, nameKey, pattern, ...range }: ListedProviders) => {
   let query = db.selectFrom('providers').selectAll().where(inScope(range.scope));
   query =
-    status === null ? query.where('status', '<>', 'deleted') : query.where('status', '=', status as Provider['status']);
+    status === null
+      ? query.where('status', '<>', sql.lit('deleted'))
+      : query.where('status', '=', status as Provider['status']);
   if (kind !== null) query = query.where('kind', '=', kind as Provider['kind']);
   if (nameKey !== null) query = query.where('name_key', '=', nameKey);
   if (pattern !== null) query = query.where(sql<SqlBool>`name_key like ${pattern} escape '\\'`);
@@ -127,7 +134,7 @@ export async function findProvidersDeclared(
   let query = db.selectFrom('providers').selectAll().where('tenant_id', '=', tenant_id);
   if (place.subTenantId !== null) query = query.where('sub_tenant_id', 'in', nearby);
   const rows = await query
-    .where('status', '<>', 'deleted')
+    .where('status', '<>', sql.lit('deleted'))
     .where((eb) =>
       eb.or([
         // Each list begins with an empty text, which matches nothing, because SQL does not accept an empty list.
@@ -192,7 +199,7 @@ export async function updateProvider(
     .updateTable('providers')
     .set({ ...columns(change, now), updated_at: now.toISOString() })
     .where('id', '=', id)
-    .where('status', '<>', 'deleted')
+    .where('status', '<>', sql.lit('deleted'))
     .where(inScope(scope))
     .returningAll()
     .executeTakeFirst();

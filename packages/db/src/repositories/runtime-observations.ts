@@ -1,5 +1,6 @@
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Selectable } from 'kysely';
+import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf, toFlag } from '../queries.ts';
@@ -308,7 +309,7 @@ export async function deleteUnreviewedObservations(
     .select(['id', 'provider_id as providerId', 'kind', 'name_key as nameKey', 'tenant_id', 'sub_tenant_id'])
     .select('first_account as firstAccount')
     .where('tenant_id', '=', tenantId)
-    .where('status', '=', 'open')
+    .where('status', '=', sql.lit('open'))
     .where('unknown', '=', toFlag(true))
     .where('review', 'is', null)
     .where('drift', 'is', null)

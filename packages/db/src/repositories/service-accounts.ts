@@ -45,7 +45,7 @@ export async function findServiceAccounts(
     .selectFrom('service_accounts')
     .selectAll()
     .where('id', '=', id)
-    .where('status', '<>', 'deleted')
+    .where('status', '<>', sql.lit('deleted'))
     .where(inScope(scope))
     .limit(2)
     .execute();
@@ -76,7 +76,7 @@ function accountRows(db: Database, filter: ServiceAccountFilter, range: KeysetRa
   let query = db.selectFrom('service_accounts').selectAll().where(inScope(range.scope));
   query =
     filter.status == null
-      ? query.where('status', '<>', 'deleted')
+      ? query.where('status', '<>', sql.lit('deleted'))
       : query.where('status', '=', filter.status as 'active');
   if (filter.ids != null) query = query.where('id', 'in', filter.ids.length > 0 ? filter.ids : ['']);
   if (filter.name != null) query = query.where('name', '=', filter.name);
@@ -152,7 +152,7 @@ export async function updateServiceAccount(
     })
     .where('tenant_id', '=', account.tenantId)
     .where('id', '=', account.id)
-    .where('status', '<>', 'deleted')
+    .where('status', '<>', sql.lit('deleted'))
     .where(inScope(scope))
     .returningAll()
     .executeTakeFirst();

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { caseFolded } from '../queries.ts';
 import { cachedStatement } from '../cached-statement.ts';
@@ -27,7 +28,7 @@ const newestSigningKey = cachedStatement((db) =>
     .selectFrom('credentials')
     .selectAll()
     .where('tenant_id', '=', '')
-    .where('kind', '=', 'signing_key')
+    .where('kind', '=', sql.lit('signing_key'))
     .orderBy('rotation_count', 'desc')
     .limit(1),
 );
@@ -44,7 +45,7 @@ export async function findSealedKey(db: Database, id: string): Promise<string | 
     .selectFrom('credentials')
     .select('secret')
     .where('tenant_id', '=', '')
-    .where('kind', '=', 'signing_key')
+    .where('kind', '=', sql.lit('signing_key'))
     .where('id', '=', id)
     .executeTakeFirst();
   return row && (row.secret ?? '');
@@ -56,7 +57,7 @@ export async function listPublishedKeys(db: Database, now: Date): Promise<Public
     .selectFrom('credentials')
     .select('public_key')
     .where('tenant_id', '=', '')
-    .where('kind', '=', 'signing_key')
+    .where('kind', '=', sql.lit('signing_key'))
     .where('revoked_at', 'is', null)
     .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now.toISOString())]))
     .orderBy('rotation_count', 'desc')
@@ -102,7 +103,7 @@ export async function retireSigningKeys(db: Database, expiresAt: Date, now: Date
     .updateTable('credentials')
     .set({ expires_at: expiresAt.toISOString(), updated_at: now.toISOString() })
     .where('tenant_id', '=', '')
-    .where('kind', '=', 'signing_key')
+    .where('kind', '=', sql.lit('signing_key'))
     .where('expires_at', 'is', null)
     .execute();
 }

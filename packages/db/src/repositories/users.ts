@@ -45,7 +45,7 @@ export async function findUser(db: Database, view: UserView, id: string): Promis
     .selectFrom('users')
     .selectAll()
     .where('id', '=', id)
-    .where('status', '<>', 'deleted')
+    .where('status', '<>', sql.lit('deleted'))
     .where(seen)
     .executeTakeFirst();
   if (!row) return undefined;
@@ -78,7 +78,7 @@ function userRows(db: Database, isSeen: Expression<SqlBool>, filter: UserFilter,
   let query = db.selectFrom('users').selectAll().where(isSeen);
   query =
     filter.status == null
-      ? query.where('status', '<>', 'deleted')
+      ? query.where('status', '<>', sql.lit('deleted'))
       : query.where('status', '=', filter.status as User['status']);
   if (filter.email != null) query = query.where('email_key', '=', emailKey(filter.email));
   return query.$call(inKeysetRange(range));
@@ -140,7 +140,7 @@ export async function updateUser(db: Database, id: string, change: UserChange, n
       updated_at: now.toISOString(),
     })
     .where('id', '=', id)
-    .where('status', '<>', 'deleted')
+    .where('status', '<>', sql.lit('deleted'))
     .execute();
 }
 
@@ -155,7 +155,7 @@ export async function setPlatformAdministrator(
     .updateTable('users')
     .set({ platform_administrator: toFlag(isAdministrator), updated_at: now.toISOString() })
     .where('id', '=', id)
-    .where('status', '<>', 'deleted')
+    .where('status', '<>', sql.lit('deleted'))
     .execute();
 }
 
@@ -218,7 +218,7 @@ export async function eraseUser(db: Database, id: string, now: Date): Promise<Us
       updated_at: now.toISOString(),
     })
     .where('id', '=', id)
-    .where('status', '<>', 'deleted')
+    .where('status', '<>', sql.lit('deleted'))
     .returningAll()
     .executeTakeFirst();
   return row && toUser(row, []);
