@@ -22,8 +22,8 @@ const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/quartermaster');
 
 type Options = { flags?: readonly string[]; environment?: Record<string, string> };
 
-/** Tasks that run concurrently on two cores: the browser tests wait for much of their time. */
-const CONCURRENCY = 3;
+/** Tasks that run concurrently. With more, a machine with two cores spends much time on context switches. */
+const CONCURRENCY = 2;
 
 /** Runs tasks through turbo, which skips tasks whose inputs did not change since they last passed. @returns the exit code */
 export function runTasks(tasks: readonly string[], { flags = [], environment = {} }: Options = {}): Promise<number> {

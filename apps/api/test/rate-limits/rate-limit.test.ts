@@ -54,7 +54,13 @@ test('a caller has the limit in each minute, and each answer says how many point
   expect(await limit.count(caller('a'))).toMatchObject({ allowed: false, resetSeconds: 1 });
   time.travel(1);
   expect(limit.isExhausted(caller('a'))).toBe(false);
-  expect(await limit.count(caller('a'))).toEqual({ allowed: true, limit: 3, remaining: 2, resetSeconds: 60, refusals: 0 });
+  expect(await limit.count(caller('a'))).toEqual({
+    allowed: true,
+    limit: 3,
+    remaining: 2,
+    resetSeconds: 60,
+    refusals: 0,
+  });
 });
 
 test('checking whether a limit is reached takes no points, and does not add the caller', async () => {
