@@ -93,7 +93,9 @@ export async function plantHostileTexts(server: TestServer): Promise<HostileScre
     if (drift === null) await post(`/v1/runtime-observations/${id}/review`, { decision: 'approved', note: TEXT });
   }
   const { items: open } = await server.ok('GET', `/v1/recommendations?tenant_id=${TENANT}&status=open`, { as });
-  await post(`/v1/providers/${open[0].providerId}/recommendations/apply`, { recommendationIds: [open[0].id] });
+  // The task that asks whether to adopt the provider stays open.
+  const applied = open.find(({ kind }: { kind: string }) => kind !== 'adopt_provider');
+  await post(`/v1/providers/${applied.providerId}/recommendations/apply`, { recommendationIds: [applied.id] });
   await server.ok('POST', `/v1/service-accounts/${account.id}/keys?tenant_id=${TENANT}`, {
     as: user,
     body: { name: NAME, scopes: ['traces:write'] },
