@@ -117,7 +117,7 @@ function suggestions(url: string): string[] {
     `/v1/traces?tenant_id=${MAIN_TENANT}&service_name=data-platform`,
   ];
   return [
-    'To look at it:',
+    `To look at it, open ${url}/console/ in a browser, or call the API:`,
     '',
     ...(process.env['QM_API_KEY'] ? [] : [`  TOKEN=${token}`]),
     ...paths.map((path) => `  curl -H ${credential} "${url}${path}"`),
