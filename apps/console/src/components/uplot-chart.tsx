@@ -1,8 +1,13 @@
 import { useComputedColorScheme } from '@mantine/core';
 import { type ReactNode, useEffect, useRef } from 'react';
+// First, because uPlot reads the language when it is loaded.
+import './language.ts';
 import 'uplot/dist/uPlot.min.css';
 import UPlot from 'uplot';
 import { useTimeZone } from '../data/time-zone.ts';
+import { formatCompact } from './format.ts';
+
+const DAY_S = 86_400;
 
 export type Series = { label: string; values: readonly number[]; isProblem?: boolean };
 
@@ -42,7 +47,9 @@ function Plot({ times, series, height = 160, label }: Props): ReactNode {
         tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), timeZone),
         cursor: { y: false },
         legend: { live: true },
-        axes: [axis, { ...axis, size: 56 }],
+        // Without it, the axis of a single time spans years, and the outer bars are cut in half.
+        scales: { x: { range: (_plot, first, last) => [first - halfStep(times), last + halfStep(times)] } },
+        axes: [axis, { ...axis, size: 56, values: (_plot, values) => values.map(formatCompact) }],
         series: [
           {},
           ...series.map(({ label: name, isProblem }) => ({
@@ -65,4 +72,10 @@ function Plot({ times, series, height = 160, label }: Props): ReactNode {
     };
   }, [times, series, height, timeZone]);
   return <div ref={frame} role="img" aria-label={label} className="qm-chart" />;
+}
+
+/** Half of the shortest time between two values, or half a day for a single one. */
+function halfStep(times: readonly number[]): number {
+  const steps = times.slice(1).map((time, index) => time - (times[index] ?? time));
+  return Math.min(DAY_S, ...steps) / 2;
 }
