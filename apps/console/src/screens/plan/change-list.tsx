@@ -1,9 +1,18 @@
-import type { Recommendation } from '@quartermaster/client';
+import type { Recommendation, RecommendationKind } from '@quartermaster/client';
 import type { ReactNode } from 'react';
 import { fieldChanges } from '../../components/field-changes.ts';
 import { words } from '../../components/format.ts';
 import { MeaningShape } from '../../components/marks.tsx';
 import classes from './plan.module.css';
+
+const EFFECTS: Record<RecommendationKind, string> = {
+  register_item: 'becomes available to agents',
+  retire_item: 'is retired, because the provider no longer offers it',
+  block_item: 'is blocked, because it was rejected and agents still use it',
+  adopt_provider: 'becomes active',
+  accept_drift: 'gets the new definition of the provider',
+  rotate_credential: 'is replaced by its successor',
+};
 
 /** Each change, with its fields when it is opened. */
 export function ChangeList({ recommendations }: { recommendations: readonly Recommendation[] }): ReactNode {
@@ -18,7 +27,7 @@ export function ChangeList({ recommendations }: { recommendations: readonly Reco
                 {signOfChange(recommendation)}
               </span>
               <strong>{nameOfChange(recommendation)}</strong>
-              <span className="dim">{words(recommendation.kind)}</span>
+              <span className="dim">{EFFECTS[recommendation.kind]}</span>
             </summary>
             <p>{recommendation.reason}</p>
             <ChangedFields recommendation={recommendation} />

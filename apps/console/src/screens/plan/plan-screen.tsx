@@ -48,7 +48,7 @@ export function PlanScreen(): ReactNode {
           {name}
         </Link>
       }
-      summary="What would change if everything that was approved were applied now."
+      summary="What would change if everything that was decided were applied now."
       request={{ method: 'POST', path: `/v1/providers/${providerId}/recommendations/apply`, body: { dryRun: true } }}
       actions={
         <ActionButton
