@@ -75,7 +75,7 @@ export function TracesScreen(): ReactNode {
   return (
     <Screen
       title="Traces"
-      summary="What agents did, as their OpenTelemetry tells it. The newest first."
+      summary="What agents did, as their OpenTelemetry tells it. The last received first."
       request={{ method: 'GET', path: '/v1/traces', query }}
       toolbar={
         <>
