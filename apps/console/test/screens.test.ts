@@ -41,6 +41,11 @@ describe('every screen has a heading, no error, no violation of the security pol
     const { page, goTo, expectFaultless, done } = await world.open(`/agents?${TENANT}`);
     await page.getByRole('row').nth(1).waitFor();
     await expectFaultless('agents');
+    await page.setViewportSize({ width: 1440, height: 900 });
+    const tokens = await page.getByRole('columnheader', { name: 'Tokens' }).boundingBox();
+    expect(tokens === null ? Number.NaN : tokens.x + tokens.width, 'the last column is in view').toBeLessThanOrEqual(
+      1440,
+    );
     await page.getByRole('row').nth(1).getByRole('link').first().click();
     await page.getByRole('table', { name: 'What it uses' }).waitFor();
     await page.getByRole('img').first().waitFor();
@@ -58,6 +63,17 @@ describe('every screen has a heading, no error, no violation of the security pol
     await page.getByRole('treegrid').waitFor();
     await page.keyboard.press('n');
     await page.getByRole('complementary').getByText('What it used').waitFor();
+    await done();
+  });
+
+  test('an agent has charts in a browser that names a language that Intl refuses', async () => {
+    const { page, done } = await world.open('/inbox');
+    await page.addInitScript(() => {
+      Object.defineProperty(navigator, 'language', { value: 'en-US@posix', configurable: true });
+    });
+    const agent = await firstId('/v1/agents?tenant_id=northwind');
+    await page.goto(new URL(`/console/agents/${encodeURIComponent(agent)}?${TENANT}`, page.url()).href);
+    await page.getByRole('img', { name: 'Tokens of' }).waitFor();
     await done();
   });
 

@@ -23,7 +23,7 @@ const COLUMNS: Column<Agent>[] = [
   {
     key: 'meaning',
     header: 'Meaning',
-    width: '96px',
+    width: '88px',
     cell: ({ declared }) => <MeaningMark meaning={declared ? 'declared' : 'unknown'} />,
   },
   {
@@ -39,14 +39,14 @@ const COLUMNS: Column<Agent>[] = [
   {
     key: 'risk',
     header: 'Risk',
-    width: '84px',
+    width: '80px',
     cell: ({ observations }) => <HighestRisk observations={observations} />,
   },
-  { key: 'place', header: 'Tenant', width: 'minmax(120px, 1fr)', cell: placeOf },
+  { key: 'place', header: 'Tenant', width: 'minmax(120px, 1.4fr)', cell: placeOf },
   {
     key: 'account',
     header: 'Acts as',
-    width: 'minmax(130px, 1.2fr)',
+    width: 'minmax(130px, 1.5fr)',
     cell: ({ accounts }) => (
       <span className="row">
         {accounts[0] !== undefined && (
@@ -58,8 +58,8 @@ const COLUMNS: Column<Agent>[] = [
       </span>
     ),
   },
-  { key: 'first', header: 'First seen', width: '104px', cell: ({ firstSeenAt }) => <Time at={firstSeenAt} /> },
-  { key: 'last', header: 'Last seen', width: '104px', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
+  { key: 'first', header: 'First seen', width: '92px', cell: ({ firstSeenAt }) => <Time at={firstSeenAt} /> },
+  { key: 'last', header: 'Last seen', width: '92px', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
   { key: 'calls', header: 'Calls', width: '72px', isNumber: true, cell: ({ usage }) => formatCompact(usage.calls) },
   {
     key: 'errors',

@@ -33,7 +33,7 @@ const COLUMNS: Column<AuditEvent>[] = [
   {
     key: 'actor',
     header: 'Actor',
-    width: 'minmax(150px, 1fr)',
+    width: 'minmax(120px, 1fr)',
     cell: (event) => {
       const principal = actorOf(event);
       return principal === null ? (
@@ -46,7 +46,7 @@ const COLUMNS: Column<AuditEvent>[] = [
   {
     key: 'operation',
     header: 'Operation',
-    width: 'minmax(200px, 1.5fr)',
+    width: 'minmax(200px, 1.7fr)',
     cell: ({ operation }) => <code>{operation}</code>,
   },
   {
