@@ -98,14 +98,21 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
     [items, keyOf, onOpen],
   );
 
-  if (list.isLoading) return <Loading />;
+  if (list.isLoading || (list.isFormer && items.length === 0)) return <Loading />;
   if (list.problem !== null && items.length === 0) return <Failed problem={list.problem} retry={list.reload} />;
   if (items.length === 0 && !hasMore) return empty;
   const offset = selection ? 2 : 1;
   return (
     <div className={classes.frame}>
       {/* The whole table is one stop of the tab key; j and k move inside. */}
-      <div ref={scroller} className={classes.scroller} tabIndex={0} role="region" aria-label={`${label}, scrollable`}>
+      <div
+        ref={scroller}
+        className={classes.scroller}
+        tabIndex={0}
+        role="region"
+        aria-label={`${label}, scrollable`}
+        aria-busy={list.isFormer}
+      >
         <div role="table" aria-label={label} aria-rowcount={hasMore ? -1 : items.length + 1} className={classes.table}>
           <div role="row" aria-rowindex={1} className={classes.head} style={{ gridTemplateColumns: template }}>
             {selection && (
@@ -204,8 +211,9 @@ const TableRow = memo(function TableRow(props: RowProps): ReactNode {
   );
 });
 
-function countText({ items, hasMore, isLoadingMore, problem }: PagedList<unknown>): string {
+function countText({ items, hasMore, isFormer, isLoadingMore, problem }: PagedList<unknown>): string {
   if (problem !== null) return `${formatNumber(items.length)} loaded. ${problem.message}`;
+  if (isFormer) return 'Filtering';
   if (isLoadingMore) return `${formatNumber(items.length)} loaded, reading more`;
   return hasMore ? `${formatNumber(items.length)} loaded, more below` : `${formatNumber(items.length)} in all`;
 }

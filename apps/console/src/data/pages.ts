@@ -1,4 +1,4 @@
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { type InfiniteData, useInfiniteQuery } from '@tanstack/react-query';
 import { useCallback, useMemo } from 'react';
 import type { ApiProblem } from './problem.ts';
 import { problemOf } from './problem.ts';
@@ -9,6 +9,8 @@ export type Page<Item> = { items: Item[]; nextCursor: string | null };
 export type PagedList<Item> = {
   items: Item[];
   isLoading: boolean;
+  /** Whether the items are those of the former query, because the first page of this one is still loading. */
+  isFormer: boolean;
   problem: ApiProblem | null;
   /** Whether there are more than the items. */
   hasMore: boolean;
@@ -25,6 +27,8 @@ type Options<Item> = {
   /** How many pages are read at once after the first. Each time, the list is drawn again. */
   pagesAtOnce?: number;
   enabled?: boolean;
+  /** Whether the rows of the query with this key stay in view while the first page of the new one loads. */
+  keepsRowsOf?: (formerKey: readonly unknown[]) => boolean;
   refetchInterval?: () => number | false;
 };
 
@@ -33,7 +37,7 @@ const MAX_REFRESHED = 5000;
 
 /** A list that is read page by page while the user scrolls. */
 export function usePagedList<Item>(options: Options<Item>): PagedList<Item> {
-  const { key, read, pagesAtOnce = 1, enabled = true, refetchInterval } = options;
+  const { key, read, pagesAtOnce = 1, enabled = true, keepsRowsOf, refetchInterval } = options;
   const query = useInfiniteQuery({
     queryKey: key,
     queryFn: ({ pageParam, signal }) =>
@@ -42,6 +46,12 @@ export function usePagedList<Item>(options: Options<Item>): PagedList<Item> {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page: Page<Item>) => page.nextCursor ?? undefined,
     enabled,
+    ...(keepsRowsOf !== undefined && {
+      placeholderData: (
+        rows: InfiniteData<Page<Item>, string | undefined> | undefined,
+        former: { queryKey: readonly unknown[] } | undefined,
+      ) => (former !== undefined && keepsRowsOf(former.queryKey) ? rows : undefined),
+    }),
     ...(refetchInterval !== undefined && {
       refetchInterval: ({ state }: Loaded) =>
         countItems(state.data?.pages) > MAX_REFRESHED ? false : refetchInterval(),
@@ -55,6 +65,7 @@ export function usePagedList<Item>(options: Options<Item>): PagedList<Item> {
   return {
     items,
     isLoading: query.isLoading,
+    isFormer: query.isPlaceholderData,
     problem: query.error === null ? null : problemOf(query.error),
     hasMore: hasNextPage,
     isLoadingMore: isFetchingNextPage,

@@ -200,6 +200,7 @@ function listOf<Item>(items: Item[]): PagedList<Item> {
     isLoading: false,
     problem: null,
     hasMore: false,
+    isFormer: false,
     isLoadingMore: false,
     loadMore: nothing,
     reload: nothing,

@@ -51,7 +51,7 @@ export function InboxScreen(): ReactNode {
   );
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const listed = useMemo(() => list.items.find(({ id }) => id === item), [list.items, item]);
-  const { linked, problem } = useLinkedObservation(item, listed !== undefined || list.isLoading);
+  const { linked, problem } = useLinkedObservation(item, listed !== undefined || list.isLoading || list.isFormer);
   const shown = listed ?? linked;
   const counts = useInboxCounts(state);
   const toggle = useCallback((key: string) => setSelected((before) => toggled(before, key)), []);
@@ -67,7 +67,7 @@ export function InboxScreen(): ReactNode {
   const open = useCallback(({ id }: RuntimeObservation) => setState({ item: id }), [setState]);
   useKeys({ Escape: () => (item === undefined ? setSelected(new Set()) : setState({ item: undefined })) });
   const openCount = useMemo(() => list.items.filter(({ status }) => status === 'open').length, [list.items]);
-  const matching = view === 'all' || list.hasMore ? null : { filter: query, count: openCount };
+  const matching = view === 'all' || list.hasMore || list.isFormer ? null : { filter: query, count: openCount };
   const chosen = selected.size === 0 ? [] : list.items.filter(({ id }) => selected.has(id));
   // The same elements each time, so that moving from row to row does not draw the filters again.
   const toolbar = useMemo(
@@ -152,7 +152,7 @@ function useSortedObservations(
     if (isSorted && hasMore && !isLoadingMore && items.length < MAX_SORTED) loadMore();
   }, [isSorted, hasMore, isLoadingMore, items.length, loadMore]);
   const sorted = useMemo(() => (isSorted ? items.toSorted(byRisk) : items), [items, isSorted]);
-  const steady = useSteadyRows(sorted, JSON.stringify(query), open);
+  const steady = useSteadyRows(sorted, { view: JSON.stringify(query), isFormer: list.isFormer, open });
   return { ...list, items: steady };
 }
 

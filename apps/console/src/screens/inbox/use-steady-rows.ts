@@ -15,12 +15,16 @@ type Shown = { view: string; given: Rows; rows: Rows; gone: Rows };
  * opens another view. Otherwise rows would vanish under the pointer.
  *
  * @param view what the rows are of; another one starts anew
+ * @param isFormer whether the rows given are still those of the former view
  * @param open the id of the row whose panel is open. It is read again at intervals, because others decide, too.
  */
-export function useSteadyRows(given: Rows, view: string, open: string | undefined): RuntimeObservation[] {
+export function useSteadyRows(
+  given: Rows,
+  { view, isFormer, open }: { view: string; isFormer: boolean; open: string | undefined },
+): RuntimeObservation[] {
   const [shown, setShown] = useState<Shown>({ view, given, rows: given, gone: [] });
   let current = shown;
-  if (shown.given !== given || shown.view !== view) {
+  if (!isFormer && (shown.given !== given || shown.view !== view)) {
     current = mergeRows(shown.view === view ? shown.rows : [], given, view);
     setShown(current);
   }

@@ -172,6 +172,7 @@ function EdgeTable({ graph }: { graph: Graph }): ReactNode {
     isLoading: false,
     problem: null,
     hasMore: false,
+    isFormer: false,
     isLoadingMore: false,
     loadMore: nothing,
     reload: nothing,
