@@ -47,8 +47,7 @@ function Plot({ times, series, height = 160, label }: Props): ReactNode {
         tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), timeZone),
         cursor: { y: false },
         legend: { live: true },
-        // Without it, the axis of a single time spans years, and the outer bars are cut in half.
-        scales: { x: { range: (_plot, first, last) => [first - halfStep(times), last + halfStep(times)] } },
+        scales: { x: { range: (_plot, first, last) => rangeOf(times, first, last) } },
         axes: [axis, { ...axis, size: 56, values: (_plot, values) => values.map(formatCompact) }],
         series: [
           {},
@@ -74,8 +73,9 @@ function Plot({ times, series, height = 160, label }: Props): ReactNode {
   return <div ref={frame} role="img" aria-label={label} className="qm-chart" />;
 }
 
-/** Half of the shortest time between two values, or half a day for a single one. */
-function halfStep(times: readonly number[]): number {
+/** The times of the axis, with room for the outer bars. For a single time uPlot would show years. */
+function rangeOf(times: readonly number[], first: number, last: number): [number, number] {
   const steps = times.slice(1).map((time, index) => time - (times[index] ?? time));
-  return Math.min(DAY_S, ...steps) / 2;
+  const room = Math.min(DAY_S, ...steps) / 2;
+  return [first - room, (times.length === 1 ? first : last) + room];
 }

@@ -1,5 +1,6 @@
 import type { AuditEvent } from '@quartermaster/client';
 import { Button } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { CopyId } from '../../components/copy.tsx';
 import { formatNumber } from '../../components/format.ts';
@@ -54,7 +55,7 @@ export function AuditPanel({ event, close }: { event: AuditEvent; close: () => v
             ['Actor', principal === null ? actor.type : <PrincipalName key="actor" principal={principal} />],
             ['Signed in with', scheme === null ? null : SCHEMES[scheme]],
             ['Key', keyId === null ? null : <CopyId key="key" id={keyId} />],
-            ['Target', target === null ? null : target.type.replaceAll('_', ' ')],
+            ['Target', target === null ? null : <Target key="what" target={target} />],
             ['Target id', target === null ? null : <CopyId key="target" id={target.id} />],
             ['Reason', reason],
             ['Times', count === 1 ? null : formatNumber(count)],
@@ -73,5 +74,16 @@ export function AuditPanel({ event, close }: { event: AuditEvent; close: () => v
         />
       </Section>
     </SidePanel>
+  );
+}
+
+/** What was acted on. An observation has a link, because only its panel says what was decided. */
+function Target({ target: { type, id } }: { target: NonNullable<AuditEvent['target']> }): ReactNode {
+  const name = type.replaceAll('_', ' ');
+  if (type !== 'runtime_observation') return name;
+  return (
+    <Link to="/inbox" search={(before) => ({ tenant: before['tenant'], view: 'all', item: id })}>
+      {name}
+    </Link>
   );
 }
