@@ -47,7 +47,7 @@ function Plot({ times, series, height = 160, label }: Props): ReactNode {
         tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), timeZone),
         cursor: { y: false },
         legend: { live: true },
-        scales: { x: { range: (_plot, first, last) => rangeOf(times, first, last) } },
+        scales: { x: { range: (_plot, first, last) => [first - halfStep(times), last + halfStep(times)] } },
         axes: [axis, { ...axis, size: 56, values: (_plot, values) => values.map(formatCompact) }],
         series: [
           {},
@@ -60,7 +60,7 @@ function Plot({ times, series, height = 160, label }: Props): ReactNode {
           })),
         ],
       },
-      [[...times], ...series.map(({ values }) => [...values])],
+      dataOf(times, series),
       element,
     );
     const resize = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
@@ -73,9 +73,15 @@ function Plot({ times, series, height = 160, label }: Props): ReactNode {
   return <div ref={frame} role="img" aria-label={label} className="qm-chart" />;
 }
 
-/** The times of the axis, with room for the outer bars. For a single time uPlot would show years. */
-function rangeOf(times: readonly number[], first: number, last: number): [number, number] {
+/** uPlot draws no bar for a single time, and an axis of years. Times without a value beside it mend both. */
+function dataOf(times: readonly number[], series: readonly Series[]): UPlot.AlignedData {
+  const [only] = times;
+  if (times.length !== 1 || only === undefined) return [[...times], ...series.map(({ values }) => [...values])];
+  return [[only - DAY_S, only, only + DAY_S], ...series.map(({ values }) => [null, ...values, null])];
+}
+
+/** Half of the shortest time between two values: the room that the outer bars need. */
+function halfStep(times: readonly number[]): number {
   const steps = times.slice(1).map((time, index) => time - (times[index] ?? time));
-  const room = Math.min(DAY_S, ...steps) / 2;
-  return [first - room, (times.length === 1 ? first : last) + room];
+  return Math.min(DAY_S, ...steps) / 2;
 }
