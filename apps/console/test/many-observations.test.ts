@@ -77,6 +77,26 @@ test('thousands of observations: the keys and the scroll bar reach the last one,
   await done();
 });
 
+test('former rows stay in view, dimmed, until the filtered list is there, and then all leave', async () => {
+  const { page, done } = await world.open(INBOX);
+  const scroller = page.getByRole('region', { name: 'Observations, scrollable' });
+  await page.getByRole('status').getByText(' in all').waitFor();
+  const answer = Promise.withResolvers<void>();
+  await page.route(/runtime-observations\?.*text=export_/, async (route) => {
+    await answer.promise;
+    await route.continue();
+  });
+  await page.getByRole('textbox', { name: 'Search names' }).fill('export_');
+  await page.locator('[aria-busy=true]').and(scroller).waitFor();
+  expect(await scroller.locator('[data-key]').count()).toBeGreaterThan(10);
+  await page.getByRole('status').getByText('Filtering').waitFor();
+  answer.resolve();
+  // A former row that stayed as if somebody had decided about it would be counted.
+  await page.getByRole('status').getByText(`${EXPORTS} in all`).waitFor();
+  expect(await scroller.getAttribute('aria-busy')).toBe('false');
+  await done();
+});
+
 test('everything that a filter finds is decided at once, wherever it is in the list', async () => {
   const { page, done } = await world.open(INBOX);
   await page.getByRole('row').nth(2).waitFor();
