@@ -8,6 +8,7 @@ import { createRoot } from 'react-dom/client';
 import { createAppRouter } from './app/router.tsx';
 import { theme } from './app/theme.ts';
 import { configureClient } from './data/client.ts';
+import { meQuery } from './data/me.ts';
 import { createQueryClient } from './data/query-client.ts';
 
 const RELOADED = 'quartermaster-reloaded-at';
@@ -27,6 +28,8 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]'
 setNonce(nonce);
 configureClient();
 const queryClient = createQueryClient();
+// Asked while the code of the screen loads. The shell would ask only after that.
+void queryClient.prefetchQuery(meQuery());
 const router = createAppRouter(queryClient);
 
 const root = document.getElementById('root');

@@ -93,3 +93,18 @@ test('a session that its user ends in another browser asks to sign in, and keeps
   await page.getByRole('button', { name: 'Undo' }).waitFor();
   await done();
 });
+
+test('the page asks who is signed in while the code of its screen loads', async () => {
+  const { page, done } = await world.open('/inbox');
+  const code = Promise.withResolvers<void>();
+  await page.route(/assets\/inbox-screen.*\.js/, async (route) => {
+    await code.promise;
+    await route.continue();
+  });
+  const asked = page.waitForRequest(/\/v1\/me$/);
+  await page.reload({ waitUntil: 'commit' });
+  await asked;
+  code.resolve();
+  await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+  await done();
+});
