@@ -86,7 +86,13 @@ async function settled(page: Page): Promise<string> {
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.waitForLoadState('networkidle');
   await page.getByRole('status', { name: 'Loading' }).waitFor({ state: 'detached' });
-  return shown(page);
+  // Charts are drawn when their code has loaded, and say nothing before.
+  for (let before = await shown(page); ; ) {
+    await page.waitForTimeout(500);
+    const now = await shown(page);
+    if (now === before) return now;
+    before = now;
+  }
 }
 
 async function expectShown(page: Page, expected: string, when: string): Promise<void> {
