@@ -72,9 +72,10 @@ describe('no text makes reading slow, in the dialect', () => {
 test('a tool of Claude Code or Codex with a hostile name is read without backtracking', () => {
   const text = HOSTILE['mcp__ and underscores'] ?? '';
   const span = source({ tool_name: text }, 'claude_code.tool', { scope: 'com.anthropic.claude_code' });
-  const started = performance.now();
-  for (let i = 0; i < 100; i++) readSpan(span);
-  expect(performance.now() - started).toBeLessThan(SLOW);
+  const milliseconds = timed(() => {
+    for (let i = 0; i < 100; i++) readSpan(span);
+  });
+  expect(milliseconds).toBeLessThan(SLOW);
 });
 
 test('one span has at most 64 uses', () => {
@@ -130,10 +131,17 @@ const SCOPES: Record<string, string> = {
   openlit: '@openlit/x',
 };
 
-/** CPU time in milliseconds, because other processes must not count. */
+/**
+ * The CPU time of this thread in milliseconds, because other processes must not count. A run that collected garbage or compiled
+ * code is slow as well, so a slow run is repeated, and the minimum counts. A pattern that backtracks is slow each time.
+ */
 function timed(run: () => void): number {
-  const { user, system } = process.cpuUsage();
-  run();
-  const used = process.cpuUsage({ user, system });
-  return (used.user + used.system) / 1000;
+  let least = Number.POSITIVE_INFINITY;
+  for (let repetition = 0; repetition < 4 && least > SLOW; repetition += 1) {
+    const { user, system } = process.threadCpuUsage();
+    run();
+    const used = process.threadCpuUsage({ user, system });
+    least = Math.min(least, (used.user + used.system) / 1000);
+  }
+  return least;
 }
