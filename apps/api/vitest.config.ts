@@ -57,6 +57,7 @@ const ON_SQLITE_ALONE = [
   'test/bad-input-*.test.ts',
   'test/bearer.test.ts',
   'test/bootstrap-key.test.ts',
+  'test/cached-counts.test.ts',
   'test/client.test.ts',
   'test/config*.test.ts',
   'test/console/pages.test.ts',

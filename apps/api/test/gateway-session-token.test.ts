@@ -24,6 +24,7 @@ import { changeGateway, deleteGateway } from '../src/resources/gateways/service.
 import type { Services } from '../src/platform/services.ts';
 import { jwks } from '../src/resources/signing-keys/service.ts';
 import type { CallerContext } from '../src/http/context.ts';
+import { SubjectSessions } from '../src/resources/gateway-sessions/subject-sessions.ts';
 import { TenantLimits } from '../src/platform/tenant-limits.ts';
 import { databaseOfTest } from './support/environment.ts';
 
@@ -221,10 +222,10 @@ async function setUp(now: () => Date = () => NOW): Promise<Services> {
   const made = { accountId: 'bot', createdBy: null, createdByKey: null, rotationCount: 0 };
   await insertApiKey(db, ACME, { ...key, ...made }, NOW);
   const publicUrl = 'https://quartermaster.example.com';
-  const used: Pick<Services, 'db' | 'now' | 'secrets' | 'publicUrl' | 'maxOpenSessions' | 'tenantLimits'> = {
+  const used: Pick<Services, 'db' | 'now' | 'secrets' | 'publicUrl' | 'subjectSessions' | 'tenantLimits'> = {
     db,
     now,
-    maxOpenSessions: 1000,
+    subjectSessions: new SubjectSessions({ db, now, limit: 1000 }),
     tenantLimits: new TenantLimits(now),
     publicUrl,
     secrets: secretBox(randomBytes(32)),

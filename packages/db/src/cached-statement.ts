@@ -1,4 +1,5 @@
 import type { Compilable, CompiledQuery } from 'kysely';
+import { BoundedMap } from './bounded-map.ts';
 import type { Database } from './database.ts';
 
 /** The most cached shapes of one statement. Lists of different lengths are different shapes. */
@@ -29,13 +30,13 @@ export function cachedStatement<Values extends object, Row>(
   return async (db, values) => {
     const { adapter } = db.getExecutor();
     let shapes = cache.get(adapter);
-    if (!shapes) cache.set(adapter, (shapes = new Map()));
+    if (!shapes) cache.set(adapter, (shapes = new BoundedMap(MAX_CACHED_SHAPES)));
     const bound: unknown[] = [];
     const shape = shapeOf(values, bound);
     let found = shapes.get(shape);
     if (!found) {
       found = compile(db, build, values);
-      if (bound.length <= MAX_CACHED_VALUES) addToCache(shapes, shape, found);
+      if (bound.length <= MAX_CACHED_VALUES) shapes.set(shape, found);
     }
     const { compiled, slots } = found;
     const parameters = slots.map((slot, index) => (slot === null ? compiled.parameters[index] : bound[slot.index]));
@@ -55,14 +56,6 @@ class Slot {
   [Symbol.toPrimitive](): never {
     throw new Error('the values of a cached statement are not known while it is built: compute with them before');
   }
-}
-
-function addToCache(shapes: Map<string, CachedShape>, shape: string, added: CachedShape): void {
-  if (shapes.size >= MAX_CACHED_SHAPES) {
-    const [oldest] = shapes.keys();
-    if (oldest !== undefined) shapes.delete(oldest);
-  }
-  shapes.set(shape, added);
 }
 
 function compile<Values extends object, Row>(

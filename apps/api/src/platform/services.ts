@@ -1,3 +1,4 @@
+import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import type { ScopeCount } from '@quartermaster/db/repositories/account-telemetry.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
@@ -79,8 +80,8 @@ export type Services = {
   maxObservations: number;
   /** Maximum usage series of a tenant. */
   maxUsageSeries: number;
-  /** Maximum open gateway sessions of a subject at a gateway. */
-  maxOpenSessions: number;
+  /** The limit of open gateway sessions of a subject at a gateway. */
+  subjectSessions: { add(gateway: Gateway, subject: string): Promise<void> };
   /** The base URL that callers use, without a trailing slash. It is the `iss` of session tokens. */
   publicUrl: string;
   /** The issuer of bearer tokens; null if none is configured. */

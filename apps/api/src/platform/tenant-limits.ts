@@ -5,6 +5,7 @@ import {
   type TenantResource,
   type TenantUsage,
 } from '@quartermaster/contracts/tenant-usage.ts';
+import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { listLargestAccounts } from '@quartermaster/db/repositories/account-bytes.ts';
 import {
@@ -12,9 +13,10 @@ import {
   countTenantUsage,
   findTenantLimits,
 } from '@quartermaster/db/repositories/tenant-usage.ts';
+import { CachedCounts } from './cached-counts.ts';
 import { ApiError } from './errors.ts';
 
-/** How long limits and counts are cached, in milliseconds. The cache does not see what other processes add. */
+/** How long limits are cached, in milliseconds. The cache does not see what other processes change. */
 const CACHED_MS = 5000;
 
 /** Tenants in the cache. */
@@ -23,22 +25,17 @@ const MAX_CACHED = 10_000;
 /** Usage is counted exactly up to this number of records, or up to the limit if that is higher. */
 const COUNTED_EXACTLY = 20_000;
 
-type Cached = {
-  limits: { until: number; values: Partial<Record<TenantResource, number>> } | null;
-  counts: Partial<Record<CountedResource, { until: number; used: number }>>;
-};
+type Limits = Partial<Record<TenantResource, number>>;
 
-/**
- * The limits of tenants. Counts are cached for some seconds, so that few writes need to count. The cache sees neither what other
- * processes add in that time, nor what concurrent transactions on PostgreSQL have not committed. A limit may be exceeded by
- * that much.
- */
+/** The limits of tenants. Counts are cached, see {@link CachedCounts}: a limit may be exceeded by a few. */
 export class TenantLimits {
-  readonly #cache = new Map<string, Cached>();
+  readonly #limits = new BoundedMap<string, { until: number; values: Limits }>(MAX_CACHED);
+  readonly #counts: CachedCounts;
   readonly #now: () => Date;
 
   constructor(now: () => Date) {
     this.#now = now;
+    this.#counts = new CachedCounts(now);
   }
 
   /**
@@ -50,15 +47,15 @@ export class TenantLimits {
   async add(db: Database, tenantId: string, resource: CountedResource, added = 1): Promise<void> {
     const { limit, room } = await this.#room(db, tenantId, resource, added);
     if (room < added) {
-      delete this.#of(tenantId).counts[resource];
+      this.#counts.delete(keyOf(tenantId, resource));
       throw limitReached(resource, limit);
     }
-    this.#count(tenantId, resource, added);
+    this.#counts.add(keyOf(tenantId, resource), added);
   }
 
   /** Corrects the cached count after a write. @param difference what the write added, less what {@link add} counted for it */
   correct(tenantId: string, resource: CountedResource, difference: number): void {
-    this.#count(tenantId, resource, difference);
+    this.#counts.add(keyOf(tenantId, resource), difference);
   }
 
   /**
@@ -70,7 +67,7 @@ export class TenantLimits {
   async addUpTo(db: Database, tenantId: string, resource: CountedResource, wanted: number): Promise<number> {
     const { room } = await this.#room(db, tenantId, resource, wanted);
     const added = Math.min(room, wanted);
-    this.#count(tenantId, resource, added);
+    this.#counts.add(keyOf(tenantId, resource), added);
     return added;
   }
 
@@ -86,11 +83,8 @@ export class TenantLimits {
 
   /** The limit of a tenant for a resource. */
   async limitOf(db: Database, tenantId: string, resource: TenantResource): Promise<number> {
-    const cached = this.#of(tenantId);
-    if (cached.limits === null || cached.limits.until <= this.#time()) {
-      cached.limits = { until: this.#time() + CACHED_MS, values: await findTenantLimits(db, tenantId) };
-    }
-    return cached.limits.values[resource] ?? DEFAULT_TENANT_LIMITS[resource];
+    const limits = await this.#limitsOf(db, tenantId);
+    return limits[resource] ?? DEFAULT_TENANT_LIMITS[resource];
   }
 
   /** All limits of a tenant and how much is used, not from the cache. @param requests counted in the current minute */
@@ -113,10 +107,11 @@ export class TenantLimits {
 
   /** Removes a tenant from the cache, because its limits were changed. */
   forget(tenantId: string): void {
-    this.#cache.delete(tenantId);
+    this.#limits.delete(tenantId);
+    for (const resource of TENANT_RESOURCES) this.#counts.delete(keyOf(tenantId, resource));
   }
 
-  /** How many a tenant may still add. Counts again if the cached count is old, or leaves too little room. */
+  /** How many a tenant may still add. */
   async #room(
     db: Database,
     tenantId: string,
@@ -124,36 +119,24 @@ export class TenantLimits {
     added: number,
   ): Promise<{ limit: number; room: number }> {
     const limit = await this.limitOf(db, tenantId, resource);
-    const { counts } = this.#of(tenantId);
-    const cached = counts[resource];
-    if (cached && cached.until > this.#time() && cached.used + added <= limit) {
-      return { limit, room: limit - cached.used };
-    }
-    const used = await countTenantUsage(db, tenantId, { resource, most: limit + 1 }, this.#now());
-    counts[resource] = { until: this.#time() + CACHED_MS, used };
+    const used = await this.#counts.usedOf(keyOf(tenantId, resource), { limit, added }, () =>
+      countTenantUsage(db, tenantId, { resource, most: limit + 1 }, this.#now()),
+    );
     return { limit, room: Math.max(0, limit - used) };
   }
 
-  #count(tenantId: string, resource: CountedResource, added: number): void {
-    const count = this.#of(tenantId).counts[resource];
-    if (count) count.used += added;
+  async #limitsOf(db: Database, tenantId: string): Promise<Limits> {
+    const time = this.#now().getTime();
+    const cached = this.#limits.get(tenantId);
+    if (cached && cached.until > time) return cached.values;
+    const values = await findTenantLimits(db, tenantId);
+    this.#limits.set(tenantId, { until: time + CACHED_MS, values });
+    return values;
   }
+}
 
-  #time(): number {
-    return this.#now().getTime();
-  }
-
-  #of(tenantId: string): Cached {
-    const cached = this.#cache.get(tenantId);
-    if (cached) return cached;
-    if (this.#cache.size >= MAX_CACHED) {
-      const [first] = this.#cache.keys();
-      if (first !== undefined) this.#cache.delete(first);
-    }
-    const empty: Cached = { limits: null, counts: {} };
-    this.#cache.set(tenantId, empty);
-    return empty;
-  }
+function keyOf(tenantId: string, resource: TenantResource): string {
+  return `${tenantId} ${resource}`;
 }
 
 function limitReached(resource: CountedResource, limit: number): ApiError {

@@ -25,6 +25,7 @@ import { FairTurns } from '../platform/fair-turns.ts';
 import { countWork, createLimits } from '../http/rate-limits/limits.ts';
 import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../http/rate-limits/shared-points.ts';
 import type { Services } from '../platform/services.ts';
+import { SubjectSessions } from '../resources/gateway-sessions/subject-sessions.ts';
 import { replaceLostKey } from '../resources/signing-keys/service.ts';
 import { TenantLimits } from '../platform/tenant-limits.ts';
 import { AccountTelemetry } from '../telemetry/ingest/account-telemetry.ts';
@@ -159,7 +160,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       selfService: config.selfService,
       maxObservations: config.maxObservations,
       maxUsageSeries: config.maxUsageSeries,
-      maxOpenSessions: config.maxOpenSessions,
+      subjectSessions: new SubjectSessions({ db, now, limit: config.maxOpenSessions }),
       metrics,
       syncs,
       outbound: { allowed: config.allowedNetworks, resolver: parts.resolver ?? resolveAll },

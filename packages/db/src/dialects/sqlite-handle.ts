@@ -1,6 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import SqliteDatabase from 'better-sqlite3';
 import type { QueryResult } from 'kysely';
+import { BoundedMap } from '../bounded-map.ts';
 import { DatabaseUnavailableError, DuplicateKeyError } from '../errors.ts';
 
 /** How long SQLite itself waits for another process's lock, in milliseconds. It blocks the event loop during that time. */
@@ -15,7 +16,7 @@ const DUPLICATE = /^SQLITE_CONSTRAINT_(PRIMARYKEY|UNIQUE)$/;
 /** A connection to a SQLite file, with its cache of prepared statements. */
 export class SqliteHandle {
   readonly #db: SqliteDatabase.Database;
-  readonly #statements = new Map<string, SqliteDatabase.Statement>();
+  readonly #statements = new BoundedMap<string, SqliteDatabase.Statement>(MAX_PREPARED_STATEMENTS);
 
   constructor(path: string) {
     try {
@@ -56,10 +57,6 @@ export class SqliteHandle {
     const kept = this.#statements.get(sql);
     if (kept) return kept;
     const statement = this.#db.prepare(sql);
-    if (this.#statements.size >= MAX_PREPARED_STATEMENTS) {
-      const [oldest] = this.#statements.keys();
-      if (oldest !== undefined) this.#statements.delete(oldest);
-    }
     this.#statements.set(sql, statement);
     return statement;
   }

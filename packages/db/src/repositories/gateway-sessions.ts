@@ -149,14 +149,14 @@ export async function revokeGatewaySession(
   return { ...session, grants: await readGrants(db, session) };
 }
 
-/** Whether a subject has at least `limit` open sessions at a gateway. */
-export async function hasOpenSessions(
+/** The open sessions of a subject at a gateway, counted up to `most`. */
+export async function countOpenSessions(
   db: Database,
   scope: TenantScope,
-  { gatewayId, subject, limit }: { gatewayId: string; subject: string; limit: number },
+  { gatewayId, subject, most }: { gatewayId: string; subject: string; most: number },
   now: Date,
-): Promise<boolean> {
-  const row = await db
+): Promise<number> {
+  const counted = db
     .selectFrom('gateway_sessions')
     .select('expires_at')
     .where(inScope(scope))
@@ -164,11 +164,12 @@ export async function hasOpenSessions(
     .where('subject', '=', subject)
     .where('revoked_at', 'is', null)
     .where('expires_at', '>', now.toISOString())
-    .orderBy('expires_at')
-    .limit(1)
-    .offset(limit - 1)
-    .executeTakeFirst();
-  return row !== undefined;
+    .limit(most);
+  const { count } = await db
+    .selectFrom(counted.as('counted'))
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
 }
 
 /** Revokes the active sessions of a gateway. Returns how many there were. */

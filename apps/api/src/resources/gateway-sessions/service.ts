@@ -11,12 +11,11 @@ import type { Page, PageRequest } from '@quartermaster/db/queries.ts';
 import {
   findGatewaySession,
   findSubject,
-  hasOpenSessions,
   insertGatewaySession,
   revokeGatewaySession,
   type Subject,
 } from '@quartermaster/db/repositories/gateway-sessions.ts';
-import { covers, scopeOf } from '@quartermaster/db/tenancy.ts';
+import { covers } from '@quartermaster/db/tenancy.ts';
 import { scopeMissing } from '../../auth/authorize.ts';
 import { type Principal, principalName, reachOf, scopesAt } from '../../auth/principal.ts';
 import { earlierExpiry, requireSource } from '../../auth/source.ts';
@@ -46,7 +45,7 @@ export async function createGatewaySession(
     if (gateway.status !== 'active') throw new ApiError('gateway_not_active', 'The gateway is disabled.');
     const { tenantLimits } = ctx.services;
     await tenantLimits.add(trx, gateway.tenantId, 'openSessions');
-    await requireSessionLimit(ctx, gateway, subject, now);
+    await ctx.services.subjectSessions.add(gateway, subject);
     const grants = await grantsOf(trx, gateway, providerIds);
     const values = {
       gatewayId: gateway.id,
@@ -105,19 +104,6 @@ export function pageOfGrants({ id, grants }: GatewaySession, page: PageRequest):
   );
   const end = from + page.limit;
   return { items: items.slice(from, end), next: end < items.length ? [String(end), id] : null };
-}
-
-/**
- * Counts outside of the transaction. Inside it, concurrent sessions of one subject would make each other's transactions
- * repeat on PostgreSQL. So a few more than the limit may be open.
- */
-async function requireSessionLimit(ctx: CallerContext, gateway: Gateway, subject: string, now: Date): Promise<void> {
-  const { db, maxOpenSessions: limit } = ctx.services;
-  if (!(await hasOpenSessions(db, scopeOf(gateway), { gatewayId: gateway.id, subject, limit }, now))) return;
-  throw new ApiError(
-    'session_limit_reached',
-    `${subject} has ${limit} open sessions at this gateway. End one of them first.`,
-  );
 }
 
 /** The subject that the session is for, and the actor that opens it if that is a different principal. */

@@ -1,0 +1,49 @@
+import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
+
+/** How long a count is used before it is read again, in milliseconds. */
+const CACHED_MS = 5000;
+
+/** Counts in the cache. */
+const MAX_CACHED = 10_000;
+
+/**
+ * Counts of records for limits. A count is read from the database, then writes of this process are added to it for some seconds,
+ * so that few writes have to count. It contains neither what other processes add in that time, nor what concurrent transactions
+ * on PostgreSQL have not committed: a limit may be exceeded by that much. Nothing is refused because of an old count.
+ */
+export class CachedCounts {
+  readonly #counts = new BoundedMap<string, { used: number; until: number }>(MAX_CACHED);
+  readonly #now: () => Date;
+
+  constructor(now: () => Date) {
+    this.#now = now;
+  }
+
+  /**
+   * The count of `key`. It is read again if it is old, or if it leaves no room for `added` more.
+   *
+   * @param read counts the records in the database
+   */
+  async usedOf(
+    key: string,
+    { limit, added }: { limit: number; added: number },
+    read: () => Promise<number>,
+  ): Promise<number> {
+    const time = this.#now().getTime();
+    const cached = this.#counts.get(key);
+    if (cached && cached.until > time && cached.used + added <= limit) return cached.used;
+    const used = await read();
+    this.#counts.set(key, { used, until: time + CACHED_MS });
+    return used;
+  }
+
+  /** Adds what a write has added, or subtracts what it has removed. */
+  add(key: string, difference: number): void {
+    const cached = this.#counts.get(key);
+    if (cached) cached.used += difference;
+  }
+
+  delete(key: string): void {
+    this.#counts.delete(key);
+  }
+}
