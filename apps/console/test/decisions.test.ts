@@ -72,6 +72,31 @@ describe('a decision', () => {
     await done();
   });
 
+  test('is in the list with the person and the time, in the panel with its note, and in the audit', async () => {
+    const { id, name } = await openObservation(2);
+    const as = await world.server.tokenOf('admin@example.com');
+    const body = { decision: 'rejected', note: 'Not without a contract.' };
+    const { review } = await world.server.ok('POST', `/v1/runtime-observations/${id}/review`, { as, body });
+    const { displayName } = await world.server.ok('GET', `/v1/users/${review.reviewedBy.slice('user:'.length)}`, {
+      as: world.server.admin,
+    });
+    const { page, goTo, expectFaultless, done } = await world.open(`/inbox?${TENANT}&view=all&q=${name}`);
+    const row = page.getByRole('row').filter({ hasText: displayName }).first();
+    await row.waitFor();
+    const headers = await page.getByRole('columnheader').allTextContents();
+    const cells = await row.getByRole('cell').allTextContents();
+    const cellOf = (header: string) => cells[headers.indexOf(header)];
+    expect([cellOf('Status'), cellOf('Decided by'), cellOf('Decided')]).toEqual(['rejected', displayName, 'just now']);
+    await expectFaultless();
+    await goTo(`/inbox?${TENANT}&view=all&item=${id}`);
+    const panel = page.getByRole('complementary');
+    await panel.getByText(`rejected by ${displayName} just now`).waitFor();
+    await panel.getByText('Not without a contract.').waitFor();
+    await panel.getByRole('link', { name: 'All decisions about it' }).click();
+    await page.getByRole('row', { name: 'review_runtime_observation rejected' }).waitFor();
+    await done();
+  });
+
   test('replaces a decision that another user made meanwhile', async () => {
     const { id, name } = await openObservation(1);
     const { page, done } = await world.open(`/inbox?${TENANT}&item=${id}`);

@@ -1311,6 +1311,10 @@ export type AuditEvent = {
      */
     reason: string | null;
     /**
+     * What was decided: in the review of an observation, or on completing a task. `withdrawn`: the former decision was taken back. `resolved`: the observation was marked as dealt with elsewhere. Null for other events, and for events of versions before this field.
+     */
+    decision: 'approved' | 'rejected' | 'ignored' | 'adopted' | 'dismissed' | 'rotated' | 'pruned' | 'acknowledged' | 'withdrawn' | 'resolved' | null;
+    /**
      * The names of the fields that changed, without their values.
      */
     changedFields: Array<string>;

@@ -8,6 +8,7 @@ import {
   tenancyQueryFields,
 } from './fields.ts';
 import { operation } from './operation.ts';
+import { TaskOutcomeSchema } from './operator-tasks.ts';
 import { cursorField, page, pageFields } from './pages.ts';
 
 export const AuditOutcomeSchema = z.enum(['success', 'failure', 'denied']).meta({
@@ -55,6 +56,12 @@ export const AuditEventSchema = z
     target: AuditTargetSchema.nullable(),
     outcome: AuditOutcomeSchema,
     reason: z.string().nullable().describe('The error code of a refusal. Null for other events.'),
+    decision: z
+      .enum([...TaskOutcomeSchema.options, 'withdrawn', 'resolved'])
+      .nullable()
+      .describe(
+        'What was decided: in the review of an observation, or on completing a task. `withdrawn`: the former decision was taken back. `resolved`: the observation was marked as dealt with elsewhere. Null for other events, and for events of versions before this field.',
+      ),
     changedFields: z.array(z.string()).describe('The names of the fields that changed, without their values.'),
     count: z
       .int()

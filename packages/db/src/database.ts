@@ -37,6 +37,7 @@ import { consoleSessions } from './migrations/0032-console-sessions.ts';
 import { recommendationLists } from './migrations/0033-recommendation-lists.ts';
 import { consoleSessionClaims } from './migrations/0034-console-session-claims.ts';
 import { accountBytes } from './migrations/0035-account-bytes.ts';
+import { auditDecision } from './migrations/0036-audit-decision.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
 import { hasTable, listAppliedMigrations } from './applied-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
@@ -77,6 +78,7 @@ const MIGRATIONS = {
   '0033-recommendation-lists': recommendationLists,
   '0034-console-session-claims': consoleSessionClaims,
   '0035-account-bytes': accountBytes,
+  '0036-audit-decision': auditDecision,
 };
 
 /** The default size of a process's pool of Postgres connections. */

@@ -1,3 +1,4 @@
+import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
@@ -494,6 +495,8 @@ export type Tables = {
     request_id: string;
     /** The request id that the caller sent. */
     caller_request_id: Generated<string | null>;
+    /** What a person decided, for an event that records a decision. */
+    decision: Generated<AuditEvent['decision']>;
     /** A MAC made at insertion with a key outside of the database. Null in events of earlier versions. */
     mac: Generated<string | null>;
   };

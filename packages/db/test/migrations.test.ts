@@ -143,6 +143,7 @@ test('two concurrent migrations do not conflict', async () => {
     { name: '0033-recommendation-lists' },
     { name: '0034-console-session-claims' },
     { name: '0035-account-bytes' },
+    { name: '0036-audit-decision' },
   ]);
 });
 

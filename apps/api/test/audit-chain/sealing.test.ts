@@ -56,20 +56,22 @@ test('the chain can be computed and its head verified from the events and the pu
   expect(payload).toMatchObject({ tenant_id: tenantId, size: items.length, hash });
 });
 
-test('the digest of an event without a caller’s request id is the same as before such ids existed', async () => {
+test('the digest of an event without a caller’s request id and a decision is the same as before these members existed', async () => {
   const server = await serverOfTest();
   const { key } = await sealedTenant(server, 1);
   const headers = { 'x-request-id': 'sent-by-caller' };
   await server.ok('POST', '/v1/gateways', { as: { key }, headers, body: { name: unique('gateway') } });
   const { items } = await server.ok('GET', '/v1/audit-events?limit=2', { as: { key } });
-  const [{ callerRequestId, ...named }, { callerRequestId: none, ...event }] = items;
-  expect([callerRequestId, none]).toEqual(['sent-by-caller', null]);
+  const [{ decision: undecided, ...sent }, { callerRequestId: none, decision, ...event }] = items;
+  const { callerRequestId, ...named } = sent;
+  expect([callerRequestId, none, undecided, decision]).toEqual(['sent-by-caller', null, null, null]);
   const digestOf = (members: object) =>
     createHash('sha256')
       .update(`quartermaster audit event v1\0${canonicalize(members)}`)
       .digest('hex');
   expect(leafOf(items[1])).toBe(digestOf(event));
-  expect(leafOf(items[0])).toBe(digestOf(items[0]));
+  expect(leafOf(items[0])).toBe(digestOf(sent));
+  expect(leafOf({ ...items[0], decision: 'approved' })).toBe(digestOf({ ...sent, decision: 'approved' }));
   expect(leafOf(items[0])).not.toBe(digestOf(named));
 });
 

@@ -143,6 +143,7 @@ function recordOf(row: EventRow): Parameters<typeof leafOf>[0] {
     target: row.target_type === null || row.target_id === null ? null : { type: row.target_type, id: row.target_id },
     outcome: row.outcome,
     reason: row.reason,
+    decision: row.decision,
     changedFields: JSON.parse(row.changed_fields),
     count: row.count,
     requestId: row.request_id,

@@ -32,6 +32,7 @@ test('an event has the actor, operation, target, changed fields, place and reque
     target: { type: 'provider', id: created.body.id },
     outcome: 'success',
     reason: null,
+    decision: null,
     changedFields: ['kind', 'name', 'status'],
     count: 1,
     requestId: created.headers.get('x-request-id'),

@@ -56,6 +56,7 @@ describe('review_runtime_observations', () => {
     const events = await eventsOf(tenant, 'review_runtime_observations');
     const targets = events.map(({ target }): string => target.id);
     expect([targets.toSorted(), events.map(({ count }) => count)]).toEqual([[a, b].toSorted(), [1, 1]]);
+    expect(events.map(({ decision }) => decision)).toEqual(['rejected', 'rejected']);
     // Their review tasks are completed too.
     const tasks = (await tenant.tasks('succeeded')).map(({ subject }): string => subject.id);
     expect(tasks.toSorted()).toEqual([a, b].toSorted());

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { auditOf } from '../endpoints/harness.ts';
 import { accountWithKey } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { newTenant, type Tenant } from './loop-support.ts';
@@ -55,6 +56,24 @@ describe('a review', () => {
     expect(await tenant.observation('gpt-5')).toMatchObject({ review: { decision: 'approved', note: null } });
     expect(await open(tenant)).toEqual([1, 0]);
     expect((await tenant.apply()).applied).toHaveLength(1);
+  });
+
+  test('the audit says what was decided, withdrawn and resolved, and not what a note says', async () => {
+    const { tenant, id } = await seen();
+    await tenant.review(id, 'approved', tenant.operator, 'asked for by billing');
+    await update(tenant, id, { note: 'another note' });
+    await update(tenant, id, { status: 'open' });
+    await tenant.review(id, 'ignored');
+    await update(tenant, id, { status: 'resolved' });
+    const events = (await auditOf(server, { target_id: id })).toReversed();
+    expect(events.map(({ operation, decision }) => [operation, decision])).toEqual([
+      ['review_runtime_observation', 'approved'],
+      ['update_runtime_observation', null],
+      ['update_runtime_observation', 'withdrawn'],
+      ['review_runtime_observation', 'ignored'],
+      ['update_runtime_observation', 'resolved'],
+    ]);
+    expect(JSON.stringify(events)).not.toMatch(/note"?:|billing|another/);
   });
 
   test('answers 404 for an observation out of reach, 422 for an invalid decision', async () => {

@@ -49,9 +49,10 @@ describe('review_observation', () => {
       const open = (await tenant.recommendations()).map(({ kind }) => kind);
       expect(open.includes('register_item')).toBe(outcome === 'approved');
       const events = await auditOf(server, { operation: 'complete_operator_task', tenant_id: tenant.tenantId });
-      const targets = events.map(({ target }: Body) => target);
-      expect(targets).toContainEqual({ type: 'operator_task', id: task.id });
-      expect(targets).toContainEqual({ type: 'runtime_observation', id: task.subject.id });
+      const recorded = events.map(({ target, decision }: Body) => ({ target, decision }));
+      expect(recorded).toContainEqual({ target: { type: 'operator_task', id: task.id }, decision: outcome });
+      const reviewed = { type: 'runtime_observation', id: task.subject.id };
+      expect(recorded).toContainEqual({ target: reviewed, decision: outcome });
     },
   );
 

@@ -1,6 +1,6 @@
-import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { usePrincipalName } from '../data/names.ts';
+import { RowLink } from './row-link.tsx';
 
 const ACCOUNT = /^service_account:([^/]+)\/(.+)$/;
 
@@ -10,13 +10,8 @@ export function PrincipalName({ principal }: { principal: string | null }): Reac
   const [, tenantId, accountId] = ACCOUNT.exec(principal ?? '') ?? [];
   if (accountId === undefined) return <span title={principal ?? undefined}>{name}</span>;
   return (
-    <Link
-      to="/accounts/$accountId"
-      params={{ accountId }}
-      search={(before) => ({ tenant: before['tenant'], of: tenantId })}
-      title={principal ?? undefined}
-    >
+    <RowLink path={`/accounts/${accountId}`} search={{ of: tenantId }} title={principal ?? undefined}>
       {name}
-    </Link>
+    </RowLink>
   );
 }

@@ -12,8 +12,8 @@ import type { TenantPlace, TenantScope } from '../tenancy.ts';
 /** An event before it is stored. The platform's own events have a null place. */
 export type NewAuditEvent = Omit<
   AuditEvent,
-  'id' | 'tenantId' | 'subTenantId' | 'callerRequestId' | 'createdAt' | 'updatedAt'
-> & { place: TenantPlace | null; callerRequestId?: string | null };
+  'id' | 'tenantId' | 'subTenantId' | 'decision' | 'callerRequestId' | 'createdAt' | 'updatedAt'
+> & { place: TenantPlace | null; decision?: AuditEvent['decision']; callerRequestId?: string | null };
 
 export type AuditEventFilter = {
   actorId?: string | null | undefined;
@@ -74,6 +74,7 @@ function newRow(event: NewAuditEvent, now: Date) {
     outcome: event.outcome,
     reason: event.reason,
     changed_fields: JSON.stringify(event.changedFields),
+    decision: event.decision ?? null,
     count: event.count,
     request_id: event.requestId,
     caller_request_id: event.callerRequestId ?? null,
@@ -119,6 +120,7 @@ export function toAuditEvent(row: Omit<Selectable<Tables['audit_events']>, 'mac'
     target: row.target_type === null || row.target_id === null ? null : { type: row.target_type, id: row.target_id },
     outcome: row.outcome,
     reason: row.reason,
+    decision: row.decision,
     changedFields: JSON.parse(row.changed_fields) as string[],
     count: row.count,
     requestId: row.request_id,

@@ -53,7 +53,7 @@ export async function applyReview(
   );
   const answered = { ...reviewTask(observation), outcome: decision, note, assignee: reviewedBy };
   await finishOperatorTask(trx, scopeOf(observation), answered, 'succeeded', now);
-  record({ place: observation, target: { type: 'runtime_observation', id }, changed: ['status', 'review'] });
+  record({ place: observation, target: { type: 'runtime_observation', id }, changed: ['status', 'review'], decision });
   return reevaluateReviewed(trx, reviewed, now, decision === 'approved' ? 'superseded' : 'dismissed');
 }
 
@@ -85,7 +85,8 @@ export async function changeObservation(
       await updateObservation(trx, ctx.reach, id, { ...change, ...cleared }, now),
       'runtime_observation_not_found',
     );
-    record({ place: observation, target: { type: 'runtime_observation', id }, changed });
+    const decision = status === 'open' ? 'withdrawn' : status;
+    record({ place: observation, target: { type: 'runtime_observation', id }, changed, ...(decision && { decision }) });
     if (!changed.includes('status') && !changed.includes('review')) return updated;
     if (updated.status === 'open') return reevaluateReviewed(trx, updated, now, 'superseded');
     await finishOperatorTask(trx, scopeOf(updated), reviewTask(updated), 'succeeded', now);

@@ -16,6 +16,8 @@ export type Change = {
   target: NonNullable<AuditEvent['target']>;
   /** The names of the fields that changed, never their values. */
   changed?: readonly string[];
+  /** What was decided, if the change is a decision. */
+  decision?: AuditEvent['decision'];
   /** Set if the change records a failure: its reason. */
   failure?: ErrorCode;
 };
@@ -72,6 +74,7 @@ function eventOf(ctx: WriteContext, change: Change): NewAuditEvent {
     outcome: change.failure === undefined ? 'success' : 'failure',
     reason: change.failure ?? null,
     changedFields: [...(change.changed ?? [])].toSorted(),
+    decision: change.decision ?? null,
     count: 1,
     requestId: ctx.requestId,
     callerRequestId: ctx.callerRequestId ?? null,

@@ -6,7 +6,7 @@ import canonicalize from 'canonicalize';
 /*
  * The hash chain of a tenant's events. Anyone who has the events as the API returns them can compute it again:
  *
- *   leaf(event)   = SHA-256("quartermaster audit event v1\0" || RFC 8785 form of the event, without callerRequestId if it is null)
+ *   leaf(event)   = SHA-256("quartermaster audit event v1\0" || RFC 8785 form of the event, without callerRequestId and decision where they are null)
  *   hash(0)       = SHA-256("quartermaster audit chain v1\0" || tenant id, or nothing for the platform's own chain)
  *   hash(n)       = SHA-256("quartermaster audit link v1\0" || hash(n-1), 32 bytes || leaf(n), 32 bytes)
  *
@@ -26,8 +26,12 @@ export function emptyChainHash(tenantId: string): string {
  * because otherwise older sealed events would no longer verify.
  */
 export function textOfEvent(event: AuditEvent): string {
-  const { callerRequestId, ...withoutIt } = event;
-  const text = canonicalize(callerRequestId === null ? withoutIt : event);
+  const { callerRequestId, decision, ...members } = event;
+  const text = canonicalize({
+    ...members,
+    ...(callerRequestId !== null && { callerRequestId }),
+    ...(decision !== null && { decision }),
+  });
   if (text === undefined) throw new TypeError('an audit event is always JSON');
   return text;
 }

@@ -45,7 +45,7 @@ export async function completeTask(
     const ended = await endOperatorTask(trx, ctx.reach, id, ending, { now, leaseNow });
     if (!ended) throw notFree(task);
     await carryOutDecision(decidingCtx, { trx, record, now }, { task, outcome, note });
-    record(changeOf(task, ended));
+    record({ ...changeOf(task, ended), decision: outcome });
     return ended;
   });
 }

@@ -16,7 +16,7 @@ const SCHEMES = { api_key: 'API key', bearer: 'bearer token', session: 'web cons
 
 export function AuditPanel({ event, close }: { event: AuditEvent; close: () => void }): ReactNode {
   const [, setState] = useUrlState();
-  const { id, actor, scheme, keyId, operation, target, outcome, reason, changedFields, count } = event;
+  const { id, actor, scheme, keyId, operation, target, outcome, reason, decision, changedFields, count } = event;
   const principal = actorOf(event);
   return (
     <SidePanel
@@ -51,6 +51,7 @@ export function AuditPanel({ event, close }: { event: AuditEvent; close: () => v
       <Section title="What happened">
         <Facts
           facts={[
+            ['Decision', decision === null ? null : <strong key="decision">{decision}</strong>],
             ['When', <Time key="when" at={event.createdAt} />],
             ['Actor', principal === null ? actor.type : <PrincipalName key="actor" principal={principal} />],
             ['Signed in with', scheme === null ? null : SCHEMES[scheme]],

@@ -47,7 +47,12 @@ const COLUMNS: Column<AuditEvent>[] = [
     key: 'operation',
     header: 'Operation',
     width: 'minmax(200px, 1.7fr)',
-    cell: ({ operation }) => <code>{operation}</code>,
+    cell: ({ operation, decision }) => (
+      <span className="row">
+        <code className="truncate">{operation}</code>
+        {decision !== null && <strong>{decision}</strong>}
+      </span>
+    ),
   },
   {
     key: 'target',

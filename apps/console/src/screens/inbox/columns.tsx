@@ -2,6 +2,7 @@ import type { Provider, RuntimeObservation } from '@quartermaster/client';
 import type { Column } from '../../components/data-table.tsx';
 import { formatCompact } from '../../components/format.ts';
 import { MeaningShape, RiskMark, StateMark, Tag } from '../../components/marks.tsx';
+import { PrincipalName } from '../../components/principal.tsx';
 import { RowLink } from '../../components/row-link.tsx';
 import { Time } from '../../components/time.tsx';
 import { providerLabel } from '../../data/names.ts';
@@ -9,14 +10,48 @@ import { meaningOf } from './meaning.ts';
 
 type Options = {
   providers: ReadonlyMap<string, Provider>;
-  withStatus: boolean /** A panel takes a part of the width. */;
+  view: string;
+  /** A panel takes a part of the width. */
   isNarrow: boolean;
 };
 
 /** What is left out beside an open panel, which also says it. */
 const WIDE_ONLY = new Set(['callers', 'first']);
 
-export function observationColumns({ providers, withStatus, isNarrow }: Options): Column<RuntimeObservation>[] {
+const FIRST_SEEN_COLUMN: Column<RuntimeObservation> = {
+  key: 'first',
+  header: 'First seen',
+  width: '96px',
+  cell: ({ firstSeenAt }) => <Time at={firstSeenAt} />,
+};
+
+const STATUS_COLUMN: Column<RuntimeObservation> = {
+  key: 'status',
+  header: 'Status',
+  width: '96px',
+  cell: ({ status }) => <StateMark state={status} tone={status === 'open' ? 'live' : 'quiet'} />,
+};
+
+const DECISION_COLUMNS: Column<RuntimeObservation>[] = [
+  {
+    key: 'decided-by',
+    header: 'Decided by',
+    width: 'minmax(110px, 1fr)',
+    cell: ({ review }) => review !== null && <PrincipalName principal={review.reviewedBy} />,
+  },
+  {
+    key: 'decided',
+    header: 'Decided',
+    width: '96px',
+    cell: ({ review }) => review !== null && <Time at={review.reviewedAt} />,
+  },
+];
+
+/** The views whose rows have a decision. */
+const DECIDED_VIEWS = new Set(['all', 'seen_again']);
+
+export function observationColumns({ providers, view, isNarrow }: Options): Column<RuntimeObservation>[] {
+  const withStatus = view === 'all';
   const columns: Column<RuntimeObservation>[] = [
     { key: 'risk', header: 'Risk', width: '78px', cell: ({ risk }) => <RiskMark level={risk.level} /> },
     {
@@ -35,6 +70,8 @@ export function observationColumns({ providers, withStatus, isNarrow }: Options)
         </span>
       ),
     },
+    ...(withStatus ? [STATUS_COLUMN] : []),
+    ...(DECIDED_VIEWS.has(view) ? DECISION_COLUMNS : []),
     {
       key: 'provider',
       header: 'At provider',
@@ -49,7 +86,7 @@ export function observationColumns({ providers, withStatus, isNarrow }: Options)
       width: 'minmax(110px, 1.2fr)',
       cell: ({ evidence }) => <span title={evidence.serviceNames.join(', ')}>{evidence.serviceNames.join(', ')}</span>,
     },
-    { key: 'first', header: 'First seen', width: '96px', cell: ({ firstSeenAt }) => <Time at={firstSeenAt} /> },
+    ...(withStatus ? [] : [FIRST_SEEN_COLUMN]),
     { key: 'last', header: 'Last seen', width: '96px', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
     {
       key: 'calls',
@@ -58,18 +95,6 @@ export function observationColumns({ providers, withStatus, isNarrow }: Options)
       isNumber: true,
       cell: ({ occurrences }) => formatCompact(occurrences),
     },
-    ...(withStatus
-      ? [
-          {
-            key: 'status',
-            header: 'Status',
-            width: '96px',
-            cell: ({ status }: RuntimeObservation) => (
-              <StateMark state={status} tone={status === 'open' ? 'live' : 'quiet'} />
-            ),
-          },
-        ]
-      : []),
   ];
   return isNarrow ? columns.filter(({ key }) => !WIDE_ONLY.has(key)) : columns;
 }

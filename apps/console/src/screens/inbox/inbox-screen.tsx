@@ -46,7 +46,7 @@ export function InboxScreen(): ReactNode {
   const providers = useProviders();
   const isNarrow = item !== undefined;
   const columns = useMemo(
-    () => observationColumns({ providers: providers.byId, withStatus: view === 'all', isNarrow }),
+    () => observationColumns({ providers: providers.byId, view, isNarrow }),
     [providers.byId, view, isNarrow],
   );
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());

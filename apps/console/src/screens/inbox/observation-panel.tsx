@@ -5,8 +5,10 @@ import { CopyId, CurlButton } from '../../components/copy.tsx';
 import { formatNumber, plural } from '../../components/format.ts';
 import { MeaningMark, RiskMark, Tag } from '../../components/marks.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
+import { RowLink } from '../../components/row-link.tsx';
 import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
+import { holds, useMe } from '../../data/me.ts';
 import { providerLabel, useProviders } from '../../data/names.ts';
 import { Decision } from './decision.tsx';
 import { FACTOR_TITLES, meaningOf } from './meaning.ts';
@@ -23,6 +25,7 @@ export function ObservationPanel({
 }): ReactNode {
   const { byId } = useProviders();
   const { kind, name, providerId, risk, evidence, drift, review, lastTraceId, lastSpanId } = observation;
+  const mayReadAudit = holds(useMe(), 'audit_events:read');
   const others = evidence.names.filter((each) => each !== name);
   return (
     <SidePanel
@@ -78,12 +81,17 @@ export function ObservationPanel({
         </Section>
       )}
       {review !== null && (
-        <Section title="Earlier decision">
+        <Section title={observation.status === 'open' ? 'Earlier decision' : 'Decision'}>
           <p>
             <strong>{review.decision}</strong> by <PrincipalName principal={review.reviewedBy} />{' '}
             <Time at={review.reviewedAt} />
           </p>
           {review.note !== null && <blockquote className={classes.note}>{review.note}</blockquote>}
+          {mayReadAudit && (
+            <RowLink path="/audit" search={{ target: observation.id }}>
+              All decisions about it
+            </RowLink>
+          )}
         </Section>
       )}
       <Section title="Who uses it">
