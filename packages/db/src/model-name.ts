@@ -21,6 +21,27 @@ type Qualifier = 'route' | 'date' | 'revision' | 'variant' | 'shortDate' | 'tag'
 /** Qualifiers that may also name a different model. A declaration does not cover them, but a block does. */
 const DOUBTFUL: ReadonlySet<Qualifier> = new Set(['shortDate', 'tag']);
 
+/**
+ * The prefixes of routers and of clients that name one: `litellm_proxy/gpt-5`, `openrouter/anthropic/claude-sonnet-5`. Whoever
+ * made the model, it may be behind any of them. No organisation that publishes models has such a name.
+ */
+const ROUTER =
+  /^(?:ai-gateway|aihubmix|custom_openai|edenai|github|github[_-](?:copilot|models)|helicone|kilocode|litellm|litellm[_-]proxy|nano-gpt|netlify|openai[_-]compatible|openai_like|opencode|open[_-]?router|portkey|requesty|vercel|vercel[_-]ai[_-]gateway)\/(?=.)/i;
+/** Portkey: `@openai/gpt-5`. Cloudflare's `@cf/` and `@hf/` belong to the model's name. */
+const PORTKEY = /^@(?!cf\/|hf\/)(?=[\w.-]+\/.)/;
+
+/** Splits a model's name from the routers in front of it. */
+export function splitRouters(name: string): { routers: string[]; model: string } {
+  const routers: string[] = [];
+  let model = name;
+  for (;;) {
+    const [found] = ROUTER.exec(model) ?? PORTKEY.exec(model) ?? [];
+    if (found === undefined) return { routers, model };
+    routers.push(found === '@' ? 'portkey' : found.slice(0, -1));
+    model = model.slice(found.length);
+  }
+}
+
 /** @param vendorPrefixes case-folded prefixes that do not belong to the model's name */
 export function parseModelName(key: string, vendorPrefixes: readonly string[]): ModelName {
   const qualifiers = new Map<Qualifier, string>();
@@ -57,6 +78,8 @@ const RESOURCE = /^(?:projects\/[^/]+\/locations\/[^/]+\/)?(?:publishers\/[^/]+\
 /** LiteLLM on Bedrock: `bedrock/converse/...`, `bedrock/us-east-1/...`. */
 const BEDROCK_PATH = /^(?:converse|invoke|(?:us|eu|ap|sa|ca|me|af|il|mx)(?:-gov)?-[a-z]+-\d)\//;
 const FIREWORKS = /^accounts\/fireworks\/models\//;
+/** LiteLLM: `openai/responses/gpt-5` is `gpt-5` over the API of responses. */
+const RESPONSES = /^responses\//;
 const PROFILE = /^(us|us-gov|eu|apac|ap|jp|au|ca|sa|me|af|global)\.(?=[a-z0-9]+\.)/;
 /** Bedrock names the maker of a model with a dot. */
 const MAKER =
@@ -69,7 +92,8 @@ function withoutPrefixes(key: string, vendorPrefixes: readonly string[], qualifi
     const current = rest;
     const prefix = vendorPrefixes.find((one) => current.length > one.length + 1 && isPrefix(current, one));
     if (prefix !== undefined) rest = rest.slice(prefix.length + 1);
-    for (const notation of [RESOURCE, FIREWORKS]) rest = strip(rest, notation);
+    rest = splitRouters(rest).model;
+    for (const notation of [RESOURCE, FIREWORKS, RESPONSES]) rest = strip(rest, notation);
     for (const route of [ARN, BEDROCK_PATH]) rest = withoutRoute(rest, route, qualifiers);
   }
   return rest;

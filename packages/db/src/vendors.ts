@@ -78,7 +78,7 @@ const VENDORS: readonly Vendor[] = [
   vendor('ollama', 'ollama-chat ollama_chat', ''),
   vendor(
     'openai',
-    'chatgpt open-ai open_ai openai-chat openai-responses openai_chat openai_responses',
+    'chatgpt open-ai open_ai openai-chat openai-responses openai_chat openai_responses text-completion-openai',
     'api.openai.com *.api.openai.com',
   ),
   vendor('openrouter', 'open-router open_router', 'openrouter.ai'),

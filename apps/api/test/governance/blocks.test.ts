@@ -39,8 +39,22 @@ const WRITTEN_MODELS: ((model: string) => string)[] = [
   (model) => `projects/p/locations/l/publishers/openai/models/${model}@20260101`,
 ];
 
-/** Prefixes of a model's name: the provider's name, its aliases, its vendor's names. */
-const PREFIXES = ['', 'openai/', 'OpenAI/', 'openai:', 'open_ai/', 'corp-ai/', 'openai/openai/', 'Corp-AI/models/'];
+/** Prefixes of a model's name: the provider's name, its aliases, its vendor's names, routers. */
+const PREFIXES = [
+  '',
+  'openai/',
+  'OpenAI/',
+  'openai:',
+  'open_ai/',
+  'corp-ai/',
+  'openai/openai/',
+  'Corp-AI/models/',
+  'litellm_proxy/',
+  'litellm/openai/',
+  'openai/litellm_proxy/',
+  '@openai/',
+  'openai/responses/',
+];
 
 /** How frameworks write a tool of a server. */
 const WRITTEN_TOOLS: ((server: string, tool: string) => string)[] = [

@@ -31,6 +31,8 @@ const FRAMEWORK_NAMES: ReadonlySet<string> = new Set([
   'langgraph',
   'langsmith',
   'litellm',
+  'litellm-proxy',
+  'litellm_proxy',
   'llama-index',
   'llama_index',
   'llamaindex',

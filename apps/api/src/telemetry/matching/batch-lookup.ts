@@ -2,6 +2,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { coverageRuleOf, findDecidingItem, nameFamily, rewrittenName } from '@quartermaster/db/name-family.ts';
+import { splitRouters } from '@quartermaster/db/model-name.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
 import { caseFoldedNames } from '@quartermaster/db/provider-names.ts';
 import { caseFolded } from '@quartermaster/db/queries.ts';
@@ -85,7 +86,7 @@ export async function lookUpBatch(
 async function findNamedProviders(
   db: Database,
   place: TenantPlace,
-  { sources, tools }: BatchNames,
+  { sources, tools, models }: BatchNames,
 ): Promise<Provider[]> {
   const hosts = new Set<string>();
   const names = new Set<string>();
@@ -106,6 +107,11 @@ async function findNamedProviders(
       for (const name of discoveredNames(one)) names.add(caseFolded(name));
     }
     for (const one of [serverAddress, toolServer]) if (one !== null) families.add(rewrittenName(one));
+  }
+  for (const name of models) {
+    for (const router of splitRouters(name).routers) {
+      for (const spelling of [caseFolded(router), ...vendorNames(router)]) names.add(spelling);
+    }
   }
   for (const name of tools) {
     for (const { server, isExplicit } of serverToolsIn(name)) {
@@ -291,7 +297,10 @@ export function discoveredNames(name: string): [string, string] {
 
 /** Whether inventories are needed to find the provider of a model. */
 function needsModels({ sources, models }: BatchNames, providers: KnownProviders): boolean {
-  for (const model of models) if (vendorOfModel(model) !== null) return true;
+  for (const name of models) {
+    const { routers, model } = splitRouters(name);
+    if (routers.length > 0 || vendorOfModel(model) !== null) return true;
+  }
   return sources.some(({ hasModel, vendor, serverAddress, serverPort }) => {
     if (!hasModel) return false;
     if (serverAddress !== null) return providers.findAtHost(serverAddress, serverPort).length !== 1;

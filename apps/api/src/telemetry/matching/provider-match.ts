@@ -1,10 +1,11 @@
 import type { Provider, ProviderKind } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import { splitRouters } from '@quartermaster/db/model-name.ts';
 import { rewrittenName } from '@quartermaster/db/name-family.ts';
 import { caseFoldedNames } from '@quartermaster/db/provider-names.ts';
 import { discoveredProvider } from '@quartermaster/db/repositories/discovered-providers.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { vendorOfHost } from '@quartermaster/db/vendors.ts';
+import { canonicalVendor, vendorOfHost } from '@quartermaster/db/vendors.ts';
 import type { Facts, Use } from '../dialects/facts.ts';
 import { isHost, isLoopback } from '../dialects/server-address.ts';
 import { discoveredNames, lookUpBatch, UNNAMED_SERVICE } from './batch-lookup.ts';
@@ -14,8 +15,8 @@ import { vendorOfModel } from './vendor-of-model.ts';
 
 /**
  * Finds the provider that a use belongs to, and the name that it has there. First match wins:
- * - a model: the provider at the span's address; the one that the model's name names, if it has the model; the vendor's; the one
- *   declared provider that has the model;
+ * - a model: the provider at the span's address; the declared router that the model's name names; the vendor that it names, if
+ *   that has the model; the span's vendor; the one declared provider that has the model;
  * - a tool: the MCP call among the span's children; the server at the span's address; the server that the span or the
  *   tool's name names; the one declared provider that has the tool; the vendor, if it runs the tool; the service;
  * - a prompt or a resource of MCP: its server; an agent and every other prompt: the service.
@@ -47,38 +48,70 @@ export async function providerMatcher(
     const key = matchKey(span, use);
     let found = matched.get(key);
     if (!found) {
-      found = use.kind === 'tool' ? matchTool(span, use.name) : { provider: ownerOf(span, use), name: use.name };
+      found = newMatch(span, use);
       matched.set(key, found);
     }
     return found;
   }
 
-  function ownerOf(span: MatchableSpan, use: Use): Provider {
-    if (use.kind === 'model') return ownerOfModel(span, use.name);
+  function newMatch(span: MatchableSpan, { kind, name }: Use): Match {
+    if (kind === 'tool') return matchTool(span, name);
+    if (kind === 'model') return matchModel(span, name);
+    return { provider: ownerOf(span), name };
+  }
+
+  function ownerOf(span: MatchableSpan): Provider {
     if (span.facts.mcpMethod !== null) return mcpServer(span) ?? discovered(serviceNames(span), 'mcp');
     return serverAtAddress(span) ?? service(span);
   }
 
-  function ownerOfModel(span: MatchableSpan, model: string): Provider {
-    const { serverPort, vendor } = span.facts;
-    const address = span.facts.serverAddress;
+  /** The model behind a router is the model, wherever the router is. */
+  function matchModel(span: MatchableSpan, written: string): Match {
+    const { routers, model } = splitRouters(written);
+    return { provider: ownerOfModel(span, model, routers), name: model };
+  }
+
+  function ownerOfModel({ facts, serviceName }: MatchableSpan, model: string, routers: readonly string[]): Provider {
+    const { serverAddress: address, serverPort } = facts;
     const atAddress = address === null ? [] : providers.findAtHost(address, serverPort);
     if (atAddress.length > 0) return preferred(atAddress, model);
     const named = address !== null && !isHost(address) ? providers.findByName(address) : undefined;
     if (named) return named;
     const apiVendor = address === null ? null : vendorOfHost(address);
+    const isLibrary = facts.vendor === null || LIBRARY_VENDORS.prefix.has(facts.vendor);
+    const isRouted = routers.length > 0 && apiVendor === null && isLibrary;
+    const declaredRouters = isRouted ? routers.flatMap(declaredOf) : [];
+    if (declaredRouters.length > 0) return preferred(declaredRouters, model);
+    const seller = isRouted ? routers.map(canonicalVendor).find((one) => one !== null) : undefined;
+    const vendor = seller ?? facts.vendor;
     const routed = apiVendor === null ? routedOwner(vendor, model) : undefined;
     if (routed) return routed;
     const vendors = distinct([vendor, apiVendor]).flatMap((one) => providers.findOfVendor(one));
     const isElsewhere = address !== null && apiVendor === null && isHost(address) && !isLoopback(address);
-    // A client library names its own vendor, whatever endpoint it is configured with. At an unknown address the vendor's
-    // provider is used only if its inventory has the model.
-    const own = isElsewhere ? vendors.filter((one) => lookup.modelAt(one, model)) : vendors;
-    if (own.length > 0 && !(isElsewhere && own[0]?.status === 'discovered')) return preferred(own, model);
-    const sole = address === null && vendor === null ? lookup.soleProviderOfModel(model) : undefined;
+    const hasModel = (one: Provider) => lookup.modelAt(one, model) !== undefined;
+    // A client library names its own vendor, whatever endpoint it is configured with. At an unknown address, and behind a
+    // router, the vendor's provider is used only if its inventory has the model.
+    const isHidden = vendor === null || (isRouted && LIBRARY_VENDORS.prefix.has(vendor) && !vendors.some(hasModel));
+    const sole = isHidden && (isRouted || address === null) ? lookup.soleProviderOfModel(model) : undefined;
     if (sole) return sole;
-    const names = address === null ? [vendor ?? span.serviceName ?? UNNAMED_SERVICE] : [address];
+    const own = isElsewhere ? vendors.filter(hasModel) : vendors;
+    const isDiscovered = own.every(({ status }) => status === 'discovered');
+    const blocking = isDiscovered ? blockingVendor(model) : undefined;
+    if (blocking) return blocking;
+    if (own.length > 0 && !(isElsewhere && isDiscovered)) return preferred(own, model);
+    const names = address === null ? [vendor ?? serviceName ?? UNNAMED_SERVICE] : [address];
     return discovered([...distinct([vendor ?? apiVendor]), ...names], 'llm', vendor);
+  }
+
+  function declaredOf(vendor: string): Provider[] {
+    return providers.findOfVendor(vendor).filter(({ status }) => status !== 'discovered');
+  }
+
+  /** The provider that the model's name names, if it blocks the model. An undeclared router does not hide a block. */
+  function blockingVendor(model: string): Provider | undefined {
+    const named = vendorOfModel(model);
+    if (named === null) return undefined;
+    return declaredOf(named.vendor).find((one) => lookup.modelAt(one, model)?.status === 'blocked');
   }
 
   /**
