@@ -39,7 +39,7 @@ const ON_POSTGRES = [
   // Calls that are corrected, and sums of them.
   'test/telemetry/calls/{aggregate-records,aggregate-spans,exactness}.test.ts',
   'test/endpoints/{agents,graph,usage}.test.ts',
-  'test/endpoints/{bulk-decisions,console-sessions,derived-access,observation-inbox,recommendation-lists}.test.ts',
+  'test/endpoints/{bulk-decisions,console-sessions,credentials,derived-access,observation-inbox,recommendation-lists}.test.ts',
   'test/governance/{cardinality,counting,fair-share,manifest-names,properties,replay,renaming,statements,whole-loop}.test.ts',
   // Look-ups of providers and items by their names, in one statement for a batch.
   'test/governance/{blocks,match-tools,provider-aliases}.test.ts',

@@ -50,7 +50,58 @@ test('a view lists the keys that expire this week, and its request can be copied
   await page.getByRole('button', { name: 'More', exact: true }).click();
   await page.getByRole('menuitem', { name: 'Copy as curl' }).click();
   const copied = await page.evaluate<string>('navigator.clipboard.readText()');
-  expect(copied).toContain('"status":"expiring"');
+  expect(copied).toContain('"sort":"expires_at","expiresBefore"');
+  await done();
+});
+
+const NAMES = /in (two|five|forty) days/;
+
+test('keys that expire are listed with the next one first, within the time that the user chooses', async () => {
+  const account = { tenant_id: 'northwind' };
+  const path = `/v1/service-accounts/data-platform/keys?${new URLSearchParams(account).toString()}`;
+  for (const [name, days] of [
+    ['in forty days', 40],
+    ['in two days', 2],
+    ['in five days', 5],
+  ] as const) {
+    const expiresAt = new Date(Date.now() + days * 24 * 3_600_000).toISOString();
+    await world.server.ok('POST', path, {
+      as: world.server.admin,
+      body: { name, scopes: ['traces:write'], expiresAt },
+    });
+  }
+  const { page, done } = await world.open(`/accounts?${TENANT}&view=expiring`);
+  const rows = page.getByRole('row', { name: NAMES });
+  const names = async () => (await rows.allTextContents()).map((text) => NAMES.exec(text)?.[0]);
+  await expect.poll(names).toEqual(['in two days', 'in five days']);
+  expect(await page.getByRole('columnheader', { name: 'Expires' }).getAttribute('aria-sort')).toBe('ascending');
+  await page.getByRole('combobox', { name: 'Within 7 days' }).click();
+  await page.getByRole('option', { name: 'Within 90 days' }).click();
+  await expect.poll(names).toEqual(['in two days', 'in five days', 'in forty days']);
+  await done();
+});
+
+test('agents are sorted by tokens from the header of the column, and by name again', async () => {
+  const { page, done } = await world.open(`/agents?${TENANT}`);
+  const { items } = await world.server.ok('GET', '/v1/agents?tenant_id=northwind&limit=100', {
+    as: world.server.admin,
+  });
+  type Named = { name: string; usage: { inputTokens: number; outputTokens: number } };
+  const byName: string[] = items.map(({ name }: Named) => name);
+  const tokens = ({ usage }: Named) => usage.inputTokens + usage.outputTokens;
+  const byTokens: string[] = items
+    .toSorted((a: Named, b: Named) => tokens(b) - tokens(a))
+    .map(({ name }: Named) => name);
+  expect(byTokens).not.toEqual(byName);
+  const first = () => page.getByRole('row').nth(1).getByRole('link').first().textContent();
+  await expect.poll(first).toBe(byName[0]);
+  const header = page.getByRole('columnheader', { name: 'Tokens' });
+  await header.getByRole('button').click();
+  await expect.poll(first).toBe(byTokens[0]);
+  expect(await header.getAttribute('aria-sort')).toBe('descending');
+  expect(new URL(page.url()).searchParams.get('sort')).toBe('tokens');
+  await header.getByRole('button').click();
+  await expect.poll(first).toBe(byName[0]);
   await done();
 });
 

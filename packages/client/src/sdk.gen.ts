@@ -22,7 +22,7 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
 /**
  * List agents
  *
- * Lists everything that acts: agents that a manifest declares, agents that were observed, and the agents and services that usage names. An agent is identified by its place and name. The list is sorted by tenant, sub-tenant and name. The query takes points of the rate limit like `list_usage`, and one more for every 1,000 usage series, observations and manifests that it reads to find the agents. 422 if it would have to read more than 50,000 usage series, observations or manifests; filter by tenant then.
+ * Lists everything that acts: agents that a manifest declares, agents that were observed, and the agents and services that usage names. An agent is identified by its place and name. The list is sorted by tenant, sub-tenant and name, unless `sort` says otherwise. The query takes points of the rate limit like `list_usage`, and one more for every 1,000 usage series, observations and manifests that it reads to find the agents. 422 if it would have to read more than 50,000 usage series, observations or manifests; filter by tenant then.
  */
 export const listAgents = <ThrowOnError extends boolean = false>(options?: Options<ListAgentsData, ThrowOnError>): RequestResult<ListAgentsResponses, ListAgentsErrors, ThrowOnError> => (options?.client ?? client).get<ListAgentsResponses, ListAgentsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -66,7 +66,7 @@ export const verifyAuditEvents = <ThrowOnError extends boolean = false>(options?
 /**
  * Search credentials
  *
- * Searches API keys, provider secrets and, for platform administrators, the signing keys of the service, newest first. Returns only metadata. Unknown query parameters are ignored.
+ * Searches API keys, provider secrets and, for platform administrators, the signing keys of the service, newest first or by their expiry. Returns only metadata. Unknown query parameters are ignored.
  */
 export const searchCredentials = <ThrowOnError extends boolean = false>(options?: Options<SearchCredentialsData, ThrowOnError>): RequestResult<SearchCredentialsResponses, SearchCredentialsErrors, ThrowOnError> => (options?.client ?? client).post<SearchCredentialsResponses, SearchCredentialsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -67,6 +67,10 @@ export type SearchCredentialsInput = {
      */
     createdBefore?: string | null;
     /**
+     * `created_at`: newest first, which is also the order without this field. `expires_at`: only credentials that work now and expire at some time, those that expire next first. This order is 422 if there are more than 20,000 of them in reach: name a tenant, or send `expiresBefore`.
+     */
+    sort?: 'created_at' | 'expires_at' | null;
+    /**
      * The maximum number of records on a page: 1 to 100.
      */
     limit?: number;
@@ -4078,6 +4082,10 @@ export type ListAgentsData = {
          * Only calls before this time count for the usage. It is rounded up to the hour. If it is left out: now.
          */
         to?: string | null;
+        /**
+         * `name`: by tenant, sub-tenant and name. `last_seen_at`: the agent that was seen last comes first. `calls`, `errors`, `tokens`: the agent with the most in the time range comes first; tokens are those of input and output together. Every order but `name` reads the usage of all agents that match, and takes points of the rate limit for it. It is 422 if these agents have more than 10,000 usage series: filter by tenant or text. An agent whose usage changes while you read page after page may come twice or be left out.
+         */
+        sort?: 'name' | 'last_seen_at' | 'calls' | 'errors' | 'tokens' | null;
         /**
          * The maximum number of records on a page: 1 to 100.
          */

@@ -128,7 +128,7 @@ export const listAgents = operation({
   tag,
   summary: 'List agents',
   description:
-    'Lists everything that acts: agents that a manifest declares, agents that were observed, and the agents and services that usage names. An agent is identified by its place and name. The list is sorted by tenant, sub-tenant and name. The query takes points of the rate limit like `list_usage`, and one more for every 1,000 usage series, observations and manifests that it reads to find the agents. 422 if it would have to read more than 50,000 usage series, observations or manifests; filter by tenant then.',
+    'Lists everything that acts: agents that a manifest declares, agents that were observed, and the agents and services that usage names. An agent is identified by its place and name. The list is sorted by tenant, sub-tenant and name, unless `sort` says otherwise. The query takes points of the rate limit like `list_usage`, and one more for every 1,000 usage series, observations and manifests that it reads to find the agents. 422 if it would have to read more than 50,000 usage series, observations or manifests; filter by tenant then.',
   query: {
     ...tenancyQueryFields,
     declared: z.boolean().nullish().describe('true: only declared agents. false: only agents that nothing declares.'),
@@ -139,6 +139,12 @@ export const listAgents = operation({
       .nullish()
       .describe('Only agents whose name contains this text, compared case-insensitively.'),
     ...timeRange,
+    sort: z
+      .enum(['name', 'last_seen_at', 'calls', 'errors', 'tokens'])
+      .nullish()
+      .describe(
+        '`name`: by tenant, sub-tenant and name. `last_seen_at`: the agent that was seen last comes first. `calls`, `errors`, `tokens`: the agent with the most in the time range comes first; tokens are those of input and output together. Every order but `name` reads the usage of all agents that match, and takes points of the rate limit for it. It is 422 if these agents have more than 10,000 usage series: filter by tenant or text. An agent whose usage changes while you read page after page may come twice or be left out.',
+      ),
     ...pageFields,
   },
   output: page('AgentPage', AgentSchema),

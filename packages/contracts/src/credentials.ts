@@ -102,6 +102,12 @@ export const SearchCredentialsInputSchema = z
     ),
     createdAfter: TimestampInputSchema.nullish().describe('Only credentials that were created after this time.'),
     createdBefore: TimestampInputSchema.nullish().describe('Only credentials that were created before this time.'),
+    sort: z
+      .enum(['created_at', 'expires_at'])
+      .nullish()
+      .describe(
+        '`created_at`: newest first, which is also the order without this field. `expires_at`: only credentials that work now and expire at some time, those that expire next first. This order is 422 if there are more than 20,000 of them in reach: name a tenant, or send `expiresBefore`.',
+      ),
     ...pageFields,
   })
   .meta({
@@ -119,7 +125,7 @@ export const searchCredentials = operation({
   tag: 'Credentials',
   summary: 'Search credentials',
   description:
-    'Searches API keys, provider secrets and, for platform administrators, the signing keys of the service, newest first. Returns only metadata.',
+    'Searches API keys, provider secrets and, for platform administrators, the signing keys of the service, newest first or by their expiry. Returns only metadata.',
   body: SearchCredentialsInputSchema,
   bodyOptional: true,
   readOnly: true,

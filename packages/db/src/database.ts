@@ -38,6 +38,7 @@ import { recommendationLists } from './migrations/0033-recommendation-lists.ts';
 import { consoleSessionClaims } from './migrations/0034-console-session-claims.ts';
 import { accountBytes } from './migrations/0035-account-bytes.ts';
 import { auditDecision } from './migrations/0036-audit-decision.ts';
+import { expiringCredentials } from './migrations/0037-expiring-credentials.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
 import { hasTable, listAppliedMigrations } from './applied-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
@@ -79,6 +80,7 @@ const MIGRATIONS = {
   '0034-console-session-claims': consoleSessionClaims,
   '0035-account-bytes': accountBytes,
   '0036-audit-decision': auditDecision,
+  '0037-expiring-credentials': expiringCredentials,
 };
 
 /** The default size of a process's pool of Postgres connections. */

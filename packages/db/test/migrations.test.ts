@@ -144,6 +144,7 @@ test('two concurrent migrations do not conflict', async () => {
     { name: '0034-console-session-claims' },
     { name: '0035-account-bytes' },
     { name: '0036-audit-decision' },
+    { name: '0037-expiring-credentials' },
   ]);
 });
 

@@ -5,7 +5,12 @@ import { findLastHours, findSeriesOfAgents } from '../src/repositories/agents.ts
 import { listNewestHeads } from '../src/repositories/audit-chain.ts';
 import { listAuditEvents } from '../src/repositories/audit-events.ts';
 import { findConsoleSessionByToken, listConsoleSessions } from '../src/repositories/console-sessions.ts';
-import { listCredentialsWithObsoleteTask, listExpiringCredentials } from '../src/repositories/credential-expiry.ts';
+import {
+  countExpiring,
+  listCredentialsWithObsoleteTask,
+  listExpiringCredentials,
+  searchCredentialsByExpiry,
+} from '../src/repositories/credential-expiry.ts';
 import { countOpenSessions, insertGatewaySession, listGatewaySessions } from '../src/repositories/gateway-sessions.ts';
 import { insertGateway } from '../src/repositories/gateways.ts';
 import { findBlockedItems, findInventoryItemsOfFamilies, listInventory } from '../src/repositories/inventory.ts';
@@ -104,6 +109,16 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
       'credentials_by_expiry (expires_at>? AND expires_at<?)',
       'operator_tasks_by_subject (tenant_id=? AND kind=? AND subject_type=? AND subject_id=?)',
     ],
+  ],
+  [
+    'credentials of a tenant by expiry',
+    (db) => searchCredentialsByExpiry(db, [ACME], {}, { limit: 100, after: null }, NOW),
+    ['credentials_by_tenant_expiry (tenant_id=? AND expires_at>?)'],
+  ],
+  [
+    'the number of credentials of a tenant that expire',
+    (db) => countExpiring(db, [ACME], { before: NOW.toISOString(), limit: 100 }, NOW),
+    ['credentials_by_tenant_expiry (tenant_id=? AND expires_at>? AND expires_at<?)', 'SCAN expiring'],
   ],
   ['former secrets', (db) => eraseFormerSecrets(db, NOW.toISOString()), ['credentials_former (revoked_at<?)']],
   [

@@ -82,6 +82,47 @@ describe('list_agents', () => {
     expect(await names('limit=1')).toEqual(['billing', 'planned', 'shadow']);
   });
 
+  test('sorts by last sight, calls, errors and tokens, the largest first, page by page', async () => {
+    const { as } = await newTenant();
+    const now = BigInt(server.services.now().getTime()) * 1_000_000n;
+    const thinking = chat('gpt-5', { 'gen_ai.provider.name': 'openai', 'gen_ai.usage.output_tokens': 1000 });
+    await sendSpans(server, as, [{ ...thinking, service: 'thinker', failed: true, start: now, end: now + 1n }]);
+    const names = async (query: string) => (await all(server, `/v1/agents?${query}`, as)).map(({ name }) => name);
+    const orders = {
+      name: ['billing', 'planned', 'shadow', 'thinker'],
+      last_seen_at: ['thinker', 'billing', 'shadow', 'planned'],
+      calls: ['billing', 'shadow', 'thinker', 'planned'],
+      errors: ['billing', 'thinker', 'planned', 'shadow'],
+      tokens: ['thinker', 'billing', 'shadow', 'planned'],
+    };
+    for (const [sort, expected] of Object.entries(orders)) {
+      for (const limit of [1, 3, 100]) expect(await names(`sort=${sort}&limit=${limit}`), sort).toEqual(expected);
+    }
+    expect(await names('sort=tokens&declared=true')).toEqual(['billing', 'planned']);
+    // Usage outside of the time range does not count.
+    const from = new Date(server.services.now().getTime() + 2 * HOUR_MS).toISOString();
+    const to = new Date(server.services.now().getTime() + 3 * HOUR_MS).toISOString();
+    expect(await names(`sort=tokens&from=${from}&to=${to}`)).toEqual(orders.name);
+  });
+
+  test('cannot be sorted by usage if there is too much of it, unless a filter leaves less', async () => {
+    const { tenantId, as } = await newTenant();
+    const { db } = server.services;
+    const series = db.selectFrom('usage_series').selectAll().where('tenant_id', '=', tenantId);
+    const row = await series.executeTakeFirstOrThrow();
+    for (let from = 0; from < 10_000; from += 1000) {
+      const copies = Array.from({ length: 1000 }, (_, index) => {
+        const id = `${row.id}-${from + index}`;
+        return { ...row, id, series_key: id, agent: 'busy' };
+      });
+      await db.insertInto('usage_series').values(copies).execute();
+    }
+    const list = (query: string) => server.call('GET', `/v1/agents?${query}`, { as });
+    expectInvalid(await list('sort=tokens'), { loc: ['query', 'sort'], type: 'value_error' });
+    expect((await list('sort=tokens&text=BILL')).body.items).toMatchObject([{ name: 'billing' }]);
+    expect((await list('sort=name')).status).toBe(200);
+  });
+
   test('counts only usage in the time range', async () => {
     const { as } = await newTenant();
     const from = new Date(server.services.now().getTime() - 48 * HOUR_MS).toISOString();

@@ -1,8 +1,8 @@
 import * as contract from '@quartermaster/contracts/credentials.ts';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey } from '../support/people.ts';
 import type { Body } from '../support/server.ts';
-import { checkCoverageAfterAll, type Endpoints, expectFields, serverFor } from './harness.ts';
+import { checkCoverageAfterAll, type Endpoints, expectFields, expectInvalid, serverFor } from './harness.ts';
 import { expectFilters, expectOwnCursorsOnly, expectStablePages, idsOf, type Listing, pageOf } from './lists.ts';
 
 const DAY = 24 * 3_600_000;
@@ -70,6 +70,66 @@ test('search_credentials filters by each of its fields, and a value that matches
     [{ createdBefore: soon.createdAt }, [account.keyId, bound.keyId]],
   ];
   await expectFilters(server, found({ tenantId }), rows);
+});
+
+describe('search_credentials by expiry', () => {
+  test('lists the credentials that work and expire, those that expire next first, page by page', async () => {
+    const tenantId = 'expiry-1';
+    const account = await accountWithKey(server, { tenantId });
+    const ended = await newKey(account.id, { expiresAt: fromNow(60_000) });
+    server.travel(120_000);
+    const expiresAt = fromNow(3 * DAY);
+    const keys = {
+      month: await newKey(account.id, { expiresAt: fromNow(30 * DAY) }),
+      day: await newKey(account.id, { expiresAt: fromNow(DAY) }),
+      revoked: await newKey(account.id, { expiresAt: fromNow(2 * DAY) }),
+      one: await newKey(account.id, { expiresAt }),
+      two: await newKey(account.id, { expiresAt, name: 'Nightly build' }),
+    };
+    await server.ok('DELETE', `/v1/service-accounts/${account.id}/keys/${keys.revoked.id}`, { as: server.admin });
+    // Another tenant's key would be the first.
+    await newKey((await accountWithKey(server, { tenantId: 'expiry-2' })).id, { expiresAt: fromNow(3_600_000) });
+    const sorted = { ...found({ tenantId, sort: 'expires_at' }), as: { key: account.key } };
+    const read = async (filter: object, limit: number) => {
+      const ids: string[] = [];
+      let cursor: string | null = null;
+      do {
+        const listing = { ...sorted, filter: { ...sorted.filter, ...filter } };
+        const page: Body = await pageOf(server, listing, { limit, ...(cursor !== null && { cursor }) });
+        ids.push(...page.items.map(({ id }: Body) => id));
+        cursor = page.nextCursor;
+      } while (cursor !== null);
+      return ids;
+    };
+    const together: string[] = [keys.one, keys.two].map(({ id }): string => id).toSorted();
+    const all = [keys.day.id, ...together, keys.month.id];
+    expect(all).not.toContain(ended.id);
+    for (const limit of [1, 2, 100]) expect(await read({}, limit)).toEqual(all);
+    expect(await read({ expiresBefore: fromNow(7 * DAY) }, 2)).toEqual([keys.day.id, ...together]);
+    expect(await read({ query: 'nightly' }, 2)).toEqual([keys.two.id]);
+    expect(await read({ status: 'active' }, 2)).toEqual([keys.month.id]);
+  });
+
+  test('is 422 if there are too many to sort, unless a filter leaves fewer', async () => {
+    const { id, key } = await accountWithKey(server, { tenantId: 'expiry-3' });
+    const { id: keyId } = await newKey(id, { expiresAt: fromNow(DAY) });
+    const { db } = server.services;
+    const row = await db.selectFrom('credentials').selectAll().where('id', '=', keyId).executeTakeFirstOrThrow();
+    for (let from = 0; from < 20_000; from += 1000) {
+      const copies = Array.from({ length: 1000 }, (_, index) => ({
+        ...row,
+        id: `key_${from + index}`,
+        digest: null,
+        expires_at: fromNow(30 * DAY),
+      }));
+      await db.insertInto('credentials').values(copies).execute();
+    }
+    const search = (body: object) =>
+      server.call('POST', '/v1/credentials/search', { as: { key }, body: { sort: 'expires_at', ...body } });
+    expectInvalid(await search({}), { loc: ['body', 'sort'], type: 'value_error' });
+    const soon = await search({ expiresBefore: fromNow(7 * DAY) });
+    expect(soon.body.items.map((one: Body) => one.id)).toEqual([keyId]);
+  });
 });
 
 test('search_credentials covers the reach of the caller; only platform administrators see signing keys', async () => {

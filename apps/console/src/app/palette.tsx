@@ -128,7 +128,7 @@ function useCommands(openHelp: () => void): Command[] {
     {
       id: 'keys-expiring',
       group: 'View',
-      label: 'Keys that expire soon',
+      label: 'Keys that expire this week',
       run: () => void navigate({ to: '/accounts', search: { view: 'expiring' } }),
     },
     {

@@ -4,6 +4,7 @@ import type { PagedList } from '../data/pages.ts';
 import classes from './data-table.module.css';
 import { formatNumber } from './format.ts';
 import { useKeys } from './hotkeys.ts';
+import { Icon } from './icons.tsx';
 import { scrollIntoView } from './scroll-into-view.ts';
 import { Failed, Loading } from './states.tsx';
 
@@ -13,6 +14,10 @@ export type Column<Row> = {
   /** A track of a CSS grid, such as `120px` or `minmax(160px, 2fr)`. */
   width: string;
   isNumber?: boolean;
+  /** How the server sorts the list by this column, if it does now. */
+  sorted?: 'ascending' | 'descending' | undefined;
+  /** Sorts the list by this column, or goes back to its usual order. */
+  onSort?: () => void;
   cell: (row: Row) => ReactNode;
 };
 
@@ -125,10 +130,8 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
                 />
               </div>
             )}
-            {columns.map(({ key, header, isNumber }) => (
-              <div key={key} role="columnheader" className={classes.cell} data-number={isNumber}>
-                {header}
-              </div>
+            {columns.map((column) => (
+              <ColumnHeader key={column.key} column={column} />
             ))}
           </div>
           {/* A click anywhere in a row opens it; the key for that is Enter. */}
@@ -165,6 +168,31 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
       <div className={classes.footer} role="status">
         {footer ?? countText(list)}
       </div>
+    </div>
+  );
+}
+
+function ColumnHeader<Row>({ column }: { column: Column<Row> }): ReactNode {
+  const { header, isNumber, sorted, onSort } = column;
+  const mark = sorted !== undefined && <Icon name={sorted === 'descending' ? 'down' : 'up'} size={11} />;
+  return (
+    <div
+      role="columnheader"
+      aria-sort={onSort === undefined ? sorted : (sorted ?? 'none')}
+      className={classes.cell}
+      data-number={isNumber}
+    >
+      {onSort === undefined ? (
+        <span className={classes.sort}>
+          {header}
+          {mark}
+        </span>
+      ) : (
+        <button type="button" className={classes.sort} title={`Sort by ${header.toLowerCase()}`} onClick={onSort}>
+          {header}
+          {mark}
+        </button>
+      )}
     </div>
   );
 }

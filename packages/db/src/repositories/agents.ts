@@ -43,7 +43,7 @@ export async function listAgentAccounts(
 }
 
 /** An observation of an agent itself, in short. */
-export type AgentSighting = TenantPlace & { id: string; name: string; unknown: boolean };
+export type AgentSighting = TenantPlace & { id: string; name: string; unknown: boolean; lastSeenAt: string };
 
 /**
  * The observations of agents themselves: those of the kind `agent`. Without their evidence, which may be large.
@@ -57,13 +57,19 @@ export async function listAgentObservations(
 ): Promise<AgentSighting[] | null> {
   let query = db
     .selectFrom('runtime_observations')
-    .select(['id', 'tenant_id', 'sub_tenant_id', 'name', 'unknown'])
+    .select(['id', 'tenant_id', 'sub_tenant_id', 'name', 'unknown', 'last_seen_at'])
     .where('kind', '=', 'agent')
     .where(inScope(scope));
   if (name !== null) query = query.where('name', '=', name);
   const rows = await query.limit(limit + 1).execute();
   if (rows.length > limit) return null;
-  return rows.map((row) => ({ ...placeOf(row), id: row.id, name: row.name, unknown: row.unknown === 1 }));
+  return rows.map((row) => ({
+    ...placeOf(row),
+    id: row.id,
+    name: row.name,
+    unknown: row.unknown === 1,
+    lastSeenAt: row.last_seen_at,
+  }));
 }
 
 /** Observations by their ids. */

@@ -1,8 +1,9 @@
 import type { Credential } from '@quartermaster/contracts/credentials.ts';
-import { type SqlBool, sql } from 'kysely';
+import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { inScope, placeOf } from '../queries.ts';
+import { inScope, type Page, type PageRequest, pageOf, placeOf } from '../queries.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
+import { type CredentialFilter, selectCredentials, toCredential } from './credentials.ts';
 
 /** A credential that expires, and its place. */
 export type ExpiringCredential = TenantPlace &
@@ -60,6 +61,53 @@ export async function listExpiringCredentials(
     ownerId: row.owner_id,
     expiresAt: row.expires_at ?? '',
   }));
+}
+
+/** The condition for credentials that work now and expire, as the index by expiry has it. */
+function expiresAfter(now: Date): Expression<SqlBool> {
+  return sql<SqlBool>`revoked_at is null and expires_at > ${now.toISOString()}`;
+}
+
+/** Counts the credentials that work now and expire, up to `limit`. @param before only those that expire before this time */
+export async function countExpiring(
+  db: Database,
+  scope: TenantScope,
+  { before, limit }: { before: string | null; limit: number },
+  now: Date,
+): Promise<number> {
+  let query = db.selectFrom('credentials').select('id').where(expiresAfter(now)).where(inScope(scope)).limit(limit);
+  if (before !== null) query = query.where('expires_at', '<', before);
+  const { count } = await db
+    .selectFrom(query.as('expiring'))
+    .select(({ fn }) => fn.countAll().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/**
+ * The credentials that work now and expire, those that expire next first. Filters may match few of them, so the caller makes
+ * sure that there are not too many in `scope`.
+ */
+export async function searchCredentialsByExpiry(
+  db: Database,
+  scope: TenantScope,
+  filter: CredentialFilter,
+  { limit, after }: PageRequest,
+  now: Date,
+): Promise<Page<Credential>> {
+  let query = selectCredentials(db, scope, filter, now).where(expiresAfter(now));
+  if (after !== null) query = query.where(sql<SqlBool>`(expires_at, id) > (${sql.join([...after])})`);
+  const rows = await query
+    .orderBy('expires_at')
+    .orderBy('id')
+    .limit(limit + 1)
+    .execute();
+  return pageOf(
+    rows,
+    limit,
+    (row) => toCredential(row, now),
+    (row) => [row.expires_at ?? '', row.id],
+  );
 }
 
 /** The credentials that are revoked or rotated although their rotation task is unfinished. In no particular order. */

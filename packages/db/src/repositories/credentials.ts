@@ -18,7 +18,7 @@ import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { forgetApiKeys } from './api-keys.ts';
 
-export type CredentialFilter = Omit<SearchCredentialsInput, 'tenantId' | 'subTenantId' | 'limit' | 'cursor'>;
+export type CredentialFilter = Omit<SearchCredentialsInput, 'tenantId' | 'subTenantId' | 'sort' | 'limit' | 'cursor'>;
 
 type Row = Selectable<Tables['credentials']>;
 
@@ -213,7 +213,12 @@ export async function searchCredentials(
 }
 
 function credentialRows(db: Database, filter: CredentialFilter, range: KeysetRange, now: Date) {
-  let query = db.selectFrom('credentials').selectAll().where(inScope(range.scope));
+  return selectCredentials(db, range.scope, filter, now).$call(inKeysetRange(range));
+}
+
+/** The credentials of a scope that pass the filters, in no particular order. */
+export function selectCredentials(db: Database, scope: TenantScope, filter: CredentialFilter, now: Date) {
+  let query = db.selectFrom('credentials').selectAll().where(inScope(scope));
   if (filter.ids != null) query = query.where('id', 'in', filter.ids.length > 0 ? filter.ids : ['']);
   if (filter.name != null) query = query.where('name', '=', filter.name);
   if (filter.query != null) query = query.where(containsText('search_text', filter.query));
@@ -230,7 +235,7 @@ function credentialRows(db: Database, filter: CredentialFilter, range: KeysetRan
   }
   if (filter.createdAfter != null) query = query.where('created_at', '>', filter.createdAfter);
   if (filter.createdBefore != null) query = query.where('created_at', '<', filter.createdBefore);
-  return query.$call(inKeysetRange(range));
+  return query;
 }
 
 /** Whether a credential needs no renewal: it is replaced, revoked or gone, or does not expire soon. */

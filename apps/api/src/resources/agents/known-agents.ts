@@ -25,6 +25,8 @@ export type KnownAgent = AgentName & {
   declared: boolean;
   manifestId: string | null;
   observationIds: string[];
+  /** When the agent itself was last observed. Its usage may be newer. */
+  lastObservedAt: string | null;
   /** The accounts that reported its calls, by its usage. */
   accounts: AgentAccount[];
 };
@@ -103,8 +105,14 @@ function knownAgent(
     declared: manifest !== undefined || observations.some(({ unknown }) => !unknown),
     manifestId: manifest !== undefined && isShown(manifest) ? manifest.id : null,
     observationIds: observations.map(({ id }) => id),
+    lastObservedAt: latest(observations.map(({ lastSeenAt }) => lastSeenAt)),
     accounts,
   };
+}
+
+/** The latest of some times. */
+export function latest(times: readonly (string | null)[]): string | null {
+  return times.reduce((last, time) => (time !== null && (last === null || time > last) ? time : last), null);
 }
 
 function byPlaceAndName(a: AgentName, b: AgentName): number {

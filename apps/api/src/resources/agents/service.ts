@@ -5,7 +5,7 @@ import {
   MAX_AGENT_ACCOUNTS,
   MAX_AGENT_USES,
 } from '@quartermaster/contracts/agents.ts';
-import type { Page, PageRequest } from '@quartermaster/db/queries.ts';
+import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import { caseFolded } from '@quartermaster/db/queries.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
@@ -17,11 +17,14 @@ import { covers, scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts'
 import { useStateOf } from '../../governance/observations/use-state.ts';
 import { reachOf } from '../../auth/principal.ts';
 import type { CallerContext } from '../../http/context.ts';
-import { notFound } from '../../platform/errors.ts';
+import { notFound, valueError } from '../../platform/errors.ts';
 import { type SummedUsage, sumUsage } from '../../telemetry/usage/read-usage.ts';
 import { rangesOf, timeRange } from '../../telemetry/usage/time-range.ts';
 import { addSums, type AgentActivity, noSums, readActivity } from './agent-usage.ts';
-import { agentIdOf, agentOfId, findKnownAgents, type KnownAgent, sortKey } from './known-agents.ts';
+import { agentIdOf, agentOfId, findKnownAgents, type KnownAgent, latest, sortKey } from './known-agents.ts';
+
+/** Usage series that are read to sort agents by their usage. */
+const MAX_SORTED_SERIES = 10_000;
 
 const MAX_OBSERVATIONS_SHOWN = 20;
 const OBSERVATIONS_PER_STATEMENT = 100;
@@ -30,33 +33,63 @@ const OBSERVATIONS_PER_STATEMENT = 100;
 const OBSERVATIONS_PER_POINT = 100;
 
 type TimeQuery = { from?: string | null | undefined; to?: string | null | undefined };
-type AgentQuery = TimeQuery & { declared?: boolean | null | undefined; text?: string | null | undefined };
+type SortedByUsage = 'last_seen_at' | 'calls' | 'errors' | 'tokens';
+type AgentQuery = TimeQuery & {
+  declared?: boolean | null | undefined;
+  text?: string | null | undefined;
+  sort?: 'name' | SortedByUsage | null | undefined;
+};
 
-/** One page of everything that acts, with its usage in a time range. */
+/** One page of everything that acts, with its usage in a time range. @throws 422 if there is too much to read or to sort */
 export async function listAgents(
   ctx: CallerContext,
   scope: TenantScope,
-  { declared, text, ...times }: AgentQuery,
+  { declared, text, sort, ...times }: AgentQuery,
   { limit, after }: PageRequest,
 ): Promise<Page<Agent>> {
   const { db, now } = ctx.services;
-  const range = timeRange('all', times, now());
+  const ranges = rangesOf('all', timeRange('all', times, now()));
   const known = await findKnownAgents(db, scope, readOptions(ctx, null));
   const part = text == null ? null : caseFolded(text);
-  const listed = known.filter(
+  const matching = known.filter(
     (agent) =>
-      (declared == null || agent.declared === declared) &&
-      (part === null || caseFolded(agent.name).includes(part)) &&
-      (after === null || sortKey(agent) > after[0]),
+      (declared == null || agent.declared === declared) && (part === null || caseFolded(agent.name).includes(part)),
   );
-  const shown = listed.slice(0, limit);
-  const activities = await readActivity(db, shown, { ranges: rangesOf('all', range), charge: chargeOf(ctx) });
+  const activitiesOf = (agents: readonly KnownAgent[]) => readActivity(db, agents, { ranges, charge: chargeOf(ctx) });
+  const all = sort == null || sort === 'name' ? null : { sort, activities: await activitiesOf(sortable(matching)) };
+  const keyOf = (agent: KnownAgent): PageKey =>
+    all === null ? ['', sortKey(agent)] : [rankOf(agent, all.activities.get(agent), all.sort), sortKey(agent)];
+  const keys = new Map(matching.map((agent) => [agent, keyOf(agent)] as const));
+  const listed = [...keys].toSorted(([, a], [, b]) => (isBefore(a, b) ? -1 : 1));
+  const rest = after === null ? listed : listed.filter(([, key]) => isBefore(after, key));
+  const shown = rest.slice(0, limit).map(([agent]) => agent);
+  const activities = all?.activities ?? (await activitiesOf(shown));
   const observations = await observationsOf(ctx, shown);
-  const last = shown.at(-1);
   return {
     items: shown.map((agent) => toAgent(agent, observations, activities.get(agent))),
-    next: last && listed.length > limit ? [sortKey(last), ''] : null,
+    next: rest.length > limit ? (rest[limit - 1]?.[1] ?? null) : null,
   };
+}
+
+/** The agents, if their usage can be read to sort them. @throws 422 */
+function sortable(agents: KnownAgent[]): KnownAgent[] {
+  const series = agents.flatMap(({ accounts }) => accounts).reduce((sum, account) => sum + account.series, 0);
+  if (series <= MAX_SORTED_SERIES) return agents;
+  const advice = 'filter by tenant or text';
+  throw valueError(['query', 'sort'], `the agents have more than ${MAX_SORTED_SERIES} usage series: ${advice}`);
+}
+
+/** A text that is greater for an agent that comes earlier in the list. */
+function rankOf(agent: KnownAgent, activity: AgentActivity | undefined, sort: SortedByUsage): string {
+  if (sort === 'last_seen_at') return latest([agent.lastObservedAt, activity?.lastHour ?? null]) ?? '';
+  const { calls, errors, inputTokens, outputTokens } = activity?.sums ?? noSums();
+  const value = { calls, errors, tokens: inputTokens + outputTokens }[sort];
+  return String(value).padStart(17, '0');
+}
+
+/** Whether a position comes before another one: the greater rank first, then by place and name. */
+function isBefore(a: PageKey, b: PageKey): boolean {
+  return a[0] === b[0] ? a[1] < b[1] : a[0] > b[0];
 }
 
 /** An agent with what it used in a time range. @throws 404 */
@@ -157,7 +190,6 @@ function toAgent(agent: KnownAgent, byId: ObservationsById, activity: AgentActiv
   ];
   const times = [...agent.accounts, ...observations].map(({ firstSeenAt }) => firstSeenAt);
   const seen = observations.map(({ lastSeenAt }) => lastSeenAt);
-  if (activity?.lastHour != null) seen.push(activity.lastHour);
   return {
     id: agentIdOf(agent),
     tenantId,
@@ -170,7 +202,7 @@ function toAgent(agent: KnownAgent, byId: ObservationsById, activity: AgentActiv
       .map(({ id, providerId, unknown, status, risk }) => ({ id, providerId, unknown, status, risk })),
     accounts: [...new Set(accounts)].toSorted().slice(0, MAX_AGENT_ACCOUNTS),
     firstSeenAt: times.toSorted()[0] ?? null,
-    lastSeenAt: seen.toSorted().at(-1) ?? null,
+    lastSeenAt: latest([...seen, activity?.lastHour ?? null]),
     usage: activity?.sums ?? noSums(),
   };
 }

@@ -13,11 +13,19 @@ import { usePagedList } from '../../data/pages.ts';
 import { type UrlState, useUrlState } from '../../data/url-state.ts';
 import { AccountForm } from './account-form.tsx';
 import { AccountLink } from './account-link.tsx';
-import { keySearch, KeysTable, UNUSED_DAYS } from './keys-table.tsx';
+import { EXPIRING_DAYS, keySearch, KeysTable, UNUSED_DAYS } from './keys-table.tsx';
 
 const KEY_STATUSES = ['active', 'expiring', 'expired', 'revoked'];
 
 const UNUSED_CHOICES = ['7', '30', '90', '180'].map((days) => ({ value: days, label: `For ${days} days` }));
+
+const EXPIRING_CHOICES = [
+  ...['1', '14', '30', '90'].map((days) => ({
+    value: days,
+    label: days === '1' ? 'Within a day' : `Within ${days} days`,
+  })),
+  { value: 'any', label: 'At any time' },
+];
 
 const keyOf = ({ tenantId, id }: ServiceAccount) => `${tenantId}/${id}`;
 
@@ -85,7 +93,7 @@ export function AccountsScreen(): ReactNode {
             label="View"
             views={[
               { value: 'accounts', label: 'Accounts' },
-              { value: 'expiring', label: 'Keys that expire in 7 days' },
+              { value: 'expiring', label: 'Keys that expire' },
               { value: 'unused', label: 'Unused keys' },
               { value: 'keys', label: 'All keys' },
             ]}
@@ -95,6 +103,9 @@ export function AccountsScreen(): ReactNode {
             <SelectFilter name="status" label="Status" choices={['active', 'disabled', 'deleted']} width={120} />
           )}
           {view === 'keys' && <SelectFilter name="key_status" label="Status" choices={KEY_STATUSES} width={120} />}
+          {view === 'expiring' && (
+            <SelectFilter name="within" label={`Within ${EXPIRING_DAYS} days`} choices={EXPIRING_CHOICES} width={150} />
+          )}
           {view === 'unused' && (
             <SelectFilter name="days" label={`For ${UNUSED_DAYS} days`} choices={UNUSED_CHOICES} width={130} />
           )}

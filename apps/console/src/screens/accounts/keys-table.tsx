@@ -18,6 +18,9 @@ const HOUR_MS = 60 * 60 * 1000;
 /** After how many days a key counts as unused, unless the address says another number. */
 export const UNUSED_DAYS = '30';
 
+/** Within how many days a key expires, unless the address says another number. */
+export const EXPIRING_DAYS = '7';
+
 const keyOf = ({ id }: Credential) => id;
 
 const COLUMNS: Column<Credential>[] = [
@@ -67,8 +70,13 @@ const COLUMNS: Column<Credential>[] = [
   },
 ];
 
+/** Those of keys that expire, in the order in which they do. */
+const EXPIRING_COLUMNS = COLUMNS.map((column) =>
+  column.key === 'expires' ? { ...column, sorted: 'ascending' as const } : column,
+);
+
 /** What each view of the keys asks for. */
-export function keySearch({ tenant, view, q, days, key_status: status }: UrlState): SearchCredentialsInput {
+export function keySearch({ tenant, view, q, days, within, key_status: status }: UrlState): SearchCredentialsInput {
   const hour = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
   return {
     kind: 'api_key',
@@ -76,8 +84,10 @@ export function keySearch({ tenant, view, q, days, key_status: status }: UrlStat
     ...(q !== undefined && { query: q }),
     ...(view === 'keys' && status !== undefined && { status: status as Credential['status'] }),
     ...(view === 'expiring' && {
-      status: 'expiring',
-      expiresBefore: new Date(hour + 7 * DAY_MS).toISOString(),
+      sort: 'expires_at',
+      ...(within !== 'any' && {
+        expiresBefore: new Date(hour + Number(within ?? EXPIRING_DAYS) * DAY_MS).toISOString(),
+      }),
     }),
     // Keys that end soon are in the other view, and keys that have ended need no care.
     ...(view === 'unused' && {
@@ -103,7 +113,7 @@ export function KeysTable(): ReactNode {
     <DataTable
       label="Keys"
       list={list}
-      columns={COLUMNS}
+      columns={state['view'] === 'expiring' ? EXPIRING_COLUMNS : COLUMNS}
       keyOf={keyOf}
       active={state['row']}
       onActive={(row) => setState({ row })}
@@ -112,13 +122,16 @@ export function KeysTable(): ReactNode {
         const search = { of: tenantId ?? undefined, item: id };
         void navigate({ to: '/accounts/$accountId', params: { accountId: ownerId }, search });
       }}
-      empty={<NoKeys view={state['view']} />}
+      empty={<NoKeys {...state} />}
     />
   );
 }
 
-function NoKeys({ view }: { view: string | undefined }): ReactNode {
-  if (view === 'expiring') return <Empty title="No key expires within 7 days">The view All keys has the others.</Empty>;
+function NoKeys({ view, within = EXPIRING_DAYS }: UrlState): ReactNode {
+  if (view === 'expiring') {
+    const when = { any: 'at any time', '1': 'within a day' }[within] ?? `within ${within} days`;
+    return <Empty title={`No key expires ${when}`}>The view All keys has the others.</Empty>;
+  }
   if (view === 'unused') return <Empty title="Every key has been used lately">Choose fewer days to see more.</Empty>;
   return <Empty title="No key matches">Create a key on the page of an account.</Empty>;
 }

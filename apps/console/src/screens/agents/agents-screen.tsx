@@ -1,6 +1,6 @@
 import { type Agent, listAgents } from '@quartermaster/client';
 import { Link, useNavigate } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
 import { formatCompact } from '../../components/format.ts';
@@ -11,7 +11,7 @@ import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
-import { useUrlState } from '../../data/url-state.ts';
+import { useSetUrlState, useUrlState } from '../../data/url-state.ts';
 import { placeOf } from '../providers/providers-screen.tsx';
 import { PERIODS, useUsageRange } from './usage-range.ts';
 
@@ -82,18 +82,48 @@ function HighestRisk({ observations }: Pick<Agent, 'observations'>): ReactNode {
   return highest === undefined ? null : <RiskMark level={highest} />;
 }
 
+const ORDERS: Record<string, AgentSort> = { last: 'last_seen_at', calls: 'calls', errors: 'errors', tokens: 'tokens' };
+
+type AgentSort = NonNullable<NonNullable<NonNullable<Parameters<typeof listAgents>[0]>['query']>['sort']>;
+
+/** The columns. Those with an order of the API sort the list, the largest first. */
+function useColumns(sort: string | undefined): Column<Agent>[] {
+  const setState = useSetUrlState();
+  return useMemo(
+    () =>
+      COLUMNS.map((column) => {
+        const order = ORDERS[column.key];
+        if (order === undefined) return column;
+        const isSorted = order === sort;
+        return {
+          ...column,
+          sorted: isSorted ? 'descending' : undefined,
+          onSort: () => setState({ sort: isSorted ? undefined : order }),
+        };
+      }),
+    [sort, setState],
+  );
+}
+
+/** Each agent once: one whose usage grows while the list is read may come again. */
+function useDistinct(items: readonly Agent[]): Agent[] {
+  return useMemo(() => [...new Map(items.map((agent) => [agent.id, agent])).values()], [items]);
+}
+
 /** Everything that acts: declared in a manifest, or seen in telemetry. */
 export function AgentsScreen(): ReactNode {
   const [state, setState] = useUrlState();
   const navigate = useNavigate();
   const filter = useTenantFilter();
   const range = useUsageRange();
-  const { view = 'all', q } = state;
+  const { view = 'all', q, sort } = state;
+  const columns = useColumns(sort);
   const query = {
     ...filter,
     ...range,
     ...(view !== 'all' && { declared: view === 'declared' }),
     ...(q !== undefined && { text: q }),
+    ...(sort !== undefined && { sort: sort as AgentSort }),
   };
   const list = usePagedList({
     key: ['agents', query],
@@ -102,6 +132,7 @@ export function AgentsScreen(): ReactNode {
       return (await listAgents({ query: page, signal, throwOnError: true })).data;
     },
   });
+  const items = useDistinct(list.items);
   return (
     <Screen
       title="Agents"
@@ -125,8 +156,8 @@ export function AgentsScreen(): ReactNode {
     >
       <DataTable
         label="Agents"
-        list={list}
-        columns={COLUMNS}
+        list={{ ...list, items }}
+        columns={columns}
         keyOf={keyOf}
         active={state['row']}
         onActive={(row) => setState({ row })}
