@@ -9,6 +9,7 @@ import { createAppRouter } from './app/router.tsx';
 import { theme } from './app/theme.ts';
 import { configureClient } from './data/client.ts';
 import { meQuery } from './data/me.ts';
+import { noteLoadError } from './data/problem.ts';
 import { createQueryClient } from './data/query-client.ts';
 
 const RELOADED = 'quartermaster-reloaded-at';
@@ -16,6 +17,7 @@ const RELOAD_INTERVAL_MS = 10_000;
 
 // After a deployment the assets of an old page are gone. A new page has the new ones; but never reload in a loop.
 window.addEventListener('vite:preloadError', (event) => {
+  noteLoadError(event.payload);
   const last = Number(sessionStorage.getItem(RELOADED) ?? 0);
   if (Date.now() - last < RELOAD_INTERVAL_MS) return;
   event.preventDefault();

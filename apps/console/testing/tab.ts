@@ -20,6 +20,8 @@ export type Tab = {
    * otherwise. It is also a fault if no such answer comes.
    */
   expectAnswers: (status: number) => void;
+  /** From now on the page may write errors that match this. It is also a fault if none comes. */
+  expectErrors: (pattern: RegExp) => void;
   /** Expects no error of the page, nothing that its policy refused, and no failure of accessibility, light and dark. */
   expectFaultless: (what?: string) => Promise<void>;
   /** The same, then closes the window. */
@@ -38,11 +40,12 @@ export async function openTab(context: BrowserContext, { url, path }: { url: str
   };
   const done = async () => {
     await expectFaultless();
-    expect(noted.missing(), `${path}: statuses that were expected`).toEqual([]);
+    expect(noted.missing(), `${path}: statuses and errors that were expected`).toEqual([]);
     await context.close();
   };
   await goTo(path);
-  return { page, context, faults: noted.faults, goTo, expectAnswers: noted.expectAnswers, expectFaultless, done };
+  const { faults, expectAnswers, expectErrors } = noted;
+  return { page, context, faults, goTo, expectAnswers, expectErrors, expectFaultless, done };
 }
 
 /**
@@ -52,18 +55,22 @@ export async function openTab(context: BrowserContext, { url, path }: { url: str
 function noteFaults(context: BrowserContext) {
   const faults: string[] = [];
   const expected = new Map<number, number>();
+  const patterns = new Map<RegExp, number>();
   context.on('weberror', (webError) => faults.push(`page error: ${webError.error().message}`));
   context.on('console', (message) => {
     if (!['error', 'warning'].includes(message.type())) return;
     const status = Number(/^Failed to load resource: .* status of (\d+)/.exec(message.text())?.[1]);
     const seen = expected.get(status);
-    if (seen === undefined) faults.push(`console ${message.type()}: ${message.text()} ${message.location().url}`);
+    const pattern = [...patterns.keys()].find((each) => each.test(message.text()));
+    if (pattern !== undefined) patterns.set(pattern, (patterns.get(pattern) ?? 0) + 1);
+    else if (seen === undefined) faults.push(`console ${message.type()}: ${message.text()} ${message.location().url}`);
     else expected.set(status, seen + 1);
   });
   return {
     faults,
     expectAnswers: (status: number) => void expected.set(status, 0),
-    missing: () => [...expected].flatMap(([status, seen]) => (seen === 0 ? [status] : [])),
+    expectErrors: (pattern: RegExp) => void patterns.set(pattern, 0),
+    missing: () => [...expected, ...patterns].flatMap(([what, seen]) => (seen === 0 ? [what] : [])),
   };
 }
 

@@ -1,8 +1,10 @@
+import { Button } from '@mantine/core';
+import { useClipboard } from '@mantine/hooks';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { Screen } from '../components/screen.tsx';
 import { Empty, Failed } from '../components/states.tsx';
-import type { ApiProblem } from '../data/problem.ts';
+import { isLoadError, problemOf } from '../data/problem.ts';
 
 export function RouteMissing(): ReactNode {
   return (
@@ -14,10 +16,62 @@ export function RouteMissing(): ReactNode {
   );
 }
 
-export function RouteFailed({ problem, retry }: { problem: ApiProblem; retry: () => void }): ReactNode {
+/** In the place of a screen that threw an error, or whose code could not be loaded. */
+export function RouteFailed({ error, retry }: { error: unknown; retry: () => void }): ReactNode {
   return (
     <Screen title="Something went wrong">
-      <Failed problem={problem} retry={retry} />
+      <Fault error={error} retry={retry} />
     </Screen>
   );
+}
+
+function Fault({ error, retry }: { error: unknown; retry: () => void }): ReactNode {
+  const problem = problemOf(error);
+  if (isLoadError(error)) {
+    return (
+      <Empty title="A part of the page could not be loaded">
+        <div className="stack" role="alert">
+          <p>The server cannot be reached, or it has a new version.</p>
+          <div>
+            <Button onClick={reload}>Reload the page</Button>
+          </div>
+        </div>
+      </Empty>
+    );
+  }
+  if (problem.kind !== 'fault') return <Failed problem={problem} retry={retry} />;
+  return <ConsoleFault error={error} message={problem.message} />;
+}
+
+/** An error of the console's own code. The details are for a report, because the message alone rarely tells the cause. */
+function ConsoleFault({ error, message }: { error: unknown; message: string }): ReactNode {
+  const clipboard = useClipboard();
+  return (
+    <Empty title="The console has a fault">
+      <div className="stack" role="alert">
+        <p>This page threw an error. Reload it. If the error comes again, report it with the details.</p>
+        <p className="mono">{message}</p>
+        <div className="row">
+          <Button onClick={reload}>Reload the page</Button>
+          <Button variant="default" onClick={() => clipboard.copy(detailsOf(error, message))}>
+            {clipboard.copied ? 'Copied' : 'Copy details'}
+          </Button>
+        </div>
+      </div>
+    </Empty>
+  );
+}
+
+function detailsOf(error: unknown, message: string): string {
+  return [
+    `Console fault: ${message}`,
+    `Page: ${window.location.pathname}${window.location.search}`,
+    `Time: ${new Date().toISOString()}`,
+    `Browser: ${navigator.userAgent}`,
+    error instanceof Error ? (error.stack ?? '') : '',
+  ].join('\n');
+}
+
+function reload(): void {
+  window.location.reload();
 }

@@ -7,7 +7,6 @@ import {
   redirect,
   retainSearchParams,
 } from '@tanstack/react-router';
-import { problemOf } from '../data/problem.ts';
 import { parseSearch, stringifySearch, type UrlState } from '../data/url-state.ts';
 import { RouteFailed, RouteMissing } from './route-states.tsx';
 import { Shell } from './shell.tsx';
@@ -177,7 +176,7 @@ export function createAppRouter(queryClient: QueryClient) {
     context: { queryClient },
     parseSearch,
     stringifySearch,
-    defaultErrorComponent: ({ error, reset }) => <RouteFailed problem={problemOf(error)} retry={reset} />,
+    defaultErrorComponent: ({ error, reset }) => <RouteFailed error={error} retry={reset} />,
     defaultNotFoundComponent: RouteMissing,
     defaultPendingMs: 300,
   });

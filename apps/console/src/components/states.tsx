@@ -31,7 +31,8 @@ const ASK_MS = 3000;
 
 /** What went wrong, in the server's words, and a way to try again. If the server is not ready, the page waits until it is. */
 export function Failed({ problem, retry }: { problem: ApiProblem; retry?: () => void }): ReactNode {
-  const waits = retry !== undefined && (problem.status === 0 || problem.status === 503);
+  const { kind, status, code, requestId } = problem;
+  const waits = retry !== undefined && (kind === 'unreachable' || status === 503);
   useWhenReady(waits, () => retry?.());
   return (
     <div className={classes.message} role="alert">
@@ -43,8 +44,7 @@ export function Failed({ problem, retry }: { problem: ApiProblem; retry?: () => 
       </h2>
       <p>{problem.message}</p>
       <p className="dim mono">
-        {problem.code}
-        {problem.requestId === null ? '' : ` · request ${problem.requestId}`}
+        {[...(status === 0 ? [] : [status]), code, ...(requestId === null ? [] : [`request ${requestId}`])].join(' · ')}
       </p>
       {waits && <p className="dim">The page goes on by itself as soon as the server is ready.</p>}
       {retry !== undefined && (
@@ -88,10 +88,11 @@ function useWhenReady(waits: boolean, onReady: () => void): void {
   }, [waits]);
 }
 
-function titleOf({ status, scope }: ApiProblem): string {
+function titleOf({ kind, status, scope }: ApiProblem): string {
+  if (kind === 'unreachable') return 'The server cannot be reached';
   if (status === 403) return scope === undefined ? 'You may not see this' : `This needs the scope ${scope}`;
   if (status === 404) return 'There is nothing here, or it is out of your reach';
-  if (status === 0) return 'The server cannot be reached';
+  if (status === 429) return 'There were too many requests';
   if (status === 503) return 'The server is not ready';
-  return 'This did not work';
+  return status >= 500 ? 'The server failed' : 'The server refused this';
 }

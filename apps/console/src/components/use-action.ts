@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query';
-import { problemOf } from '../data/problem.ts';
+import { type ApiProblem, problemOf } from '../data/problem.ts';
 import { showToast } from './toasts.tsx';
 
 type Options<Input, Output> = {
@@ -28,8 +28,12 @@ export function useAction<Input = void, Output = unknown>({
     onError: (error) => {
       const problem = problemOf(error);
       if (problem.status === 401 || inForm) return;
-      const text = problem.status === 412 ? `It has changed since you saw it. ${problem.message}` : problem.message;
-      showToast({ text, isProblem: true });
+      showToast({ text: textOf(problem), isProblem: true });
     },
   });
+}
+
+function textOf({ kind, status, message }: ApiProblem): string {
+  if (kind === 'fault') return `The console has a fault: ${message}`;
+  return status === 412 ? `It has changed since you saw it. ${message}` : message;
 }

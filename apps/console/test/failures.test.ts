@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startWorld, type World } from '../testing/world.ts';
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld({ isSeeded: false });
+});
+afterAll(() => world.close());
+
+test('an error of the console is told apart from a server that cannot be reached, and its details can be copied', async () => {
+  const { page, context, expectErrors, done } = await world.open('/profile');
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  // An agent without its usage, which the contract does not allow.
+  const broken = {
+    items: [{ id: 'agt_1', name: 'half', declared: true, observations: [], accounts: [] }],
+    nextCursor: null,
+  };
+  await page.route('**/v1/agents?*', (route) => route.fulfill({ json: broken }));
+  expectErrors(/TypeError/);
+  await page.getByRole('link', { name: 'Agents' }).click();
+  const alert = page.getByRole('alert');
+  await page.getByRole('heading', { name: 'The console has a fault' }).waitFor();
+  expect(await alert.textContent()).toMatch(/Cannot read properties of undefined/);
+  expect(await page.getByText('The server cannot be reached').count()).toBe(0);
+  await alert.getByRole('button', { name: 'Copy details' }).click();
+  await alert.getByRole('button', { name: 'Copied' }).waitFor();
+  const details = await page.evaluate<string>('navigator.clipboard.readText()');
+  expect(details).toMatch(/^Console fault: Cannot read properties.*\nPage: \/console\/agents\n/);
+  expect(details).toMatch(/\n {4}at .*\/console\/assets\//);
+  await page.unroute('**/v1/agents?*');
+  await alert.getByRole('button', { name: 'Reload the page' }).click();
+  await page.getByText('No agent yet').waitFor();
+  await done();
+});
+
+test('a refusal and a failure of the server are shown with status, code and request id', async () => {
+  const { page, expectAnswers, goTo, done } = await world.open('/profile');
+  const answer = (status: number, code: string) =>
+    page.route('**/v1/agents?*', (route) =>
+      route.fulfill({
+        status,
+        contentType: 'application/problem+json',
+        headers: { 'x-request-id': 'request-7' },
+        body: JSON.stringify({ type: 'about:blank', title: 'Title', detail: 'What the server says.', status, code }),
+      }),
+    );
+  expectAnswers(422);
+  await answer(422, 'validation_failed');
+  await goTo('/agents');
+  const alert = page.getByRole('alert');
+  await alert.getByText('422 · validation_failed · request request-7').waitFor();
+  expect(await alert.getByRole('heading').textContent()).toBe('The server refused this');
+  expect(await alert.textContent()).toContain('What the server says.');
+  expectAnswers(500);
+  await page.unroute('**/v1/agents?*');
+  await answer(500, 'internal_error');
+  await goTo('/agents');
+  await alert.getByText('500 · internal_error · request request-7').waitFor();
+  expect(await alert.getByRole('heading').textContent()).toBe('The server failed');
+  await done();
+});
+
+test('a server that cannot be reached is named as such, and the page goes on once it answers', async () => {
+  const { page, expectErrors, done } = await world.open('/profile');
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  expectErrors(/net::ERR_FAILED/);
+  await page.route('**/v1/agents?*', (route) => route.abort());
+  await page.getByRole('link', { name: 'Agents' }).click();
+  await page.getByRole('heading', { name: 'The server cannot be reached' }).waitFor();
+  await page.unroute('**/v1/agents?*');
+  await page.getByText('No agent yet').waitFor();
+  await done();
+});
+
+test('a part of the page that cannot be loaded is named as such', async () => {
+  const { page, expectErrors, done } = await world.open('/profile');
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  // As if the page had been reloaded for the same reason just now.
+  await page.evaluate(`sessionStorage.setItem('quartermaster-reloaded-at', String(Date.now()))`);
+  expectErrors(/net::ERR_FAILED/);
+  expectErrors(/Failed to fetch dynamically imported module/);
+  await page.route('**/assets/agents-screen*.js', (route) => route.abort());
+  await page.getByRole('link', { name: 'Agents' }).click();
+  await page.getByRole('heading', { name: 'A part of the page could not be loaded' }).waitFor();
+  await page.unroute('**/assets/agents-screen*.js');
+  await page.getByRole('button', { name: 'Reload the page' }).click();
+  await page.getByText('No agent yet').waitFor();
+  await done();
+});
