@@ -95,6 +95,18 @@ async function checksumsOf(url: string): Promise<Record<string, unknown>> {
   }
 }
 
+async function tablesWithoutStatistics(url: string): Promise<string[]> {
+  const db = await openDatabase(url, '/');
+  try {
+    const tables = sql.join(TABLE_NAMES.map((name) => sql.lit(name)));
+    const { rows } = await sql<{ relname: string }>`
+      select relname from pg_class where relname in (${tables}) and relkind = 'r' and reltuples < 0`.execute(db);
+    return rows.map(({ relname }) => relname);
+  } finally {
+    await db.destroy();
+  }
+}
+
 /** Begins a move and aborts it before the first row is copied. */
 async function beginMove(source: Database, target: Database): Promise<void> {
   const stopping = new AbortController();
@@ -122,6 +134,7 @@ test('a deployment is moved to a file and then to another database, and a server
     expect(await checksumsOf(to)).toEqual(before);
   }
   expect(await checksumsOf(url)).toEqual(before);
+  if (target.startsWith('postgres')) expect(await tablesWithoutStatistics(target)).toEqual([]);
 
   const service = await startService({ DATABASE_URL: target, QM_SECRET_KEY: SECRET_KEY });
   const ask = async (path: string, method = 'GET') => {

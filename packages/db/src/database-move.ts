@@ -70,7 +70,10 @@ export async function moveDatabase(source: Database, target: Database, options: 
       options.signal.throwIfAborted();
       moved.push({ table, from: await readTableChecksum(frozen, table), to: await readTableChecksum(target, table) });
     }
-    if (moved.every(hasSameContents)) await target.schema.dropTable(PROGRESS).execute();
+    if (!moved.every(hasSameContents)) return moved;
+    // Without statistics PostgreSQL takes any index that begins with the tenant, until autovacuum makes them.
+    if (isPostgres(target)) await sql`analyze`.execute(target);
+    await target.schema.dropTable(PROGRESS).execute();
     return moved;
   });
 }
