@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LOOPBACK } from '../inventory-sync/peers.ts';
-import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { type Body, serverOfTest, startTestServer, type TestServer } from '../support/server.ts';
 import { untimed } from './loop-support.ts';
 import { REWORDED, SEARCH, toolServer as startToolServer, WITH_TOKEN } from './tool-server.ts';
 
@@ -267,6 +267,26 @@ describe('a drift', () => {
   });
 });
 
+test.each([
+  ['opened', 'rejected', 'open'],
+  ['superseded', 'approved', 'superseded'],
+])('an undo changes no recommendation that was %s after the apply', async (_, decision, status) => {
+  const at = await toolServer();
+  at.tools['search'] = WITH_TOKEN;
+  await at.sync();
+  const [{ id }] = (await at.recommendations()) as [Body];
+  await at.review('approved');
+  expect((await at.apply()).applied).toMatchObject([{ id, kind: 'accept_drift' }]);
+  await at.review('rejected');
+  await at.use('search');
+  await at.review(decision);
+  const later = await at.recommendations(status);
+  expect(kindsOf(later)).toEqual(['block_item']);
+  server.travel(1000);
+  expect((await at.undo(id)).status).toBe(200);
+  expect(await at.recommendations(status)).toEqual(later);
+});
+
 describe('a tool that vanished', () => {
   test('becomes missing, and is retired by {} without a review; an undo makes it missing again, a sync that finds it available', async () => {
     const at = await toolServer();
@@ -337,6 +357,32 @@ describe('a tool that vanished', () => {
     expect(again.toSorted((a, b) => (a.kind < b.kind ? -1 : 1))).toEqual([block, retirement]);
     expect(idsOf(await at.recommendations('superseded'))).not.toContain(retirement?.id);
   });
+
+  test.each(['block_item', 'retire_item'])(
+    'has the same recommendations after %s was opened, applied and undone within a millisecond',
+    async (applied) => {
+      // The clock stands still, except where the steps move it.
+      const stopped = await serverOfTest(LOOPBACK);
+      stopped.freeze();
+      const at = await startToolServer(stopped);
+      await at.use('search');
+      await at.review('rejected');
+      delete at.tools['search'];
+      await at.sync();
+      await at.use('search');
+      const open = (await at.recommendations()).toSorted((a, b) => (a['kind'] < b['kind'] ? -1 : 1));
+      expect(kindsOf(open)).toEqual(['block_item', 'retire_item']);
+      const { id } = open.find(({ kind }) => kind === applied) ?? {};
+      // A block supersedes the retirement. A retirement replaces the block by one of a retired item.
+      await stopped.ok('POST', `${at.path}/recommendations/apply`, { as: at.as, body: { recommendationIds: [id] } });
+      const opened = await at.recommendations();
+      expect(kindsOf(opened)).toEqual(applied === 'block_item' ? [] : ['block_item']);
+      expect(opened.map((one) => one['id'])).not.toContain(open[0]?.['id']);
+      expect((await at.undo(id)).status).toBe(200);
+      const again = (await at.recommendations()).toSorted((a, b) => (a['kind'] < b['kind'] ? -1 : 1));
+      expect(again.map(untimed)).toEqual(open.map(untimed));
+    },
+  );
 
   test('that comes back with another definition is available, and drifted', async () => {
     const at = await toolServer();

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Facts, Use } from '../../src/telemetry/dialects/facts.ts';
+import { type BatchLookup, lookUpBatch } from '../../src/telemetry/matching/batch-lookup.ts';
+import { unique } from '../support/people.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { factsOf } from '../telemetry/calls/facts.ts';
+import { newSpanId, newTraceId } from '../telemetry/traces/sending.ts';
+import { declare } from './match-support.ts';
+
+/** As many names as one statement looks up. The name that a test looks for comes after them. */
+const OTHERS = 5000;
+
+const tenantId = unique('lookup');
+
+let server: TestServer;
+let providerId: string;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  const declared = { name: 'Acme Files', kind: 'mcp', baseUrl: 'https://files.acme.example/mcp' };
+  providerId = await declare(server, tenantId, { ...declared, tools: ['find'], models: ['acme-large'] });
+});
+afterAll(() => server.stop());
+
+const use = (kind: Use['kind'], name: string) => ({ uses: [{ kind, name }] });
+
+type Named = { facts?: Partial<Facts>; serviceName?: string; uses?: Use[] };
+type Row = {
+  what: string;
+  named: (name: string) => Named;
+  last: string;
+  found: (lookup: BatchLookup) => string | undefined;
+};
+
+const ROWS: Row[] = [
+  {
+    what: 'host',
+    named: (name) => ({ facts: { serverAddress: name } }),
+    last: 'files.acme.example',
+    found: ({ providers }) => providers.findAtHost('files.acme.example', 443)[0]?.id,
+  },
+  {
+    what: 'name',
+    named: (name) => ({ serviceName: name }),
+    last: 'acme files',
+    found: ({ providers }) => providers.findByName('acme files')?.id,
+  },
+  {
+    what: 'rewritten name of a server',
+    named: (name) => ({ facts: { toolServer: name } }),
+    last: 'acme_files',
+    found: ({ providers }) => providers.findServer('acme_files')?.id,
+  },
+  {
+    what: 'tool',
+    named: (name) => use('tool', name),
+    last: 'find',
+    found: ({ soleTool }) => soleTool('find')?.provider.id,
+  },
+  {
+    what: 'model',
+    named: (name) => use('model', name),
+    last: 'acme-large',
+    found: ({ soleProviderOfModel }) => soleProviderOfModel('acme-large')?.id,
+  },
+];
+
+test.each(ROWS)('a $what is found after thousands of others in the same batch', async ({ named, last, found }) => {
+  const names = [...Array.from({ length: OTHERS }, (_, index) => `other${index}`), last];
+  const traceId = newTraceId();
+  const batch = names.map((name) => {
+    const { facts = {}, serviceName = null, uses = [] } = named(name);
+    return { traceId, spanId: newSpanId(), parentSpanId: null, serviceName, facts: factsOf(facts), uses };
+  });
+  const place = { tenantId, subTenantId: null };
+  expect(found(await lookUpBatch(server.services.db, place, batch.slice(0, OTHERS)))).toBeUndefined();
+  expect(found(await lookUpBatch(server.services.db, place, batch))).toBe(providerId);
+});
