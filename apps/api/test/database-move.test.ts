@@ -158,7 +158,7 @@ test('all rows of a table with several batches are moved', async () => {
   expect(await ids(await opened(target))).toEqual(await ids(await opened(url)));
 });
 
-test('a move that is interrupted several times copies each row once', { timeout: 60_000 }, async () => {
+test('a move that is interrupted several times copies each row once', async () => {
   const { url } = await deployment();
   const [source, target] = [await opened(url), await opened(await newUrl('migrated'))];
   const batches: string[] = [];
@@ -276,9 +276,7 @@ test('the source refuses writes during the move, and accepts them afterwards', a
   await write();
 });
 
-test('a move fails if the source was written to between two runs', {
-  timeout: 60_000,
-}, async () => {
+test('a move fails if the source was written to between two runs', async () => {
   const { url } = await deployment();
   const target = await newUrl('migrated');
   const interrupted = await moveUpTo('trace_blocks', [url, target]);
@@ -308,7 +306,7 @@ test('regression: a server does not start on a partly moved database, and starts
   await startService(environment);
 });
 
-test('regression: a partly moved database cannot be the source of a move', { timeout: 60_000 }, async () => {
+test('regression: a partly moved database cannot be the source of a move', async () => {
   const half = await newUrl('migrated');
   await beginMove(await opened(await newUrl('migrated')), await opened(half));
   const target = await newUrl('empty');
@@ -352,7 +350,7 @@ test('--help prints its usage', async () => {
   expect(stdout).toMatch(/^usage: npm run migrate-database -- --from <url> --to <url>\n/);
 });
 
-test('it refuses databases that it cannot move in one line, and changes nothing', { timeout: 60_000 }, async () => {
+test('it refuses databases that it cannot move in one line, and changes nothing', async () => {
   const url = await auditEvents(1);
   const empty = await databaseFile();
   const full = `sqlite:${await filledFile()}`;

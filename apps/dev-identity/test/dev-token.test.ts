@@ -47,7 +47,7 @@ async function run(environment: Record<string, string>, ...argv: string[]): Prom
 
 const portOf = ({ origin }: DevServer) => new URL(origin).port;
 
-test('the program prints the access token of the administrator and nothing else', { timeout: 30_000 }, async () => {
+test('the program prints the access token of the administrator and nothing else', async () => {
   const { code, stdout, stderr } = await spawnProgram({ PORT: portOf(server) });
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import { listDerivedAccess } from '../src/repositories/derived-access.ts';
+import { onPostgres } from '../testing/test-database.ts';
 import { NOW, temporaryDatabase } from './temporary-database.ts';
 
 const ACME = { tenantId: 'acme', subTenantId: null };
@@ -68,26 +69,33 @@ test('regression: finding what derives from a key takes time in proportion to th
       updated_at: NOW.toISOString(),
     })
     .execute();
-  const timeOf = async (root: string, count: number) => {
-    await makeKeys(db, root, count);
-    const times: number[] = [];
-    for (let round = 0; round < 3; round += 1) {
-      const started = performance.now();
-      const filter = {
-        kinds: KINDS,
-        withoutAdministrators: false,
-        withoutSuccessors: false,
-        consoleSessionsUsedAfter: NOW,
-      };
-      const source = { keyId: `${root}-000000` };
-      const page = await listDerivedAccess(db, SCOPES, { source, filter }, { limit: 25, after: null }, NOW);
-      times.push(performance.now() - started);
-      expect(page.items).toHaveLength(25);
-    }
-    return Math.min(...times);
+  await makeKeys(db, 'few', 500);
+  await makeKeys(db, 'many', 4000);
+  const timeOf = async (root: string) => {
+    const started = clock();
+    const filter = {
+      kinds: KINDS,
+      withoutAdministrators: false,
+      withoutSuccessors: false,
+      consoleSessionsUsedAfter: NOW,
+    };
+    const source = { keyId: `${root}-000000` };
+    const page = await listDerivedAccess(db, SCOPES, { source, filter }, { limit: 25, after: null }, NOW);
+    expect(page.items).toHaveLength(25);
+    return clock() - started;
   };
-  const few = await timeOf('few', 500);
-  const many = await timeOf('many', 4000);
-  // Eight times as many keys, all in the tenant.
+  // Eight times as many keys, all in the tenant. More rounds while it is high, because other processes use the machine as well.
+  let [few, many] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (let round = 0; round < 3 || (round < 20 && many >= few * 24); round += 1) {
+    few = Math.min(few, await timeOf('few'));
+    many = Math.min(many, await timeOf('many'));
+  }
   expect(many / few).toBeLessThan(24);
 });
+
+/** The CPU time of this thread, which contains the work of SQLite. PostgreSQL works in another process. In milliseconds. */
+function clock(): number {
+  if (onPostgres()) return performance.now();
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}

@@ -26,7 +26,7 @@ const DAY_MS = 24 * 3600 * 1000;
 /** How often a process is killed while it seals. A start takes a second of computing. */
 const KILLS = scaled({ usual: onPostgres() ? 1 : 2, full: 3 });
 
-test('events are sealed within a second, without a request', { timeout: 20_000 }, async () => {
+test('events are sealed within a second, without a request', async () => {
   const server = await serverOfTest();
   const { tenantId, key } = await sealedTenant(server, 1);
   const waits: number[] = [];
@@ -120,7 +120,7 @@ test('one head is kept for each day, and the first one of a day is logged', asyn
   for (const { head } of own) expectFaults(await verified(server, key, { head }));
 });
 
-test('two processes that seal at once seal each event once', { timeout: 60_000 }, async () => {
+test('two processes that seal at once seal each event once', async () => {
   const { environment, admin } = await processDatabase();
   const first = await startProcess(environment);
   const second = await startProcess(environment);
@@ -252,7 +252,7 @@ test('an event that was removed before it was sealed is reported as removed', as
   expectFaults(await verified(server, key), `removed@${size + 1}`);
 });
 
-test('one pass seals more events than one batch, while other requests write', { timeout: 30_000 }, async () => {
+test('one pass seals more events than one batch, while other requests write', async () => {
   const server = await serverOfTest();
   const { tenantId, key } = await sealedTenant(server, 1);
   const { size } = await verified(server, key);

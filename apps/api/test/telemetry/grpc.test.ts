@@ -208,7 +208,7 @@ describe('answers', () => {
 });
 
 describe('temporary refusals', () => {
-  test('a locked database is UNAVAILABLE with RetryInfo', { timeout: 20_000 }, async () => {
+  test('a locked database is UNAVAILABLE with RetryInfo', async () => {
     const release = await lockTable(server.databaseUrl, 'traces');
     try {
       const error = await refusal(EXPORT_TRACES, traces(chat('gpt-5')));
