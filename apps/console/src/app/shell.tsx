@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, Outlet, useMatches } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useState } from 'react';
+import { Outlet, useLocation, useMatches } from '@tanstack/react-router';
+import { memo, type ReactNode, useEffect, useState } from 'react';
 import { Icon } from '../components/icons.tsx';
+import { RowLink } from '../components/row-link.tsx';
 import { Screen } from '../components/screen.tsx';
 import { Failed, Loading, MissingScope } from '../components/states.tsx';
 import { Toasts } from '../components/toasts.tsx';
@@ -56,6 +57,27 @@ function Permitted(): ReactNode {
   );
 }
 
+/** Memoised, because the address changes with each row that the user moves to. */
+const NavigationLinks = memo(function NavigationLinks(): ReactNode {
+  const current = useLocation({ select: ({ pathname }) => pathname.split('/')[1] });
+  return NAVIGATION.map(({ title, entries }) => (
+    <section key={title} className={classes.group}>
+      <h2>{title}</h2>
+      {entries.map(({ path, label, icon }) => (
+        <RowLink
+          key={path}
+          path={path}
+          className={classes.entry}
+          aria-current={path === `/${current}` ? 'page' : undefined}
+        >
+          <Icon name={icon} />
+          <span className={classes.label}>{label}</span>
+        </RowLink>
+      ))}
+    </section>
+  ));
+});
+
 function Frame(): ReactNode {
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const [isHelpOpen, setHelpOpen] = useState(false);
@@ -76,17 +98,7 @@ function Frame(): ReactNode {
           <span className="grow">Go to or do</span>
           <kbd>⌘K</kbd>
         </button>
-        {NAVIGATION.map(({ title, entries }) => (
-          <section key={title} className={classes.group}>
-            <h2>{title}</h2>
-            {entries.map(({ path, label, icon }) => (
-              <Link key={path} to={path} className={classes.entry} activeProps={{ 'data-active': true }}>
-                <Icon name={icon} />
-                <span className={classes.label}>{label}</span>
-              </Link>
-            ))}
-          </section>
-        ))}
+        <NavigationLinks />
         <div className="grow" />
         <UserMenu openHelp={() => setHelpOpen(true)} />
       </nav>

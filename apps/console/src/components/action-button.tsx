@@ -1,7 +1,8 @@
 import type { Scope } from '@quartermaster/client';
 import { Button, type ButtonProps, Tooltip } from '@mantine/core';
-import { type ReactNode, useId } from 'react';
+import { memo, type ReactNode, useId } from 'react';
 import { type Place, useMissingScope } from '../data/me.ts';
+import { useLatestHandler } from './use-latest-handler.ts';
 
 type Props = Omit<ButtonProps, 'disabled'> & {
   /** What the caller needs for it; null: nothing. */
@@ -27,15 +28,33 @@ export function ActionButton({
 }: Props): ReactNode {
   const missing = useMissingScope(scope, place);
   const reason = disabledReason ?? missing;
+  const press = useLatestHandler(() => {
+    if (reason === null) onClick();
+  });
+  return (
+    <ButtonWithReason {...props} reason={reason} shortcut={shortcut} press={press}>
+      {children}
+    </ButtonWithReason>
+  );
+}
+
+type ButtonWithReasonProps = ButtonProps & {
+  reason: string | null;
+  shortcut: string | undefined;
+  press: () => void;
+  children: ReactNode;
+};
+
+/** Memoised, because a panel with several buttons is drawn again for each row that the user moves to. */
+const ButtonWithReason = memo(function ButtonWithReason(props: ButtonWithReasonProps): ReactNode {
+  const { reason, shortcut, press, children, ...rest } = props;
   const id = useId();
   const button = (
     <Button
-      {...props}
+      {...rest}
       {...(reason !== null && { 'data-disabled': true, 'aria-disabled': true, 'aria-describedby': id })}
       {...(shortcut !== undefined && { 'aria-keyshortcuts': shortcut })}
-      onClick={() => {
-        if (reason === null) onClick();
-      }}
+      onClick={press}
     >
       {children}
     </Button>
@@ -51,4 +70,4 @@ export function ActionButton({
       </span>
     </Tooltip>
   );
-}
+});

@@ -15,9 +15,10 @@ export function useKeys(handlers: Handlers): void {
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (isTyping(event.target) || document.querySelector('[aria-modal=true]') !== null) return;
       const handle = latest.current[event.key];
       if (handle === undefined) return;
+      // Looking for a dialog searches the whole page.
+      if (isTyping(event.target) || document.querySelector('[aria-modal=true]') !== null) return;
       // Enter on a link or button is the link's or button's own.
       if (event.key === 'Enter' && isPressable(event.target)) return;
       event.preventDefault();

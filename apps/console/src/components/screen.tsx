@@ -1,8 +1,9 @@
 import { ActionIcon, Menu } from '@mantine/core';
-import { memo, type ReactNode, useCallback, useEffect, useRef } from 'react';
+import { memo, type ReactNode, useEffect } from 'react';
 import type { ApiRequest } from '../data/curl.ts';
 import { useCopyCurl } from './copy.tsx';
 import { Icon } from './icons.tsx';
+import { useLatestHandler } from './use-latest-handler.ts';
 import classes from './screen.module.css';
 
 type Props = {
@@ -34,7 +35,8 @@ export function Screen({
   scrolls,
   children,
 }: Props): ReactNode {
-  const copyRequest = useCopyRequest(request);
+  const copyCurl = useCopyCurl();
+  const copyRequest = useLatestHandler(() => request !== undefined && copyCurl(request));
   useEffect(() => {
     document.title = `${title} · Quartermaster`;
   }, [title]);
@@ -61,16 +63,6 @@ export function Screen({
       </div>
     </main>
   );
-}
-
-/** @returns always the same function, so that the menu is not drawn again whenever the request changes */
-function useCopyRequest(request: ApiRequest | undefined): () => void {
-  const copyCurl = useCopyCurl();
-  const latest = useRef<() => void>(undefined);
-  useEffect(() => {
-    latest.current = () => request !== undefined && copyCurl(request);
-  });
-  return useCallback(() => latest.current?.(), []);
 }
 
 const MoreMenu = memo(function MoreMenu({ copyRequest }: { copyRequest: () => void }): ReactNode {

@@ -1,8 +1,9 @@
 import type { Recommendation, ReviewDecision, RuntimeObservation } from '@quartermaster/client';
 import { Textarea } from '@mantine/core';
-import { type ReactNode, useState } from 'react';
+import { memo, type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { useKeys } from '../../components/hotkeys.ts';
+import { useLatestHandler } from '../../components/use-latest-handler.ts';
 import { useMissingScope } from '../../data/me.ts';
 import { isBlock, useApproveAndApply, useReview } from './actions.ts';
 import classes from './panel.module.css';
@@ -19,16 +20,21 @@ const EFFECTS: Record<Recommendation['kind'], string> = {
 
 const NOTHING_TO_APPLY = 'Nothing is recommended for it.';
 
-/** The buttons of a decision, and what each of them does. */
+/**
+ * The buttons of a decision, and what each of them does. Moving to another row does not make them anew, which would take a
+ * third of the time. So what belongs to the former row is told apart by its id.
+ */
 export function Decision({ observation }: { observation: RuntimeObservation }): ReactNode {
-  const [note, setNote] = useState('');
+  const [typed, setTyped] = useState({ of: observation.id, note: '' });
+  const note = typed.of === observation.id ? typed.note : '';
+  const changeNote = useLatestHandler((text: string) => setTyped({ of: observation.id, note: text }));
   const recommendation = useRecommendationOf(observation);
   const review = useReview();
   const approveAndApply = useApproveAndApply();
   const place = observation;
   const mayReview = useMissingScope('runtime_observations:review', place) === null;
   const decide = (decision: ReviewDecision) => {
-    if (mayReview && !review.isPending) review.mutate({ observation, decision, note });
+    if (mayReview && !isRunning(review, observation)) review.mutate({ observation, decision, note });
   };
   useKeys({ a: () => decide('approved'), r: () => decide('rejected'), i: () => decide('ignored') });
   const applyMissing = useMissingScope('recommendations:apply', place);
@@ -40,16 +46,7 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
           This is <strong>{observation.status}</strong>. Another decision replaces it.
         </p>
       )}
-      <Textarea
-        aria-label="Note"
-        placeholder="Why? The note is kept with the decision."
-        rows={1}
-        resize="vertical"
-        classNames={{ input: classes.noteField }}
-        maxLength={2000}
-        value={note}
-        onChange={(event) => setNote(event.currentTarget.value)}
-      />
+      <NoteField note={note} change={changeNote} />
       <div className={classes.choices}>
         <ActionButton scope="runtime_observations:review" place={place} shortcut="a" onClick={() => decide('approved')}>
           Approve
@@ -60,7 +57,7 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
           place={place}
           variant="default"
           disabledReason={recommendation === null ? NOTHING_TO_APPLY : applyMissing}
-          loading={approveAndApply.isPending}
+          loading={isRunning(approveAndApply, observation)}
           onClick={() => recommendation !== null && approveAndApply.mutate({ observation, recommendation, note })}
         >
           {recommendation !== null && isBlock(recommendation) ? 'Block' : 'Approve and apply'}
@@ -90,3 +87,30 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
     </div>
   );
 }
+
+type Running = { isPending: boolean; variables: { observation: RuntimeObservation } | undefined };
+
+function isRunning({ isPending, variables }: Running, { id }: RuntimeObservation): boolean {
+  return isPending && variables?.observation.id === id;
+}
+
+const NoteField = memo(function NoteField({
+  note,
+  change,
+}: {
+  note: string;
+  change: (note: string) => void;
+}): ReactNode {
+  return (
+    <Textarea
+      aria-label="Note"
+      placeholder="Why? The note is kept with the decision."
+      rows={1}
+      resize="vertical"
+      classNames={{ input: classes.noteField }}
+      maxLength={2000}
+      value={note}
+      onChange={(event) => change(event.currentTarget.value)}
+    />
+  );
+});

@@ -34,6 +34,9 @@ const STATUSES = ['open', 'approved', 'rejected', 'ignored', 'resolved'];
 /** How many are read so that the whole can be sorted by risk. */
 const MAX_SORTED = 2000;
 
+/** After the first page. A user who goes on typing a filter replaces the list before that, and reading the rest costs most. */
+const SORT_DELAY_MS = 500;
+
 const RANK = { high: 0, medium: 1, low: 2 } as const;
 
 const keyOf = ({ id }: RuntimeObservation) => id;
@@ -69,6 +72,10 @@ export function InboxScreen(): ReactNode {
   const openCount = useMemo(() => list.items.filter(({ status }) => status === 'open').length, [list.items]);
   const matching = view === 'all' || list.hasMore || list.isFormer ? null : { filter: query, count: openCount };
   const chosen = selected.size === 0 ? [] : list.items.filter(({ id }) => selected.has(id));
+  const providerChoices = useMemo(
+    () => providers.list.map((each) => ({ value: each.id, label: providerLabel(each, each.id) })),
+    [providers.list],
+  );
   // The same elements each time, so that moving from row to row does not draw the filters again.
   const toolbar = useMemo(
     () => (
@@ -84,18 +91,13 @@ export function InboxScreen(): ReactNode {
         />
         <span className="grow" />
         <TextFilter name="q" label="Search names" width={150} />
-        <SelectFilter
-          name="provider"
-          label="Provider"
-          width={160}
-          choices={providers.list.map((each) => ({ value: each.id, label: providerLabel(each, each.id) }))}
-        />
+        <SelectFilter name="provider" label="Provider" width={160} choices={providerChoices} />
         <SelectFilter name="kind" label="Kind" choices={KINDS} width={100} />
         <SelectFilter name="risk" label="Any risk" choices={RISKS} width={130} />
         {view === 'all' && <SelectFilter name="status" label="Status" choices={STATUSES} width={120} />}
       </>
     ),
-    [counts, providers.list, view],
+    [counts, providerChoices, view],
   );
 
   return (
@@ -149,7 +151,9 @@ function useSortedObservations(
   const { items, hasMore, loadMore, isLoadingMore } = list;
   const isSorted = view !== 'all';
   useEffect(() => {
-    if (isSorted && hasMore && !isLoadingMore && items.length < MAX_SORTED) loadMore();
+    if (!isSorted || !hasMore || isLoadingMore || items.length >= MAX_SORTED) return;
+    const timer = setTimeout(loadMore, SORT_DELAY_MS);
+    return () => clearTimeout(timer);
   }, [isSorted, hasMore, isLoadingMore, items.length, loadMore]);
   const sorted = useMemo(() => (isSorted ? items.toSorted(byRisk) : items), [items, isSorted]);
   const steady = useSteadyRows(sorted, { view: JSON.stringify(query), isFormer: list.isFormer, open });

@@ -1,5 +1,4 @@
 import type { RuntimeObservation } from '@quartermaster/client';
-import { Link } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense } from 'react';
 import { CopyId, CurlButton } from '../../components/copy.tsx';
 import { formatNumber, plural } from '../../components/format.ts';
@@ -38,10 +37,7 @@ export function ObservationPanel({
             <MeaningMark meaning={meaningOf(observation)} />
             <Tag>{kind}</Tag>
             <span className="dim">
-              at{' '}
-              <Link to="/providers/$providerId" params={{ providerId }}>
-                {providerLabel(byId.get(providerId), providerId)}
-              </Link>
+              at <RowLink path={`/providers/${providerId}`}>{providerLabel(byId.get(providerId), providerId)}</RowLink>
             </span>
           </div>
         </>
@@ -55,7 +51,7 @@ export function ObservationPanel({
           }}
         />
       }
-      footer={<Decision key={observation.id} observation={observation} />}
+      footer={<Decision observation={observation} />}
     >
       <Section title="Why it matters">
         <p className={classes.risk}>
@@ -119,13 +115,9 @@ export function ObservationPanel({
             [
               'Latest call',
               lastTraceId !== null && (
-                <Link
-                  to="/traces/$traceId"
-                  params={{ traceId: lastTraceId }}
-                  search={(before) => ({ tenant: before['tenant'], span: lastSpanId ?? undefined })}
-                >
+                <RowLink path={`/traces/${lastTraceId}`} search={{ span: lastSpanId ?? undefined }}>
                   Open the trace
-                </Link>
+                </RowLink>
               ),
             ],
           ]}

@@ -1,6 +1,6 @@
 import { listUsage, type RuntimeObservation, type Usage } from '@quartermaster/client';
 import { useQuery } from '@tanstack/react-query';
-import { memo, type ReactNode } from 'react';
+import { memo, type ReactNode, useMemo } from 'react';
 import { formatCompact } from '../../components/format.ts';
 import { Sparkline } from '../../components/sparkline.tsx';
 import { holds, useMe } from '../../data/me.ts';
@@ -31,19 +31,17 @@ export const OverviewStrip = memo(function OverviewStrip({ newObservations }: Pr
           ...filter,
           from,
           interval: 'day' as const,
-          limit: 100,
+          limit: 1000,
           ...(cursor !== undefined && { cursor }),
         };
         return (await listUsage({ query, signal, throwOnError: true })).data;
       }, MAX_ROWS),
     enabled: mayRead,
   });
+  const ofUsage = useMemo(() => usageTiles(data?.items ?? []), [data]);
   if (!mayRead || data === undefined || data.items.length === 0) return null;
-  const sums = (valueOf: (row: Usage) => number) => sumsByDay(days, data.items, valueOf);
   const tiles = [
-    { label: 'Calls', values: sums(({ calls }) => calls) },
-    { label: 'Errors', values: sums(({ errors }) => errors) },
-    { label: 'Tokens', values: sums((row) => row.inputTokens + row.outputTokens) },
+    ...ofUsage,
     ...(newObservations === null ? [] : [{ label: 'New, first seen', values: countsByDay(days, newObservations) }]),
   ];
   return (
@@ -62,6 +60,16 @@ export const OverviewStrip = memo(function OverviewStrip({ newObservations }: Pr
     </ul>
   );
 });
+
+/** Computed once for an answer, which may have thousands of rows: the list beside it changes for each typed character. */
+function usageTiles(rows: readonly Usage[]) {
+  const days = lastDays();
+  return [
+    { label: 'Calls', values: sumsByDay(days, rows, ({ calls }) => calls) },
+    { label: 'Errors', values: sumsByDay(days, rows, ({ errors }) => errors) },
+    { label: 'Tokens', values: sumsByDay(days, rows, (row) => row.inputTokens + row.outputTokens) },
+  ];
+}
 
 /** The dates in UTC, the oldest first. */
 function lastDays(): string[] {

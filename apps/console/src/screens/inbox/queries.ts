@@ -67,8 +67,10 @@ export function useInboxCounts({ provider, kind, q }: UrlState): RuntimeObservat
     ...(q !== undefined && { text: q }),
   };
   const { data } = useQuery({
-    queryKey: ['observation-counts', query],
+    queryKey: ['observation-counts', query] as const,
     queryFn: async ({ signal }) => (await countRuntimeObservations({ query, signal, throwOnError: true })).data,
+    // The former counts of the same tenant, so that the views do not lose and regain a number for each typed character.
+    placeholderData: (counts, former) => (former?.queryKey[1].tenant_id === query.tenant_id ? counts : undefined),
     refetchInterval: whileSignedIn(REFRESH_MS),
     retry: false,
   });
