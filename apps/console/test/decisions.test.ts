@@ -19,6 +19,20 @@ const observations = async (query: string) => {
 /** An observation that waits for a decision and for which something is recommended. */
 const openObservation = async (index: number) => (await observations('view=new&kind=tool&limit=50'))[index];
 
+test('the inbox is narrowed to an environment, and an observation says where it was seen', async () => {
+  const { page, goTo, done } = await world.open(`/inbox?${TENANT}`);
+  await page.getByRole('row').nth(2).waitFor();
+  await page.getByRole('combobox', { name: 'Environment' }).click();
+  await page.getByRole('option', { name: 'staging' }).click();
+  const inStaging = await observations('view=new&environment=staging&limit=100');
+  const [first] = inStaging;
+  await page.getByRole('button', { name: `New ${inStaging.length}` }).waitFor();
+  expect(new URL(page.url()).searchParams.get('environment')).toBe('staging');
+  await goTo(`/inbox?${TENANT}&environment=staging&item=${first.id}`);
+  await page.getByRole('complementary').getByText(first.evidence.environments.join(', '), { exact: true }).waitFor();
+  await done();
+});
+
 describe('a decision', () => {
   test('is made and undone with the keyboard only', async () => {
     const { page, done } = await world.open(`/inbox?${TENANT}`);

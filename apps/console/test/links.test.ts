@@ -33,6 +33,7 @@ async function views(): Promise<Record<string, string[]>> {
     decide: [
       `/inbox?${TENANT}&kind=tool&risk=medium&item=${item}`,
       `/inbox?${TENANT}&view=all&status=approved&q=a`,
+      `/inbox?${TENANT}&view=all&environment=staging`,
       `/changes?${TENANT}`,
       `/tasks?${TENANT}&item=${task}`,
       `/inbox?${TENANT}&view=seen_again`,

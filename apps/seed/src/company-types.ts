@@ -10,7 +10,14 @@ export type Person = Place & { email: string; name: string; role: Role; state: '
 export type Uses = Readonly<Record<string, readonly `${InventoryKind} ${string}`[]>>;
 
 /** A service account whose key sends spans. `uses` are the items in its spans, declared or not. */
-export type Agent = Place & { id: string; about: string; expiresInDays?: number; uses: Uses };
+export type Agent = Place & {
+  id: string;
+  about: string;
+  expiresInDays?: number;
+  uses: Uses;
+  /** The environments in which it runs: production, if it does not say so. A notebook names none. */
+  environments?: readonly (string | null)[];
+};
 
 /** The names that a provider offers, by kind. */
 export type Offered = { [Kind in InventoryKind]?: readonly string[] };

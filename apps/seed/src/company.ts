@@ -74,6 +74,7 @@ export const AGENTS: readonly Agent[] = [
     id: 'sales-assistant',
     about: 'Prepares offers',
     ...at(NORTHWIND, 'sales'),
+    environments: ['production', 'staging'],
     uses: {
       anthropic: ['model claude-sonnet-4-5'],
       openai: ['model o9-preview'],
@@ -87,6 +88,7 @@ export const AGENTS: readonly Agent[] = [
     id: 'code-reviewer',
     about: 'Reviews pull requests',
     ...at(NORTHWIND, 'engineering'),
+    environments: ['staging'],
     uses: {
       anthropic: ['model claude-opus-4-1'],
       mistral: ['model codestral-2508'],
@@ -157,6 +159,7 @@ export const AGENTS: readonly Agent[] = [
     id: 'research-analyst',
     about: 'Writes market reports',
     ...at(PARTNER, 'research'),
+    environments: [null],
     uses: {
       'azure-openai': ['model gpt-5'],
       perplexity: ['model sonar-pro'],

@@ -39,10 +39,16 @@ export function durationOf({ durationMs, children }: Step): number {
   return children.reduce((sum, child) => sum + durationOf(child), durationMs);
 }
 
+/** The service that sends, and its environment. Null if it does not say. */
+export type Sender = { service: string; environment: string | null };
+
 /** An ExportTraceServiceRequest with the spans of one service. */
-export function exportRequest(service: string, spans: OtlpSpan[]) {
+export function exportRequest({ service, environment }: Sender, spans: OtlpSpan[]) {
   const resource = {
-    attributes: attributesOf({ 'service.name': service, 'deployment.environment.name': 'production' }),
+    attributes: attributesOf({
+      'service.name': service,
+      ...(environment !== null && { 'deployment.environment.name': environment }),
+    }),
   };
   return { resourceSpans: [{ resource, scopeSpans: [{ scope: { name: 'quartermaster-seed' }, spans }] }] };
 }

@@ -3,7 +3,7 @@ import { clientWith, dataOf } from './calls.ts';
 import { AGENTS, PROVIDERS, SYNCED } from './company.ts';
 import { type Agent, listUses, type Use } from './company-types.ts';
 import { type Context, DAY_MS } from './context.ts';
-import { durationOf, exportRequest, type OtlpSpan, spansOf } from './otlp.ts';
+import { durationOf, exportRequest, type OtlpSpan, type Sender, spansOf } from './otlp.ts';
 import {
   agent as agentStep,
   agentLoop,
@@ -37,7 +37,11 @@ export async function sendTelemetry(context: Context, keys: Map<string, string>)
       const start = latest - context.random.integer(0, PAST_DAYS * DAY_MS);
       return spansOf(root, { random: context.random, start });
     });
-    for (const spans of batched(traces)) await send(context, keys, agent, spans);
+    const environments = environmentsOf(agent);
+    for (const [index, environment] of environments.entries()) {
+      const own = traces.filter((_, position) => position % environments.length === index);
+      for (const spans of batched(own)) await send(context, keys, { service: agent.id, environment }, spans);
+    }
   }
 }
 
@@ -51,13 +55,18 @@ export async function useAgain(context: Context, keys: Map<string, string>, uses
     const step = isModel ? chat(calls, use) : isOwn(agent, use) ? callFunction(calls, use.name) : callTool(calls, use);
     const root = agentStep(agent.id, [{ ...step, durationMs: 5 }]);
     const { random } = context;
-    await send(context, keys, agent, spansOf(root, { random, start: Date.now() }));
+    const [environment = null] = environmentsOf(agent);
+    await send(context, keys, { service: agent.id, environment }, spansOf(root, { random, start: Date.now() }));
   }
 }
 
-async function send(context: Context, keys: Map<string, string>, agent: Agent, spans: OtlpSpan[]): Promise<void> {
-  const client = clientWith(context.url, { key: keys.get(agent.id) ?? '' });
-  const { partialSuccess } = await dataOf(ingestTraces({ client, body: exportRequest(agent.id, spans) }));
+function environmentsOf({ environments = ['production'] }: Agent): readonly (string | null)[] {
+  return environments;
+}
+
+async function send(context: Context, keys: Map<string, string>, sender: Sender, spans: OtlpSpan[]): Promise<void> {
+  const client = clientWith(context.url, { key: keys.get(sender.service) ?? '' });
+  const { partialSuccess } = await dataOf(ingestTraces({ client, body: exportRequest(sender, spans) }));
   if (partialSuccess !== undefined) throw new Error(`spans were refused: ${partialSuccess.errorMessage}`);
 }
 

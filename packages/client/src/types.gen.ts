@@ -701,6 +701,10 @@ export type ReviewRuntimeObservationsInput = {
      */
     account?: string | null;
     /**
+     * Only observations that were seen in this environment, in any case: `production`.
+     */
+    environment?: string | null;
+    /**
      * Only observations that were first seen after this time.
      */
     firstSeenAfter?: string | null;
@@ -2937,6 +2941,10 @@ export type ObservationEvidence = {
      */
     responseModels: Array<string>;
     /**
+     * The environments of the services that used it (`deployment.environment.name` of their resources, in lower case), the first 8. `other`: there were more, or one has no plain name.
+     */
+    environments: Array<string>;
+    /**
      * How many calls ended in an error.
      */
     errors: number;
@@ -3993,6 +4001,11 @@ export type ObservationAgentFilter = string | null;
  * Only observations of calls that this account reported, by its usage: `user:<id>` or `service_account:<tenant>/<id>`.
  */
 export type ObservationAccountFilter = string | null;
+
+/**
+ * Only observations that were seen in this environment, in any case: `production`.
+ */
+export type ObservationEnvironmentFilter = string | null;
 
 /**
  * Only observations that were first seen after this time.
@@ -8284,6 +8297,10 @@ export type ListRuntimeObservationsData = {
          */
         account?: string | null;
         /**
+         * Only observations that were seen in this environment, in any case: `production`.
+         */
+        environment?: string | null;
+        /**
          * Only observations that were first seen after this time.
          */
         first_seen_after?: string | null;
@@ -8397,6 +8414,10 @@ export type CountRuntimeObservationsData = {
          * Only observations of calls that this account reported, by its usage: `user:<id>` or `service_account:<tenant>/<id>`.
          */
         account?: string | null;
+        /**
+         * Only observations that were seen in this environment, in any case: `production`.
+         */
+        environment?: string | null;
         /**
          * Only observations that were first seen after this time.
          */

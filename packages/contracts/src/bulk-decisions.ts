@@ -69,6 +69,7 @@ export const ReviewRuntimeObservationsInputSchema = z
     text: observationFilters.text,
     agent: observationFilters.agent,
     account: observationFilters.account,
+    environment: observationFilters.environment,
     firstSeenAfter: observationFilters.first_seen_after,
     firstSeenBefore: observationFilters.first_seen_before,
     lastSeenAfter: observationFilters.last_seen_after,

@@ -62,6 +62,12 @@ const ObservationEvidenceSchema = z
       .array(z.string())
       .max(50)
       .describe('Names of models in responses that differ from the requested model, the first 50.'),
+    environments: z
+      .array(z.string())
+      .max(9)
+      .describe(
+        'The environments of the services that used it (`deployment.environment.name` of their resources, in lower case), the first 8. `other`: there were more, or one has no plain name.',
+      ),
     errors: z.int().describe('How many calls ended in an error.'),
   })
   .meta({ id: 'ObservationEvidence', description: 'What was seen in the calls that the observation is based on.' });
@@ -228,6 +234,12 @@ export const observationFilters = {
       'Only observations of calls that this account reported, by its usage: `user:<id>` or `service_account:<tenant>/<id>`.',
     )
     .meta({ param: { id: 'ObservationAccountFilter' } }),
+  environment: z
+    .string()
+    .regex(/^[\w.-]{1,64}$/)
+    .nullish()
+    .describe('Only observations that were seen in this environment, in any case: `production`.')
+    .meta({ param: { id: 'ObservationEnvironmentFilter' } }),
   first_seen_after: timeFilter('Only observations that were first seen after this time.').meta({
     param: { id: 'FirstSeenAfter' },
   }),

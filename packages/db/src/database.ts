@@ -39,6 +39,7 @@ import { consoleSessionClaims } from './migrations/0034-console-session-claims.t
 import { accountBytes } from './migrations/0035-account-bytes.ts';
 import { auditDecision } from './migrations/0036-audit-decision.ts';
 import { expiringCredentials } from './migrations/0037-expiring-credentials.ts';
+import { observationEnvironments } from './migrations/0038-observation-environments.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
 import { hasTable, listAppliedMigrations } from './applied-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
@@ -81,6 +82,7 @@ const MIGRATIONS = {
   '0035-account-bytes': accountBytes,
   '0036-audit-decision': auditDecision,
   '0037-expiring-credentials': expiringCredentials,
+  '0038-observation-environments': observationEnvironments,
 };
 
 /** The default size of a process's pool of Postgres connections. */

@@ -229,7 +229,9 @@ export type Tables = {
       /** '' if no span reported it. */
       last_trace_id: string;
       last_span_id: string;
+      /** Without its environments, which have a column that is searched. */
       evidence: Json;
+      environments: Generated<Json>;
       risk: Json;
       inventory_item_id: string | null;
       review: Json | null;

@@ -145,6 +145,7 @@ test('two concurrent migrations do not conflict', async () => {
     { name: '0035-account-bytes' },
     { name: '0036-audit-decision' },
     { name: '0037-expiring-credentials' },
+    { name: '0038-observation-environments' },
   ]);
 });
 

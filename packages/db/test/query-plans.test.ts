@@ -413,6 +413,11 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     ],
   ],
   [
+    'a page of the observations of an environment',
+    (db) => selectObservations(db, [ACME], { environment: 'production' }, PAGE),
+    Array<string>(2).fill('runtime_observations_by_tenant (tenant_id=? AND (created_at,id)<(?,?))'),
+  ],
+  [
     'a page of all users',
     (db) => listUsers(db, EVERYWHERE, { scope: EVERYWHERE, self: null }, { status: 'disabled' }, PAGE),
     Array<string>(2).fill('users_by_time ((created_at,id)<(?,?))'),

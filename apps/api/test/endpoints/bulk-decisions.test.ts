@@ -69,6 +69,8 @@ describe('review_runtime_observations', () => {
     expectProblem(wrong, 409, 'bulk_count_differs');
     expect(wrong.body.detail).toContain('matches 2 records');
     expect((await tenant.observation('gpt-5')).status).toBe('open');
+    const elsewhere = await review(tenant, { ...filter, environment: 'production', expectedCount: 2 });
+    expect(elsewhere.body.detail).toContain('matches 0 records');
     const answered = await review(tenant, { ...filter, expectedCount: 2 });
     expect(answered.body).toMatchObject({ done: 2, skipped: 0 });
     expect((await tenant.observation('gpt-5')).status).toBe('ignored');

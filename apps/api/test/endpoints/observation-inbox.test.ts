@@ -69,7 +69,30 @@ describe('list_runtime_observations', () => {
     expect(namesOf(await list(tenant, `first_seen_before=${hourAgo}`))).toEqual(['GPT-5-mini']);
   });
 
-  test.each(['view=none', 'min_risk=none', 'sort=risk', 'first_seen_after=yesterday', 'text='])(
+  test('filters by the environment, in any case, in the list and the counts', async () => {
+    const tenant = await newTenant(server);
+    const seeIn = (model: string, resource: Record<string, string>) =>
+      sendSpans(server, tenant.sender, [{ ...chat(model, { 'gen_ai.provider.name': 'openai' }), resource }]);
+    await seeIn('live', { 'deployment.environment.name': 'Production', 'deployment.environment': 'staging' });
+    await seeIn('both', { 'deployment.environment': 'production' });
+    await seeIn('both', { 'deployment.environment': 'pre_prod' });
+    await seeIn('notebook', {});
+    await seeIn('odd', { 'deployment.environment.name': 'the machine of Ada' });
+    expect(namesOf(await list(tenant, 'environment=production')).toSorted()).toEqual(['both', 'live']);
+    expect(namesOf(await list(tenant, 'environment=PRE_PROD'))).toEqual(['both']);
+    expect(namesOf(await list(tenant, 'environment=prod'))).toEqual([]);
+    expect(namesOf(await list(tenant, 'environment=pre.prod'))).toEqual([]);
+    expect(namesOf(await list(tenant, 'environment=other&sort=last_seen_at'))).toEqual(['odd']);
+    expect((await tenant.observation('both'))['evidence'].environments).toEqual(['production', 'pre_prod']);
+    expect((await tenant.observation('notebook'))['evidence'].environments).toEqual([]);
+    const path = '/v1/runtime-observations/counts';
+    expect(await server.ok('GET', `${path}?environment=staging`, { as: tenant.operator })).toMatchObject({ open: 0 });
+    expect(await server.ok('GET', `${path}?environment=production`, { as: tenant.operator })).toMatchObject({
+      open: 2,
+    });
+  });
+
+  test.each(['view=none', 'environment=a%22b', 'min_risk=none', 'sort=risk', 'first_seen_after=yesterday', 'text='])(
     'refuses %s',
     async (query) => {
       const tenant = await newTenant(server);

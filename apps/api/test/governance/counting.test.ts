@@ -3,7 +3,16 @@ import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { all, chat, exportRequest, newSpanId, newTraceId, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
+import {
+  all,
+  chat,
+  exportRequest,
+  mcpCall,
+  newSpanId,
+  newTraceId,
+  sendSpans,
+  toolRun,
+} from '../telemetry/traces/sending.ts';
 import { atOpenai, newTenant } from './loop-support.ts';
 
 const SECOND = 1_000_000_000n;
@@ -124,6 +133,38 @@ describe('bounds', () => {
     ]);
     expect([...evidence.serviceNames, ...evidence.operations].every((text) => text.length <= 256)).toBe(true);
     expect(risk.factors.map(({ factor }: { factor: string }) => factor)).toEqual(['unknown_item', 'call_errors']);
+  });
+
+  test('evidence keeps eight environments, and says whether there were others', async () => {
+    const tenant = await newTenant(server);
+    const seeIn = (from: number, to: number) =>
+      sendSpans(
+        server,
+        tenant.sender,
+        Array.from({ length: to - from }, (_, index) => ({
+          ...chat('gpt-5', { 'gen_ai.provider.name': 'openai' }),
+          resource: { 'deployment.environment.name': `env-${from + index}` },
+        })),
+      );
+    const environments = async () => (await tenant.observation('gpt-5'))['evidence'].environments;
+    await seeIn(0, 5);
+    await seeIn(3, 8);
+    const first = Array.from({ length: 8 }, (_, index) => `env-${index}`);
+    expect(await environments()).toEqual(first);
+    await seeIn(7, 30);
+    await seeIn(40, 50);
+    expect(await environments()).toEqual([...first, 'other']);
+  });
+
+  test('a call that moves to another provider takes its environment along', async () => {
+    const { sender, operator: as, tenantId } = await newTenant(server);
+    const resource = { 'deployment.environment.name': 'staging' };
+    const run = { ...toolRun('search'), traceId: newTraceId(), spanId: newSpanId() };
+    await sendSpans(server, sender, [{ ...run, resource }]);
+    const call = mcpCall('search', { 'mcp.server.name': 'library' });
+    await sendSpans(server, sender, [{ ...call, traceId: run.traceId, parentSpanId: run.spanId }]);
+    const observed = await all(server, `/v1/runtime-observations?tenant_id=${tenantId}&name=search`, as);
+    expect(observed).toMatchObject([{ occurrences: 1, evidence: { environments: ['staging'] } }]);
   });
 
   test('a colon in a name does not mix up two subjects', async () => {

@@ -22,6 +22,7 @@ function recordOf(
   return {
     reading: { dialect: 'test', facts: factsOf({ tool, callId }), uses: [{ kind: 'tool', name: tool }] },
     serviceName: 'coding-agent',
+    environment: null,
     time: '2026-01-02T03:04:05.000000000Z',
     durationMs: 12,
     failed: false,

@@ -23,6 +23,8 @@ export type ObservationSelection = {
   agent?: string | null | undefined;
   /** What this account reported, by its usage. */
   account?: string | null | undefined;
+  /** An environment in which it was seen, in any case. */
+  environment?: string | null | undefined;
   firstSeenAfter?: string | null | undefined;
   firstSeenBefore?: string | null | undefined;
   lastSeenAfter?: string | null | undefined;
@@ -204,7 +206,7 @@ function hasRisk(level: 'low' | 'medium' | 'high'): Expression<SqlBool> {
 }
 
 function conditionsOf(scope: TenantScope, selection: ObservationSelection): Expression<SqlBool>[] {
-  const { unknown, status, view, minRisk, providerId, kind, name, text, agent, account } = selection;
+  const { unknown, status, view, minRisk, providerId, kind, name, text, agent, account, environment } = selection;
   const conditions: Expression<SqlBool>[] = [];
   const add = (condition: Expression<SqlBool>) => conditions.push(condition);
   if (unknown != null) add(sql`unknown = ${toFlag(unknown)}`);
@@ -218,6 +220,8 @@ function conditionsOf(scope: TenantScope, selection: ObservationSelection): Expr
   if (text != null) add(containsAsciiText('name', text));
   if (agent != null) add(usedBy(scope, 'agent', agent));
   if (account != null) add(usedBy(scope, 'account', account));
+  // The column is a JSON list of names without quotes.
+  if (environment != null) add(containsAsciiText('environments', `"${environment}"`));
   if (selection.firstSeenAfter != null) add(sql`first_seen_at > ${selection.firstSeenAfter}`);
   if (selection.firstSeenBefore != null) add(sql`first_seen_at < ${selection.firstSeenBefore}`);
   if (selection.lastSeenAfter != null) add(sql`last_seen_at > ${selection.lastSeenAfter}`);

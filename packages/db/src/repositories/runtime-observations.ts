@@ -261,7 +261,7 @@ export async function updateObservation(
       ...(lastSeenAt !== undefined && { last_seen_at: lastSeenAt }),
       ...(lastTraceId !== undefined && { last_trace_id: lastTraceId ?? '' }),
       ...(lastSpanId !== undefined && { last_span_id: lastSpanId ?? '' }),
-      ...(evidence !== undefined && { evidence: JSON.stringify(evidence) }),
+      ...(evidence !== undefined && evidenceColumns(evidence)),
       ...(risk !== undefined && { risk: JSON.stringify(risk) }),
       ...(inventoryItemId !== undefined && { inventory_item_id: inventoryItemId }),
       ...(drift !== undefined && { drift: drift === null ? null : JSON.stringify(drift) }),
@@ -375,6 +375,11 @@ function toKeyed(row: Row): KeyedObservation {
   return { ...toObservation(row), nameKey: row.name_key };
 }
 
+/** The columns of an observation's evidence. */
+export function evidenceColumns({ environments, ...evidence }: Evidence) {
+  return { evidence: JSON.stringify(evidence), environments: JSON.stringify(environments) };
+}
+
 export function toObservation(row: Row): RuntimeObservation {
   return {
     id: row.id,
@@ -390,7 +395,12 @@ export function toObservation(row: Row): RuntimeObservation {
     lastTraceId: row.last_trace_id || null,
     lastSpanId: row.last_span_id || null,
     // Old rows lack these members.
-    evidence: { names: [], responseModels: [], ...(JSON.parse(row.evidence) as Partial<Evidence>) } as Evidence,
+    evidence: {
+      names: [],
+      responseModels: [],
+      ...(JSON.parse(row.evidence) as Partial<Evidence>),
+      environments: JSON.parse(row.environments) as Evidence['environments'],
+    } as Evidence,
     risk: JSON.parse(row.risk) as RuntimeObservation['risk'],
     inventoryItemId: row.inventory_item_id,
     review: row.review === null ? null : toReview(row.review),

@@ -8,7 +8,7 @@ import { multiRowStatement } from '../multi-row-statement.ts';
 import type { Flag, Tables } from '../tables.ts';
 import type { TenantPlace } from '../tenancy.ts';
 import type { ObservationHolder } from './observation-counts.ts';
-import type { NewObservation } from './runtime-observations.ts';
+import { evidenceColumns, type NewObservation } from './runtime-observations.ts';
 
 // Writes of many observations at once, for aggregation and recomputation.
 
@@ -80,6 +80,7 @@ const insertRows = multiRowStatement(
         last_trace_id: row.lastTraceId,
         last_span_id: row.lastSpanId,
         evidence: row.evidence,
+        environments: row.environments,
         risk: row.risk,
         inventory_item_id: row.inventoryItemId,
         review: null,
@@ -133,7 +134,7 @@ const updateSeenRows = multiRowStatement(
   ) => {
     const values = rows.map((row) => {
       const times = [row.firstSeenAt, row.lastSeenAt, row.lastTraceId, row.lastSpanId];
-      const texts = [row.id, row.status, row.inventoryItemId, ...times, row.evidence, row.risk];
+      const texts = [row.id, row.status, row.inventoryItemId, ...times, row.evidence, row.environments, row.risk];
       const numbers = [row.occurrences, row.unknown, row.dropReview].map((number) => sql`cast(${number} as integer)`);
       return sql`(${sql.join([...texts, ...numbers])})`;
     });
@@ -149,7 +150,7 @@ const updateSeenRows = multiRowStatement(
     type Seen = Omit<Row, Unchanged> & { drop_review: Flag };
     return db
       .with(
-        'seen(id, status, inventory_item_id, first_seen_at, last_seen_at, last_trace_id, last_span_id, evidence, risk, occurrences, unknown, drop_review)',
+        'seen(id, status, inventory_item_id, first_seen_at, last_seen_at, last_trace_id, last_span_id, evidence, environments, risk, occurrences, unknown, drop_review)',
         () => sql<Seen>`(values ${sql.join(values)})`,
       )
       .updateTable('runtime_observations')
@@ -162,6 +163,7 @@ const updateSeenRows = multiRowStatement(
         last_trace_id: ref('seen.last_trace_id'),
         last_span_id: ref('seen.last_span_id'),
         evidence: ref('seen.evidence'),
+        environments: ref('seen.environments'),
         risk: ref('seen.risk'),
         occurrences: ref('seen.occurrences'),
         unknown: ref('seen.unknown'),
@@ -183,7 +185,7 @@ function seenColumns(seen: SeenObservation) {
     lastSeenAt: seen.lastSeenAt,
     lastTraceId: seen.lastTraceId ?? '',
     lastSpanId: seen.lastSpanId ?? '',
-    evidence: JSON.stringify(seen.evidence),
+    ...evidenceColumns(seen.evidence),
     risk: JSON.stringify(seen.risk),
   };
 }

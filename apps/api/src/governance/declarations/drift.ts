@@ -19,6 +19,7 @@ const NO_EVIDENCE = {
   accounts: [],
   names: [],
   responseModels: [],
+  environments: [],
   errors: 0,
 };
 

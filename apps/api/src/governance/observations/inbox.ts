@@ -34,6 +34,7 @@ type ObservationQuery = {
   text?: Given<string>;
   agent?: Given<string>;
   account?: Given<string>;
+  environment?: Given<string>;
   first_seen_after?: Given<string>;
   first_seen_before?: Given<string>;
   last_seen_after?: Given<string>;
@@ -83,7 +84,7 @@ async function requireAtMost(
 
 /** The filters as the repositories name them. */
 function selectionOf(query: ObservationQuery): ObservationSelection {
-  const { unknown, status, view, kind, name, text, agent, account } = query;
+  const { unknown, status, view, kind, name, text, agent, account, environment } = query;
   return {
     unknown,
     status,
@@ -95,6 +96,7 @@ function selectionOf(query: ObservationQuery): ObservationSelection {
     text,
     agent,
     account,
+    environment,
     firstSeenAfter: query.first_seen_after,
     firstSeenBefore: query.first_seen_before,
     lastSeenAfter: query.last_seen_after,

@@ -1,6 +1,6 @@
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { ObservationChange } from '@quartermaster/db/repositories/runtime-observations.ts';
-import { MAX_RESPONSE_MODELS, MAX_SAMPLES } from './sightings.ts';
+import { MAX_RESPONSE_MODELS, MAX_SAMPLES, mergedEnvironments } from './sightings.ts';
 
 type Evidence = RuntimeObservation['evidence'];
 
@@ -49,6 +49,7 @@ function mergedEvidence(a: Evidence, b: Evidence): Evidence {
     accounts: merged(a.accounts, b.accounts),
     names: merged(a.names, b.names),
     responseModels: [...new Set([...a.responseModels, ...b.responseModels])].slice(0, MAX_RESPONSE_MODELS),
+    environments: mergedEnvironments(a.environments, b.environments),
     errors: a.errors + b.errors,
   };
 }

@@ -23,6 +23,8 @@ export type Sighting = ObservationSubject & {
   names: Set<string>;
   /** Models that answered under another name. */
   responseModels: Set<string>;
+  /** The environments of the services. */
+  environments: Set<string>;
 };
 
 type Evidence = RuntimeObservation['evidence'];
@@ -32,6 +34,12 @@ export const MAX_SAMPLES = 10;
 
 /** Most response models of an observation. Routers choose among many models, and each one may be blocked. */
 export const MAX_RESPONSE_MODELS = 50;
+
+/** Most environments of an observation. Further ones are {@link OTHER_ENVIRONMENT}. */
+const MAX_ENVIRONMENTS = 8;
+
+/** An environment beyond the most, or one without a plain name. */
+export const OTHER_ENVIRONMENT = 'other';
 
 /** When a subject was first and last seen, by the start times of its spans. They may come in any order. */
 export function seenTimes(
@@ -61,8 +69,16 @@ export function addEvidence(former: Evidence | undefined, sighting: Sighting, ac
     accounts,
     names: merged(former?.names, sighting.names),
     responseModels: merged(former?.responseModels, sighting.responseModels, MAX_RESPONSE_MODELS),
+    environments: mergedEnvironments(former?.environments ?? [], sighting.environments),
     errors: Math.max(0, (former?.errors ?? 0) + sighting.errors),
   };
+}
+
+export function mergedEnvironments(known: readonly string[], found: Iterable<string>): string[] {
+  const all = new Set([...known, ...found]);
+  const hasOther = all.delete(OTHER_ENVIRONMENT);
+  const named = [...all];
+  return hasOther || named.length > MAX_ENVIRONMENTS ? [...named.slice(0, MAX_ENVIRONMENTS), OTHER_ENVIRONMENT] : named;
 }
 
 /** Adds an account to the most recent ones. The newest are kept, because a new account matters most to a reviewer. */

@@ -20,6 +20,7 @@ export type InterpretedRecord = {
   reading: Reading;
   /** `service.name` of the resource, as `InterpretedSpan.serviceName`. */
   serviceName: string | null;
+  environment: string | null;
   /** RFC 3339, UTC. */
   time: string;
   /** Null if the record does not say how long the call took. */
@@ -161,7 +162,7 @@ function keysOf(
 
 /** The span that a record replaces. The record's time is the end of the call. */
 function asSpan(
-  { reading, serviceName, time, durationMs, failed, traceId, spanId, digest }: InterpretedRecord,
+  { reading, serviceName, environment, time, durationMs, failed, traceId, spanId, digest }: InterpretedRecord,
   facts: Facts,
 ): InterpretedSpan {
   const end = Date.parse(`${time.slice(0, 23).replace(/Z$/, '')}Z`) * 1000;
@@ -170,6 +171,7 @@ function asSpan(
     spanId: spanId ?? digest,
     parentSpanId: null,
     serviceName,
+    environment,
     dialect: reading.dialect,
     scope: '',
     spanName: '',

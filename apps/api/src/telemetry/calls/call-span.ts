@@ -9,6 +9,8 @@ export type CallSpan = {
   scope: string;
   spanName: string;
   serviceName: string | null;
+  /** The environment of the service, see `environmentOf`. */
+  environment: string | null;
   /** Microseconds since 1970. */
   start: number;
   end: number;

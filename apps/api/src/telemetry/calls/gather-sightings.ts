@@ -73,6 +73,7 @@ function emptySighting(provider: Provider, use: Use): Sighting {
     operations: new Set(),
     names: new Set(),
     responseModels: new Set(),
+    environments: new Set(),
   };
 }
 
@@ -95,6 +96,7 @@ function count(counted: Counted, { call, traceId, by }: CallChange, now: number)
   for (const { span, use } of call.reports) {
     sample(sighting.serviceNames, span.serviceName);
     sample(sighting.serverAddresses, span.serverAddress);
+    sample(sighting.environments, span.environment);
     sample(sighting.operations, span.operation);
     sample(sighting.names, use.written);
     if (use.responseModel !== use.written) sample(sighting.responseModels, use.responseModel, MAX_RESPONSE_MODELS);

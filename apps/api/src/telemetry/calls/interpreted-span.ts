@@ -6,6 +6,8 @@ export type InterpretedSpan = MatchableSpan & {
   dialect: string | null;
   /** The name of the instrumentation scope. */
   scope: string;
+  /** The environment of the service, see `environmentOf`. */
+  environment: string | null;
   spanName: string;
   /** Microseconds since 1970. */
   start: number;

@@ -16,7 +16,7 @@ export function makeCallSpan(
   matchOf: (use: Use) => Match,
   { now, limits }: { now: Date; limits: Pick<AggregationLimits, 'usageRetentionDays'> },
 ): CallSpan | null {
-  const { facts, uses, spanId, parentSpanId, scope, spanName, serviceName, start, end, failed } = span;
+  const { facts, uses, spanId, parentSpanId, scope, spanName, serviceName, environment, start, end, failed } = span;
   if (uses.length === 0) return null;
   const startMs = Math.floor(start / 1000);
   const retainedSince = now.getTime() - limits.usageRetentionDays * DAY_MS;
@@ -27,6 +27,7 @@ export function makeCallSpan(
     scope,
     spanName,
     serviceName,
+    environment,
     start,
     end: Math.min(end, start + MAX_DURATION_US),
     countedAt: isRetained ? startMs : now.getTime(),

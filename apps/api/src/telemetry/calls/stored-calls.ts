@@ -24,7 +24,16 @@ type StoredShape = [
   /** Null if it is the start of the span. */
   countedAt: number | null,
   failed: 0 | 1,
-  texts: [scope: Text, spanName: Text, serviceName: Text, agent: Text, serverAddress: Text, operation: Text],
+  texts: [
+    scope: Text,
+    spanName: Text,
+    serviceName: Text,
+    agent: Text,
+    serverAddress: Text,
+    operation: Text,
+    /** Shapes from before it was read lack it. */
+    environment?: Text,
+  ],
   uses: StoredUse[],
 ];
 type StoredUse = [
@@ -74,6 +83,7 @@ function shapeOfSpan(span: CallSpan, textOf: (text: string | null) => Text): Sto
       textOf(span.agent),
       textOf(span.serverAddress),
       textOf(span.operation),
+      textOf(span.environment),
     ],
     span.uses.map(
       (use): StoredUse => [
@@ -104,6 +114,7 @@ export function decodeCalls(value: Uint8Array): CallSpan[] {
       scope: shared.scope,
       spanName: shared.spanName,
       serviceName: shared.serviceName,
+      environment: shared.environment,
       agent: shared.agent,
       serverAddress: shared.serverAddress,
       operation: shared.operation,
@@ -121,13 +132,16 @@ type Shape = Omit<
 > & { countedAt: number | null };
 
 function decodeShape([countedAt, failed, words, uses]: StoredShape, text: (index: Text) => string | null): Shape {
-  const [scope, spanName, serviceName, agent, serverAddress, operation] = words.map(text);
+  const [scope, spanName, serviceName, agent, serverAddress, operation, environment] = words.map((word) =>
+    text(word ?? null),
+  );
   return {
     countedAt,
     failed: failed === 1,
     scope: scope ?? '',
     spanName: spanName ?? '',
     serviceName: serviceName ?? null,
+    environment: environment ?? null,
     agent: agent ?? null,
     serverAddress: serverAddress ?? null,
     operation: operation ?? null,

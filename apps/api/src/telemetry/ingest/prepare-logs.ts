@@ -7,6 +7,7 @@ import { visibleName } from '../dialects/visible-name.ts';
 import type { DecodedLogs, OtlpLogRecord } from '../otlp/log.ts';
 import { decodeLogsJson } from '../otlp/logs-json.ts';
 import { decodeLogsProtobuf } from '../otlp/logs-protobuf.ts';
+import { environmentOf } from './environment.ts';
 import { serviceNameOf } from './prepare.ts';
 import { ScopeCounts } from './scope-counts.ts';
 
@@ -48,6 +49,7 @@ function interpretedRecord(record: OtlpLogRecord, reading: Reading): Interpreted
   return {
     reading,
     serviceName: serviceName === null ? null : visibleName(serviceName),
+    environment: environmentOf(record),
     time: record.time,
     durationMs: durationOf(record),
     failed: reading.facts?.errorType != null,

@@ -5,6 +5,7 @@ import { type SpanDocument, spanWriter } from '@quartermaster/db/span-document.t
 import { boundSpan } from '../otlp/bounds.ts';
 import type { OtlpSpan } from '../otlp/span.ts';
 import type { InterpretedSpan } from '../calls/interpreted-span.ts';
+import { environmentOf } from './environment.ts';
 import { ScopeCounts } from './scope-counts.ts';
 import { contentFilter } from '../content/content.ts';
 import { isIdentifier } from '../content/text-forms.ts';
@@ -60,6 +61,7 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): SpanPre
       spanId,
       parentSpanId,
       serviceName: visibleOf(serviceName),
+      environment: environmentOf(span),
       dialect,
       scope: stored.scope.name,
       spanName: name,

@@ -28,6 +28,7 @@ function record(facts: Parameters<typeof factsOf>[0], rest: Partial<InterpretedR
       uses: model === null ? [] : [{ kind: 'model', name: model }],
     },
     serviceName: 'travel-agent',
+    environment: null,
     time: '2026-11-22T10:00:01.000000000Z',
     durationMs: 250,
     failed: false,

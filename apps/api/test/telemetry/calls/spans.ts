@@ -39,6 +39,7 @@ export function span(id: string, uses: CallUse | CallUse[] | null, options: Span
       scope: 'scope',
       spanName: `span ${[uses].flat()[0]?.name ?? ''}`,
       serviceName: 'service',
+      environment: null,
       countedAt: start,
       failed: false,
       agent: null,

@@ -281,6 +281,7 @@ function seen(account: string, name: string, operation: string, { address = '', 
       accounts: [account],
       names: [name],
       responseModels: [],
+      environments: [],
       errors,
     },
   };

@@ -18,6 +18,8 @@ export type SpanInput = {
   failed?: boolean;
   /** The resource's `service.name`. */
   service?: string;
+  /** Further attributes of the resource. */
+  resource?: Record<string, AttributeInput>;
   /** The name of the instrumentation scope. */
   scope?: string;
   attributes?: Record<string, AttributeInput>;
@@ -48,10 +50,11 @@ function digest(): string {
 /** An ExportTraceServiceRequest in JSON. */
 export function exportRequest(spans: readonly SpanInput[]) {
   const traceId = newTraceId();
-  const byService = Map.groupBy(spans, (span) => span.service ?? 'travel-agent');
+  const resourceOf = ({ service = 'travel-agent', resource }: SpanInput) => ({ 'service.name': service, ...resource });
+  const byResource = Map.groupBy(spans, (span) => JSON.stringify(resourceOf(span)));
   return {
-    resourceSpans: [...byService].map(([service, own]) => ({
-      resource: { attributes: keyValues({ 'service.name': service }) },
+    resourceSpans: [...byResource].map(([resource, own]) => ({
+      resource: { attributes: keyValues(JSON.parse(resource)) },
       scopeSpans: [...Map.groupBy(own, ({ scope = 'tests' }) => scope)].map(([name, ofScope]) => ({
         scope: { name },
         spans: ofScope.map((span) => wire(span, traceId)),

@@ -138,6 +138,7 @@ export function useBulkReview(onDone: (report: BulkReport) => void) {
 /** The list takes its filters in the query and in snake case, the bulk review in the body and in camel case. */
 function selectionOf(target: BulkTarget) {
   if ('observations' in target) return { observationIds: target.observations.map(({ id }) => id) };
-  const { tenant_id: tenantId, provider_id: providerId, min_risk: minRisk, view, kind, text } = target.filter;
-  return { expectedCount: target.expectedCount, tenantId, providerId, minRisk, view, kind, text };
+  const { tenant_id: tenantId, provider_id: providerId, min_risk: minRisk, ...filter } = target.filter;
+  const { view, kind, text, environment } = filter;
+  return { expectedCount: target.expectedCount, tenantId, providerId, minRisk, view, kind, text, environment };
 }

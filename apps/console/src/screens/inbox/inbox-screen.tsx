@@ -41,6 +41,13 @@ const RANK = { high: 0, medium: 1, low: 2 } as const;
 
 const keyOf = ({ id }: RuntimeObservation) => id;
 
+/** The environments of the listed observations and the one that is filtered by, separated by spaces. */
+function environmentsOf(items: readonly RuntimeObservation[], filtered: string | undefined): string {
+  const names = new Set(items.flatMap(({ evidence }) => evidence.environments));
+  if (filtered !== undefined) names.add(filtered);
+  return [...names].toSorted().join(' ');
+}
+
 export function InboxScreen(): ReactNode {
   const [state, setState] = useUrlState();
   const { view = 'new', item } = state;
@@ -76,6 +83,9 @@ export function InboxScreen(): ReactNode {
     () => providers.list.map((each) => ({ value: each.id, label: providerLabel(each, each.id) })),
     [providers.list],
   );
+  const { environment } = state;
+  const environments = useMemo(() => environmentsOf(list.items, environment), [list.items, environment]);
+  const environmentChoices = useMemo(() => (environments === '' ? [] : environments.split(' ')), [environments]);
   // The same elements each time, so that moving from row to row does not draw the filters again.
   const toolbar = useMemo(
     () => (
@@ -93,11 +103,14 @@ export function InboxScreen(): ReactNode {
         <TextFilter name="q" label="Search names" width={150} />
         <SelectFilter name="provider" label="Provider" width={160} choices={providerChoices} />
         <SelectFilter name="kind" label="Kind" choices={KINDS} width={100} />
+        {environmentChoices.length > 0 && (
+          <SelectFilter name="environment" label="Environment" choices={environmentChoices} width={130} />
+        )}
         <SelectFilter name="risk" label="Any risk" choices={RISKS} width={130} />
         {view === 'all' && <SelectFilter name="status" label="Status" choices={STATUSES} width={120} />}
       </>
     ),
-    [counts, providerChoices, view],
+    [counts, providerChoices, view, environmentChoices],
   );
 
   return (
@@ -123,7 +136,7 @@ export function InboxScreen(): ReactNode {
               empty={
                 <Nothing
                   view={view}
-                  hasFilter={['provider', 'kind', 'q', 'risk'].some((name) => state[name] !== undefined)}
+                  hasFilter={['provider', 'kind', 'q', 'risk', 'environment'].some((name) => state[name] !== undefined)}
                 />
               }
             />

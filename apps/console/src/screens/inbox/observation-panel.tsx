@@ -94,6 +94,7 @@ export function ObservationPanel({
         <Facts
           facts={[
             ['Services', evidence.serviceNames.join(', ')],
+            ['Environments', evidence.environments.join(', ')],
             [
               'Accounts',
               evidence.accounts.length > 0 && (

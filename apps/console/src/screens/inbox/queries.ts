@@ -28,7 +28,7 @@ export const REFRESH_MS = 30_000;
 /** The query of the list, as the address says. */
 export function useInboxQuery(state: UrlState): ObservationQuery {
   const tenant = useTenantFilter();
-  const { view = 'new', provider, kind, status, q, risk } = state;
+  const { view = 'new', provider, kind, status, q, risk, environment } = state;
   return {
     ...tenant,
     ...(view === 'all' ? { sort: 'last_seen_at' as const } : { view: view as ObservationView }),
@@ -36,6 +36,7 @@ export function useInboxQuery(state: UrlState): ObservationQuery {
     ...(kind !== undefined && { kind: kind as RuntimeObservation['kind'] }),
     ...(status !== undefined && view === 'all' && { status: status as RuntimeObservation['status'] }),
     ...(q !== undefined && { text: q }),
+    ...(environment !== undefined && { environment }),
     ...(risk !== undefined && { min_risk: risk as RuntimeObservation['risk']['level'] }),
   };
 }
@@ -58,13 +59,14 @@ export function useObservations(query: ObservationQuery): PagedList<RuntimeObser
 }
 
 /** How many observations each view has. Undefined while they are not known. */
-export function useInboxCounts({ provider, kind, q }: UrlState): RuntimeObservationCounts | undefined {
+export function useInboxCounts({ provider, kind, q, environment }: UrlState): RuntimeObservationCounts | undefined {
   const tenant = useTenantFilter();
   const query = {
     ...tenant,
     ...(provider !== undefined && { provider_id: provider }),
     ...(kind !== undefined && { kind: kind as RuntimeObservation['kind'] }),
     ...(q !== undefined && { text: q }),
+    ...(environment !== undefined && { environment }),
   };
   const { data } = useQuery({
     queryKey: ['observation-counts', query] as const,
