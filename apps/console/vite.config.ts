@@ -35,6 +35,10 @@ export default defineConfig({
     // Says which files a screen loads. The suites compare their sizes with the budgets.
     manifest: true,
     modulePreload: { polyfill: false },
+    // What several screens share, in one file: by itself the bundler makes one of each component, and each costs a request.
+    rolldownOptions: {
+      output: { codeSplitting: { groups: [{ name: 'shared', test: /src\/(components|data)\//, minShareCount: 3 }] } },
+    },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 700,
   },

@@ -5,7 +5,7 @@ import { RouterProvider } from '@tanstack/react-router';
 import { setNonce } from 'get-nonce';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { createAppRouter } from './app/router.tsx';
+import { createAppRouter, preloadScreen } from './app/router.tsx';
 import { theme } from './app/theme.ts';
 import { configureClient } from './data/client.ts';
 import { meQuery } from './data/me.ts';
@@ -33,6 +33,8 @@ const queryClient = createQueryClient();
 // Asked while the code of the screen loads. The shell would ask only after that.
 void queryClient.prefetchQuery(meQuery());
 const router = createAppRouter(queryClient);
+// A failure is shown by the screen, which asks again.
+preloadScreen(router).catch(() => {});
 
 const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no root');

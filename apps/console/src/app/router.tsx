@@ -26,10 +26,11 @@ const home = createRoute({
   },
 });
 
+const loadInbox = () => import('../screens/inbox/inbox-screen.tsx');
 const inbox = createRoute({
   getParentRoute: () => root,
   path: '/inbox',
-  component: lazyRouteComponent(() => import('../screens/inbox/inbox-screen.tsx'), 'InboxScreen'),
+  component: lazyRouteComponent(loadInbox, 'InboxScreen'),
 });
 const providers = createRoute({
   getParentRoute: () => root,
@@ -182,8 +183,24 @@ export function createAppRouter(queryClient: QueryClient) {
   });
 }
 
+/** Starts to load the code of the first screen, and the rows of the inbox. The router does so only when it is drawn. */
+export async function preloadScreen({
+  getMatchedRoutes,
+  latestLocation,
+  loadRouteChunk,
+  options,
+}: AppRouter): Promise<void> {
+  const [routes] = getMatchedRoutes(latestLocation.pathname);
+  for (const route of routes) void loadRouteChunk(route);
+  if (!routes.some((route) => route === inbox || route === home)) return;
+  const { prefetchInbox } = await loadInbox();
+  await prefetchInbox(options.context.queryClient, latestLocation.search);
+}
+
+type AppRouter = ReturnType<typeof createAppRouter>;
+
 declare module '@tanstack/react-router' {
   interface Register {
-    router: ReturnType<typeof createAppRouter>;
+    router: AppRouter;
   }
 }

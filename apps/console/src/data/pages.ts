@@ -1,4 +1,4 @@
-import { type InfiniteData, useInfiniteQuery } from '@tanstack/react-query';
+import { type InfiniteData, type QueryClient, useInfiniteQuery } from '@tanstack/react-query';
 import { useCallback, useMemo } from 'react';
 import type { ApiProblem } from './problem.ts';
 import { problemOf } from './problem.ts';
@@ -19,7 +19,7 @@ export type PagedList<Item> = {
   reload: () => void;
 };
 
-type Options<Item> = {
+export type ListOptions<Item> = {
   /** What the list is of: the operation and everything it is filtered by. */
   key: readonly unknown[];
   /** Reads a page: the first one without a cursor. */
@@ -36,15 +36,10 @@ type Options<Item> = {
 const MAX_REFRESHED = 5000;
 
 /** A list that is read page by page while the user scrolls. */
-export function usePagedList<Item>(options: Options<Item>): PagedList<Item> {
-  const { key, read, pagesAtOnce = 1, enabled = true, keepsRowsOf, refetchInterval } = options;
+export function usePagedList<Item>(options: ListOptions<Item>): PagedList<Item> {
+  const { key, read, pagesAtOnce, enabled = true, keepsRowsOf, refetchInterval } = options;
   const query = useInfiniteQuery({
-    queryKey: key,
-    queryFn: ({ pageParam, signal }) =>
-      // The first page is drawn as soon as it is there.
-      pageParam === undefined ? read(pageParam, signal) : readPages(read, { from: pageParam, pagesAtOnce, signal }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page: Page<Item>) => page.nextCursor ?? undefined,
+    ...pagesQuery({ key, read, pagesAtOnce }),
     enabled,
     ...(keepsRowsOf !== undefined && {
       placeholderData: (
@@ -74,6 +69,22 @@ export function usePagedList<Item>(options: Options<Item>): PagedList<Item> {
   };
 }
 
+/** Reads the first page of a list that will be shown. */
+export async function prefetchPagedList<Item>(client: QueryClient, options: ListOptions<Item>): Promise<void> {
+  await client.prefetchInfiniteQuery(pagesQuery(options));
+}
+
+function pagesQuery<Item>({ key, read, pagesAtOnce = 1 }: ListOptions<Item>) {
+  return {
+    queryKey: key,
+    queryFn: ({ pageParam, signal }: { pageParam: string | undefined; signal: AbortSignal }) =>
+      // The first page is drawn as soon as it is there.
+      pageParam === undefined ? read(pageParam, signal) : readPages(read, { from: pageParam, pagesAtOnce, signal }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: Page<Item>) => page.nextCursor ?? undefined,
+  };
+}
+
 type Loaded = { state: { data: { pages: readonly Page<unknown>[] } | undefined } };
 
 function countItems(pages: readonly Page<unknown>[] = []): number {
@@ -82,7 +93,7 @@ function countItems(pages: readonly Page<unknown>[] = []): number {
 
 type ReadPagesOptions = { from: string; pagesAtOnce: number; signal: AbortSignal };
 
-async function readPages<Item>(read: Options<Item>['read'], options: ReadPagesOptions): Promise<Page<Item>> {
+async function readPages<Item>(read: ListOptions<Item>['read'], options: ReadPagesOptions): Promise<Page<Item>> {
   const { from, pagesAtOnce, signal } = options;
   let page = await read(from, signal);
   for (let count = 1; count < pagesAtOnce && page.nextCursor !== null; count += 1) {

@@ -14,13 +14,7 @@ import { observationColumns } from './columns.tsx';
 import { FirstSteps } from './first-steps.tsx';
 import { ObservationPanel } from './observation-panel.tsx';
 import { OverviewStrip } from './overview-strip.tsx';
-import {
-  type ObservationQuery,
-  useInboxCounts,
-  useInboxQuery,
-  useLinkedObservation,
-  useObservations,
-} from './queries.ts';
+import { inboxQuery, type ObservationQuery, useInboxCounts, useLinkedObservation, useObservations } from './queries.ts';
 import classes from './inbox.module.css';
 import { useSteadyRows } from './use-steady-rows.ts';
 
@@ -41,6 +35,8 @@ const RANK = { high: 0, medium: 1, low: 2 } as const;
 
 const keyOf = ({ id }: RuntimeObservation) => id;
 
+export { prefetchInbox } from './queries.ts';
+
 /** The environments of the listed observations and the one that is filtered by, separated by spaces. */
 function environmentsOf(items: readonly RuntimeObservation[], filtered: string | undefined): string {
   const names = new Set(items.flatMap(({ evidence }) => evidence.environments));
@@ -51,7 +47,7 @@ function environmentsOf(items: readonly RuntimeObservation[], filtered: string |
 export function InboxScreen(): ReactNode {
   const [state, setState] = useUrlState();
   const { view = 'new', item } = state;
-  const query = useInboxQuery(state);
+  const query = inboxQuery(state);
   const list = useSortedObservations(query, view, item);
   const providers = useProviders();
   const isNarrow = item !== undefined;

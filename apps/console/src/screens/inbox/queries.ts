@@ -8,8 +8,9 @@ import {
   type RuntimeObservationCounts,
 } from '@quartermaster/client';
 import { getRuntimeObservationOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
-import { useQuery } from '@tanstack/react-query';
-import { type PagedList, usePagedList } from '../../data/pages.ts';
+import { type QueryClient, useQuery } from '@tanstack/react-query';
+import { holdsWithin, meQuery } from '../../data/me.ts';
+import { type ListOptions, type PagedList, prefetchPagedList, usePagedList } from '../../data/pages.ts';
 import { type ApiProblem, problemOf } from '../../data/problem.ts';
 import { whileSignedIn } from '../../data/session.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
@@ -26,11 +27,10 @@ const PAGES_AT_ONCE = 10;
 export const REFRESH_MS = 30_000;
 
 /** The query of the list, as the address says. */
-export function useInboxQuery(state: UrlState): ObservationQuery {
-  const tenant = useTenantFilter();
-  const { view = 'new', provider, kind, status, q, risk, environment } = state;
+export function inboxQuery(state: UrlState): ObservationQuery {
+  const { tenant, view = 'new', provider, kind, status, q, risk, environment } = state;
   return {
-    ...tenant,
+    ...(tenant !== undefined && { tenant_id: tenant }),
     ...(view === 'all' ? { sort: 'last_seen_at' as const } : { view: view as ObservationView }),
     ...(provider !== undefined && { provider_id: provider }),
     ...(kind !== undefined && { kind: kind as RuntimeObservation['kind'] }),
@@ -43,12 +43,7 @@ export function useInboxQuery(state: UrlState): ObservationQuery {
 
 export function useObservations(query: ObservationQuery): PagedList<RuntimeObservation> {
   return usePagedList({
-    key: ['observations', query],
-    read: async (cursor, signal) => {
-      const page = { ...query, limit: PAGE_SIZE, ...(cursor !== undefined && { cursor }) };
-      return (await listRuntimeObservations({ query: page, signal, throwOnError: true })).data;
-    },
-    pagesAtOnce: PAGES_AT_ONCE,
+    ...observationList(query),
     // Another filter of the same view: drawing the table again from nothing would cost most of the time of a typed character.
     keepsRowsOf: ([, former]) => {
       const { view, tenant_id } = former as ObservationQuery;
@@ -56,6 +51,27 @@ export function useObservations(query: ObservationQuery): PagedList<RuntimeObser
     },
     refetchInterval: whileSignedIn(REFRESH_MS),
   });
+}
+
+/**
+ * Reads the first rows of the inbox as soon as it is known who is signed in. Otherwise they would be asked for only after the
+ * whole frame of the page was drawn.
+ */
+export async function prefetchInbox(client: QueryClient, state: UrlState): Promise<void> {
+  const me = await client.ensureQueryData(meQuery());
+  if (!me.termsAccepted || !holdsWithin(me, 'runtime_observations:read', state['tenant'])) return;
+  await prefetchPagedList(client, observationList(inboxQuery(state)));
+}
+
+function observationList(query: ObservationQuery): ListOptions<RuntimeObservation> {
+  return {
+    key: ['observations', query],
+    read: async (cursor, signal) => {
+      const page = { ...query, limit: PAGE_SIZE, ...(cursor !== undefined && { cursor }) };
+      return (await listRuntimeObservations({ query: page, signal, throwOnError: true })).data;
+    },
+    pagesAtOnce: PAGES_AT_ONCE,
+  };
 }
 
 /** How many observations each view has. Undefined while they are not known. */
