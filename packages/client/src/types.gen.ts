@@ -5475,6 +5475,10 @@ export type IngestLogsErrors = {
      */
     403: Status;
     /**
+     * `tenant_limit_reached` (Limit of the tenant reached).
+     */
+    409: Status;
+    /**
      * `body_too_large` (Body too large).
      */
     413: Status;

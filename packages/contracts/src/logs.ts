@@ -33,5 +33,5 @@ export const ingestLogs = operation({
     'The endpoint for OpenTelemetry log exporters, in the encodings of `POST /v1/traces`. Log records of coding agents that report model and tool calls are counted like spans, each call once. All other records are accepted and dropped. No log record is stored.',
   body: ExportLogsInputSchema,
   output: ExportLogsOutputSchema,
-  errors: ['ingest_tenant_ambiguous'],
+  errors: ['tenant_limit_reached', 'ingest_tenant_ambiguous'],
 });

@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { lockTable } from '../support/locked-table.ts';
 import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { fromProtobuf, toProtobuf } from './otlp/wire.ts';
+import { fromProtobuf, modelRequestLogs, toProtobuf } from './otlp/wire.ts';
 import { chat, exportRequest, newTraceId } from './traces/sending.ts';
 
 const MAX_BYTES = 4 * 1024 * 1024;
@@ -187,6 +187,18 @@ describe('answers', () => {
     await server.services.refusals.flush('all');
     const events = await server.ok('GET', '/v1/audit-events?tenant_id=grpc&outcome=denied', { as: server.admin });
     expect(JSON.stringify(events.items)).toContain('ingest_traces');
+  });
+
+  test('log records beyond the limit of the tenant are FAILED_PRECONDITION, as spans are', async () => {
+    const tenantId = unique('full');
+    const { key } = await accountWithKey(server, { tenantId }, ['traces:write']);
+    const path = `/v1/tenants/${tenantId}/limits`;
+    await server.ok('PUT', path, { as: server.admin, body: { storedBytes: 0 } });
+    const metadata = keyMetadata(key);
+    const logs = toProtobuf(modelRequestLogs(unique('request')), 'LogsRequest');
+    expect(await refusal(EXPORT_LOGS, logs, { metadata })).toMatchObject({ code: status.FAILED_PRECONDITION });
+    const spans = toProtobuf(exportRequest([chat('gpt-5')]));
+    expect(await refusal(EXPORT_TRACES, spans, { metadata })).toMatchObject({ code: status.FAILED_PRECONDITION });
   });
 
   test('a frame that does not hold one message is refused', async () => {

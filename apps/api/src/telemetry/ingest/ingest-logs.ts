@@ -11,6 +11,7 @@ import { aggregationLimits } from './aggregation-limits.ts';
 import type { PreparedLogs } from './prepare-logs.ts';
 import { unreadOf } from './scope-counts.ts';
 import { placeOfSender } from './sender.ts';
+import { isLimitReached, requireRoom } from './stored-bytes.ts';
 
 /** An estimate of what a record takes in storage: the keys of its call, and additions to observations and usage. */
 const BYTES_PER_RECORD = 500;
@@ -20,7 +21,7 @@ const RECORDS_PER_TRANSACTION = 512;
 
 /**
  * Ingests log records: counts the calls that they report. The records themselves are not stored. A call that spans and
- * several records report counts once, and so does a record that is sent again.
+ * several records report counts once, and so does a record that is sent again. Records ask for the same room as spans.
  *
  * @param prepare reads the records. A record without a time gets the time of receipt
  * @returns what was refused, or null
@@ -31,8 +32,10 @@ export async function ingestLogs(
 ): Promise<PartialSuccess | null> {
   const { metrics, now } = ctx.services;
   const place = placeOfSender(ctx.principal);
-  const { received, reporting, scopes, rejected, reasons } = await prepare({ receivedAt: now() });
-  if (reporting.length > 0) await aggregateRecords(ctx, place, reporting);
+  const { received, reporting, scopes, ...refused } = await prepare({ receivedAt: now() });
+  const limit = reporting.length === 0 ? NOTHING_REFUSED : await aggregateRecords(ctx, place, reporting);
+  const rejected = refused.rejected + limit.rejected;
+  const reasons = [...refused.reasons, ...limit.reasons];
   metrics.logRecords.inc({ outcome: 'dropped' }, received - reporting.length);
   metrics.logRecords.inc({ outcome: 'rejected' }, rejected);
   metrics.unreadRecords.inc({ signal: 'logs' }, unreadOf(scopes));
@@ -40,17 +43,29 @@ export async function ingestLogs(
   return rejected === 0 ? null : { rejected, errorMessage: reasons.join('; ') };
 }
 
+type Refused = { rejected: number; reasons: string[] };
+const NOTHING_REFUSED: Refused = { rejected: 0, reasons: [] };
+
+/** @returns the records that were refused because a limit was reached after the first ones */
 async function aggregateRecords(
   { services, principal }: Pick<CallerContext, 'services' | 'principal'>,
   place: TenantPlace,
   reporting: PreparedLogs['reporting'],
-): Promise<void> {
-  const { db, metrics, tenantLimits, now } = services;
+): Promise<Refused> {
+  const { db, metrics, now } = services;
   const settings = await findTenantSettings(db, place.tenantId);
   const limits = aggregationLimits(services, settings);
   const sender = principalName(principal);
+  let done = 0;
   for await (const records of inBatches(reporting, RECORDS_PER_TRANSACTION)) {
-    await tenantLimits.add(db, place.tenantId, 'storedBytes', records.length * BYTES_PER_RECORD);
+    try {
+      await requireRoom(services, { place, sender, bytes: records.length * BYTES_PER_RECORD, settings });
+    } catch (error) {
+      // Some batches are counted already. A refusal of the whole request would be wrong about them.
+      if (!isLimitReached(error) || done === 0) throw error;
+      return { rejected: reporting.length - done, reasons: [error.message] };
+    }
+    done += records.length;
     // The tenant is locked because its batches update the same observations.
     const result = await inTransaction(
       db,
@@ -63,4 +78,5 @@ async function aggregateRecords(
     metrics.logRecords.inc({ outcome: 'known' }, result.known);
     countUnobserved(metrics, result.unobserved);
   }
+  return NOTHING_REFUSED;
 }

@@ -14,7 +14,7 @@ type NewBytes = {
 };
 
 /**
- * Counts bytes that a batch of spans is about to store. If there is no room for them, some traces that are past the tenant's
+ * Counts bytes that a batch of spans or log records is about to store. If there is no room for them, some traces that are past the tenant's
  * retention are removed first. So a tenant or an account that is full does not wait for the hourly removal.
  *
  * @throws 409 `tenant_limit_reached` if the tenant's limit or the account's share of it is full
@@ -43,7 +43,7 @@ export function isLimitReached(error: unknown): error is ApiError {
 }
 
 /**
- * An account may store spans as long as it has fewer bytes than are free, so a single account fills at most half of the tenant's
+ * An account may send spans and log records as long as it has fewer bytes than are free, so a single account fills at most half of the tenant's
  * limit. The same rule holds for observations, see `roomWithinShares`.
  */
 async function requireShare(
@@ -57,6 +57,6 @@ async function requireShare(
   if (bytes <= roomInShare(free, own)) return;
   throw new ApiError(
     'tenant_limit_reached',
-    `The account has ${own} stored bytes, and the tenant has ${free} of ${limit} free. An account may store spans only while it has fewer bytes than are free. GET /v1/tenants/{tenant_id}/usage shows the largest accounts.`,
+    `The account has ${own} stored bytes, and the tenant has ${free} of ${limit} free. An account may send spans and log records only while it has fewer bytes than are free. GET /v1/tenants/{tenant_id}/usage shows the largest accounts.`,
   );
 }

@@ -138,3 +138,17 @@ function withBytes(value: unknown): unknown {
     }),
   );
 }
+
+/** An ExportLogsServiceRequest of Claude Code: one request to a model for each id. */
+export function modelRequestLogs(...requestIds: string[]) {
+  const text = (key: string, stringValue: string) => attribute(key, { stringValue });
+  const logRecords = requestIds.map((id) => ({
+    timeUnixNano: '1700000000000000000',
+    body: { stringValue: 'claude_code.api_request' },
+    attributes: [text('event.name', 'api_request'), text('model', 'claude-sonnet-5'), text('request_id', id)],
+  }));
+  const resource = { attributes: [text('service.name', 'claude-code')] };
+  return {
+    resourceLogs: [{ resource, scopeLogs: [{ scope: { name: 'com.anthropic.claude_code.events' }, logRecords }] }],
+  };
+}

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { removeOldTraces } from '../../../src/telemetry/traces/retention.ts';
 import { accountWithKey, unique } from '../../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../../support/server.ts';
+import { modelRequestLogs } from '../otlp/wire.ts';
 import { chat, exportRequest, newTraceId } from './sending.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -57,7 +58,7 @@ test('an account that only sends telemetry fills at most half of the stored byte
   }
   expect(refused?.status).toBe(409);
   expect(refused?.body.message).toMatch(
-    /^The account has \d+ stored bytes, and the tenant has \d+ of 102400 free\. An account may store spans only while/,
+    /^The account has \d+ stored bytes, and the tenant has \d+ of 102400 free\. An account may send spans and log records only while/,
   );
   const ofGreedy = await bytesOf(greedy);
   expect(ofGreedy).toBeGreaterThan(40 * KIB);
@@ -70,6 +71,31 @@ test('an account that only sends telemetry fills at most half of the stored byte
     { account: other.principal, storedBytes: await bytesOf(other) },
   ]);
   expect(ofGreedy + (await bytesOf(other))).toBe(storedBytes.used);
+});
+
+test('log records that report calls ask for the share of the account as spans do', async () => {
+  const { tenantId, greedy, other, setLimit, bytesOf } = await tenantWithSenders();
+  await keepContent(tenantId, { spanRetentionDays: 30 });
+  await sendBytes(greedy, { bytes: 8 * KIB });
+  const sendLogs = ({ key }: { key: string }, count: number) => {
+    const ids = Array.from({ length: count }, () => unique('request'));
+    return server.call('POST', '/v1/logs', { as: { key }, body: modelRequestLogs(...ids) });
+  };
+  // The account has as many bytes as are free.
+  await setLimit(2 * (await bytesOf(greedy)));
+  const refused = await sendLogs(greedy, 1);
+  expect([refused.status, refused.body.message]).toEqual([409, expect.stringContaining('The account has')]);
+  expect((await sendLogs(other, 1)).status).toBe(200);
+  server.travel(31 * DAY_MS);
+  // The trace is past the retention, so it makes room.
+  expect((await sendLogs(greedy, 1)).status).toBe(200);
+  // Enough for one batch of 512 records, not for the rest.
+  await setLimit(600 * KIB);
+  const halfway = await sendLogs(greedy, 1000);
+  expect([halfway.status, halfway.body.partialSuccess]).toEqual([
+    200,
+    { rejectedLogRecords: '488', errorMessage: expect.stringContaining('The account has') },
+  ]);
 });
 
 test('traces that are past the retention are removed before an account is refused', async () => {
