@@ -103,6 +103,10 @@ export type RevokeDerivedAccessInput = {
      */
     kinds: Array<'api_key' | 'gateway_session' | 'invitation' | 'membership' | 'console_session'>;
     /**
+     * Only these records of the kinds. Without it: all records of the kinds. A record that does not derive from the source, that does not work any more or that is out of your reach is left alone.
+     */
+    records?: Array<DerivedAccessReference> | null;
+    /**
      * Whether to revoke access with `isSuccessor`, too.
      */
     includeSuccessors?: boolean;
@@ -110,6 +114,22 @@ export type RevokeDerivedAccessInput = {
      * Whether to revoke the source itself, too, in the same transaction. Only for an API key (422).
      */
     includeSource?: boolean;
+};
+
+/**
+ * One record of derived access, as the list names it.
+ */
+export type DerivedAccessReference = {
+    kind: 'api_key' | 'gateway_session' | 'invitation' | 'membership' | 'console_session';
+    /**
+     * As in the list: the id of a user for an invitation or membership.
+     */
+    id: string;
+    /**
+     * As in the list. A user may have memberships in several places.
+     */
+    tenantId?: string | null;
+    subTenantId?: string | null;
 };
 
 export type GatewayStatus = 'active' | 'disabled' | 'deleted';

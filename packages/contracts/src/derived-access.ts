@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SubTenantIdSchema, TenantIdSchema, TimestampSchema } from './fields.ts';
+import { SubTenantIdSchema, TenantFilterSchema, TenantIdSchema, TimestampSchema } from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
 
@@ -46,6 +46,16 @@ export const DerivedAccessSchema = z
   .meta({ id: 'DerivedAccess', description: 'Access that derives from a user, service account or API key.' });
 export type DerivedAccess = z.infer<typeof DerivedAccessSchema>;
 
+const DerivedAccessReferenceSchema = z
+  .strictObject({
+    kind: AccessKindSchema,
+    id: z.string().max(128).describe('As in the list: the id of a user for an invitation or membership.'),
+    tenantId: TenantFilterSchema.describe('As in the list. A user may have memberships in several places.'),
+    subTenantId: TenantFilterSchema,
+  })
+  .meta({ id: 'DerivedAccessReference', description: 'One record of derived access, as the list names it.' });
+export type DerivedAccessReference = z.infer<typeof DerivedAccessReferenceSchema>;
+
 export const RevokeDerivedAccessInputSchema = z
   .strictObject({
     source: AccessSourceSchema,
@@ -54,6 +64,14 @@ export const RevokeDerivedAccessInputSchema = z
       .min(1)
       .max(5)
       .describe('The kinds of access to revoke. Sessions of a revoked key end in any case.'),
+    records: z
+      .array(DerivedAccessReferenceSchema)
+      .min(1)
+      .max(MAX_REVOKED_PER_CALL)
+      .nullish()
+      .describe(
+        'Only these records of the kinds. Without it: all records of the kinds. A record that does not derive from the source, that does not work any more or that is out of your reach is left alone.',
+      ),
     includeSuccessors: z.boolean().default(false).describe('Whether to revoke access with `isSuccessor`, too.'),
     includeSource: z
       .boolean()

@@ -77,6 +77,7 @@ test('regression: finding what derives from a key takes time in proportion to th
       kinds: KINDS,
       withoutAdministrators: false,
       withoutSuccessors: false,
+      records: null,
       consoleSessionsUsedAfter: NOW,
     };
     const source = { keyId: `${root}-000000` };

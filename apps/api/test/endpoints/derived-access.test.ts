@@ -224,6 +224,41 @@ test('more records than one call revokes are revoked by repeating it', async () 
   expect(await derived(`user:${ada.id}`, as)).toEqual([]);
 });
 
+test('only the chosen records are revoked, with an audit event for each', async () => {
+  const { tenantId, as, asAda, ada } = await tenant();
+  const keys = [await keyBy(asAda, tenantId), await keyBy(asAda, tenantId)];
+  const [kept, chosen] = keys;
+  const [friend, stranger] = [await invite(asAda, tenantId), await invite(asAda, tenantId)];
+  // Not derived from Ada: naming it does nothing.
+  const foreign = await keyBy(as, tenantId);
+  const source = `user:${ada.id}`;
+  const records = [
+    { kind: 'api_key', id: chosen?.id, tenantId },
+    { kind: 'api_key', id: foreign.id, tenantId },
+    { kind: 'invitation', id: friend.id, tenantId },
+    { kind: 'invitation', id: stranger.id, tenantId: 'elsewhere' },
+    { kind: 'invitation', id: stranger.id, tenantId, subTenantId: 'elsewhere' },
+    // A record of a kind that is not among the kinds.
+    { kind: 'membership', id: ada.id, tenantId },
+  ];
+  const answered = await revoke(as, { source, kinds: ['api_key', 'invitation'], records });
+  expect(answered.body).toEqual({
+    revoked: { api_key: 1, gateway_session: 0, invitation: 1, membership: 0, console_session: 0 },
+    skipped: 0,
+    isComplete: true,
+  });
+  expect([await works({ key: kept?.key }), await works({ key: chosen?.key })]).toEqual([true, false]);
+  expect(await works(foreign.as)).toBe(true);
+  expect(namesOf(await derived(source, as))).toEqual([`api_key ${kept?.id}`, `invitation ${stranger.id}`]);
+  const events = await auditOf(server, { operation: 'revoke_derived_access', tenant_id: tenantId });
+  expect(events.map(({ target }) => target.id)).toHaveLength(2);
+  const tooMany = Array.from({ length: 501 }, (_, index) => ({ kind: 'api_key', id: `key_${index}`, tenantId }));
+  expectInvalid(await revoke(as, { source, kinds: ['api_key'], records: tooMany }), {
+    loc: ['body', 'records'],
+    type: 'too_long',
+  });
+});
+
 describe('records out of reach', () => {
   test('in other tenants, and of kinds for which the caller has no scope, are neither shown nor revoked', async () => {
     const { tenantId, as, ada, asAda, gateway } = await tenant();
@@ -244,6 +279,11 @@ describe('records out of reach', () => {
     expect(await derived(source, east)).toEqual([]);
     expect((await revoke(east, { source, kinds: ALL })).body.revoked.api_key).toBe(0);
     expect(namesOf(await derived(source, as))).toEqual([`api_key ${key.id}`, `gateway_session ${session.id}`]);
+    const records = [{ kind: 'api_key', id: key.id, tenantId }];
+    for (const outside of [stranger.as, east]) {
+      expect((await revoke(outside, { source, kinds: ['api_key'], records })).body.revoked.api_key).toBe(0);
+    }
+    expect(await works(key.as)).toBe(true);
     const foreign = { source: `api_key:${key.id}`, kinds: ALL, includeSource: true };
     expectProblem(await revoke(stranger.as, foreign), 404, 'key_not_found');
   });

@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from '../support/server.ts';
 import { commitsOf } from '../support/tables.ts';
 import { callOver, type Transport } from './callers.ts';
 import { validInput } from './fixtures.ts';
-import { fieldOf, ID_FIELDS, idPlaces, keysOf, withId } from './id-fields.ts';
+import { fieldOf, ID_FIELDS, idPlaces, keysOf, type Named, withId } from './id-fields.ts';
 import { type Input, keyWith, missingId, OWNER, PLACES } from './world.ts';
 
 /*
@@ -52,9 +52,9 @@ const cases = places.flatMap(({ served, place }) => {
 
 describe.each(cases)('$name of the $form over $transport', ({ served, place, make, inert, transport }) => {
   /** Calls with the id in the field. Values that differ with every call are blanked out of the answer. */
-  const answer = async (at: Place, id: string, path: Record<string, string> = {}) => {
+  const answer = async (at: Place, id: string, { path = {}, body }: Omit<Named, 'id'> = {}) => {
     const made = await validInput(server, served.operation, at);
-    const input = withId({ ...made, path: { ...made.path, ...path } }, place, id);
+    const input = withId({ ...made, ...(body && { body }), path: { ...made.path, ...path } }, place, id);
     const as = { key: await keyWith(server, at, ['*']) };
     const before = await committed();
     const { status, text } = await callOver(transport, server, served, { input, as });
@@ -63,18 +63,19 @@ describe.each(cases)('$name of the $form over $transport', ({ served, place, mak
   };
 
   test.each(STRANGERS)('the answer to %s reveals nothing', async (_, at, marks) => {
-    const { id } = await make(server);
-    const existing = await answer(at, id);
-    expect(existing).toEqual(await answer(at, missingId(id)));
+    const { id, body } = await make(server);
+    const named = body === undefined ? {} : { body };
+    const existing = await answer(at, id, named);
+    expect(existing).toEqual(await answer(at, missingId(id), named));
     for (const mark of marks) expect(existing.text).not.toContain(mark);
     expect([200, 422], existing.text).toContain(existing.status);
   });
 
   test('the owner gets a different answer, unless the field is inert', async () => {
-    const { id, path } = await make(server);
-    const existing = await answer(OWNER, id, path);
+    const { id, ...named } = await make(server);
+    const existing = await answer(OWNER, id, named);
     expect(existing.status, existing.text).toBe(200);
-    const missingAnswer = await answer(OWNER, missingId(id), path);
+    const missingAnswer = await answer(OWNER, missingId(id), named);
     if (inert === undefined) expect(missingAnswer).not.toEqual(existing);
     else expect(missingAnswer).toEqual(existing);
   });

@@ -7,8 +7,11 @@ import { create, type Input, idOf, OWNER, observed, PATH_PARAMETERS } from './wo
 /** A place for an id in a query or body. `path` leads to it through the input; `[]` is the first element of a list. */
 export type IdPlace = { operation: Operation; path: string[] };
 
-/** A record of the owner for a field, with the path parameters with which the owner would name it. */
-type Named = { id: string; path?: Record<string, string> };
+/**
+ * A record of the owner for a field, with the path parameters with which the owner would name it, and the rest of a body that
+ * names it.
+ */
+export type Named = { id: string; path?: Record<string, string>; body?: Record<string, unknown> };
 
 type IdField = {
   /** One for each form of id that the field takes. The records are in the owner's place. */
@@ -36,6 +39,16 @@ const keyThatMadeOne: IdField['makers'] = {
     const { id, key, keyId } = await accountWithKey(server, OWNER);
     await server.ok('POST', `/v1/service-accounts/${id}/keys`, { as: { key }, body: { scopes: ['*'] } });
     return { id: `api_key:${keyId}` };
+  },
+};
+
+/** A key that another key created, named as one record of what derives from that key. */
+const derivedKey: IdField['makers'] = {
+  async key(server) {
+    const { id, key, keyId } = await accountWithKey(server, OWNER);
+    const made = await server.ok('POST', `/v1/service-accounts/${id}/keys`, { as: { key }, body: { scopes: ['*'] } });
+    const records = [{ kind: 'api_key', ...OWNER }];
+    return { id: made.id, body: { source: `api_key:${keyId}`, kinds: ['api_key'], records } };
   },
 };
 
@@ -124,6 +137,7 @@ export const ID_FIELDS: Record<string, IdField> = {
   },
   'list_derived_access.source': { makers: keyThatMadeOne },
   'revoke_derived_access.source': { makers: keyThatMadeOne },
+  'revoke_derived_access.id': { makers: derivedKey },
   subject_id: { makers: { observation: async (server) => ({ id: await ownersId(server, 'observation_id') }) } },
   assignee: {
     makers: {

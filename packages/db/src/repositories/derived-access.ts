@@ -4,6 +4,7 @@ import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
+import { tupleIn } from '../multi-row-statement.ts';
 import { inScope, type Page, type PageRequest, placeOf } from '../queries.ts';
 import { covers, type TenantScope } from '../tenancy.ts';
 
@@ -13,6 +14,9 @@ export type AccessSource = { principal: string } | { keyId: string };
 /** The scope for records of each kind. An empty scope leaves a kind out. */
 export type AccessScopes = Record<AccessKind, TenantScope>;
 
+/** What identifies a record of derived access. A console session has no place. */
+type RecordOfAccess = Pick<DerivedAccess, 'kind' | 'id' | 'tenantId' | 'subTenantId'>;
+
 export type AccessFilter = {
   /** The kinds to list, in this order. */
   kinds: readonly AccessKind[];
@@ -20,6 +24,8 @@ export type AccessFilter = {
   withoutAdministrators: boolean;
   /** Whether to leave out access that derives only through a rotation by another principal. */
   withoutSuccessors: boolean;
+  /** Only these records; null for all. */
+  records: readonly RecordOfAccess[] | null;
   /** Console sessions that were not used since then have ended. */
   consoleSessionsUsedAfter: Date;
 };
@@ -73,10 +79,14 @@ export async function listDerivedAccess(
   for (const kind of filter.kinds.slice(Math.max(from, 0))) {
     const after = kind === startKind ? sql<SqlBool>`(created_at, sort_id) < (${time}, ${id})` : sql<SqlBool>`1 = 1`;
     const wanted = page.limit + 1 - items.length;
+    const chosen = filter.records?.filter((record) => record.kind === kind);
+    if (chosen?.length === 0) continue;
+    const isChosen =
+      chosen === undefined ? sql<SqlBool>`1 = 1` : tupleIn(['id', 'tenant_id', 'sub_tenant_id'], chosen.map(keyOf));
     const query = sql<Row & { sort_id: string }>`
       with made(id) as (${idsIn(db, derivation.made)}), followed(id) as (${idsIn(db, derivation.followed)})
       select * from (${RECORDS[kind](derivation, scopes[kind], { now, filter })}) as found
-      where ${after} ${filter.withoutSuccessors ? sql`and is_successor = 0` : sql``}
+      where ${after} and ${isChosen} ${filter.withoutSuccessors ? sql`and is_successor = 0` : sql``}
       order by created_at desc, sort_id desc limit ${wanted}`;
     const { rows } = await query.execute(db);
     // SQLite answers synchronously.
@@ -90,6 +100,10 @@ export async function listDerivedAccess(
     }
   }
   return { items, next: null };
+}
+
+function keyOf({ id, tenantId, subTenantId }: RecordOfAccess): [string, string, string] {
+  return [id, tenantId ?? '', subTenantId ?? ''];
 }
 
 /** Sorts after every time. */

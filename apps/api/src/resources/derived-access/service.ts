@@ -3,6 +3,7 @@ import {
   type AccessKind,
   AccessKindSchema,
   type DerivedAccess,
+  type DerivedAccessReference,
   MAX_REVOKED_PER_CALL,
   type RevokeDerivedAccessInput,
   type RevokedDerivedAccess,
@@ -49,6 +50,7 @@ export function pageOfDerivedAccess(ctx: CallerContext, name: string, page: Page
     kinds: KINDS,
     withoutAdministrators: false,
     withoutSuccessors: false,
+    records: null,
     consoleSessionsUsedAfter: idleSince(now()),
   };
   return listDerivedAccess(db, scopesOf(ctx, READ), { source: sourceOf(name), filter }, page, now());
@@ -69,6 +71,7 @@ export function revokeDerivedAccess(ctx: CallerContext, body: RevokeDerivedAcces
     kinds,
     withoutAdministrators: !ctx.principal.platformAdministrator,
     withoutSuccessors: !body.includeSuccessors,
+    records: body.records?.map(recordOf) ?? null,
     consoleSessionsUsedAfter: idleSince(ctx.services.now()),
   };
   return auditedWrite(ctx, async (trx, record, now) => {
@@ -111,6 +114,10 @@ export function revokeDerivedAccess(ctx: CallerContext, body: RevokeDerivedAcces
     }
     return { revoked, skipped, isComplete: after === null && done + skipped === found.length };
   });
+}
+
+function recordOf({ kind, id, tenantId = null, subTenantId = null }: DerivedAccessReference) {
+  return { kind, id, tenantId, subTenantId };
 }
 
 function sourceOf(name: string): AccessSource {

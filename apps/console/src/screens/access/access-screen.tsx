@@ -1,6 +1,6 @@
 import { type DerivedAccess, listDerivedAccess } from '@quartermaster/client';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
@@ -61,6 +61,7 @@ export function AccessScreen(): ReactNode {
     },
     enabled: source !== '',
   });
+  const { selected, selection, clear } = useSelection(list.items);
   return (
     <Screen
       title="Derived access"
@@ -79,10 +80,10 @@ export function AccessScreen(): ReactNode {
       actions={
         <ActionButton
           scope="credentials:write"
-          disabledReason={list.items.length === 0 ? 'There is nothing to revoke.' : null}
+          disabledReason={reasonNotToRevoke(list.items, selected)}
           onClick={() => setState({ revoke: '1' })}
         >
-          Revoke
+          {selected.length === 0 ? 'Revoke' : `Revoke ${selected.length} selected`}
         </ActionButton>
       }
       toolbar={<TextFilter name="source" label="user:…, service_account:tenant/… or api_key:…" width={360} />}
@@ -99,6 +100,7 @@ export function AccessScreen(): ReactNode {
           keyOf={keyOf}
           active={state['row']}
           onActive={(row) => setState({ row })}
+          selection={selection}
           empty={
             <Empty title="Nothing is left of it">
               In your reach, no key, session, invitation or membership that works derives from it.
@@ -107,8 +109,42 @@ export function AccessScreen(): ReactNode {
         />
       )}
       {state['revoke'] !== undefined && source !== '' && (
-        <RevokeForm source={source} found={list.items} close={() => setState({ revoke: undefined })} />
+        <RevokeForm
+          source={source}
+          found={list.items}
+          selected={selected}
+          close={() => setState({ revoke: undefined })}
+          onDone={clear}
+        />
       )}
     </Screen>
+  );
+}
+
+/** The API revokes so many records at once. */
+const MAX_SELECTED = 500;
+
+function reasonNotToRevoke(items: readonly DerivedAccess[], selected: readonly DerivedAccess[]): string | null {
+  if (items.length === 0) return 'There is nothing to revoke.';
+  return selected.length > MAX_SELECTED ? `Select at most ${MAX_SELECTED}.` : null;
+}
+
+/** The rows that the user selected. Those that are gone are not among them. */
+function useSelection(items: readonly DerivedAccess[]) {
+  const [keys, setKeys] = useState<ReadonlySet<string>>(new Set());
+  return useMemo(
+    () => ({
+      selected: keys.size === 0 ? [] : items.filter((access) => keys.has(keyOf(access))),
+      clear: () => setKeys(new Set()),
+      selection: {
+        keys,
+        toggle: (key: string) =>
+          setKeys((before) =>
+            before.has(key) ? new Set([...before].filter((each) => each !== key)) : new Set([...before, key]),
+          ),
+        toggleAll: () => setKeys((before) => (before.size >= items.length ? new Set() : new Set(items.map(keyOf)))),
+      },
+    }),
+    [items, keys],
   );
 }

@@ -1,4 +1,9 @@
-import { type DerivedAccess, revokeDerivedAccess, type RevokedDerivedAccess } from '@quartermaster/client';
+import {
+  type DerivedAccess,
+  revokeDerivedAccess,
+  type RevokeDerivedAccessInput,
+  type RevokedDerivedAccess,
+} from '@quartermaster/client';
 import { Checkbox } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { FormDialog } from '../../components/form-dialog.tsx';
@@ -21,32 +26,49 @@ const KINDS = Object.keys(KIND_NAMES) as Kind[];
 /** One call revokes 500 records. More calls follow until nothing is left, up to this many. */
 const MAX_CALLS = 40;
 
-type Props = { source: string; found: readonly DerivedAccess[]; close: () => void };
+type Props = {
+  source: string;
+  found: readonly DerivedAccess[];
+  /** The rows that the user selected. If there are any, these alone are revoked. */
+  selected: readonly DerivedAccess[];
+  close: () => void;
+  onDone: () => void;
+};
 
-/** Asks which kinds of access to revoke. */
-export function RevokeForm({ source, found, close }: Props): ReactNode {
+type Choice = Pick<RevokeDerivedAccessInput, 'kinds' | 'records' | 'includeSuccessors' | 'includeSource'>;
+
+/** Revokes the selected rows, or asks which kinds of access to revoke. */
+export function RevokeForm({ selected, ...props }: Props): ReactNode {
+  return selected.length === 0 ? <RevokeKinds {...props} /> : <RevokeSelected selected={selected} {...props} />;
+}
+
+function RevokeSelected({ source, selected, close, onDone }: Omit<Props, 'found'>): ReactNode {
+  const choice: Choice = {
+    kinds: KINDS.filter((kind) => selected.some((access) => access.kind === kind)),
+    records: selected.map(({ kind, id, tenantId, subTenantId }) => ({ kind, id, tenantId, subTenantId })),
+    includeSuccessors: selected.some(({ isSuccessor }) => isSuccessor),
+  };
+  const revoke = useRevoke(source, choice, onDone, close);
+  const counts = KINDS.flatMap((kind) => {
+    const count = selected.filter((access) => access.kind === kind).length;
+    return count === 0 ? [] : [plural(count, KIND_NAMES[kind])];
+  });
+  return (
+    <FormDialog title="Revoke derived access" submit={`Revoke ${selected.length}`} close={close} save={revoke}>
+      <p>{counts.join(', ')}.</p>
+      <p className="dim">
+        They stop working at once, and cannot be brought back. Sessions of a revoked key end with it.
+      </p>
+    </FormDialog>
+  );
+}
+
+function RevokeKinds({ source, found, close, onDone }: Omit<Props, 'selected'>): ReactNode {
   const [kinds, setKinds] = useState<ReadonlySet<Kind>>(new Set(found.map(({ kind }) => kind)));
   const [includeSuccessors, setIncludeSuccessors] = useState(false);
   const isKey = source.startsWith('api_key:');
   const [includeSource, setIncludeSource] = useState(false);
-  const revoke = useAction({
-    run: async () => {
-      const sum = { revoked: 0, skipped: 0, isComplete: false };
-      for (let call = 0; call < MAX_CALLS && !sum.isComplete; call += 1) {
-        const body = { source, kinds: [...kinds], includeSuccessors, includeSource: includeSource && call === 0 };
-        const { data } = await revokeDerivedAccess({ body, headers: idempotencyKey(), throwOnError: true });
-        const revoked = totalOf(data);
-        sum.revoked += revoked;
-        sum.skipped = data.skipped;
-        sum.isComplete = data.isComplete || revoked === 0;
-      }
-      return sum;
-    },
-    inForm: true,
-    done: ({ revoked, skipped }) =>
-      `${plural(revoked, 'record')} revoked.${skipped === 0 ? '' : ` ${skipped} skipped: their role exceeds yours, or a tenant would lose its last owner.`}`,
-    onDone: close,
-  });
+  const revoke = useRevoke(source, { kinds: [...kinds], includeSuccessors, includeSource }, onDone, close);
   const toggle = (kind: Kind) =>
     setKinds((before) =>
       before.has(kind) ? new Set([...before].filter((each) => each !== kind)) : new Set([...before, kind]),
@@ -70,7 +92,7 @@ export function RevokeForm({ source, found, close }: Props): ReactNode {
       <Checkbox
         size="xs"
         label="Successors, too"
-        description="Keys that somebody else made by rotating one of these keys, and what was created with them."
+        description="Keys that another account made by rotating one of these keys, and what was created with them."
         checked={includeSuccessors}
         onChange={(event) => setIncludeSuccessors(event.currentTarget.checked)}
       />
@@ -84,6 +106,31 @@ export function RevokeForm({ source, found, close }: Props): ReactNode {
       )}
     </FormDialog>
   );
+}
+
+/** Revokes what was chosen, with as many calls as that takes. */
+function useRevoke(source: string, choice: Choice, onDone: () => void, close: () => void) {
+  return useAction({
+    run: async () => {
+      const sum = { revoked: 0, skipped: 0, isComplete: false };
+      for (let call = 0; call < MAX_CALLS && !sum.isComplete; call += 1) {
+        const body = { ...choice, source, includeSource: choice.includeSource === true && call === 0 };
+        const { data } = await revokeDerivedAccess({ body, headers: idempotencyKey(), throwOnError: true });
+        const revoked = totalOf(data);
+        sum.revoked += revoked;
+        sum.skipped = data.skipped;
+        sum.isComplete = data.isComplete || revoked === 0;
+      }
+      return sum;
+    },
+    inForm: true,
+    done: ({ revoked, skipped }) =>
+      `${plural(revoked, 'record')} revoked.${skipped === 0 ? '' : ` ${skipped} skipped: their role exceeds yours, or a tenant would lose its last owner.`}`,
+    onDone: () => {
+      onDone();
+      close();
+    },
+  });
 }
 
 function totalOf({ revoked }: RevokedDerivedAccess): number {
