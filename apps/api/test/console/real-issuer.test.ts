@@ -203,3 +203,25 @@ test('while the identity provider is unreachable, sign-in answers a page with 50
   const page = await newBrowser(server).open('/console/sign-in');
   expect([page.status, page.text]).toEqual([503, expect.stringContaining('identity_provider_unavailable')]);
 });
+
+test('regression: sign-ins ask an identity provider that fails once in five seconds, not each of them', async () => {
+  const discovery = issuer.answers['/.well-known/openid-configuration'];
+  let asked = 0;
+  issuer.answers['/.well-known/openid-configuration'] = () => {
+    asked += 1;
+    return { status: 500, body: {} };
+  };
+  const statuses = async () => {
+    const pages = await Promise.all(
+      Array.from({ length: 4 }, () => newBrowser(server).send('GET', '/console/sign-in')),
+    );
+    return pages.map(({ status }) => status);
+  };
+  expect([await statuses(), asked]).toEqual([[503, 503, 503, 503], 1]);
+  expect([await statuses(), asked]).toEqual([[503, 503, 503, 503], 1]);
+  server.travel(5000);
+  expect([await statuses(), asked]).toEqual([[503, 503, 503, 503], 2]);
+  server.travel(5000);
+  if (discovery !== undefined) issuer.answers['/.well-known/openid-configuration'] = discovery;
+  expect(await statuses()).toEqual([303, 303, 303, 303]);
+});

@@ -288,13 +288,19 @@ describe('a session', () => {
 
   test('is one of at most twenty of its user: another sign-in ends the oldest', async () => {
     const { person, browser } = await operator();
+    const as = { token: person.token };
+    const [oldest] = (await server.ok('GET', '/v1/me/sessions', { as })).items;
     for (let count = 0; count < 20; count += 1) {
       server.travel(1);
       await signedInBrowser(server, person.email);
     }
     expect((await browser.call('GET', '/v1/me')).status).toBe(401);
-    const { items } = await server.ok('GET', '/v1/me/sessions?limit=100', { as: { token: person.token } });
+    const { items } = await server.ok('GET', '/v1/me/sessions?limit=100', { as });
     expect(items).toHaveLength(20);
+    const path = `/v1/audit-events?operation=end_oldest_console_session&actor_id=${person.id}`;
+    const ended = await server.ok('GET', path, { as: server.admin });
+    const target = { type: 'console_session', id: oldest.id };
+    expect(ended.items).toMatchObject([{ actor: { type: 'user', id: person.id }, scheme: 'session', target }]);
   });
 });
 

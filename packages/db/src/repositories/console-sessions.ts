@@ -61,12 +61,12 @@ export async function listConsoleSessions(
   return pageOf(rows, page.limit, toSession, timeKey);
 }
 
-/** Adds a session, and ends the oldest sessions of the user beyond `most`. */
+/** Adds a session, and ends the oldest sessions of the user beyond `most`: the ids in `ended`. */
 export async function insertConsoleSession(
   db: Database,
   session: NewConsoleSession,
   { most, now }: { most: number; now: Date },
-): Promise<StoredConsoleSession> {
+): Promise<{ session: StoredConsoleSession; ended: string[] }> {
   const { userId, tokenDigest, issuer, administratorClaim, userAgent, sealedIdToken, expiresAt } = session;
   const others = await db
     .selectFrom('console_sessions')
@@ -75,8 +75,8 @@ export async function insertConsoleSession(
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
     .execute();
-  const beyond = others.slice(most - 1).map(({ id }) => id);
-  if (beyond.length > 0) await db.deleteFrom('console_sessions').where('id', 'in', beyond).execute();
+  const ended = others.slice(most - 1).map(({ id }) => id);
+  if (ended.length > 0) await db.deleteFrom('console_sessions').where('id', 'in', ended).execute();
   const row = await db
     .insertInto('console_sessions')
     .values({
@@ -94,7 +94,7 @@ export async function insertConsoleSession(
     })
     .returningAll()
     .executeTakeFirstOrThrow();
-  return toSession(row);
+  return { session: toSession(row), ended };
 }
 
 /** Stores when a session was last used. */

@@ -7,6 +7,9 @@ const TIME_LIMIT_SECONDS = 5;
 /** The discovery document is read again after this time. */
 const FRESH_MS = 10 * 60_000;
 
+/** After a failed discovery, sign-ins fail at once for this time, so that they do not all wait for the time limit. */
+const COOLDOWN_MS = 5000;
+
 export type ConsoleClient = {
   issuer: string;
   clientId: string;
@@ -51,13 +54,26 @@ export type IdentityProvider = {
 
 export function identityProvider(client: ConsoleClient, now: () => Date): IdentityProvider {
   let known: { configuration: openid.Configuration; at: number } | null = null;
+  let failed: { error: unknown; at: number } | null = null;
+  /** Shared by sign-ins that come at the same time. */
+  let asking: Promise<openid.Configuration> | null = null;
 
   async function configurationOf(library: typeof openid): Promise<openid.Configuration> {
     const time = now().getTime();
     if (known !== null && time - known.at < FRESH_MS) return known.configuration;
-    const configuration = await discover(library, client);
-    known = { configuration, at: time };
-    return configuration;
+    if (failed !== null && time - failed.at < COOLDOWN_MS) throw failed.error;
+    asking ??= discover(library, client).finally(() => {
+      asking = null;
+    });
+    try {
+      const configuration = await asking;
+      known = { configuration, at: time };
+      failed = null;
+      return configuration;
+    } catch (error) {
+      failed = { error, at: now().getTime() };
+      throw error;
+    }
   }
 
   return {

@@ -95,7 +95,8 @@ export type StartedSession = {
 };
 
 /**
- * Starts a session. Returns it with the token for the cookie, of which only the digest is stored.
+ * Starts a session. Returns it with the token for the cookie, of which only the digest is stored, and with the ids of older
+ * sessions that ended because the user had too many.
  *
  * @throws 403 for a user who is disabled or deleted
  */
@@ -104,13 +105,13 @@ export async function startSession(
   { secrets, administrators }: Pick<Services, 'secrets' | 'administrators'>,
   { userId, issuer, isAdministrator, userAgent, idToken }: StartedSession,
   now: Date,
-): Promise<{ token: string; session: StoredConsoleSession }> {
+): Promise<{ token: string; session: StoredConsoleSession; ended: string[] }> {
   // An administrator may have disabled or deleted the user since the identity provider said who they are.
   const account = await findAccount(trx, userId);
   if (!account || account.status === 'disabled' || account.status === 'deleted') throw userDisabled();
   const token = randomBytes(32).toString('base64url');
   const tokenDigest = digestOf(token);
-  const session = await insertConsoleSession(
+  const { session, ended } = await insertConsoleSession(
     trx,
     {
       userId,
@@ -125,7 +126,7 @@ export async function startSession(
     },
     { most: MAX_SESSIONS_PER_USER, now },
   );
-  return { token, session };
+  return { token, session, ended };
 }
 
 /** Decrypts the ID token of a session; null if there is none, or the secret key has changed since. */

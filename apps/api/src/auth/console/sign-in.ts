@@ -17,6 +17,9 @@ import { idTokenOf, requireConsoleRequest, requireSession, sessionToken, startSe
 /** Time limit for a person to sign in at the identity provider, in seconds. */
 const SIGN_IN_SECONDS = 15 * 60;
 
+/** The name of the event for a session that a sign-in ended because its user had too many. */
+const END_OLDEST = 'end_oldest_console_session';
+
 const HOME = '/console/';
 
 /** Longest path to return to, encoded. The cookie contains it, and browsers drop cookies of more than 4,096 bytes. */
@@ -198,7 +201,7 @@ async function signIn(
   return auditedWrite(ctx, async (trx, record, now) => {
     // A browser has only one session.
     if (former) await deleteConsoleSession(trx, former);
-    const { token, session } = await startSession(
+    const { token, session, ended } = await startSession(
       trx,
       services,
       {
@@ -211,6 +214,7 @@ async function signIn(
       },
       now,
     );
+    for (const id of ended) record({ operation: END_OLDEST, place: null, target: { type: 'console_session', id } });
     record({ place: null, target: { type: 'console_session', id: session.id } });
     return token;
   });

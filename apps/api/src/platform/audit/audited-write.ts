@@ -11,6 +11,8 @@ import { appendAuditEvents } from './mac.ts';
 
 /** A change that a write reports for the audit. */
 export type Change = {
+  /** The name of the event, if it is not that of the operation. */
+  operation?: string;
   /** The place of the record; null if it belongs to no tenant. */
   place: TenantPlace | null;
   target: NonNullable<AuditEvent['target']>;
@@ -69,7 +71,7 @@ function eventOf(ctx: WriteContext, change: Change): NewAuditEvent {
   return {
     place: change.place,
     ...actorOf(ctx.principal),
-    operation: ctx.operation.operationId,
+    operation: change.operation ?? ctx.operation.operationId,
     target: change.target,
     outcome: change.failure === undefined ? 'success' : 'failure',
     reason: change.failure ?? null,
