@@ -37,6 +37,19 @@ test('every route of the console is in the list', async () => {
   expect(new Set(screens.map(({ route }) => route))).toEqual(new Set(routes));
 });
 
+test('a tenant that only the address names is an option with its invisible characters as marks', async () => {
+  const { page, done } = await world.open('/profile');
+  await page.goto(`${world.server.url}/console/profile?tenant=${encodeURIComponent('a\u202egnp\u200b')}`);
+  const box = page.getByRole('combobox', { name: 'Tenant' }).or(page.getByRole('textbox', { name: 'Tenant' }));
+  await expect.poll(() => box.inputValue()).toBe('a\\u{202e}gnp\\u{200b}');
+  await box.click();
+  const options = await page.getByRole('option').allTextContents();
+  expect(options).toContain('a\\u{202e}gnp\\u{200b}');
+  expect(options.filter((text) => HIDDEN.test(text))).toEqual([]);
+  await page.keyboard.press('Escape');
+  await done();
+});
+
 test('hostile texts are inert on every screen, and their invisible characters are shown as marks', async () => {
   const { page, context, goTo, faults } = await world.open('/profile');
   const ran: string[] = [];

@@ -24,7 +24,32 @@ function visibleProps(props: unknown): unknown {
     if (shown === given) shown = { ...given };
     shown[name] = visible;
   }
-  return shown;
+  // The options of a select are drawn by the component library, which is compiled without this module.
+  const options = visibleOptions(given['data']);
+  return options === given['data'] ? shown : { ...shown, data: options };
+}
+
+/** The choices of a select: texts, choices with a label, or groups of them. @returns the same array if nothing is hidden */
+function visibleOptions(data: unknown): unknown {
+  if (!Array.isArray(data)) return data;
+  const options = data.map(visibleOption);
+  return options.some((option, index) => option !== data[index]) ? options : data;
+}
+
+function visibleOption(option: unknown): unknown {
+  if (typeof option === 'string') {
+    const label = visibleText(option);
+    return label === option ? option : { value: option, label };
+  }
+  if (typeof option !== 'object' || option === null) return option;
+  const { label, group, items } = option as { label?: unknown; group?: unknown; items?: unknown };
+  const shown = { label: visibleNode(label), group: visibleNode(group), items: visibleOptions(items) };
+  if (shown.label === label && shown.group === group && shown.items === items) return option;
+  return {
+    ...option,
+    ...(label !== undefined && { label: shown.label }),
+    ...(group !== undefined && { group: shown.group, items: shown.items }),
+  };
 }
 
 /** @returns the same value, unless it is or contains a text with such characters */
