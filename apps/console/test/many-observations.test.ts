@@ -95,9 +95,34 @@ test('former rows stay in view, dimmed, until the filtered list is there, and th
   expect(await scroller.locator('[data-key]').count()).toBeGreaterThan(10);
   await page.getByRole('status').getByText('Filtering').waitFor();
   answer.resolve();
-  // A former row that stayed as if somebody had decided about it would be counted.
+  // A former row that stayed as if a person had decided about it would be counted.
   await page.getByRole('status').getByText(`${EXPORTS} in all`).waitFor();
   expect(await scroller.getAttribute('aria-busy')).toBe('false');
+  await done();
+});
+
+test('a decision about one observation reads the counts again, and not the pages of the list', async () => {
+  const { page, done } = await world.open(INBOX);
+  await page.getByRole('status').getByText(' in all').waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('j');
+  const reject = page.getByRole('complementary').getByRole('button', { name: 'Reject', exact: true });
+  await reject.waitFor();
+  const newView = page.getByRole('button', { name: /^New/ });
+  const before = Number((await newView.textContent())?.replaceAll(/\D/g, ''));
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
+  await page.keyboard.press('r');
+  await activeRow(page).getByText('rejected').waitFor();
+  await expect.poll(() => newView.textContent()).toBe(`New${before - 1}`);
+  expect(asked.filter((request) => request === 'GET /v1/runtime-observations')).toEqual([]);
+  expect(asked.filter((request) => request.endsWith('/counts'))).toHaveLength(1);
+  // The row keeps its place, and the decision can be withdrawn.
+  expect(await activeRow(page).getAttribute('aria-rowindex')).toBe('3');
+  await page.keyboard.press('z');
+  await expect.poll(() => newView.textContent()).toBe(`New${before}`);
+  expect(await activeRow(page).getByText('rejected').count()).toBe(0);
+  expect(asked.filter((request) => request === 'GET /v1/runtime-observations')).toEqual([]);
   await done();
 });
 

@@ -1,4 +1,4 @@
-import { useMutation } from '@tanstack/react-query';
+import { type QueryClient, useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ApiProblem, problemOf } from '../data/problem.ts';
 import { showToast } from './toasts.tsx';
 
@@ -9,6 +9,8 @@ type Options<Input, Output> = {
   /** Whether a form shows the refusal, so that no message is needed. */
   inForm?: boolean;
   onDone?: (output: Output, input: Input) => void;
+  /** Updates what is shown from the answer. Other data are read again only when a screen asks for them next. */
+  updateCache?: (client: QueryClient, output: Output) => void;
 };
 
 /** Something that the user asks for: it is done, everything shown is read again, and a message says what happened. */
@@ -17,10 +19,14 @@ export function useAction<Input = void, Output = unknown>({
   done,
   inForm = false,
   onDone,
+  updateCache,
 }: Options<Input, Output>) {
+  const client = useQueryClient();
   return useMutation({
     mutationFn: run,
+    meta: { updatesCache: updateCache !== undefined },
     onSuccess: (output, input) => {
+      updateCache?.(client, output);
       const text = done(output, input);
       if (text !== null) showToast({ text });
       onDone?.(output, input);

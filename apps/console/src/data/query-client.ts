@@ -13,8 +13,9 @@ export function createQueryClient(): QueryClient {
     queryCache: new QueryCache({ onError: noteProblem }),
     mutationCache: new MutationCache({
       onError: noteProblem,
-      // One decision changes many lists, so everything that is shown is read again.
-      onSettled: () => client.invalidateQueries(),
+      // One decision changes many lists, so everything that is shown is read again, unless the action has updated it.
+      onSettled: (_data, error, _input, _context, { meta }) =>
+        client.invalidateQueries(error === null && meta?.['updatesCache'] === true ? { refetchType: 'none' } : {}),
     }),
     defaultOptions: {
       queries: {

@@ -14,7 +14,7 @@ import { showToast } from '../../components/toasts.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
 import { SKIP_REASONS } from '../../data/skip-reasons.ts';
-import type { ObservationQuery } from './queries.ts';
+import { type ObservationQuery, showObservation } from './queries.ts';
 
 type Review = { observation: RuntimeObservation; decision: ReviewDecision; note: string };
 
@@ -28,21 +28,27 @@ async function review({ observation, decision, note }: Review): Promise<RuntimeO
   return data;
 }
 
-async function reopen(observation: RuntimeObservation): Promise<void> {
-  await updateRuntimeObservation({
+async function reopen(observation: RuntimeObservation): Promise<RuntimeObservation> {
+  const { data } = await updateRuntimeObservation({
     path: { observation_id: observation.id },
     body: { status: 'open' },
     headers: idempotencyKey(),
     throwOnError: true,
   });
+  return data;
 }
 
 /** Approve, reject or ignore one observation. The message offers to take it back. */
 export function useReview() {
-  const withdraw = useAction({ run: reopen, done: () => 'The decision was withdrawn.' });
+  const withdraw = useAction({
+    run: reopen,
+    done: () => 'The decision was withdrawn.',
+    updateCache: showObservation,
+  });
   return useAction({
     run: review,
     done: () => null,
+    updateCache: showObservation,
     onDone: (_, { observation, decision }) => {
       showToast({
         text: `${observation.name}: ${decision}.`,
@@ -113,7 +119,7 @@ type BulkReview = { target: BulkTarget; decision: ReviewDecision; note: string }
 const SKIPPED: Record<NonNullable<BulkResult['reason']>, string> = {
   not_found: 'it is gone, or out of your reach',
   no_longer_matches: 'it has changed, and does not match any more',
-  not_open: 'somebody has decided about it already',
+  not_open: 'another person has decided it since',
   failed: 'the service did not get to it; try again',
 };
 

@@ -7,10 +7,13 @@ import {
   type RuntimeObservation,
   type RuntimeObservationCounts,
 } from '@quartermaster/client';
-import { getRuntimeObservationOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
-import { type QueryClient, useQuery } from '@tanstack/react-query';
+import {
+  getRuntimeObservationOptions,
+  getRuntimeObservationQueryKey,
+} from '@quartermaster/client/@tanstack/react-query.gen.ts';
+import { type InfiniteData, type QueryClient, useQuery } from '@tanstack/react-query';
 import { holdsWithin, meQuery } from '../../data/me.ts';
-import { type ListOptions, type PagedList, prefetchPagedList, usePagedList } from '../../data/pages.ts';
+import { type ListOptions, type Page, type PagedList, prefetchPagedList, usePagedList } from '../../data/pages.ts';
 import { type ApiProblem, problemOf } from '../../data/problem.ts';
 import { whileSignedIn } from '../../data/session.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
@@ -72,6 +75,42 @@ function observationList(query: ObservationQuery): ListOptions<RuntimeObservatio
     },
     pagesAtOnce: PAGES_AT_ONCE,
   };
+}
+
+type ListedPages = InfiniteData<Page<RuntimeObservation>, string | undefined>;
+
+/**
+ * Shows an observation as a decision left it, without reading the lists again: a list may have 20 pages. It leaves the lists that
+ * it no longer belongs to. The counts and its recommendation are read again.
+ */
+export function showObservation(client: QueryClient, observation: RuntimeObservation): void {
+  const { id } = observation;
+  client.setQueryData(getRuntimeObservationQueryKey({ path: { observation_id: id } }), observation);
+  client.setQueryData(observationKey(id), observation);
+  for (const [key] of client.getQueriesData<ListedPages>({ queryKey: ['observations'] })) {
+    const shown = belongsTo(observation, key[1] as ObservationQuery) ? [observation] : [];
+    client.setQueryData<ListedPages>(key, (list) => list && { ...list, pages: list.pages.map(replaceIn(id, shown)) });
+  }
+  void client.invalidateQueries({ queryKey: ['observation-counts'] });
+  void client.invalidateQueries({ queryKey: ['recommendation-of', id] });
+}
+
+/** Whether a list that had an observation before still has it. */
+function belongsTo(observation: RuntimeObservation, { view, status }: ObservationQuery): boolean {
+  if (view != null && observation.status !== 'open') return false;
+  return status == null || status === observation.status;
+}
+
+function replaceIn(id: string, shown: RuntimeObservation[]) {
+  return (page: Page<RuntimeObservation>): Page<RuntimeObservation> =>
+    page.items.some((item) => item.id === id)
+      ? { ...page, items: page.items.flatMap((item) => (item.id === id ? shown : [item])) }
+      : page;
+}
+
+/** The key of one observation that is read by itself. */
+export function observationKey(id: string): readonly unknown[] {
+  return ['observation', id];
 }
 
 /** How many observations each view has. Undefined while they are not known. */

@@ -2,7 +2,7 @@ import { getRuntimeObservation, type RuntimeObservation } from '@quartermaster/c
 import { useQueries } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { whileSignedIn } from '../../data/session.ts';
-import { REFRESH_MS } from './queries.ts';
+import { observationKey, REFRESH_MS } from './queries.ts';
 
 /** How many rows that left the view are kept. */
 const MAX_KEPT = 50;
@@ -11,7 +11,7 @@ type Rows = readonly RuntimeObservation[];
 type Shown = { view: string; given: Rows; rows: Rows; gone: Rows };
 
 /**
- * Rows that leave an open view because somebody decided about them stay where they are, with the decision, until the user
+ * Rows that leave an open view because a person decided about them stay where they are, with the decision, until the user
  * opens another view. Otherwise rows would vanish under the pointer.
  *
  * @param view what the rows are of; another one starts anew
@@ -31,7 +31,7 @@ export function useSteadyRows(
   const { rows, gone } = current;
   const updates = useQueries({
     queries: gone.map((row) => ({
-      queryKey: ['observation', row.id],
+      queryKey: observationKey(row.id),
       queryFn: () => readAgain(row),
       ...(row.id === open && { refetchInterval: whileSignedIn(REFRESH_MS) }),
     })),
