@@ -166,9 +166,38 @@ test('the audit can be filtered by an event, verified, and saved as a file', asy
   await done();
 });
 
+test('the audit suggests the operations that exist while the user types, and is filtered by the chosen one', async () => {
+  const { page, goTo, done } = await world.open(`/audit?${TENANT}`);
+  const box = page.getByRole('combobox', { name: 'Operation' });
+  await box.fill('runtime_observations');
+  const options = page.getByRole('option');
+  await options.filter({ hasText: 'review_runtime_observations' }).waitFor();
+  expect(await options.allTextContents()).toEqual(
+    [
+      'list_provider_runtime_observations',
+      'list_runtime_observations',
+      'count_runtime_observations',
+      'review_runtime_observations',
+    ].toSorted(),
+  );
+  await box.fill('review_runtime');
+  await box.press('ArrowDown');
+  await box.press('Enter');
+  await page.waitForURL(/operation=review_runtime_observation$/);
+  await page
+    .getByRole('row', { name: /review_runtime_observation (approved|rejected|ignored)/ })
+    .first()
+    .waitFor();
+  expect(await box.inputValue()).toBe('review_runtime_observation');
+  await goTo(`/audit?${TENANT}&operation=of_another_version`);
+  await page.getByText('No event matches').waitFor();
+  expect(await box.inputValue()).toBe('of_another_version');
+  await done();
+});
+
 test('a member is invited, gets another role and is removed', async () => {
   const { page, done } = await world.open(`/tenants/northwind?${TENANT}`);
-  await page.getByRole('button', { name: 'Invite somebody' }).click();
+  await page.getByRole('button', { name: 'Invite a person' }).click();
   await page.getByRole('textbox', { name: 'Email' }).fill('new.member@northwind.example');
   await page.getByRole('button', { name: 'Invite', exact: true }).click();
   const role = page.getByRole('combobox', { name: 'Role of new.member@northwind.example' });
@@ -196,6 +225,14 @@ test('the settings of a tenant are saved', async () => {
 
 test('the limits of a tenant are shown with their usage, and can be set', async () => {
   const { page, done } = await world.open(`/tenants/northwind?${TENANT}&view=limits`);
+  // The accounts whose spans are stored, the largest first.
+  const { largestAccounts } = await read('/v1/tenants/northwind/usage');
+  const accounts = page.getByRole('table', { name: 'Accounts whose spans take the most stored bytes' });
+  const names = await accounts.getByRole('rowheader').allTextContents();
+  expect(names.map((name) => `service_account:${name}`)).toEqual(
+    largestAccounts.map(({ account }: { account: string }) => account),
+  );
+  expect(await accounts.getByRole('cell', { name: /^[\d.]+ [KM]?i?B$/ }).count()).toBe(largestAccounts.length);
   await page.getByRole('button', { name: 'Change the limits' }).click();
   await page.getByRole('textbox', { name: 'Gateways' }).fill('50');
   await page.getByRole('button', { name: 'Set the limits' }).click();

@@ -7,7 +7,14 @@ type Choice = string | { value: string; label: string };
 
 const TYPING_MS = 250;
 
-type SelectFilterProps = { name: string; label: string; choices: readonly Choice[]; width?: number };
+type SelectFilterProps = {
+  name: string;
+  label: string;
+  choices: readonly Choice[];
+  width?: number;
+  /** Of the list, if it is wider than the field. */
+  listWidth?: number;
+};
 
 /** A filter that is a parameter of the address. It is memoised, so `choices` should be the same array each time. */
 export const SelectFilter = memo(function SelectFilter({
@@ -15,6 +22,7 @@ export const SelectFilter = memo(function SelectFilter({
   label,
   choices,
   width = 150,
+  listWidth,
 }: SelectFilterProps): ReactNode {
   const value = useUrlParameter(name);
   const setState = useSetUrlState();
@@ -32,6 +40,8 @@ export const SelectFilter = memo(function SelectFilter({
       clearable
       clearButtonProps={{ 'aria-label': `Clear ${label}`, tabIndex: -1 }}
       searchable={data.length > 8}
+      nothingFoundMessage="Nothing has this name"
+      {...(listWidth !== undefined && { comboboxProps: { width: listWidth, position: 'bottom-start' } })}
       limit={200}
     />
   );

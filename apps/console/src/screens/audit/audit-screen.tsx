@@ -1,5 +1,6 @@
 import { type AuditEvent, listAuditEvents } from '@quartermaster/client';
-import { type ReactNode, useCallback } from 'react';
+import { OPERATION_IDS } from '@quartermaster/client/operation-ids.gen.ts';
+import { type ReactNode, useCallback, useMemo } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { SelectFilter, TextFilter } from '../../components/filters.tsx';
 import { formatNumber } from '../../components/format.ts';
@@ -11,7 +12,7 @@ import { Screen } from '../../components/screen.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
-import { useUrlState } from '../../data/url-state.ts';
+import { useUrlParameter, useUrlState } from '../../data/url-state.ts';
 import { AuditPanel } from './audit-panel.tsx';
 import classes from './audit.module.css';
 import { actorOf, PERIODS, useAuditQuery } from './audit-query.ts';
@@ -19,6 +20,35 @@ import { ChainStatus } from './chain-status.tsx';
 import { CsvButton } from './csv-button.tsx';
 
 const TONES = { success: 'quiet', failure: 'danger', denied: 'danger' } as const;
+
+/** What the service itself does and records, in the form of operations. */
+const OWN_ACTIONS = [
+  'bootstrap',
+  'end_oldest_console_session',
+  'further_reads',
+  'further_refusals',
+  'link_identity',
+  'remove_expired_invitation',
+  'remove_unclaimed_user',
+  'sign_in',
+  'sign_out',
+];
+
+const OPERATIONS: readonly Choice[] = [...OPERATION_IDS, ...OWN_ACTIONS].toSorted().map(choiceOf);
+
+type Choice = { value: string; label: string };
+
+/** An operation by its own name, as scripts and the API have it. */
+function choiceOf(name: string): Choice {
+  return { value: name, label: name };
+}
+
+/** The operations to filter by. An address may name one of another version. */
+function useOperations(): readonly Choice[] {
+  const chosen = useUrlParameter('operation');
+  const isListed = chosen === undefined || OPERATIONS.some(({ value }) => value === chosen);
+  return useMemo(() => (isListed ? OPERATIONS : [choiceOf(chosen), ...OPERATIONS]), [chosen, isListed]);
+}
 
 const keyOf = ({ id }: AuditEvent) => id;
 
@@ -81,6 +111,7 @@ const COLUMNS: Column<AuditEvent>[] = [
 export function AuditScreen(): ReactNode {
   const [state, setState] = useUrlState();
   const query = useAuditQuery();
+  const operations = useOperations();
   const list = usePagedList({
     key: ['audit-events', query],
     read: async (cursor, signal) => {
@@ -101,7 +132,7 @@ export function AuditScreen(): ReactNode {
       toolbar={
         <>
           <TextFilter name="actor" label="Actor id" width={142} />
-          <TextFilter name="operation" label="Operation" width={142} />
+          <SelectFilter name="operation" label="Operation" choices={operations} width={200} listWidth={320} />
           <TextFilter name="target" label="Target id" width={142} />
           <SelectFilter name="outcome" label="Outcome" choices={['success', 'failure', 'denied']} width={112} />
           <SelectFilter name="period" label="Any time" choices={PERIODS} width={150} />
@@ -118,11 +149,7 @@ export function AuditScreen(): ReactNode {
           active={item}
           onActive={(id) => setState({ item: id })}
           onOpen={open}
-          empty={
-            <Empty title="No event matches">
-              Operations and ids are compared exactly: `create_provider`, not `provider`. Clear a filter to see more.
-            </Empty>
-          }
+          empty={<Empty title="No event matches">Ids are compared exactly. Clear a filter to see more.</Empty>}
         />
         {shown !== undefined && <AuditPanel key={shown.id} event={shown} close={() => setState({ item: undefined })} />}
       </div>

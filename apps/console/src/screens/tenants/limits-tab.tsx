@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { formatBytes, formatNumber } from '../../components/format.ts';
+import { PrincipalName } from '../../components/principal.tsx';
 import { Failed, Loading } from '../../components/states.tsx';
 import { useMe } from '../../data/me.ts';
 import { problemOf } from '../../data/problem.ts';
@@ -51,6 +52,29 @@ export function LimitsTab({ tenant }: { tenant: Tenant }): ReactNode {
           ))}
         </tbody>
       </table>
+      {data.largestAccounts.length > 0 && (
+        <table className={classes.limits}>
+          <caption>Accounts whose spans take the most stored bytes</caption>
+          <thead>
+            <tr>
+              <th scope="col">Account</th>
+              <th scope="col">Stored</th>
+              <th scope="col">Of the limit</th>
+            </tr>
+          </thead>
+          <tbody>
+            {data.largestAccounts.map(({ account, storedBytes }) => (
+              <tr key={account}>
+                <th scope="row">
+                  <PrincipalName principal={account} />
+                </th>
+                <td className="num">{formatBytes(storedBytes)}</td>
+                <td className="num">{shareText(storedBytes, data.storedBytes.limit)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
       <div className={classes.change}>
         <ActionButton
           scope="tenants:write"
@@ -69,6 +93,10 @@ export function LimitsTab({ tenant }: { tenant: Tenant }): ReactNode {
   );
 }
 
+function shareText(used: number, limit: number): string {
+  return `${Math.round((limit === 0 ? 1 : used / limit) * 100)}%`;
+}
+
 type QuotaProps = { label: string; quota: TenantQuota; format: (value: number) => string };
 
 function Quota({ label, quota: { used, limit, isDefault }, format }: QuotaProps): ReactNode {
@@ -82,7 +110,7 @@ function Quota({ label, quota: { used, limit, isDefault }, format }: QuotaProps)
       </td>
       <td>
         <meter min={0} max={1} high={0.8} value={share} aria-label={`${label}: share of the limit`} />{' '}
-        <span className="num dim">{Math.round(share * 100)}%</span>
+        <span className="num dim">{shareText(used, limit)}</span>
       </td>
     </tr>
   );
