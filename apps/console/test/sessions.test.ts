@@ -96,6 +96,8 @@ test('a session that its user ends in another browser asks to sign in, and keeps
 
 test('the page asks who is signed in while the code of its screen loads', async () => {
   const { page, done } = await world.open('/inbox');
+  // The first page asks, too.
+  await page.getByRole('heading', { name: 'Inbox' }).waitFor();
   const code = Promise.withResolvers<void>();
   await page.route(/assets\/inbox-screen.*\.js/, async (route) => {
     await code.promise;
