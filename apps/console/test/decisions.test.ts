@@ -95,8 +95,8 @@ describe('a decision', () => {
       as: world.server.admin,
     });
     const { page, goTo, expectFaultless, done } = await world.open(`/inbox?${TENANT}&view=all&q=${name}`);
-    const row = page.getByRole('row').filter({ hasText: displayName }).first();
-    await row.waitFor();
+    const row = page.locator(`[role=row][data-key="${id}"]`);
+    await row.getByText(displayName).waitFor();
     const headers = await page.getByRole('columnheader').allTextContents();
     const cells = await row.getByRole('cell').allTextContents();
     const cellOf = (header: string) => cells[headers.indexOf(header)];
@@ -120,7 +120,7 @@ describe('a decision', () => {
     // The next decision of this user loads the list again.
     await page.keyboard.press('r');
     await page.getByText(`${name}: rejected.`).waitFor();
-    await page.getByText('This is rejected.').waitFor();
+    await page.getByText('This is rejected, decided by').waitFor();
     await done();
   });
 

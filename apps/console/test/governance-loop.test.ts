@@ -146,7 +146,7 @@ describe.skipIf(!onPostgres() && !FULL)('two people at once', () => {
     const { status } = await loop.observationOf('o9-preview');
     for (const { page } of tabs) {
       await page.clock.fastForward(REFRESH_MS);
-      await page.getByText(`This is ${status}.`).waitFor();
+      await page.getByText(`This is ${status}, decided by`).waitFor();
     }
     const audit = `/v1/audit-events?tenant_id=${loop.tenantId}&operation=review_runtime_observation&target_id=${id}`;
     const { items } = await world.server.ok('GET', audit, { as: world.server.admin });
@@ -194,7 +194,7 @@ describe.skipIf(!onPostgres() && !FULL)('two people at once', () => {
     );
     expect(results.toSorted()).toEqual([
       '1 change applied.',
-      'Nothing was applied: somebody else has changed what was planned. This is the plan as it is now.',
+      'Nothing was applied: another person has changed what was planned. This is the plan as it is now.',
     ]);
     const receipts = await Promise.all(tabs.map(({ page }) => page.getByRole('region', { name: 'Receipt' }).count()));
     expect(receipts.toSorted((a, b) => a - b)).toEqual([0, 1]);

@@ -53,7 +53,7 @@ test('an operator decides and applies, but does not administer', async () => {
   await approve.waitFor();
   expect(await approve.getAttribute('aria-disabled')).toBeNull();
   await goTo('/tenants/northwind?tenant=northwind');
-  const invite = page.getByRole('button', { name: 'Invite somebody' });
+  const invite = page.getByRole('button', { name: 'Invite a person' });
   await invite.waitFor();
   expect(await invite.getAttribute('aria-disabled')).toBe('true');
   await done();

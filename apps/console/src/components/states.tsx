@@ -61,7 +61,7 @@ export function MissingScope({ scope }: { scope: Scope }): ReactNode {
   const body = {
     code: 'scope_missing',
     scope,
-    detail: 'Somebody who administers your tenant can give you a role that has it.',
+    detail: 'An administrator of your tenant can give you a role that has it.',
   };
   return <Failed problem={new ApiProblem(body, new Response(null, { status: 403 }))} />;
 }

@@ -53,7 +53,7 @@ export function usePrincipalName(principal: string | null): string {
     staleTime: STALE_MS,
     retry: false,
   });
-  if (principal === null) return 'nobody';
+  if (principal === null) return 'none';
   if (isMe) return me.displayName ?? me.email ?? 'you';
   if (user !== undefined) return user.displayName ?? user.email ?? user.id;
   return principal.startsWith('service_account:') ? principal.slice('service_account:'.length) : principal;

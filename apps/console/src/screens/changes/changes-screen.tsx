@@ -9,7 +9,7 @@ import { OpenPlan } from './open-plan.tsx';
 const SUMMARIES: Record<'plan' | ClosedStatus, string> = {
   plan: 'What would change at all providers if everything that was decided were applied now.',
   applied: 'What was changed by recommendations. Each can be undone as long as nothing was built on it.',
-  dismissed: 'What somebody decided against. It is not recommended again for the same cause.',
+  dismissed: 'Changes that a person dismissed. They are not recommended again for the same cause.',
   superseded: 'What is not needed any more, because the state changed.',
 };
 

@@ -3,6 +3,8 @@ import { Textarea } from '@mantine/core';
 import { memo, type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { useKeys } from '../../components/hotkeys.ts';
+import { PrincipalName } from '../../components/principal.tsx';
+import { Time } from '../../components/time.tsx';
 import { useLatestHandler } from '../../components/use-latest-handler.ts';
 import { useMissingScope } from '../../data/me.ts';
 import { isBlock, useApproveAndApply, useReview } from './actions.ts';
@@ -43,7 +45,14 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
     <div className="stack">
       {isDecided && (
         <p>
-          This is <strong>{observation.status}</strong>. Another decision replaces it.
+          This is <strong>{observation.status}</strong>
+          {observation.review !== null && (
+            <>
+              , decided by <PrincipalName principal={observation.review.reviewedBy} />{' '}
+              <Time at={observation.review.reviewedAt} />
+            </>
+          )}
+          . Another decision replaces it.
         </p>
       )}
       <NoteField note={note} change={changeNote} />

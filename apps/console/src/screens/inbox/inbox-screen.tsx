@@ -25,6 +25,13 @@ const RISKS = [
 ];
 const STATUSES = ['open', 'approved', 'rejected', 'ignored', 'resolved'];
 
+const SUMMARIES: Record<string, string> = {
+  new: 'What agents use, without a decision yet.',
+  seen_again: 'What a person rejected, and agents used again after that.',
+  changed_definition: 'What a provider has changed since it was accepted.',
+  all: 'What agents use, and who decided about it.',
+};
+
 /** How many are read so that the whole can be sorted by risk. */
 const MAX_SORTED = 2000;
 
@@ -112,7 +119,7 @@ export function InboxScreen(): ReactNode {
   return (
     <Screen
       title="Inbox"
-      summary="What agents use, and nobody has decided about yet."
+      summary={SUMMARIES[view] ?? SUMMARIES['new']}
       request={{ method: 'GET', path: '/v1/runtime-observations', query }}
       toolbar={toolbar}
     >
@@ -191,7 +198,7 @@ function Nothing({ view, hasFilter }: { view: string; hasFilter: boolean }): Rea
   if (view === 'all') return <FirstSteps />;
   return (
     <Empty title="Nothing to decide">
-      Everything that agents use is declared, or somebody has decided about it. All observations are in the view All.
+      Everything that agents use is declared or decided. The view All has all observations.
     </Empty>
   );
 }

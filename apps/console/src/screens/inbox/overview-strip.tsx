@@ -13,7 +13,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const MAX_ROWS = 2000;
 
 type Props = {
-  /** What nobody has decided about; null where the view shows others. */
+  /** The observations without a decision. Null where the view shows others. */
   newObservations: readonly RuntimeObservation[] | null;
 };
 

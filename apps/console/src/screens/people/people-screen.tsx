@@ -90,9 +90,11 @@ export function PeopleScreen(): ReactNode {
           onOpen={({ id }) => setState({ item: id })}
           empty={
             hasFilter ? (
-              <Empty title="Nobody matches">An email has to be whole. Deleted people have none.</Empty>
+              <Empty title="No person matches">Write the whole email. Deleted people have no email.</Empty>
             ) : (
-              <Empty title="Nobody has accepted yet">Open a tenant and invite somebody by email.</Empty>
+              <Empty title="No person has accepted an invitation yet">
+                Open a tenant and invite a person by email.
+              </Empty>
             )
           }
         />

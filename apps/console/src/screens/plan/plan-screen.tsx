@@ -70,12 +70,12 @@ export function PlanScreen(): ReactNode {
   );
 }
 
-/** What was planned is skipped if somebody else applied, dismissed or decided about it meanwhile. */
+/** A planned change is skipped if another person has applied, dismissed or decided about it since. */
 function appliedText(applied: number, skipped: number): string {
   const text = `${plural(applied, 'change')} applied.`;
   if (skipped === 0) return text;
   const start = applied === 0 ? 'Nothing was applied' : `${text} ${formatNumber(skipped)} not`;
-  return `${start}: somebody else has changed what was planned. This is the plan as it is now.`;
+  return `${start}: another person has changed what was planned. This is the plan as it is now.`;
 }
 
 function PlanBody({ plan }: { plan: AppliedRecommendations }): ReactNode {

@@ -145,7 +145,7 @@ function Memberships({ me }: { me: Me }): ReactNode {
     done: (_, { tenantId }) => `You are a member of ${tenantId}.`,
   });
   if (me.memberships.length === 0)
-    return <Empty title="No membership">Somebody has to invite you by your email.</Empty>;
+    return <Empty title="No membership">An administrator of a tenant can invite you by your email.</Empty>;
   return (
     <ul className={classes.page}>
       {me.memberships.map((membership) => (

@@ -9,7 +9,7 @@ export const OUTCOMES: Record<OperatorTask['kind'], { scope: Scope | null; choic
     choices: [
       { outcome: 'approved', label: 'Approve', consequence: 'Nothing changes until it is applied.' },
       { outcome: 'rejected', label: 'Reject', consequence: 'The next use recommends a block.' },
-      { outcome: 'ignored', label: 'Ignore', consequence: 'It stays unknown, and nobody is asked again.' },
+      { outcome: 'ignored', label: 'Ignore', consequence: 'It stays unknown, and further calls do not bring it back.' },
     ],
   },
   adopt_provider: {

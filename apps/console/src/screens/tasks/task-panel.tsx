@@ -147,7 +147,7 @@ function TaskActions({ task, isMine }: { task: OperatorTask; isMine: boolean }):
   });
   if (isOver) return <p className="dim">It has ended. Nothing is left to do.</p>;
   const isForeign = status === 'claimed' && !isMine;
-  const foreignReason = isForeign ? 'Somebody else works on it. Wait until the lease ends.' : null;
+  const foreignReason = isForeign ? 'Another person has claimed it. Wait until the lease ends.' : null;
   return (
     <div className="stack">
       {status === 'claimed' && (

@@ -75,7 +75,7 @@ const COLUMNS: Column<OperatorTask>[] = [
     header: 'Assignee',
     width: 'minmax(120px, 1fr)',
     cell: ({ assignee }) =>
-      assignee === null ? <span className="dim">nobody</span> : <PrincipalName principal={assignee} />,
+      assignee === null ? <span className="dim">not claimed</span> : <PrincipalName principal={assignee} />,
   },
   { key: 'due', header: 'Due', width: '100px', cell: ({ dueAt }) => <Time at={dueAt} fallback="" /> },
   { key: 'created', header: 'Created', width: '100px', cell: ({ createdAt }) => <Time at={createdAt} /> },
@@ -106,7 +106,7 @@ export function TasksScreen(): ReactNode {
   return (
     <Screen
       title="Tasks"
-      summary="Work that needs a person. Claim a task, so that nobody else works on it at the same time."
+      summary="Work that needs a person. Claim a task, so that no other person works on it at the same time."
       request={{ method: 'GET', path: '/v1/operator/tasks', query }}
       toolbar={
         <>

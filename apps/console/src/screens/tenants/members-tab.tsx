@@ -79,7 +79,7 @@ export function MembersTab({ tenant }: { tenant: Tenant }): ReactNode {
         onActive={(row) => setState({ row })}
         empty={
           role === undefined && status === undefined ? (
-            <Empty title="Nobody is a member">Invite the owner by email.</Empty>
+            <Empty title="No members">Invite the owner by email.</Empty>
           ) : (
             <Empty title="No member matches">Clear a filter to see the others.</Empty>
           )
@@ -197,7 +197,7 @@ function InviteForm({ tenant, close }: { tenant: Tenant; close: () => void }): R
   });
   return (
     <FormDialog
-      title={`Invite somebody to ${tenant.displayName ?? tenant.id}`}
+      title={`Invite a person to ${tenant.displayName ?? tenant.id}`}
       submit="Invite"
       close={close}
       save={invite}

@@ -49,7 +49,7 @@ function Loaded({ tenant }: { tenant: Tenant }): ReactNode {
             place={{ tenantId: tenant.id }}
             onClick={() => setState({ new: '1' })}
           >
-            Invite somebody
+            Invite a person
           </ActionButton>
         ) : undefined
       }

@@ -81,7 +81,9 @@ export function TenantsScreen(): ReactNode {
         active={state['row']}
         onActive={(row) => setState({ row })}
         onOpen={({ id }) => void navigate({ to: '/tenants/$tenantId', params: { tenantId: id } })}
-        empty={<Empty title="No tenant in your reach">Somebody has to invite you, or you create one.</Empty>}
+        empty={
+          <Empty title="No tenant in your reach">Create a tenant, or ask an administrator of one to invite you.</Empty>
+        }
       />
       {state['new'] !== undefined && <TenantForm close={() => setState({ new: undefined })} />}
     </Screen>
