@@ -22,7 +22,7 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
 /**
  * List agents
  *
- * Lists everything that acts: agents that a manifest declares, agents that were observed, and the agents and services that usage names. An agent is identified by its place and name. The list is sorted by tenant, sub-tenant and name, unless `sort` says otherwise. The query takes points of the rate limit like `list_usage`, and one more for every 1,000 usage series, observations and manifests that it reads to find the agents. 422 if it would have to read more than 50,000 usage series, observations or manifests; filter by tenant then.
+ * Lists all agents: those that a manifest declares, those that were observed, and the agents and services that usage names. An agent is identified by its place and name. The list is sorted by tenant, sub-tenant and name, unless `sort` says otherwise. The query takes points of the rate limit like `list_usage`, and one more for every 1,000 usage series, observations and manifests that it reads to find the agents. 422 if it would have to read more than 50,000 usage series, observations or manifests; filter by tenant then.
  */
 export const listAgents = <ThrowOnError extends boolean = false>(options?: Options<ListAgentsData, ThrowOnError>): RequestResult<ListAgentsResponses, ListAgentsErrors, ThrowOnError> => (options?.client ?? client).get<ListAgentsResponses, ListAgentsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -327,7 +327,7 @@ export const getManifest = <ThrowOnError extends boolean = false>(options: Optio
 });
 
 /**
- * Get who is calling
+ * Get the caller
  *
  * Returns who the credential belongs to, where it is valid, and which scopes it holds there. A bearer token belongs to a user, an API key to a service account. No scope is needed, and users who have not accepted the terms may call it, too.
  */
@@ -699,7 +699,7 @@ export const listRecommendations = <ThrowOnError extends boolean = false>(option
 /**
  * Dismiss many recommendations
  *
- * Dismisses many recommendations for one reason. Name the records by their ids, by filters with `expectedCount`, or by both: then only those of the ids that the filter still matches. At most 500 records. Each record is changed in a transaction of its own, with an audit event of its own, so the call may do a part of its work. `results` says what happened to each.
+ * Dismisses many recommendations for one reason. Select the records by their ids, by filters with `expectedCount`, or by both. With both, ids that the filter no longer matches are skipped. At most 500 records. Each record is changed in a separate transaction, with its own audit event, so some may be changed and others not. `results` says what happened to each.
  */
 export const dismissRecommendations = <ThrowOnError extends boolean = false>(options: Options<DismissRecommendationsData, ThrowOnError>): RequestResult<DismissRecommendationsResponses, DismissRecommendationsErrors, ThrowOnError> => (options.client ?? client).post<DismissRecommendationsResponses, DismissRecommendationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -740,7 +740,7 @@ export const undoRecommendation = <ThrowOnError extends boolean = false>(options
 /**
  * List runtime observations
  *
- * Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With `sort=last_seen_at`, an observation that changes while you read page after page comes again on the last pages: none is left out, some may come twice. Tell them apart by `id`. This order is 422 if there are more than 20,000 observations in reach: name a tenant.
+ * Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With `sort=last_seen_at`, an observation that changes while you read the pages is repeated on the last pages, so that none is missed. Remove duplicates by `id`. This order is refused (422) if more than 20,000 observations are in reach; filter by tenant then.
  */
 export const listRuntimeObservations = <ThrowOnError extends boolean = false>(options?: Options<ListRuntimeObservationsData, ThrowOnError>): RequestResult<ListRuntimeObservationsResponses, ListRuntimeObservationsErrors, ThrowOnError> => (options?.client ?? client).get<ListRuntimeObservationsResponses, ListRuntimeObservationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -751,7 +751,7 @@ export const listRuntimeObservations = <ThrowOnError extends boolean = false>(op
 /**
  * Count runtime observations that need a decision
  *
- * Counts the observations of each view and of each risk level. Takes the filters of `list_runtime_observations`. 422 if there are more than 50,000 observations in reach: name a tenant.
+ * Counts the observations of each view and of each risk level. Takes the filters of `list_runtime_observations`. 422 if more than 50,000 observations are in reach; filter by tenant then.
  */
 export const countRuntimeObservations = <ThrowOnError extends boolean = false>(options?: Options<CountRuntimeObservationsData, ThrowOnError>): RequestResult<CountRuntimeObservationsResponses, CountRuntimeObservationsErrors, ThrowOnError> => (options?.client ?? client).get<CountRuntimeObservationsResponses, CountRuntimeObservationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -762,7 +762,7 @@ export const countRuntimeObservations = <ThrowOnError extends boolean = false>(o
 /**
  * Review many runtime observations
  *
- * Stores one decision about many observations. Name the records by their ids, by the filters of the list with `expectedCount`, or by both: then only those of the ids that the filter still matches. At most 500 records. Each record is changed in a transaction of its own, with an audit event of its own, so the call may do a part of its work. `results` says what happened to each.
+ * Stores one decision about many observations. Select the records by their ids, by the filters of the list with `expectedCount`, or by both. With both, ids that the filter no longer matches are skipped. At most 500 records. Each record is changed in a separate transaction, with its own audit event, so some may be changed and others not. `results` says what happened to each.
  */
 export const reviewRuntimeObservations = <ThrowOnError extends boolean = false>(options: Options<ReviewRuntimeObservationsData, ThrowOnError>): RequestResult<ReviewRuntimeObservationsResponses, ReviewRuntimeObservationsErrors, ThrowOnError> => (options.client ?? client).post<ReviewRuntimeObservationsResponses, ReviewRuntimeObservationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -777,7 +777,7 @@ export const reviewRuntimeObservations = <ThrowOnError extends boolean = false>(
 /**
  * Get a runtime observation
  *
- * Answers one observation with its evidence, risk and review, for a link to it.
+ * Returns one observation, with its evidence, risk and review.
  */
 export const getRuntimeObservation = <ThrowOnError extends boolean = false>(options: Options<GetRuntimeObservationData, ThrowOnError>): RequestResult<GetRuntimeObservationResponses, GetRuntimeObservationErrors, ThrowOnError> => (options.client ?? client).get<GetRuntimeObservationResponses, GetRuntimeObservationErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1126,7 +1126,7 @@ export const listTraceSpans = <ThrowOnError extends boolean = false>(options: Op
 /**
  * Get the waterfall of a trace
  *
- * Lists the spans of a trace by start time, in a short form: up to 10,000 in one answer of some megabytes. The answer ends early if the spans have more than 64 MiB with their attributes, and then has a cursor. It takes a further point of the rate limit for every 1,000 spans.
+ * Lists the spans of a trace by start time, in a short form: at most 10,000 in one answer, which may have several megabytes. The answer ends early, with a cursor, once more than 64 MiB of spans and attributes were read. It takes a further point of the rate limit for every 1,000 spans.
  */
 export const getTraceWaterfall = <ThrowOnError extends boolean = false>(options: Options<GetTraceWaterfallData, ThrowOnError>): RequestResult<GetTraceWaterfallResponses, GetTraceWaterfallErrors, ThrowOnError> => (options.client ?? client).get<GetTraceWaterfallResponses, GetTraceWaterfallErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1201,9 +1201,9 @@ export const enableUser = <ThrowOnError extends boolean = false>(options: Option
 });
 
 /**
- * Take the rights of a platform administrator away
+ * Revoke the rights of a platform administrator
  *
- * Ends the gateway sessions of the user at once. The user keeps their memberships. It counts from the next request on. The last active user who is a platform administrator keeps the right (409). Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing.
+ * Takes effect with the next request of the user, and ends their gateway sessions at once. The user keeps their memberships. The last active user who is a platform administrator keeps the rights (409). Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing.
  */
 export const revokePlatformAdministrator = <ThrowOnError extends boolean = false>(options: Options<RevokePlatformAdministratorData, ThrowOnError>): RequestResult<RevokePlatformAdministratorResponses, RevokePlatformAdministratorErrors, ThrowOnError> => (options.client ?? client).delete<RevokePlatformAdministratorResponses, RevokePlatformAdministratorErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

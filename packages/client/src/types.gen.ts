@@ -610,7 +610,7 @@ export type DismissRecommendationsInput = {
      */
     recommendationIds?: Array<string> | null;
     /**
-     * How many records the filter has to match. Required without ids. If it matches another number, nothing is done, and the answer is 409 `bulk_count_differs`.
+     * How many records the filter has to match. Required without ids. If it matches a different number, nothing is changed, and the answer is 409 `bulk_count_differs`.
      */
     expectedCount?: number | null;
     /**
@@ -669,7 +669,7 @@ export type ReviewRuntimeObservationsInput = {
      */
     observationIds?: Array<string> | null;
     /**
-     * How many records the filter has to match. Required without ids. If it matches another number, nothing is done, and the answer is 409 `bulk_count_differs`.
+     * How many records the filter has to match. Required without ids. If it matches a different number, nothing is changed, and the answer is 409 `bulk_count_differs`.
      */
     expectedCount?: number | null;
     /**
@@ -1013,7 +1013,7 @@ export type AgentPage = {
 };
 
 /**
- * Something that acts: an agent, or a service where no agent was reported.
+ * An agent, or a service whose calls name no agent.
  */
 export type Agent = {
     /**
@@ -1029,7 +1029,7 @@ export type Agent = {
      */
     subTenantId: string | null;
     /**
-     * The name of the agent, or of the service where no agent was reported.
+     * The name of the agent. If its calls name no agent: the name of the service.
      */
     name: string;
     /**
@@ -1196,7 +1196,7 @@ export type AgentDetail = {
      */
     subTenantId: string | null;
     /**
-     * The name of the agent, or of the service where no agent was reported.
+     * The name of the agent. If its calls name no agent: the name of the service.
      */
     name: string;
     /**
@@ -1959,7 +1959,7 @@ export type Graph = {
 };
 
 /**
- * Something that acts. It is identified by tenant and name.
+ * An agent or a service. It is identified by tenant and name.
  */
 export type GraphAgent = {
     /**
@@ -1967,7 +1967,7 @@ export type GraphAgent = {
      */
     tenantId: string;
     /**
-     * The name of the agent, or of the service where no agent was reported.
+     * The name of the agent. If its calls name no agent: the name of the service.
      */
     name: string;
     /**
@@ -3211,7 +3211,7 @@ export type BulkResult = {
     id: string;
     outcome: 'done' | 'skipped';
     /**
-     * Why it was skipped. `not_found`: no such record in your reach. `no_longer_matches`: it changed since, and the filter does not match it any more. `not_open`: a decision was made about it already. `failed`: the service could not do it, or did not get to it: send it again. Null if it was done.
+     * Why it was skipped. `not_found`: no such record in your reach. `no_longer_matches`: it changed in the meantime, and the filter no longer matches it. `not_open`: it was already decided. `failed`: an error occurred for this record or an earlier one; send it again. Null if it was done.
      */
     reason: 'not_found' | 'no_longer_matches' | 'not_open' | 'failed' | null;
 };
@@ -3727,7 +3727,7 @@ export type SpanOutlinePage = {
 };
 
 /**
- * What a waterfall shows of a span: no attributes, no events, no links.
+ * A span of a waterfall, without its attributes, events and links.
  */
 export type SpanOutline = {
     spanId: string;
@@ -3754,7 +3754,7 @@ export type SpanOutline = {
     serviceName: string | null;
     genAi: SpanOutlineGenAi | null;
     /**
-     * The tool, model and agent that the span names, what it calls first, as far as they have a runtime observation that the caller may read (`runtime_observations:read`). Covers the first 500 names of an answer.
+     * The tool, model and agent that the span names: first the one that it calls. Only those with a runtime observation that the caller may read (`runtime_observations:read`), and only for the first 500 names of an answer.
      */
     uses: Array<SpanUse>;
     /**
@@ -3764,7 +3764,7 @@ export type SpanOutline = {
 };
 
 /**
- * What a span says in OpenTelemetry's GenAI conventions, without tokens.
+ * What a span reports in OpenTelemetry's GenAI conventions, without tokens.
  */
 export type SpanOutlineGenAi = {
     operation: string | null;
@@ -8068,7 +8068,7 @@ export type DismissRecommendationsErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `bulk_count_differs` (The filter matches another number).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `bulk_count_differs` (The filter matches a different number of records).
      */
     409: Problem;
     /**
@@ -8341,7 +8341,7 @@ export type ListRuntimeObservationsData = {
          */
         last_seen_before?: string | null;
         /**
-         * `created_at`: newest first, by when they were first received. `last_seen_at`: what was seen last comes first.
+         * `created_at`: newest first, by when they were first received. `last_seen_at`: last seen first.
          */
         sort?: 'created_at' | 'last_seen_at';
         /**
@@ -8531,7 +8531,7 @@ export type ReviewRuntimeObservationsErrors = {
      */
     403: Problem;
     /**
-     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `bulk_count_differs` (The filter matches another number).
+     * `idempotency_key_in_use` (A request with this Idempotency-Key is still running), `idempotency_answer_unreadable` (The stored answer cannot be decrypted), `tenant_limit_reached` (Limit of the tenant reached), `bulk_count_differs` (The filter matches a different number of records).
      */
     409: Problem;
     /**

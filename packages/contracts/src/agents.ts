@@ -36,7 +36,7 @@ const agentFields = {
     .string()
     .describe('The id, which is derived from the place and the name. It never changes, and it is not secret.'),
   ...tenancyFields,
-  name: z.string().describe('The name of the agent, or of the service where no agent was reported.'),
+  name: z.string().describe('The name of the agent. If its calls name no agent: the name of the service.'),
   declared: z
     .boolean()
     .describe(
@@ -63,7 +63,7 @@ const agentFields = {
 
 export const AgentSchema = z
   .strictObject(agentFields)
-  .meta({ id: 'Agent', description: 'Something that acts: an agent, or a service where no agent was reported.' });
+  .meta({ id: 'Agent', description: 'An agent, or a service whose calls name no agent.' });
 export type Agent = z.infer<typeof AgentSchema>;
 
 const AgentUseSchema = z
@@ -128,7 +128,7 @@ export const listAgents = operation({
   tag,
   summary: 'List agents',
   description:
-    'Lists everything that acts: agents that a manifest declares, agents that were observed, and the agents and services that usage names. An agent is identified by its place and name. The list is sorted by tenant, sub-tenant and name, unless `sort` says otherwise. The query takes points of the rate limit like `list_usage`, and one more for every 1,000 usage series, observations and manifests that it reads to find the agents. 422 if it would have to read more than 50,000 usage series, observations or manifests; filter by tenant then.',
+    'Lists all agents: those that a manifest declares, those that were observed, and the agents and services that usage names. An agent is identified by its place and name. The list is sorted by tenant, sub-tenant and name, unless `sort` says otherwise. The query takes points of the rate limit like `list_usage`, and one more for every 1,000 usage series, observations and manifests that it reads to find the agents. 422 if it would have to read more than 50,000 usage series, observations or manifests; filter by tenant then.',
   query: {
     ...tenancyQueryFields,
     declared: z.boolean().nullish().describe('true: only declared agents. false: only agents that nothing declares.'),

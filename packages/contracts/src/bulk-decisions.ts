@@ -4,7 +4,7 @@ import { operation } from './operation.ts';
 import { RecommendationKindSchema } from './recommendations.ts';
 import { DecisionSchema, observationFilters } from './runtime-observations.ts';
 
-/** Records that one call decides about. */
+/** The maximum number of records that one call decides about. */
 export const MAX_BULK = 500;
 
 const ids = z.array(z.string().max(128)).min(1).max(MAX_BULK);
@@ -15,10 +15,10 @@ const expectedCount = z
   .max(MAX_BULK)
   .nullish()
   .describe(
-    'How many records the filter has to match. Required without ids. If it matches another number, nothing is done, and the answer is 409 `bulk_count_differs`.',
+    'How many records the filter has to match. Required without ids. If it matches a different number, nothing is changed, and the answer is 409 `bulk_count_differs`.',
   );
 
-/** Without ids the count is what protects from a filter that matches more than the caller saw. */
+/** Without ids, only the count protects the caller from a filter that matches more records than expected. */
 function namesItsRecords(given: readonly unknown[] | null | undefined, count: number | null | undefined): boolean {
   return given != null || count != null;
 }
@@ -31,7 +31,7 @@ const BulkResultSchema = z
       .enum(['not_found', 'no_longer_matches', 'not_open', 'failed'])
       .nullable()
       .describe(
-        'Why it was skipped. `not_found`: no such record in your reach. `no_longer_matches`: it changed since, and the filter does not match it any more. `not_open`: a decision was made about it already. `failed`: the service could not do it, or did not get to it: send it again. Null if it was done.',
+        'Why it was skipped. `not_found`: no such record in your reach. `no_longer_matches`: it changed in the meantime, and the filter no longer matches it. `not_open`: it was already decided. `failed`: an error occurred for this record or an earlier one; send it again. Null if it was done.',
       ),
   })
   .meta({ id: 'BulkResult', description: 'What happened to one record.' });
@@ -47,7 +47,7 @@ export const BulkResultsSchema = z
 export type BulkResults = z.infer<typeof BulkResultsSchema>;
 
 const description = (what: string, filter: string) =>
-  `${what} Name the records by their ids, by ${filter} with \`expectedCount\`, or by both: then only those of the ids that the filter still matches. At most ${MAX_BULK} records. Each record is changed in a transaction of its own, with an audit event of its own, so the call may do a part of its work. \`results\` says what happened to each.`;
+  `${what} Select the records by their ids, by ${filter} with \`expectedCount\`, or by both. With both, ids that the filter no longer matches are skipped. At most ${MAX_BULK} records. Each record is changed in a separate transaction, with its own audit event, so some may be changed and others not. \`results\` says what happened to each.`;
 
 export const ReviewRuntimeObservationsInputSchema = z
   .strictObject({

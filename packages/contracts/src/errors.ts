@@ -48,7 +48,7 @@ export const ERRORS = {
   ambiguous_id: { status: 409, title: 'Id exists in several tenants' },
   id_taken: { status: 409, title: 'Id already in use' },
   name_taken: { status: 409, title: 'Name already in use' },
-  bulk_count_differs: { status: 409, title: 'The filter matches another number' },
+  bulk_count_differs: { status: 409, title: 'The filter matches a different number of records' },
   gateway_not_active: { status: 409, title: 'Gateway not active' },
   key_not_active: { status: 409, title: 'Key not active' },
   last_platform_administrator: { status: 409, title: 'Last platform administrator' },

@@ -19,10 +19,10 @@ const sums = {
 const GraphAgentSchema = z
   .strictObject({
     tenantId: TenantIdSchema,
-    name: z.string().describe('The name of the agent, or of the service where no agent was reported.'),
+    name: z.string().describe('The name of the agent. If its calls name no agent: the name of the service.'),
     ...sums,
   })
-  .meta({ id: 'GraphAgent', description: 'Something that acts. It is identified by tenant and name.' });
+  .meta({ id: 'GraphAgent', description: 'An agent or a service. It is identified by tenant and name.' });
 
 const GraphProviderSchema = z
   .strictObject({

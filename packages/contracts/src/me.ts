@@ -86,7 +86,7 @@ export const getMe = operation({
   scope: null,
   allowedBeforeTerms: true,
   tag: 'Users',
-  summary: 'Get who is calling',
+  summary: 'Get the caller',
   description:
     'Returns who the credential belongs to, where it is valid, and which scopes it holds there. A bearer token belongs to a user, an API key to a service account. No scope is needed, and users who have not accepted the terms may call it, too.',
   output: MeSchema,

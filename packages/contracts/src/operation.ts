@@ -139,7 +139,7 @@ export const TAGS = {
   Providers:
     'What agents may call: model vendors, MCP servers, agent runtimes and channels, and the items that each of them offers.',
   'Runtime observations': 'What agents were seen to use, and what people decided about it.',
-  Agents: 'Everything that acts, and what each of them uses.',
+  Agents: 'Agents and services, and what each of them uses.',
   Recommendations: 'Changes that rules propose. Each can be applied, dismissed and undone.',
   Gateways: 'Points where agents connect, and the sessions that permit a subject to use a gateway.',
   Manifests: 'Documents that declare what an agent, gateway or channel uses.',

@@ -287,16 +287,14 @@ export const listRuntimeObservations = operation({
   tag,
   summary: 'List runtime observations',
   description:
-    "Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With `sort=last_seen_at`, an observation that changes while you read page after page comes again on the last pages: none is left out, some may come twice. Tell them apart by `id`. This order is 422 if there are more than 20,000 observations in reach: name a tenant.",
+    "Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With `sort=last_seen_at`, an observation that changes while you read the pages is repeated on the last pages, so that none is missed. Remove duplicates by `id`. This order is refused (422) if more than 20,000 observations are in reach; filter by tenant then.",
   query: {
     ...tenancyQueryFields,
     ...observationFilters,
     sort: z
       .enum(['created_at', 'last_seen_at'])
       .default('created_at')
-      .describe(
-        '`created_at`: newest first, by when they were first received. `last_seen_at`: what was seen last comes first.',
-      ),
+      .describe('`created_at`: newest first, by when they were first received. `last_seen_at`: last seen first.'),
     ...pageFields,
   },
   output,
@@ -329,7 +327,7 @@ export const countRuntimeObservations = operation({
   tag,
   summary: 'Count runtime observations that need a decision',
   description:
-    'Counts the observations of each view and of each risk level. Takes the filters of `list_runtime_observations`. 422 if there are more than 50,000 observations in reach: name a tenant.',
+    'Counts the observations of each view and of each risk level. Takes the filters of `list_runtime_observations`. 422 if more than 50,000 observations are in reach; filter by tenant then.',
   query: { ...tenancyQueryFields, ...countFilters },
   output: RuntimeObservationCountsSchema,
 });
@@ -341,7 +339,7 @@ export const getRuntimeObservation = operation({
   scope: 'runtime_observations:read',
   tag,
   summary: 'Get a runtime observation',
-  description: 'Answers one observation with its evidence, risk and review, for a link to it.',
+  description: 'Returns one observation, with its evidence, risk and review.',
   params,
   record: observationRecord,
   output: RuntimeObservationSchema,

@@ -206,12 +206,12 @@ export const listTraceSpans = operation({
   errors: ['trace_not_found'],
 });
 
-/** Spans in one answer of a waterfall. */
+/** The maximum number of spans in one answer of a waterfall. */
 export const MAX_WATERFALL_SPANS = 10_000;
 
 const SpanOutlineGenAiSchema = SpanGenAiSchema.pick({ operation: true, model: true, agent: true, tool: true }).meta({
   id: 'SpanOutlineGenAi',
-  description: "What a span says in OpenTelemetry's GenAI conventions, without tokens.",
+  description: "What a span reports in OpenTelemetry's GenAI conventions, without tokens.",
 });
 
 const SpanUseSchema = z
@@ -240,11 +240,11 @@ export const SpanOutlineSchema = z
       .array(SpanUseSchema)
       .max(3)
       .describe(
-        'The tool, model and agent that the span names, what it calls first, as far as they have a runtime observation that the caller may read (`runtime_observations:read`). Covers the first 500 names of an answer.',
+        'The tool, model and agent that the span names: first the one that it calls. Only those with a runtime observation that the caller may read (`runtime_observations:read`), and only for the first 500 names of an answer.',
       ),
     conflicting: z.boolean().describe('Whether the trace has another span with this id.'),
   })
-  .meta({ id: 'SpanOutline', description: 'What a waterfall shows of a span: no attributes, no events, no links.' });
+  .meta({ id: 'SpanOutline', description: 'A span of a waterfall, without its attributes, events and links.' });
 export type SpanOutline = z.infer<typeof SpanOutlineSchema>;
 
 export const getTraceWaterfall = operation({
@@ -255,7 +255,7 @@ export const getTraceWaterfall = operation({
   tag,
   summary: 'Get the waterfall of a trace',
   description:
-    'Lists the spans of a trace by start time, in a short form: up to 10,000 in one answer of some megabytes. The answer ends early if the spans have more than 64 MiB with their attributes, and then has a cursor. It takes a further point of the rate limit for every 1,000 spans.',
+    'Lists the spans of a trace by start time, in a short form: at most 10,000 in one answer, which may have several megabytes. The answer ends early, with a cursor, once more than 64 MiB of spans and attributes were read. It takes a further point of the rate limit for every 1,000 spans.',
   params: { trace_id: LookupIdSchema.describe('32 hex digits, in any case.') },
   query: {
     ...tenancyQueryFields,

@@ -269,9 +269,9 @@ export const revokePlatformAdministrator = operation({
   operationId: 'revoke_platform_administrator',
   scope: 'users:write',
   tag,
-  summary: 'Take the rights of a platform administrator away',
+  summary: 'Revoke the rights of a platform administrator',
   description:
-    'Ends the gateway sessions of the user at once. The user keeps their memberships. It counts from the next request on. The last active user who is a platform administrator keeps the right (409). Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing.',
+    'Takes effect with the next request of the user, and ends their gateway sessions at once. The user keeps their memberships. The last active user who is a platform administrator keeps the rights (409). Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing.',
   params,
   record: userRecord,
   ifMatch: userRecord,

@@ -45,7 +45,7 @@ export const listAgentsQueryKey = (options?: Options<ListAgentsData>) => createQ
 /**
  * List agents
  *
- * Lists everything that acts: agents that a manifest declares, agents that were observed, and the agents and services that usage names. An agent is identified by its place and name. The list is sorted by tenant, sub-tenant and name, unless `sort` says otherwise. The query takes points of the rate limit like `list_usage`, and one more for every 1,000 usage series, observations and manifests that it reads to find the agents. 422 if it would have to read more than 50,000 usage series, observations or manifests; filter by tenant then.
+ * Lists all agents: those that a manifest declares, those that were observed, and the agents and services that usage names. An agent is identified by its place and name. The list is sorted by tenant, sub-tenant and name, unless `sort` says otherwise. The query takes points of the rate limit like `list_usage`, and one more for every 1,000 usage series, observations and manifests that it reads to find the agents. 422 if it would have to read more than 50,000 usage series, observations or manifests; filter by tenant then.
  */
 export const listAgentsOptions = (options?: Options<ListAgentsData>) => queryOptions<ListAgentsResponse, ListAgentsError, ListAgentsResponse, ReturnType<typeof listAgentsQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -94,7 +94,7 @@ export const listAgentsInfiniteQueryKey = (options?: Options<ListAgentsData>): Q
 /**
  * List agents
  *
- * Lists everything that acts: agents that a manifest declares, agents that were observed, and the agents and services that usage names. An agent is identified by its place and name. The list is sorted by tenant, sub-tenant and name, unless `sort` says otherwise. The query takes points of the rate limit like `list_usage`, and one more for every 1,000 usage series, observations and manifests that it reads to find the agents. 422 if it would have to read more than 50,000 usage series, observations or manifests; filter by tenant then.
+ * Lists all agents: those that a manifest declares, those that were observed, and the agents and services that usage names. An agent is identified by its place and name. The list is sorted by tenant, sub-tenant and name, unless `sort` says otherwise. The query takes points of the rate limit like `list_usage`, and one more for every 1,000 usage series, observations and manifests that it reads to find the agents. 422 if it would have to read more than 50,000 usage series, observations or manifests; filter by tenant then.
  */
 export const listAgentsInfiniteOptions = (options?: Options<ListAgentsData>) => {
     const opts = infiniteQueryOptions<ListAgentsResponse, ListAgentsError, InfiniteData<ListAgentsResponse>, QueryKey<Options<ListAgentsData>>, string | null | Pick<QueryKey<Options<ListAgentsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
@@ -608,7 +608,7 @@ export const getManifestOptions = (options: Options<GetManifestData>) => queryOp
 export const getMeQueryKey = (options?: Options<GetMeData>) => createQueryKey('getMe', options);
 
 /**
- * Get who is calling
+ * Get the caller
  *
  * Returns who the credential belongs to, where it is valid, and which scopes it holds there. A bearer token belongs to a user, an API key to a service account. No scope is needed, and users who have not accepted the terms may call it, too.
  */
@@ -1034,7 +1034,7 @@ export const listRuntimeObservationsQueryKey = (options?: Options<ListRuntimeObs
 /**
  * List runtime observations
  *
- * Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With `sort=last_seen_at`, an observation that changes while you read page after page comes again on the last pages: none is left out, some may come twice. Tell them apart by `id`. This order is 422 if there are more than 20,000 observations in reach: name a tenant.
+ * Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With `sort=last_seen_at`, an observation that changes while you read the pages is repeated on the last pages, so that none is missed. Remove duplicates by `id`. This order is refused (422) if more than 20,000 observations are in reach; filter by tenant then.
  */
 export const listRuntimeObservationsOptions = (options?: Options<ListRuntimeObservationsData>) => queryOptions<ListRuntimeObservationsResponse, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ReturnType<typeof listRuntimeObservationsQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -1054,7 +1054,7 @@ export const listRuntimeObservationsInfiniteQueryKey = (options?: Options<ListRu
 /**
  * List runtime observations
  *
- * Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With `sort=last_seen_at`, an observation that changes while you read page after page comes again on the last pages: none is left out, some may come twice. Tell them apart by `id`. This order is 422 if there are more than 20,000 observations in reach: name a tenant.
+ * Lists the observations at all providers in the caller's reach. `view=open` lists what needs a decision. With `sort=last_seen_at`, an observation that changes while you read the pages is repeated on the last pages, so that none is missed. Remove duplicates by `id`. This order is refused (422) if more than 20,000 observations are in reach; filter by tenant then.
  */
 export const listRuntimeObservationsInfiniteOptions = (options?: Options<ListRuntimeObservationsData>) => {
     const opts = infiniteQueryOptions<ListRuntimeObservationsResponse, ListRuntimeObservationsError, InfiniteData<ListRuntimeObservationsResponse>, QueryKey<Options<ListRuntimeObservationsData>>, string | null | Pick<QueryKey<Options<ListRuntimeObservationsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
@@ -1086,7 +1086,7 @@ export const countRuntimeObservationsQueryKey = (options?: Options<CountRuntimeO
 /**
  * Count runtime observations that need a decision
  *
- * Counts the observations of each view and of each risk level. Takes the filters of `list_runtime_observations`. 422 if there are more than 50,000 observations in reach: name a tenant.
+ * Counts the observations of each view and of each risk level. Takes the filters of `list_runtime_observations`. 422 if more than 50,000 observations are in reach; filter by tenant then.
  */
 export const countRuntimeObservationsOptions = (options?: Options<CountRuntimeObservationsData>) => queryOptions<CountRuntimeObservationsResponse, CountRuntimeObservationsError, CountRuntimeObservationsResponse, ReturnType<typeof countRuntimeObservationsQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -1106,7 +1106,7 @@ export const getRuntimeObservationQueryKey = (options: Options<GetRuntimeObserva
 /**
  * Get a runtime observation
  *
- * Answers one observation with its evidence, risk and review, for a link to it.
+ * Returns one observation, with its evidence, risk and review.
  */
 export const getRuntimeObservationOptions = (options: Options<GetRuntimeObservationData>) => queryOptions<GetRuntimeObservationResponse, GetRuntimeObservationError, GetRuntimeObservationResponse, ReturnType<typeof getRuntimeObservationQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -1446,7 +1446,7 @@ export const getTraceWaterfallQueryKey = (options: Options<GetTraceWaterfallData
 /**
  * Get the waterfall of a trace
  *
- * Lists the spans of a trace by start time, in a short form: up to 10,000 in one answer of some megabytes. The answer ends early if the spans have more than 64 MiB with their attributes, and then has a cursor. It takes a further point of the rate limit for every 1,000 spans.
+ * Lists the spans of a trace by start time, in a short form: at most 10,000 in one answer, which may have several megabytes. The answer ends early, with a cursor, once more than 64 MiB of spans and attributes were read. It takes a further point of the rate limit for every 1,000 spans.
  */
 export const getTraceWaterfallOptions = (options: Options<GetTraceWaterfallData>) => queryOptions<GetTraceWaterfallResponse, GetTraceWaterfallError, GetTraceWaterfallResponse, ReturnType<typeof getTraceWaterfallQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -1466,7 +1466,7 @@ export const getTraceWaterfallInfiniteQueryKey = (options: Options<GetTraceWater
 /**
  * Get the waterfall of a trace
  *
- * Lists the spans of a trace by start time, in a short form: up to 10,000 in one answer of some megabytes. The answer ends early if the spans have more than 64 MiB with their attributes, and then has a cursor. It takes a further point of the rate limit for every 1,000 spans.
+ * Lists the spans of a trace by start time, in a short form: at most 10,000 in one answer, which may have several megabytes. The answer ends early, with a cursor, once more than 64 MiB of spans and attributes were read. It takes a further point of the rate limit for every 1,000 spans.
  */
 export const getTraceWaterfallInfiniteOptions = (options: Options<GetTraceWaterfallData>) => {
     const opts = infiniteQueryOptions<GetTraceWaterfallResponse, GetTraceWaterfallError, InfiniteData<GetTraceWaterfallResponse>, QueryKey<Options<GetTraceWaterfallData>>, string | null | Pick<QueryKey<Options<GetTraceWaterfallData>>[0], 'body' | 'headers' | 'path' | 'query'>>(

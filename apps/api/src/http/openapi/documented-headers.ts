@@ -29,7 +29,7 @@ export const HEADERS = {
   },
   RateLimit: {
     description:
-      'What is left of the rate limit: the remaining points (`r`), and the seconds until the full quota is available again (`t`).',
+      'The remaining points of the rate limit (`r`), and the seconds until the full quota is available again (`t`).',
     schema: { type: 'string' },
   },
 } as const;

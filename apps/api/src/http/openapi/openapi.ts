@@ -68,9 +68,9 @@ const DESCRIPTION = `The administration plane of an AI-agent platform: who may a
 
 **Repeated requests**: a write that is repeated with the same \`Idempotency-Key\` is carried out once, and gets the same answer again.
 
-**Conditional requests**: records have an \`ETag\`. Send it as \`If-Match\` to change a record only if nobody else has changed it, and as \`If-None-Match\` to read a record only if it has changed.
+**Conditional requests**: records have an \`ETag\`. Send it as \`If-Match\` to change a record only if it has not changed in the meantime, and as \`If-None-Match\` to read a record only if it has changed.
 
-**Rate limits**: \`RateLimit\` tells what is left of the limit that applies to the request. When nothing is left, the answer is 429 with \`Retry-After\`.`;
+**Rate limits**: \`RateLimit\` says how many points of the limit remain. When none remain, the answer is 429 with \`Retry-After\`.`;
 
 const SECURITY_SCHEMES = {
   bearerAuth: {
