@@ -83,7 +83,7 @@ export function hasSameContents({ from, to }: MovedTable): boolean {
 }
 
 /** The name of the source of an unfinished move to this database. Null if there is none. */
-export async function findUnfinishedMove(db: Database): Promise<string | null> {
+async function findUnfinishedMove(db: Database): Promise<string | null> {
   if (!(await hasTable(db, PROGRESS))) return null;
   return (await findProgress(db, ''))?.last_key ?? 'another database';
 }
@@ -96,13 +96,16 @@ async function requireComplete(source: Database): Promise<void> {
 
 /**
  * Refuses a database that holds an unfinished move. Without its progress table, a partial copy looks like a complete database.
+ * Writes to it would be reported as differences when the move is resumed.
  *
  * @throws {DatabaseUnfitError}
  */
 export async function requireNoUnfinishedMove(db: Database): Promise<void> {
   const origin = await findUnfinishedMove(db);
   if (origin === null) return;
-  throw new DatabaseUnfitError(`holds an unfinished move from ${origin}: bring that to its end first`);
+  throw new DatabaseUnfitError(
+    `holds an unfinished move from ${origin}: complete it with npm run migrate-database, or empty this database`,
+  );
 }
 
 /** Adds to an error which of the two databases it is about. */
@@ -118,7 +121,9 @@ async function startOrResume(target: Database, origin: string): Promise<void> {
   if (await hasTable(target, PROGRESS)) {
     const begun = await findProgress(target, '');
     if (begun?.last_key === origin) return;
-    throw new MoveError(`the target holds an unfinished move from ${begun?.last_key}: go on with that, or empty it`);
+    throw new MoveError(
+      `the target holds an unfinished move from ${begun?.last_key}: continue that move, or empty the target`,
+    );
   }
   for (const table of TABLE_NAMES) {
     const [row] = await listRowsAfter(target, table, { after: null, limit: 1 });

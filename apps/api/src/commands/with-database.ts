@@ -1,7 +1,7 @@
 import { openDatabase, requireSchema } from '@quartermaster/db/database.ts';
+import { requireNoUnfinishedMove } from '@quartermaster/db/database-move.ts';
 import { ROOT, readDatabaseUrl, readSecretKeys } from '../config.ts';
 import { openSecretBox } from '../server/secret-key.ts';
-import { requireNoUnfinishedMove } from '../server/unfinished-move.ts';
 import type { Services } from '../platform/services.ts';
 import { requireFile } from './require-file.ts';
 import type { Invocation } from './run-command.ts';
@@ -9,7 +9,7 @@ import type { Invocation } from './run-command.ts';
 /**
  * Opens the database that DATABASE_URL names with its secret key, runs `work`, and closes it.
  *
- * @throws {ConfigError} if there is no database, it has the schema of another version, or it is the target of an unfinished move
+ * @throws {ConfigError} if there is no database; {DatabaseUnfitError} if it has another schema, or is the target of an unfinished move
  */
 export async function withDatabase<T>(
   environment: Invocation['environment'],

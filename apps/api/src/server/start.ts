@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Database, migrate, openDatabase } from '@quartermaster/db/database.ts';
 import { databaseNow } from '@quartermaster/db/database-clock.ts';
 import pino, { type Logger } from 'pino';
+import { requireNoUnfinishedMove } from '@quartermaster/db/database-move.ts';
 import { type IdentityProvider, identityProvider } from '../auth/console/identity-provider.ts';
 import { consoleSignIn } from '../auth/console/sign-in.ts';
 import { createTokenVerifier } from '../auth/bearer.ts';
@@ -42,7 +43,6 @@ import { metricsHandler } from './metrics-server.ts';
 import { type OtlpGrpc, startOtlpGrpc } from './otlp-grpc.ts';
 import { openSecretBox } from './secret-key.ts';
 import type { Console } from './console/build.ts';
-import { requireNoUnfinishedMove } from './unfinished-move.ts';
 
 export type RunningServer = {
   /** The address that it listens on. */
