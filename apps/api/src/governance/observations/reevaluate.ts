@@ -17,7 +17,7 @@ import {
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { updateDrift } from '../declarations/drift.ts';
-import { adoptionTask, reconcileCredential, reconcileProvider, reconcileSubjects } from '../rules/reconcile.ts';
+import { adoptionTask, reconcileProvider, reconcileSubjects } from '../rules/reconcile.ts';
 import { type FormerStates, recompute, type Recomputed } from './recompute.ts';
 import type { BlockedItems } from './revoke-sessions.ts';
 
@@ -70,21 +70,6 @@ export async function reevaluateProvider(trx: Database, provider: Provider, now:
   const isDeleted = provider.status === 'deleted';
   const answered = { ...adoptionTask(provider), outcome: isDeleted ? null : 'adopted' } as const;
   await finishOperatorTask(trx, scopeOf(provider), answered, isDeleted ? 'cancelled' : 'succeeded', now);
-}
-
-/**
- * Opens or supersedes `rotate_credential`. Called in the transaction that changes a provider's credentials, and by the
- * scheduled check for credentials that expire.
- *
- * @param refused whether the provider refused the current credential (401 or 403) at the last sync
- */
-export async function reevaluateCredential(
-  trx: Database,
-  provider: Provider,
-  { refused }: { refused: boolean },
-  now: Date,
-): Promise<void> {
-  await reconcileCredential(trx, provider, { refused }, now);
 }
 
 /** Reevaluates what the given declarations of a manifest name, and all names that they cover. */

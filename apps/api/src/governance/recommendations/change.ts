@@ -21,14 +21,9 @@ import { changedFields } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
 import type { FormerStates } from '../observations/recompute.ts';
-import {
-  reevaluateCredential,
-  reevaluateItem,
-  reevaluateProvider,
-  reevaluateRemovedItem,
-} from '../observations/reevaluate.ts';
+import { reevaluateItem, reevaluateProvider, reevaluateRemovedItem } from '../observations/reevaluate.ts';
 import type { BlockedItems } from '../observations/revoke-sessions.ts';
-import { itemOf } from '../rules/reconcile.ts';
+import { itemOf, reconcileCredential } from '../rules/reconcile.ts';
 import type { Change } from '../rules/rule.ts';
 
 /** A change that was applied. */
@@ -158,7 +153,7 @@ async function changeCredential(trx: Database, provider: Provider, change: Chang
   return {
     change,
     reevaluate: async () => {
-      await reevaluateCredential(trx, provider, { refused: false }, now);
+      await reconcileCredential(trx, provider, { refused: false }, now);
       return [];
     },
   };

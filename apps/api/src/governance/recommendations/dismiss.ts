@@ -8,7 +8,7 @@ import { findRecommendation } from '@quartermaster/db/repositories/recommendatio
 import { EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { principalName } from '../../auth/principal.ts';
 import { type Change as AuditedChange, auditedWrite } from '../../platform/audit/audited-write.ts';
-import { ApiError, notFound } from '../../platform/errors.ts';
+import { ApiError, requireFound } from '../../platform/errors.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { adoptionTask, currentCause } from '../rules/reconcile.ts';
 
@@ -55,7 +55,5 @@ async function finishAdoptionTask(trx: Database, provider: Provider, now: Date):
 
 /** The recommendation that a path names. @throws 404 */
 export async function requireRecommendation(ctx: CallerContext, db: Database, id: string): Promise<Recommendation> {
-  const recommendation = await findRecommendation(db, ctx.reach, id);
-  if (recommendation) return recommendation;
-  throw notFound('recommendation_not_found');
+  return requireFound(await findRecommendation(db, ctx.reach, id), 'recommendation_not_found');
 }

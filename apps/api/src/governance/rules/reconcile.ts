@@ -1,4 +1,5 @@
 import { type InventoryItem, InventoryItemSchema, type InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import type { Credential } from '@quartermaster/contracts/credentials.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
@@ -37,6 +38,11 @@ const CREDENTIAL_SUBJECT = 'credential';
 /** Identifies the task to adopt a provider. There is one for each provider. */
 export function adoptionTask({ id }: Pick<Provider, 'id'>) {
   return { kind: 'adopt_provider', subject: { type: 'provider', id } } as const;
+}
+
+/** Identifies the task to rotate a credential. There is one for each credential. */
+export function rotationTask({ id }: Pick<Credential, 'id'>) {
+  return { kind: 'rotate_credential', subject: { type: 'credential', id } } as const;
 }
 
 /** The `subject` of recommendations about a model, tool, agent, prompt or resource. */
@@ -172,7 +178,12 @@ async function openAdoptionTasks(
   await openOperatorTasks(db, tenant, { kind: 'adopt_provider', subjectType: 'provider', tasks }, now);
 }
 
-/** Opens or supersedes the recommendation to rotate the credential that a provider's syncs use. */
+/**
+ * Opens or supersedes the recommendation to rotate the credential that a provider's syncs use. Called in the transaction that
+ * changes a provider's credentials, and by the scheduled check for credentials that expire.
+ *
+ * @param refused whether the provider refused the current credential (401 or 403) at the last sync
+ */
 export async function reconcileCredential(
   db: Database,
   provider: Provider,

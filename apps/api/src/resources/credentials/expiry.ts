@@ -9,7 +9,7 @@ import { finishOperatorTask, openOperatorTask } from '@quartermaster/db/reposito
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
-import { reevaluateCredential } from '../../governance/observations/reevaluate.ts';
+import { reconcileCredential, rotationTask } from '../../governance/rules/reconcile.ts';
 import type { Services } from '../../platform/services.ts';
 
 const EXPIRING_MS = EXPIRING_DAYS * 24 * 3600 * 1000;
@@ -27,10 +27,9 @@ export async function updateRotationTasks({ db, now }: Pick<Services, 'db' | 'no
     batch = await inTransaction(db, async (trx) => {
       const done = await listCredentialsWithObsoleteTask(trx, EVERYWHERE, BATCH_SIZE);
       for (const credential of done) {
-        const task = { kind: 'rotate_credential', subject: { type: 'credential', id: credential.id } } as const;
         const status = credential.rotated ? 'succeeded' : 'cancelled';
         const tenant = [{ tenantId: credential.tenantId, subTenantId: null }];
-        await finishOperatorTask(trx, tenant, task, status, time);
+        await finishOperatorTask(trx, tenant, rotationTask(credential), status, time);
       }
       return done.length;
     });
@@ -42,13 +41,12 @@ export async function updateRotationTasks({ db, now }: Pick<Services, 'db' | 'no
       const before = new Date(time.getTime() + EXPIRING_MS);
       const ending = await listExpiringCredentials(trx, EVERYWHERE, { before, limit: BATCH_SIZE }, time);
       for (const credential of ending) {
-        const { id, expiresAt: dueAt, ownerId, kind } = credential;
-        const subject = { type: 'credential', id } as const;
-        const task = { kind: 'rotate_credential', subject, priority: 'normal', dueAt } as const;
-        await openOperatorTask(trx, credential, { ...task, title: titleOf(credential) }, time);
+        const { expiresAt: dueAt, ownerId, kind } = credential;
+        const task = { ...rotationTask(credential), title: titleOf(credential), priority: 'normal', dueAt } as const;
+        await openOperatorTask(trx, credential, task, time);
         if (kind !== 'provider_secret' || ownerId === null) continue;
         const provider = await findProvider(trx, scopeOf(credential), ownerId);
-        if (provider) await reevaluateCredential(trx, provider, { refused: false }, time);
+        if (provider) await reconcileCredential(trx, provider, { refused: false }, time);
       }
       return ending.length;
     });

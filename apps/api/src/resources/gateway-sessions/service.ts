@@ -89,11 +89,10 @@ export async function revokeSession(ctx: CallerContext, path: Path): Promise<Gat
 export async function requireGatewaySession(ctx: CallerContext, path: Path): Promise<GatewaySession> {
   const { db, now } = ctx.services;
   const gateway = await requireGateway(ctx, db, path.gateway_id);
-  const session = requireFound(
+  return requireFound(
     await findGatewaySession(db, ctx.reach, gateway.id, path.session_id, now()),
     'gateway_session_not_found',
   );
-  return session;
 }
 
 /** A page of the items that a session grants. The cursor is the index of the next item. */

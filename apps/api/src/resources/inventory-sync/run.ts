@@ -7,7 +7,7 @@ import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { confineToTenant } from '@quartermaster/db/transaction.ts';
 import type { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
-import { reevaluateCredential } from '../../governance/observations/reevaluate.ts';
+import { reconcileCredential } from '../../governance/rules/reconcile.ts';
 import type { Services } from '../../platform/services.ts';
 import { fetchListing, ListingFailed, type SyncableProvider } from './attempts.ts';
 import type { Listing } from './listing.ts';
@@ -126,7 +126,7 @@ function writeAll({ services, provider, taskId, writing }: SyncRun, state: RunSt
       const scheduleNow = await services.databaseNow(trx);
       await setNextSync(trx, scope, provider.id, nextAfterSuccess(scheduleNow, current.syncIntervalSeconds));
     }
-    await reevaluateCredential(trx, current, { refused: false }, now);
+    await reconcileCredential(trx, current, { refused: false }, now);
     const changed = current.health === 'healthy' ? ['inventorySyncedAt'] : ['health', 'inventorySyncedAt'];
     record({ place: current, target: { type: 'provider', id: provider.id }, changed });
     return { counts, syncedAt: now.toISOString() };
@@ -156,7 +156,7 @@ async function recordFailure(
     if (isItsFault) {
       await markSynced(trx, scope, provider.id, { health: 'failing' }, now);
       // Any other failure says nothing about the credential, so an earlier refusal stays recorded.
-      if (error.refusedCredential) await reevaluateCredential(trx, current, { refused: true }, now);
+      if (error.refusedCredential) await reconcileCredential(trx, current, { refused: true }, now);
     }
     const changed = isItsFault && current.health !== 'failing' ? ['health'] : [];
     record({ place: current, target: { type: 'provider', id: provider.id }, changed, failure: 'sync_failed' });

@@ -9,7 +9,7 @@ import { changeItem, createItem, removeItem, requireItem } from './service.ts';
 
 export const inventoryRouter = router({
   get: endpoint(contract.getProviderInventory).query(async ({ ctx, input }) => {
-    const provider = await requireProvider(ctx, input.path.provider_id);
+    const provider = await requireProvider(ctx, ctx.services.db, input.path.provider_id);
     const scope = scopeOf(provider);
     const filter = { ...input.query, providerId: provider.id };
     const page = await answerPage(ctx, input, scope, (request) =>

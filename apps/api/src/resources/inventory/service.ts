@@ -13,10 +13,10 @@ import {
   insertInventoryItem,
   updateInventoryItem,
 } from '@quartermaster/db/repositories/inventory.ts';
-import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
-import { ApiError, duplicateKeyAs, requireFound } from '../../platform/errors.ts';
+import { requireProvider } from '../providers/service.ts';
+import { ApiError, duplicateKeyAs } from '../../platform/errors.ts';
 import { reevaluateItem, reevaluateRemovedItem } from '../../governance/observations/reevaluate.ts';
 import { revokeSessionsOfBlocked } from '../../governance/observations/revoke-sessions.ts';
 import type { CallerContext } from '../../http/context.ts';
@@ -29,7 +29,7 @@ export async function createItem(
   body: CreateInventoryItemInput,
 ): Promise<InventoryItem> {
   return auditedWrite(ctx, async (trx, record, now) => {
-    const provider = requireFound(await findProvider(trx, ctx.reach, providerId), 'provider_not_found');
+    const provider = await requireProvider(ctx, trx, providerId);
     await ctx.services.tenantLimits.add(trx, provider.tenantId, 'inventoryItems');
     const { kind, name, status, title = null, description = null, schemaDigest = null } = body;
     const values = {
@@ -94,7 +94,7 @@ export async function requireItem(
   db: Database,
   path: Path,
 ): Promise<{ provider: Provider; item: InventoryItem }> {
-  const provider = requireFound(await findProvider(db, ctx.reach, path.provider_id), 'provider_not_found');
+  const provider = await requireProvider(ctx, db, path.provider_id);
   const item = await findInventoryItem(db, scopeOf(provider), provider.id, path.item_id);
   if (!item) throw itemNotFound();
   return { provider, item };

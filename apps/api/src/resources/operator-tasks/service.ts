@@ -10,7 +10,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { claimOperatorTask, endOperatorTask, findOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { principalName } from '../../auth/principal.ts';
 import { type Change, changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
-import { ApiError, notFound, ValidationFailure } from '../../platform/errors.ts';
+import { ApiError, requireFound, ValidationFailure } from '../../platform/errors.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { carryOutDecision, contextForDecision } from './decision.ts';
 
@@ -66,9 +66,7 @@ export async function cancelTask(ctx: CallerContext, id: string, body: CancelOpe
 
 /** The task that a path names. @param leaseNow by the database's clock. @throws 404 */
 export async function requireTask(ctx: CallerContext, db: Database, id: string, leaseNow: Date): Promise<OperatorTask> {
-  const task = await findOperatorTask(db, ctx.reach, id, leaseNow);
-  if (task) return task;
-  throw notFound('operator_task_not_found');
+  return requireFound(await findOperatorTask(db, ctx.reach, id, leaseNow), 'operator_task_not_found');
 }
 
 /** @throws 422 for an outcome that tasks of this kind cannot have */

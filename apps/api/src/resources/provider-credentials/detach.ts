@@ -5,7 +5,7 @@ import { finishOperatorTask } from '@quartermaster/db/repositories/operator-task
 import { revokeAllProviderSecrets } from '@quartermaster/db/repositories/provider-secrets.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { Change } from '../../platform/audit/audited-write.ts';
-import { reevaluateCredential } from '../../governance/observations/reevaluate.ts';
+import { reconcileCredential, rotationTask } from '../../governance/rules/reconcile.ts';
 
 /**
  * Revokes all credentials of a provider and erases their secrets, in the caller's transaction.
@@ -22,9 +22,8 @@ export async function detachCredentials(
   const detached = await revokeAllProviderSecrets(trx, scope, provider.id, now);
   for (const { id } of detached) {
     record({ place: provider, target: { type: 'provider_credential', id }, changed: ['revokedAt'] });
-    const task = { kind: 'rotate_credential', subject: { type: 'credential', id } } as const;
-    await finishOperatorTask(trx, scope, task, 'cancelled', now);
+    await finishOperatorTask(trx, scope, rotationTask({ id }), 'cancelled', now);
   }
-  if (detached.length > 0) await reevaluateCredential(trx, provider, { refused: false }, now);
+  if (detached.length > 0) await reconcileCredential(trx, provider, { refused: false }, now);
   return detached;
 }

@@ -9,12 +9,12 @@ import {
   revokeProviderSecret,
   type SecretSlot,
 } from '@quartermaster/db/repositories/provider-secrets.ts';
-import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { principalName } from '../../auth/principal.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
-import { ApiError, valueError, requireFound } from '../../platform/errors.ts';
-import { reevaluateCredential } from '../../governance/observations/reevaluate.ts';
+import { requireProvider } from '../providers/service.ts';
+import { ApiError, valueError } from '../../platform/errors.ts';
+import { reconcileCredential, rotationTask } from '../../governance/rules/reconcile.ts';
 import type { Services } from '../../platform/services.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { bindingOf } from '../../platform/outbound/credential-binding.ts';
@@ -31,7 +31,7 @@ export async function putCredential(
   body: PutProviderCredentialInput,
 ): Promise<Credential> {
   return auditedWrite(ctx, async (trx, record, now) => {
-    const provider = requireFound(await findProvider(trx, ctx.reach, providerId), 'provider_not_found');
+    const provider = await requireProvider(ctx, trx, providerId);
     const { expiresAt = null, name = null } = body;
     if (expiresAt !== null && expiresAt <= now.toISOString()) {
       throw valueError(['body', 'expiresAt'], 'expiresAt should be in the future');
@@ -44,8 +44,7 @@ export async function putCredential(
     if (replaced) {
       await revokeProviderSecret(trx, scope, { id: replaced.id, replacedBy: id }, now);
       record({ place: provider, target: { type: 'provider_credential', id: replaced.id }, changed: ['revokedAt'] });
-      const task = { kind: 'rotate_credential', subject: { type: 'credential', id: replaced.id } } as const;
-      await finishOperatorTask(trx, scope, task, 'succeeded', now);
+      await finishOperatorTask(trx, scope, rotationTask(replaced), 'succeeded', now);
     }
     const sent = { ...headerOf(body), boundUrl: bindingOf(provider.baseUrl) };
     const identity = secretIdentity({ tenantId: provider.tenantId, providerId: provider.id, id, ...sent });
@@ -66,7 +65,7 @@ export async function putCredential(
       },
       now,
     );
-    await reevaluateCredential(trx, provider, { refused: false }, now);
+    await reconcileCredential(trx, provider, { refused: false }, now);
     record({ place: provider, target: { type: 'provider_credential', id }, changed: Object.keys(body) });
     return credential;
   });
@@ -75,7 +74,7 @@ export async function putCredential(
 /** Revokes the current and the standby credential of a provider. Returns the final record of the current one. @throws 404 */
 export async function deleteCredential(ctx: CallerContext, providerId: string): Promise<Credential> {
   return auditedWrite(ctx, async (trx, record, now) => {
-    const provider = requireFound(await findProvider(trx, ctx.reach, providerId), 'provider_not_found');
+    const provider = await requireProvider(ctx, trx, providerId);
     const [inUse] = await detachCredentials(trx, record, provider, now);
     if (!inUse) throw new ApiError('provider_credential_not_found', 'The provider has no credential.');
     return inUse;
@@ -89,7 +88,7 @@ export async function findCredential(
   slot: SecretSlot,
 ): Promise<Credential | null> {
   const { db, now } = ctx.services;
-  const provider = requireFound(await findProvider(db, ctx.reach, providerId), 'provider_not_found');
+  const provider = await requireProvider(ctx, db, providerId);
   return (await findProviderSecret(db, scopeOf(provider), provider.id, slot, now())) ?? null;
 }
 

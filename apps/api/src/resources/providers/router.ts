@@ -14,7 +14,9 @@ export const providersRouter = router({
     return answerPage(ctx, input, scope, (page) => listProviders(ctx.services.db, scope, input.query, page));
   }),
 
-  get: endpoint(contract.getProvider).query(({ ctx, input }) => requireProvider(ctx, input.path.provider_id)),
+  get: endpoint(contract.getProvider).query(({ ctx, input }) =>
+    requireProvider(ctx, ctx.services.db, input.path.provider_id),
+  ),
 
   update: conditionalEndpoint(contract.updateProvider, current).mutation(({ ctx, input }) =>
     changeProvider(ctx, input.path.provider_id, input.body),
@@ -26,5 +28,5 @@ export const providersRouter = router({
 });
 
 function current(ctx: CallerContext, { path }: { path: { provider_id: string } }) {
-  return requireProvider(ctx, path.provider_id);
+  return requireProvider(ctx, ctx.services.db, path.provider_id);
 }

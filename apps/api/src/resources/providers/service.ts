@@ -49,7 +49,7 @@ export async function createProvider(ctx: CallerContext, body: CreateProviderInp
 
 export async function changeProvider(ctx: CallerContext, id: string, body: UpdateProviderInput): Promise<Provider> {
   return auditedWrite(ctx, async (trx, record, now) => {
-    const provider = requireFound(await findProvider(trx, ctx.reach, id), 'provider_not_found');
+    const provider = await requireProvider(ctx, trx, id);
     confineToTenant(trx, provider.tenantId);
     const { metadata, aliases, ...rest } = body;
     const change = {
@@ -82,7 +82,7 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
 
 export async function deleteProvider(ctx: CallerContext, id: string): Promise<Provider> {
   return auditedWrite(ctx, async (trx, record, now) => {
-    const provider = requireFound(await findProvider(trx, ctx.reach, id), 'provider_not_found');
+    const provider = await requireProvider(ctx, trx, id);
     confineToTenant(trx, provider.tenantId);
     const gateway = await findGatewayOfProvider(trx, ctx.reach, id);
     if (gateway) throw new ApiError('provider_in_use', `The gateway ${gateway.id} lists this provider.`);
@@ -120,8 +120,8 @@ async function markDeleted(
 }
 
 /** The provider that a path names. @throws 404 */
-export async function requireProvider(ctx: CallerContext, id: string): Promise<Provider> {
-  return requireFound(await findProvider(ctx.services.db, ctx.reach, id), 'provider_not_found');
+export async function requireProvider({ reach }: CallerContext, db: Database, id: string): Promise<Provider> {
+  return requireFound(await findProvider(db, reach, id), 'provider_not_found');
 }
 
 /** Turns a duplicate key into 409 `name_taken`. @param names the name of the provider, and its aliases */
