@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JWTPayload } from 'jose';
+import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
 import { unavailable } from './jwks.ts';
 import { fetchObject, ProviderStatusError } from './provider-fetch.ts';
 
@@ -38,7 +39,7 @@ export type TokenEmails = {
  * answer of that endpoint does not have the claim, its `email` is used.
  */
 export function tokenEmails({ emailClaim, now, fetch, endpoint }: Options): TokenEmails {
-  const cache = new Map<string, Cached>();
+  const cache = new BoundedMap<string, Cached>(MAX_CACHED);
 
   async function ask(token: string, verified: VerifiedToken, url: string): Promise<TokenEmail | Gap> {
     let claims: Record<string, unknown>;
@@ -69,7 +70,6 @@ export function tokenEmails({ emailClaim, now, fetch, endpoint }: Options): Toke
     const entry: Cached = { until: time + CACHED_MS, answer: ask(token, verified, url) };
     cache.delete(key);
     cache.set(key, entry);
-    if (cache.size > MAX_CACHED) cache.delete(cache.keys().next().value ?? key);
     entry.answer.catch(() => {
       entry.until = now().getTime() + FAILURE_CACHED_MS;
     });

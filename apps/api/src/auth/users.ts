@@ -64,7 +64,7 @@ export async function principalOfToken(
 export async function accountOfIdentity(services: LinkNeeds, sight: FirstSignIn): Promise<Account> {
   const account = (await findAccountByIdentity(services.db, sight.identity)) ?? (await link(services, sight));
   if (account.status === 'deleted') throw registrationRequired();
-  if (account.status === 'disabled') throw disabled();
+  if (account.status === 'disabled') throw userDisabled();
   await touch(services, account);
   return account;
 }
@@ -97,7 +97,7 @@ async function link(services: LinkNeeds, { identity, email, whyNoEmail, request 
   const account = await findAccountByEmail(services.db, tokenEmail.email);
   if (!account) throw registrationRequired();
   if (await hasIdentity(services.db, account.id)) return findLinkedConcurrently(services, identity);
-  if (account.status === 'disabled') throw disabled();
+  if (account.status === 'disabled') throw userDisabled();
   const linking = {
     services,
     ...request,
@@ -108,7 +108,7 @@ async function link(services: LinkNeeds, { identity, email, whyNoEmail, request 
     return await auditedWrite(linking, async (trx, record, now) => {
       const current = await findAccountByEmail(trx, tokenEmail.email);
       if (current?.id !== account.id) throw registrationRequired();
-      if (current.status === 'disabled') throw disabled();
+      if (current.status === 'disabled') throw userDisabled();
       await insertIdentity(trx, identity, current.id, now);
       // Only now the email is proven. A stranger may have made the registration, so discard what it claimed.
       const discarded = await discardRegistration(trx, current.id, now);
@@ -173,6 +173,6 @@ function noIssuer(): ApiError {
   });
 }
 
-function disabled(): ApiError {
+export function userDisabled(): ApiError {
   return new ApiError('user_disabled', 'The user is disabled. Ask an administrator.');
 }

@@ -1,7 +1,7 @@
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { principalName } from '../auth/principal.ts';
-import { ValidationFailure } from '../platform/errors.ts';
+import { type ValidationFailure, valueError } from '../platform/errors.ts';
 import type { CallerContext } from './context.ts';
 
 type Paging = { limit: number; cursor?: string | null | undefined };
@@ -44,10 +44,7 @@ export async function answerPage<Item>(
 
 function cursorFailure(part: 'query' | 'body', cursor: string): ValidationFailure {
   const rule = 'cursor should be the nextCursor of the same list, with the same filters and the same caller';
-  const input = cursor.slice(0, 128);
-  return new ValidationFailure([
-    { loc: [part, 'cursor'], msg: `Value error, ${rule}`, type: 'value_error', input, ctx: { error: rule } },
-  ]);
+  return valueError([part, 'cursor'], rule, cursor.slice(0, 128));
 }
 
 /** The filters that are set, sorted by name, because their order in the request does not matter. */

@@ -2,8 +2,8 @@
 export const BODY_LIMIT = 1024 * 1024;
 
 /**
- * How many members and items a body may have in all, for its limit in bytes: one for about twenty bytes. They are counted
- * before the body is parsed and validated, which takes a hundred times as long as counting.
+ * How many members and items a body may have in all, for its limit in bytes: one for every 16 bytes. They are counted before
+ * the body is parsed and validated, because that takes a hundred times as long as counting.
  */
 export function maxValuesOf(bodyMaxBytes: number): number {
   return Math.floor(bodyMaxBytes / 16);

@@ -45,7 +45,7 @@ export class TenantLimits {
    * @throws 409 `tenant_limit_reached` if there is no room for all of them
    */
   async add(db: Database, tenantId: string, resource: CountedResource, added = 1): Promise<void> {
-    const { limit, room } = await this.#room(db, tenantId, resource, added);
+    const { limit, room } = await this.roomFor(db, tenantId, resource, added);
     if (room < added) {
       this.#counts.delete(keyOf(tenantId, resource));
       throw limitReached(resource, limit);
@@ -65,7 +65,7 @@ export class TenantLimits {
    * @returns how many the write may add
    */
   async addUpTo(db: Database, tenantId: string, resource: CountedResource, wanted: number): Promise<number> {
-    const { room } = await this.#room(db, tenantId, resource, wanted);
+    const { room } = await this.roomFor(db, tenantId, resource, wanted);
     const added = Math.min(room, wanted);
     this.#counts.add(keyOf(tenantId, resource), added);
     return added;
@@ -78,7 +78,11 @@ export class TenantLimits {
     resource: CountedResource,
     wanted: number,
   ): Promise<{ limit: number; room: number }> {
-    return this.#room(db, tenantId, resource, wanted);
+    const limit = await this.limitOf(db, tenantId, resource);
+    const used = await this.#counts.usedOf(keyOf(tenantId, resource), { limit, added: wanted }, () =>
+      countTenantUsage(db, tenantId, { resource, most: limit + 1 }, this.#now()),
+    );
+    return { limit, room: Math.max(0, limit - used) };
   }
 
   /** The limit of a tenant for a resource. */
@@ -109,20 +113,6 @@ export class TenantLimits {
   forget(tenantId: string): void {
     this.#limits.delete(tenantId);
     for (const resource of TENANT_RESOURCES) this.#counts.delete(keyOf(tenantId, resource));
-  }
-
-  /** How many a tenant may still add. */
-  async #room(
-    db: Database,
-    tenantId: string,
-    resource: CountedResource,
-    added: number,
-  ): Promise<{ limit: number; room: number }> {
-    const limit = await this.limitOf(db, tenantId, resource);
-    const used = await this.#counts.usedOf(keyOf(tenantId, resource), { limit, added }, () =>
-      countTenantUsage(db, tenantId, { resource, most: limit + 1 }, this.#now()),
-    );
-    return { limit, room: Math.max(0, limit - used) };
   }
 
   async #limitsOf(db: Database, tenantId: string): Promise<Limits> {

@@ -9,16 +9,18 @@ import {
   searchServiceAccounts,
 } from '@quartermaster/db/repositories/service-accounts.ts';
 import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
-import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { mintApiKey, parseApiKey } from '../auth/api-key-format.ts';
-import { appendAuditEvents } from '../platform/audit/mac.ts';
 import { type Config, ConfigError } from '../config.ts';
+import { auditedWriteAsSystem, type Change } from '../platform/audit/audited-write.ts';
 import type { Services } from '../platform/services.ts';
 import { explainUnwritable, makeFolderOf, pathBesideDatabase } from './beside-database.ts';
 
 /** The place of the first platform administrator. */
 export const BOOTSTRAP_PLACE = { tenantId: 'default', subTenantId: null };
 const ACCOUNT_ID = 'bootstrap';
+
+/** The operation of the audit events. */
+const OPERATION = 'bootstrap';
 
 type BootstrapServices = Pick<Services, 'db' | 'now' | 'secrets'>;
 
@@ -36,15 +38,14 @@ export async function bootstrap(
   given: string | null,
   keep: (key: string) => Promise<void> = async () => {},
 ): Promise<string | null> {
-  const now = services.now();
   if (given !== null && parseApiKey(given) === null) {
     throw new ConfigError('QM_BOOTSTRAP_API_KEY: not a well-formed API key (qm_<key id>_<secret><checksum>)');
   }
-  return inTransaction(services.db, async (trx) => {
+  return auditedWriteAsSystem(services, OPERATION, async (trx, record, now) => {
     if (await hasPlatformAdministrator(trx)) return null;
     await ensurePlace(trx, BOOTSTRAP_PLACE, now);
     const accountId = await insertAdministrator(trx, now);
-    const key = await insertAdministratorKey({ ...services, db: trx }, accountId, given, now);
+    const key = await insertAdministratorKey(trx, record, { accountId, given }, now);
     if (given !== null) return null;
     await keep(key);
     return key;
@@ -56,13 +57,12 @@ export async function bootstrap(
  * deleted, disabled or demoted.
  */
 export async function recoverAdministrator(services: BootstrapServices): Promise<string> {
-  const now = services.now();
-  return inTransaction(services.db, async (trx) => {
+  return auditedWriteAsSystem(services, OPERATION, async (trx, record, now) => {
     await ensurePlace(trx, BOOTSTRAP_PLACE, now);
     const [account] = await findServiceAccounts(trx, [BOOTSTRAP_PLACE], ACCOUNT_ID, now);
     const usable = account?.status === 'active' && account.platformAdministrator;
     const accountId = usable ? ACCOUNT_ID : await insertAdministrator(trx, now);
-    return insertAdministratorKey({ ...services, db: trx }, accountId, null, now);
+    return insertAdministratorKey(trx, record, { accountId, given: null }, now);
   });
 }
 
@@ -133,9 +133,9 @@ async function insertAdministrator(trx: Database, now: Date): Promise<string> {
 }
 
 async function insertAdministratorKey(
-  { db: trx, secrets }: BootstrapServices,
-  accountId: string,
-  given: string | null,
+  trx: Database,
+  record: (change: Change) => void,
+  { accountId, given }: { accountId: string; given: string | null },
   now: Date,
 ): Promise<string> {
   const minted = given === null ? null : parseApiKey(given);
@@ -154,19 +154,6 @@ async function insertAdministratorKey(
     rotationCount: 0,
   };
   await insertApiKey(trx, BOOTSTRAP_PLACE, values, now);
-  const event = {
-    place: BOOTSTRAP_PLACE,
-    actor: { type: 'system' as const, id: null, tenantId: null },
-    scheme: null,
-    keyId: null,
-    operation: 'bootstrap',
-    target: { type: 'api_key', id },
-    outcome: 'success' as const,
-    reason: null,
-    changedFields: [],
-    count: 1,
-    requestId: '',
-  };
-  await appendAuditEvents(trx, { secrets, now }, [event]);
+  record({ place: BOOTSTRAP_PLACE, target: { type: 'api_key', id } });
   return key;
 }

@@ -1,5 +1,4 @@
 import type { Database } from '@quartermaster/db/database.ts';
-import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
 import {
   type DevelopmentUser,
   findDevelopmentUsers,
@@ -13,15 +12,12 @@ import { deleteIdentitiesOfUser } from '@quartermaster/db/repositories/identitie
 import { deleteMembershipsOfUser } from '@quartermaster/db/repositories/memberships.ts';
 import { eraseUser } from '@quartermaster/db/repositories/users.ts';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
-import { inTransaction } from '@quartermaster/db/transaction.ts';
-import { appendAuditEvents } from '../platform/audit/mac.ts';
 import { type Config, ConfigError } from '../config.ts';
+import { auditedWriteAsSystem, type Change } from '../platform/audit/audited-write.ts';
 import type { Services } from '../platform/services.ts';
 
 /** Users that a start counts, and that a removal reads at a time. */
 const BATCH_SIZE = 100;
-
-const OPERATION = 'remove_development_users';
 
 /** What a removal ended. */
 export type Removed = { user: DevelopmentUser; keys: RevokedKey[]; sessions: number };
@@ -52,21 +48,26 @@ export async function removeDevelopmentUsers(
   services: Pick<Services, 'db' | 'now' | 'secrets'>,
   issuer: string | null,
 ): Promise<Removed[]> {
-  const { db } = services;
   const removed: Removed[] = [];
   for (;;) {
-    const users = await findDevelopmentUsers(db, issuer, BATCH_SIZE);
+    const users = await findDevelopmentUsers(services.db, issuer, BATCH_SIZE);
     if (users.length === 0) return removed;
-    for (const user of users)
-      removed.push(await inTransaction(db, (trx) => removeUser({ ...services, db: trx }, user)));
+    for (const user of users) {
+      removed.push(
+        await auditedWriteAsSystem(services, 'remove_development_users', (trx, record, now) =>
+          removeUser(trx, record, user, now),
+        ),
+      );
+    }
   }
 }
 
 async function removeUser(
-  { db: trx, now: clock, secrets }: Pick<Services, 'db' | 'now' | 'secrets'>,
+  trx: Database,
+  record: (change: Change) => void,
   user: DevelopmentUser,
+  now: Date,
 ): Promise<Removed> {
-  const now = clock();
   const { keys, sessions: openedWithKeys } = await revokeKeysMadeBy(trx, user.id, now);
   const sessions = openedWithKeys + (await revokeSessionsOfPrincipal(trx, EVERYWHERE, `user:${user.id}`, now));
   await deleteConsoleSessionsOf(trx, user.id);
@@ -74,30 +75,9 @@ async function removeUser(
   await deleteIdentitiesOfUser(trx, user.id);
   await eraseUser(trx, user.id, now);
   await markDevelopmentUser(trx, user.id, null);
-  const events = [
-    eventOf({
-      place: null,
-      target: { type: 'user', id: user.id },
-      changedFields: user.erased ? [] : ['status'],
-    }),
-    ...keys.map(({ id, tenantId, subTenantId }) =>
-      eventOf({ place: { tenantId, subTenantId }, target: { type: 'api_key', id }, changedFields: ['revokedAt'] }),
-    ),
-  ];
-  await appendAuditEvents(trx, { secrets, now }, events);
+  record({ place: null, target: { type: 'user', id: user.id }, changed: user.erased ? [] : ['status'] });
+  for (const { id, tenantId, subTenantId } of keys) {
+    record({ place: { tenantId, subTenantId }, target: { type: 'api_key', id }, changed: ['revokedAt'] });
+  }
   return { user, keys, sessions };
-}
-
-function eventOf(what: Pick<NewAuditEvent, 'place' | 'target' | 'changedFields'>): NewAuditEvent {
-  return {
-    ...what,
-    actor: { type: 'system', id: null, tenantId: null },
-    scheme: null,
-    keyId: null,
-    operation: OPERATION,
-    outcome: 'success',
-    reason: null,
-    count: 1,
-    requestId: '',
-  };
 }

@@ -1,5 +1,6 @@
 import type * as openid from 'openid-client';
 import { ApiError } from '../../platform/errors.ts';
+import { unavailable } from '../jwks.ts';
 
 /** Time limit for each request to the identity provider, in seconds. */
 const TIME_LIMIT_SECONDS = 5;
@@ -198,14 +199,4 @@ function refused(cause: unknown): ApiError {
   return new ApiError('credentials_invalid', 'The identity provider did not complete the sign-in. Start again.', {
     cause,
   });
-}
-
-function unavailable(cause: unknown): ApiError {
-  return new ApiError(
-    'identity_provider_unavailable',
-    'The identity provider cannot be reached. Try again in a few seconds.',
-    {
-      cause,
-    },
-  );
 }

@@ -16,7 +16,7 @@ import { removeInBatches } from '../../platform/remove-in-batches.ts';
 import type { Services } from '../../platform/services.ts';
 import type { AdministratorClaim } from '../administrator-claim.ts';
 import type { Principal } from '../principal.ts';
-import { principalOfAccount } from '../users.ts';
+import { principalOfAccount, userDisabled } from '../users.ts';
 import { cookieNames, cookieOf } from './cookies.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -196,10 +196,6 @@ function digestOf(token: string): string {
 
 function idTokenIdentity(tokenDigest: string): string {
   return `console_session_id_token:${tokenDigest}`;
-}
-
-function userDisabled(): ApiError {
-  return new ApiError('user_disabled', 'The user is disabled. Ask an administrator.');
 }
 
 function sessionEnded(): ApiError {

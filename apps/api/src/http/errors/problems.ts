@@ -67,7 +67,7 @@ const DEFAULT_HEADERS: Record<number, Record<string, string>> = {
 };
 
 /** Errors of tRPC itself, before it calls a procedure. Its own messages may quote input, so they are replaced. */
-const OF_TRPC: { [Code in TRPC_ERROR_CODE_KEY]?: [ErrorCode, string] } = {
+const TRPC_ERRORS: { [Code in TRPC_ERROR_CODE_KEY]?: [ErrorCode, string] } = {
   PARSE_ERROR: ['request_malformed', 'The request could not be read.'],
   BAD_REQUEST: ['request_malformed', 'The request could not be read.'],
   CLIENT_CLOSED_REQUEST: ['request_malformed', 'The connection was closed before the request was answered.'],
@@ -97,7 +97,7 @@ function refusalOf(error: unknown): ApiError | ValidationFailure {
     if (error.code === 'BAD_REQUEST' && error.cause instanceof z.ZodError) {
       return new ValidationFailure(toDetails(error.cause, {}));
     }
-    const known = OF_TRPC[error.code];
+    const known = TRPC_ERRORS[error.code];
     if (known) return new ApiError(...known);
   }
   return new ApiError('internal_error', 'An internal error occurred. The log has it under the request id.');

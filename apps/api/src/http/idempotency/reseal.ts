@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import {
   listSealedAnswers,
   replaceSealedAnswer,
@@ -8,7 +8,7 @@ import { SecretUnreadableError } from '../../platform/secret-box.ts';
 import type { Services } from '../../platform/services.ts';
 import { identityOf } from './perform-once.ts';
 
-const OF_BATCH = 100;
+const BATCH_SIZE = 100;
 
 type Needs = Pick<Services, 'db' | 'secrets'>;
 
@@ -32,7 +32,7 @@ export async function dropUnreadableAnswers(services: Needs): Promise<void> {
   });
 }
 
-/** @param work gets each answer, and how it is sealed with the current key: null where it is already */
+/** @param work gets each answer, and how it is sealed with the current key; null if it already is */
 async function eachAnswer(
   { db, secrets }: Needs,
   work: (answer: SealedAnswer, resealed: string | null) => Promise<void>,
@@ -47,8 +47,8 @@ async function eachAnswer(
   };
   let batch: SealedAnswer[] = [];
   do {
-    batch = await listSealedAnswers(db, { after: batch.at(-1) ?? null, limit: OF_BATCH });
+    batch = await listSealedAnswers(db, { after: batch.at(-1) ?? null, limit: BATCH_SIZE });
     for (const answer of batch) await work(answer, resealOf(answer));
-    await breathe();
-  } while (batch.length === OF_BATCH);
+    await yieldToEventLoop();
+  } while (batch.length === BATCH_SIZE);
 }

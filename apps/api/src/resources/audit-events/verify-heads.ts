@@ -1,6 +1,6 @@
 import type { AuditFault } from '@quartermaster/contracts/audit-events.ts';
 import { findLinkHash, type Head, type Link, listHeads } from '@quartermaster/db/repositories/audit-chain.ts';
-import { ValidationFailure } from '../../platform/errors.ts';
+import { type ValidationFailure, valueError } from '../../platform/errors.ts';
 import type { Services } from '../../platform/services.ts';
 import type { Findings } from './findings.ts';
 import { claimsOf, isOf, readHead } from './head.ts';
@@ -137,6 +137,5 @@ function addOnce(found: Findings, fault: AuditFault): void {
 }
 
 function headFailure(rule: string): ValidationFailure {
-  const msg = `Value error, ${rule}`;
-  return new ValidationFailure([{ loc: ['query', 'head'], msg, type: 'value_error', ctx: { error: rule } }]);
+  return valueError(['query', 'head'], rule);
 }

@@ -69,8 +69,7 @@ export async function deleteGateway(ctx: CallerContext, id: string): Promise<Gat
 
 /** The gateway that a path names. @throws 404 */
 export async function requireGateway(ctx: CallerContext, db: Database, id: string): Promise<Gateway> {
-  const gateway = requireFound(await findGateway(db, ctx.reach, id), 'gateway_not_found');
-  return gateway;
+  return requireFound(await findGateway(db, ctx.reach, id), 'gateway_not_found');
 }
 
 /**

@@ -51,7 +51,8 @@ export function mcpAnswers(
       const type = (answer.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase();
       if (answer.body !== null && init?.method === 'POST') {
         if (!answer.ok) return withBody(answer, await smallBody(answer.body));
-        if (type === 'application/json') return withBody(answer, await read(await wholeBody(answer.body), request));
+        if (type === 'application/json')
+          return withBody(answer, await read(new Uint8Array(await answer.arrayBuffer()), request));
         if (type === 'text/event-stream') {
           return withBody(answer, ReadableStream.from(events(answer.body, outbound, (data) => read(data, request))));
         }
@@ -73,12 +74,6 @@ function requestOf(body: unknown): JsonRpcRequest | null {
 
 function withBody({ status, headers }: Response, body: string | ReadableStream | null): Response {
   return new Response(body, { status, headers });
-}
-
-async function wholeBody(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
-  return Buffer.concat(chunks);
 }
 
 async function smallBody(body: AsyncIterable<Uint8Array>): Promise<string> {

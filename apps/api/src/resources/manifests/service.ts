@@ -57,8 +57,7 @@ export async function deleteManifest(ctx: CallerContext, id: string): Promise<Ma
 
 /** The manifest that a path names. @throws 404 */
 export async function requireManifest(ctx: CallerContext, db: Database, id: string): Promise<Manifest> {
-  const manifest = requireFound(await findManifest(db, ctx.reach, id), 'manifest_not_found');
-  return manifest;
+  return requireFound(await findManifest(db, ctx.reach, id), 'manifest_not_found');
 }
 
 async function publish(ctx: CallerContext, body: CreateManifestInput): Promise<Manifest> {

@@ -187,11 +187,8 @@ async function requireOwnMembership(trx: Database, path: Path, query: Query): Pr
   const { tenant_id: tenantId, user_id: userId } = path;
   const { sub_tenant_id: subTenantId } = query;
   if (subTenantId) {
-    const named = requireFound(
-      await findMembership(trx, EVERYWHERE, { tenantId, subTenantId }, userId),
-      'membership_not_found',
-    );
-    return named;
+    const place = { tenantId, subTenantId };
+    return requireFound(await findMembership(trx, EVERYWHERE, place, userId), 'membership_not_found');
   }
   const [first, second] = await listMembershipsInTenant(trx, EVERYWHERE, tenantId, userId);
   if (!first || (first.subTenantId !== null && second)) throw notFound('membership_not_found');
@@ -207,8 +204,7 @@ export async function requireMembership(
 ): Promise<Membership> {
   await requireTenant(ctx, trx, path.tenant_id);
   const place = { tenantId: path.tenant_id, subTenantId: query.sub_tenant_id || ownSubTenant(ctx, path.tenant_id) };
-  const membership = requireFound(await findMembership(trx, ctx.reach, place, path.user_id), 'membership_not_found');
-  return membership;
+  return requireFound(await findMembership(trx, ctx.reach, place, path.user_id), 'membership_not_found');
 }
 
 /** The sub-tenant of a caller who reaches only that one; null for a caller who reaches the whole tenant or several parts. */

@@ -1,11 +1,8 @@
 import type { RegisterInput, Registration } from '@quartermaster/contracts/onboarding.ts';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { newUserId } from '@quartermaster/db/ids.ts';
-import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
 import { deleteUnclaimedUsers, insertUser, type NewUser } from '@quartermaster/db/repositories/users.ts';
-import { inTransaction } from '@quartermaster/db/transaction.ts';
-import { appendAuditEvents } from '../../platform/audit/mac.ts';
-import { auditedWrite } from '../../platform/audit/audited-write.ts';
+import { auditedWrite, auditedWriteAsSystem } from '../../platform/audit/audited-write.ts';
 import { removeInBatches } from '../../platform/remove-in-batches.ts';
 import type { Services } from '../../platform/services.ts';
 import type { Context } from '../../http/context.ts';
@@ -66,31 +63,13 @@ export async function registerUser(ctx: RegistrationContext, body: RegisterInput
 }
 
 /** Removes users who registered 30 days ago, never signed in and have no membership. Returns how many. */
-export async function removeUnclaimedUsers(services: Pick<Services, 'db' | 'now' | 'secrets'>): Promise<number> {
-  const now = services.now();
-  const createdBefore = new Date(now.getTime() - UNCLAIMED_AFTER_MS).toISOString();
+export function removeUnclaimedUsers(services: Pick<Services, 'db' | 'now' | 'secrets'>): Promise<number> {
   return removeInBatches(BATCH_SIZE, (limit) =>
-    inTransaction(services.db, async (trx) => {
+    auditedWriteAsSystem(services, 'remove_unclaimed_user', async (trx, record, now) => {
+      const createdBefore = new Date(now.getTime() - UNCLAIMED_AFTER_MS).toISOString();
       const ids = await deleteUnclaimedUsers(trx, createdBefore, limit);
-      await appendAuditEvents(
-        trx,
-        { secrets: services.secrets, now },
-        ids.map((id) => ({ ...REMOVAL, target: { type: 'user', id } })),
-      );
+      for (const id of ids) record({ place: null, target: { type: 'user', id } });
       return ids.length;
     }),
   );
 }
-
-const REMOVAL = {
-  place: null,
-  actor: { type: 'system', id: null, tenantId: null },
-  scheme: null,
-  keyId: null,
-  operation: 'remove_unclaimed_user',
-  outcome: 'success',
-  reason: null,
-  changedFields: [],
-  count: 1,
-  requestId: '',
-} satisfies Omit<NewAuditEvent, 'target'>;

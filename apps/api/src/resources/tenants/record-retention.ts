@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   deleteClosedRecommendations,
   deleteEndedSessions,
@@ -6,6 +5,7 @@ import {
 } from '@quartermaster/db/repositories/record-retention.ts';
 import { listRecordRetentions } from '@quartermaster/db/repositories/tenants.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
+import { removeInPacedBatches } from '../../platform/remove-in-batches.ts';
 import type { Services } from '../../platform/services.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -26,14 +26,10 @@ export async function removeOldRecords({ db, now }: Pick<Services, 'db' | 'now'>
   for (const { tenantId, days } of await listRecordRetentions(db)) {
     const before = new Date(now().getTime() - days * DAY_MS).toISOString();
     for (const remove of REMOVALS) {
-      for (let more = true; more; ) {
-        const start = performance.now();
+      removed += await removeInPacedBatches(async () => {
         const count = await inTransaction(db, (trx) => remove(trx, { tenantId, before, limit: BATCH_SIZE }));
-        removed += count;
-        more = count === BATCH_SIZE;
-        // Works at most half of the time, so that other writes get their turns.
-        if (more) await sleep(performance.now() - start);
-      }
+        return { removed: count, more: count === BATCH_SIZE };
+      });
     }
   }
   return removed;

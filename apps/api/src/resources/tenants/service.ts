@@ -43,10 +43,7 @@ export async function makeTenant(
 /** Settings apply to all sub-tenants, so a caller who reaches only a sub-tenant can read the tenant, but not change it. */
 export async function changeTenant(ctx: CallerContext, id: string, body: UpdateTenantInput): Promise<Tenant> {
   return auditedWrite(ctx, async (trx, record, now) => {
-    const tenant = await requireTenant(ctx, trx, id);
-    if (!covers(ctx.reach, wholeOf(id))) {
-      throw new ApiError('tenant_forbidden', 'You need the scope for the whole tenant, not only for a sub-tenant.');
-    }
+    const tenant = await requireWholeTenant(ctx, trx, id);
     const { displayName, settings } = changeOf(body);
     const changed = [
       ...changedFields(tenant, displayName === undefined ? {} : { displayName }),
@@ -70,8 +67,14 @@ function changeOf({ displayName, settings }: UpdateTenantInput): TenantChange {
 
 /** The tenant that a path names, if the caller reaches it or a part of it. @throws 404 */
 export async function requireTenant(ctx: CallerContext, db: Database, id: string): Promise<Tenant> {
-  const tenant = requireFound(await findTenant(db, ctx.reach, id), 'tenant_not_found');
-  return tenant;
+  return requireFound(await findTenant(db, ctx.reach, id), 'tenant_not_found');
+}
+
+/** The tenant that a path names. @throws 404; 403 for a caller who reaches only a part of the tenant */
+export async function requireWholeTenant(ctx: CallerContext, db: Database, id: string): Promise<Tenant> {
+  const tenant = await requireTenant(ctx, db, id);
+  if (covers(ctx.reach, wholeOf(id))) return tenant;
+  throw new ApiError('tenant_forbidden', 'You need the scope for the whole tenant, not only for a sub-tenant.');
 }
 
 function wholeOf(tenantId: string) {

@@ -1,21 +1,16 @@
 import type { TenantLimitsInput, TenantResource, TenantUsage } from '@quartermaster/contracts/tenant-usage.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { findTenantLimits, setTenantLimit } from '@quartermaster/db/repositories/tenant-usage.ts';
-import { covers } from '@quartermaster/db/tenancy.ts';
 import { afterTransaction } from '@quartermaster/db/transaction.ts';
 import { requirePlatformAdministrator } from '../../auth/authorize.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
-import { ApiError } from '../../platform/errors.ts';
 import type { CallerContext } from '../../http/context.ts';
-import { requireTenant } from './service.ts';
+import { requireTenant, requireWholeTenant } from './service.ts';
 
 /** The limits of a tenant and how much is used. @throws 404; 403 for a caller who reaches only a part of the tenant */
 export async function readUsage(ctx: CallerContext, tenantId: string): Promise<TenantUsage> {
   const { db } = ctx.services;
-  await requireTenant(ctx, db, tenantId);
-  if (!covers(ctx.reach, { tenantId, subTenantId: null })) {
-    throw new ApiError('tenant_forbidden', 'You need the scope for the whole tenant, not only for a sub-tenant.');
-  }
+  await requireWholeTenant(ctx, db, tenantId);
   return usageOf(ctx, db, tenantId);
 }
 

@@ -33,8 +33,7 @@ export function viewOf(ctx: CallerContext): UserView {
 export async function requireUser(ctx: CallerContext, id: string, db: Database = ctx.services.db): Promise<User> {
   // Users who have not accepted the terms see only themselves.
   if (!ctx.principal.termsAccepted && !isSelf(ctx.principal, id)) throw termsRequired();
-  const user = requireFound(await findUser(db, viewOf(ctx), id), 'user_not_found');
-  return user;
+  return requireFound(await findUser(db, viewOf(ctx), id), 'user_not_found');
 }
 
 export async function deleteUser(ctx: CallerContext, id: string): Promise<User> {
