@@ -1,6 +1,6 @@
 import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import { tupleIn } from './multi-row-statement.ts';
-import type { Flag } from './tables.ts';
+import type { Flag } from './tables/columns.ts';
 import type { TenantScope } from './tenancy.ts';
 
 /** The sort key of the last row of a page. It only uses columns that never change. */

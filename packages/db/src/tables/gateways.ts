@@ -1,0 +1,61 @@
+import type { Generated } from 'kysely';
+import type { Json, Place, Time, Times } from './columns.ts';
+
+/** Gateways and their sessions. */
+export type GatewayTables = {
+  gateways: Place &
+    Times & {
+      id: string;
+      name: string;
+      name_key: string;
+      display_name: string | null;
+      url: string | null;
+      status: 'active' | 'disabled' | 'deleted';
+      manifest_id: string | null;
+      session_ttl_seconds: number;
+    };
+  gateway_providers: { tenant_id: string; gateway_id: string; provider_id: string; position: number };
+  gateway_sessions: Place &
+    Times & {
+      id: string;
+      gateway_id: string;
+      subject: string;
+      actor: string | null;
+      /** The principal that opened it: `user:<id>` or `service_account:<tenant>/<id>`. */
+      opened_by: string;
+      /** The API key that opened it, which may be of another tenant. */
+      opened_by_key: Generated<string | null>;
+      issued_at: Time;
+      expires_at: Time;
+      revoked_at: Time | null;
+      revoked_reason: Generated<string | null>;
+      gateway_url: string | null;
+      /** `sha256:` and the SHA-256, in hex, of the RFC 8785 form of the session's grants. */
+      grants_digest: Generated<string>;
+      /** The number of items that the session grants. */
+      item_count: Generated<number>;
+      metadata: Json;
+    };
+  /** Sets of items of one provider that sessions grant. Each set is stored once. */
+  gateway_grants: {
+    tenant_id: string;
+    provider_id: string;
+    /** SHA-256 of `items`, base64url. */
+    digest: string;
+    items: Json;
+    item_count: number;
+    created_at: Time;
+  };
+  /** Finds the sets that contain an item, by a digest of its kind and name. */
+  gateway_grant_items: { tenant_id: string; provider_id: string; item_key: string; digest: string };
+  /** The sets that a session grants, in the order of its gateway's providers. */
+  gateway_session_grants: {
+    tenant_id: string;
+    session_id: string;
+    position: number;
+    provider_id: string;
+    /** The name when the session was opened. */
+    provider_name: string;
+    digest: string;
+  };
+};

@@ -1,0 +1,105 @@
+import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
+import type { Generated } from 'kysely';
+import type { NanoTime, Place, Time, Times } from './columns.ts';
+
+/** Stored spans, and what is counted of them. */
+export type TelemetryTables = {
+  /** What each account sent, by instrumentation scope. */
+  account_telemetry: {
+    tenant_id: string;
+    service_account_id: string;
+    scope: string;
+    spans: number;
+    log_records: number;
+    /** Spans and log records that report the use of models, tools or agents. */
+    read_records: number;
+    first_received_at: Time;
+    last_received_at: Time;
+  };
+  /** One row for each trace of a place: the members that lists of traces show and filter by. */
+  traces: Place &
+    Times & {
+      trace_id: string;
+      root_name: string | null;
+      service_name: string | null;
+      start_time: NanoTime;
+      end_time: NanoTime;
+      span_count: number;
+      error_count: number;
+      /** The bytes of its share of its blocks, and of its index. */
+      stored_bytes: Generated<number>;
+      /** The account that sent its first spans. '' if they were stored before accounts were counted. */
+      account: Generated<string>;
+      /** From its first start to its last end, in whole milliseconds. */
+      duration_ms: Generated<number>;
+      /** Names that its spans report, one per line: see trace-rows.ts. */
+      services: Generated<string>;
+      models: Generated<string>;
+      tools: Generated<string>;
+      agents: Generated<string>;
+      /** The index of its first block, if that is small. The format is that of `spans` and `calls` in `trace_blocks`. */
+      first_spans: Generated<Buffer | null>;
+      first_calls: Generated<Buffer | null>;
+    };
+  /** The part of a trace's stored bytes that other accounts than its first one added. */
+  trace_accounts: Place & { trace_id: string; account: string; bytes: number };
+  /** Compressed blocks of spans that were stored together. See span-block.ts. On Postgres partitioned by day of receipt. */
+  span_blocks: Place & {
+    /** A ULID that contains `created_at`. */
+    id: string;
+    created_at: Time;
+    received_from: string;
+    /** Spans that still belong to a trace. The block is deleted with the last of them. */
+    span_count: number;
+    /** The size of the uncompressed body. */
+    bytes: number;
+    body: Buffer;
+  };
+  /**
+   * The index of a trace's spans: one row for each of its blocks, until rows are merged. See span-index.ts. A small index of the
+   * first block is in the trace's row instead. Most traces have no other.
+   */
+  trace_blocks: Place & {
+    trace_id: string;
+    /** The block's id, or the name of a merged row: see merged-part.ts. */
+    part: string;
+    spans: Buffer;
+    /** The calls that the spans report: see trace-calls.ts. */
+    calls: Buffer | null;
+  };
+  /** A combination of provider, kind, name, agent and account that usage is added up for. Not unique: see 0023-usage. */
+  usage_series: Place & {
+    id: string;
+    /** A digest of the columns below. Usage is added to the series with this key. */
+    series_key: string;
+    /** '' if the tenant had reached its limit of providers. */
+    provider_id: string;
+    kind: InventoryItem['kind'];
+    name: string;
+    name_key: string;
+    agent: string;
+    account: string;
+    created_at: Time;
+  };
+  usage_rollups: {
+    tenant_id: string;
+    series_id: string;
+    period: 'hour' | 'day';
+    /** The start of the hour or day. */
+    start_time: Time;
+    calls: number;
+    errors: number;
+    input_tokens: number;
+    output_tokens: number;
+    /** Microseconds, since whole numbers add up exactly. */
+    duration_us: number;
+  };
+  /** Calls that more than one signal may report. */
+  telemetry_calls: Place & {
+    /** A digest of what identifies the call. */
+    call_key: string;
+    /** The signal that reported it first. */
+    signal: 'span' | 'log';
+    first_seen_at: Time;
+  };
+};

@@ -1,0 +1,31 @@
+import type { Generated } from 'kysely';
+import type { Flag, Time, Times } from './columns.ts';
+
+/** Tenants and what they use of their limits. */
+export type TenantTables = {
+  tenants: Times & {
+    id: string;
+    display_name: string | null;
+    capture_content: Flag;
+    span_retention_days: number | null;
+    audit_reads: Generated<Flag>;
+    record_retention_days: Generated<number | null>;
+    usage_retention_days: Generated<number>;
+    /** The number of the tenant's observations, for comparison with its limit. */
+    observation_count: Generated<number>;
+    /** The user who created the tenant by self-service. Each user creates at most one. */
+    founder_id: Generated<string | null>;
+    /** A keyed digest of the founder's identity. It stays after the founder is erased. */
+    founder_digest: Generated<string | null>;
+    /** The input of that digest, encrypted, so that it can be computed again with a new key. */
+    founder_sealed: Generated<string | null>;
+  };
+  /** Limits that differ from the defaults. */
+  tenant_limits: { tenant_id: string; resource: string; most: number };
+  /** Stored bytes of each tenant, and changes that are not added up yet. */
+  stored_bytes: { tenant_id: string; bytes: number };
+  stored_bytes_changes: { tenant_id: string; id: string; bytes: number };
+  /** Stored bytes of the spans of each account. See account-bytes.ts. */
+  account_bytes: { tenant_id: string; account: string; bytes: number };
+  sub_tenants: { tenant_id: string; id: string; created_at: Time };
+};
