@@ -1,4 +1,4 @@
-import type { Database } from './database.ts';
+import { perDatabase } from './per-database.ts';
 
 /** The most decompressed bytes that are kept. */
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -42,14 +42,4 @@ export class BlockCache {
   }
 }
 
-/** By the adapter, since a database and all of its transactions share one. */
-const caches = new WeakMap<object, BlockCache>();
-
-export function blockCacheOf(db: Database): BlockCache {
-  const { adapter } = db.getExecutor();
-  const known = caches.get(adapter);
-  if (known) return known;
-  const cache = new BlockCache();
-  caches.set(adapter, cache);
-  return cache;
-}
+export const blockCacheOf = perDatabase(() => new BlockCache());

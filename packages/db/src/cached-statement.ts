@@ -1,6 +1,7 @@
 import type { Compilable, CompiledQuery } from 'kysely';
 import { BoundedMap } from './bounded-map.ts';
 import type { Database } from './database.ts';
+import { perDatabase } from './per-database.ts';
 
 /** The most cached shapes of one statement. Lists of different lengths are different shapes. */
 const MAX_CACHED_SHAPES = 100;
@@ -25,12 +26,9 @@ type CachedShape = { compiled: CompiledQuery; slots: readonly (Slot | null)[] };
 export function cachedStatement<Values extends object, Row>(
   build: (db: Database, values: Values) => Compilable<Row>,
 ): (db: Database, values: Values) => Promise<Row[]> {
-  // By the adapter, since a database and all of its transactions share one.
-  const cache = new WeakMap<object, Map<string, CachedShape>>();
+  const shapesOf = perDatabase(() => new BoundedMap<string, CachedShape>(MAX_CACHED_SHAPES));
   return async (db, values) => {
-    const { adapter } = db.getExecutor();
-    let shapes = cache.get(adapter);
-    if (!shapes) cache.set(adapter, (shapes = new BoundedMap(MAX_CACHED_SHAPES)));
+    const shapes = shapesOf(db);
     const bound: unknown[] = [];
     const shape = shapeOf(values, bound);
     let found = shapes.get(shape);

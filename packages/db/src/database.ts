@@ -170,6 +170,6 @@ async function refuseUnknownSchema(db: Database, names: readonly string[]): Prom
     if (!(await hasTable(db, table))) continue;
     // Another process may have migrated in the meantime.
     if ((await listAppliedMigrations(db)).length > 0) return;
-    throw new DatabaseUnfitError(`has a table ${table} that is not of this service: name one that is empty`);
+    throw new DatabaseUnfitError(`has a table ${table} of another application: use an empty database`);
   }
 }

@@ -1,5 +1,6 @@
-import { type Compilable, type CompiledQuery, type DialectAdapter, type Expression, type SqlBool, sql } from 'kysely';
+import { type Compilable, type CompiledQuery, type Expression, type SqlBool, sql } from 'kysely';
 import type { Database } from './database.ts';
+import { perDatabase } from './per-database.ts';
 
 /** A value that can be bound to a column. */
 type Bound = string | number | Buffer | null;
@@ -32,13 +33,10 @@ const MAX_ROWS = 64;
 export function multiRowStatement<Row extends Values, Shared extends Values, Result = never>(
   build: (db: Database, rows: readonly Row[], shared: Shared) => Compilable<Result>,
 ): (db: Database, rows: readonly Row[], shared: Shared) => Promise<Result[]> {
-  // By the adapter: each dialect compiles the statement differently.
-  const compiled = new WeakMap<DialectAdapter, Map<number, CompiledQuery<Result>>>();
+  const compiled = perDatabase(() => new Map<number, CompiledQuery<Result>>());
 
   function compiledFor(db: Database, size: number): CompiledQuery<Result> {
-    const { adapter } = db.getExecutor();
-    const bySize = compiled.get(adapter) ?? new Map<number, CompiledQuery<Result>>();
-    compiled.set(adapter, bySize);
+    const bySize = compiled(db);
     const known = bySize.get(size);
     if (known) return known;
     const rows = Array.from({ length: size }, (_, index) => slots(index) as Row);

@@ -2,6 +2,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from './database.ts';
 import { isPostgres } from './dialects/postgres.ts';
+import { placeOf } from './queries.ts';
 import { partsOfTrace } from './repositories/known-spans.ts';
 import { mergeParts } from './repositories/merged-parts.ts';
 import { insertBlocks } from './repositories/span-blocks.ts';
@@ -200,7 +201,7 @@ async function writeGroup(trx: Database, group: readonly ReadSpan[]): Promise<[s
     return { ...written, traceId, spanId, parentSpanId, startTime, line, hasOwnTimes: true };
   });
   const blocks = await buildSpanBlocks(spans, texts);
-  const place = { tenantId: first.tenant_id, subTenantId: first.sub_tenant_id === '' ? null : first.sub_tenant_id };
+  const place = placeOf(first);
   const latest = group.reduce((time, { created_at: createdAt }) => (createdAt > time ? createdAt : time), '');
   const stored = {
     sender: first.received_from,

@@ -36,7 +36,7 @@ import {
 import { findObservationsOfAnyProvider } from '../src/repositories/runtime-observations.ts';
 import { type ObservationState, updateObservationStates } from '../src/repositories/seen-observations.ts';
 import { revokeSessionsOfItems } from '../src/repositories/sessions-of-items.ts';
-import { insertRecommendation } from '../src/repositories/open-recommendations.ts';
+import { insertRecommendations } from '../src/repositories/open-recommendations.ts';
 import { listTraces } from '../src/repositories/traces.ts';
 import { findUser, listUsers } from '../src/repositories/users.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
@@ -202,8 +202,10 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
         reason: 'seen',
         isApplicable: false,
         change,
+        subTenantId: null,
       } as const;
-      await findRecommendation(db, [ACME], await insertRecommendation(db, ACME, made, NOW));
+      const [recommendation = ''] = await insertRecommendations(db, ACME, [made], NOW);
+      await findRecommendation(db, [ACME], recommendation);
     },
     [
       'providers_by_name (tenant_id=? AND sub_tenant_id=? AND name_key=?)',

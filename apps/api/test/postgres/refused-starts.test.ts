@@ -39,7 +39,7 @@ test('regression: a start with a role that may not create tables is refused in o
 test('regression: a start on tables of another program is refused in one line, and leaves them unchanged', async () => {
   const url = await emptyDatabase();
   await administer(url.href, 'create table users (mine text)');
-  expect(await refusalOf(url.href)).toMatch(/ has a table users that is not of this service: /);
+  expect(await refusalOf(url.href)).toMatch(/ has a table users of another application: /);
   const tables = await administer(url.href, `select tablename from pg_tables where schemaname = 'public'`);
   expect(tables).toEqual([{ tablename: 'users' }]);
 });

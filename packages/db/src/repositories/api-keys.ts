@@ -1,7 +1,10 @@
 import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { sql } from 'kysely';
+import { BoundedMap } from '../bounded-map.ts';
 import type { Database } from '../database.ts';
 import { cachedStatement } from '../cached-statement.ts';
+import { perDatabase } from '../per-database.ts';
+import { placeOf } from '../queries.ts';
 import { afterTransaction } from '../transaction.ts';
 
 /** An API key with its account, as authentication needs it. */
@@ -30,10 +33,10 @@ const CACHE_TTL_MS = 3000;
 const MAX_CACHED_KEYS = 10_000;
 
 /** `version` counts invalidations. A key that was read before an invalidation must not be cached after it. */
-type Cache = { keys: Map<string, { key: ApiKey; until: number }>; version: number };
-
-/** By the adapter, since a database and all of its transactions share one. */
-const caches = new WeakMap<object, Cache>();
+const cacheOf = perDatabase(() => ({
+  keys: new BoundedMap<string, { key: ApiKey; until: number }>(MAX_CACHED_KEYS),
+  version: 0,
+}));
 
 /**
  * Finds a key for authentication. It takes no scope, because the caller is not known yet. The result may be up to
@@ -48,7 +51,6 @@ export async function findApiKey(db: Database, keyId: string): Promise<ApiKey | 
   const key = await readApiKey(db, keyId);
   cache.keys.delete(keyId);
   if (!key || cache.version !== version) return key;
-  if (cache.keys.size >= MAX_CACHED_KEYS) cache.keys.delete(cache.keys.keys().next().value ?? '');
   cache.keys.set(keyId, { key, until: now + CACHE_TTL_MS });
   return key;
 }
@@ -83,15 +85,6 @@ export async function touchApiKey(db: Database, key: ApiKey, now: Date): Promise
     .execute();
 }
 
-function cacheOf(db: Database): Cache {
-  const { adapter } = db.getExecutor();
-  const known = caches.get(adapter);
-  if (known) return known;
-  const cache: Cache = { keys: new Map(), version: 0 };
-  caches.set(adapter, cache);
-  return cache;
-}
-
 const apiKeyById = cachedStatement((db, { keyId }: { keyId: string }) =>
   db
     .selectFrom('credentials as credential')
@@ -118,8 +111,7 @@ async function readApiKey(db: Database, keyId: string): Promise<ApiKey | undefin
     lastUsedAt: row.last_used_at,
     account: {
       id: row.account_id,
-      tenantId: row.tenant_id,
-      subTenantId: row.sub_tenant_id === '' ? null : row.sub_tenant_id,
+      ...placeOf(row),
       status: row.status,
       platformAdministrator: row.platform_administrator === 1,
     },

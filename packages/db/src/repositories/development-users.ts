@@ -1,6 +1,7 @@
 import { inBatches } from '../batches.ts';
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
+import { placeOf } from '../queries.ts';
 import { forgetApiKeys } from './api-keys.ts';
 
 /** A user who signed in with the development identity provider, or its built-in administrator. */
@@ -93,8 +94,7 @@ export async function revokeKeysMadeBy(
       .returning(['id', 'tenant_id', 'sub_tenant_id', 'owner_id'])
       .execute();
     for (const row of rows) {
-      const place = { tenantId: row.tenant_id, subTenantId: row.sub_tenant_id === '' ? null : row.sub_tenant_id };
-      revoked.push({ id: row.id, ...place, accountId: row.owner_id ?? '' });
+      revoked.push({ id: row.id, ...placeOf(row), accountId: row.owner_id ?? '' });
       forgetApiKeys(db, { keyId: row.id });
     }
   }

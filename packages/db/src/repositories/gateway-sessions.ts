@@ -5,7 +5,8 @@ import { newId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
 import { cachedStatement } from '../cached-statement.ts';
-import type { Flag, Tables } from '../tables.ts';
+import type { Flag } from '../tables/columns.ts';
+import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { insertGrants, readGrants } from './gateway-grants.ts';
 
@@ -179,14 +180,7 @@ export async function revokeSessionsOfGateway(
   gatewayId: string,
   now: Date,
 ): Promise<number> {
-  const result = await db
-    .updateTable('gateway_sessions')
-    .set(revoked(now, 'gateway_ended'))
-    .where('gateway_id', '=', gatewayId)
-    .where(hasStatus('active', now))
-    .where(inScope(scope))
-    .executeTakeFirst();
-  return Number(result.numUpdatedRows);
+  return revokeActive(db, scope, 'gateway_ended', now, sql`gateway_id = ${gatewayId}`);
 }
 
 /**
@@ -200,14 +194,8 @@ export async function revokeSessionsOfPrincipal(
   principalName: string,
   now: Date,
 ): Promise<number> {
-  const result = await db
-    .updateTable('gateway_sessions')
-    .set(revoked(now, 'principal_ended'))
-    .where((eb) => eb.or([eb('subject', '=', principalName), eb('opened_by', '=', principalName)]))
-    .where(inScope(scope))
-    .where(hasStatus('active', now))
-    .executeTakeFirst();
-  return Number(result.numUpdatedRows);
+  const isPrincipal = sql<SqlBool>`(subject = ${principalName} or opened_by = ${principalName})`;
+  return revokeActive(db, scope, 'principal_ended', now, isPrincipal);
 }
 
 /** Revokes one session. Returns whether it was active. */
@@ -217,27 +205,13 @@ export async function endSession(
   { tenantId, id }: { tenantId: string; id: string },
   now: Date,
 ): Promise<boolean> {
-  const result = await db
-    .updateTable('gateway_sessions')
-    .set(revoked(now, 'revoked'))
-    .where('tenant_id', '=', tenantId)
-    .where('id', '=', id)
-    .where(hasStatus('active', now))
-    .where(inScope(scope))
-    .executeTakeFirst();
-  return result.numUpdatedRows > 0n;
+  const isSession = sql<SqlBool>`tenant_id = ${tenantId} and id = ${id}`;
+  return (await revokeActive(db, scope, 'revoked', now, isSession)) > 0;
 }
 
 /** Revokes the active sessions that a key opened. Returns how many there were. */
 export async function revokeSessionsOfKey(db: Database, scope: TenantScope, keyId: string, now: Date): Promise<number> {
-  const result = await db
-    .updateTable('gateway_sessions')
-    .set(revoked(now, 'key_ended'))
-    .where('opened_by_key', '=', keyId)
-    .where(hasStatus('active', now))
-    .where(inScope(scope))
-    .executeTakeFirst();
-  return Number(result.numUpdatedRows);
+  return revokeActive(db, scope, 'key_ended', now, sql`opened_by_key = ${keyId}`);
 }
 
 /** Makes the sessions that a key opened expire at `end`, unless they expire earlier. */
@@ -301,6 +275,23 @@ type SubjectRow = { tenant_id: string; sub_tenant_id: string; platform_administr
 function toSubject(rows: readonly SubjectRow[]): Subject | undefined {
   const [first] = rows;
   return first && { places: rows.map(placeOf), platformAdministrator: first.platform_administrator === 1 };
+}
+
+async function revokeActive(
+  db: Database,
+  scope: TenantScope,
+  reason: RevokedReason,
+  now: Date,
+  which: Expression<SqlBool>,
+): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('gateway_sessions')
+    .set(revoked(now, reason))
+    .where(which)
+    .where(hasStatus('active', now))
+    .where(inScope(scope))
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
 }
 
 function revoked(now: Date, reason: RevokedReason) {

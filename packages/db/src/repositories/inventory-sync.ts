@@ -1,12 +1,13 @@
 import type { Drift, InventoryItem, InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { nameFamily } from '../name-family.ts';
 import { inScope, placeColumns } from '../queries.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
+import { type InventoryItemChange, itemColumns } from './inventory.ts';
+import { UNFINISHED } from './operator-tasks.ts';
 
 /** A stored inventory item, as a sync compares it. */
 export type KnownItem = Pick<
@@ -22,14 +23,6 @@ export type KnownItem = Pick<
 export type FoundItem = Pick<KnownItem, 'kind' | 'name' | 'nameKey' | 'title' | 'description' | 'schemaDigest'> & {
   attributes: Record<string, unknown>;
 };
-
-/** What a sync changes in a stored item. */
-export type SyncedChange = Partial<
-  Pick<InventoryItem, 'title' | 'description' | 'status' | 'schemaDigest' | 'attributes'> & { drift: Drift | null }
->;
-
-/** A literal, not a parameter: a partial index is only used if the statement itself contains its condition. */
-const UNFINISHED = sql<SqlBool>`status in ('open', 'claimed', 'running')`;
 
 /** The unfinished sync task of a provider. */
 export async function findSyncTask(
@@ -247,19 +240,13 @@ export async function updateSyncedItem(
   db: Database,
   scope: TenantScope,
   id: string,
-  { lastSeenAt, ...change }: SyncedChange & { lastSeenAt: string | null },
+  { lastSeenAt, ...change }: InventoryItemChange & { lastSeenAt: string | null },
   now: Date,
 ): Promise<void> {
-  const { title, description, status, schemaDigest, attributes, drift } = change;
   await db
     .updateTable('inventory_items')
     .set({
-      ...(title !== undefined && { title }),
-      ...(description !== undefined && { description }),
-      ...(status !== undefined && { status }),
-      ...(schemaDigest !== undefined && { schema_digest: schemaDigest }),
-      ...(attributes !== undefined && { attributes: JSON.stringify(attributes) }),
-      ...(drift !== undefined && { drift: drift === null ? null : JSON.stringify(drift) }),
+      ...itemColumns(change),
       ...(lastSeenAt !== null && { last_seen_at: lastSeenAt }),
       updated_at: now.toISOString(),
     })

@@ -197,23 +197,26 @@ export async function updateInventoryItem(
   change: InventoryItemChange,
   now: Date,
 ): Promise<InventoryItem | undefined> {
-  const { title, description, status, attributes, schemaDigest, drift } = change;
   const row = await db
     .updateTable('inventory_items')
-    .set({
-      ...(title !== undefined && { title }),
-      ...(description !== undefined && { description }),
-      ...(status !== undefined && { status }),
-      ...(attributes !== undefined && { attributes: JSON.stringify(attributes) }),
-      ...(schemaDigest !== undefined && { schema_digest: schemaDigest }),
-      ...(drift !== undefined && { drift: drift === null ? null : JSON.stringify(drift) }),
-      updated_at: now.toISOString(),
-    })
+    .set({ ...itemColumns(change), updated_at: now.toISOString() })
     .where('id', '=', id)
     .where(inScope(scope))
     .returningAll()
     .executeTakeFirst();
   return row && toInventoryItem(row);
+}
+
+/** The columns that a change sets. */
+export function itemColumns({ title, description, status, attributes, schemaDigest, drift }: InventoryItemChange) {
+  return {
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    ...(status !== undefined && { status }),
+    ...(attributes !== undefined && { attributes: JSON.stringify(attributes) }),
+    ...(schemaDigest !== undefined && { schema_digest: schemaDigest }),
+    ...(drift !== undefined && { drift: drift === null ? null : JSON.stringify(drift) }),
+  };
 }
 
 export async function deleteInventoryItem(db: Database, scope: TenantScope, id: string): Promise<void> {

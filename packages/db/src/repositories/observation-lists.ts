@@ -1,4 +1,4 @@
-import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import type { ObservationView, RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { inKeysetRange, listRows } from '../listing.ts';
@@ -6,9 +6,7 @@ import { containsAsciiText, inScope, type Page, type PageKey, type PageRequest, 
 import type { TenantScope } from '../tenancy.ts';
 import { toObservation } from './runtime-observations.ts';
 
-export type ObservationView = 'open' | 'new' | 'seen_again' | 'changed_definition';
-
-/** What selects observations across providers. Left out and null: whatever it is. */
+/** What selects observations across providers. A condition that is left out or null selects all. */
 export type ObservationSelection = {
   unknown?: boolean | null | undefined;
   status?: string | null | undefined;

@@ -3,7 +3,7 @@ import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { inScope, toFlag } from '../queries.ts';
 import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
-import type { Flag } from '../tables.ts';
+import type { Flag } from '../tables/columns.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { type NewRecommendation, OPEN, type StoredDismissal, type Subject } from './recommendations.ts';
 
@@ -52,23 +52,11 @@ function keyOf({ providerId, kind, subject }: About): string {
   return `${providerId} ${kind} ${subject}`;
 }
 
-/** @param place the place of the provider. @throws DuplicateKeyError if one of its kind and subject is open */
-export async function insertRecommendation(
-  db: Database,
-  place: TenantPlace,
-  recommendation: NewRecommendation,
-  now: Date,
-): Promise<string> {
-  const [id = ''] = await insertRecommendations(
-    db,
-    place,
-    [{ ...recommendation, subTenantId: place.subTenantId }],
-    now,
-  );
-  return id;
-}
-
-/** Inserts many recommendations, each in the sub-tenant of its provider. Returns their ids in the same order. */
+/**
+ * Inserts recommendations, each in the sub-tenant of its provider. Returns their ids in the same order.
+ *
+ * @throws DuplicateKeyError if one of the same provider, kind and subject is open
+ */
 export async function insertRecommendations(
   db: Database,
   { tenantId }: InTenant,

@@ -27,7 +27,7 @@ type LeaseTimes = { now: Date; leaseNow: Date };
 type TasksAbout = { kind: OperatorTask['kind']; subjectType: OperatorTask['subject']['type'] };
 
 /** A literal, not a parameter: a partial index is only used if the statement itself contains its condition. */
-const UNFINISHED = sql<SqlBool>`status in ('open', 'claimed', 'running')`;
+export const UNFINISHED = sql<SqlBool>`status in ('open', 'claimed', 'running')`;
 
 export async function findOperatorTask(
   db: Database,

@@ -1,12 +1,13 @@
 import { inBatches } from '@quartermaster/db/batches.ts';
-import type { FoundItem, KnownItem, SyncedChange } from '@quartermaster/db/repositories/inventory-sync.ts';
+import type { InventoryItemChange } from '@quartermaster/db/repositories/inventory.ts';
+import type { FoundItem, KnownItem } from '@quartermaster/db/repositories/inventory-sync.ts';
 import type { Listing } from './listing.ts';
 
 /** What a sync has to write. Known items are named by their ids. */
 export type Comparison = {
   added: FoundItem[];
   /** Listed again, with changes. */
-  updated: { id: string; change: SyncedChange }[];
+  updated: { id: string; change: InventoryItemChange }[];
   /** Not listed any more. */
   removed: string[];
   /** Listed again, without changes. */
@@ -45,8 +46,8 @@ export async function compare(known: readonly KnownItem[], listing: Listing, now
   return result;
 }
 
-function changeOf(item: KnownItem, found: FoundItem, now: Date): SyncedChange {
-  const back: SyncedChange = item.status === 'missing' ? { status: 'available' } : {};
+function changeOf(item: KnownItem, found: FoundItem, now: Date): InventoryItemChange {
+  const back: InventoryItemChange = item.status === 'missing' ? { status: 'available' } : {};
   const { schemaDigest, title, description, attributes } = found;
   const isDrift = schemaDigest !== null && item.schemaDigest !== null && schemaDigest !== item.schemaDigest;
   if (isDrift) {
@@ -61,9 +62,9 @@ function changeOf(item: KnownItem, found: FoundItem, now: Date): SyncedChange {
   };
 }
 
-function textsOf(item: KnownItem, found: FoundItem): SyncedChange {
+function textsOf(item: KnownItem, found: FoundItem): InventoryItemChange {
   const followsProvider = item.source === 'sync';
-  const change: SyncedChange = {};
+  const change: InventoryItemChange = {};
   if (found.title !== item.title && (followsProvider || item.title === null)) change.title = found.title;
   if (found.description !== item.description && (followsProvider || item.description === null)) {
     change.description = found.description;
