@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Most spellings of one name that a run sends. */
+/** The maximum number of spellings of one name that a run sends. */
 const SPELLINGS = 400;
 const SPANS_PER_REQUEST = 200;
 

@@ -40,7 +40,7 @@ export function cookieOf(req: IncomingMessage, name: string): string | undefined
   return found.length === 1 ? found[0]?.value : undefined;
 }
 
-/** Most bytes of one browser's pending sign-ins. Node refuses a request with more than 16 KiB of headers. */
+/** The maximum number of bytes of one browser's pending sign-ins. Node refuses a request with more than 16 KiB of headers. */
 const MAX_PENDING_BYTES = 6000;
 
 /** The names of the oldest pending sign-ins, beyond the bytes that all may have together. */

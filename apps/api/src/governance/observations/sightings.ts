@@ -29,10 +29,10 @@ export type Sighting = ObservationSubject & {
 
 type Evidence = RuntimeObservation['evidence'];
 
-/** Most entries of a list in an observation's evidence. */
+/** The maximum number of entries of a list in an observation's evidence. */
 export const MAX_SAMPLES = 10;
 
-/** Most response models of an observation. Routers choose among many models, and each one may be blocked. */
+/** The maximum number of response models of an observation. Routers choose among many models, and each one may be blocked. */
 export const MAX_RESPONSE_MODELS = 50;
 
 /** Most environments of an observation. Further ones are {@link OTHER_ENVIRONMENT}. */

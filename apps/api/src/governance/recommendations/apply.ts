@@ -38,13 +38,13 @@ import { applyChange, changedNames } from './change.ts';
 type SkipReason = z.infer<typeof SkipReasonSchema>;
 type Skipped = { id: string; reason: SkipReason };
 
-/** Most recommendations that a request without ids applies. */
+/** The maximum number of recommendations that a request without ids applies. */
 const MAX_APPLIED = 1000;
 
 /** Recommendations per batch. After each batch the event loop gets a turn. */
 const BATCH_SIZE = 20;
 
-/** Most revoked sessions that an answer lists. */
+/** The maximum number of revoked sessions that an answer lists. */
 const MAX_SESSIONS_LISTED = 1000;
 
 /** Thrown at the end of a dry run, to roll its transaction back. */
