@@ -15,8 +15,7 @@ export OTEL_TRACES_EXPORTER=otlp`;
 
 const COPILOT = `export ${ENDPOINT}`;
 
-const HIDDEN_SEARCH =
-  'asks a model that has the vendor’s search, and neither spans nor log records tell of the search.';
+const HIDDEN_SEARCH = 'asks a model that has the vendor’s search, but no span or log record shows the search.';
 
 export const recordings: RecordingDefinition[] = [
   {

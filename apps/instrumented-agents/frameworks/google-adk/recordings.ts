@@ -18,7 +18,7 @@ maybeSetOtelProviders([], resourceFromAttributes({ 'service.name': '<service>' }
     cannotKnow: [
       'The span of a failed model call has no attributes and no error: neither model nor failure is known.',
       'Output tokens are without those of thinking.',
-      'A tool of an MCP server has no server: it is known that it is one, not of which.',
+      'The telemetry shows that a tool belongs to an MCP server, but not to which one.',
     ],
   },
 ];
