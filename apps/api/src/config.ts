@@ -240,7 +240,7 @@ function devIdentityFaults({ HOST, QM_PUBLIC_URL, QM_TRUSTED_PROXIES }: Settings
   return faults;
 }
 
-/** Without QM_PUBLIC_URL, tokens would name `http://0.0.0.0:8080` as their issuer, which is no usable address. */
+/** Without QM_PUBLIC_URL, tokens would name `http://0.0.0.0:8080` as their issuer. No caller can use that address. */
 function addressFaults({ HOST, QM_PUBLIC_URL }: Settings): string[] {
   if (QM_PUBLIC_URL !== undefined || !isEveryAddress(HOST)) return [];
   return ['QM_PUBLIC_URL: is required if HOST is every address of the machine: the address that callers use'];

@@ -35,7 +35,7 @@ test('a start on a restored database without its key file is refused in one line
   await copyFile(file, restored);
   const { message, exitCode } = await startFailure({ ...environment, DATABASE_URL: `sqlite:${restored}` });
   expect(exitCode).toBe(2);
-  expect(message).toMatch(/^QM_SECRET_KEY: no key that is configured opens [^\n]+\.key is missing[^\n]*$/);
+  expect(message).toMatch(/^QM_SECRET_KEY: none of the configured keys opens [^\n]+\.key is missing[^\n]*$/);
   await expect(readFile(`${restored}.key`)).rejects.toThrow('ENOENT');
 
   await copyFile(`${file}.key`, `${restored}.key`);
@@ -51,7 +51,7 @@ test.each(['in the key file', 'in QM_SECRET_KEY'])(
     const configured: Record<string, string> = where === 'in QM_SECRET_KEY' ? { QM_SECRET_KEY: OTHER_KEY } : {};
     const { message, exitCode } = await startFailure({ ...environment, ...configured });
     expect(exitCode).toBe(2);
-    expect(message).toMatch(/^QM_SECRET_KEY: no key that is configured opens [^\n]+$/);
+    expect(message).toMatch(/^QM_SECRET_KEY: none of the configured keys opens [^\n]+$/);
     expect(message).not.toContain(OTHER_KEY.slice(0, 8));
   },
 );

@@ -43,7 +43,7 @@ test('decryption fails without the key, for another identity and after a changed
   for (const [text, identity] of rows) {
     for (const work of [box.open, box.reseal]) expect(() => work(text, identity)).toThrow(SecretUnreadableError);
   }
-  expect(() => secretBox(key()).open(sealed, 'record:1')).toThrow('no key that is configured opens the secret');
+  expect(() => secretBox(key()).open(sealed, 'record:1')).toThrow('none of the configured keys opens the secret');
 });
 
 type Environment = Record<string, string>;

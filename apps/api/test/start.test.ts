@@ -108,7 +108,7 @@ describe('a start', () => {
   });
 
   test.each(['no-such-host.invalid', '192.0.2.1', '1.2.3.4.5'])(
-    'regression: a HOST that cannot be listened on is reported in one line: %s',
+    'regression: a HOST that the server cannot listen on is reported in one line: %s',
     async (HOST) => {
       const failure = await startFailure({ HOST, DATABASE_URL: `sqlite:${await databaseFile()}` });
       expect(failure).toEqual({ message: expect.stringMatching(/^HOST: [^\n]+$/), exitCode: 2 });
@@ -116,7 +116,7 @@ describe('a start', () => {
   );
 
   test.each([
-    ['create table users (mine text)', /^DATABASE_URL: the database has a table users that is not [^\n]+$/],
+    ['create table users (mine text)', /^DATABASE_URL: the database has a table users of another application: [^\n]+$/],
     [
       `create table kysely_migration (name text, timestamp text); insert into kysely_migration values ('9999-x', '')`,
       /^DATABASE_URL: the database has the migration 9999-x, which this version does not know: [^\n]+$/,

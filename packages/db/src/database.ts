@@ -111,7 +111,7 @@ async function makeFolder(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: 0o700 });
   } catch (error) {
-    // If the path exists but is no folder, opening the file fails.
+    // If the path exists but is not a folder, opening the file fails.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
       throw new DatabaseUnavailableError({ cause: error });
     }

@@ -11,7 +11,7 @@ export function caseFoldedNames({ name, aliases }: Pick<Provider, 'name' | 'alia
   return [...new Set([name, ...aliases].map(caseFolded))];
 }
 
-/** The spellings of the vendors that a provider's names and base URL stand for. Its own names come first. */
+/** The spellings of the vendors that a provider's names and base URL belong to. Its own names come first. */
 function vendorSpellings({ baseUrl, ...called }: NamedProvider): string[] {
   const names = caseFoldedNames(called);
   const vendor = baseUrl === null ? null : vendorOfHost(hostOf(baseUrl));

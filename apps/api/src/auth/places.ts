@@ -76,7 +76,7 @@ function onlySubTenant(ctx: CallerContext, tenantId: string, body: unknown): str
   return only;
 }
 
-/** The places of the caller's own grants within reach. Platform administrators reach everything, and yet have own grants. */
+/** The places of the caller's own grants within reach. Platform administrators reach everything, but also have own grants. */
 function placesOf(ctx: CallerContext): TenantPlace[] {
   const everywhere = ctx.reach.some((place) => place.tenantId === null);
   const grants: readonly TenantPlace[] = ctx.principal.grants;

@@ -37,7 +37,7 @@ export async function fetchObject(
   }
   const value: unknown = JSON.parse(await limitedText(response));
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new TypeError('the identity provider answered JSON that is no object');
+    throw new TypeError('the identity provider answered JSON that is not an object');
   }
   return value as Record<string, unknown>;
 }

@@ -66,7 +66,7 @@ async function move({ from, to }: { from: string; to: string }, invocation: Move
 /**
  * Checks the URLs before the databases are opened, because opening would create a missing file.
  *
- * @throws {ConfigError} if one is no database URL, or both name the same database
+ * @throws {ConfigError} if one is not a database URL, or both name the same database
  */
 function requireMovable(from: string, to: string): void {
   if (![from, to].every(isDatabaseUrl)) throw new ConfigError(`a database is ${DATABASE_URL_FORM}`);
@@ -108,7 +108,9 @@ function report(
     stderr.write(`the target differs: ${why}\n`);
     return FAILED;
   }
-  const key = isPostgresUrl(from) ? 'QM_SECRET_KEY' : `QM_SECRET_KEY, or what ${sqlitePath(from, ROOT)}.key holds`;
+  const key = isPostgresUrl(from)
+    ? 'QM_SECRET_KEY'
+    : `QM_SECRET_KEY (the content of ${sqlitePath(from, ROOT)}.key, unless you set it)`;
   stdout.write(`moved. Start the servers with the new DATABASE_URL, and the same ${key}\n`);
   return 0;
 }

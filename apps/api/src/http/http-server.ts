@@ -12,7 +12,7 @@ type HttpServerOptions = {
   isEnding?: () => boolean;
   /** Whether an address is a trusted proxy, which carries the connections of many clients. */
   isProxy?: (address: string, hop: number) => boolean;
-  /** Is told of each refused connection, and of the limit that it exceeded. */
+  /** Called for each refused connection, with the limit that it exceeded. */
   onRefusedConnection?: (reason: 'address' | 'process') => void;
 };
 
@@ -25,7 +25,7 @@ export function createHttpServer(
   { handle, isEnding = () => false, isProxy = () => false, onRefusedConnection = () => {} }: HttpServerOptions,
 ): Server {
   class Answer extends ServerResponse {
-    /** Asked when the head is written, because the shutdown may have begun since the request arrived. */
+    /** Checked when the head is written, because the shutdown may have begun after the request arrived. */
     override writeHead(...head: unknown[]): this {
       if (isEnding() && !this.headersSent) this.setHeader('Connection', 'close');
       return (super.writeHead as (...given: unknown[]) => this)(...head);

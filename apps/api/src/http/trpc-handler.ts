@@ -116,7 +116,7 @@ function parsed(text: string): RawInput {
 
 /** Why a request is refused before tRPC sees it. Null if it is not refused. */
 function refusalOf(req: Request): Error | null {
-  // tRPC would answer HEAD with 204 to anybody.
+  // tRPC would answer HEAD with 204, without authentication.
   if (req.method !== 'GET' && req.method !== 'POST') {
     return new ApiError('method_not_allowed', 'tRPC supports only GET and POST.', { headers: { Allow: 'GET, POST' } });
   }

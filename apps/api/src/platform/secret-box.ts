@@ -31,7 +31,7 @@ export type SecretBox = {
 /** No configured key opens a secret. The message reveals nothing about the secret. */
 export class SecretUnreadableError extends Error {
   constructor() {
-    super('no key that is configured opens the secret');
+    super('none of the configured keys opens the secret');
     this.name = 'SecretUnreadableError';
   }
 }

@@ -31,11 +31,11 @@ import { loggedCallerId, noteOperation, requestLog } from './request-log.ts';
 type AppOptions = {
   services: Services;
   config: Pick<Config, 'trustedProxies'>;
-  /** Where telemetry goes to, whichever protocol it comes in by. */
+  /** Receives telemetry, over HTTP and over gRPC. */
   intake: Intake;
-  /** Whether new requests are welcome: not while shutting down. */
+  /** Whether the service takes new requests. False while it shuts down. */
   ready: () => boolean;
-  /** Null: nothing is limited. */
+  /** Null: requests are not limited. */
   limits: RequestLimits | null;
   /** The development identity provider, mounted at /oidc. */
   devIdentity: ((req: Request, res: Response) => void) | null;
@@ -47,12 +47,12 @@ type AppOptions = {
   checkAnswers: boolean;
 };
 
-/** The paths that are there to be read, and nothing else. */
-const READABLE = /^\/(healthz|readyz|openapi\.json|\.well-known\/jwks\.json|(docs|console)(\/.*)?)?$/;
+/** Paths that support only GET and HEAD. */
+const READ_ONLY_PATH = /^\/(healthz|readyz|openapi\.json|\.well-known\/jwks\.json|(docs|console)(\/.*)?)?$/;
 
 /**
- * The host: every path of the service, in the order in which they are tried. What is below /v1 is served ahead of
- * Express, whose way through its layers costs more than the request; its id, log line and security headers are the same.
+ * Serves every path of the service, in the order in which they are tried. Requests below /v1 do not pass through Express,
+ * because its layers take longer than the request itself. They get the same request id, log line and security headers.
  */
 export function createApp(options: AppOptions): RequestListener {
   const { services, limits } = options;
@@ -94,7 +94,7 @@ export function createApp(options: AppOptions): RequestListener {
     setRequestId(req, res);
     log(req, res);
     if (req.url?.startsWith('/v1/') !== true) {
-      // Express gives answers another class: what theirs does when connections end stays with them.
+      // Express changes the prototype of answers. `writeHead` of the server must stay: it closes connections at shutdown.
       res.writeHead = res.writeHead.bind(res);
       app(req, res);
       return;
@@ -104,7 +104,7 @@ export function createApp(options: AppOptions): RequestListener {
   };
 }
 
-/** What is answered where the service listens and is not ready to serve. */
+/** Answers every request while the service starts. */
 export function whileStarting(): RequestListener {
   const secure = securityHeaders();
   return (req, res) => {
@@ -133,7 +133,7 @@ function mountPaths(
   app.use('/console', consoleSignIn);
 
   app.use((req, _res, next) => {
-    if (req.method === 'GET' || req.method === 'HEAD' || !READABLE.test(req.path)) next();
+    if (req.method === 'GET' || req.method === 'HEAD' || !READ_ONLY_PATH.test(req.path)) next();
     else
       throw new ApiError('method_not_allowed', 'This path supports only GET, HEAD.', {
         headers: { Allow: 'GET, HEAD' },
@@ -168,7 +168,7 @@ function documentHandler(serverUrl: string) {
   });
 }
 
-/** The reference page needs its own scripts and styles, and Swagger UI's icons; everything else needs nothing. */
+/** For the reference page, which needs its own scripts, inline styles, and Swagger UI's icons (`data:`). */
 const CONTENT_SECURITY_POLICY = {
   'default-src': ["'self'"],
   'img-src': ["'self'", 'data:'],
@@ -186,7 +186,7 @@ function securityMiddleware() {
   });
 }
 
-/** What the middleware sets: the same for every answer. */
+/** The headers that the middleware sets, for answers that do not pass through Express. */
 function securityHeaders(): [string, string][] {
   const headers: [string, string][] = [];
   const response = {
@@ -219,7 +219,7 @@ function v1Handler({ services, intake }: AppOptions, { pipeline }: Shared) {
 
 async function databaseAnswers({ db }: Services): Promise<boolean> {
   try {
-    // A read by its form, so that it does not wait for those who write; nor for those who hold all connections.
+    // A query that only reads does not wait for writers, and a reserved connection does not wait for other queries.
     await runOnReservedConnection(() => db.selectNoFrom(sql<number>`1`.as('one')).execute());
     return true;
   } catch {

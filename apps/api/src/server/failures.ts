@@ -33,7 +33,7 @@ export function describeFailure(error: unknown): Failure {
   }
   if (isFromListening(error)) {
     const setting = error.code === 'EACCES' ? 'PORT' : 'HOST';
-    return { message: `${setting}: cannot be listened on: ${error.message}`, exitCode: REFUSED };
+    return { message: `${setting}: the server cannot listen on it: ${error.message}`, exitCode: REFUSED };
   }
   throw error;
 }

@@ -8,7 +8,7 @@ import type { Services } from '../platform/services.ts';
 /** Refusals of authenticated callers that belong in the audit, by their status. */
 const AUDITED: Record<number, 'denied' | 'failure'> = { 403: 'denied', 404: 'denied', 409: 'failure' };
 
-/** What follows from a refusal, whichever way the request came in: log, counters, audit. */
+/** Logs, counts and audits a refusal, over REST, tRPC or OTLP. */
 export function noteRefusal(
   services: Services,
   { error, answer, info }: { error: unknown; answer: Answer; info: Refused },

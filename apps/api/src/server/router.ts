@@ -58,11 +58,11 @@ export const appRouter = router({
 
 export type AppRouter = typeof appRouter;
 
-/** The same, flat: tRPC keeps them by their dotted paths, whatever its types say. */
+/** The procedures by their dotted paths. tRPC's types say that they are nested, but its record is flat. */
 export const procedures = appRouter._def.procedures as unknown as Procedures;
 
-/** What REST serves. */
+/** The procedures as REST endpoints. */
 export const endpoints = endpointsOf(procedures);
 
-/** What the document describes. */
+/** The operations of the OpenAPI document. */
 export const operations = endpoints.map(({ operation }) => operation);

@@ -47,7 +47,7 @@ async function sealFirstSecret(db: Database, secrets: SecretBox, now: () => Date
 
 function noKeyOpens(why: string): ConfigError {
   return new ConfigError(
-    `QM_SECRET_KEY: no key that is configured opens the secrets of this database${why} (QM_SECRET_KEY_LOST=1 gives them up)`,
+    `QM_SECRET_KEY: none of the configured keys opens the secrets of this database${why} (QM_SECRET_KEY_LOST=1 gives them up)`,
   );
 }
 

@@ -35,7 +35,7 @@ export async function resealSecrets({ db, log, secrets }: Needs): Promise<void> 
   const unreadable = counts.unreadable + answers.unreadable + founders.unreadable;
   await renewMacs({ db, secrets }, 'none');
   log.info({ resealed }, 'secrets of former keys were sealed with the current one');
-  if (unreadable > 0) log.error({ unreadable }, 'no key that is configured opens some secrets');
+  if (unreadable > 0) log.error({ unreadable }, 'none of the configured keys opens some secrets');
 }
 
 /**

@@ -44,12 +44,12 @@ export function writeStartLog(server: RunningServer, config: Config, stdout: Nod
 
 function howToSendGrpc({ grpcUrl }: RunningServer, { otlpGrpcPort }: Config): string {
   if (grpcUrl !== null) return grpcUrl;
-  return otlpGrpcPort === null ? 'off' : `off, because port ${otlpGrpcPort} cannot be listened on`;
+  return otlpGrpcPort === null ? 'off' : `off, because the server cannot listen on port ${otlpGrpcPort}`;
 }
 
 function howToGetToken({ services }: RunningServer, config: Config): string {
   if (config.devIdentity) return devTokenCommand(config);
-  return services.issuer === null ? 'set QM_OIDC_ISSUER to take bearer tokens' : `from ${services.issuer}`;
+  return services.issuer === null ? 'set QM_OIDC_ISSUER to accept bearer tokens' : `from ${services.issuer}`;
 }
 
 /** The command finds the server by the same variables. */

@@ -194,7 +194,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       const trusted = await renewMacs(services, 'all');
       // The log field keeps its name for programs that read it.
       if (trusted > 0)
-        log.warn({ vouched: trusted }, 'waiting audit events are vouched for as they are: the key is lost');
+        log.warn({ vouched: trusted }, 'the key is lost: waiting audit events were accepted without a check');
     }
     // Late, when little can still fail, because a generated key must also be shown.
     const written = parts.bootstrapKeyToFile === true ? await bootstrapToFile(services, config) : null;
@@ -277,7 +277,7 @@ async function startMetrics(
   try {
     await listen(server, port, '127.0.0.1');
   } catch (error) {
-    log.warn({ err: error, port }, 'metrics are not served: the port cannot be listened on');
+    log.warn({ err: error, port }, 'metrics are not served: the server cannot listen on the port');
     return async () => {};
   }
   return () => drainServer(server);

@@ -88,7 +88,7 @@ test('regression: the junk names of one account leave room for what another acco
 test('regression: several greedy accounts leave room for an honest one, and their existing observations are still counted', async () => {
   const tenant = await newTenant(server);
   for (const prefix of ['a', 'b', 'c', 'd']) await sendSpans(server, await newSender(tenant), junk(prefix));
-  // 20, then 10, 5 and 3 of what is left.
+  // 20, then 10, 5 and 3: half of the remaining share each time.
   expect(await observedNames(tenant)).toHaveLength(38);
   await tenant.see('gpt-5', await newSender(tenant));
   expect(await tenant.observation('gpt-5')).toBeDefined();

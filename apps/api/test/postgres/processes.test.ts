@@ -81,7 +81,7 @@ test('of two processes with different secret keys that start at once on an empty
 
 function startOutcomeOf(output: string): string | null {
   if (output.includes(' listens on ')) return 'listens';
-  return /^QM_SECRET_KEY: no key that is configured opens /m.test(output) ? 'refused' : null;
+  return /^QM_SECRET_KEY: none of the configured keys opens /m.test(output) ? 'refused' : null;
 }
 
 test('a key that one server revoked is refused by the other within five seconds', async () => {

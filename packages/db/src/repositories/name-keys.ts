@@ -49,7 +49,7 @@ export async function setModelName(
     .set((eb) => ({
       name,
       name_key: nameKey,
-      // The key is not visible, so a change of the key alone is no update.
+      // The key is not visible, so a change of the key alone does not count as an update.
       updated_at: eb.case().when('name', '=', name).then(eb.ref('updated_at')).else(now.toISOString()).end(),
     }))
     .where('id', '=', id)

@@ -95,8 +95,8 @@ export type StartedSession = {
 };
 
 /**
- * Starts a session. Returns it with the token for the cookie, of which only the digest is stored, and with the ids of older
- * sessions that ended because the user had too many.
+ * Starts a session. Returns it with the token for the cookie, and with the ids of older sessions that ended because the user
+ * had too many. Only the digest of the token is stored.
  *
  * @throws 403 for a user who is disabled or deleted
  */

@@ -162,7 +162,7 @@ function signOutHandler({
       res.append('Set-Cookie', setCookie(names.session, '', { secure: names.secure, sameSite: 'Strict', maxAge: 0 }));
     }
     const signedOut = services.publicUrl + SIGNED_OUT;
-    // The session is over by now, also where the identity provider is away.
+    // The session has ended already, even if the identity provider does not answer.
     const elsewhere = await provider?.signOutUrl(idToken, signedOut).catch((error: unknown) => {
       services.log.warn({ err: error }, 'the identity provider could not be asked for its sign-out');
       return null;
@@ -244,7 +244,7 @@ async function formerSession(services: Services, req: Request): Promise<Session 
   return found && { userId: found.account.id, id: found.session.id };
 }
 
-/** A session that has ended is none. A database that is away is an error: the session may still be valid. */
+/** Null for a session that has ended. If the database is unavailable, the error is thrown: the session may still be valid. */
 function nullIfRefused(error: unknown): null {
   if (error instanceof ApiError) return null;
   throw error;

@@ -47,8 +47,8 @@ function handlerOf(operation: Operation) {
 }
 
 /**
- * What the library reads of a request: the path's template, which matches itself. It converts anything that is no fetch
- * Request, hence the prototype.
+ * What the library reads of a request: the path's template, which matches itself. The prototype is that of a fetch Request,
+ * because the library converts all other objects.
  */
 function standInRequest(operation: Operation): Request {
   const members = {

@@ -12,7 +12,7 @@ export const FURTHER_READS = 'further_reads';
  * caller, operation and target within a minute become one event with a count.
  *
  * @param records the records in the response
- * @param target the record of which a part was read; null for a list of the tenant
+ * @param target the record that was read, as a whole or in part; null for a list of the tenant
  */
 export async function noteReads(
   ctx: CallerContext,

@@ -14,7 +14,7 @@ import { valueError } from '../../platform/errors.ts';
 /** Usage series, observations and manifests that one request reads, each. */
 const MAX_READ = 50_000;
 
-/** Of these records that a request reads for one point of the rate limits. */
+/** How many of these records a request reads for one point of the rate limits. */
 const RECORDS_PER_POINT = 1000;
 
 /** An agent is told apart by its place and its name. */
@@ -41,8 +41,8 @@ type ReadOptions = {
 };
 
 /**
- * Everything in `scope` that acts: agents of manifests, observed agents, and the agents and services that usage names. Sorted
- * by tenant, sub-tenant and name.
+ * All agents in `scope`: those of manifests, observed agents, and the agents and services that usage names. Sorted by tenant,
+ * sub-tenant and name.
  *
  * @throws 422 if there is too much to read
  */

@@ -40,7 +40,7 @@ type AgentQuery = TimeQuery & {
   sort?: 'name' | SortedByUsage | null | undefined;
 };
 
-/** One page of everything that acts, with its usage in a time range. @throws 422 if there is too much to read or to sort */
+/** One page of all agents, with their usage in a time range. @throws 422 if there is too much to read or to sort */
 export async function listAgents(
   ctx: CallerContext,
   scope: TenantScope,

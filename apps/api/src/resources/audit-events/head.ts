@@ -71,7 +71,7 @@ export function claimsOf(token: string): { kid: string; claims: HeadClaims } | n
   }
 }
 
-/** When a head says that it was signed; null for a text that has not the form of a head. Does not check the signature. */
+/** The time at which a head says that it was signed. Null if the text is not a head. Does not check the signature. */
 export function signedAt(token: string): string | null {
   const claimed = claimsOf(token);
   return claimed && new Date(claimed.claims.iat * 1000).toISOString();

@@ -100,7 +100,7 @@ export function sealer(services: SealServices, maxRemembered = MAX_REMEMBERED): 
       halted.delete(tenantId);
       return done;
     } catch (error) {
-      // Another process sealed at the same time. The next pass finds what is left.
+      // Another process sealed at the same time. The next pass seals the remaining events.
       if (error instanceof DuplicateKeyError || error instanceof SerializationFailureError) return null;
       if (!(error instanceof ChainBrokenError)) throw error;
       if (!halted.has(tenantId)) {

@@ -41,7 +41,7 @@ const MAX_UNSEALED_COUNTED = 10_000;
 
 /**
  * How far a verification got. It checks first the links in their order, from `position` and its `hash` on; then the events
- * in the order of their ids, each of which has to be in the chain or wait to be sealed.
+ * in the order of their ids, and each event has to be in the chain or wait to be sealed.
  */
 const ProgressSchema = z.object({
   /** The position of the last link checked. Links that an attacker inserted may have positions below 1. */

@@ -11,7 +11,7 @@ import { requireNotLastAdministrator, requireUser } from './service.ts';
 /**
  * Makes a user a platform administrator, or takes that away.
  *
- * @throws 403 unless the caller is one with every scope; 409 for a user who is not active, and for the last one
+ * @throws 403 unless the caller is a platform administrator with every scope; 409 if the user is not active, or the last one
  */
 export async function setPlatformAdministratorOf(
   ctx: CallerContext,
@@ -21,7 +21,7 @@ export async function setPlatformAdministratorOf(
   return auditedWrite(ctx, async (trx, record, now) => {
     const user = await requireUser(ctx, id, trx);
     requirePlatformAdministrator(ctx);
-    // Of an API key that may do less the user would otherwise get more than it has.
+    // Otherwise an API key with fewer scopes could give the user more rights than it has itself.
     if (!ctx.principal.platformScopes.includes('*')) {
       throw new ApiError('grant_exceeds_own', 'Only a platform administrator with the scope * may do this.');
     }
