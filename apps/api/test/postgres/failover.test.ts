@@ -154,8 +154,9 @@ test('a write with an Idempotency-Key that failed while the database was down ca
   for (let stop = 1; stop <= 3; stop += 1) {
     const acknowledged = done.length;
     await vi.waitFor(() => expect(done.length).toBeGreaterThan(acknowledged + 30), { timeout: 30_000 });
+    const failed = pending.size;
     await postgres.halt();
-    await sleep(300);
+    await vi.waitFor(() => expect(pending.size).toBeGreaterThan(failed + CONNECTIONS), RECOVERY);
     await postgres.resume();
   }
   await vi.waitFor(async () => expect((await server.call('GET', '/readyz')).status).toBe(200), RECOVERY);
