@@ -132,7 +132,7 @@ export function AuditScreen(): ReactNode {
       toolbar={
         <>
           <TextFilter name="actor" label="Actor id" width={142} />
-          <SelectFilter name="operation" label="Operation" choices={operations} width={200} listWidth={320} />
+          <SelectFilter name="operation" label="Operation" choices={operations} width={190} listWidth={320} />
           <TextFilter name="target" label="Target id" width={142} />
           <SelectFilter name="outcome" label="Outcome" choices={['success', 'failure', 'denied']} width={112} />
           <SelectFilter name="period" label="Any time" choices={PERIODS} width={150} />

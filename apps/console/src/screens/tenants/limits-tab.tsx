@@ -52,6 +52,17 @@ export function LimitsTab({ tenant }: { tenant: Tenant }): ReactNode {
           ))}
         </tbody>
       </table>
+      <div className={classes.change}>
+        <ActionButton
+          scope="tenants:write"
+          place={{ tenantId: tenant.id }}
+          variant="default"
+          disabledReason={me.platformAdministrator ? null : 'Only platform administrators set limits.'}
+          onClick={() => setState({ edit: '1' })}
+        >
+          Change the limits
+        </ActionButton>
+      </div>
       {data.largestAccounts.length > 0 && (
         <table className={classes.limits}>
           <caption>Accounts whose spans take the most stored bytes</caption>
@@ -75,17 +86,6 @@ export function LimitsTab({ tenant }: { tenant: Tenant }): ReactNode {
           </tbody>
         </table>
       )}
-      <div className={classes.change}>
-        <ActionButton
-          scope="tenants:write"
-          place={{ tenantId: tenant.id }}
-          variant="default"
-          disabledReason={me.platformAdministrator ? null : 'Only platform administrators set limits.'}
-          onClick={() => setState({ edit: '1' })}
-        >
-          Change the limits
-        </ActionButton>
-      </div>
       {state['edit'] !== undefined && (
         <LimitsForm tenant={tenant} usage={data} labels={LABELS} close={() => setState({ edit: undefined })} />
       )}
@@ -94,7 +94,8 @@ export function LimitsTab({ tenant }: { tenant: Tenant }): ReactNode {
 }
 
 function shareText(used: number, limit: number): string {
-  return `${Math.round((limit === 0 ? 1 : used / limit) * 100)}%`;
+  const percent = Math.round((limit === 0 ? 1 : used / limit) * 100);
+  return percent === 0 && used > 0 ? '<1%' : `${percent}%`;
 }
 
 type QuotaProps = { label: string; quota: TenantQuota; format: (value: number) => string };
