@@ -1,5 +1,14 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { memo, type MouseEvent, type ReactNode, useCallback, useEffect, useMemo, useRef } from 'react';
+import {
+  type CSSProperties,
+  memo,
+  type MouseEvent,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+} from 'react';
 import type { PagedList } from '../data/pages.ts';
 import classes from './data-table.module.css';
 import { formatNumber } from './format.ts';
@@ -14,6 +23,8 @@ export type Column<Row> = {
   /** A track of a CSS grid, such as `120px` or `minmax(160px, 2fr)`. */
   width: string;
   isNumber?: boolean;
+  /** Left out where the table is narrow: in a small window, or beside an open panel. */
+  isWideOnly?: boolean;
   /** How the server sorts the list by this column, if it does now. */
   sorted?: 'ascending' | 'descending' | undefined;
   /** Sorts the list by this column, or goes back to its usual order. */
@@ -62,10 +73,12 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
   }, [hasMore, lastIndex, items.length, loadMore]);
 
   const isSelectable = selection !== undefined;
-  const template = useMemo(
-    () => [...(isSelectable ? ['34px'] : []), ...columns.map(({ width }) => width)].join(' '),
-    [columns, isSelectable],
-  );
+  const tracks = useMemo(() => {
+    const templateOf = (shown: typeof columns) =>
+      [...(isSelectable ? ['34px'] : []), ...shown.map(({ width }) => width)].join(' ');
+    const narrow = columns.filter(({ isWideOnly }) => isWideOnly !== true);
+    return { '--columns': templateOf(columns), '--narrow-columns': templateOf(narrow) } as CSSProperties;
+  }, [columns, isSelectable]);
   // Not for each scroll step: the list may have many thousand rows.
   const activeIndex = useMemo(() => items.findIndex((row) => keyOf(row) === active), [items, keyOf, active]);
   const moveTo = (wanted: number) => {
@@ -118,8 +131,14 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
         aria-label={`${label}, scrollable`}
         aria-busy={list.isFormer}
       >
-        <div role="table" aria-label={label} aria-rowcount={hasMore ? -1 : items.length + 1} className={classes.table}>
-          <div role="row" aria-rowindex={1} className={classes.head} style={{ gridTemplateColumns: template }}>
+        <div
+          role="table"
+          aria-label={label}
+          aria-rowcount={hasMore ? -1 : items.length + 1}
+          className={classes.table}
+          style={tracks}
+        >
+          <div role="row" aria-rowindex={1} className={classes.head}>
             {selection && (
               <div role="columnheader" className={classes.cell}>
                 <input
@@ -153,7 +172,6 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
                   index={index}
                   start={start}
                   columns={columns as readonly Column<unknown>[]}
-                  template={template}
                   offset={offset}
                   isActive={key === active}
                   isOpenable={onOpen !== undefined}
@@ -173,7 +191,7 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
 }
 
 function ColumnHeader<Row>({ column }: { column: Column<Row> }): ReactNode {
-  const { header, isNumber, sorted, onSort } = column;
+  const { header, isNumber, isWideOnly, sorted, onSort } = column;
   const mark = sorted !== undefined && <Icon name={sorted === 'descending' ? 'down' : 'up'} size={11} />;
   return (
     <div
@@ -181,6 +199,7 @@ function ColumnHeader<Row>({ column }: { column: Column<Row> }): ReactNode {
       aria-sort={onSort === undefined ? sorted : (sorted ?? 'none')}
       className={classes.cell}
       data-number={isNumber}
+      data-wide-only={isWideOnly}
     >
       {onSort === undefined ? (
         <span className={classes.sort}>
@@ -203,7 +222,6 @@ type RowProps = {
   index: number;
   start: number;
   columns: readonly Column<unknown>[];
-  template: string;
   offset: number;
   isActive: boolean;
   isOpenable: boolean;
@@ -212,7 +230,7 @@ type RowProps = {
 };
 
 const TableRow = memo(function TableRow(props: RowProps): ReactNode {
-  const { row, rowKey, index, start, columns, template, isActive, isOpenable, isSelected, toggle } = props;
+  const { row, rowKey, index, start, columns, isActive, isOpenable, isSelected, toggle } = props;
   return (
     <div
       role="row"
@@ -223,15 +241,15 @@ const TableRow = memo(function TableRow(props: RowProps): ReactNode {
       data-selected={isSelected}
       data-openable={isOpenable}
       className={classes.row}
-      style={{ transform: `translateY(${start}px)`, gridTemplateColumns: template }}
+      style={{ transform: `translateY(${start}px)` }}
     >
       {toggle !== undefined && (
         <div role="cell" className={classes.cell}>
           <input type="checkbox" aria-label="Select this row" checked={isSelected} onChange={() => toggle(rowKey)} />
         </div>
       )}
-      {columns.map(({ key, isNumber, cell }) => (
-        <div key={key} role="cell" className={classes.cell} data-number={isNumber}>
+      {columns.map(({ key, isNumber, isWideOnly, cell }) => (
+        <div key={key} role="cell" className={classes.cell} data-number={isNumber} data-wide-only={isWideOnly}>
           {cell(row)}
         </div>
       ))}

@@ -46,12 +46,12 @@ export function Screen({
         <div className="grow">
           {above !== undefined && <div className={classes.above}>{above}</div>}
           <h1 className={classes.title}>{heading ?? title}</h1>
-          {summary !== undefined && <div className={classes.summary}>{summary}</div>}
         </div>
         <div className="row">
           {actions}
           {request !== undefined && <MoreMenu copyRequest={copyRequest} />}
         </div>
+        {summary !== undefined && <div className={classes.summary}>{summary}</div>}
       </header>
       {toolbar !== undefined && <div className={classes.toolbar}>{toolbar}</div>}
       <div

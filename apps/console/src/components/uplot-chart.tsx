@@ -9,6 +9,9 @@ import { formatCompact } from './format.ts';
 
 const DAY_S = 86_400;
 
+const DAY = { day: 'numeric', month: 'short' } as const;
+const HOUR = { hour: '2-digit', minute: '2-digit' } as const;
+
 export type Series = { label: string; values: readonly number[]; isProblem?: boolean };
 
 type Props = {
@@ -39,20 +42,36 @@ function Plot({ times, series, height = 160, label }: Props): ReactNode {
       grid: { stroke: colour('--qm-border'), width: 1 },
       ticks: { show: false },
     };
+    const isDaily = times.every((time) => time % DAY_S === 0);
+    // Days are those of UTC, as the API adds them up.
+    const zone = isDaily ? 'UTC' : timeZone;
+    const format = new Intl.DateTimeFormat('en-GB', { ...(isDaily ? DAY : HOUR), timeZone: zone });
+    const timeText = (seconds: number) => format.format(seconds * 1000);
+    const timeAxis = {
+      ...axis,
+      size: 28,
+      grid: { show: false },
+      ...(isDaily && { incrs: [1, 2, 7, 14, 28].map((days) => days * DAY_S) }),
+      values: (_plot: UPlot, splits: number[]) => splits.map(timeText),
+    };
     const bars = UPlot.paths.bars?.({ size: [0.7, 24] });
     const plot = new UPlot(
       {
         width: element.clientWidth,
         height,
-        tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), timeZone),
+        tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), zone),
         cursor: { y: false },
         legend: { live: true },
         scales: { x: { range: (_plot, first, last) => [first - halfStep(times), last + halfStep(times)] } },
-        axes: [axis, { ...axis, size: 56, values: (_plot, values) => values.map(formatCompact) }],
+        axes: [timeAxis, { ...axis, size: 56, values: (_plot, values) => values.map(formatCompact) }],
         series: [
-          {},
+          {
+            label: isDaily ? 'Day' : 'Hour',
+            value: (_plot, seconds) => (seconds === null ? '' : timeText(seconds)),
+          },
           ...series.map(({ label: name, isProblem }) => ({
             label: name,
+            value: (_plot: UPlot, value: number | null) => (value === null ? '' : formatCompact(value)),
             stroke: colour(isProblem === true ? '--qm-danger' : '--qm-accent'),
             fill: colour(isProblem === true ? '--qm-danger' : '--qm-accent'),
             points: { show: false },

@@ -68,11 +68,11 @@ export function AccessScreen(): ReactNode {
       above={<Link to="/people">People</Link>}
       summary={
         source === '' ? (
-          'What a user, service account or API key gave to others.'
+          'Keys, sessions, invitations and memberships that a user, service account or API key created.'
         ) : (
           <>
-            What <PrincipalName principal={source} /> gave, and what was created with it. It outlives the account that
-            gave it.
+            Keys, sessions, invitations and memberships that <PrincipalName principal={source} /> created, directly or
+            through them. They stay valid when their creator is disabled.
           </>
         )
       }
@@ -102,8 +102,8 @@ export function AccessScreen(): ReactNode {
           onActive={(row) => setState({ row })}
           selection={selection}
           empty={
-            <Empty title="Nothing is left of it">
-              In your reach, no key, session, invitation or membership that works derives from it.
+            <Empty title="No access derives from it">
+              There is no valid key, session, invitation or membership in your reach that it created.
             </Empty>
           }
         />

@@ -26,7 +26,7 @@ const COLUMNS: Column<AgentUse>[] = [
   {
     key: 'name',
     header: 'Uses',
-    width: 'minmax(180px, 2fr)',
+    width: 'minmax(160px, 2fr)',
     cell: ({ name, kind, observationId }) => (
       <span className="row">
         {observationId === null ? (
@@ -54,20 +54,26 @@ const COLUMNS: Column<AgentUse>[] = [
       </Link>
     ),
   },
-  { key: 'first', header: 'First seen', width: '110px', cell: ({ firstSeenAt }) => <Time at={firstSeenAt} /> },
-  { key: 'last', header: 'Last seen', width: '110px', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
-  { key: 'calls', header: 'Calls', width: '80px', isNumber: true, cell: ({ calls }) => formatNumber(calls) },
+  {
+    key: 'first',
+    isWideOnly: true,
+    header: 'First seen',
+    width: '110px',
+    cell: ({ firstSeenAt }) => <Time at={firstSeenAt} />,
+  },
+  { key: 'last', header: 'Last seen', width: '96px', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
+  { key: 'calls', header: 'Calls', width: '64px', isNumber: true, cell: ({ calls }) => formatNumber(calls) },
   {
     key: 'errors',
     header: 'Errors',
-    width: '70px',
+    width: '64px',
     isNumber: true,
     cell: ({ errors }) => <span className={errors > 0 ? 'danger' : 'dim'}>{formatNumber(errors)}</span>,
   },
   {
     key: 'tokens',
     header: 'Tokens',
-    width: '90px',
+    width: '72px',
     isNumber: true,
     cell: ({ inputTokens, outputTokens }) => formatCompact(inputTokens + outputTokens),
   },

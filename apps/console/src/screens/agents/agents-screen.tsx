@@ -42,9 +42,10 @@ const COLUMNS: Column<Agent>[] = [
     width: '80px',
     cell: ({ observations }) => <HighestRisk observations={observations} />,
   },
-  { key: 'place', header: 'Tenant', width: 'minmax(120px, 1.4fr)', cell: placeOf },
+  { key: 'place', isWideOnly: true, header: 'Tenant', width: 'minmax(120px, 1.4fr)', cell: placeOf },
   {
     key: 'account',
+    isWideOnly: true,
     header: 'Acts as',
     width: 'minmax(130px, 1.5fr)',
     cell: ({ accounts }) => (
@@ -58,7 +59,13 @@ const COLUMNS: Column<Agent>[] = [
       </span>
     ),
   },
-  { key: 'first', header: 'First seen', width: '92px', cell: ({ firstSeenAt }) => <Time at={firstSeenAt} /> },
+  {
+    key: 'first',
+    isWideOnly: true,
+    header: 'First seen',
+    width: '92px',
+    cell: ({ firstSeenAt }) => <Time at={firstSeenAt} />,
+  },
   { key: 'last', header: 'Last seen', width: '92px', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
   { key: 'calls', header: 'Calls', width: '72px', isNumber: true, cell: ({ usage }) => formatCompact(usage.calls) },
   {

@@ -121,7 +121,7 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
           {placeOf(gateway)}
           <CopyId id={id} />
           <span className="truncate">
-            lists {providerIds.map((each) => providerLabel(byId.get(each), each)).join(', ') || 'no provider'}
+            lists {providerIds.map((each) => providerLabel(byId.get(each), each)).join(' · ') || 'no provider'}
           </span>
           {manifestId !== null && (
             <Link to="/manifests/$manifestId" params={{ manifestId }}>

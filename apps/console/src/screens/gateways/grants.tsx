@@ -23,7 +23,7 @@ export function Grants({ gatewayId, sessionId }: { gatewayId: string; sessionId:
   if (data.items.length === 0) return <p>Nothing.</p>;
   return [...Map.groupBy(data.items, ({ providerName }) => providerName)].map(([provider, items]) => (
     <div key={provider}>
-      <h4>{provider}</h4>
+      <h4 className="qm-subtitle">{provider}</h4>
       <ul>
         {items.map(({ kind, name }) => (
           <li key={`${kind} ${name}`} className="row">

@@ -20,6 +20,7 @@ const WIDE_ONLY = new Set(['callers', 'first']);
 
 const FIRST_SEEN_COLUMN: Column<RuntimeObservation> = {
   key: 'first',
+  isWideOnly: true,
   header: 'First seen',
   width: '96px',
   cell: ({ firstSeenAt }) => <Time at={firstSeenAt} />,

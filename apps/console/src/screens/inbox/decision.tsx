@@ -56,7 +56,7 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
         </p>
       )}
       <NoteField note={note} change={changeNote} />
-      <div className={classes.choices}>
+      <div className="qm-choices">
         <ActionButton scope="runtime_observations:review" place={place} shortcut="a" onClick={() => decide('approved')}>
           Approve
         </ActionButton>

@@ -42,7 +42,7 @@ export const OverviewStrip = memo(function OverviewStrip({ newObservations }: Pr
   if (!mayRead || data === undefined || data.items.length === 0) return null;
   const tiles = [
     ...ofUsage,
-    ...(newObservations === null ? [] : [{ label: 'New, first seen', values: countsByDay(days, newObservations) }]),
+    ...(newObservations === null ? [] : [{ label: 'New', values: countsByDay(days, newObservations) }]),
   ];
   return (
     <ul className={classes.strip} aria-label={`The last ${DAYS} days`}>
@@ -50,7 +50,8 @@ export const OverviewStrip = memo(function OverviewStrip({ newObservations }: Pr
         <li key={label} className={classes.tile}>
           <div>
             <div className={classes.name}>
-              {label}, {DAYS} days
+              {label}
+              <span className={classes.days}>, {DAYS} days</span>
             </div>
             <div className={classes.value}>{formatCompact(values.reduce((sum, value) => sum + value, 0))}</div>
           </div>

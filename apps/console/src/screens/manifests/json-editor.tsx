@@ -14,10 +14,12 @@ type Props = {
   /** Without it the text cannot be changed. */
   onChange?: (value: string) => void;
   schema?: JsonSchema | undefined;
+  /** Whether the user types here first. */
+  takesFocus?: boolean;
 };
 
 /** A text field for JSON that marks what is wrong with it. Loaded only where it is needed: it is large. */
-export default function JsonEditor({ label, value, onChange, schema }: Props): ReactNode {
+export default function JsonEditor({ label, value, onChange, schema, takesFocus = false }: Props): ReactNode {
   const frame = useRef<HTMLDivElement>(null);
   const initial = useRef(value);
   const change = useRef(onChange);
@@ -45,7 +47,8 @@ export default function JsonEditor({ label, value, onChange, schema }: Props): R
           linter((current) => diagnosticsOf(current, schema)),
           keymap.of([...defaultKeymap, ...historyKeymap]),
           EditorState.readOnly.of(isReadOnly),
-          EditorView.contentAttributes.of({ 'aria-label': label }),
+          // The dialog looks for the mark if it opens after the editor.
+          EditorView.contentAttributes.of({ 'aria-label': label, ...(takesFocus && { 'data-autofocus': 'true' }) }),
           EditorView.lineWrapping,
           EditorView.updateListener.of((update) => {
             if (update.docChanged) change.current?.(update.state.doc.toString());
@@ -53,8 +56,9 @@ export default function JsonEditor({ label, value, onChange, schema }: Props): R
         ],
       }),
     });
+    if (takesFocus) view.focus();
     return () => view.destroy();
-  }, [schema, isReadOnly, label]);
+  }, [schema, isReadOnly, label, takesFocus]);
   return <div ref={frame} className="qm-editor" />;
 }
 

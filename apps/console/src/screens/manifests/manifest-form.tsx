@@ -84,7 +84,13 @@ export function ManifestForm({ manifest, name: given = '', close }: Props): Reac
         </>
       )}
       <Suspense fallback={<p className="dim">Loading the editor</p>}>
-        <JsonEditor label="Manifest as JSON" value={text} onChange={setText} schema={schema} />
+        <JsonEditor
+          label="Manifest as JSON"
+          value={text}
+          onChange={setText}
+          schema={schema}
+          takesFocus={manifest !== undefined}
+        />
       </Suspense>
       <p className={fault === null ? 'dim' : 'danger'}>{fault ?? 'It matches the schema of its kind.'}</p>
     </FormDialog>

@@ -35,7 +35,7 @@ const COLUMNS: Column<Manifest>[] = [
   {
     key: 'status',
     header: 'Status',
-    width: '120px',
+    width: '90px',
     cell: ({ status }) => <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />,
   },
   {
@@ -45,14 +45,15 @@ const COLUMNS: Column<Manifest>[] = [
     isNumber: true,
     cell: ({ spec }) => spec.declares?.length ?? 0,
   },
-  { key: 'place', header: 'Tenant', width: 'minmax(140px, 1fr)', cell: placeOf },
+  { key: 'place', header: 'Tenant', width: 'minmax(130px, 1fr)', cell: placeOf },
   {
     key: 'by',
+    isWideOnly: true,
     header: 'Written by',
     width: 'minmax(140px, 1fr)',
     cell: ({ createdBy }) => <PrincipalName principal={createdBy} />,
   },
-  { key: 'when', header: 'Written', width: '120px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { key: 'when', header: 'Written', width: '96px', cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
 
 export function ManifestsScreen(): ReactNode {

@@ -70,7 +70,7 @@ export function PeopleScreen(): ReactNode {
   return (
     <Screen
       title="People"
-      summary="Everybody who accepted a membership in your reach. Invitations that wait are with their tenant."
+      summary="Everyone who accepted an invitation. Pending invitations are listed with their tenant."
       request={{ method: 'GET', path: '/v1/users', query }}
       toolbar={
         <>

@@ -207,9 +207,9 @@ function sessionColumns(revoke: (session: ConsoleSession) => void): Column<Conso
         </span>
       ),
     },
-    { key: 'since', header: 'Signed in', width: '130px', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    { key: 'used', header: 'Last used', width: '130px', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
-    { key: 'until', header: 'Ends', width: '130px', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+    { key: 'since', header: 'Signed in', width: '104px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { key: 'used', header: 'Last used', width: '104px', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+    { key: 'until', header: 'Ends', width: '104px', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
     {
       key: 'actions',
       header: '',

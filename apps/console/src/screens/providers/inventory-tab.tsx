@@ -134,7 +134,7 @@ function ItemPanel({ item, close }: { item: InventoryItem; close: () => void }):
         </>
       }
       footer={
-        <div className="row">
+        <div className="row wraps">
           {status !== 'blocked' && (
             <ActionButton
               scope="providers:write"

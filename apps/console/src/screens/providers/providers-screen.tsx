@@ -16,7 +16,7 @@ import { ProviderForm } from './provider-form.tsx';
 const KINDS = ['llm', 'mcp', 'agent_runtime', 'channel', 'other'];
 const STATUSES = ['discovered', 'active', 'disabled', 'deleted'];
 
-const HEALTH = { unknown: 'not asked', healthy: 'healthy' };
+const HEALTH = { unknown: 'not checked', healthy: 'healthy' };
 
 const keyOf = ({ id }: Provider) => id;
 
@@ -54,9 +54,10 @@ const COLUMNS: Column<Provider>[] = [
     width: '110px',
     cell: ({ inventorySyncedAt }) => <Time at={inventorySyncedAt} />,
   },
-  { key: 'tenant', header: 'Tenant', width: 'minmax(120px, 1fr)', cell: placeOf },
+  { key: 'tenant', isWideOnly: true, header: 'Tenant', width: 'minmax(120px, 1fr)', cell: placeOf },
   {
     key: 'address',
+    isWideOnly: true,
     header: 'Address',
     width: 'minmax(160px, 2fr)',
     cell: ({ baseUrl }) => <span className="dim">{baseUrl ?? ''}</span>,

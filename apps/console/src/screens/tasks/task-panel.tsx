@@ -9,7 +9,7 @@ import { getOperatorTaskOptions } from '@quartermaster/client/@tanstack/react-qu
 import { Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import { Fragment, type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { CopyId, CurlButton } from '../../components/copy.tsx';
 import { formatDuration, words } from '../../components/format.ts';
@@ -162,7 +162,7 @@ function TaskActions({ task, isMine }: { task: OperatorTask; isMine: boolean }):
         </p>
       )}
       {status === 'open' && (
-        <div className="row">
+        <div className="qm-choices">
           <ActionButton
             scope="operator_tasks:write"
             place={task}
@@ -173,7 +173,7 @@ function TaskActions({ task, isMine }: { task: OperatorTask; isMine: boolean }):
           >
             Claim
           </ActionButton>
-          <span className="dim">For {LEASE_SECONDS / 60} minutes, renewed while you look at it.</span>
+          <span>For {LEASE_SECONDS / 60} minutes, renewed while you look at it.</span>
         </div>
       )}
       {choices.length > 0 && (
@@ -187,22 +187,22 @@ function TaskActions({ task, isMine }: { task: OperatorTask; isMine: boolean }):
           onChange={(event) => setNote(event.currentTarget.value)}
         />
       )}
-      {choices.map(({ outcome, label, consequence }, index) => (
-        <div key={outcome} className="row">
-          <ActionButton
-            scope="operator_tasks:write"
-            place={task}
-            variant={isMine && index === 0 ? 'filled' : 'default'}
-            disabledReason={foreignReason ?? missing}
-            loading={complete.isPending && complete.variables === outcome}
-            onClick={() => complete.mutate(outcome)}
-          >
-            {label}
-          </ActionButton>
-          <span className="dim">{consequence}</span>
-        </div>
-      ))}
-      <div className="row">
+      <div className="qm-choices">
+        {choices.map(({ outcome, label, consequence }, index) => (
+          <Fragment key={outcome}>
+            <ActionButton
+              scope="operator_tasks:write"
+              place={task}
+              variant={isMine && index === 0 ? 'filled' : 'default'}
+              disabledReason={foreignReason ?? missing}
+              loading={complete.isPending && complete.variables === outcome}
+              onClick={() => complete.mutate(outcome)}
+            >
+              {label}
+            </ActionButton>
+            <span>{consequence}</span>
+          </Fragment>
+        ))}
         <ActionButton
           scope="operator_tasks:write"
           place={task}
@@ -213,7 +213,7 @@ function TaskActions({ task, isMine }: { task: OperatorTask; isMine: boolean }):
         >
           Cancel the task
         </ActionButton>
-        <span className="dim">Its subject does not change.</span>
+        <span>Its subject does not change.</span>
       </div>
     </div>
   );

@@ -129,7 +129,9 @@ function memberColumns({ tenant, change, remove }: MemberActions): Column<Member
       key: 'status',
       header: 'Status',
       width: '90px',
-      cell: ({ status }) => <StateMark state={status === 'pending' ? 'invited' : status} />,
+      cell: ({ status }) => (
+        <StateMark state={status === 'pending' ? 'invited' : status} tone={status === 'active' ? 'live' : 'quiet'} />
+      ),
     },
     {
       key: 'accepted',

@@ -10,14 +10,14 @@ const RETENTIONS = [
   {
     name: 'spanRetentionDays',
     label: 'Days that traces are kept',
-    description: 'A trace is removed after that many days without a new span. Empty: for ever.',
+    description: 'A trace is removed after that many days without a new span. Empty: forever.',
     min: 1,
   },
   {
     name: 'recordRetentionDays',
     label: 'Days that closed records are kept',
     description:
-      'Ended sessions, finished tasks and closed recommendations. From 30. Empty: for ever. Audit events are kept.',
+      'Ended sessions, finished tasks and closed recommendations. From 30. Empty: forever. Audit events are kept.',
     min: 30,
   },
   {

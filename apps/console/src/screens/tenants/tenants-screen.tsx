@@ -47,9 +47,15 @@ const COLUMNS: Column<Tenant>[] = [
     header: 'Spans kept',
     width: '110px',
     isNumber: true,
-    cell: ({ settings }) => (settings.spanRetentionDays === null ? 'for ever' : `${settings.spanRetentionDays} days`),
+    cell: ({ settings }) => (settings.spanRetentionDays === null ? 'forever' : `${settings.spanRetentionDays} days`),
   },
-  { key: 'created', header: 'Created', width: '120px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  {
+    key: 'created',
+    isWideOnly: true,
+    header: 'Created',
+    width: '120px',
+    cell: ({ createdAt }) => <Time at={createdAt} />,
+  },
 ];
 
 export function TenantsScreen(): ReactNode {

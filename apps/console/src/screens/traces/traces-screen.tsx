@@ -30,26 +30,38 @@ const DURATIONS = [
 const keyOf = ({ traceId, tenantId, subTenantId }: Trace) => `${traceId}/${tenantId}/${subTenantId ?? ''}`;
 
 const COLUMNS: Column<Trace>[] = [
-  { key: 'start', header: 'Started', width: '104px', cell: ({ startTime }) => <Time at={startTime} /> },
+  { key: 'start', header: 'Started', width: '96px', cell: ({ startTime }) => <Time at={startTime} /> },
   {
     key: 'name',
     header: 'Trace',
-    width: 'minmax(200px, 2fr)',
+    width: 'minmax(180px, 2fr)',
     cell: ({ traceId, rootName }) => (
       <Link to="/traces/$traceId" params={{ traceId }}>
         <strong>{rootName ?? traceId}</strong>
       </Link>
     ),
   },
-  { key: 'service', header: 'Service', width: 'minmax(120px, 1fr)', cell: ({ serviceName }) => serviceName ?? '' },
-  { key: 'agents', header: 'Agents', width: 'minmax(110px, 1fr)', cell: ({ agents }) => <Names names={agents} /> },
-  { key: 'models', header: 'Models', width: 'minmax(110px, 1fr)', cell: ({ models }) => <Names names={models} /> },
-  { key: 'tools', header: 'Tools', width: 'minmax(110px, 1.2fr)', cell: ({ tools }) => <Names names={tools} /> },
-  { key: 'spans', header: 'Spans', width: '60px', isNumber: true, cell: ({ spanCount }) => formatNumber(spanCount) },
+  {
+    key: 'service',
+    isWideOnly: true,
+    header: 'Service',
+    width: 'minmax(120px, 1fr)',
+    cell: ({ serviceName }) => serviceName ?? '',
+  },
+  { key: 'agents', header: 'Agents', width: 'minmax(96px, 1fr)', cell: ({ agents }) => <Names names={agents} /> },
+  { key: 'models', header: 'Models', width: 'minmax(96px, 1fr)', cell: ({ models }) => <Names names={models} /> },
+  {
+    key: 'tools',
+    isWideOnly: true,
+    header: 'Tools',
+    width: 'minmax(110px, 1.2fr)',
+    cell: ({ tools }) => <Names names={tools} />,
+  },
+  { key: 'spans', header: 'Spans', width: '58px', isNumber: true, cell: ({ spanCount }) => formatNumber(spanCount) },
   {
     key: 'errors',
     header: 'Errors',
-    width: '60px',
+    width: '58px',
     isNumber: true,
     cell: ({ errorCount }) =>
       errorCount === 0 ? <span className="dim">0</span> : <strong className="danger">{errorCount}</strong>,
@@ -75,7 +87,7 @@ export function TracesScreen(): ReactNode {
   return (
     <Screen
       title="Traces"
-      summary="What agents did, as their OpenTelemetry tells it. The last received first."
+      summary="What agents did, from their OpenTelemetry traces. The latest received is first."
       request={{ method: 'GET', path: '/v1/traces', query }}
       toolbar={
         <>
