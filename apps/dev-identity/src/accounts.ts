@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 export type DevAccount = { email: string; displayName: string };
 
@@ -46,7 +46,7 @@ const EMAIL = new RegExp(`^[a-z0-9.!#$%&'*+/=?^_\`{|}~-]+@${LABEL}(?:\\.${LABEL}
 
 /** Derived from the email alone, so that linked users stay the same after a restart. */
 function subjectOf(email: string): string {
-  return `dev-${createHash('sha256').update(email).digest('hex').slice(0, 32)}`;
+  return `dev-${hash('sha256', email).slice(0, 32)}`;
 }
 
 function requireEmail(text: string): string {

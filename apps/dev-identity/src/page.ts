@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Html, html } from './html.ts';
 
 export type Page = { title: string; body: Html };
@@ -36,7 +36,7 @@ button span { display: block; overflow-wrap: anywhere; }
 .code { font: 600 1.75rem/1.5 ui-monospace, monospace; letter-spacing: 0.1em; }
 code { overflow-wrap: anywhere; }
 `;
-const STYLE_SOURCE = `'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`;
+const STYLE_SOURCE = `'sha256-${hash('sha256', STYLE, 'base64')}'`;
 
 function layout({ title, body }: Page): Html {
   return html`<!doctype html>

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
@@ -28,7 +28,7 @@ export type SignInSecret = {
  */
 export async function createSignInSecret({ file, issuer }: { file: string; issuer: string }): Promise<SignInSecret> {
   const text = randomBytes(32).toString('base64url');
-  const cookie = createHash('sha256').update(`cookie ${text}`).digest('base64url');
+  const cookie = hash('sha256', `cookie ${text}`, 'base64url');
   // Always a new file: an existing one could have another mode, or be a link to another file.
   await rm(file, { force: true });
   await writeFile(file, `${JSON.stringify({ issuer, secret: text })}\n`, { flag: 'wx', mode: 0o600 });
@@ -91,6 +91,6 @@ function isLoopback(url: string): boolean {
 
 /** Compares digests, so that the time reveals nothing about the secret or its length. */
 function isSame(given: string, expected: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
+  const digest = (text: string) => hash('sha256', text, 'buffer');
   return timingSafeEqual(digest(given), digest(expected));
 }

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import type { HttpSession } from './http-session.ts';
 import { createHttpSession } from './http-session.ts';
 import { readSignInSecret, SECRET_FILE_MEMBER } from './sign-in-secret.ts';
@@ -42,7 +42,7 @@ export async function obtainToken(options: {
     redirect_uri: REDIRECT_URI,
     scope,
     state,
-    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge: hash('sha256', verifier, 'base64url'),
     code_challenge_method: 'S256',
   }).toString();
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /**
  * The name of a merged row of `trace_blocks`. It was merged from the index rows of several blocks of one sender:
@@ -28,7 +28,7 @@ export function isMerged({ part }: { part: string }): boolean {
 
 /** The digest of a sender, for the names of its merged parts. */
 export function senderDigestOf(sender: string): string {
-  return createHash('sha256').update(sender).digest('hex').slice(0, 32);
+  return hash('sha256', sender).slice(0, 32);
 }
 
 export function mergedName({ senderDigest, from, count }: MergedPart): string {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { JWTPayload } from 'jose';
 import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
 import { unavailable } from './jwks.ts';
@@ -99,7 +99,7 @@ function emailOrNull(answer: TokenEmail | Gap): TokenEmail | null {
 }
 
 function digestOf(token: string): string {
-  return createHash('sha256').update(token).digest('base64url');
+  return hash('sha256', token, 'base64url');
 }
 
 /**

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 
 /** The advisory lock key of a name. */
 export function lockOf(name: string): bigint {
-  return createHash('sha256').update(name).digest().readBigInt64BE();
+  return hash('sha256', name, 'buffer').readBigInt64BE();
 }
 
 /**

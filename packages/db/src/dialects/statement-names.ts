@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** The most named statements. Each connection keeps a plan for each of them. */
 const MAX_NAMES = 500;
@@ -32,7 +32,7 @@ export class StatementNames {
     }
     this.#uses.delete(sql);
     // The name is the same in every process, so that the server's statistics can be compared.
-    const digest = `qm_${createHash('sha256').update(sql).digest('hex').slice(0, 32)}`;
+    const digest = `qm_${hash('sha256', sql).slice(0, 32)}`;
     this.#names.set(sql, digest);
     return digest;
   }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Grant } from '@quartermaster/contracts/gateway-sessions.ts';
 import { sql } from 'kysely';
 import { inBatches } from '../batches.ts';
@@ -75,7 +75,7 @@ type NewItems = { tenantId: string; grant: Grant; beforeStoring: (bytes: number)
 async function ensureItems(db: Database, { tenantId, grant, beforeStoring }: NewItems, now: Date): Promise<string> {
   const { providerId } = grant;
   const items = JSON.stringify(grant.items);
-  const digest = createHash('sha256').update(items).digest('base64url');
+  const digest = hash('sha256', items, 'base64url');
   // This read makes a concurrent removal by housekeeping a serialization failure on Postgres.
   if ((await storedItems(db, { tenantId, providerId, digest })).length > 0) return digest;
   const bytes = bytesOf(Buffer.byteLength(items), grant.items.length);
@@ -209,5 +209,5 @@ function bytesOf(itemsBytes: number, itemCount: number): number {
 
 /** A short digest, since names may be long and two indexes contain the key. */
 function itemKey(kind: string, name: string): string {
-  return createHash('sha256').update(`${kind}\n${name}`).digest('base64url').slice(0, 22);
+  return hash('sha256', `${kind}\n${name}`, 'base64url').slice(0, 22);
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { SearchServiceAccountsInput, ServiceAccount } from '@quartermaster/contracts/service-accounts.ts';
 import canonicalize from 'canonicalize';
 import { type Insertable, type Selectable, sql } from 'kysely';
@@ -211,9 +211,7 @@ async function insertMetadataMembers(
 
 /** A digest of a JSON value's canonical form (RFC 8785). Equal values have equal digests. */
 function digestOf(value: unknown): string {
-  return createHash('sha256')
-    .update(canonicalize(value) ?? '')
-    .digest('hex');
+  return hash('sha256', canonicalize(value) ?? '');
 }
 
 function searchText(account: Pick<ServiceAccount, 'id' | 'name' | 'displayName' | 'description'>): string {

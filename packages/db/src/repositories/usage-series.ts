@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
@@ -28,7 +28,7 @@ export const OTHER = 'other';
 export function seriesKey(place: Pick<TenantPlace, 'subTenantId'>, subject: UsageSubject): string {
   const { providerId, kind, nameKey, agent, account } = subject;
   const text = JSON.stringify([place.subTenantId ?? '', providerId, kind, nameKey, agent, account]);
-  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
+  return hash('sha256', text, 'base64url').slice(0, 22);
 }
 
 /** The ids of the series that exist, by their keys. */

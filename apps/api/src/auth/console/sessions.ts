@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { CONSOLE_IDLE_HOURS, CONSOLE_MAX_HOURS } from '@quartermaster/contracts/console-sessions.ts';
 import { visibleLine } from '@quartermaster/contracts/visible-text.ts';
@@ -191,7 +191,7 @@ function claimText(administrators: AdministratorClaim | null): string | null {
 
 /** SHA-256. The token is random, so a slow password hash is not needed. */
 function digestOf(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
+  return hash('sha256', token);
 }
 
 function idTokenIdentity(tokenDigest: string): string {

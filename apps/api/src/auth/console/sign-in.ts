@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { CONSOLE_MAX_HOURS } from '@quartermaster/contracts/console-sessions.ts';
 import { deleteConsoleSession } from '@quartermaster/db/repositories/console-sessions.ts';
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
@@ -269,7 +269,7 @@ function openPending(services: Services, { state, value }: { state: string; valu
 
 /** The associated data of the cookie, which binds it to the state that the callback has to return. */
 function pendingIdentity(state: string): string {
-  return `console_sign_in:${createHash('sha256').update(state).digest('base64url')}`;
+  return `console_sign_in:${hash('sha256', state, 'base64url')}`;
 }
 
 /** The given path if it belongs to the console, else its start page. Otherwise a link could redirect to another site. */

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { CommitOutcomeUnknownError } from '@quartermaster/db/errors.ts';
 import { claimKey, type KeyOwner, keepAnswer, type NewClaim } from '@quartermaster/db/repositories/idempotency-keys.ts';
@@ -143,7 +143,7 @@ function requestText({ operation, principal, raw }: KeyedWrite): string {
 }
 
 function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+  return hash('sha256', text);
 }
 
 /** The associated data of a sealed answer. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { TaggedRecord } from '@quartermaster/contracts/entity-tags.ts';
 import canonicalize from 'canonicalize';
 import { valueError } from '../../platform/errors.ts';
@@ -22,7 +22,7 @@ const MAX_TAGS = 100;
 export function entityTagOf(record: object, { tagExcludes }: TaggedRecord): string {
   const tagged = Object.entries(record).filter(([name]) => name !== 'updatedAt' && !tagExcludes.includes(name));
   const text = canonicalize(Object.fromEntries(tagged)) ?? '';
-  return `"${createHash('sha256').update(text).digest('hex').slice(0, TAG_LENGTH)}"`;
+  return `"${hash('sha256', text).slice(0, TAG_LENGTH)}"`;
 }
 
 /** Strong comparison for If-Match: weak tags never match (RFC 9110, sections 8.8.3.2 and 13.1.1). */

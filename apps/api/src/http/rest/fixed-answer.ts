@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip, constants as zlib } from 'node:zlib';
 import type { RequestHandler } from 'express';
@@ -38,7 +38,7 @@ export function fixedAnswer({ contentType, read, cacheControl, compress }: Fixed
   const variantOf = (coding: Coding) =>
     lazily(async (): Promise<Variant> => {
       const bytes = await ENCODERS[coding](await content());
-      return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` };
+      return { bytes, etag: `"${hash('sha256', bytes, 'base64url')}"` };
     });
   const variants = { br: variantOf('br'), gzip: variantOf('gzip'), identity: variantOf('identity') };
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Grant } from '@quartermaster/contracts/gateway-sessions.ts';
 import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
@@ -64,9 +64,7 @@ export function digestOfGrants(grants: readonly Grant[]): string {
     const sorted = items.map(({ kind, name }) => ({ kind, name }));
     return JSON.stringify({ items: sorted, providerId, providerName });
   });
-  return `sha256:${createHash('sha256')
-    .update(`[${text.join(',')}]`)
-    .digest('hex')}`;
+  return `sha256:${hash('sha256', `[${text.join(',')}]`)}`;
 }
 
 /** The part of a session's grants that its gateway, the inventories and the manifest still allow. It never adds items. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Database } from '@quartermaster/db/database.ts';
 import { type FounderMark, listFounderMarks, markFounder } from '@quartermaster/db/repositories/founders.ts';
 import type { Identity } from '@quartermaster/db/repositories/identities.ts';
@@ -60,7 +60,5 @@ function identityOf(userId: string): string {
 }
 
 function plainDigest({ issuer, subject }: Identity): string {
-  return createHash('sha256')
-    .update(JSON.stringify([issuer, subject]))
-    .digest('base64url');
+  return hash('sha256', JSON.stringify([issuer, subject]), 'base64url');
 }
