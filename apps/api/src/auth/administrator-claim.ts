@@ -1,3 +1,5 @@
+import { ownMember } from '../platform/own-member.ts';
+
 /** A claim of the identity provider whose value makes a user a platform administrator. */
 export type AdministratorClaim = { claim: string; value: string };
 
@@ -15,9 +17,6 @@ export function isAdministratorByClaim(wanted: AdministratorClaim | null, claims
 export function claimOf(claims: Record<string, unknown>, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   let value: unknown = claims;
-  for (const part of name.split('.')) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined;
-    value = (value as Record<string, unknown>)[part];
-  }
+  for (const part of name.split('.')) value = ownMember(value, part);
   return value;
 }

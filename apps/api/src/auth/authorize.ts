@@ -2,6 +2,7 @@ import type { Operation } from '@quartermaster/contracts/operation.ts';
 import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { narrowScope, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import { ApiError } from '../platform/errors.ts';
+import { ownMember } from '../platform/own-member.ts';
 import { isSelf, type Principal, reachOf } from './principal.ts';
 
 /** What a caller may do with an operation. */
@@ -68,10 +69,10 @@ export function requireUserCaller({ principal }: { principal: Principal }): stri
 
 /** @throws 403 if the query or the body names a tenant or sub-tenant out of the caller's reach */
 export function requireTenantsInReach(reach: TenantScope, raw: unknown): void {
-  const query = member(raw, 'query');
-  const body = member(raw, 'body');
-  requireInReach(reach, member(query, 'tenant_id'), member(query, 'sub_tenant_id'));
-  requireInReach(reach, member(body, 'tenantId'), member(body, 'subTenantId'));
+  const query = ownMember(raw, 'query');
+  const body = ownMember(raw, 'body');
+  requireInReach(reach, ownMember(query, 'tenant_id'), ownMember(query, 'sub_tenant_id'));
+  requireInReach(reach, ownMember(body, 'tenantId'), ownMember(body, 'subTenantId'));
 }
 
 function requireInReach(reach: TenantScope, tenantId: unknown, subTenantId: unknown): void {
@@ -84,11 +85,6 @@ function requireInReach(reach: TenantScope, tenantId: unknown, subTenantId: unkn
 
 function isOwnRecord(operation: Operation, principal: Principal, raw: unknown): boolean {
   if (operation.ownIdParameter === undefined) return false;
-  const id = member(member(raw, 'path'), operation.ownIdParameter);
+  const id = ownMember(ownMember(raw, 'path'), operation.ownIdParameter);
   return typeof id === 'string' && isSelf(principal, id);
-}
-
-function member(value: unknown, key: string): unknown {
-  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
-  return (value as Record<string, unknown>)[key];
 }

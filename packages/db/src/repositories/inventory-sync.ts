@@ -3,10 +3,9 @@ import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { nameFamily } from '../name-family.ts';
 import { inScope, placeColumns } from '../queries.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
-import { type InventoryItemChange, itemColumns } from './inventory.ts';
+import { type InventoryItemChange, itemColumns, newItemRow } from './inventory.ts';
 import { UNFINISHED } from './operator-tasks.ts';
 
 /** A stored inventory item, as a sync compares it. */
@@ -211,26 +210,9 @@ export async function insertFoundItems(
   { providerId, items }: { providerId: string; items: readonly FoundItem[] },
   now: Date,
 ): Promise<string[]> {
-  const time = now.toISOString();
-  const rows = items.map((item) => ({
-    ...placeColumns(place),
-    id: newId('inv', now),
-    provider_id: providerId,
-    kind: item.kind,
-    name: item.name,
-    name_key: item.nameKey,
-    name_family: nameFamily(item.kind, item.nameKey),
-    title: item.title,
-    description: item.description,
-    status: 'available' as const,
-    source: 'sync' as const,
-    schema_digest: item.schemaDigest,
-    attributes: JSON.stringify(item.attributes),
-    first_seen_at: time,
-    last_seen_at: time,
-    created_at: time,
-    updated_at: time,
-  }));
+  const rows = items.map((item) =>
+    newItemRow(place, { ...item, providerId, status: 'available', source: 'sync' }, now),
+  );
   if (rows.length > 0) await db.insertInto('inventory_items').values(rows).execute();
   return rows.map(({ id }) => id);
 }

@@ -166,28 +166,34 @@ export async function insertInventoryItem(
 ): Promise<InventoryItem> {
   const row = await db
     .insertInto('inventory_items')
-    .values({
-      ...placeColumns(place),
-      id: newId('inv', now),
-      provider_id: item.providerId,
-      kind: item.kind,
-      name: item.name,
-      name_key: item.nameKey,
-      name_family: nameFamily(item.kind, item.nameKey),
-      title: item.title,
-      description: item.description,
-      status: item.status,
-      source: item.source,
-      schema_digest: item.schemaDigest,
-      attributes: JSON.stringify(item.attributes),
-      first_seen_at: now.toISOString(),
-      last_seen_at: now.toISOString(),
-      created_at: now.toISOString(),
-      updated_at: now.toISOString(),
-    })
+    .values(newItemRow(place, item, now))
     .returningAll()
     .executeTakeFirstOrThrow();
   return toInventoryItem(row);
+}
+
+/** The row of a new item, with a new id. */
+export function newItemRow(place: TenantPlace, item: NewInventoryItem, now: Date) {
+  const time = now.toISOString();
+  return {
+    ...placeColumns(place),
+    id: newId('inv', now),
+    provider_id: item.providerId,
+    kind: item.kind,
+    name: item.name,
+    name_key: item.nameKey,
+    name_family: nameFamily(item.kind, item.nameKey),
+    title: item.title,
+    description: item.description,
+    status: item.status,
+    source: item.source,
+    schema_digest: item.schemaDigest,
+    attributes: JSON.stringify(item.attributes),
+    first_seen_at: time,
+    last_seen_at: time,
+    created_at: time,
+    updated_at: time,
+  };
 }
 
 export async function updateInventoryItem(

@@ -2,6 +2,7 @@ import type { ValidationError } from '@quartermaster/contracts/errors.ts';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { z } from 'zod';
 import { ValidationFailure } from '../../platform/errors.ts';
+import { ownMember } from '../../platform/own-member.ts';
 import type { RawInput } from '../pipeline.ts';
 import { QUERY_TEXT } from '../rest/query.ts';
 import { checkValues } from './values.ts';
@@ -147,10 +148,7 @@ function lookUp(sent: unknown, loc: Loc): { value: unknown; parent: unknown } {
   let value = sent;
   for (const step of loc) {
     parent = value;
-    value =
-      typeof parent === 'object' && parent !== null && Object.hasOwn(parent, step)
-        ? (parent as Record<string | number, unknown>)[step]
-        : undefined;
+    value = ownMember(parent, step);
   }
   return { value, parent };
 }

@@ -2,6 +2,7 @@ import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
 import { narrowScope, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { RawInput } from '../pipeline.ts';
 import { type Grant, type Principal, scopesAt } from '../../auth/principal.ts';
+import { ownMember } from '../../platform/own-member.ts';
 
 type Asked = {
   /** Null: an anonymous caller of a public operation. */
@@ -50,7 +51,6 @@ function namedTenant({ path, query, body }: RawInput): string | null {
 
 /** The empty string counts as absent. */
 function textIn(part: unknown, name: string): string | null {
-  if (typeof part !== 'object' || part === null || !Object.hasOwn(part, name)) return null;
-  const value = (part as Record<string, unknown>)[name];
+  const value = ownMember(part, name);
   return typeof value === 'string' && value !== '' ? value : null;
 }
