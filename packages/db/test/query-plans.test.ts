@@ -118,7 +118,11 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   [
     'the number of credentials of a tenant that expire',
     (db) => countExpiring(db, [ACME], { before: NOW.toISOString(), limit: 100 }, NOW),
-    ['credentials_by_tenant_expiry (tenant_id=? AND expires_at>? AND expires_at<?)', 'SCAN expiring'],
+    // The inner query is listed on its own as well.
+    [
+      ...Array<string>(2).fill('credentials_by_tenant_expiry (tenant_id=? AND expires_at>? AND expires_at<?)'),
+      'SCAN expiring',
+    ],
   ],
   ['former secrets', (db) => eraseFormerSecrets(db, NOW.toISOString()), ['credentials_former (revoked_at<?)']],
   [
