@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /*
  * Finds content that is encoded, such as a prompt or an image in base64. Its form does not say what it is: it looks like a long id.
@@ -30,7 +30,7 @@ const FILE_START = /^(?:iVBORw0KGgo|\/9j\/|R0lGOD|JVBERi0|UklGR|UEsDB|H4sI)/;
 
 /** An id as it is kept. If it is encoded content, a digest of it: equal ids stay equal, and different ones different. */
 export function withoutEncodedId(id: string): string {
-  return hasEncodedText(id) ? createHash('sha256').update(id).digest('base64url').slice(0, 22) : id;
+  return hasEncodedText(id) ? hash('sha256', id, 'base64url').slice(0, 22) : id;
 }
 
 /** Whether a text contains a data URL, a text in base64 or hexadecimal digits, or a file in base64. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { rewrittenName } from '@quartermaster/db/name-family.ts';
 import type { Use } from '../dialects/facts.ts';
 import { MCP_PREFIX, splitServer } from '../dialects/mcp-name.ts';
@@ -97,5 +97,5 @@ export function keyOfRecord(sender: string, recordDigest: string): string {
 }
 
 function digest(parts: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
+  return hash('sha256', JSON.stringify(parts), 'base64url').slice(0, 22);
 }

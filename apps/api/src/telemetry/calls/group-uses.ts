@@ -18,7 +18,7 @@ export type Grouped = {
   isWrapper: readonly boolean[];
 };
 
-/** Most spans that may share one call id. An id on more spans is not unique, and is ignored. */
+/** The maximum number of spans that may share one call id. An id on more spans is not unique, and is ignored. */
 const MAX_SPANS_PER_CALL_ID = 16;
 
 /** Finds out which spans of one sender in a trace report the same call. The order of `spans` makes no difference. */

@@ -9,7 +9,7 @@ import { type CallsBelow, keyOfCallBelow } from './call-keys.ts';
  * may come before or after their spans, and a call that failed early has no span.
  */
 
-/** Most log records below one span that are counted separately. Models ask for a few calls of one tool at once. */
+/** The maximum number of records below one span that count separately. Models request few calls of one tool at once. */
 export const MAX_RECORDS_BELOW = 16;
 
 /**

@@ -11,7 +11,7 @@ export const EVENT_NAME_LEFT_OUT = '(event)';
 
 const MAX_NAME_CHARACTERS = 128;
 
-/** Most words in a framework's span name. Some frameworks name spans after tasks that users describe. */
+/** The maximum number of words in a framework's span name. Some frameworks name spans after tasks that users describe. */
 const MAX_FRAMEWORK_WORDS = 8;
 
 /** Operations in front of a target in span names: `chat gpt-5`, `GET /users/{id}`, `SELECT users`, `tools/call search`. */

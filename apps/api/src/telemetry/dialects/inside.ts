@@ -1,3 +1,4 @@
+import { ownMember } from '../../platform/own-member.ts';
 import type { AttributeValue } from '../otlp/span.ts';
 
 /** Longer texts are not parsed. Such attributes may contain large inputs of the application. */
@@ -9,10 +10,7 @@ let last: { text: string; value: unknown } = { text: '', value: undefined };
 /** The string or number under a path of keys in an attribute that is a JSON text. */
 export function readInside(attribute: AttributeValue | undefined, path: readonly string[]): string | number | null {
   let value: unknown = typeof attribute === 'string' ? parsedJson(attribute) : undefined;
-  for (const key of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return null;
-    value = (value as Record<string, unknown>)[key];
-  }
+  for (const key of path) value = ownMember(value, key);
   return typeof value === 'string' || typeof value === 'number' ? value : null;
 }
 

@@ -25,7 +25,7 @@ type CompiledEvent = Compiled & {
   tokensOnly: (record: LogSource) => boolean;
 };
 
-/** Most uses of one span. Bounded because calls are compared in pairs. */
+/** The maximum number of uses of one span. Bounded because calls are compared in pairs. */
 const MAX_USES = 64;
 
 /** Patterns are matched against at most this many characters of a span's name. */

@@ -1,3 +1,4 @@
+import { ownMember } from '../../platform/own-member.ts';
 import { parsedJson } from './inside.ts';
 
 /** The types of items in answers of OpenAI's Responses API that are calls of its own tools. */
@@ -28,7 +29,7 @@ const KNOWN_TOOLS = new Set([
 /** The name for tools that are not in this list. An answer is content, so no unknown name is taken from it. */
 const UNKNOWN_TOOL = 'server_tool';
 
-/** Most items of an answer that are read. */
+/** The maximum number of items of an answer that are read. */
 const MAX_ITEMS = 1000;
 
 /**
@@ -39,7 +40,7 @@ export function serverToolsIn(answer: unknown): string[] {
   const parsed = typeof answer === 'string' ? parsedJson(answer) : undefined;
   const messages = Array.isArray(parsed) ? parsed : [parsed];
   const items = messages.slice(0, MAX_ITEMS).flatMap((message) => {
-    return ['output', 'content', 'parts'].flatMap((key) => itemsOf(fieldOf(message, key)));
+    return ['output', 'content', 'parts'].flatMap((key) => itemsOf(ownMember(message, key)));
   });
   return items.flatMap(toolOf);
 }
@@ -49,17 +50,12 @@ function itemsOf(list: unknown): unknown[] {
 }
 
 function toolOf(item: unknown): string[] {
-  const type = fieldOf(item, 'type');
+  const type = ownMember(item, 'type');
   if (typeof type !== 'string') return [];
   const known = OPENAI_TOOLS.get(type);
   if (known !== undefined) return [known];
   if (type !== 'server_tool_use' && type !== 'server_tool_call') return [];
-  const name = fieldOf(item, 'name');
+  const name = ownMember(item, 'name');
   if (typeof name !== 'string') return [];
   return [KNOWN_TOOLS.has(name) ? name : UNKNOWN_TOOL];
-}
-
-function fieldOf(value: unknown, key: string): unknown {
-  const isObject = typeof value === 'object' && value !== null && Object.hasOwn(value, key);
-  return isObject ? (value as Record<string, unknown>)[key] : undefined;
 }

@@ -1,7 +1,7 @@
 import { isProse, isWord } from '../words.ts';
 
 const MAX_WORDS = 4;
-/** Most characters of a word that is not ASCII. */
+/** The maximum number of characters of a word that is not ASCII. */
 const MAX_CHARACTERS = 24;
 
 /**

@@ -17,7 +17,7 @@ import type { Services } from '../../platform/services.ts';
 /** The counts of an account are written at most once in this time, in milliseconds. */
 const WRITE_EVERY_MS = 60_000;
 
-/** Most accounts whose counts wait in memory. Further accounts are not counted. */
+/** The maximum number of accounts whose counts wait in memory. Further accounts are not counted. */
 const MAX_WAITING = 10_000;
 
 /** An operator task is opened once an account sent this many spans and log records, and none of them was understood. */

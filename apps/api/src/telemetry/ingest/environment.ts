@@ -5,7 +5,7 @@ import type { OtlpSpan } from '../otlp/span.ts';
 
 /**
  * The environment of a span's service in lower case, from the resource: `production`. The older name of the attribute counts if
- * the newer one is missing. A text that is no plain name is `other`. Null if the resource names none.
+ * the newer one is missing. A text that is not a plain name is `other`. Null if the resource names none.
  */
 export function environmentOf({ resource }: Pick<OtlpSpan, 'resource'>): string | null {
   const written = resource['deployment.environment.name'] ?? resource['deployment.environment'];

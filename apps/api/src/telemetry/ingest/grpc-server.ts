@@ -15,7 +15,7 @@ type GrpcServer = {
   log: Logger;
 };
 
-/** Most concurrent calls of one connection. */
+/** The maximum number of concurrent calls of one connection. */
 const MAX_STREAMS = 100;
 
 /** How long calls in flight may take to finish when the service stops, in milliseconds. */

@@ -32,7 +32,7 @@ const TRACES_PER_TRANSACTION = 500;
 /** An estimate of what a span takes in the index. */
 const INDEX_BYTES_PER_SPAN = 60;
 
-/** Most names in a transaction that are new in the request. Each may be a new subject, and new subjects take the longest. */
+/** The maximum number of new names in a transaction. Each may be a new subject, and new subjects take the longest. */
 const NAMES_PER_TRANSACTION = 100;
 
 /**

@@ -12,7 +12,7 @@ export type BodyEncoding = 'protobuf' | 'json';
 /** Spans that are ready to be stored, and what was refused. */
 export type PreparedTraces = DecodedTraces<PreparedSpan> & Pick<SpanPreparer, 'texts'> & { scopes: ScopeCount[] };
 
-/** Most values of a JSON body. A value takes about 50 bytes in memory. A span with 30 attributes has 150 values. */
+/** The maximum number of values of a JSON body. A value takes about 50 bytes. A span with 30 attributes has 150 values. */
 const MAX_JSON_VALUES = 4_000_000;
 
 /** @throws OtlpDecodeError if the bytes are not a request */

@@ -132,7 +132,7 @@ export function additionsOf(spans: readonly PreparedSpan[]): TraceAddition[] {
   return [...additions.values()];
 }
 
-/** Most names of one kind in the summary of a trace. */
+/** The maximum number of names of one kind in the summary of a trace. */
 const MAX_NAMES = 20;
 
 function addName(names: string[], name: string): void {

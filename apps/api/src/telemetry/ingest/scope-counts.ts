@@ -2,7 +2,7 @@ import type { ScopeCount } from '@quartermaster/db/repositories/account-telemetr
 import { storableScopeText, NAME_LEFT_OUT } from '../content/span-names.ts';
 import { boundedName } from '../dialects/visible-name.ts';
 
-/** Most scopes of one request that are counted separately. */
+/** The maximum number of scopes of one request that are counted separately. */
 const MAX_SCOPES = 20;
 
 /** Counts the spans, or log records, of one request by their instrumentation scope. */

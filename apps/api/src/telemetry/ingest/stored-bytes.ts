@@ -14,8 +14,8 @@ type NewBytes = {
 };
 
 /**
- * Counts bytes that a batch of spans or log records is about to store. If there is no room for them, some traces that are past the tenant's
- * retention are removed first. So a tenant or an account that is full does not wait for the hourly removal.
+ * Counts bytes that a batch of spans or log records is about to store. If there is no room for them, some traces that are past
+ * the tenant's retention are removed first. So a tenant or an account that is full does not wait for the hourly removal.
  *
  * @throws 409 `tenant_limit_reached` if the tenant's limit or the account's share of it is full
  */
@@ -43,8 +43,8 @@ export function isLimitReached(error: unknown): error is ApiError {
 }
 
 /**
- * An account may send spans and log records as long as it has fewer bytes than are free, so a single account fills at most half of the tenant's
- * limit. The same rule holds for observations, see `roomWithinShares`.
+ * An account may send spans and log records as long as it has fewer bytes than are free, so a single account fills at most half
+ * of the tenant's limit. The same rule holds for observations, see `roomWithinShares`.
  */
 async function requireShare(
   { db, tenantLimits }: Pick<Services, 'db' | 'tenantLimits'>,

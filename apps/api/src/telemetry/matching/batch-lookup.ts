@@ -46,16 +46,16 @@ export const UNNAMED_SERVICE = 'unknown_service';
 /** Appended to the name of a discovered provider if a declared provider has the name. */
 const DISCOVERED_SUFFIX = ' (discovered)';
 
-/** Most characters of a provider's name. */
+/** The maximum number of characters of a provider's name. */
 const MAX_NAME_CHARACTERS = 200;
 
 /** Names per statement. SQLite takes at most 32,766 parameters. */
 const NAMES_PER_STATEMENT = 5000;
 
-/** Most tools that are compared with hashed and truncated names. Each tool is hashed in several forms. */
+/** The maximum number of tools that are compared with hashed and truncated names. Each tool is hashed in several forms. */
 const MAX_COMPARED_TOOLS = 1000;
 
-/** Least characters of a truncated server name. */
+/** The minimum number of characters of a truncated server name. */
 const MIN_CUT_SERVER_CHARACTERS = 4;
 
 /** Looks up all names of a batch, with a few statements for any number of spans. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { rewrittenName } from '@quartermaster/db/name-family.ts';
 import type { OfferedItem } from '@quartermaster/db/repositories/providers-of-traffic.ts';
 
@@ -12,7 +12,7 @@ export type ServerTool = {
   isMarked: boolean;
 };
 
-/** Most places at which a name is split. Bounds the work, because senders choose the names. */
+/** The maximum number of places at which a name is split. Bounds the work, because senders choose the names. */
 const MAX_SPLITS = 8;
 
 const SEPARATOR = /_{2,3}|[_\-./:]/g;
@@ -26,7 +26,7 @@ const CUT_MARK = /_?[0-9a-f]{4,12}$/;
 /** Names of this length may be truncated. Frameworks truncate at 64 characters, some a little earlier. */
 const CUT_LENGTH = 55;
 
-/** Least characters that a truncated name must share with the whole name. */
+/** The minimum number of characters that a truncated name must share with the whole name. */
 const MIN_HEAD_CHARACTERS = 16;
 
 /**
@@ -109,7 +109,7 @@ export function hashedNames(serverNames: readonly string[], tool: string): strin
 }
 
 export function hashedName(name: string): string {
-  return createHash('sha256').update(name).digest('hex');
+  return hash('sha256', name);
 }
 
 /** A digest in lower case and without its prefix, for comparison. */

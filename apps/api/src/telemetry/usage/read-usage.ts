@@ -16,7 +16,7 @@ export type UsageQuery = {
   filter: UsageFilter;
 };
 
-/** Most series and rows that one query reads. */
+/** The maximum number of series and rows that one query reads. */
 const MAX_SERIES = 50_000;
 const MAX_ROWS = 200_000;
 
