@@ -22,6 +22,8 @@ export type Outcome = {
   peakMiB: number;
   /** The median response times of the other tenant, during the attack and without it. */
   medians: { attacked: number; calm: number };
+  /** The longest response time of the other tenant during the attack. */
+  longestMs: number;
   /** The number of the other tenant's requests that were not answered with 200. */
   failures: number;
 };
@@ -89,6 +91,28 @@ export async function startArena() {
     return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
   }
 
+  /** Lets the attacker's tenant store texts, so that its spans have long answers. */
+  async function keepContentOfAttacker(): Promise<void> {
+    const headers = { 'content-type': 'application/json', 'x-api-key': admin };
+    const body = JSON.stringify({ settings: { captureContent: true } });
+    await request(`${service.url}/v1/tenants/attacker`, { method: 'PUT', headers, body, dispatcher: agent });
+  }
+
+  /** Reads all pages of a trace, as the administrator. */
+  async function readTrace(traceId: string): Promise<Answer[]> {
+    const pages: Answer[] = [];
+    let cursor: string | null = null;
+    do {
+      const query: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+      const path = `/v1/traces/${traceId}/spans?limit=1000${query}`;
+      const answer = await request(service.url + path, { headers: { 'x-api-key': admin }, dispatcher: agent });
+      const text = await answer.body.text();
+      pages.push({ status: answer.statusCode, retryAfter: null, text });
+      cursor = JSON.parse(text).nextCursor;
+    } while (cursor !== null);
+    return pages;
+  }
+
   const until = performance.now() + BASELINE_MS;
   const calm = await timesOfOther(() => performance.now() > until);
 
@@ -101,7 +125,7 @@ export async function startArena() {
     });
     const { times, failures } = await attacked;
     const medians = { attacked: median(times), calm: median(calm.times) };
-    return { answers, peakMiB: await peakMiB(), medians, failures };
+    return { answers, peakMiB: await peakMiB(), medians, longestMs: Math.max(...times), failures };
   }
 
   async function stop(): Promise<void> {
@@ -110,7 +134,14 @@ export async function startArena() {
     await database.remove();
   }
 
-  return { send, runAttack, stop, databaseFile: database.url.slice('sqlite:'.length) };
+  return {
+    send,
+    keepContentOfAttacker,
+    readTrace,
+    runAttack,
+    stop,
+    databaseFile: database.url.slice('sqlite:'.length),
+  };
 }
 
 function median(times: number[]): number {

@@ -49,6 +49,22 @@ export function sharedResource(resourceBytes: number, spans: number): Buffer {
   return field(1, Buffer.concat([field(1, field(1, keyValue)), field(2, Buffer.concat(own))]));
 }
 
+export const LARGE_TRACE_ID = `${'0'.repeat(24)}00ffffff`;
+
+/** A request with the spans of one trace, which share a resource with a KiB of text in each of its attributes. */
+export function largeTrace(attributes: number, spans: number): Buffer {
+  const text = field(2, field(1, Buffer.alloc(1024, 'x')));
+  const keyValues = Array.from({ length: attributes }, (_, index) =>
+    field(1, Buffer.concat([field(1, Buffer.from(`note_${index}`)), text])),
+  );
+  const own = Array.from({ length: spans }, (_, index) => {
+    const span = smallestSpan(index);
+    span.set(Buffer.from(LARGE_TRACE_ID, 'hex'), 2);
+    return field(2, span);
+  });
+  return field(1, Buffer.concat([field(1, Buffer.concat(keyValues)), field(2, Buffer.concat(own))]));
+}
+
 /** Spans with the maximum number of events. Each event is empty and takes two bytes. */
 export function emptyEvents(bytes: number): Buffer {
   const events = Buffer.concat(Array.from({ length: 128 }, () => field(11, Buffer.alloc(0))));

@@ -1,9 +1,18 @@
 import { stat } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import { scaled } from '@quartermaster/db/testing/scale.ts';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, type TestContext } from 'vitest';
 import { type Arena, type Outcome, type Sent, startArena, statusesOf } from './arena.ts';
-import { bomb, emptyEvents, manyValues, sharedResource, tinyJsonSpans, tinySpans } from './bodies.ts';
+import {
+  bomb,
+  emptyEvents,
+  LARGE_TRACE_ID,
+  largeTrace,
+  manyValues,
+  sharedResource,
+  tinyJsonSpans,
+  tinySpans,
+} from './bodies.ts';
 
 const MIB = 1024 * 1024;
 const JSON_TYPE = 'application/json';
@@ -12,14 +21,23 @@ const JSON_TYPE = 'application/json';
 const NOISE_MS = 150;
 
 let arena: Arena;
+let annotate: TestContext['annotate'];
 
 beforeAll(async () => {
   arena = await startArena();
 });
 afterAll(() => arena.stop());
 
+beforeEach((context) => {
+  annotate = context.annotate;
+});
+
 /** Expects that the attack did not exhaust the memory of the service, and did not disturb the other tenant. */
-function expectHarmless({ peakMiB, medians, failures }: Outcome): void {
+async function expectHarmless({ answers, peakMiB, medians, longestMs, failures }: Outcome): Promise<void> {
+  const statuses = JSON.stringify(statusesOf(answers));
+  const [calm, attacked, longest, peak] = [medians.calm, medians.attacked, longestMs, peakMiB].map(Math.round);
+  // `--reporter verbose` shows it.
+  await annotate(`${statuses}, peak ${peak} MiB, the other tenant ${calm} -> ${attacked} ms, at most ${longest} ms`);
   expect(peakMiB).toBeLessThan(1024);
   expect(failures).toBe(0);
   expect(medians.attacked).toBeLessThan(3 * medians.calm + NOISE_MS);
@@ -27,7 +45,7 @@ function expectHarmless({ peakMiB, medians, failures }: Outcome): void {
 
 async function attackWith(sent: Sent, times: number): Promise<Outcome> {
   const outcome = await arena.runAttack(() => Promise.all(Array.from({ length: times }, () => arena.send(sent))));
-  expectHarmless(outcome);
+  await expectHarmless(outcome);
   return outcome;
 }
 
@@ -45,7 +63,7 @@ describe('an attack by an account that may only send telemetry is harmless:', { 
     expect(body.length).toBeLessThan(42 * 1024);
     const before = (await stat(arena.databaseFile)).size;
     const outcome = await arena.runAttack(async () => [await arena.send({ gzip: true, body })]);
-    expectHarmless(outcome);
+    await expectHarmless(outcome);
     expect(statusesOf(outcome.answers)).toEqual({ 200: 1 });
     expect((await stat(arena.databaseFile)).size - before).toBeLessThan(32 * MIB);
   });
@@ -80,6 +98,16 @@ describe('an attack by an account that may only send telemetry is harmless:', { 
 
   test('many concurrent requests, each with as many spans as fit into a small body', async () => {
     expectOnly(await attackWith({ body: tinySpans(MIB - 100) }, scaled({ usual: 8, full: 12 })), [200, 429]);
+  });
+
+  test('a trace whose spans answer 124 MB is read in pages of 8 MiB', async () => {
+    await arena.keepContentOfAttacker();
+    expect((await arena.send({ body: largeTrace(58, 2000) })).status).toBe(200);
+    const outcome = await arena.runAttack(() => arena.readTrace(LARGE_TRACE_ID));
+    await expectHarmless(outcome);
+    const sizes = outcome.answers.map(({ text }) => text.length);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThan(110_000_000);
+    expect(Math.max(...sizes)).toBeLessThan(9 * MIB);
   });
 
   test('logs and metrics that decompress to more than the limit', async () => {
