@@ -156,7 +156,11 @@ function placed(nodes: MapNode[], links: MapLink[]): MapLayout {
   const order = (column: MapNode[]) => {
     const pulls = new Map(column.map((node) => [node, pull(node)]));
     column.sort(
-      (a, b) => (pulls.get(a) ?? 0) - (pulls.get(b) ?? 0) || WEIGHT[b.meaning] - WEIGHT[a.meaning] || b.calls - a.calls,
+      (a, b) =>
+        (pulls.get(a) ?? 0) - (pulls.get(b) ?? 0) ||
+        Number(isRest(a)) - Number(isRest(b)) ||
+        WEIGHT[b.meaning] - WEIGHT[a.meaning] ||
+        b.calls - a.calls,
     );
     spread(column, 0);
   };
@@ -167,6 +171,11 @@ function placed(nodes: MapNode[], links: MapLink[]): MapLayout {
   // The shorter columns are stretched over the height of the longest one.
   for (const column of [agents, providers]) spread(column, height);
   return { nodes, links: links.toSorted((a, b) => WEIGHT[a.meaning] - WEIGHT[b.meaning]), height };
+}
+
+/** Whether a node stands for the smaller items of a provider. It is below the others. */
+function isRest({ column, focus }: MapNode): boolean {
+  return column === 'item' && 'provider' in focus;
 }
 
 function spread(column: MapNode[], height: number): void {

@@ -6,7 +6,11 @@ import classes from './map.module.css';
 
 const NODE_WIDTH = 210;
 const MIN_WIDTH = 760;
-const COLUMN_TITLES = { agent: 'Agents', provider: 'Providers', item: 'Models, tools and agents' } as const;
+const COLUMN_TITLES = {
+  agent: 'Agents, marked by their worst use',
+  provider: 'Providers',
+  item: 'Models, tools and agents',
+} as const;
 const MIN_STROKE = 1;
 const MAX_STROKE = 9;
 
