@@ -49,6 +49,7 @@ const TEXTS = [
   'target_id',
   'outcome',
   'reason',
+  'decision',
   'request_id',
   'created_at',
   'sub_tenant_id',
