@@ -7,7 +7,7 @@ type ProblemKind = 'answer' | 'unreachable' | 'fault';
 /** Why something did not work: what the API says (a problem document of RFC 9457, or a list of faults of a request), or no answer. */
 export class ApiProblem extends Error {
   readonly kind: ProblemKind;
-  /** The status of the answer. 0: there is none. */
+  /** The status of the answer; 0 if no answer came. */
   readonly status: number;
   readonly code: string;
   readonly scope: string | undefined;
