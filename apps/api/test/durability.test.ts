@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { scaled } from '@quartermaster/db/testing/scale.ts';
 import SqliteDatabase from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
+import { CONNECTION_LIMITS } from '../src/http/limits.ts';
 import { databaseFile, newBootstrapKey } from './support/environment.ts';
 import { startProcess } from './support/process.ts';
 import { serverOfTest } from './support/server.ts';
@@ -114,7 +115,7 @@ test('SIGTERM: requests in flight are answered, new ones are refused, and the ex
   // The stop does not wait until idle keep-alive connections time out.
   const answered = performance.now();
   expect(await service.ended).toEqual({ code: 0, signal: null });
-  expect(performance.now() - answered).toBeLessThan(3000);
+  expect(performance.now() - answered).toBeLessThan(CONNECTION_LIMITS.keepAliveTimeoutMs / 2);
   inFile(file, (db) => {
     const ids = db.prepare(`select id from service_accounts where tenant_id = 'acme' order by id`).pluck().all();
     expect(ids).toEqual(['one', 'three', 'two']);

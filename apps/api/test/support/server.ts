@@ -1,6 +1,7 @@
 import { databaseNow } from '@quartermaster/db/database-clock.ts';
 import { newTestDatabase, onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { obtainToken } from '@quartermaster/dev-identity/sign-in.ts';
+import pino from 'pino';
 import { request } from 'undici';
 import { expect, onTestFinished } from 'vitest';
 import { readConfig } from '../../src/config.ts';
@@ -44,6 +45,9 @@ export type TestServer = RunningServer & {
 /** The secret key for PostgreSQL. With SQLite the service keeps its key in a file next to the database. */
 export const SECRET_KEY = Buffer.alloc(32, 'k').toString('base64');
 
+/** One for all servers of a process. A log of the service writes ten times a second, even after its server has stopped. */
+const LOG = pino({ level: 'fatal' });
+
 /**
  * Starts the whole service on a free port with the development identity provider. It gets a new database, unless
  * `DATABASE_URL` is given.
@@ -66,7 +70,6 @@ export async function startTestServer(
     QM_OTLP_GRPC_PORT: 'off',
     QM_SHUTDOWN_DELAY_MS: '0',
     QM_RATE_LIMITS: 'off',
-    QM_LOG_LEVEL: 'fatal',
     ...environment,
   });
   let shift = 0;
@@ -74,6 +77,7 @@ export async function startTestServer(
   const now = () => new Date((frozenAt ?? Date.now()) + shift);
   let skew = 0;
   const server = await startServer(config, {
+    log: LOG,
     ...parts,
     checkAnswers: true,
     now: () => new Date(now().getTime() + skew),
