@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { ApiError } from '../../platform/errors.ts';
 import type { HeldBytes } from './byte-budget.ts';
+import { tooLargeDetail } from './decompress.ts';
 
 /** The default time limit of an upload, in milliseconds. */
 export const READ_TIMEOUT_MS = 30_000;
@@ -27,7 +28,7 @@ export async function collectBody(
 }
 
 export function bodyTooLarge(maxBytes: number): ApiError {
-  return new ApiError('body_too_large', `The body has more than ${maxBytes} bytes.`);
+  return new ApiError('body_too_large', tooLargeDetail(maxBytes));
 }
 
 function collect(stream: Readable, maxBytes: number, held: HeldBytes): Promise<Buffer> {

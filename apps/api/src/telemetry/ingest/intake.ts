@@ -14,7 +14,13 @@ import { ingestMetrics } from './ingest-metrics.ts';
 import type { BodyEncoding } from './prepare-body.ts';
 import { LARGE_BYTES, prepareLogs, prepareMetrics, prepareTraces } from './prepare-large.ts';
 import { FairSemaphore } from './fair-semaphore.ts';
-import { maxDecompressedBytes, type EncodedBody, declaredDecompressedBytes, decompress } from './decompress.ts';
+import {
+  type BoundedBody,
+  declaredDecompressedBytes,
+  decompress,
+  type EncodedBody,
+  maxDecompressedBytes,
+} from './decompress.ts';
 
 /** A request of an authorized sender. Its body is in memory as it was sent. */
 export type TelemetryRequest = {
@@ -56,7 +62,7 @@ const MAX_WAIT_MS = 5000;
  * 1. {@link ByteBudget} counts bytes as they are received, and refuses requests beyond it.
  * 2. The request waits for its tenant's fair turn.
  * 3. The request waits for memory to decompress and read its body ({@link FairSemaphore}). A body that decompresses to more
- *    than `LARGE_BYTES` waits for one of a few slots, however small it was when compressed.
+ *    than `LARGE_BYTES` waits for one of a few slots, however small it was when compressed. A worker thread decompresses it.
  */
 export class Intake {
   readonly maxBytes: number;
@@ -103,32 +109,31 @@ export class Intake {
         const decompressed = await decompress(body, smallLimit);
         if (decompressed !== null) {
           permit.shrink(decompressed.length * MEMORY_FACTOR);
-          return await this.#ingest(request, decompressed);
+          return await this.#ingest(request, { bytes: decompressed, coding: 'identity', maxBytes: smallLimit });
         }
       } finally {
         permit.release();
       }
     }
-    if (maxDecompressedBytes(body) <= smallLimit) throw bodyTooLarge(this.maxBytes);
+    const isTooLarge = body.coding === 'identity' && body.bytes.length > this.maxBytes;
+    if (isTooLarge || maxDecompressedBytes(body) <= smallLimit) throw bodyTooLarge(this.maxBytes);
     const permit = await this.#large.acquire(tenant, 1);
     try {
-      const decompressed = await decompress(body, this.maxBytes);
-      if (decompressed === null) throw bodyTooLarge(this.maxBytes);
-      return await this.#ingest(request, decompressed);
+      return await this.#ingest(request, { ...body, maxBytes: this.maxBytes });
     } finally {
       permit.release();
     }
   }
 
-  async #ingest({ signal, principal, encoding }: TelemetryRequest, decompressed: Buffer) {
+  async #ingest({ signal, principal, encoding }: TelemetryRequest, body: BoundedBody) {
     const ctx = { services: this.#services, principal };
     switch (signal) {
       case 'traces':
-        return ingestSpans(ctx, (options) => prepareTraces(decompressed, { encoding, ...options }));
+        return ingestSpans(ctx, (options) => prepareTraces(body, { encoding, ...options }));
       case 'logs':
-        return ingestLogs(ctx, (options) => prepareLogs(decompressed, { encoding, ...options }));
+        return ingestLogs(ctx, (options) => prepareLogs(body, { encoding, ...options }));
       case 'metrics':
-        await ingestMetrics(ctx, () => prepareMetrics(decompressed, { encoding }));
+        await ingestMetrics(ctx, () => prepareMetrics(body, { encoding }));
         return null;
     }
   }

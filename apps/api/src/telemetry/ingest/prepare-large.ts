@@ -2,6 +2,7 @@ import { ApiError } from '../../platform/errors.ts';
 import { WorkerEnded, WorkerQueue } from '../../platform/worker-queue.ts';
 import { countProtobufRecords } from '../otlp/protobuf-request.ts';
 import { OtlpDecodeError, RequestTooLargeError } from '../otlp/span.ts';
+import type { BoundedBody } from './decompress.ts';
 import type { PreparedSpan } from './prepare.ts';
 import {
   type BodyEncoding,
@@ -43,11 +44,11 @@ const queue = new WorkerQueue<ToThread, FromThread>({
  *   reason; the next large request starts a new one
  */
 export function prepareTraces(
-  bytes: Buffer,
+  body: BoundedBody,
   options: { encoding: BodyEncoding; keepContent: boolean },
 ): Promise<PreparedTraces> {
-  if (isSmall(bytes, options.encoding)) return onMainThread(() => prepareTracesOf(bytes, options));
-  return inThread({ signal: 'traces', body: bytes, ...options }, async (answer, ask) => {
+  if (isSmall(body, options.encoding)) return onMainThread(() => prepareTracesOf(body.bytes, options));
+  return inThread({ signal: 'traces', body, ...options }, async (answer, ask) => {
     if (!('traces' in answer)) throw failure(answer);
     const spans: PreparedSpan[] = [];
     for (;;) {
@@ -61,27 +62,28 @@ export function prepareTraces(
 
 /** Reads a request and prepares its log records. Throws as {@link prepareTraces} does. */
 export function prepareLogs(
-  bytes: Buffer,
+  body: BoundedBody,
   options: { encoding: BodyEncoding; receivedAt: Date },
 ): Promise<PreparedLogs> {
-  if (isSmall(bytes, options.encoding)) return onMainThread(() => prepareLogsOf(bytes, options));
-  return inThread({ signal: 'logs', body: bytes, ...options }, async (answer) => {
+  if (isSmall(body, options.encoding)) return onMainThread(() => prepareLogsOf(body.bytes, options));
+  return inThread({ signal: 'logs', body, ...options }, async (answer) => {
     if (!('logs' in answer)) throw failure(answer);
     return answer.logs;
   });
 }
 
 /** Counts the data points of a request with metrics. Throws as {@link prepareTraces} does. */
-export function prepareMetrics(bytes: Buffer, options: { encoding: BodyEncoding }): Promise<number> {
-  if (isSmall(bytes, options.encoding)) return onMainThread(() => prepareMetricsOf(bytes, options));
-  return inThread({ signal: 'metrics', body: bytes, ...options }, async (answer) => {
+export function prepareMetrics(body: BoundedBody, options: { encoding: BodyEncoding }): Promise<number> {
+  if (isSmall(body, options.encoding)) return onMainThread(() => prepareMetricsOf(body.bytes, options));
+  return inThread({ signal: 'metrics', body, ...options }, async (answer) => {
     if (!('metrics' in answer)) throw failure(answer);
     return answer.metrics;
   });
 }
 
 /** Whether reading a body blocks the event loop only briefly. */
-function isSmall(bytes: Buffer, encoding: BodyEncoding): boolean {
+function isSmall({ bytes, coding }: BoundedBody, encoding: BodyEncoding): boolean {
+  if (coding !== 'identity') return false;
   if (encoding === 'json') return bytes.length <= LARGE_JSON_BYTES;
   return bytes.length <= LARGE_BYTES && countProtobufRecords(bytes) <= MANY_RECORDS;
 }

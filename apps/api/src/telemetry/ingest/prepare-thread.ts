@@ -1,5 +1,6 @@
 import { answerMessages } from '../../platform/worker-thread.ts';
 import { OtlpDecodeError, RequestTooLargeError } from '../otlp/span.ts';
+import { type BoundedBody, decompressNow } from './decompress.ts';
 import type { PreparedSpan } from './prepare.ts';
 import {
   type BodyEncoding,
@@ -14,7 +15,7 @@ import type { PreparedLogs } from './prepare-logs.ts';
 const BATCH_SIZE = 500;
 
 /** A body for the thread to read. */
-export type ThreadJob = { body: Uint8Array; encoding: BodyEncoding } & (
+export type ThreadJob = { body: BoundedBody; encoding: BodyEncoding } & (
   | { signal: 'traces'; keepContent: boolean }
   | { signal: 'logs'; receivedAt: Date }
   | { signal: 'metrics' }
@@ -41,7 +42,7 @@ answerMessages(answerTo);
 function answerTo(message: ToThread): FromThread {
   try {
     if (message === 'next') return { batch: batches?.next().value ?? [] };
-    const { body } = message;
+    const body = decompressNow(message.body);
     switch (message.signal) {
       case 'traces': {
         const { spans, ...refused } = prepareTracesOf(body, message);
