@@ -136,6 +136,33 @@ describe('every screen has a heading, no error, no violation of the security pol
   });
 });
 
+test('tables fit in windows of 1024 and 1440 pixels', async () => {
+  const { page, goTo, done } = await world.open('/tenants');
+  const table = page.getByRole('region', { name: /, scrollable$/ });
+  for (const path of [
+    '/tenants',
+    '/inbox',
+    '/agents',
+    '/traces',
+    '/providers',
+    '/manifests',
+    '/accounts',
+    '/accounts?view=expiring',
+    '/people',
+  ]) {
+    await goTo(`${path}${path.includes('?') ? '&' : '?'}${TENANT}`);
+    await table.getByRole('row').nth(1).waitFor();
+    for (const width of [1024, 1440]) {
+      await page.setViewportSize({ width, height: 768 });
+      const cut = await table.evaluate(
+        (element: { scrollWidth: number; clientWidth: number }) => element.scrollWidth - element.clientWidth,
+      );
+      expect(cut, `${path}: pixels that are cut off at ${width}`).toBe(0);
+    }
+  }
+  await done();
+});
+
 test('the address of the server redirects to the inbox of the console', async () => {
   const { page, done } = await world.open('/');
   await page.getByRole('heading', { name: 'Inbox' }).waitFor();

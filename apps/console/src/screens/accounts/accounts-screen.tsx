@@ -51,7 +51,7 @@ const COLUMNS: Column<ServiceAccount>[] = [
     cell: ({ status }) => <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />,
   },
   { key: 'place', header: 'Tenant', width: 'minmax(140px, 1fr)', cell: placeOf },
-  { key: 'keys', header: 'Working keys', width: '90px', isNumber: true, cell: ({ activeKeyCount }) => activeKeyCount },
+  { key: 'keys', header: 'Working keys', width: '100px', isNumber: true, cell: ({ activeKeyCount }) => activeKeyCount },
   {
     key: 'expiry',
     header: 'Next key expires',
@@ -60,9 +60,16 @@ const COLUMNS: Column<ServiceAccount>[] = [
       <Time at={soonestKeyExpiryAt} fallback={activeKeyCount === 0 ? 'no key' : 'never'} />
     ),
   },
-  { key: 'used', header: 'Last used', width: '120px', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+  {
+    key: 'used',
+    isWideOnly: true,
+    header: 'Last used',
+    width: '120px',
+    cell: ({ lastUsedAt }) => <Time at={lastUsedAt} />,
+  },
   {
     key: 'telemetry',
+    isWideOnly: true,
     header: 'Telemetry',
     width: '130px',
     cell: ({ telemetry }) => <Time at={telemetry?.lastReceivedAt} fallback="none" />,

@@ -27,7 +27,7 @@ const COLUMNS: Column<Credential>[] = [
   {
     key: 'key',
     header: 'Key',
-    width: 'minmax(230px, 1.6fr)',
+    width: 'minmax(200px, 1.6fr)',
     cell: ({ name, prefix }) => (
       <span className="row">
         <strong className="truncate">{name ?? 'without a name'}</strong>
@@ -46,7 +46,7 @@ const COLUMNS: Column<Credential>[] = [
         </AccountLink>
       ),
   },
-  { key: 'place', header: 'Tenant', width: 'minmax(120px, 1fr)', cell: placeOf },
+  { key: 'place', isWideOnly: true, header: 'Tenant', width: 'minmax(120px, 1fr)', cell: placeOf },
   { key: 'status', header: 'Status', width: '100px', cell: ({ status }) => <KeyStatus status={status} /> },
   {
     key: 'expires',
@@ -54,7 +54,13 @@ const COLUMNS: Column<Credential>[] = [
     width: '110px',
     cell: ({ expiresAt, status }) => <Expiry at={expiresAt} isSoon={status === 'expiring'} />,
   },
-  { key: 'used', header: 'Last used', width: '110px', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+  {
+    key: 'used',
+    isWideOnly: true,
+    header: 'Last used',
+    width: '110px',
+    cell: ({ lastUsedAt }) => <Time at={lastUsedAt} />,
+  },
   {
     key: 'scopes',
     header: 'Scopes',

@@ -28,11 +28,11 @@ const COLUMNS: Column<User>[] = [
       </span>
     ),
   },
-  { key: 'email', header: 'Email', width: 'minmax(180px, 1.5fr)', cell: ({ email }) => email ?? '' },
+  { key: 'email', header: 'Email', width: 'minmax(160px, 1.5fr)', cell: ({ email }) => email ?? '' },
   {
     key: 'status',
     header: 'Status',
-    width: '130px',
+    width: '118px',
     cell: ({ status }) => <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />,
   },
   {
