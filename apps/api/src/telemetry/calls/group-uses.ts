@@ -43,6 +43,9 @@ export function groupUses(tree: SpanTree, spans: readonly CallSpan[], spellingsO
     if (only !== undefined && within.size === 1) sets.union(around, only);
   }
   uniteByCallId(reports, sets.union);
+  const grouped = { reports, setOf: sets.find, outer, isWrapper };
+  // Siblings report one call only if they are of two instrumentations.
+  if (reports.every(({ span }) => span.scope === reports[0]?.span.scope)) return grouped;
   const outermost = [...reports.keys()].filter((index) => outer[index] === null);
   const uniteAt = (indexes: number[], placeOf: (one: Report) => string) =>
     uniteSiblings(
@@ -53,7 +56,7 @@ export function groupUses(tree: SpanTree, spans: readonly CallSpan[], spellingsO
   uniteAt(outermost, ({ span }) => span.parentSpanId ?? '');
   const callAround = tree.nearest(bySpan);
   uniteAt(toolsOfOneScope(reports, outermost, sets.find), ({ span }) => callAround(span.spanId) ?? '');
-  return { reports, setOf: sets.find, outer, isWrapper };
+  return grouped;
 }
 
 /** The reports of spans, in an order that does not depend on the order of the spans. */
