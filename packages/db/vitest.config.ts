@@ -2,7 +2,13 @@ import { defineConfig } from 'vitest/config';
 import { SEQUENCE } from './testing/scale.ts';
 
 /** Suites without a database. */
-const PURE = ['test/batches.test.ts', 'test/ids.test.ts', 'test/queries-scope.test.ts', 'test/stored-json.test.ts'];
+const PURE = [
+  'test/batches.test.ts',
+  'test/ids.test.ts',
+  'test/loop-turns.test.ts',
+  'test/queries-scope.test.ts',
+  'test/stored-json.test.ts',
+];
 
 /** Suites for one dialect. */
 const SQLITE = ['test/sqlite-*.test.ts', 'test/query-plans.test.ts'];

@@ -9,6 +9,10 @@ export class FairQueue<Entry> {
   /** In the order in which lines are served. */
   readonly #lines = new Map<string | null, Entry[]>();
 
+  get isEmpty(): boolean {
+    return this.#lines.size === 0;
+  }
+
   /** Puts an entry at the end of its tenant's line. @returns false if that line is full */
   push(tenant: string | null, entry: Entry): boolean {
     const line = this.#lines.get(tenant);

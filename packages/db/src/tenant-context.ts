@@ -1,7 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 /** The tenant that statements run for, and how they use connections and the write gate. */
-type Context = { tenant: string | null; reserved: boolean; isGateHolder: boolean };
+type Context = { tenant: string | null; reserved: boolean; isGateHolder: boolean; holdsWriter: boolean };
+
+const NO_CONTEXT: Context = { tenant: null, reserved: false, isGateHolder: false, holdsWriter: false };
 
 const contexts = new AsyncLocalStorage<Context>();
 
@@ -26,17 +28,22 @@ export function tenantOfKey(caller: string | null): string | null {
  * @param tenant its {@link tenantKey}, or the name of a caller that belongs to no single tenant
  */
 export function runForTenant<T>(tenant: string, work: () => T): T {
-  return contexts.run({ tenant, reserved: false, isGateHolder: false }, work);
+  return contexts.run({ ...NO_CONTEXT, tenant }, work);
 }
 
 /** Runs a readiness check. On Postgres it uses a connection that is reserved for these checks. */
 export function runOnReservedConnection<T>(work: () => T): T {
-  return contexts.run({ tenant: null, reserved: true, isGateHolder: false }, work);
+  return contexts.run({ ...NO_CONTEXT, reserved: true }, work);
 }
 
 /** Runs work that has closed its tenant's write gate. Its own transactions do not enter the gate. */
 export function runAsGateHolder<T>(work: () => T): T {
-  return contexts.run({ tenant: currentTenant(), reserved: false, isGateHolder: true }, work);
+  return contexts.run({ ...NO_CONTEXT, tenant: currentTenant(), isGateHolder: true }, work);
+}
+
+/** Runs a transaction that holds SQLite's writing connection. */
+export function runAsWriter<T>(work: () => T): T {
+  return contexts.run({ ...NO_CONTEXT, ...contexts.getStore(), holdsWriter: true }, work);
 }
 
 /** The tenant that the running code works for. Null for the service itself. */
@@ -50,4 +57,9 @@ export function usesReservedConnection(): boolean {
 
 export function isGateHolder(): boolean {
   return contexts.getStore()?.isGateHolder ?? false;
+}
+
+/** Whether the running code is a transaction that holds SQLite's writing connection. */
+export function holdsWriter(): boolean {
+  return contexts.getStore()?.holdsWriter ?? false;
 }

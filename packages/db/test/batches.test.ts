@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { inBatches, yieldWhenDue } from '../src/batches.ts';
+import { inBatches } from '../src/batches.ts';
+import { yieldWhenDue } from '../src/loop-turns.ts';
 
 /** Counts the turns of the event loop while `work` runs. */
 async function turnsDuring(work: () => Promise<void>): Promise<number> {

@@ -1,3 +1,4 @@
+import { yieldToOtherTenants } from '@quartermaster/db/loop-turns.ts';
 import { ApiError } from './errors.ts';
 
 /** Requests of one caller that run concurrently while other callers send requests as well. */
@@ -41,6 +42,7 @@ export class FairTurns {
     if (caller.active < this.#share()) caller.active += 1;
     else await this.#wait(caller);
     try {
+      if (this.#isBesideOthers()) await yieldToOtherTenants(name);
       return await work();
     } finally {
       caller.active -= 1;
@@ -61,7 +63,11 @@ export class FairTurns {
 
   /** How many requests of one caller may run now. */
   #share(): number {
-    return performance.now() - this.#lastChangeAt < BESIDE_OTHERS_MS ? ACTIVE_BESIDE_OTHERS : ACTIVE_ALONE;
+    return this.#isBesideOthers() ? ACTIVE_BESIDE_OTHERS : ACTIVE_ALONE;
+  }
+
+  #isBesideOthers(): boolean {
+    return performance.now() - this.#lastChangeAt < BESIDE_OTHERS_MS;
   }
 
   #of(name: string): Caller {

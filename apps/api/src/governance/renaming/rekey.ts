@@ -1,7 +1,8 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
-import { inBatches, yieldWhenDue } from '@quartermaster/db/batches.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
+import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';

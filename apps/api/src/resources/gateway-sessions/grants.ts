@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Grant } from '@quartermaster/contracts/gateway-sessions.ts';
 import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import { yieldWhenDue } from '@quartermaster/db/batches.ts';
+import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import {
   type AvailableItem,

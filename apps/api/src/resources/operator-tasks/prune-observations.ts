@@ -1,4 +1,5 @@
-import { inBatches, yieldWhenDue } from '@quartermaster/db/batches.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
+import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { type EmptiedProvider, findEmptiedProviders } from '@quartermaster/db/repositories/emptied-providers.ts';
 import { addToObservationCounts } from '@quartermaster/db/repositories/observation-counts.ts';
