@@ -19,8 +19,8 @@ const tenantsOfTurn = new Set<string | null>();
 /** Work that waits for a later turn. */
 const waiting = new FairQueue<() => void>();
 
-/** The transaction on SQLite's writing connection, if it waits. There is one at a time. */
-let waitingWriter: { tenant: string | null; resume: () => void } | null = null;
+/** Transactions on SQLite's writing connection that wait. A process with one database has one at a time. */
+let waitingWriters: { tenant: string | null; resume: () => void }[] = [];
 let priorityTurns = 0;
 let isServing = false;
 
@@ -64,7 +64,7 @@ function endTurn(): void {
 
 function laterTurn(tenant: string | null): Promise<void> {
   return new Promise((resolve) => {
-    if (holdsWriter()) waitingWriter = { tenant, resume: resolve };
+    if (holdsWriter()) waitingWriters.push({ tenant, resume: resolve });
     // A tenant with a full line does not wait.
     else if (!waiting.push(tenant, resolve)) resolve();
     serveLater();
@@ -80,11 +80,11 @@ function serveLater(): void {
 function serve(): void {
   isServing = false;
   endTurn();
-  const writer = waitingWriter;
-  waitingWriter = null;
-  priorityTurns = writer === null ? 0 : priorityTurns + 1;
+  const writers = waitingWriters;
+  waitingWriters = [];
+  priorityTurns = writers.length === 0 ? 0 : priorityTurns + 1;
   const hasPriority = priorityTurns % PRIORITY_TURNS !== 0;
-  writer?.resume();
-  waiting.shift((tenant) => writer === null || !hasPriority || tenant !== writer.tenant)?.();
+  for (const { resume } of writers) resume();
+  waiting.shift((tenant) => !hasPriority || writers.every((writer) => writer.tenant !== tenant))?.();
   if (!waiting.isEmpty) serveLater();
 }

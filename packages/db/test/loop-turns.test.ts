@@ -99,3 +99,17 @@ test('a transaction on the writing connection goes first, and other tenants go o
   expect(between).toContain('b');
   await Promise.all([...own, other]);
 });
+
+test('transactions on two databases of one process both go on', async () => {
+  const pieces: string[] = [];
+  const transaction = (name: string) =>
+    runAsWriter(async () => {
+      for (let i = 0; i < 3; i += 1) {
+        await yieldWhenDue();
+        pieces.push(name);
+        workFor(11);
+      }
+    });
+  await Promise.all([transaction('first'), transaction('second')]);
+  expect(pieces.toSorted()).toEqual(['first', 'first', 'first', 'second', 'second', 'second']);
+});
