@@ -228,6 +228,7 @@ test('the limits of a tenant are shown with their usage, and can be set', async 
   // The accounts whose spans are stored, the largest first.
   const { largestAccounts } = await read('/v1/tenants/northwind/usage');
   const accounts = page.getByRole('table', { name: 'Accounts whose spans take the most stored bytes' });
+  await accounts.getByRole('rowheader').first().waitFor();
   const names = await accounts.getByRole('rowheader').allTextContents();
   expect(names.map((name) => `service_account:${name}`)).toEqual(
     largestAccounts.map(({ account }: { account: string }) => account),

@@ -11,6 +11,7 @@ import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import { OPERATIONS } from '../support/records.ts';
 import type { Body } from '../support/server.ts';
+import { modelRequestLogs } from '../telemetry/otlp/wire.ts';
 import { auditOf, checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
 
 let server: Endpoints;
@@ -119,6 +120,7 @@ test('every operation that declares the limit is refused by a test here', () => 
     'create_provider',
     'create_service_account',
     'create_service_account_key',
+    'ingest_logs',
     'ingest_traces',
     'rotate_service_account_key',
   ]);
@@ -192,7 +194,7 @@ describe('the other limits', () => {
     expect((await open()).status).toBe(200);
   });
 
-  test('stored bytes: manifests and spans count, and both are refused at the limit', async () => {
+  test('stored bytes: manifests, spans and log records count, and all are refused at the limit', async () => {
     const { as, setLimits, usage } = await newTenant();
     const publish = (note: string) =>
       server.call('POST', '/v1/manifests', { as, body: { kind: 'agent', name: 'agent', spec: { 'x-note': note } } });
@@ -207,6 +209,8 @@ describe('the other limits', () => {
     await setLimits({ storedBytes: withSpan });
     expectProblem(await publish('y'), 409, 'tenant_limit_reached');
     expect((await send()).status).toBe(409);
+    const logs = modelRequestLogs(unique('request'));
+    expect((await server.call('POST', '/v1/logs', { as, body: logs })).status).toBe(409);
     expect((await usage()).storedBytes.used).toBe(withSpan);
   });
 });
