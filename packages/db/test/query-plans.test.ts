@@ -19,6 +19,7 @@ import { insertDeclarations, insertManifest } from '../src/repositories/manifest
 import { listMemberships } from '../src/repositories/memberships.ts';
 import { findLastOperatorTask, finishOperatorTasks, openOperatorTasks } from '../src/repositories/operator-tasks.ts';
 import { selectObservations } from '../src/repositories/observation-lists.ts';
+import { findEmptiedProviders } from '../src/repositories/emptied-providers.ts';
 import { eraseFormerSecrets } from '../src/repositories/provider-secrets.ts';
 import { insertProvider } from '../src/repositories/providers.ts';
 import { findOfferedItems, findProvidersOfTraffic } from '../src/repositories/providers-of-traffic.ts';
@@ -444,6 +445,11 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   ],
 ])('searched by an index: %s', async (_what, ask, indexes) => {
   expect(await planOf(ask)).toEqual(indexes);
+});
+
+test('the providers without observations are sought among the discovered ones of the tenant', async () => {
+  const [first] = await planOf((db) => findEmptiedProviders(db, ACME));
+  expect(first).toBe('providers_discovered_in (tenant_id=?)');
 });
 
 test('the providers of a batch are found by indexes, one for each way to name them', async () => {

@@ -244,3 +244,27 @@ test('streaming is refused, since a statement held open across awaits would bloc
   const stream = db.selectFrom('things').selectAll().stream();
   await expect(stream.next()).rejects.toThrow('page through the rows');
 });
+
+test('no value is written so that SQLite’s planner looks at it, which would prepare the statement anew for each value', async () => {
+  const { db } = await opened();
+  const { sql: text } = db.selectFrom('things').selectAll().where('id', '=', 'one').limit(5).compile();
+  expect(text).toBe('select * from "things" where "id" = +? limit +? + 0');
+});
+
+test.for([['007'], [' 7 '], [''], [null], [0.5], [-1], [2 ** 53 - 1], [Buffer.from('7\u0000\u00ff')]])(
+  'a query returns the value %j as it was given',
+  async ([value]) => {
+    const { db } = await opened();
+    const { rows } = await sql<{ value: unknown }>`select ${value} as value from (select 1)`.execute(db);
+    expect(rows).toEqual([{ value }]);
+  },
+);
+
+test('a limit counts rows', async () => {
+  const { db } = await opened();
+  const rows = ['one', 'two', 'three'].map((id, count) => ({ id, count }));
+  await db.insertInto('things').values(rows).execute();
+  const query = db.selectFrom('things').select('count').orderBy('count');
+  expect(await query.limit(2).execute()).toEqual([{ count: 0 }, { count: 1 }]);
+  expect(await query.limit(1).offset(2).execute()).toEqual([{ count: 2 }]);
+});

@@ -22,7 +22,7 @@ export async function findEmptiedProviders(
     .select(['tenant_id', 'sub_tenant_id', 'id', 'base_url', 'sync_interval_seconds'])
     .select((eb) => eb.or([eb.exists(items(eb)), eb.exists(secrets(eb)), eb.exists(gateways(eb))]).as('has_something'))
     .where('tenant_id', '=', tenantId)
-    .where('status', '=', 'discovered')
+    .where('status', '=', sql.lit('discovered'))
     .$if(ids !== undefined, (query) => query.where('id', 'in', ids ?? []))
     .where((eb) => eb.not(eb.exists(observations(eb))))
     .execute();
