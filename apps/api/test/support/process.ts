@@ -1,11 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { ROOT } from '../../src/config.ts';
 
 /** The program of the service. */
 export const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+/** Runs Node with the settings of `npm start`, on which the memory of the service depends. */
+const SERVER_SH = join(ROOT, 'scripts/server.sh');
 
 /** The compile cache that `npm start` uses. Without it each process spends half of its start compiling. */
 export const NODE_COMPILE_CACHE = join(ROOT, 'node_modules/.cache/quartermaster');
@@ -30,9 +33,10 @@ export function runProgram(environment: Record<string, string>, program: string 
 
 function spawnProgram(environment: Record<string, string>, program: string | readonly string[]) {
   const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [program].flat(), {
+  const child = spawn('sh', [SERVER_SH, ...[program].flat()], {
     env: {
-      PATH,
+      // `node` is the Node of this process.
+      PATH: `${dirname(process.execPath)}:${PATH}`,
       NODE_COMPILE_CACHE,
       QM_METRICS_PORT: 'off',
       QM_OTLP_GRPC_PORT: 'off',
