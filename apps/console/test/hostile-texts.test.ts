@@ -51,17 +51,17 @@ test('a tenant that only the address names is an option with its invisible chara
 });
 
 test('hostile texts are inert on every screen, and their invisible characters are shown as marks', async () => {
-  const { page, context, goTo, faults } = await world.open('/profile');
+  const { page, context, moveTo, settled, faults } = await world.open('/profile');
   const ran: string[] = [];
   await context.exposeFunction(TRAP, () => ran.push(page.url()));
   for (const { path, keys = [], hasOnlyNames = false } of screens) {
-    await goTo(path);
+    await moveTo(path);
     await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.waitForLoadState('networkidle');
+    await settled();
     // The first row is the header.
     if (keys.length > 0) await page.getByRole('row').nth(1).waitFor();
     for (const key of keys) await page.keyboard.press(key);
-    if (keys.length > 0) await page.waitForLoadState('networkidle');
+    await settled();
     const isShown = async () => {
       const main = (await page.evaluate<string[]>(`(${READ_TEXTS})('main')`)).join('\n');
       return main.includes('<img src=x') && (hasOnlyNames || main.includes('\\u{202e}'));

@@ -1,6 +1,7 @@
 import { scaled } from '@quartermaster/db/testing/scale.ts';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Tab } from '../testing/tab.ts';
 import { startWorld, type World } from '../testing/world.ts';
 
 const TENANT = 'tenant=northwind';
@@ -83,17 +84,13 @@ async function shown(page: Page): Promise<string> {
 }
 
 /** Waits until a view has read everything, then returns what it shows. */
-async function settled(page: Page): Promise<string> {
+async function shownAtLast({ page, settled }: Tab): Promise<string> {
   await page.getByRole('heading', { level: 1 }).waitFor();
-  await page.waitForLoadState('networkidle');
+  await settled();
+  // Charts load their code when their data are there.
   await page.getByRole('status', { name: 'Loading' }).waitFor({ state: 'detached' });
-  // Charts are drawn when their code has loaded, and say nothing before.
-  for (let before = await shown(page); ; ) {
-    await page.waitForTimeout(500);
-    const now = await shown(page);
-    if (now === before) return now;
-    before = now;
-  }
+  await settled();
+  return shown(page);
 }
 
 async function expectShown(page: Page, expected: string, when: string): Promise<void> {
@@ -104,11 +101,12 @@ test.each(['decide', 'observe', 'declare', 'administer'])(
   'views that %s show the same by their link, after a step back and after a reload',
   async (group) => {
     const paths = ((await views())[group] ?? []).slice(0, VIEWS);
-    const { page, goTo, context, done } = await world.open(paths[0] ?? '');
+    const tab = await world.open(paths[0] ?? '');
+    const { page, goTo, context, done } = tab;
     let last = '';
     for (const [index, path] of paths.entries()) {
       if (index > 0) await goTo(path);
-      last = await settled(page);
+      last = await shownAtLast(tab);
       const url = page.url();
       expect(url, path).toBe(`${world.server.url}/console${path}`);
       await page.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name: 'Manifests' }).click();
@@ -130,11 +128,12 @@ test.each(['decide', 'observe', 'declare', 'administer'])(
 );
 
 test('a view that was reached by clicks and typing has all of its state in its address', async () => {
-  const { page, context, done } = await world.open(`/inbox?${TENANT}`);
+  const tab = await world.open(`/inbox?${TENANT}`);
+  const { page, context, done } = tab;
   await page.getByRole('button', { name: 'All', exact: true }).click();
   await page.getByRole('textbox', { name: 'Search names' }).fill('merge');
   await page.waitForURL(/q=merge/);
-  const first = await settled(page);
+  const first = await shownAtLast(tab);
   expect(first).toContain('merge_');
   const other = await context.newPage();
   await other.goto(page.url());

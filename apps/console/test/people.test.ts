@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 /** Opens every screen of the navigation by its link. Returns the names of those that say which scope is missing. */
-async function visitScreens({ page }: Tab): Promise<string[]> {
+async function visitScreens({ page, settled }: Tab): Promise<string[]> {
   const closed: string[] = [];
   const links = page.getByRole('navigation', { name: 'Screens' }).getByRole('link');
   await links.first().waitFor();
@@ -24,7 +24,7 @@ async function visitScreens({ page }: Tab): Promise<string[]> {
     const before = name === 'Inbox' ? '' : await heading.innerText();
     await links.getByText(name, { exact: true }).click();
     await expect.poll(() => heading.innerText()).not.toBe(before);
-    await page.waitForLoadState('networkidle');
+    await settled();
     await page.getByRole('status', { name: 'Loading' }).waitFor({ state: 'detached' });
     if ((await page.getByRole('heading', { name: 'This needs the scope' }).count()) > 0) closed.push(name);
     expect(await page.getByRole('alert').count(), name).toBe(closed.includes(name) ? 1 : 0);

@@ -17,20 +17,20 @@ const firstId = async (path: string, idOf = (item: { id: string }) => item.id): 
 
 describe('every screen has a heading, no error, no violation of the security policy, and no accessibility failure', () => {
   test('the screens for decisions', async () => {
-    const { page, goTo, expectFaultless, done } = await world.open(`/inbox?${TENANT}`);
+    const { page, moveTo, expectFaultless, done } = await world.open(`/inbox?${TENANT}`);
     await page.getByRole('row').nth(3).waitFor();
     await expectFaultless('inbox');
     await page.keyboard.press('j');
     await page.getByRole('complementary').waitFor();
     await expectFaultless('inbox with a panel');
-    await goTo(`/inbox?${TENANT}&view=changed_definition`);
+    await moveTo(`/inbox?${TENANT}&view=changed_definition`);
     await page
       .getByRole('row')
       .nth(1)
       .click({ position: { x: 300, y: 18 } });
     await page.getByText('What changed').waitFor();
     await expectFaultless('a changed definition');
-    await goTo(`/tasks?${TENANT}`);
+    await moveTo(`/tasks?${TENANT}`);
     await page.getByRole('row').nth(1).waitFor();
     await page.keyboard.press('j');
     await page.getByRole('complementary').waitFor();
@@ -38,7 +38,7 @@ describe('every screen has a heading, no error, no violation of the security pol
   });
 
   test('the screens for observations', async () => {
-    const { page, goTo, expectFaultless, done } = await world.open(`/agents?${TENANT}`);
+    const { page, moveTo, expectFaultless, done } = await world.open(`/agents?${TENANT}`);
     await page.getByRole('row').nth(1).waitFor();
     await expectFaultless('agents');
     await page.setViewportSize({ width: 1440, height: 900 });
@@ -50,13 +50,13 @@ describe('every screen has a heading, no error, no violation of the security pol
     await page.getByRole('table', { name: 'What it uses' }).waitFor();
     await page.getByRole('img').first().waitFor();
     await expectFaultless('an agent');
-    await goTo(`/map?${TENANT}`);
+    await moveTo(`/map?${TENANT}`);
     await page.getByRole('group', { name: 'Map of agents' }).waitFor();
     await expectFaultless('map');
-    await goTo(`/map?${TENANT}&as=table`);
+    await moveTo(`/map?${TENANT}&as=table`);
     await page.getByRole('row').nth(1).waitFor();
     await expectFaultless('map as a table');
-    await goTo(`/traces?${TENANT}&errors=1`);
+    await moveTo(`/traces?${TENANT}&errors=1`);
     await page.getByRole('row').nth(1).waitFor();
     await expectFaultless('traces');
     await page.getByRole('row').nth(1).getByRole('link').first().click();
@@ -78,25 +78,25 @@ describe('every screen has a heading, no error, no violation of the security pol
   });
 
   test('the screens for declarations', async () => {
-    const { page, goTo, expectFaultless, done } = await world.open(`/providers?${TENANT}`);
+    const { page, moveTo, expectFaultless, done } = await world.open(`/providers?${TENANT}`);
     await page.getByRole('row').nth(1).waitFor();
     await expectFaultless('providers');
     const provider = await firstId('/v1/providers?tenant_id=northwind&name=knowledge-base');
     for (const view of ['inventory', 'observations', 'credential', 'syncs']) {
-      await goTo(`/providers/${provider}?${TENANT}&view=${view}`);
+      await moveTo(`/providers/${provider}?${TENANT}&view=${view}`);
       await page.getByRole('heading', { level: 1, name: 'Knowledge base' }).waitFor();
       await page.getByRole('status', { name: 'Loading' }).waitFor({ state: 'detached' });
       await expectFaultless(`provider, ${view}`);
     }
-    await goTo(`/providers/${provider}/plan?${TENANT}`);
+    await moveTo(`/providers/${provider}/plan?${TENANT}`);
     await page.getByText('1 changed').waitFor();
     await expectFaultless('plan');
-    await goTo(`/manifests?${TENANT}`);
+    await moveTo(`/manifests?${TENANT}`);
     await page.getByRole('row').nth(1).getByRole('link').first().click();
     await page.getByRole('button', { name: 'JSON' }).click();
     await page.getByRole('textbox', { name: 'Manifest as JSON' }).waitFor();
     await expectFaultless('a manifest');
-    await goTo(`/gateways?${TENANT}`);
+    await moveTo(`/gateways?${TENANT}`);
     await page.getByRole('row').nth(1).waitFor();
     await expectFaultless('gateways');
     await page.getByRole('row').nth(2).getByRole('link').first().click();
@@ -108,36 +108,36 @@ describe('every screen has a heading, no error, no violation of the security pol
   });
 
   test('the screens for administration', async () => {
-    const { page, goTo, expectFaultless, done } = await world.open(`/accounts?${TENANT}`);
+    const { page, moveTo, expectFaultless, done } = await world.open(`/accounts?${TENANT}`);
     await page.getByRole('row').nth(1).waitFor();
     await expectFaultless('accounts');
-    await goTo(`/accounts?${TENANT}&view=expiring`);
+    await moveTo(`/accounts?${TENANT}&view=expiring`);
     await page.getByRole('row').nth(1).waitFor();
     await expectFaultless('keys that expire');
-    await goTo(`/accounts/data-platform?${TENANT}&new=1`);
+    await moveTo(`/accounts/data-platform?${TENANT}&new=1`);
     await page.getByRole('checkbox', { name: 'traces:write' }).waitFor();
     await expectFaultless('a new key');
-    await goTo(`/tenants/northwind?${TENANT}`);
+    await moveTo(`/tenants/northwind?${TENANT}`);
     await page.getByRole('row').nth(1).waitFor();
     await expectFaultless('members');
-    await goTo(`/tenants/northwind?${TENANT}&view=settings`);
+    await moveTo(`/tenants/northwind?${TENANT}&view=settings`);
     await page.getByRole('button', { name: 'Save' }).waitFor();
     await expectFaultless('settings');
-    await goTo(`/tenants/northwind?${TENANT}&view=limits`);
+    await moveTo(`/tenants/northwind?${TENANT}&view=limits`);
     await page.getByRole('row').nth(1).waitFor();
     await expectFaultless('limits');
-    await goTo(`/audit?${TENANT}`);
+    await moveTo(`/audit?${TENANT}`);
     await page.getByRole('row').nth(1).waitFor();
     await page.getByText('The chain is intact').waitFor();
     await expectFaultless('audit');
-    await goTo('/profile?view=sessions');
+    await moveTo('/profile?view=sessions');
     await page.getByText('this one').waitFor();
     await done();
   });
 });
 
 test('tables fit in windows of 1024 and 1440 pixels', async () => {
-  const { page, goTo, done } = await world.open('/tenants');
+  const { page, moveTo, done } = await world.open('/tenants');
   const table = page.getByRole('region', { name: /, scrollable$/ });
   for (const path of [
     '/tenants',
@@ -150,7 +150,7 @@ test('tables fit in windows of 1024 and 1440 pixels', async () => {
     '/accounts?view=expiring',
     '/people',
   ]) {
-    await goTo(`${path}${path.includes('?') ? '&' : '?'}${TENANT}`);
+    await moveTo(`${path}${path.includes('?') ? '&' : '?'}${TENANT}`);
     await table.getByRole('row').nth(1).waitFor();
     for (const width of [1024, 1440]) {
       await page.setViewportSize({ width, height: 768 });

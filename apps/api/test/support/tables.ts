@@ -5,17 +5,26 @@ import type { Services } from '../../src/platform/services.ts';
 
 type Row = Record<string, unknown>;
 
-/** All rows of a database, by table. */
-export async function tablesOf(db: Database): Promise<Record<string, Row[]>> {
+/**
+ * All rows of a database, by table.
+ *
+ * @param tenantId leaves out the rows that belong to other tenants
+ */
+export async function tablesOf(db: Database, tenantId?: string): Promise<Record<string, Row[]>> {
   const tables: Record<string, Row[]> = {};
+  const withTenant = tenantId === undefined ? new Set() : new Set(await withColumn(db, 'tenant_id'));
   for (const name of await namesOf(db)) {
     // The query builder reads from the reading connection, so this does not wait for writers.
-    tables[name] = await db
-      .selectFrom(sql<Row>`${sql.table(name)}`.as('stored'))
-      .selectAll()
-      .execute();
+    const rows = db.selectFrom(sql<Row>`${sql.table(name)}`.as('stored')).selectAll();
+    const own = sql<boolean>`tenant_id in ('', ${tenantId})`;
+    tables[name] = await (withTenant.has(name) ? rows.where(own) : rows).execute();
   }
   return tables;
+}
+
+async function withColumn(db: Database, column: string): Promise<string[]> {
+  const tables = await db.introspection.getTables();
+  return tables.filter(({ columns }) => columns.some(({ name }) => name === column)).map(({ name }) => name);
 }
 
 /** All values of a database as one text to search in. */

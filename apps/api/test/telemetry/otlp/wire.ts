@@ -128,15 +128,12 @@ const BYTES_FIELDS = new Map<string, BufferEncoding>([
 function withBytes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withBytes);
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, field]) => {
-      const encoding = BYTES_FIELDS.get(key);
-      return [
-        key,
-        encoding !== undefined && typeof field === 'string' ? Buffer.from(field, encoding) : withBytes(field),
-      ];
-    }),
-  );
+  const copy: Json = {};
+  for (const [key, field] of Object.entries(value)) {
+    const encoding = BYTES_FIELDS.get(key);
+    copy[key] = encoding !== undefined && typeof field === 'string' ? Buffer.from(field, encoding) : withBytes(field);
+  }
+  return copy;
 }
 
 /** An ExportLogsServiceRequest of Claude Code: one request to a model for each id. */

@@ -26,12 +26,8 @@ type Expected = { kind: 'model' | 'tool' | 'agent'; providers: string[]; name: s
 /**
  * @param outcome the result of a replay with everything declared
  * @param blocked the result of a replay with everything blocked
- * @param stored all answers and stored values, in which content is searched
  */
-export function compare(
-  recording: Recording,
-  { outcome, blocked, stored }: { outcome: Outcome; blocked: Outcome; stored: string },
-): Row {
+export function compare(recording: Recording, { outcome, blocked }: { outcome: Outcome; blocked: Outcome }): Row {
   const expected = expectedOf(recording, outcome.services);
   const found = new Map(expected.map((one) => [one, outcome.observed.filter((seen) => isSame(one, seen))]));
   const isSeen = (one: Expected) => (found.get(one) ?? []).length > 0;
@@ -44,7 +40,9 @@ export function compare(
   const spurious = outcome.observed
     .filter((seen) => !expected.some((one) => isSame(one, seen)))
     .map(({ kind, provider, name, occurrences }) => `${kind} ${provider}/${name}, ${callsText(occurrences)}`);
-  const markers = recording.markers.filter((marker) => stored.includes(marker));
+  const markers = recording.markers.filter((marker) =>
+    [...outcome.texts, ...blocked.texts].some((text) => text.includes(marker)),
+  );
   const tokens = tokenDeviations(recording, outcome);
   return {
     models: scoreOf(expected, 'model', isSeen),

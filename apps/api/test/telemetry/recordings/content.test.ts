@@ -7,7 +7,7 @@ import { startTestServer, type TestServer } from '../../support/server.ts';
 import { all } from '../traces/sending.ts';
 import { PLANTED, PLANTED_ENCODED, PLANTED_HEX, planted } from './planted.ts';
 import { readRecordings } from './recording.ts';
-import { outcomeIn, storedText } from './replay.ts';
+import { outcomeIn } from './replay.ts';
 
 // No content is stored: a marker is planted in every text of a request, and must not be found anywhere.
 
@@ -40,10 +40,10 @@ test.each(cases)(
       const raw = new Uint8Array(planted(request, { into, isFirst: request === first }));
       await server.ok('POST', request.path, { as: sender, raw, headers, unchecked: true });
     }
-    const { answers } = await outcomeIn(server, reader);
+    const { texts } = await outcomeIn(server, reader);
     const metrics = await (await fetch(metricsUrl)).text();
     const audit = JSON.stringify(await all(server, '/v1/audit-events?limit=100', reader));
-    for (const text of [answers, await storedText(server, place.tenantId), metrics, audit, ...lines.splice(0)]) {
+    for (const text of [...texts, metrics, audit, ...lines.splice(0)]) {
       // Show the place of the marker instead of the whole text.
       for (const marker of [PLANTED, PLANTED_ENCODED, PLANTED_HEX]) {
         const at = text.indexOf(marker);

@@ -1,5 +1,5 @@
 import { inflateRawSync, zstdDecompressSync } from 'node:zlib';
-import { accountWithKey, unique } from '../../support/people.ts';
+import { accountWithKey, type Place, unique } from '../../support/people.ts';
 import type { Body, TestServer } from '../../support/server.ts';
 import { tablesOf } from '../../support/tables.ts';
 import { all } from '../traces/sending.ts';
@@ -12,8 +12,8 @@ export type Outcome = {
   tokens: Map<string, { inputTokens: number; outputTokens: number }> | null;
   /** The services that sent spans. */
   services: string[];
-  /** Every answer about traces, observations and tasks, as text. */
-  answers: string;
+  /** Every answer about traces, observations and tasks, and everything that is stored of the tenant. */
+  texts: string[];
 };
 
 export type Observed = {
@@ -60,8 +60,8 @@ export async function replay(server: TestServer, { requests, truth }: Recording,
   return outcomeIn(server, reader);
 }
 
-/** What the API shows of the tenant now. */
-export async function outcomeIn(server: TestServer, as: { key: string }): Promise<Outcome> {
+/** What the API shows of the tenant now, and what is stored of it. */
+export async function outcomeIn(server: TestServer, as: { key: string; place: Place }): Promise<Outcome> {
   const providers = await all(server, '/v1/providers?limit=100', as);
   const nameOf = new Map(providers.map(({ id, name }) => [id, name]));
   const observations = await all(server, '/v1/runtime-observations?limit=100', as);
@@ -81,7 +81,10 @@ export async function outcomeIn(server: TestServer, as: { key: string }): Promis
         ...observations.flatMap(({ evidence }) => evidence.serviceNames),
       ]),
     ],
-    answers: JSON.stringify([providers, observations, traces, spans, tasks]),
+    texts: [
+      JSON.stringify([providers, observations, traces, spans, tasks]),
+      await storedText(server, as.place.tenantId),
+    ],
   };
 }
 
@@ -133,15 +136,9 @@ function providersIn({ models, tools }: Recording['truth']): Declared {
   return declared;
 }
 
-/**
- * Every value in the database, decompressed.
- *
- * @param tenantId leaves out the rows of other tenants
- */
-export async function storedText(server: TestServer, tenantId?: string): Promise<string> {
-  const all = Object.values(await tablesOf(server.services.db)).flat();
-  const isOther = (row: object) => 'tenant_id' in row && row.tenant_id !== '' && row.tenant_id !== tenantId;
-  const rows = tenantId === undefined ? all : all.filter((row) => !isOther(row));
+/** Every value in the database, except rows of other tenants, decompressed. */
+async function storedText(server: TestServer, tenantId: string): Promise<string> {
+  const rows = Object.values(await tablesOf(server.services.db, tenantId)).flat();
   return rows.flatMap((row) => Object.values(row).map(unpacked)).join('\n');
 }
 

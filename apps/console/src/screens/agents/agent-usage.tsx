@@ -39,7 +39,7 @@ export function AgentUsage({ agent }: { agent: AgentDetail }): ReactNode {
   if (!mayRead || times.length === 0) return null;
   return (
     <div className={classes.charts}>
-      <Suspense fallback={<div style={{ height: HEIGHT }} />}>
+      <Suspense fallback={<div role="status" aria-label="Loading" style={{ height: HEIGHT }} />}>
         <UPlotChart label={`Calls and errors of ${agent.name}`} times={times} series={calls} height={HEIGHT} />
         <UPlotChart label={`Tokens of ${agent.name}`} times={times} series={tokens} height={HEIGHT} />
       </Suspense>
