@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, createSecretKey } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deleteWindows, reservePoints } from '@quartermaster/db/repositories/rate-limits.ts';
 import { removeInBatches } from '../../platform/remove-in-batches.ts';
@@ -22,7 +22,7 @@ type Needs = Pick<Services, 'db' | 'log' | 'secrets'>;
  * @param waitMs how long a request waits for the database
  */
 export function sharedPoints({ db, log, secrets }: Needs, waitMs: number): TakePoints {
-  const key = secrets.derive('rate limits');
+  const key = createSecretKey(secrets.derive('rate limits'));
   let pausedUntil = 0;
   return async (policy, { tenantId, id }, windowStart, points) => {
     if (performance.now() < pausedUntil) return null;
