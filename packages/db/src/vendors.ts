@@ -29,7 +29,7 @@ const VENDORS: readonly Vendor[] = [
   vendor('aws.sagemaker', 'aws-sagemaker aws_sagemaker sagemaker', ''),
   vendor(
     'azure.ai.inference',
-    'az.ai.inference azure-ai azure-ai-inference azure.ai azure_ai azure_ai_inference azureai',
+    'az.ai.inference azure-ai azure-ai-inference azure.ai azure_ai azure_ai_inference azureai microsoft_foundry',
     '*.services.ai.azure.com *.inference.ai.azure.com models.inference.ai.azure.com',
     'azure',
   ),
@@ -51,7 +51,7 @@ const VENDORS: readonly Vendor[] = [
   vendor('fireworks', 'fireworks-ai fireworks_ai fireworksai', 'api.fireworks.ai'),
   vendor(
     'gcp.gemini',
-    'gemini google-ai-studio google-generative-ai google-gla google.generative-ai google.generative_ai google.generativeai google_ai_studio',
+    'gemini google-ai-studio google_ai_gemini google-generative-ai google-gla google.generative-ai google.generative_ai google.generativeai google_ai_studio',
     'generativelanguage.googleapis.com',
     'google',
   ),
@@ -63,7 +63,7 @@ const VENDORS: readonly Vendor[] = [
   ),
   vendor(
     'gcp.vertex_ai',
-    'google-vertex google-vertex-ai google-vertex.anthropic google-vertexai google.vertex google.vertex.anthropic google_anthropic_vertex google_vertex google_vertex_ai google_vertexai vertex vertex-ai vertex.anthropic vertex_ai vertex_ai_beta vertexai',
+    'google-vertex google-vertex-ai google-vertex.anthropic google-vertexai google.vertex google.vertex.anthropic google_anthropic_vertex google_vertex google_vertex_ai google_vertex_ai_anthropic google_vertex_ai_gemini google_vertexai vertex vertex-ai vertex.anthropic vertex_ai vertex_ai_beta vertexai',
     'aiplatform.googleapis.com *-aiplatform.googleapis.com',
     'google',
   ),
@@ -100,9 +100,15 @@ function vendor(name: string, aliases: string, hosts: string, family: string | n
 const API_SUFFIX =
   /[./](?:chat|responses?|messages?|completions?|embeddings?|text-?embedding|images?|speech|transcription|rerank(?:ing)?|generative-ai|language-?model|generate|converse)$/;
 
-const BY_SPELLING: ReadonlyMap<string, Vendor> = new Map(
-  VENDORS.flatMap((vendor) => [vendor.name, ...vendor.aliases].map((spelling) => [spelling, vendor] as const)),
+const SPELLINGS = VENDORS.flatMap((vendor) =>
+  [vendor.name, ...vendor.aliases].map((spelling) => [spelling, vendor] as const),
 );
+
+/** The vendors by their spellings, and by their spellings without separators: `AWS Bedrock`, `azure_open_ai`. */
+const BY_SPELLING: ReadonlyMap<string, Vendor> = new Map([
+  ...SPELLINGS.map(([spelling, vendor]) => [withoutSeparators(spelling), vendor] as const),
+  ...SPELLINGS,
+]);
 
 /** The canonical name of the vendor that a name means, in any spelling and case. Null for an unknown vendor. */
 export function canonicalVendor(name: string): string | null {
@@ -158,10 +164,14 @@ function hostPattern(host: string): RegExp {
 function vendorOf(name: string): Vendor | undefined {
   let spelling = caseFolded(name).trim();
   for (;;) {
-    const vendor = BY_SPELLING.get(spelling);
+    const vendor = BY_SPELLING.get(spelling) ?? BY_SPELLING.get(withoutSeparators(spelling));
     if (vendor) return vendor;
     const shorter = spelling.replace(API_SUFFIX, '');
     if (shorter === spelling) return undefined;
     spelling = shorter;
   }
+}
+
+function withoutSeparators(spelling: string): string {
+  return spelling.replaceAll(/[\s._-]+/g, '');
 }

@@ -1,4 +1,5 @@
 import type { CallSpan, CallUse } from './call-span.ts';
+import { isModelCall } from '../dialects/operations.ts';
 import { pairSiblings } from './pair-siblings.ts';
 import { isSameName, type Spellings, spellingsReader } from './same-name.ts';
 import type { SpanTree } from './span-tree.ts';
@@ -121,11 +122,24 @@ function outerReports(
   tree: SpanTree,
 ): (number | null)[] {
   const spanAround = tree.nearest(bySpan);
+  const runs = new Set(reports.filter(isRunOfModel).map(({ span }) => span.spanId));
+  const runAround = runs.size === 0 ? () => null : tree.nearest(runs);
   return reports.map((inner) => {
-    const around = spanAround(inner.span.spanId);
-    const indexes = around === null ? undefined : bySpan.get(around);
-    return indexes?.find((index) => isOuterOf(reports[index], inner)) ?? null;
+    const outerIn = (around: string | null) => {
+      const indexes = around === null ? undefined : bySpan.get(around);
+      return indexes?.find((index) => isOuterOf(reports[index], inner)) ?? null;
+    };
+    const direct = outerIn(spanAround(inner.span.spanId));
+    return direct === null && inner.use.kind === 'model' ? outerIn(runAround(inner.span.spanId)) : direct;
   });
+}
+
+/**
+ * Whether a span repeats a model and is not known to be a call of it, such as that of a conversation. The calls may be inside the
+ * spans of agents and tools in it.
+ */
+function isRunOfModel({ span, use }: Report): boolean {
+  return use.kind === 'model' && !isModelCall(span.operation);
 }
 
 function isOuterOf(outer: Report | undefined, inner: Report): boolean {

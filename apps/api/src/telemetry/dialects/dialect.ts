@@ -17,6 +17,12 @@ export type Dialect = {
   signature?: readonly string[];
   /** The attributes that hold each fact. The first one that is present is taken. */
   attributes?: FactSources;
+  /**
+   * Endings of attribute names that hold each fact, in lower case and with dots between words: `tool.name` covers
+   * `acme.tool.name`, `acme_tool_name` and `acme.toolName`. Only for frameworks that no other dialect knows. A span with such an
+   * attribute is of the dialect, if `refine` leaves facts.
+   */
+  endings?: FactSources;
   /** Attributes of `genai.ts` that this framework uses for something else. */
   ignores?: readonly string[];
   /**

@@ -1,5 +1,5 @@
 import type { Dialect, FactSources, ReadSource } from './dialect.ts';
-import { compileSlots, countIn, type Slot, sourcesOf, textIn } from './fact-slots.ts';
+import { countIn, type Slot, slotFinder, textIn } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
 import { withoutEncodedId } from '../encoded-text.ts';
 import { withPublicUrls } from '../urls.ts';
@@ -24,7 +24,7 @@ const MAX_PORT = 65_535;
 
 /** @param event for log records: the operation of this kind of event, and attributes that take precedence */
 export function factReader(dialect: Dialect, event?: { operation: string; sources: FactSources }): FactReader {
-  const slots = event ? compileSlots(event.sources, sourcesOf(dialect)) : compileSlots(sourcesOf(dialect));
+  const slotsOf = slotFinder(dialect, event?.sources);
   const { spanNames = [], refine, names } = dialect;
   const operations = new Map(Object.entries(dialect.operations ?? {}));
   const vendors = new Map(Object.entries(dialect.vendors ?? {}));
@@ -64,9 +64,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     let wrapperRank = Number.POSITIVE_INFINITY;
     for (const fact in ranks) ranks[fact as keyof FactSources] = Number.POSITIVE_INFINITY;
     for (const name in attributes) {
-      const found = slots.get(name);
-      if (found === undefined) continue;
-      for (const slot of found) {
+      for (const slot of slotsOf(name)) {
         const value = attributes[name] ?? null;
         if (slot.fact === 'operation' && wrappers.has(lowerCase(value))) wrapperRank = Math.min(wrapperRank, slot.rank);
         if (slot.rank >= (ranks[slot.fact] ?? Number.POSITIVE_INFINITY)) continue;
@@ -80,13 +78,13 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
   function setFact(slot: Slot, value: ReadSource['attributes'][string], facts: Facts, place: Place): boolean {
     const { fact } = slot;
     if (fact === 'inputTokens' || fact === 'outputTokens' || fact === 'serverPort') {
-      const count = countIn(value, slot, event !== undefined);
+      const count = countIn(value, slot);
       if (fact !== 'serverPort') facts[fact] = count ?? facts[fact];
       else if (count !== null && count > 0 && count <= MAX_PORT) place.serverPort = count;
       return count !== null;
     }
     const whole = textIn(value, slot);
-    if (whole === null) return false;
+    if (whole === null || isPlaceholder(fact, whole)) return false;
     // Done before dialects split names, because a part of a URL would not be recognised as one.
     const text = withPublicUrls(whole);
     if (fact === 'serverAddress') place.serverAddress = hostIn(text);
@@ -100,7 +98,13 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
   }
 
   function operationIn(text: string): string | null {
-    const known = operations.get(text.trim().toLowerCase());
+    // MLflow writes every value as JSON.
+    const known = operations.get(
+      text
+        .trim()
+        .replace(/^"(.*)"$/, '$1')
+        .toLowerCase(),
+    );
     return known === undefined ? canonicalOperation(text) : known;
   }
 
@@ -126,6 +130,16 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     if (isAgentTool(facts.tool)) facts.toolRunsAt = 'agent';
     else if (isVendorTool(facts.tool)) facts.toolRunsAt = 'vendor';
   }
+}
+
+/** What senders write if they do not know a name. */
+const PLACEHOLDERS = new Set(['n/a', 'none', 'null', 'undefined', 'unknown', '<not specified>']);
+
+function isPlaceholder(fact: keyof FactSources, text: string): boolean {
+  const lower = text.trim().toLowerCase();
+  if (!PLACEHOLDERS.has(lower)) return false;
+  // An unknown error is an error, and a machine may have any of these names.
+  return fact !== 'serverAddress' && !(fact === 'errorType' && lower === 'unknown');
 }
 
 /** The address and the error of a call. */

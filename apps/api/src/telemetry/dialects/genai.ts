@@ -2,7 +2,8 @@ import type { Dialect } from './dialect.ts';
 
 /**
  * The OpenTelemetry GenAI and MCP conventions (github.com/open-telemetry/semantic-conventions-genai) with their older names
- * (semantic-conventions 1.27 to 1.36). Every other dialect also reads these names, after its own.
+ * (semantic-conventions 1.27 to 1.36). Every dialect reads these names, after its own. `other-frameworks.ts` is the dialect of
+ * spans that no other one knows.
  */
 export const genai = {
   name: 'genai',

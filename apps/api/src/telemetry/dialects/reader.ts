@@ -57,7 +57,7 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
 }
 
 function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactReader>): Reading {
-  if (read === null) return emptyReading(dialect);
+  if (read === null) return emptyReading(dialect.endings === undefined ? dialect : null);
   const usual = usesOf(source, read.facts, read.isWrapper);
   const own = dialect.uses?.(source, read.facts, usual) ?? usual;
   const uses = isUncountedModelCall(source, own) ? [...own, ...modelOf(read.facts)] : own;

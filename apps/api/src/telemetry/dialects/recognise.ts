@@ -1,6 +1,7 @@
 import type { Attributes, OtlpSpan } from '../otlp/span.ts';
 import { memoizeByName } from '../memoize-by-name.ts';
 import type { Dialect } from './dialect.ts';
+import { hasEnding } from './fact-slots.ts';
 
 /** Returns a function that finds the dialect of a span: by its scope, otherwise by its attributes in the order of the table. */
 export function recogniser(
@@ -20,7 +21,8 @@ export function recogniser(
   // The index of the first dialect whose signature has the name, or `dialects.length` if none has it.
   const byAttribute = memoizeByName((name: string) => {
     const indexes = prefixes.filter(([prefix]) => name.startsWith(prefix)).map(([, index]) => index);
-    return Math.min(exactNames.get(name) ?? dialects.length, ...indexes);
+    const ending = dialects.findIndex(({ endings }) => endings !== undefined && hasEnding(endings, name));
+    return Math.min(exactNames.get(name) ?? dialects.length, ...indexes, ending === -1 ? dialects.length : ending);
   });
 
   return (scope, attributes) => {

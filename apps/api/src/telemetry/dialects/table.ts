@@ -16,20 +16,24 @@ import { langfuse } from './langfuse.ts';
 import { googleAdk } from './google-adk.ts';
 import { beeai } from './beeai.ts';
 import { geminiCli } from './gemini-cli.ts';
-import { genai } from './genai.ts';
 import { genkit } from './genkit.ts';
 import { mastra } from './mastra.ts';
 import { mcp } from './mcp.ts';
+import { livekit } from './livekit.ts';
+import { openclaw } from './openclaw.ts';
+import { pipecat } from './pipecat.ts';
+import { haystack } from './haystack.ts';
 import { openaiAgents } from './openai-agents.ts';
 import { openinference } from './openinference.ts';
 import { openllmetry } from './openllmetry.ts';
+import { otherFrameworks } from './other-frameworks.ts';
 import { vercelAi } from './vercel-ai.ts';
 import { vercelAi7 } from './vercel-ai-7.ts';
 import { voltagent } from './voltagent.ts';
 
 /**
- * All dialects. If several signatures match, the first dialect is taken, so specific ones come first. `genai` is the fallback
- * for spans with `gen_ai.*` under an unknown scope, and comes last.
+ * All dialects. If several signatures match, the first dialect is taken, so specific ones come first. `otherFrameworks`
+ * is the fallback, and comes last.
  */
 export const DIALECTS: readonly Dialect[] = [
   claudeCode,
@@ -56,7 +60,11 @@ export const DIALECTS: readonly Dialect[] = [
   logfire,
   litellm,
   microsoftAgents,
+  openclaw,
+  pipecat,
+  livekit,
+  haystack,
   openinference,
   mcp,
-  genai,
+  otherFrameworks,
 ];

@@ -1,4 +1,5 @@
-import { canonicalVendor } from '@quartermaster/db/vendors.ts';
+import { canonicalVendor, vendorOfHost } from '@quartermaster/db/vendors.ts';
+import { hostIn } from './server-address.ts';
 
 /**
  * Names of frameworks, SDKs and routers that senders write as the vendor. They do not identify the vendor of the model.
@@ -68,9 +69,12 @@ const FRAMEWORK_NAMES: ReadonlySet<string> = new Set([
 const API_SUFFIX =
   /\.(?:chat|completions?|responses?|messages?|embeddings?|text-?embedding|image|speech|transcription|rerank(?:ing)?|generate|converse)$/;
 
-/** The canonical name of a vendor. An unknown vendor keeps its name, without the suffix of an API. Null for a framework. */
+/**
+ * The canonical name of a vendor. Some clients write the host of its API. An unknown vendor keeps its name, without the suffix
+ * of an API. Null for a framework.
+ */
 export function vendorIn(text: string): string | null {
-  const known = canonicalVendor(text);
+  const known = canonicalVendor(text) ?? (text.includes('.') ? vendorOfHost(hostIn(text) ?? '') : null);
   if (known !== null) return known;
   const lower = text.toLowerCase();
   const plain = text.slice(0, lower.replace(API_SUFFIX, '').length) || text;

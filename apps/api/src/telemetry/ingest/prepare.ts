@@ -67,7 +67,8 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): SpanPre
       spanName: name,
       start: microseconds(startTime),
       end: microseconds(endTime),
-      failed,
+      // Some frameworks leave the status of a failed call unset.
+      failed: failed || facts.errorType !== null,
       facts,
       uses,
     };

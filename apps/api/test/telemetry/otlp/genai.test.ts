@@ -259,13 +259,21 @@ test('a name that becomes longer when it is escaped is truncated again, without 
   expectRead({ attributes, facts: { model: name }, uses: [{ kind: 'model', name }] });
 });
 
-test.each([[-1], [1.5], ['12'], [Number.MAX_VALUE], [true]])('%j is not accepted as a token count or port', (value) => {
-  const attributes = { 'gen_ai.request.model': 'm', 'gen_ai.usage.input_tokens': value, 'server.port': value };
-  expect(readSpan(span({ attributes })).facts).toMatchObject({ inputTokens: null, serverPort: null });
-});
+test.each([[-1], [1.5], ['1.5'], [' 12'], [Number.MAX_VALUE], [true]])(
+  '%j is not accepted as a token count or port',
+  (value) => {
+    const attributes = { 'gen_ai.request.model': 'm', 'gen_ai.usage.input_tokens': value, 'server.port': value };
+    expect(readSpan(span({ attributes })).facts).toMatchObject({ inputTokens: null, serverPort: null });
+  },
+);
 
 test.each([0, 65_536])('%i is not accepted as a port', (port) => {
   expect(
     readSpan(span({ attributes: { 'gen_ai.request.model': 'm', 'server.port': port } })).facts?.serverPort,
   ).toBeNull();
+});
+
+test('digits in a text are a token count, because Micrometer writes every value as a text', () => {
+  const attributes = { 'gen_ai.request.model': 'm', 'gen_ai.usage.input_tokens': '12', 'server.port': '443' };
+  expect(readSpan(span({ attributes })).facts).toMatchObject({ inputTokens: 12, serverPort: 443 });
 });

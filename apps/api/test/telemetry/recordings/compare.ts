@@ -21,7 +21,13 @@ export type Row = {
   deviations: string[];
 };
 
-type Expected = { kind: 'model' | 'tool' | 'agent'; providers: string[]; name: string; calls: number | null };
+type Expected = {
+  kind: 'model' | 'tool' | 'agent';
+  providers: string[];
+  name: string;
+  calls: number | null;
+  failed?: number | undefined;
+};
 
 /**
  * @param outcome the result of a replay with everything declared
@@ -59,6 +65,7 @@ export function compare(recording: Recording, { outcome, blocked }: { outcome: O
         .filter((one) => isSeen(one) && callsOf(one) !== one.calls)
         .map((one) => `${textOf(one)}: ${callsText(callsOf(one))} counted, ${one.calls} made`),
       ...(tokens ?? []),
+      ...expected.flatMap((one) => failureDeviations(one, outcome)),
       ...blockable.filter((one) => isSeen(one) && !isNoticed(one)).map((one) => `${textOf(one)}: block not noticed`),
       ...spurious.map((text) => `spurious: ${text}`),
       ...markers.map((marker) => `stored: ${marker}`),
@@ -69,10 +76,12 @@ export function compare(recording: Recording, { outcome, blocked }: { outcome: O
 function expectedOf({ truth }: Recording, services: string[]): Expected[] {
   const vendors = [...new Set(truth.models.map(({ vendor }) => vendor))];
   return [
-    ...truth.models.map(({ name, vendor, calls }): Expected => ({ kind: 'model', providers: [vendor], name, calls })),
-    ...truth.tools.map(({ name, server, runsAt, calls }): Expected => {
+    ...truth.models.map(({ name, vendor, calls, failed }): Expected => {
+      return { kind: 'model', providers: [vendor], name, calls, failed };
+    }),
+    ...truth.tools.map(({ name, server, runsAt, calls, failed }): Expected => {
       const providers = server !== null ? [server] : runsAt === 'vendor' ? vendors : services;
-      return { kind: 'tool', providers, name, calls };
+      return { kind: 'tool', providers, name, calls, failed };
     }),
     // The programs do not count how often an agent ran.
     ...truth.agents.map(({ name }): Expected => ({ kind: 'agent', providers: services, name, calls: null })),
@@ -91,14 +100,21 @@ function scoreOf(expected: Expected[], kind: Expected['kind'], isSeen: (one: Exp
   return { right: own.filter(isSeen).length, of: own.length };
 }
 
-function tokenDeviations({ truth }: Recording, { tokens }: Outcome): string[] | null {
-  if (tokens === null) return null;
+function tokenDeviations({ truth }: Recording, { usage }: Outcome): string[] | null {
+  if (usage === null) return null;
   return truth.models.flatMap(({ name, vendor, inputTokens, outputTokens }) => {
-    const sum = tokens.get(`${vendor}/${name}`) ?? { inputTokens: 0, outputTokens: 0 };
+    const sum = usage.get(`model ${vendor}/${name}`) ?? { inputTokens: 0, outputTokens: 0 };
     if (sum.inputTokens === inputTokens && sum.outputTokens === outputTokens) return [];
     const text = `${sum.inputTokens} + ${sum.outputTokens} tokens counted, ${inputTokens} + ${outputTokens} used`;
     return [`model ${vendor}/${name}: ${text}`];
   });
+}
+
+function failureDeviations({ kind, providers, name, failed }: Expected, { usage }: Outcome): string[] {
+  if (failed === undefined || usage === null) return [];
+  const counts = providers.map((provider) => usage.get(`${kind} ${provider}/${name}`)?.errors ?? 0);
+  const counted = counts.reduce((sum, count) => sum + count, 0);
+  return counted === failed ? [] : [`${kind} ${providers[0]}/${name}: ${counted} failures counted, ${failed} made`];
 }
 
 function textOf({ kind, providers, name }: Expected): string {

@@ -9,6 +9,9 @@ against a scripted model server and a real MCP server (\`apps/instrumented-agent
 \`apps/api/test/telemetry/recordings\` replays what its exporter sent. The numbers compare what was read with what the model
 server, the MCP server and the program counted. The suite writes this page: \`npm run frameworks\`.
 
+Frameworks whose packages do not run here (Python, Java, Go, .NET, gateways) are written by hand, after the source that their
+section names: \`apps/api/test/telemetry/written\` has what they send as data, and what the program really did.
+
 - **models, tools, agents**: how many of the used ones are observed, at the right provider and under the right name.
 - **calls**: for how many models and tools every call is counted exactly once.
 - **tokens**: for how many models the sums of input and output tokens are right.

@@ -19,11 +19,14 @@ export type Recording = {
 
 /** Counted by the model server, the MCP server and the program, not by the telemetry. */
 type Truth = {
-  models: { name: string; vendor: string; calls: number; inputTokens: number; outputTokens: number }[];
-  tools: { name: string; server: string | null; runsAt: 'vendor' | 'agent' | null; calls: number }[];
+  models: (Calls & { vendor: string; inputTokens: number; outputTokens: number })[];
+  tools: (Calls & { server: string | null; runsAt: 'vendor' | 'agent' | null })[];
   agents: { name: string }[];
   errors: number;
 };
+
+/** `failed`: how many of the calls failed. Known for the programs that are written by hand. */
+type Calls = { name: string; calls: number; failed?: number };
 
 /** All recordings, by name. */
 export function readRecordings(): Recording[] {

@@ -6,10 +6,12 @@ import { KNOWN_DEVIATIONS } from './known-deviations.ts';
 import { frameworksPage } from './page.ts';
 import { type Recording, readRecordings } from './recording.ts';
 import { replay } from './replay.ts';
+import { recordingOf } from '../written/program.ts';
+import { PROGRAMS } from '../written/programs.ts';
 
 const PAGE = join(import.meta.dirname, '../../../../../docs/frameworks.md');
 
-const recordings = readRecordings();
+const recordings = [...readRecordings(), ...PROGRAMS.map(recordingOf)];
 
 let server: TestServer;
 beforeAll(async () => {

@@ -8,8 +8,8 @@ import type { Recording } from './recording.ts';
 /** What the API shows of a tenant after a recording was sent. */
 export type Outcome = {
   observed: Observed[];
-  /** The tokens of all calls of each model. Null if the telemetry contains no usage. */
-  tokens: Map<string, { inputTokens: number; outputTokens: number }> | null;
+  /** The usage of each model and tool, by kind, provider and name. Null if the telemetry contains no usage. */
+  usage: Map<string, { inputTokens: number; outputTokens: number; errors: number }> | null;
   /** The services that sent spans. */
   services: string[];
   /** Every answer about traces, observations and tasks, and everything that is stored of the tenant. */
@@ -74,7 +74,7 @@ export async function outcomeIn(server: TestServer, as: { key: string; place: Pl
   });
   return {
     observed,
-    tokens: await tokensIn(server, as, nameOf),
+    usage: await usageIn(server, as, nameOf),
     services: [
       ...new Set([
         ...spans.flat().map(({ serviceName }) => serviceName ?? 'unknown_service'),
@@ -91,26 +91,27 @@ export async function outcomeIn(server: TestServer, as: { key: string; place: Pl
 const DAY_MS = 86_400_000;
 const LONGEST_RANGE_DAYS = 3650;
 
-/** The tokens by provider and model, without the date of a dated model. */
-async function tokensIn(
+/** The usage by kind, provider and name, without the date of a dated model. */
+async function usageIn(
   server: TestServer,
   as: { key: string },
   nameOf: Map<string, string>,
-): Promise<Outcome['tokens']> {
+): Promise<Outcome['usage']> {
   const from = new Date(Date.now() - LONGEST_RANGE_DAYS * DAY_MS).toISOString();
-  const path = `/v1/usage?kind=model&group_by=provider&group_by=name&limit=1000&from=${from}`;
+  const path = `/v1/usage?group_by=kind&group_by=provider&group_by=name&limit=1000&from=${from}`;
   const answer = await server.call('GET', path, { as, unchecked: true });
   if (answer.status === 404) return null;
-  const tokens: NonNullable<Outcome['tokens']> = new Map();
-  for (const { providerId, name, inputTokens, outputTokens } of answer.body.items) {
-    const key = `${nameOf.get(providerId)}/${withoutDate(name)}`;
-    const sum = tokens.get(key) ?? { inputTokens: 0, outputTokens: 0 };
-    tokens.set(key, {
+  const usage: NonNullable<Outcome['usage']> = new Map();
+  for (const { kind, providerId, name, inputTokens, outputTokens, errors } of answer.body.items) {
+    const key = `${kind} ${nameOf.get(providerId)}/${withoutDate(name)}`;
+    const sum = usage.get(key) ?? { inputTokens: 0, outputTokens: 0, errors: 0 };
+    usage.set(key, {
       inputTokens: sum.inputTokens + inputTokens,
       outputTokens: sum.outputTokens + outputTokens,
+      errors: sum.errors + errors,
     });
   }
-  return tokens;
+  return usage;
 }
 
 /** The name of a model without a date. */

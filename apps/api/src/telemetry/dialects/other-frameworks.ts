@@ -1,0 +1,89 @@
+import { canonicalVendor } from '@quartermaster/db/vendors.ts';
+import type { Dialect, ReadSource } from './dialect.ts';
+import type { Facts } from './facts.ts';
+import { genai } from './genai.ts';
+import { isKnownOperation, isModelCall } from './operations.ts';
+import { subjectIn } from './span-subject.ts';
+
+/**
+ * Frameworks without a dialect of their own. They write the OpenTelemetry names, or names of their own with usual endings.
+ * Where a span has no OpenTelemetry name at all, such an attribute is read only if there is evidence that it is what it seems
+ * to be: `device.model.name` is not a model.
+ */
+export const otherFrameworks: Dialect = {
+  ...genai,
+  endings: {
+    operation: ['span.kind', 'span.type', 'observation.type', 'event.type'],
+    vendor: ['llm.provider', 'llm.vendor', 'llm.system', 'model.provider', 'ai.provider'],
+    model: ['request.model', 'llm.model', 'llm.model.name', 'llm.model.id', 'model.name', 'model.id', 'model'],
+    responseModel: ['response.model', 'response.model.name'],
+    tool: ['tool.name', 'tool.function.name', 'tool.definition.name'],
+    toolServer: ['mcp.server', 'mcp.server.name', 'tool.server', 'tool.server.name'],
+    callId: ['tool.call.id', 'function.tool.id'],
+    agent: ['agent.name', 'agent.label'],
+    inputTokens: ['input.tokens', 'prompt.tokens', 'tokens.input', 'tokens.prompt'],
+    outputTokens: ['output.tokens', 'completion.tokens', 'tokens.output', 'tokens.completion'],
+  },
+  operations: {
+    llm: 'chat',
+    generation: 'chat',
+    model: 'chat',
+    embedding: 'embeddings',
+    tool: 'execute_tool',
+    'tool.usage': 'execute_tool',
+    function: 'execute_tool',
+    agent: 'invoke_agent',
+    retriever: 'retrieval',
+  },
+  wrappers: ['chain', 'entry', 'evaluator', 'framework', 'guardrail', 'session', 'step', 'task', 'workflow'],
+  refine(span, facts) {
+    const { attributes, name } = span;
+    const isOwnOperation = attributes['gen_ai.operation.name'] === undefined;
+    if (isOwnOperation && facts.operation !== null && !isKnownOperation(facts.operation)) facts.operation = null;
+    if (facts.operation === 'execute_tool') facts.tool ??= subjectOf(name);
+    if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);
+    if (!Object.keys(attributes).some((attribute) => CONVENTION.test(attribute))) requireEvidence(span, facts);
+  },
+};
+
+const CONVENTION = /^(?:gen_ai|mcp|llm)\./;
+
+const OPERATION_IN_FRONT = /^(?:execute_tool|invoke_agent|tool|agent)[ .:]+(?=.)/;
+const KIND_AT_END = /(?<=.)\.(?:tool|agent|run)$/;
+
+/** The tool or agent that a span is named after. */
+function subjectOf(spanName: string): string | null {
+  const name = subjectIn(spanName.replace(OPERATION_IN_FRONT, '').replace(KIND_AT_END, ''));
+  return name === null || GENERIC_NAMES.has(name.toLowerCase()) ? null : name;
+}
+
+const GENERIC_NAMES = new Set(['agent', 'execute_tool', 'function', 'invoke_agent', 'run', 'tool']);
+
+/** Attributes that calls of tools have beside the name. */
+const OF_TOOL_CALL =
+  /(?:^|[._])tool[._]?(?:[a-z]+[._])?(?:args|arguments|call|error|id|input|output|parameters|result)/i;
+
+const MODEL_NAME = /^(?=.*[A-Za-z])[\w.:/@+-]{2,200}$/;
+const TOOL_NAME = /^[\w.:/-]{1,128}$/;
+
+/** Clears what only resembles a model, a tool or an agent. */
+function requireEvidence({ name, attributes }: ReadSource, facts: Facts): void {
+  const { vendor, inputTokens, outputTokens, operation } = facts;
+  const isCalled = inputTokens !== null || outputTokens !== null || isModelCall(operation);
+  const isOfVendor = vendor !== null && canonicalVendor(vendor) !== null;
+  if (facts.model !== null && !(MODEL_NAME.test(facts.model) && (isCalled || isOfVendor))) {
+    facts.model = null;
+    facts.responseModel = null;
+  }
+  if (facts.tool !== null) {
+    const isNamed = operation === 'execute_tool' || /tool/i.test(name) || name === facts.tool;
+    const isToolCall = isNamed || Object.keys(attributes).some((attribute) => OF_TOOL_CALL.test(attribute));
+    if (!isToolCall || !TOOL_NAME.test(facts.tool)) facts.tool = null;
+  }
+  if (facts.agent !== null && subjectIn(facts.agent) === null) facts.agent = null;
+  if (facts.model === null && facts.tool === null && facts.agent !== null && /agent/i.test(name)) {
+    facts.operation ??= 'invoke_agent';
+  }
+  if (facts.model !== null || facts.tool !== null || facts.operation === 'invoke_agent') return;
+  for (const fact in facts) Object.assign(facts, { [fact]: null });
+}
