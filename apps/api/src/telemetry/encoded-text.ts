@@ -21,12 +21,11 @@ const MIN_HEX = 48;
 const MIN_FILE = 200;
 
 const RUN = /[\w+/-]{24,}={0,2}/g;
-const MAY_BE_RUN = /[\w+/-]{24}/;
 const MAY_BE_DATA_URL = /data:/i;
 const HEX = /^[\da-f]+$/i;
 
 /** The first bytes of PNG, JPEG, GIF, PDF, RIFF (WebP, WAV), ZIP and gzip files in base64. */
-const FILE_START = /^(?:iVBORw0KGgo|\/9j\/|R0lGOD|JVBERi0|UklGR|UEsDB|H4sI)/;
+const FILE_START = /iVBORw0KGgo|\/9j\/|R0lGOD|JVBERi0|UklGR|UEsDB|H4sI/y;
 
 /** An id as it is kept. If it is encoded content, a digest of it: equal ids stay equal, and different ones different. */
 export function withoutEncodedId(id: string): string {
@@ -41,24 +40,49 @@ export function hasEncodedText(text: string): boolean {
 /** Replaces encoded content in a text. A data URL is reduced to its media type. */
 export function withoutEncodedText(text: string): string {
   // Quick checks, since most texts have neither.
-  const plain = MAY_BE_DATA_URL.test(text)
-    ? text.replace(DATA_URL, (_, mediaType: string | undefined) => `data:${mediaType ?? ''}`)
-    : text;
-  if (plain.length < MIN_BASE64 || !MAY_BE_RUN.test(plain)) return plain;
-  return plain.replace(RUN, (run) => (isEncoded(run) ? LEFT_OUT : run));
+  const plain =
+    text.includes(':') && MAY_BE_DATA_URL.test(text)
+      ? text.replace(DATA_URL, (_, mediaType: string | undefined) => `data:${mediaType ?? ''}`)
+      : text;
+  return hasEncodedRun(plain) ? plain.replace(RUN, (run) => (isEncoded(run) ? LEFT_OUT : run)) : plain;
+}
+
+/** Whether one of the matches of `RUN` is encoded. Finds them without the regular expression, in a quarter of the time. */
+function hasEncodedRun(text: string): boolean {
+  for (let start = 0; text.length - start >= MIN_BASE64; ) {
+    let end = start;
+    while (end < text.length && (SEXTETS[text.charCodeAt(end)] ?? NO_SEXTET) !== NO_SEXTET) end += 1;
+    if (end - start >= MIN_BASE64) {
+      let padded = end;
+      while (padded < end + 2 && text[padded] === '=') padded += 1;
+      if (isEncoded(text.slice(start, padded))) return true;
+    }
+    start = end + 1;
+  }
+  return false;
 }
 
 function isEncoded(run: string): boolean {
   if (run.length >= MIN_FILE && (HEX.test(run) || changesCaseOften(run))) return true;
   // The encoded part may follow a prefix: `resp_bGl0ZWxsbTp...`.
   for (let start = 0; run.length - start >= MIN_BASE64; ) {
-    if (isBase64Text(run, start) || FILE_START.test(run.slice(start, start + 12))) return true;
+    if (isBase64Text(run, start) || isFile(run, start)) return true;
     if (run.length - start >= MIN_HEX && isHexText(run, start)) return true;
-    const separator = run.slice(start).search(/[_/-]/);
-    if (separator === -1) return false;
-    start += separator + 1;
+    while (start < run.length && !isSeparator(run.charCodeAt(start))) start += 1;
+    start += 1;
   }
   return false;
+}
+
+/** Whether the rest of a text starts like a file. */
+function isFile(text: string, start: number): boolean {
+  FILE_START.lastIndex = start;
+  return FILE_START.test(text);
+}
+
+/** Whether a character separates the parts of an id: `_`, `/` or `-`. */
+function isSeparator(code: number): boolean {
+  return code === 0x5f || code === 0x2f || code === 0x2d;
 }
 
 /** Base64 changes between small and capital letters more often than names do. */

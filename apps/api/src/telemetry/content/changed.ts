@@ -16,6 +16,7 @@ export function withFields<T extends object>(object: T, fields: Partial<T>): T {
 
 /** Maps the items of an array. Returns the array itself if nothing changes. */
 export function mapItems<T>(items: T[], map: (item: T) => T): T[] {
+  if (items.length === 0) return items;
   const mapped = items.map(map);
   return mapped.every((item, i) => item === items[i]) ? items : mapped;
 }

@@ -24,6 +24,10 @@ export class Omissions {
     if (isWord(name)) names.push(name);
   }
 
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
   /** Adds the two attributes. Returns the input itself if everything is stored. */
   addTo(attributes: Attributes): Attributes {
     if (this.#count === 0) return attributes;

@@ -1,4 +1,5 @@
 import { hasEncodedText } from '../encoded-text.ts';
+import { memoizeByName } from '../memoize-by-name.ts';
 import { withPublicUrls } from '../urls.ts';
 import { isProse, isWord } from '../words.ts';
 import { isRoute } from './text-forms.ts';
@@ -86,9 +87,15 @@ const EVENT_NAME =
  * that may be content. The query of a URL is never stored.
  */
 export function storableSpanName(name: string, isFramework: boolean): string | null {
+  return isFramework ? storableFrameworkName(name) : storableOperationName(name);
+}
+
+const storableFrameworkName = memoizeByName((name) => storableName(name, frameworkName));
+const storableOperationName = memoizeByName((name) => storableName(name, operationName));
+
+function storableName(name: string, nameOf: (plain: string) => string | null): string | null {
   const plain = withPublicUrls(name).split('?', 1)[0] ?? '';
-  if (hasEncodedText(plain)) return null;
-  return isFramework ? frameworkName(plain) : operationName(plain);
+  return hasEncodedText(plain) ? null : nameOf(plain);
 }
 
 /** The name of an event as it may be stored, or null if it may be content. */

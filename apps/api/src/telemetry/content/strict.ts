@@ -57,19 +57,32 @@ export function strictFilter(): (span: OtlpSpan, dialect: string | null) => Otlp
     if (name !== span.name) omissions.add('name');
     if (span.status.message !== null) omissions.add('status.message');
     if (span.traceState !== null) omissions.add('traceState');
-    return withFields(span, {
+    const scope = mapOnce(scopes, span.scope, (one) => strictScope(one, shared));
+    const resource = mapOnce(resources, span.resource, (one) => {
+      const own = new Omissions();
+      return own.addTo(shared(one, own));
+    });
+    const isShared = scope === span.scope && resource === span.resource;
+    const isOwn = attributes === span.attributes && events === span.events && links === span.links;
+    if (isShared && isOwn && omissions.isEmpty) return span;
+    // Written out, because a spread is slow and every span comes here.
+    return {
+      traceId: span.traceId,
+      spanId: span.spanId,
+      parentSpanId: span.parentSpanId,
       name: name ?? NAME_LEFT_OUT,
-      status: withFields(span.status, { message: null }),
+      kind: span.kind,
+      startTime: span.startTime,
+      endTime: span.endTime,
+      durationMs: span.durationMs,
+      status: { code: span.status.code, message: null },
       traceState: null,
-      scope: mapOnce(scopes, span.scope, (scope) => strictScope(scope, shared)),
-      resource: mapOnce(resources, span.resource, (resource) => {
-        const own = new Omissions();
-        return own.addTo(shared(resource, own));
-      }),
+      scope,
+      resource,
       attributes: omissions.addTo(attributes),
       events,
       links,
-    });
+    };
   };
 }
 

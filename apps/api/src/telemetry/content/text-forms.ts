@@ -1,4 +1,5 @@
 import { hasEncodedText, withoutEncodedText } from '../encoded-text.ts';
+import { memoizeByName } from '../memoize-by-name.ts';
 import { hostAndPort, withPublicUrls } from '../urls.ts';
 import { isProse, isWord } from '../words.ts';
 
@@ -14,18 +15,19 @@ import { isProse, isWord } from '../words.ts';
  */
 export type TextForm = 'name' | 'label' | 'identifier' | 'address' | 'route' | 'error name';
 
-const REDUCE: Readonly<Record<Exclude<TextForm, 'name'>, (text: string) => string | null>> = {
-  label: (text) => (isLabel(text) ? withPublicUrls(text) : null),
-  identifier: (text) => (isIdentifier(text) ? withPublicUrls(text) : null),
-  address: (text) => hostAndPort(text) || null,
-  route: (text) => (isRoute(text) ? text : null),
-  'error name': (text) => (ERROR_NAME.test(text) ? text : null),
+const REDUCE: Readonly<Record<TextForm, (text: string) => string | null>> = {
+  name: memoizeByName((text) => withPublicUrls(withoutEncodedText(text))),
+  label: memoizeByName((text) => (isLabel(text) && !hasEncodedText(text) ? withPublicUrls(text) : null)),
+  // Not memoized, because ids hardly ever repeat.
+  identifier: (text) => (isIdentifier(text) && !hasEncodedText(text) ? withPublicUrls(text) : null),
+  address: memoizeByName((text) => (hasEncodedText(text) ? null : hostAndPort(text) || null)),
+  route: memoizeByName((text) => (isRoute(text) && !hasEncodedText(text) ? text : null)),
+  'error name': memoizeByName((text) => (ERROR_NAME.test(text) && !hasEncodedText(text) ? text : null)),
 };
 
 /** The text as it may be stored, or null if it does not have the form. Encoded content has no form. */
 export function reduceToForm(text: string, form: TextForm): string | null {
-  if (form === 'name') return withPublicUrls(withoutEncodedText(text));
-  return hasEncodedText(text) ? null : REDUCE[form](text);
+  return REDUCE[form](text);
 }
 
 const IDENTIFIER = /^[\w.:/@#+~()<>$[\]{}=*&|%,?-]{1,512}$/;

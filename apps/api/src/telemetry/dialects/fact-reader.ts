@@ -7,7 +7,7 @@ import { canonicalOperation } from './operations.ts';
 import { hostIn, isHost } from './server-address.ts';
 import { vendorIn } from './vendors.ts';
 import { subjectIn } from './span-subject.ts';
-import { boundedName } from './visible-name.ts';
+import { boundedId, boundedName } from './visible-name.ts';
 
 /** Reads the facts of one dialect. Null for a span or log record that says nothing about models, tools or agents. */
 export type FactReader = (source: ReadSource) => Read | null;
@@ -204,7 +204,7 @@ function boundNames(facts: Facts): void {
   for (const fact in facts) {
     const value = facts[fact as keyof Facts];
     if (typeof value !== 'string') continue;
-    const bounded = boundedName(IDS.has(fact) ? withoutEncodedId(value) : value);
+    const bounded = IDS.has(fact) ? boundedId(withoutEncodedId(value)) : boundedName(value);
     if (bounded !== value) Object.assign(facts, { [fact]: bounded });
   }
 }

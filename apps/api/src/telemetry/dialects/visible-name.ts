@@ -1,5 +1,6 @@
 import { HIDDEN_CHARACTER } from '@quartermaster/contracts/fields.ts';
 import { withoutEncodedText } from '../encoded-text.ts';
+import { memoizeByName } from '../memoize-by-name.ts';
 import { withPublicUrls } from '../urls.ts';
 
 /** Invisible characters, spaces at the ends, and a backslash that would read as the start of an escape. */
@@ -31,7 +32,10 @@ const MAX_NAME_CHARACTERS = 256;
  * A name from a sender with at most 256 characters, and invisible ones escaped. URLs, such as those of MCP resources, are
  * reduced to scheme, host and path. Encoded content is replaced.
  */
-export function boundedName(text: string): string {
+export const boundedName = memoizeByName(boundedId);
+
+/** The same for ids, which are not memoized because they hardly ever repeat. */
+export function boundedId(text: string): string {
   // Truncated before and after, because escapes are longer than what they replace.
   return cutName(visibleName(withoutEncodedText(withPublicUrls(cutName(text))))).trimEnd();
 }

@@ -206,16 +206,16 @@ export function isTime(nanos: bigint): boolean {
   return nanos >= 0n && nanos <= LATEST;
 }
 
-/** A cache of the last formatted second. Times of a batch are close together, and formatting a date is slow. */
-let lastSecond = { seconds: -1, text: '' };
+/** The last formatted second. Times of a batch are close together, and dividing and formatting are slow. */
+let lastSecond = { start: -1n, end: -1n, text: '' };
 
 /** RFC 3339 with 9 fractional digits. The latest time is in the year 2554, so the year always has four digits. */
 export function timestamp(nanos: bigint): string {
-  const whole = nanos / NANOS_PER_SECOND;
-  const seconds = Number(whole);
-  const fraction = Number(nanos - whole * NANOS_PER_SECOND);
-  if (seconds !== lastSecond.seconds) {
-    lastSecond = { seconds, text: new Date(seconds * 1000).toISOString().slice(0, 19) };
+  if (nanos < lastSecond.start || nanos >= lastSecond.end) {
+    const seconds = nanos / NANOS_PER_SECOND;
+    const start = seconds * NANOS_PER_SECOND;
+    const text = new Date(Number(seconds) * 1000).toISOString().slice(0, 19);
+    lastSecond = { start, end: start + NANOS_PER_SECOND, text };
   }
-  return `${lastSecond.text}.${String(fraction).padStart(9, '0')}Z`;
+  return `${lastSecond.text}.${String(Number(nanos - lastSecond.start)).padStart(9, '0')}Z`;
 }

@@ -7,7 +7,6 @@ import {
   fixed64,
   message,
   readAnyValue,
-  readId,
   readMessage,
   readTime,
   type Source,
@@ -74,10 +73,10 @@ function readLogRecord(source: Source): RawLogRecord {
       case LOG_RECORD.attributes:
         return attributes.read(source);
       case LOG_RECORD.traceId:
-        record.traceId = readId(reader);
+        record.traceId = texts.readId(reader);
         return true;
       case LOG_RECORD.spanId:
-        record.spanId = readId(reader);
+        record.spanId = texts.readId(reader);
         return true;
       case LOG_RECORD.observedTimeUnixNano:
         record.observedTime = readTime(reader);

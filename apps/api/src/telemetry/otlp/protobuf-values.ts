@@ -58,48 +58,77 @@ export function readMessage(reader: Reader, visit: (tag: number) => boolean): vo
 /** Longer texts are not cached, because they rarely repeat. In bytes. */
 const MAX_CACHED_BYTES = 64;
 
-/** Entries of the cache. A power of two. */
+/** Entries of a cache. A power of two. */
 const CACHE_SIZE = 2048;
 
 /**
- * Decodes the texts of one request. Spans of a batch repeat the same names and values, so decoded texts are cached by their
- * bytes. The cache is a hash table of fixed size, in which a new text replaces the one with the same slot.
+ * Decodes the texts and ids of one request. Spans of a batch repeat the same names, values, trace ids and parent ids, so what
+ * was decoded is cached by its bytes.
  */
 export class Texts {
-  readonly #bytes: Buffer;
-  readonly #cache: ({ hash: number; start: number; text: string } | undefined)[] = Array.from({ length: CACHE_SIZE });
+  readonly #texts: DecodedBytes;
+  readonly #ids: DecodedBytes;
 
   /** @param bytes the request, which the reader reads */
   constructor(bytes: Buffer) {
-    this.#bytes = bytes;
+    this.#texts = new DecodedBytes(bytes, (start, end) => storable(bytes.toString('utf8', start, end)));
+    this.#ids = new DecodedBytes(bytes, (start, end) => bytes.toString('hex', start, end));
   }
 
   read(reader: Reader): string {
     const length = reader.size();
     const start = reader.pos;
-    const end = start + length;
-    if (end > reader.len) throw new RangeError('a text runs past the message that holds it');
-    reader.pos = end;
-    if (length > MAX_CACHED_BYTES) return this.#decode(start, end);
+    if (start + length > reader.len) throw new RangeError('a text runs past the message that holds it');
+    reader.pos = start + length;
+    return this.#texts.read(start, length);
+  }
+
+  /** An id in hex. The longest id has 16 bytes. A longer one is returned as a text that validation refuses. */
+  readId(reader: Reader): string {
+    const length = reader.size();
+    const start = reader.pos;
+    if (start + length > reader.len) throw new RangeError('an id runs past the message that holds it');
+    reader.pos = start + length;
+    return length > MAX_ID_BYTES ? 'too long' : this.#ids.read(start, length);
+  }
+}
+
+const MAX_ID_BYTES = 16;
+
+type Decoded = { hash: number; start: number; length: number; text: string };
+
+/** A cache of decoded bytes: a hash table of fixed size, in which a new text replaces the one with the same slot. */
+class DecodedBytes {
+  readonly #bytes: Buffer;
+  readonly #decode: (start: number, end: number) => string;
+  readonly #cache: Decoded[] = [];
+
+  constructor(bytes: Buffer, decode: (start: number, end: number) => string) {
+    this.#bytes = bytes;
+    this.#decode = decode;
+    // Otherwise V8 makes it a slow sparse array.
+    this.#cache.length = CACHE_SIZE;
+  }
+
+  read(start: number, length: number): string {
+    if (length > MAX_CACHED_BYTES) return this.#decode(start, start + length);
+    const bytes = this.#bytes;
     let hash = length;
-    for (let at = start; at < end; at += 1) hash = (Math.imul(hash, 31) + (this.#bytes[at] ?? 0)) | 0;
+    for (let at = start; at < start + length; at += 1) hash = (Math.imul(hash, 31) + (bytes[at] ?? 0)) | 0;
     const slot = (hash ^ (hash >>> 15)) & (CACHE_SIZE - 1);
     const cached = this.#cache[slot];
-    if (cached !== undefined && cached.hash === hash && this.#isSame(cached.start, start, end)) return cached.text;
-    const text = this.#decode(start, end);
-    this.#cache[slot] = { hash, start, text };
+    if (cached?.hash === hash && cached.length === length && this.#isSame(cached.start, start, length)) {
+      return cached.text;
+    }
+    const text = this.#decode(start, start + length);
+    this.#cache[slot] = { hash, start, length, text };
     return text;
   }
 
-  #isSame(known: number, start: number, end: number): boolean {
-    for (let at = start, other = known; at < end; at += 1, other += 1) {
-      if (this.#bytes[at] !== this.#bytes[other]) return false;
-    }
+  #isSame(known: number, start: number, length: number): boolean {
+    const bytes = this.#bytes;
+    for (let at = 0; at < length; at += 1) if (bytes[known + at] !== bytes[start + at]) return false;
     return true;
-  }
-
-  #decode(start: number, end: number): string {
-    return storable(this.#bytes.toString('utf8', start, end));
   }
 }
 
@@ -141,18 +170,13 @@ export class Entries {
 }
 
 /** The bytes of a field as text, or null if there are more than `maxBytes`. */
-function readBytes(reader: Reader, encoding: 'hex' | 'base64' | 'utf8', maxBytes: number): string | null {
+function readBytes(reader: Reader, encoding: 'base64' | 'utf8', maxBytes: number): string | null {
   const size = reader.size();
   const start = reader.pos;
   if (start + size > reader.len) throw new RangeError('bytes run past the message that holds them');
   reader.pos = start + size;
   if (size > maxBytes) return null;
   return Buffer.from(reader.buf.buffer, reader.buf.byteOffset + start, size).toString(encoding);
-}
-
-/** An id in hex. The longest id has 16 bytes. A longer one is returned as a text that validation refuses. */
-export function readId(reader: Reader): string {
-  return readBytes(reader, 'hex', 16) ?? 'too long';
 }
 
 /** Nanoseconds since 1970, of a fixed64. */

@@ -6,7 +6,6 @@ import {
   Entries,
   fixed64,
   message,
-  readId,
   readMessage,
   readTime,
   type Source,
@@ -85,16 +84,16 @@ function readSpan(source: Source): RawSpan {
   readMessage(source.reader, (tag) => {
     switch (tag) {
       case SPAN.traceId:
-        span.traceId = readId(source.reader);
+        span.traceId = source.texts.readId(source.reader);
         return true;
       case SPAN.spanId:
-        span.spanId = readId(source.reader);
+        span.spanId = source.texts.readId(source.reader);
         return true;
       case SPAN.traceState:
         span.traceState = source.reader.string();
         return true;
       case SPAN.parentSpanId:
-        span.parentSpanId = readId(source.reader);
+        span.parentSpanId = source.texts.readId(source.reader);
         return true;
       case SPAN.name:
         span.name = source.texts.read(source.reader);
@@ -154,10 +153,10 @@ function readLink(source: Source): RawSpan['links'][number] {
   readMessage(source.reader, (tag) => {
     switch (tag) {
       case LINK.traceId:
-        link.traceId = readId(source.reader);
+        link.traceId = source.texts.readId(source.reader);
         return true;
       case LINK.spanId:
-        link.spanId = readId(source.reader);
+        link.spanId = source.texts.readId(source.reader);
         return true;
       case LINK.attributes:
         return attributes.read(source);
