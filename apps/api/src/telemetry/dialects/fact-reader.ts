@@ -49,7 +49,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     facts.serverAddress ??= place.serverAddress;
     facts.serverPort ??= place.serverPort;
     facts.errorType ??= place.errorType;
-    if (facts.mcpMethod === 'tools/call') facts.operation ??= 'execute_tool';
+    readMcpName(source.name, facts);
     moveServerName(facts);
     setToolRunsAt(facts);
     for (const [fact, value] of defaults) setIfNull(facts, fact, value);
@@ -66,7 +66,9 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     for (const name in attributes) {
       for (const slot of slotsOf(name)) {
         const value = attributes[name] ?? null;
-        if (slot.fact === 'operation' && wrappers.has(lowerCase(value))) wrapperRank = Math.min(wrapperRank, slot.rank);
+        if (slot.fact === 'operation' && wrappers.has(textIn(value, slot)?.toLowerCase() ?? '')) {
+          wrapperRank = Math.min(wrapperRank, slot.rank);
+        }
         if (slot.rank >= (ranks[slot.fact] ?? Number.POSITIVE_INFINITY)) continue;
         if (setFact(slot, value, facts, place)) ranks[slot.fact] = slot.rank;
       }
@@ -130,6 +132,18 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     if (isAgentTool(facts.tool)) facts.toolRunsAt = 'agent';
     else if (isVendorTool(facts.tool)) facts.toolRunsAt = 'vendor';
   }
+}
+
+/** The conventions name an MCP call `tools/call <tool>`. Some SDKs write the tool only there. */
+function readMcpName(spanName: string, facts: Facts): void {
+  const { mcpMethod } = facts;
+  if (mcpMethod === null) return;
+  const target = spanName.startsWith(`${mcpMethod} `) ? subjectIn(spanName.slice(mcpMethod.length + 1)) : null;
+  if (mcpMethod === 'tools/call') {
+    facts.operation ??= 'execute_tool';
+    facts.tool ??= target;
+  }
+  if (mcpMethod === 'prompts/get') facts.prompt ??= target;
 }
 
 /** What senders write if they do not know a name. */
@@ -207,10 +221,6 @@ function boundNames(facts: Facts): void {
     const bounded = IDS.has(fact) ? boundedId(withoutEncodedId(value)) : boundedName(value);
     if (bounded !== value) Object.assign(facts, { [fact]: bounded });
   }
-}
-
-function lowerCase(value: unknown): string {
-  return typeof value === 'string' ? value.toLowerCase() : '';
 }
 
 /** Returns a function that tests whether a name is in a list, in which `*` matches any characters. */

@@ -88,6 +88,7 @@ export const openinference: Dialect = {
     // LangChain writes the agent's name on every span inside it. The agent's own span is a chain with this name.
     if (kind === 'CHAIN' && facts.agent !== null && facts.agent === span.name) facts.operation = 'invoke_agent';
     if (kind === 'AGENT') facts.agent ??= agentOf(span);
+    if (kind === 'TOOL') facts.tool ??= subjectIn(span.name)?.replace(METHOD, '') ?? null;
     if (WITH_VENDOR_PREFIX.has(span.scope.name)) splitVendorPrefix(facts);
   },
   uses(span, facts, usual) {
@@ -111,8 +112,11 @@ function agentOf({ name, scope, attributes }: ReadSource): string | null {
   const node = nodeName ?? (NODE_IDS_ARE_NAMES.test(scope.name) ? nodeId : null);
   if (typeof node === 'string' && node !== '') return node;
   // The root span of OpenAI Agents is named after the workflow: `Agent workflow`.
-  return /openai[-_]agents/.test(scope.name) ? null : (subjectIn(name)?.replace(/\.[a-z_]+$/, '') ?? null);
+  return /openai[-_]agents/.test(scope.name) ? null : (subjectIn(name)?.replace(METHOD, '') ?? null);
 }
+
+/** The method at the end of a span's name: `CodeAgent.run`, `get_weather.__call__`. */
+const METHOD = /\.[a-z_]+$/;
 
 const NODE_IDS_ARE_NAMES = /openai[-_]agents|crewai/;
 

@@ -38,12 +38,15 @@ export const otherFrameworks: Dialect = {
   wrappers: ['chain', 'entry', 'evaluator', 'framework', 'guardrail', 'session', 'step', 'task', 'workflow'],
   refine(span, facts) {
     const { attributes, name } = span;
-    const isOwnOperation = attributes['gen_ai.operation.name'] === undefined;
-    if (isOwnOperation && facts.operation !== null && !isKnownOperation(facts.operation)) facts.operation = null;
-    if (facts.operation === 'execute_tool') facts.tool ??= subjectOf(name);
-    if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);
+    if (attributes['gen_ai.operation.name'] === undefined) {
+      if (facts.operation !== null && !isKnownOperation(facts.operation)) facts.operation = null;
+      if (facts.operation === 'execute_tool') facts.tool ??= subjectOf(name);
+      if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);
+    }
     if (!Object.keys(attributes).some((attribute) => CONVENTION.test(attribute))) requireEvidence(span, facts);
   },
+  // The event repeats the span that it was written in, if there is one.
+  logs: { 'gen_ai.client.inference.operation.details': { operation: 'chat' } },
 };
 
 const CONVENTION = /^(?:gen_ai|mcp|llm)\./;

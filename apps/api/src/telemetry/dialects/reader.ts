@@ -47,6 +47,9 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
       const event = events.get(record.eventName ?? '');
       if (!event) return emptyReading(null);
       const { dialect, read, counts, tokensOnly } = event;
+      // A framework that has events of its own may repeat them as events of the conventions.
+      const ofScope = recognise(record.scope, {});
+      if (dialect.endings !== undefined && ofScope !== null && ofScope !== dialect) return emptyReading(ofScope);
       if (!counts(record)) return emptyReading(dialect);
       const source: ReadSource = { ...record, name: record.eventName ?? '', kind: 'internal' };
       const reading = readingOf(dialect, source, read(source));

@@ -20,6 +20,8 @@ import { genkit } from './genkit.ts';
 import { mastra } from './mastra.ts';
 import { mcp } from './mcp.ts';
 import { livekit } from './livekit.ts';
+import { braintrust } from './braintrust.ts';
+import { monocle } from './monocle.ts';
 import { openclaw } from './openclaw.ts';
 import { pipecat } from './pipecat.ts';
 import { haystack } from './haystack.ts';
@@ -64,6 +66,8 @@ export const DIALECTS: readonly Dialect[] = [
   pipecat,
   livekit,
   haystack,
+  monocle,
+  braintrust,
   openinference,
   mcp,
   otherFrameworks,

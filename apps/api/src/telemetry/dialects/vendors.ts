@@ -70,13 +70,20 @@ const API_SUFFIX =
   /\.(?:chat|completions?|responses?|messages?|embeddings?|text-?embedding|image|speech|transcription|rerank(?:ing)?|generate|converse)$/;
 
 /**
- * The canonical name of a vendor. Some clients write the host of its API. An unknown vendor keeps its name, without the suffix
- * of an API. Null for a framework.
+ * The canonical name of a vendor. Some clients write the host of its API, or the id of a plugin. An unknown vendor keeps its
+ * name, without the suffix of an API. Null for a framework.
  */
 export function vendorIn(text: string): string | null {
-  const known = canonicalVendor(text) ?? (text.includes('.') ? vendorOfHost(hostIn(text) ?? '') : null);
+  const known = canonicalVendor(text) ?? vendorInPath(text);
   if (known !== null) return known;
   const lower = text.toLowerCase();
   const plain = text.slice(0, lower.replace(API_SUFFIX, '').length) || text;
   return [text, plain].some((name) => FRAMEWORK_NAMES.has(name.trim().toLowerCase())) ? null : plain;
+}
+
+/** The vendor in a host such as `api.openai.com`, or at the end of a path such as `langgenius/openai/openai`. */
+function vendorInPath(text: string): string | null {
+  if (text.includes('.')) return vendorOfHost(hostIn(text) ?? '');
+  const end = text.lastIndexOf('/');
+  return end === -1 ? null : canonicalVendor(text.slice(end + 1));
 }
