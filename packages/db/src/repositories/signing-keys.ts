@@ -23,10 +23,12 @@ export type NewSigningKey = Pick<SigningKey, 'id' | 'publicKey' | 'sealedKey' | 
 
 // Signing keys belong to the platform. They have the tenant '', and these functions take no scope.
 
+const COLUMNS = ['id', 'public_key', 'secret', 'rotation_count', 'created_at', 'revoked_at'] as const;
+
 const newestSigningKey = cachedStatement((db) =>
   db
     .selectFrom('credentials')
-    .selectAll()
+    .select(COLUMNS)
     .where('tenant_id', '=', '')
     .where('kind', '=', sql.lit('signing_key'))
     .orderBy('rotation_count', 'desc')
@@ -92,7 +94,7 @@ export async function insertSigningKey(db: Database, key: NewSigningKey, now: Da
       created_at: now.toISOString(),
       updated_at: now.toISOString(),
     })
-    .returningAll()
+    .returning(COLUMNS)
     .executeTakeFirstOrThrow();
   return toSigningKey(row);
 }
@@ -108,7 +110,7 @@ export async function retireSigningKeys(db: Database, expiresAt: Date, now: Date
     .execute();
 }
 
-function toSigningKey(row: Selectable<Tables['credentials']>): SigningKey {
+function toSigningKey(row: Pick<Selectable<Tables['credentials']>, (typeof COLUMNS)[number]>): SigningKey {
   if (row.secret === null) throw new Error(`the signing key ${row.id} has no private half`);
   return {
     id: row.id,
