@@ -30,8 +30,13 @@ export async function decompress(bytes: Buffer, size: number): Promise<Buffer> {
 }
 
 /** @throws if the content has more than `maxBytes` bytes */
-export function decompressNow(bytes: Buffer, maxBytes: number): Buffer {
+function decompressNow(bytes: Buffer, maxBytes: number): Buffer {
   return zstdDecompressSync(bytes, limitedTo(maxBytes));
+}
+
+/** Decompresses content of an unknown size, which is usually small. @throws if it has more than `maxBytes` bytes */
+export function decompressChunks(bytes: Buffer, maxBytes: number): Buffer {
+  return zstdDecompressSync(bytes, { maxOutputLength: maxBytes });
 }
 
 /** One chunk for all of the content. By default, Node makes chunks of 16 KiB and joins them. */

@@ -48,14 +48,20 @@ export function selectFreshSpans<Span extends BlockSpan>(
       same = [...(trace?.find(spanId) ?? [])];
       reported.set(key, same);
     }
-    const own = same.filter((one) => one.sender === sender);
-    if (own.some((one) => one.digest === digest)) {
-      duplicates += 1;
-      continue;
+    if (same.length > 0) {
+      const own = same.filter((one) => one.sender === sender);
+      if (own.some((one) => one.digest === digest)) {
+        duplicates += 1;
+        continue;
+      }
+      if (own.length >= MAX_VARIANTS) {
+        reasons.add(TOO_MANY_VARIANTS);
+        continue;
+      }
     }
     const count = counts.get(traceId) ?? trace?.spanCount ?? 0;
-    if (own.length >= MAX_VARIANTS || count >= MAX_SPANS_OF_TRACE) {
-      reasons.add(own.length >= MAX_VARIANTS ? TOO_MANY_VARIANTS : TOO_MANY_SPANS);
+    if (count >= MAX_SPANS_OF_TRACE) {
+      reasons.add(TOO_MANY_SPANS);
       continue;
     }
     counts.set(traceId, count + 1);

@@ -1,6 +1,7 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { rewrittenName } from '@quartermaster/db/name-family.ts';
 import type { MatchableSpan } from '../matching/match.ts';
+import { memoizeByName } from '../memoize-by-name.ts';
 import type { Use } from '../dialects/facts.ts';
 
 /** A use in a span, and the provider that it was matched to. */
@@ -34,7 +35,8 @@ export function certaintyOf({ span, use, provider }: MatchedUse): number {
 
 /** Whether the name of a tool begins with the name of its server: `mcp__everything__echo`. */
 function isNameOf(server: string, tool: string): boolean {
-  return rewrittenName(tool)
-    .replace(/^mcp_/, '')
-    .startsWith(`${rewrittenName(server)}_`);
+  return withoutMcp(tool).startsWith(`${rewritten(server)}_`);
 }
+
+const rewritten = memoizeByName(rewrittenName);
+const withoutMcp = memoizeByName((tool) => rewrittenName(tool).replace(/^mcp_/, ''));

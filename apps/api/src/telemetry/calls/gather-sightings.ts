@@ -3,6 +3,7 @@ import { inBatches } from '@quartermaster/db/batches.ts';
 import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
 import { subjectKey } from '../../governance/declarations/subject-key.ts';
 import { MAX_RESPONSE_MODELS, MAX_SAMPLES, type Sighting } from '../../governance/observations/sightings.ts';
+import { CacheByParts } from '../cache-by-parts.ts';
 import type { Use } from '../dialects/facts.ts';
 import type { CallChange } from './call-changes.ts';
 import type { Call } from './resolve.ts';
@@ -18,21 +19,19 @@ export async function gatherSightings(
 ): Promise<Sighting[]> {
   const sightings = new Map<string, Counted>();
   // A cache by the name as it is written, because computing the key of a name takes longer than a look-up.
-  const byName = new Map<string, Counted>();
+  const byName = new CacheByParts<Counted>();
   for await (const batch of inBatches(changes, BATCH_SIZE)) {
     for (const change of batch) {
       const provider = providerOf(change.call);
       // Without a provider: it was deleted, and its observations with it.
       if (!provider) continue;
       const { kind, name } = change.call;
-      const key = `${provider.id} ${kind} ${name}`;
-      let counted = byName.get(key);
-      if (!counted) {
+      const counted = byName.get([name, kind, provider.id], () => {
         const found = emptySighting(provider, { kind, name });
-        counted = sightings.get(subjectKey(found)) ?? { sighting: found, times: null };
-        sightings.set(subjectKey(found), counted);
-        byName.set(key, counted);
-      }
+        const same = sightings.get(subjectKey(found)) ?? { sighting: found, times: null };
+        sightings.set(subjectKey(found), same);
+        return same;
+      });
       count(counted, change, now.getTime());
     }
   }

@@ -153,6 +153,8 @@ function isOuterOf(outer: Report | undefined, inner: Report): boolean {
 
 function uniteByCallId(reports: readonly Report[], union: Union): void {
   const identified = [...reports.keys()].filter((index) => reports[index]?.span.callId != null);
+  // A shortcut: usually all ids are different.
+  if (new Set(identified.map((index) => reports[index]?.span.callId)).size === identified.length) return;
   const byId = Map.groupBy(identified, (index) => `${reports[index]?.use.kind} ${reports[index]?.span.callId}`);
   for (const indexes of byId.values()) {
     if (indexes.length < 2 || indexes.length > MAX_SPANS_PER_CALL_ID || isRepeated(reports, indexes)) continue;

@@ -84,8 +84,13 @@ function callOf(
   { best, agent, tokens }: { best: Report; agent: string | null; tokens: Tokens | undefined },
 ): Call {
   const [{ span, use }] = members as [Report, ...Report[]];
-  const firstOf = <Value>(read: (span: CallSpan) => Value | null) =>
-    members.map((one) => read(one.span)).find((value) => value !== null) ?? null;
+  const firstOf = <Value>(read: (span: CallSpan) => Value | null): Value | null => {
+    for (const one of members) {
+      const value = read(one.span);
+      if (value !== null) return value;
+    }
+    return null;
+  };
   return {
     kind: use.kind,
     name: nameOf(members, best),

@@ -1,5 +1,6 @@
 import { nameFamily, rewrittenName } from '@quartermaster/db/name-family.ts';
 import { caseFolded } from '@quartermaster/db/queries.ts';
+import { CacheByParts } from '../cache-by-parts.ts';
 import type { CallUse } from './call-span.ts';
 
 /** The names of a use in comparable form, and the server of a tool. */
@@ -7,14 +8,10 @@ export type Spellings = { kind: CallUse['kind']; forms: readonly string[]; serve
 
 /** Returns a function that computes the spellings of uses, and caches them by name. Use one for each batch. */
 export function spellingsReader(): (use: CallUse) => Spellings {
-  const known = new Map<string, Spellings>();
+  const known = new CacheByParts<Spellings>();
   return (use) => {
     const { kind, name, written, responseModel, server } = use;
-    // NUL separates the parts, because no text of a span contains it.
-    const key = `${kind}\0${name}\0${written}\0${responseModel ?? ''}\0${server ?? ''}`;
-    let spellings = known.get(key);
-    if (!spellings) known.set(key, (spellings = spellingsOf(use)));
-    return spellings;
+    return known.get([name, kind, written, responseModel, server], () => spellingsOf(use));
   };
 }
 

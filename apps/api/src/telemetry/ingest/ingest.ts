@@ -12,6 +12,7 @@ import type { AggregationLimits } from '../../governance/observations/aggregate.
 import { NOTHING_UNOBSERVED, type Unobserved } from '../../governance/observations/admit-sightings.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { countUnobserved } from '../../platform/metrics.ts';
+import { CacheByParts } from '../cache-by-parts.ts';
 import { aggregateSpanCalls } from '../calls/aggregate-spans.ts';
 import { aggregationLimits } from './aggregation-limits.ts';
 import { additionsOf, type PreparedSpan } from './prepare.ts';
@@ -99,22 +100,22 @@ type Stored = {
 
 /** Splits spans into batches for one transaction each. */
 function* batchesOf(spans: readonly PreparedSpan[]): Generator<PreparedSpan[]> {
-  const names = new Set<string>();
+  const names = new CacheByParts<object>();
   const traces = new Set<string>();
   let start = 0;
   let namesBefore = 0;
   for (const [index, { traceId, interpreted }] of spans.entries()) {
     traces.add(traceId);
-    for (const { kind, name } of interpreted?.uses ?? []) names.add(`${kind} ${name}`);
+    for (const use of interpreted?.uses ?? []) names.get([use.name, use.kind], () => use);
     const isFull =
       index + 1 - start === SPANS_PER_TRANSACTION ||
       traces.size === TRACES_PER_TRANSACTION ||
-      names.size - namesBefore >= NAMES_PER_TRANSACTION;
+      names.values.length - namesBefore >= NAMES_PER_TRANSACTION;
     if (!isFull && index + 1 < spans.length) continue;
     traces.clear();
     yield spans.slice(start, index + 1);
     start = index + 1;
-    namesBefore = names.size;
+    namesBefore = names.values.length;
   }
 }
 

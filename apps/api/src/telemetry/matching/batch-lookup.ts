@@ -16,6 +16,7 @@ import {
 } from '@quartermaster/db/repositories/providers-of-traffic.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { vendorHosts, vendorNames, vendorOfHost } from '@quartermaster/db/vendors.ts';
+import { CacheByParts } from '../cache-by-parts.ts';
 import { type KnownProviders, knownProviders } from './known-providers.ts';
 import type { Match, MatchableSpan } from './match.ts';
 import { hashedName, hashedNames, isCut, isHashedName, plainHash, serverToolsIn } from './tool-names.ts';
@@ -148,18 +149,14 @@ type Source = Pick<MatchableSpan['facts'], 'vendor' | 'serverAddress' | 'serverP
 };
 
 function collectNames(batch: readonly MatchableSpan[]): BatchNames {
-  const sources = new Map<string, Source>();
+  const sources = new CacheByParts<Source>();
   const tools = new Set<string>();
   const models = new Set<string>();
   for (const { facts, serviceName, uses } of batch) {
     const { vendor, serverAddress, serverPort, toolServer } = facts;
-    // NUL separates the parts, because no text of a span contains it.
-    const key = `${vendor ?? ''}\0${serverAddress ?? ''}\0${serverPort ?? ''}\0${toolServer ?? ''}\0${serviceName ?? ''}`;
-    let source = sources.get(key);
-    if (!source) {
-      source = { vendor, serverAddress, serverPort, toolServer, serviceName, hasModel: false };
-      sources.set(key, source);
-    }
+    const source = sources.get([serviceName, vendor, serverAddress, serverPort, toolServer], () => {
+      return { vendor, serverAddress, serverPort, toolServer, serviceName, hasModel: false };
+    });
     for (const { kind, name } of uses) {
       if (kind === 'tool') tools.add(name);
       if (kind !== 'model') continue;
@@ -167,7 +164,7 @@ function collectNames(batch: readonly MatchableSpan[]): BatchNames {
       source.hasModel = true;
     }
   }
-  return { sources: [...sources.values()], tools, models };
+  return { sources: sources.values, tools, models };
 }
 
 async function findOffered(

@@ -6,6 +6,7 @@ import { caseFoldedNames } from '@quartermaster/db/provider-names.ts';
 import { discoveredProvider } from '@quartermaster/db/repositories/discovered-providers.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { canonicalVendor, vendorOfHost } from '@quartermaster/db/vendors.ts';
+import { CacheByParts } from '../cache-by-parts.ts';
 import type { Facts, Use } from '../dialects/facts.ts';
 import { isHost, isLoopback } from '../dialects/server-address.ts';
 import { discoveredNames, lookUpBatch, UNNAMED_SERVICE } from './batch-lookup.ts';
@@ -38,20 +39,14 @@ export async function providerMatcher(
   const mcpSpansOf = Map.groupBy(ofMcp, ({ traceId, parentSpanId }) => `${traceId} ${parentSpanId}`);
   const newProviders = new Set<Provider>();
   // A cache. It also ensures that equal facts get the same provider, whatever is discovered in between.
-  const matched = new Map<string, Match>();
+  const matched = new CacheByParts<Match>();
 
   return { match, newProviders };
 
   function match(span: MatchableSpan, use: Use): Match {
     const child = use.kind === 'tool' ? mcpChild(span, use) : undefined;
     if (child) return match(child.span, child.use);
-    const key = matchKey(span, use);
-    let found = matched.get(key);
-    if (!found) {
-      found = newMatch(span, use);
-      matched.set(key, found);
-    }
-    return found;
+    return matched.get(matchKey(span, use), () => newMatch(span, use));
   }
 
   function newMatch(span: MatchableSpan, { kind, name }: Use): Match {
@@ -210,6 +205,7 @@ export async function providerMatcher(
   }
 
   function mcpChild(span: MatchableSpan, use: Use): { span: MatchableSpan; use: Use } | undefined {
+    if (mcpSpansOf.size === 0) return undefined;
     for (const child of mcpSpansOf.get(`${span.traceId} ${span.spanId}`) ?? []) {
       if (child.spanId === span.spanId || !namesServer(child.facts)) continue;
       const own = child.uses.find(({ kind, name }) => kind === 'tool' && isSameTool(use.name, name));
@@ -289,12 +285,11 @@ function isSameTool(outer: string, inner: string): boolean {
   return long === short || long.endsWith(`_${short}`);
 }
 
-/** Everything that a match depends on. NUL separates the parts, because no text of a span contains it. */
-function matchKey({ facts, serviceName }: MatchableSpan, { kind, name }: Use): string {
+/** Everything that a match depends on. */
+function matchKey({ facts, serviceName }: MatchableSpan, { kind, name }: Use) {
   const { serverAddress, serverPort, vendor, toolServer, toolRunsAt, mcpMethod } = facts;
-  const isMcp = mcpMethod === null ? '' : 'mcp';
-  const parts = [kind, serverAddress, serverPort, vendor, serviceName, toolServer, toolRunsAt, isMcp];
-  return [...parts.map((part) => part ?? ''), name].join('\0');
+  const isMcp = mcpMethod === null ? 0 : 1;
+  return [name, kind, serverAddress, serverPort, vendor, serviceName, toolServer, toolRunsAt, isMcp];
 }
 
 function distinct(texts: readonly (string | null)[]): string[] {

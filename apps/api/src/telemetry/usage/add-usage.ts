@@ -5,6 +5,7 @@ import { addToRollups, type Rollup, type UsageSums } from '@quartermaster/db/rep
 import { seriesKey, type UsageSubject } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
+import { CacheByParts } from '../cache-by-parts.ts';
 import type { CallChange } from '../calls/call-changes.ts';
 import type { Call } from '../calls/resolve.ts';
 import { DAY_MS, dayOf, HOUR_MS, hourOf, startOfDay } from './periods.ts';
@@ -30,21 +31,19 @@ export async function addUsage(
 ): Promise<void> {
   // Older sums are removed already, so nothing may be subtracted from them.
   const retainedSince = startOfDay(now.getTime() - limits.usageRetentionDays * DAY_MS);
-  const sums = new Map<string, SubjectSums>();
+  const sums = new CacheByParts<SubjectSums>();
   for (const change of changes) {
     const { call, by } = change;
     if (by === 0 || call.countedAt < retainedSince) continue;
-    const key = cacheKey(call);
-    let known = sums.get(key);
-    if (!known) {
-      known = { subject: subjectOf(call, { provider: providerOf(call), account }), byHour: new Map() };
-      sums.set(key, known);
-    }
-    addCall(known.byHour, change);
+    const { byHour } = sums.get(cacheKey(call), () => ({
+      subject: subjectOf(call, { provider: providerOf(call), account }),
+      byHour: new Map(),
+    }));
+    addCall(byHour, change);
   }
   const subjects = new Map<string, UsageSubject>();
   const rollups = new Map<string, Rollup>();
-  for (const { subject, byHour } of sums.values()) {
+  for (const { subject, byHour } of sums.values) {
     const key = seriesKey(place, subject);
     if (!subjects.has(key)) subjects.set(key, subject);
     for (const [hour, ofHour] of byHour) {
@@ -88,9 +87,9 @@ function subjectOf(
   };
 }
 
-/** Everything that the subject of a call depends on. NUL separates the parts, because no text of a span contains it. */
-function cacheKey({ kind, name, agent, provider }: Call): string {
-  return `${kind}\0${name}\0${agent}\0${provider.id}\0${provider.name}`;
+/** Everything that the subject of a call depends on. */
+function cacheKey({ kind, name, agent, provider }: Call) {
+  return [name, kind, agent, provider.id, provider.name];
 }
 
 function addCall(byHour: Map<number, UsageSums>, { call, by, isTokensOnly = false }: CallChange): void {
