@@ -34,6 +34,10 @@ export function groupUses(tree: SpanTree, spans: readonly CallSpan[], spellingsO
   const inner = new Map<number, Set<number>>();
   for (const [index, around] of outer.entries()) {
     if (around === null) continue;
+    if (isPartOf(reports[index], reports[around])) {
+      sets.union(around, index);
+      continue;
+    }
     const key = nodeOf[around] ?? around;
     const within = inner.get(key) ?? new Set();
     inner.set(key, within.add(nodeOf[index] ?? index));
@@ -149,6 +153,13 @@ function isOuterOf(outer: Report | undefined, inner: Report): boolean {
   // One instrumentation reports two calls if the ids differ, or if the spans have one name (a tool that calls itself).
   if (a.callId !== null && b.callId !== null) return false;
   return outer.use.kind !== 'tool' || a.spanName !== b.spanName;
+}
+
+/** Whether a span reports a part of a model call, such as a chunk of its stream or an attempt, and not a call of its own. */
+function isPartOf(inner: Report | undefined, outer: Report | undefined): boolean {
+  if (inner?.use.kind !== 'model' || inner.span.scope !== outer?.span.scope) return false;
+  const hasTokens = inner.span.inputTokens !== null || inner.span.outputTokens !== null;
+  return inner.span.operation === null && !hasTokens && isModelCall(outer.span.operation);
 }
 
 function uniteByCallId(reports: readonly Report[], union: Union): void {

@@ -1,5 +1,6 @@
 import type { Dialect, FactSources, ReadSource } from './dialect.ts';
-import { countIn, type Slot, slotFinder, textIn } from './fact-slots.ts';
+import { isReadByEnding, slotFinder } from './endings.ts';
+import { countIn, type Slot, textIn } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
 import { withoutEncodedId } from '../encoded-text.ts';
 import { withPublicUrls } from '../urls.ts';
@@ -87,6 +88,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     }
     const whole = textIn(value, slot);
     if (whole === null || isPlaceholder(fact, whole)) return false;
+    if (!isReadByEnding(slot, whole, operations.has(operationKey(whole)))) return false;
     // Done before dialects split names, because a part of a URL would not be recognised as one.
     const text = withPublicUrls(whole);
     if (fact === 'serverAddress') place.serverAddress = hostIn(text);
@@ -100,13 +102,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
   }
 
   function operationIn(text: string): string | null {
-    // MLflow writes every value as JSON.
-    const known = operations.get(
-      text
-        .trim()
-        .replace(/^"(.*)"$/, '$1')
-        .toLowerCase(),
-    );
+    const known = operations.get(operationKey(text));
     return known === undefined ? canonicalOperation(text) : known;
   }
 
@@ -144,6 +140,14 @@ function readMcpName(spanName: string, facts: Facts): void {
     facts.tool ??= target;
   }
   if (mcpMethod === 'prompts/get') facts.prompt ??= target;
+}
+
+/** MLflow writes every value as JSON. */
+function operationKey(text: string): string {
+  return text
+    .trim()
+    .replace(/^"(.*)"$/, '$1')
+    .toLowerCase();
 }
 
 /** What senders write if they do not know a name. */

@@ -1,8 +1,7 @@
-import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { genai } from './genai.ts';
-import { isKnownOperation, isModelCall } from './operations.ts';
+import { isModelCall } from './operations.ts';
 import { subjectIn } from './span-subject.ts';
 
 /**
@@ -14,7 +13,7 @@ export const otherFrameworks: Dialect = {
   ...genai,
   endings: {
     operation: ['span.kind', 'span.type', 'observation.type', 'event.type'],
-    vendor: ['llm.provider', 'llm.vendor', 'llm.system', 'model.provider', 'ai.provider'],
+    vendor: ['llm.provider', 'llm.vendor', 'llm.system', 'model.provider', 'provider', 'provider.name'],
     model: ['request.model', 'llm.model', 'llm.model.name', 'llm.model.id', 'model.name', 'model.id', 'model'],
     responseModel: ['response.model', 'response.model.name'],
     tool: ['tool.name', 'tool.function.name', 'tool.definition.name'],
@@ -39,7 +38,6 @@ export const otherFrameworks: Dialect = {
   refine(span, facts) {
     const { attributes, name } = span;
     if (attributes['gen_ai.operation.name'] === undefined) {
-      if (facts.operation !== null && !isKnownOperation(facts.operation)) facts.operation = null;
       if (facts.operation === 'execute_tool') facts.tool ??= subjectOf(name);
       if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);
     }
@@ -66,24 +64,19 @@ const GENERIC_NAMES = new Set(['agent', 'execute_tool', 'function', 'invoke_agen
 const OF_TOOL_CALL =
   /(?:^|[._])tool[._]?(?:[a-z]+[._])?(?:args|arguments|call|error|id|input|output|parameters|result)/i;
 
-const MODEL_NAME = /^(?=.*[A-Za-z])[\w.:/@+-]{2,200}$/;
-const TOOL_NAME = /^[\w.:/-]{1,128}$/;
-
 /** Clears what only resembles a model, a tool or an agent. */
 function requireEvidence({ name, attributes }: ReadSource, facts: Facts): void {
   const { vendor, inputTokens, outputTokens, operation } = facts;
   const isCalled = inputTokens !== null || outputTokens !== null || isModelCall(operation);
-  const isOfVendor = vendor !== null && canonicalVendor(vendor) !== null;
-  if (facts.model !== null && !(MODEL_NAME.test(facts.model) && (isCalled || isOfVendor))) {
+  if (!isCalled && vendor === null) {
     facts.model = null;
     facts.responseModel = null;
   }
   if (facts.tool !== null) {
     const isNamed = operation === 'execute_tool' || /tool/i.test(name) || name === facts.tool;
     const isToolCall = isNamed || Object.keys(attributes).some((attribute) => OF_TOOL_CALL.test(attribute));
-    if (!isToolCall || !TOOL_NAME.test(facts.tool)) facts.tool = null;
+    if (!isToolCall) facts.tool = null;
   }
-  if (facts.agent !== null && subjectIn(facts.agent) === null) facts.agent = null;
   if (facts.model === null && facts.tool === null && facts.agent !== null && /agent/i.test(name)) {
     facts.operation ??= 'invoke_agent';
   }

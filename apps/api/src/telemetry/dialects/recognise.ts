@@ -1,7 +1,7 @@
 import type { Attributes, OtlpSpan } from '../otlp/span.ts';
 import { memoizeByName } from '../memoize-by-name.ts';
 import type { Dialect } from './dialect.ts';
-import { hasEnding } from './fact-slots.ts';
+import { hasEnding } from './endings.ts';
 
 /** Returns a function that finds the dialect of a span: by its scope, otherwise by its attributes in the order of the table. */
 export function recogniser(

@@ -1,5 +1,6 @@
 import { anthropicSdk } from './anthropic-sdk.ts';
 import { claudeCode } from './claude-code.ts';
+import { cline } from './cline.ts';
 import { codex } from './codex.ts';
 import { copilot } from './copilot.ts';
 import { ax } from './ax.ts';
@@ -40,6 +41,7 @@ import { voltagent } from './voltagent.ts';
 export const DIALECTS: readonly Dialect[] = [
   claudeCode,
   anthropicSdk,
+  cline,
   codex,
   geminiCli,
   copilot,

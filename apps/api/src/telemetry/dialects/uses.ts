@@ -8,7 +8,9 @@ import { isKnownOperation, isModelCall } from './operations.ts';
  * - An agent counts on its own span, and not on each call that it makes. A workflow counts as an agent.
  * - A span of an agent or chain in this process may repeat the model that is called inside. It does not count, because the
  *   model call has its own span. On a client's span of a remote agent the model counts, because no other span reports it.
- * - A tool counts under any operation except those of models and agents, which may name a tool that was only asked for.
+ * - A tool counts under any operation except those of models and agents, which may name a tool that was only asked for. A span
+ *   that has the tokens of a model's answer is a call of the model.
+ * - An evaluation or a guardrail may name the model that it is about. It counts if the model answered.
  */
 export function usesOf(span: Pick<ReadSource, 'kind'>, facts: Facts, isWrapper: boolean): Use[] {
   const { operation, tool, prompt, mcpMethod, mcpResource } = facts;
@@ -20,8 +22,13 @@ export function usesOf(span: Pick<ReadSource, 'kind'>, facts: Facts, isWrapper: 
     return [];
   }
   if (operation === 'execute_tool') return named('tool', tool);
-  if (operation !== null && tool !== null && !isKnownOperation(operation)) return named('tool', tool);
-  const isEnclosing = isWrapper || (ENCLOSING_OPERATIONS.has(operation ?? '') && span.kind !== 'client');
+  const isAnswered = facts.responseModel !== null || facts.inputTokens !== null || facts.outputTokens !== null;
+  const isModelAnswer = facts.model !== null && isAnswered;
+  if (operation !== null && tool !== null && !isKnownOperation(operation) && !isModelAnswer) return named('tool', tool);
+  const isEnclosing =
+    isWrapper ||
+    (ENCLOSING_OPERATIONS.has(operation ?? '') && span.kind !== 'client') ||
+    (EVALUATIONS.has(operation ?? '') && !isAnswered);
   const model = isEnclosing ? null : facts.model;
   if (operation === 'invoke_agent' || operation === 'create_agent') {
     return [...named('agent', facts.agent ?? facts.agentId), ...named('model', model), ...named('prompt', prompt)];
@@ -41,6 +48,8 @@ function isOtherCall(mcpMethod: string, { operation, model, tool }: Facts): bool
 }
 
 const ENCLOSING_OPERATIONS = new Set(['invoke_agent', 'create_agent', 'invoke_workflow', 'plan']);
+
+const EVALUATIONS = new Set(['apply_guardrail', 'evaluate', 'evaluation', 'guardrail']);
 
 const RESOURCE_METHODS = new Set(['resources/read', 'resources/subscribe']);
 const CALLING_METHODS = new Set(['tools/call', 'prompts/get', ...RESOURCE_METHODS]);

@@ -16,7 +16,7 @@ type Place = { path: string; scope: OtlpSpan['scope']; resource: Attributes };
  * @throws OtlpDecodeError with the path of a known field that has the wrong type
  */
 export function walkJsonRequest(body: unknown, levels: Levels, readRecord: (json: Json, place: Place) => void): void {
-  const request = object(body, 'The body');
+  const request = withJsonNames(object(body, 'The body'), levels.resources);
   for (const [resourceRecords, path] of list(request[levels.resources], levels.resources)) {
     const resource = readResource(resourceRecords, path);
     boundAttributes(resource, LIMITS.resourceBytes);
@@ -28,4 +28,31 @@ export function walkJsonRequest(body: unknown, levels: Levels, readRecord: (json
       }
     }
   }
+}
+
+const MAX_DEPTH = 100;
+
+/**
+ * The request with the names of OTLP's JSON form. Some senders write the names of the protobuf definition, `resource_spans`,
+ * which the OpenTelemetry Collector accepts as well. Keys of attributes are values in this form, so they do not change.
+ */
+function withJsonNames(request: Json, resources: string): Json {
+  const isJsonForm = resources in request || !(snakeCase(resources) in request);
+  return isJsonForm ? request : (camelCaseNames(request, 0) as Json);
+}
+
+function camelCaseNames(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value;
+  if (Array.isArray(value)) return value.map((item) => camelCaseNames(item, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [camelCase(name), camelCaseNames(inner, depth + 1)]),
+  );
+}
+
+function camelCase(name: string): string {
+  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

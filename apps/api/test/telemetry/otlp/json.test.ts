@@ -48,6 +48,22 @@ test.each(['-1', '18446744073709551616', '999999999999999999999999', 1e30, -5])(
   },
 );
 
+test('the names of the protobuf definition are read like those of the JSON form', () => {
+  const span = wireSpan({
+    attributes: [
+      attribute('gen_ai.request.model', { stringValue: 'gpt-5' }),
+      attribute('snake_case', { kvlistValue: { values: [attribute('inner_key', { intValue: '5' })] } }),
+    ],
+    events: [{ name: 'an_event', timeUnixNano: '1700000000000000000' }],
+  });
+  const snakeCase = JSON.stringify(request(span)).replaceAll(
+    /"([a-z]+[A-Z][A-Za-z]*)":/g,
+    (_, name: string) => `"${name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}":`,
+  );
+  expect(snakeCase).toContain('"resource_spans"');
+  expect(decodeJson(JSON.parse(snakeCase))).toEqual(decodeJson(request(span)));
+});
+
 test('unknown fields are ignored, and null counts as absent', () => {
   const body = request(wireSpan({ future: { a: 1 }, attributes: null, status: null, kind: null, parentSpanId: null }));
   expect(decodeJson({ ...body, schemaUrl: 5 }).spans).toHaveLength(1);

@@ -5,6 +5,8 @@ import { freePort } from '../../support/environment.ts';
 import { accountWithKey, unique } from '../../support/people.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { all } from '../traces/sending.ts';
+import { recordingOf } from '../written/program.ts';
+import { PROGRAMS } from '../written/programs.ts';
 import { PLANTED, PLANTED_ENCODED, PLANTED_HEX, planted } from './planted.ts';
 import { readRecordings } from './recording.ts';
 import { outcomeIn } from './replay.ts';
@@ -23,9 +25,12 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const cases = readRecordings().flatMap((recording) =>
-  (['texts', 'names', 'encoded'] as const).map((into) => [recording.id, into, recording] as const),
-);
+const cases = [
+  ...readRecordings().flatMap((recording) =>
+    (['texts', 'names', 'encoded'] as const).map((into) => [recording.id, into, recording] as const),
+  ),
+  ...PROGRAMS.map((program) => [program.id, 'texts', recordingOf(program)] as const),
+];
 
 test.each(cases)(
   'a marker planted in every text of the recording %s that may be content, in its %s, is not found anywhere',

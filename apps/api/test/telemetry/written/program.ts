@@ -24,7 +24,8 @@ type Span = {
   inside?: readonly Span[];
 };
 
-type Log = { scope?: string; event: string; attributes: Attributes };
+/** `body` is content by default. */
+type Log = { scope?: string; event: string; body?: string; attributes: Attributes };
 
 type Truth = Recording['truth'];
 
@@ -89,10 +90,10 @@ export function recordingOf(program: Program): Recording {
   }));
   const scopeLogs = [...Map.groupBy(records, ({ scope = program.scope }) => scope)].map(([name, own]) => ({
     scope: { name },
-    logRecords: own.map(({ event, attributes, traceId, spanId }) => ({
+    logRecords: own.map(({ event, body = CONTENT, attributes, traceId, spanId }) => ({
       timeUnixNano: String(tick()),
       eventName: event,
-      body: { stringValue: CONTENT },
+      body: { stringValue: body },
       attributes: keyValues(attributes),
       traceId,
       spanId,

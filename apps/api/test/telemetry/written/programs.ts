@@ -2,6 +2,7 @@ import type { Program } from './program.ts';
 import { ag2 } from './programs/ag2.ts';
 import { agentops, laminar } from './programs/agentops.ts';
 import { braintrust } from './programs/braintrust.ts';
+import { cline, qwenCode } from './programs/coding-agents.ts';
 import { agentFrameworkDotnet, loongsuite, opentelemetryGenaiEvents } from './programs/conventions.ts';
 import { crewaiOpeninference, crewaiOpenlit, crewaiOpenllmetry } from './programs/crewai.ts';
 import { haystack } from './programs/haystack.ts';
@@ -21,6 +22,7 @@ export const PROGRAMS: readonly Program[] = [
   agentops,
   agno,
   braintrust,
+  cline,
   crewaiOpeninference,
   crewaiOpenlit,
   crewaiOpenllmetry,
@@ -37,6 +39,7 @@ export const PROGRAMS: readonly Program[] = [
   opentelemetryGenaiEvents,
   pipecat,
   quarkusLangchain4j,
+  qwenCode,
   smolagents,
   springAi,
 ];
