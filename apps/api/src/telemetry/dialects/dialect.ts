@@ -3,7 +3,8 @@ import type { Facts, Use } from './facts.ts';
 
 /**
  * How one framework or convention writes spans and log records. A dialect is mostly data. `refine` and `uses` are functions
- * for what tables cannot express. To add a dialect, write a file, list it in `table.ts`, and add a recording.
+ * for what tables cannot express. To add a dialect, write a file, list it in `table.ts`, and add a recording, or a program in
+ * `test/telemetry/written` if its packages do not run here.
  *
  * Every dialect also reads the OpenTelemetry GenAI and MCP names (`genai.ts`), after its own names, because most frameworks
  * write some of them. `ignores` excludes single names.

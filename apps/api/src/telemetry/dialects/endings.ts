@@ -2,6 +2,7 @@ import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import { memoizeByName } from '../memoize-by-name.ts';
 import type { Dialect, FactSources } from './dialect.ts';
 import { compileSlots, type Slot, type Slots, sourcesOf } from './fact-slots.ts';
+import { operationKey } from './operations.ts';
 import { subjectIn } from './span-subject.ts';
 
 /** Finds the slots of an attribute. */
@@ -62,14 +63,18 @@ function wordsOfName(name: string): string[] {
 const MODEL_NAME = /^(?=.*[A-Za-z])[\w.:/@+-]{2,200}$/;
 const TOOL_NAME = /^[\w.:/-]{1,128}$/;
 
+/** Whether an attribute is known by its ending only. */
+export function isOfEnding({ rank }: Slot): boolean {
+  return rank >= RANK_OF_ENDINGS;
+}
+
 /**
- * Whether the text of an attribute that is only known by its ending can be the fact. Any other text may be content.
+ * Whether the text of an attribute that is known by its ending only can be the fact. Any other text may be content.
  *
- * @param isKnownOperation whether the dialect lists the text as an operation
+ * @param operations those that the dialect lists
  */
-export function isReadByEnding({ fact, rank }: Slot, text: string, isKnownOperation: boolean): boolean {
-  if (rank < RANK_OF_ENDINGS) return true;
-  if (fact === 'operation') return isKnownOperation;
+export function hasFormOf(fact: Slot['fact'], text: string, operations: ReadonlyMap<string, unknown>): boolean {
+  if (fact === 'operation') return operations.has(operationKey(text));
   if (fact === 'vendor') return canonicalVendor(text) !== null;
   if (fact === 'agent') return subjectIn(text) !== null;
   return (fact === 'model' || fact === 'responseModel' ? MODEL_NAME : TOOL_NAME).test(text);

@@ -1,10 +1,10 @@
 import type { Dialect, FactSources, ReadSource } from './dialect.ts';
-import { isReadByEnding, slotFinder } from './endings.ts';
+import { hasFormOf, isOfEnding, slotFinder } from './endings.ts';
 import { countIn, type Slot, textIn } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
 import { withoutEncodedId } from '../encoded-text.ts';
 import { withPublicUrls } from '../urls.ts';
-import { canonicalOperation } from './operations.ts';
+import { canonicalOperation, operationKey } from './operations.ts';
 import { hostIn, isHost } from './server-address.ts';
 import { vendorIn } from './vendors.ts';
 import { subjectIn } from './span-subject.ts';
@@ -88,7 +88,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     }
     const whole = textIn(value, slot);
     if (whole === null || isPlaceholder(fact, whole)) return false;
-    if (!isReadByEnding(slot, whole, operations.has(operationKey(whole)))) return false;
+    if (isOfEnding(slot) && !hasFormOf(fact, whole, operations)) return false;
     // Done before dialects split names, because a part of a URL would not be recognised as one.
     const text = withPublicUrls(whole);
     if (fact === 'serverAddress') place.serverAddress = hostIn(text);
@@ -142,22 +142,14 @@ function readMcpName(spanName: string, facts: Facts): void {
   if (mcpMethod === 'prompts/get') facts.prompt ??= target;
 }
 
-/** MLflow writes every value as JSON. */
-function operationKey(text: string): string {
-  return text
-    .trim()
-    .replace(/^"(.*)"$/, '$1')
-    .toLowerCase();
-}
-
 /** What senders write if they do not know a name. */
 const PLACEHOLDERS = new Set(['n/a', 'none', 'null', 'undefined', 'unknown', '<not specified>']);
+const MAX_PLACEHOLDER = 15;
 
 function isPlaceholder(fact: keyof FactSources, text: string): boolean {
-  const lower = text.trim().toLowerCase();
-  if (!PLACEHOLDERS.has(lower)) return false;
+  if (text.length > MAX_PLACEHOLDER || !PLACEHOLDERS.has(text.toLowerCase())) return false;
   // An unknown error is an error, and a machine may have any of these names.
-  return fact !== 'serverAddress' && !(fact === 'errorType' && lower === 'unknown');
+  return fact !== 'serverAddress' && !(fact === 'errorType' && text.toLowerCase() === 'unknown');
 }
 
 /** The address and the error of a call. */

@@ -31,3 +31,9 @@ export function isKnownOperation(operation: string): boolean {
 export function isModelCall(operation: unknown): boolean {
   return typeof operation === 'string' && MODEL_CALLS.has(canonicalOperation(operation));
 }
+
+/** An operation as dialects list it: in lower case, and without quotes. MLflow writes every value as JSON. */
+export function operationKey(text: string): string {
+  const key = text.trim().toLowerCase();
+  return key.startsWith('"') && key.endsWith('"') ? key.slice(1, -1) : key;
+}

@@ -41,13 +41,18 @@ export const otherFrameworks: Dialect = {
       if (facts.operation === 'execute_tool') facts.tool ??= subjectOf(name);
       if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);
     }
-    if (!Object.keys(attributes).some((attribute) => CONVENTION.test(attribute))) requireEvidence(span, facts);
+    if (!followsConvention(attributes)) requireEvidence(span, facts);
   },
   // The event repeats the span that it was written in, if there is one.
   logs: { 'gen_ai.client.inference.operation.details': { operation: 'chat' } },
 };
 
-const CONVENTION = /^(?:gen_ai|mcp|llm)\./;
+function followsConvention(attributes: ReadSource['attributes']): boolean {
+  for (const name in attributes) {
+    if (name.startsWith('gen_ai.') || name.startsWith('mcp.') || name.startsWith('llm.')) return true;
+  }
+  return false;
+}
 
 const OPERATION_IN_FRONT = /^(?:execute_tool|invoke_agent|tool|agent)[ .:]+(?=.)/;
 const KIND_AT_END = /(?<=.)\.(?:tool|agent|run)$/;
