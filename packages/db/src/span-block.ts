@@ -14,8 +14,8 @@ export type BlockSpan = {
   startTime: string;
   /** A digest of the content: 16 hex digits. */
   digest: string;
-  /** The rest of the span, as a JSON object. */
-  line: string;
+  /** The rest of the span, as a JSON object in UTF-8. Bytes, because the garbage collector does not copy them as it does texts. */
+  line: Uint8Array;
   /** Indexes into the shared texts, which are JSON objects. */
   resource: number;
   scope: number;
@@ -68,6 +68,9 @@ export async function buildSpanBlocks<Span extends BlockSpan>(
   return blocks;
 }
 
+const NOTHING = Buffer.alloc(0);
+const LINE_BREAK = Buffer.from('\n');
+
 class BlockWriter<Span extends BlockSpan> {
   spans = 0;
   #bytes = 0;
@@ -75,9 +78,9 @@ class BlockWriter<Span extends BlockSpan> {
   readonly #shared: string[] = [];
   readonly #placeOf = new Map<number, string>();
   #sharedBytes = 0;
-  readonly #lines: string[] = [];
+  readonly #lines: Uint8Array[] = [];
   readonly #traces = new Map<string, SpanInBlock<Span>[]>();
-  #head = { resource: -1, scope: -1, text: '' };
+  #head = { resource: -1, scope: -1, bytes: NOTHING };
 
   constructor(texts: readonly string[]) {
     this.#texts = texts;
@@ -88,29 +91,30 @@ class BlockWriter<Span extends BlockSpan> {
   }
 
   add(span: Span): void {
-    const line = this.#headOf(span) + span.line;
-    const length = Buffer.byteLength(line);
+    const head = this.#headOf(span);
+    const length = head.length + span.line.length;
     const placed = { span, offset: this.#bytes, length };
     const ofTrace = this.#traces.get(span.traceId);
     if (ofTrace) ofTrace.push(placed);
     else this.#traces.set(span.traceId, [placed]);
-    this.#lines.push(line);
+    this.#lines.push(head, span.line, LINE_BREAK);
     this.#bytes += length + 1;
     this.spans += 1;
   }
 
   async close(): Promise<SpanBlock<Span>> {
-    const body = Buffer.from(`${this.#shared.join('')}${this.#lines.join('\n')}\n`);
+    const body = Buffer.concat([Buffer.from(this.#shared.join('')), ...this.#lines]);
     // The shared texts come first in the body, but their size is only known now.
     for (const placed of this.#traces.values()) for (const one of placed) one.offset += this.#sharedBytes;
     return { body: await compress(body), bytes: body.length, spans: this.spans, traces: this.#traces };
   }
 
-  #headOf({ resource, scope }: Span): string {
+  #headOf({ resource, scope }: Span): Uint8Array {
     if (this.#head.resource !== resource || this.#head.scope !== scope) {
-      this.#head = { resource, scope, text: `[${this.#place(resource)},${this.#place(scope)}]` };
+      const bytes = Buffer.from(`[${this.#place(resource)},${this.#place(scope)}]`);
+      this.#head = { resource, scope, bytes };
     }
-    return this.#head.text;
+    return this.#head.bytes;
   }
 
   /** The offset and length of a shared text. It is written at its first use. */

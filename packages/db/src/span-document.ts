@@ -56,9 +56,11 @@ export function spanWriter(): { write: (span: WrittenSpan, read: Read) => SpanTe
       });
       const resource = textOf(span.resource);
       const scope = textOf(span.scope);
-      const content = `${parentSpanId ?? ''} ${startTime} ${resource.digest} ${scope.digest} ${line}`;
+      // Encoded once, for the digest and for the block.
+      const before = `${parentSpanId ?? ''} ${startTime} ${resource.digest} ${scope.digest} `;
+      const content = Buffer.from(before + line);
       return {
-        line,
+        line: content.subarray(before.length),
         resource: resource.number,
         scope: scope.number,
         digest: hash('sha256', content, 'hex').slice(0, 16),

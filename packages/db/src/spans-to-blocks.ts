@@ -197,8 +197,8 @@ async function writeGroup(trx: Database, group: readonly ReadSpan[]): Promise<[s
   const spans = group.map(({ trace_id: traceId, span_id: spanId, read, created_at: createdAt }) => {
     const { parentSpanId, startTime } = read;
     const written = write({ ...read, resource: once(read.resource), scope: once(read.scope) }, read);
-    const line = `${written.line.slice(0, -1)},"createdAt":"${createdAt}","updatedAt":"${createdAt}"}`;
-    return { ...written, traceId, spanId, parentSpanId, startTime, line, hasOwnTimes: true };
+    const line = `${Buffer.from(written.line).toString().slice(0, -1)},"createdAt":"${createdAt}","updatedAt":"${createdAt}"}`;
+    return { ...written, traceId, spanId, parentSpanId, startTime, line: Buffer.from(line), hasOwnTimes: true };
   });
   const blocks = await buildSpanBlocks(spans, texts);
   const place = placeOf(first);
