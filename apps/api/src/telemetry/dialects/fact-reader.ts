@@ -143,7 +143,7 @@ function readMcpName(spanName: string, facts: Facts): void {
 }
 
 /** What senders write if they do not know a name. */
-const PLACEHOLDERS = new Set(['n/a', 'none', 'null', 'undefined', 'unknown', '<not specified>']);
+const PLACEHOLDERS = new Set(['n/a', 'none', 'null', 'undefined', 'unknown', '<not specified>', '(merged tools)']);
 const MAX_PLACEHOLDER = 15;
 
 function isPlaceholder(fact: keyof FactSources, text: string): boolean {

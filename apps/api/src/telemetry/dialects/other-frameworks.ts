@@ -22,6 +22,7 @@ export const otherFrameworks: Dialect = {
     agent: ['agent.name', 'agent.label'],
     inputTokens: ['input.tokens', 'prompt.tokens', 'tokens.input', 'tokens.prompt'],
     outputTokens: ['output.tokens', 'completion.tokens', 'tokens.output', 'tokens.completion'],
+    errorType: ['tool.error.type'],
   },
   operations: {
     llm: 'chat',
@@ -32,9 +33,11 @@ export const otherFrameworks: Dialect = {
     'tool.usage': 'execute_tool',
     function: 'execute_tool',
     agent: 'invoke_agent',
+    chatmodel: 'chat',
     retriever: 'retrieval',
+    workflow: 'invoke_workflow',
   },
-  wrappers: ['chain', 'entry', 'evaluator', 'framework', 'guardrail', 'session', 'step', 'task', 'workflow'],
+  wrappers: ['chain', 'entry', 'evaluator', 'framework', 'guardrail', 'session', 'step', 'task'],
   refine(span, facts) {
     const { attributes, name } = span;
     if (attributes['gen_ai.operation.name'] === undefined) {

@@ -5,6 +5,7 @@ import { braintrust } from './programs/braintrust.ts';
 import { cline, qwenCode } from './programs/coding-agents.ts';
 import { agentFrameworkDotnet, loongsuite, opentelemetryGenaiEvents } from './programs/conventions.ts';
 import { crewaiOpeninference, crewaiOpenlit, crewaiOpenllmetry } from './programs/crewai.ts';
+import { eino, rig, trpcAgentGo } from './programs/go-and-rust.ts';
 import { haystack } from './programs/haystack.ts';
 import { livekit } from './programs/livekit.ts';
 import { envoyAiGateway, fastmcp, mcpCsharp } from './programs/mcp-gateways.ts';
@@ -13,6 +14,7 @@ import { openclaw } from './programs/openclaw.ts';
 import { agno, dspy, smolagents } from './programs/openinference-python.ts';
 import { pipecat } from './programs/pipecat.ts';
 import { quarkusLangchain4j } from './programs/quarkus-langchain4j.ts';
+import { semanticKernel } from './programs/semantic-kernel.ts';
 import { springAi } from './programs/spring-ai.ts';
 
 /** Programs of frameworks whose packages do not run here, by name. */
@@ -27,6 +29,7 @@ export const PROGRAMS: readonly Program[] = [
   crewaiOpenlit,
   crewaiOpenllmetry,
   dspy,
+  eino,
   envoyAiGateway,
   fastmcp,
   haystack,
@@ -40,6 +43,9 @@ export const PROGRAMS: readonly Program[] = [
   pipecat,
   quarkusLangchain4j,
   qwenCode,
+  rig,
+  semanticKernel,
   smolagents,
   springAi,
+  trpcAgentGo,
 ];
