@@ -3,7 +3,6 @@ import { memoizeByName } from '../memoize-by-name.ts';
 import type { Dialect, FactSources } from './dialect.ts';
 import { compileSlots, type Slot, type Slots, sourcesOf } from './fact-slots.ts';
 import { operationKey } from './operations.ts';
-import { subjectIn } from './span-subject.ts';
 
 /** Finds the slots of an attribute. */
 type SlotFinder = (name: string) => readonly Slot[];
@@ -31,7 +30,7 @@ const QUALIFIERS = new Set(
   [
     'allowed available default eval evaluation evaluator fallback from judge next parent previous source target to user',
     'audio cache cached cost details image limit max reasoning',
-    'auth cloud faas identity payment',
+    'auth cloud device faas host identity machine oauth payment product storage vehicle',
   ].flatMap((words) => words.split(' ')),
 );
 
@@ -76,6 +75,5 @@ export function isOfEnding({ rank }: Slot): boolean {
 export function hasFormOf(fact: Slot['fact'], text: string, operations: ReadonlyMap<string, unknown>): boolean {
   if (fact === 'operation') return operations.has(operationKey(text));
   if (fact === 'vendor') return canonicalVendor(text) !== null;
-  if (fact === 'agent') return subjectIn(text) !== null;
   return (fact === 'model' || fact === 'responseModel' ? MODEL_NAME : TOOL_NAME).test(text);
 }

@@ -68,6 +68,8 @@ function subjectOf(spanName: string): string | null {
 
 const GENERIC_NAMES = new Set(['agent', 'execute_tool', 'function', 'invoke_agent', 'run', 'tool']);
 
+const NAMES_OF_MODEL_CALLS = /llm|gen_?ai|chat|complet|generat|embed|infer|model|rerank|speech|transcri/i;
+
 /** Attributes that calls of tools have beside the name. */
 const OF_TOOL_CALL =
   /(?:^|[._])tool[._]?(?:[a-z]+[._])?(?:args|arguments|call|error|id|input|output|parameters|result)/i;
@@ -76,7 +78,7 @@ const OF_TOOL_CALL =
 function requireEvidence({ name, attributes }: ReadSource, facts: Facts): void {
   const { vendor, inputTokens, outputTokens, operation } = facts;
   const isCalled = inputTokens !== null || outputTokens !== null || isModelCall(operation);
-  if (!isCalled && vendor === null) {
+  if (!isCalled && (vendor === null || !NAMES_OF_MODEL_CALLS.test(name))) {
     facts.model = null;
     facts.responseModel = null;
   }

@@ -95,6 +95,9 @@ const SHAPES: Readonly<Record<string, Shape>> = {
           'span.kind': 'client',
         },
       },
+      { name: 'read sensor', attributes: { 'sensor.model': 'T1000', provider: 'azure' } },
+      { name: 'assign agent', attributes: { 'agent.name': 'Zoe Zebra', 'agent.id': '7' } },
+      { name: 'save', attributes: { 'orm.model': 'Invoice', 'orm.provider.name': 'mysql' } },
     ],
   },
   'chunks and attempts of a call': {
