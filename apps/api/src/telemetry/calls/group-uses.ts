@@ -42,7 +42,8 @@ export function groupUses(tree: SpanTree, spans: readonly CallSpan[], spellingsO
     const within = inner.get(key) ?? new Set();
     inner.set(key, within.add(nodeOf[index] ?? index));
   }
-  const isWrapper = reports.map((_, index) => (inner.get(nodeOf[index] ?? index)?.size ?? 0) > 1);
+  const isWrapperNode = wrapperTest(inner);
+  const isWrapper = reports.map((_, index) => isWrapperNode(nodeOf[index] ?? index));
   for (const [around, within] of inner) {
     const [only] = within;
     if (only !== undefined && within.size === 1) sets.union(around, only);
@@ -153,6 +154,32 @@ function isOuterOf(outer: Report | undefined, inner: Report): boolean {
   // One instrumentation reports two calls if the ids differ, or if the spans have one name (a tool that calls itself).
   if (a.callId !== null && b.callId !== null) return false;
   return outer.use.kind !== 'tool' || a.spanName !== b.spanName;
+}
+
+/**
+ * Returns a function that tests whether a node has several nodes inside it, or only one that has: a wrapper around a wrapper.
+ *
+ * @param inner the nodes directly inside each node
+ */
+function wrapperTest(inner: ReadonlyMap<number, ReadonlySet<number>>): (node: number) => boolean {
+  const known = new Map<number, boolean>();
+  return (node) => {
+    const passed: number[] = [];
+    let at = node;
+    let found = known.get(at);
+    while (found === undefined) {
+      passed.push(at);
+      const [only, second] = inner.get(at) ?? [];
+      if (only === undefined || second !== undefined) {
+        found = second !== undefined;
+      } else {
+        at = only;
+        found = known.get(at);
+      }
+    }
+    for (const one of passed) known.set(one, found);
+    return found;
+  };
 }
 
 /** Whether a span reports a part of a model call, such as a chunk of its stream or an attempt, and not a call of its own. */

@@ -7,6 +7,7 @@ import { agentFrameworkDotnet, loongsuite, opentelemetryGenaiEvents } from './pr
 import { crewaiOpeninference, crewaiOpenlit, crewaiOpenllmetry } from './programs/crewai.ts';
 import { eino, rig, trpcAgentGo } from './programs/go-and-rust.ts';
 import { haystack } from './programs/haystack.ts';
+import { koog } from './programs/koog.ts';
 import { livekit } from './programs/livekit.ts';
 import { envoyAiGateway, fastmcp, mcpCsharp } from './programs/mcp-gateways.ts';
 import { monocle } from './programs/monocle.ts';
@@ -33,6 +34,7 @@ export const PROGRAMS: readonly Program[] = [
   envoyAiGateway,
   fastmcp,
   haystack,
+  koog,
   laminar,
   livekit,
   loongsuite,
