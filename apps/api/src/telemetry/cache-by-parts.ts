@@ -10,7 +10,10 @@ export class CacheByParts<Value extends object> {
     return this.#values;
   }
 
-  /** @param parts always as many. @param make makes the value of a new key */
+  /**
+   * @param parts always as many. The one with the most distinct values comes last, so that a hostile sender cannot make many maps
+   * @param make makes the value of a new key
+   */
   get(parts: readonly Part[], make: () => Value): Value {
     let map = this.#first;
     const last = parts.length - 1;

@@ -26,7 +26,7 @@ export async function gatherSightings(
       // Without a provider: it was deleted, and its observations with it.
       if (!provider) continue;
       const { kind, name } = change.call;
-      const counted = byName.get([name, kind, provider.id], () => {
+      const counted = byName.get([kind, provider.id, name], () => {
         const found = emptySighting(provider, { kind, name });
         const same = sightings.get(subjectKey(found)) ?? { sighting: found, times: null };
         sightings.set(subjectKey(found), same);

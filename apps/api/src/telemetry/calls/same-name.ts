@@ -11,7 +11,7 @@ export function spellingsReader(): (use: CallUse) => Spellings {
   const known = new CacheByParts<Spellings>();
   return (use) => {
     const { kind, name, written, responseModel, server } = use;
-    return known.get([name, kind, written, responseModel, server], () => spellingsOf(use));
+    return known.get([kind, server, responseModel, written, name], () => spellingsOf(use));
   };
 }
 

@@ -106,7 +106,7 @@ function* batchesOf(spans: readonly PreparedSpan[]): Generator<PreparedSpan[]> {
   let namesBefore = 0;
   for (const [index, { traceId, interpreted }] of spans.entries()) {
     traces.add(traceId);
-    for (const use of interpreted?.uses ?? []) names.get([use.name, use.kind], () => use);
+    for (const use of interpreted?.uses ?? []) names.get([use.kind, use.name], () => use);
     const isFull =
       index + 1 - start === SPANS_PER_TRANSACTION ||
       traces.size === TRACES_PER_TRANSACTION ||

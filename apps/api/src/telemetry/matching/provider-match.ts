@@ -289,7 +289,7 @@ function isSameTool(outer: string, inner: string): boolean {
 function matchKey({ facts, serviceName }: MatchableSpan, { kind, name }: Use) {
   const { serverAddress, serverPort, vendor, toolServer, toolRunsAt, mcpMethod } = facts;
   const isMcp = mcpMethod === null ? 0 : 1;
-  return [name, kind, serverAddress, serverPort, vendor, serviceName, toolServer, toolRunsAt, isMcp];
+  return [serviceName, vendor, serverAddress, serverPort, toolServer, toolRunsAt, isMcp, kind, name];
 }
 
 function distinct(texts: readonly (string | null)[]): string[] {

@@ -89,7 +89,7 @@ function subjectOf(
 
 /** Everything that the subject of a call depends on. */
 function cacheKey({ kind, name, agent, provider }: Call) {
-  return [name, kind, agent, provider.id, provider.name];
+  return [kind, agent, provider.id, provider.name, name];
 }
 
 function addCall(byHour: Map<number, UsageSums>, { call, by, isTokensOnly = false }: CallChange): void {
