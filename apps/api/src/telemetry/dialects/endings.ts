@@ -45,9 +45,10 @@ function slotsOfEnding(endings: Slots, name: string): readonly Slot[] {
   return NO_SLOTS;
 }
 
-/** Whether an attribute's name has one of the endings. */
-export function hasEnding(endings: FactSources, name: string): boolean {
-  return slotsOfEnding(compileSlots(endings), name).length > 0;
+/** Returns a function that tests whether an attribute's name has one of the endings. */
+export function endingTest(endings: FactSources): (name: string) => boolean {
+  const slots = compileSlots(endings);
+  return (name) => slotsOfEnding(slots, name).length > 0;
 }
 
 /** The words of an attribute's name, in lower case: `acme.toolName` and `acme_tool_name` have the words acme, tool, name. */

@@ -1,7 +1,7 @@
 import type { Attributes, OtlpSpan } from '../otlp/span.ts';
 import { memoizeByName } from '../memoize-by-name.ts';
 import type { Dialect } from './dialect.ts';
-import { hasEnding } from './endings.ts';
+import { endingTest } from './endings.ts';
 
 /** Returns a function that finds the dialect of a span: by its scope, otherwise by its attributes in the order of the table. */
 export function recogniser(
@@ -15,13 +15,14 @@ export function recogniser(
       else if (!exactNames.has(name)) exactNames.set(name, index);
     }
   }
+  const endingTests = dialects.map(({ endings }) => (endings === undefined ? () => false : endingTest(endings)));
   const byScope = memoizeByName((scope: string) => {
     return dialects.find(({ scopes = [] }) => scopes.some((one) => isName(one, scope))) ?? null;
   });
   // The index of the first dialect whose signature has the name, or `dialects.length` if none has it.
   const byAttribute = memoizeByName((name: string) => {
     const indexes = prefixes.filter(([prefix]) => name.startsWith(prefix)).map(([, index]) => index);
-    const ending = dialects.findIndex(({ endings }) => endings !== undefined && hasEnding(endings, name));
+    const ending = endingTests.findIndex((hasEnding) => hasEnding(name));
     return Math.min(exactNames.get(name) ?? dialects.length, ...indexes, ending === -1 ? dialects.length : ending);
   });
 
