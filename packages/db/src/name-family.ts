@@ -1,5 +1,5 @@
 import type { InventoryItem, InventoryKind } from '@quartermaster/contracts/inventory.ts';
-import { type Coverage, modelCoverage, modelFamily, parseModelName } from './model-name.ts';
+import { type Coverage, type ModelName, modelCoverage, modelFamily, parseModelName } from './model-name.ts';
 import { modelPrefixes, type NamedProvider } from './provider-names.ts';
 import { caseFolded } from './queries.ts';
 
@@ -42,11 +42,15 @@ export function coverageRuleOf(provider: NamedProvider, kind: InventoryKind): Co
   if (kind === 'model') {
     // Built lazily, since most names are declared exactly as they are observed.
     let prefixes: string[] | undefined;
-    return (declared, seen) => {
-      if (declared === seen) return EXACT;
+    // Each name is parsed once, because a family may have thousands of names that are compared with each other.
+    const parsed = new Map<string, ModelName>();
+    const parse = (key: string) => {
       prefixes ??= modelPrefixes(provider);
-      return modelCoverage(parseModelName(declared, prefixes), parseModelName(seen, prefixes));
+      const name = parsed.get(key) ?? parseModelName(key, prefixes);
+      parsed.set(key, name);
+      return name;
     };
+    return (declared, seen) => (declared === seen ? EXACT : modelCoverage(parse(declared), parse(seen)));
   }
   return (declared, seen) => {
     if (declared === seen) return EXACT;
@@ -83,6 +87,14 @@ export function findDecidingItem<T extends Item>(
     return (byExactness.slice(0, block).find(({ item }) => isDeclaredActive(item)) ?? byExactness[block])?.item;
   const isAmbiguous = second !== undefined && second.exactness === first?.exactness;
   return isAmbiguous ? undefined : first?.item;
+}
+
+/**
+ * Whether an item can decide that another one is blocked or not: it is a block, or a person declared it. The items that a sync
+ * added, of which there may be thousands, need not be compared for that.
+ */
+export function canBlockOrAllow(item: Item): boolean {
+  return item.status === 'blocked' || isDeclaredActive(item);
 }
 
 /** Whether a person declared it. A sync adds whatever the provider lists. */

@@ -1,5 +1,11 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
-import { coverageRuleOf, findDecidingItem, nameFamily, rewrittenName } from '@quartermaster/db/name-family.ts';
+import {
+  canBlockOrAllow,
+  coverageRuleOf,
+  findDecidingItem,
+  nameFamily,
+  rewrittenName,
+} from '@quartermaster/db/name-family.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -170,6 +176,28 @@ test('a name that covers another one has the same family, and each name covers i
           if (covering(declared, seen)) expect(nameFamily('model', declared)).toBe(nameFamily('model', seen));
         }
       }
+    }),
+    { numRuns: 1500 },
+  );
+});
+
+test('whether a name is blocked depends on blocks and on what a person declared, on no other item', () => {
+  const someItem: fc.Arbitrary<Item> = fc.record({
+    nameKey: fc.constantFrom(
+      'gpt-5',
+      'gpt-5-2026-01-01',
+      'gpt-5@20260101',
+      'openai/gpt-5',
+      'gpt-5-latest',
+      'gpt-5-2026-02-02',
+    ),
+    status: fc.constantFrom('available', 'missing', 'blocked', 'retired'),
+    source: fc.constantFrom('manual', 'sync', 'manifest', 'recommendation'),
+  });
+  fc.assert(
+    fc.property(fc.array(someItem, { maxLength: 8 }), someItem, (items, { nameKey: seen }) => {
+      const isBlocked = (among: readonly Item[]) => decide(among, seen)?.status === 'blocked';
+      expect(isBlocked(items.filter(canBlockOrAllow))).toBe(isBlocked(items));
     }),
     { numRuns: 1500 },
   );

@@ -1,11 +1,15 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { coverageRuleOf, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
+import { canBlockOrAllow, coverageRuleOf, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
 import { findInventoryItemsOfFamilies, type KeyedItem } from '@quartermaster/db/repositories/inventory.ts';
 import { revokeSessionsOfItems, type SessionReference } from '@quartermaster/db/repositories/sessions-of-items.ts';
 import type { Change } from '../../platform/audit/audited-write.ts';
+
+/** Items that are compared with the blocks of their family before other requests have a turn. */
+const COMPARED_AT_ONCE = 100;
 
 /** Items of one provider that a request blocked. The sessions that grant one of them have to be revoked. */
 export type BlockedItems = Pick<InventoryItem, 'kind' | 'name'>[];
@@ -44,9 +48,18 @@ async function withCoveredItems(trx: Database, provider: Provider, blocked: Bloc
   }));
   const related = await findInventoryItemsOfFamilies(trx, provider, families);
   const familyOf = ({ kind, nameKey: key }: KeyedItem) => `${kind} ${nameFamily(kind, key)}`;
-  const byFamily = Map.groupBy(related, familyOf);
-  const isBlocked = (item: KeyedItem) =>
-    findDecidingItem(byFamily.get(familyOf(item)) ?? [], coverageRuleOf(provider, item.kind), item.nameKey)?.status ===
-    'blocked';
-  return [...blocked, ...related.filter(isBlocked).map(({ kind, name }) => ({ kind, name }))];
+  const deciding = Map.groupBy(related.filter(canBlockOrAllow), familyOf);
+  const rules = new Map(blocked.map(({ kind }) => [kind, coverageRuleOf(provider, kind)]));
+  const isBlocked = (item: KeyedItem) => {
+    const rule = rules.get(item.kind);
+    return (
+      rule !== undefined &&
+      findDecidingItem(deciding.get(familyOf(item)) ?? [], rule, item.nameKey)?.status === 'blocked'
+    );
+  };
+  const covered = [...blocked];
+  for await (const batch of inBatches(related, COMPARED_AT_ONCE)) {
+    covered.push(...batch.filter(isBlocked).map(({ kind, name }) => ({ kind, name })));
+  }
+  return covered;
 }
