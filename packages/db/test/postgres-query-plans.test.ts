@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type CompiledQuery, Kysely, sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
@@ -32,6 +33,9 @@ const ROWS = scaled({ usual: 16_000, full: 40_000 });
 
 /** Of fewer traces the planner would read all, because that costs less. */
 const ROWS_OF: Partial<Record<string, number>> = { traces: 40_000 };
+
+/** The most attempts to mark all pages of a table as all-visible. */
+const MAX_VACUUMS = 50;
 
 /** The most rows that one statement of a list may read: a batch, and rows with the same time as its first and last row. */
 const MAX_ROWS_READ = 2100;
@@ -142,8 +146,22 @@ async function fill(
     )
     .execute(db);
   await sql`reset session_replication_role`.execute(db);
-  // As autovacuum does. Index-only scans need the visibility map to mark pages as all-visible.
-  await sql.raw(`vacuum (analyze) ${table}`).execute(db);
+  await vacuum(table);
+}
+
+/**
+ * As autovacuum does. Index-only scans need the visibility map to mark pages as all-visible. A client of any database that connects
+ * at this moment can have an older snapshot, and then no page is marked.
+ */
+async function vacuum(table: string): Promise<void> {
+  for (let attempt = 0; attempt < MAX_VACUUMS; attempt += 1) {
+    await sql.raw(`vacuum (analyze) ${table}`).execute(db);
+    const { rows } = await sql<{ marked: boolean }>`
+      select relallvisible >= relpages as marked from pg_class where oid = ${table}::regclass`.execute(db);
+    if (rows[0]?.marked) return;
+    await sleep(100);
+  }
+  throw new Error(`not all pages of ${table} are all-visible`);
 }
 
 /**
