@@ -61,6 +61,7 @@ describe('a decision', () => {
     await page.getByRole('textbox', { name: 'Note' }).fill('Asked for by the support team.');
     await page.getByRole('button', { name: 'Approve and apply' }).click();
     await page.getByRole('button', { name: 'Undo the change' }).waitFor();
+    await page.locator(`[role=row][data-key="${id}"]`).getByText('declared').waitFor();
     const [decided] = await observations(`provider_id=${providerId}&kind=${kind}&name=${name}`);
     expect(decided.review).toMatchObject({ decision: 'approved', note: 'Asked for by the support team.' });
     await page.getByRole('button', { name: 'Undo the change' }).click();

@@ -34,6 +34,21 @@ test('a link that is opened without a session signs in and shows its view; the s
   await done();
 });
 
+test('a sign-out that does not reach the server says so, and the user is still signed in', async () => {
+  const { page, context, expectErrors, done } = await world.open(`/profile?${TENANT}`, { as: null });
+  await signIn(page);
+  const signOut = page.getByRole('button', { name: 'Sign out' });
+  await signOut.waitFor();
+  expectErrors(/ERR_INTERNET_DISCONNECTED/);
+  await context.setOffline(true);
+  await signOut.click();
+  await page.getByText('The server did not answer.').waitFor();
+  await context.setOffline(false);
+  await signOut.click();
+  await page.getByRole('heading', { name: 'Signed out' }).waitFor();
+  await done();
+});
+
 test('a session that expired asks to sign in, and goes on at the same item', async () => {
   const { page, context, expectAnswers, expectFaultless, done } = await world.open(`/inbox?${TENANT}&kind=tool`, {
     as: null,
@@ -71,6 +86,10 @@ test('a session that its user ends in another browser asks to sign in, and keeps
   const other = await world.open('/profile?view=sessions', { as: null });
   await signIn(other.page);
   await other.page.getByText('this one').waitFor();
+  await other.page
+    .getByText(/^Headless Chrome \d+ on Linux$|^Chrome \d+ on Linux$/)
+    .first()
+    .waitFor();
   const revoke = other.page.getByRole('button', { name: 'Revoke' });
   while ((await revoke.count()) > 0) {
     const left = (await revoke.count()) - 1;

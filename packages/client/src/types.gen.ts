@@ -887,6 +887,38 @@ export type CreateKeyInput = {
 
 /**
  * A permission: `<resource>:<verb>`, or `*` for all of them.
+ *
+ * - `*`: Everything.
+ * - `audit_events:read`: Read who did what, and verify that nothing was changed.
+ * - `credentials:read`: List keys and stored credentials, never the secrets, and what a user, account or key has created.
+ * - `credentials:write`: Create, rotate and revoke keys of service accounts, and set the credential of a provider.
+ * - `gateway_sessions:impersonate`: Open gateway sessions for other accounts and users. Needs `gateway_sessions:write` as well.
+ * - `gateway_sessions:introspect`: Ask whether the token of a gateway session is valid, as a gateway does for each call.
+ * - `gateway_sessions:read`: See gateway sessions and what each grants.
+ * - `gateway_sessions:write`: Open and end gateway sessions.
+ * - `gateways:read`: See gateways.
+ * - `gateways:write`: Create, change and delete gateways.
+ * - `manifests:read`: See what agents and gateways are declared to use.
+ * - `manifests:write`: Declare what agents and gateways may use.
+ * - `memberships:read`: See the members of a tenant.
+ * - `memberships:write`: Invite members, change their roles, and remove them.
+ * - `operator_tasks:read`: See operator tasks.
+ * - `operator_tasks:write`: Claim, complete and cancel operator tasks.
+ * - `providers:read`: See providers and their inventory.
+ * - `providers:write`: Create, change, sync and delete providers and their inventory items.
+ * - `recommendations:apply`: Apply recommendations, undo that, and dismiss them.
+ * - `recommendations:read`: See recommendations.
+ * - `runtime_observations:read`: See what agents were observed to use.
+ * - `runtime_observations:review`: Approve, reject and ignore what agents were observed to use.
+ * - `service_accounts:read`: See service accounts.
+ * - `service_accounts:write`: Create, change, disable and delete service accounts.
+ * - `tenants:read`: See tenants, their limits and how much of them is used.
+ * - `tenants:write`: Change the settings of tenants. Only platform administrators create tenants and change limits.
+ * - `traces:read`: Read traces and their spans.
+ * - `traces:write`: Send telemetry: spans, logs and metrics.
+ * - `usage:read`: Read calls, errors and tokens, and the map of who uses what.
+ * - `users:read`: See users.
+ * - `users:write`: Disable, enable and delete users whose memberships are all in reach.
  */
 export type Scope = '*' | 'audit_events:read' | 'credentials:read' | 'credentials:write' | 'gateway_sessions:impersonate' | 'gateway_sessions:introspect' | 'gateway_sessions:read' | 'gateway_sessions:write' | 'gateways:read' | 'gateways:write' | 'manifests:read' | 'manifests:write' | 'memberships:read' | 'memberships:write' | 'operator_tasks:read' | 'operator_tasks:write' | 'providers:read' | 'providers:write' | 'recommendations:apply' | 'recommendations:read' | 'runtime_observations:read' | 'runtime_observations:review' | 'service_accounts:read' | 'service_accounts:write' | 'tenants:read' | 'tenants:write' | 'traces:read' | 'traces:write' | 'usage:read' | 'users:read' | 'users:write';
 

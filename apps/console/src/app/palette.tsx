@@ -1,8 +1,8 @@
 import { Modal, useMantineColorScheme } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, type ReactNode, useId, useState } from 'react';
+import { useSignOut } from '../components/use-sign-out.ts';
 import { useProviders } from '../data/names.ts';
-import { signOut } from '../data/session.ts';
 import { useUrlState } from '../data/url-state.ts';
 import { NAVIGATION } from './navigation.ts';
 import classes from './palette.module.css';
@@ -90,6 +90,7 @@ function useCommands(openHelp: () => void): Command[] {
   const navigate = useNavigate();
   const [, setState] = useUrlState();
   const { setColorScheme } = useMantineColorScheme();
+  const signOut = useSignOut();
   const tenants = useTenants();
   const { list: providers } = useProviders();
   const screens = NAVIGATION.flatMap(({ entries }) => entries).map(({ path, label, key }) => ({
@@ -153,7 +154,7 @@ function useCommands(openHelp: () => void): Command[] {
     { id: 'dark', group: 'Action', label: 'Use dark colours', run: () => setColorScheme('dark') },
     { id: 'light', group: 'Action', label: 'Use light colours', run: () => setColorScheme('light') },
     { id: 'help', group: 'Action', label: 'Show keyboard shortcuts', hint: '?', run: openHelp },
-    { id: 'sign-out', group: 'Action', label: 'Sign out', run: () => void signOut() },
+    { id: 'sign-out', group: 'Action', label: 'Sign out', run: signOut },
     {
       id: 'all-tenants',
       group: 'Tenant',

@@ -2,8 +2,8 @@ import { type MantineColorScheme, Menu, useMantineColorScheme } from '@mantine/c
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { Icon } from '../components/icons.tsx';
+import { useSignOut } from '../components/use-sign-out.ts';
 import { useMe } from '../data/me.ts';
-import { signOut } from '../data/session.ts';
 import classes from './user-menu.module.css';
 
 const SCHEMES = [
@@ -14,6 +14,7 @@ const SCHEMES = [
 
 export function UserMenu({ openHelp }: { openHelp: () => void }): ReactNode {
   const me = useMe();
+  const signOut = useSignOut();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const name = me.displayName ?? me.email ?? me.id;
   return (
@@ -46,7 +47,7 @@ export function UserMenu({ openHelp }: { openHelp: () => void }): ReactNode {
           ))}
         </Menu.RadioGroup>
         <Menu.Divider />
-        <Menu.Item onClick={() => void signOut()}>Sign out</Menu.Item>
+        <Menu.Item onClick={signOut}>Sign out</Menu.Item>
       </Menu.Dropdown>
     </Menu>
   );

@@ -5,6 +5,10 @@ import { sessionEnded } from './session.ts';
 const STALE_MS = 15_000;
 const MAX_RETRIES = 2;
 
+/**
+ * What the browser says of its network is not asked: a server on this machine answers without one. And a decision that waits for the
+ * network without a word would be carried out when nobody expects it.
+ */
 export function createQueryClient(): QueryClient {
   const noteProblem = (error: unknown) => {
     if (error instanceof ApiProblem && error.status === 401) sessionEnded.set(true);
@@ -22,7 +26,9 @@ export function createQueryClient(): QueryClient {
         staleTime: STALE_MS,
         retry: (failures, error) => failures < MAX_RETRIES && isTemporary(error),
         throwOnError: false,
+        networkMode: 'always',
       },
+      mutations: { networkMode: 'always' },
     },
   });
   return client;

@@ -41,12 +41,18 @@ export function whileSignedIn(intervalMs: number): () => number | false {
   return () => (sessionEnded.get() ? false : intervalMs);
 }
 
-/** Ends the session here and, if it has a page for that, at the identity provider. */
+/**
+ * Ends the session here and, if it has a page for that, at the identity provider. @throws {ApiProblem} if the session may still be
+ * there: on a shared computer one must know
+ */
 export async function signOut(): Promise<void> {
   const headers = { 'X-Quartermaster-Console': '1' };
-  const answer = await fetch('/console/sign-out', { method: 'POST', headers });
-  const { location } = answer.ok ? ((await answer.json()) as { location: string }) : { location: '/console/' };
-  window.location.assign(location);
+  const answer = await fetch('/console/sign-out', { method: 'POST', headers }).catch((error: unknown) => {
+    throw new ApiProblem(error, undefined);
+  });
+  const body: unknown = await answer.json().catch(() => null);
+  if (!answer.ok && answer.status !== 401) throw new ApiProblem(body, answer);
+  window.location.assign(answer.ok ? (body as { location: string }).location : '/console/');
 }
 
 function createFlag() {

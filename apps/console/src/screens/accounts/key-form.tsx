@@ -1,4 +1,5 @@
 import { createServiceAccountKey, type Scope, type ServiceAccount } from '@quartermaster/client';
+import { SCOPE_MEANINGS } from '@quartermaster/client/scopes.gen.ts';
 import { Checkbox, Select, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
@@ -20,38 +21,7 @@ const LIFETIMES = [
 ];
 
 /** All scopes but `*`, which is for platform administrators. */
-const SCOPES: Record<Exclude<Scope, '*'>, true> = {
-  'audit_events:read': true,
-  'credentials:read': true,
-  'credentials:write': true,
-  'gateway_sessions:impersonate': true,
-  'gateway_sessions:introspect': true,
-  'gateway_sessions:read': true,
-  'gateway_sessions:write': true,
-  'gateways:read': true,
-  'gateways:write': true,
-  'manifests:read': true,
-  'manifests:write': true,
-  'memberships:read': true,
-  'memberships:write': true,
-  'operator_tasks:read': true,
-  'operator_tasks:write': true,
-  'providers:read': true,
-  'providers:write': true,
-  'recommendations:apply': true,
-  'recommendations:read': true,
-  'runtime_observations:read': true,
-  'runtime_observations:review': true,
-  'service_accounts:read': true,
-  'service_accounts:write': true,
-  'tenants:read': true,
-  'tenants:write': true,
-  'traces:read': true,
-  'traces:write': true,
-  'usage:read': true,
-  'users:read': true,
-  'users:write': true,
-};
+const SCOPES = (Object.keys(SCOPE_MEANINGS) as Scope[]).filter((scope) => scope !== '*');
 
 /** What most keys are for. */
 const PRESETS: readonly { label: string; scopes: readonly Scope[] }[] = [
@@ -59,10 +29,10 @@ const PRESETS: readonly { label: string; scopes: readonly Scope[] }[] = [
   { label: 'Open gateway sessions', scopes: ['gateways:read', 'gateway_sessions:read', 'gateway_sessions:write'] },
   { label: 'Check session tokens', scopes: ['gateway_sessions:introspect'] },
   { label: 'Publish manifests', scopes: ['manifests:read', 'manifests:write'] },
-  { label: 'Read everything', scopes: (Object.keys(SCOPES) as Scope[]).filter((scope) => scope.endsWith(':read')) },
+  { label: 'Read everything', scopes: SCOPES.filter((scope) => scope.endsWith(':read')) },
 ];
 
-const GROUPS = Map.groupBy(Object.keys(SCOPES) as Scope[], (scope) => scope.split(':')[0] ?? '');
+const GROUPS = Map.groupBy(SCOPES, (scope) => scope.split(':')[0] ?? '');
 
 type Props = { account: ServiceAccount; close: () => void; created: (secret: string) => void };
 
@@ -133,17 +103,22 @@ export function KeyForm({ account, close, created }: Props): ReactNode {
           })}
         </div>
         {[...GROUPS].map(([resource, own]) => (
-          <div key={resource} className={classes.resource}>
+          <div key={resource} role="group" aria-label={words(resource)} className={classes.resource}>
             <span>{words(resource)}</span>
             <span className={classes.actions}>
               {own.map((scope) => {
                 const mayGive = holds(me, scope, account);
+                const meaning = SCOPE_MEANINGS[scope].replaceAll('`', '');
                 return (
                   <Checkbox
                     key={scope}
                     size="xs"
-                    label={scope.split(':')[1]}
-                    aria-label={scope}
+                    label={
+                      <>
+                        {scope.split(':')[1]} <span className="dim">{meaning}</span>
+                      </>
+                    }
+                    aria-label={`${scope} ${meaning}`}
                     title={mayGive ? scope : `You do not hold ${scope} yourself.`}
                     disabled={!mayGive}
                     checked={scopes.has(scope)}

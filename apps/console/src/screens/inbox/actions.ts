@@ -1,6 +1,8 @@
 import {
   applyProviderRecommendations,
+  type AppliedRecommendations,
   type BulkResult,
+  getRuntimeObservation,
   type Recommendation,
   type ReviewDecision,
   reviewRuntimeObservation,
@@ -58,6 +60,9 @@ export function useReview() {
   });
 }
 
+/** `decided` is the observation as it is then; undefined if it could not be read. */
+type Approved = AppliedRecommendations & { decided: RuntimeObservation | undefined };
+
 type Approval = { observation: RuntimeObservation; recommendation: Recommendation; note: string };
 
 /**
@@ -75,7 +80,7 @@ export function useApproveAndApply() {
     done: () => 'The change was undone. The decision still stands.',
   });
   return useAction({
-    run: async ({ observation, recommendation, note }: Approval) => {
+    run: async ({ observation, recommendation, note }: Approval): Promise<Approved> => {
       if (!isBlock(recommendation)) await review({ observation, decision: 'approved', note });
       const { data } = await applyProviderRecommendations({
         path: { provider_id: recommendation.providerId },
@@ -83,9 +88,15 @@ export function useApproveAndApply() {
         headers: idempotencyKey(),
         throwOnError: true,
       });
-      return data;
+      // It is applied. A failure to read how the observation is now must not look like a failure to apply.
+      const decided = await getRuntimeObservation({ path: { observation_id: observation.id } }).catch(() => null);
+      return { ...data, decided: decided?.data };
     },
     done: () => null,
+    updateCache: (client, { decided }) => {
+      if (decided === undefined) void client.invalidateQueries();
+      else showObservation(client, decided);
+    },
     onDone: ({ applied, skipped, revokedSessions }, { recommendation }) => {
       const [reason] = skipped;
       if (applied.length === 0) {

@@ -7,6 +7,7 @@ import {
   updateMyProfile,
 } from '@quartermaster/client';
 import { Select, TextInput } from '@mantine/core';
+import { parse } from 'bowser';
 import { type ReactNode, useMemo, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
@@ -19,10 +20,10 @@ import { Facts } from '../../components/side-panel.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
+import { useSignOut } from '../../components/use-sign-out.ts';
 import { idempotencyKey } from '../../data/client.ts';
 import { useMe } from '../../data/me.ts';
 import { usePagedList } from '../../data/pages.ts';
-import { signOut } from '../../data/session.ts';
 import { BROWSER_TIME_ZONE } from '../../data/time-zone.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import classes from '../providers/provider.module.css';
@@ -31,6 +32,7 @@ export function ProfileScreen(): ReactNode {
   const me = useMe();
   const [{ view = 'profile' }] = useUrlState();
   const isUser = me.kind === 'user';
+  const signOut = useSignOut();
   return (
     <Screen
       title="Profile and sessions"
@@ -38,7 +40,7 @@ export function ProfileScreen(): ReactNode {
       request={{ method: 'GET', path: '/v1/me' }}
       actions={
         me.authentication.scheme === 'session' ? (
-          <ActionButton scope={null} variant="default" onClick={() => void signOut()}>
+          <ActionButton scope={null} variant="default" onClick={signOut}>
             Sign out
           </ActionButton>
         ) : undefined
@@ -192,6 +194,14 @@ function Sessions(): ReactNode {
   );
 }
 
+/** `Firefox 145 on Windows`, or what the browser said if that is not understood. */
+function browserName(userAgent: string | null): string {
+  if (userAgent === null) return 'unknown';
+  const { browser, os } = parse(userAgent);
+  if (browser.name === undefined || os.name === undefined) return userAgent;
+  return `${browser.name} ${browser.version?.split('.')[0] ?? ''} on ${os.name}`;
+}
+
 function sessionColumns(revoke: (session: ConsoleSession) => void): Column<ConsoleSession>[] {
   return [
     {
@@ -202,7 +212,7 @@ function sessionColumns(revoke: (session: ConsoleSession) => void): Column<Conso
         <span className="row">
           {current && <Tag>this one</Tag>}
           <span className="truncate" title={userAgent ?? undefined}>
-            {userAgent ?? 'unknown'}
+            {browserName(userAgent)}
           </span>
         </span>
       ),
