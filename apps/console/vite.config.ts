@@ -1,5 +1,5 @@
 import react from '@vitejs/plugin-react';
-import { defineConfig } from 'vite';
+import { defineConfig, type HtmlTagDescriptor, type IndexHtmlTransformHook, type Plugin } from 'vite';
 
 const API = process.env['QM_URL'] ?? 'http://127.0.0.1:8080';
 const API_KEY = process.env['QM_API_KEY'];
@@ -10,6 +10,7 @@ const OF_THE_API = [
   '/oidc',
   '/docs',
   '/openapi.json',
+  '/console/session',
   '/console/sign-in',
   '/console/callback',
   '/console/sign-out',
@@ -21,10 +22,29 @@ const proxy = {
   ...(API_KEY !== undefined && { headers: { 'X-API-Key': API_KEY } }),
 };
 
+const INBOX = '/src/screens/inbox/inbox-screen.tsx';
+
+/** Lets the browser load the code of the inbox, the home page, together with the entry. It would find it only by running the entry. */
+function preloadInbox(): Plugin {
+  const handler: IndexHtmlTransformHook = (html, { bundle = {} }) => {
+    const inbox = Object.values(bundle).find((file) => file.type === 'chunk' && file.facadeModuleId?.endsWith(INBOX));
+    if (inbox?.type !== 'chunk') throw new Error(`the build has no file for ${INBOX}`);
+    const hrefs = [inbox.fileName, ...inbox.imports, ...(inbox.viteMetadata?.importedCss ?? [])];
+    return hrefs.filter((href) => !html.includes(href)).map((href) => tagOf(`/console/${href}`));
+  };
+  return { name: 'preload-inbox', apply: 'build', transformIndexHtml: { order: 'post', handler } };
+}
+
+function tagOf(href: string): HtmlTagDescriptor {
+  // Browsers warn of a style that is preloaded and not used, on all other screens.
+  const rel = href.endsWith('.css') ? 'stylesheet' : 'modulepreload';
+  return { tag: 'link', attrs: { rel, href, crossorigin: true }, injectTo: 'head' };
+}
+
 export default defineConfig({
   base: '/console/',
   // See src/visible/jsx-runtime.ts.
-  plugins: [react({ jsxImportSource: '#visible' })],
+  plugins: [react({ jsxImportSource: '#visible' }), preloadInbox()],
   // The server puts a fresh nonce in its place in each answer.
   html: { cspNonce: '__CSP_NONCE__' },
   resolve: { dedupe: ['@tanstack/react-query', 'react', 'react-dom'] },

@@ -1,6 +1,7 @@
 import {
   ActionIcon,
   Button,
+  Combobox,
   createTheme,
   type MantineColorsTuple,
   Menu,
@@ -51,6 +52,8 @@ export const theme = createTheme({
   components: {
     ActionIcon: ActionIcon.extend({ defaultProps: { variant: 'subtle', color: 'gray', size: 28 } }),
     Button: Button.extend({ defaultProps: { size: 'xs' } }),
+    // Otherwise the options of every closed list are in the page, and are placed on the screen.
+    Combobox: Combobox.extend({ defaultProps: { keepMounted: false, transitionProps: { duration: 0 } } }),
     Menu: Menu.extend({
       defaultProps: {
         shadow: 'md',
@@ -62,7 +65,7 @@ export const theme = createTheme({
     Modal: Modal.extend({
       defaultProps: { centered: true, transitionProps: { duration: 0 }, closeButtonProps: { 'aria-label': 'Close' } },
     }),
-    Select: Select.extend({ defaultProps: { size: 'xs', comboboxProps: { transitionProps: { duration: 0 } } } }),
+    Select: Select.extend({ defaultProps: { size: 'xs' } }),
     Textarea: Textarea.extend({ defaultProps: { size: 'xs' } }),
     TextInput: TextInput.extend({ defaultProps: { size: 'xs' } }),
     Tooltip: Tooltip.extend({

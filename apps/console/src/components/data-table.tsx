@@ -51,6 +51,7 @@ type Props<Row> = {
 };
 
 const ROW_HEIGHT = 36;
+const HEAD_HEIGHT = 32;
 const OVERSCAN = 12;
 /** How many rows before the end the next page is read. */
 const READ_AHEAD = 40;
@@ -85,8 +86,9 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
     const index = Math.max(0, Math.min(items.length - 1, wanted));
     const row = items[index];
     if (row === undefined) return;
+    // First, while nothing has changed: to scroll after a change, the browser has to lay out the page at once.
+    scrollIntoView(virtualizer, { top: index * ROW_HEIGHT, height: ROW_HEIGHT, covered: HEAD_HEIGHT });
     onActive?.(keyOf(row));
-    scrollIntoView(virtualizer, index);
   };
   const openActive = () => {
     const row = items[activeIndex];
@@ -119,7 +121,8 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
   if (list.isLoading || (list.isFormer && items.length === 0)) return <Loading />;
   if (list.problem !== null && items.length === 0) return <Failed problem={list.problem} retry={list.reload} />;
   if (items.length === 0 && !hasMore) return empty;
-  const offset = selection ? 2 : 1;
+  const isAllSelected =
+    selection !== undefined && selection.keys.size > 0 && items.every((row) => selection.keys.has(keyOf(row)));
   return (
     <div className={classes.frame}>
       {/* The whole table is one stop of the tab key; j and k move inside. */}
@@ -138,21 +141,11 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
           className={classes.table}
           style={tracks}
         >
-          <div role="row" aria-rowindex={1} className={classes.head}>
-            {selection && (
-              <div role="columnheader" className={classes.cell}>
-                <input
-                  type="checkbox"
-                  aria-label="Select all that are loaded"
-                  checked={selection.keys.size > 0 && items.every((row) => selection.keys.has(keyOf(row)))}
-                  onChange={selection.toggleAll}
-                />
-              </div>
-            )}
-            {columns.map((column) => (
-              <ColumnHeader key={column.key} column={column} />
-            ))}
-          </div>
+          <TableHead
+            columns={columns as readonly Column<unknown>[]}
+            isAllSelected={isAllSelected}
+            toggleAll={selection?.toggleAll}
+          />
           {/* A click anywhere in a row opens it; the key for that is Enter. */}
           <div
             role="rowgroup"
@@ -172,7 +165,6 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
                   index={index}
                   start={start}
                   columns={columns as readonly Column<unknown>[]}
-                  offset={offset}
                   isActive={key === active}
                   isOpenable={onOpen !== undefined}
                   isSelected={selection?.keys.has(key) ?? false}
@@ -189,6 +181,28 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
     </div>
   );
 }
+
+type HeadProps = {
+  columns: readonly Column<unknown>[];
+  isAllSelected: boolean;
+  toggleAll: (() => void) | undefined;
+};
+
+/** Memoised, because the table is drawn again for each scroll step. */
+const TableHead = memo(function TableHead({ columns, isAllSelected, toggleAll }: HeadProps): ReactNode {
+  return (
+    <div role="row" aria-rowindex={1} className={classes.head}>
+      {toggleAll !== undefined && (
+        <div role="columnheader" className={classes.cell}>
+          <input type="checkbox" aria-label="Select all that are loaded" checked={isAllSelected} onChange={toggleAll} />
+        </div>
+      )}
+      {columns.map((column) => (
+        <ColumnHeader key={column.key} column={column} />
+      ))}
+    </div>
+  );
+});
 
 function ColumnHeader<Row>({ column }: { column: Column<Row> }): ReactNode {
   const { header, isNumber, isWideOnly, sorted, onSort } = column;
@@ -222,7 +236,6 @@ type RowProps = {
   index: number;
   start: number;
   columns: readonly Column<unknown>[];
-  offset: number;
   isActive: boolean;
   isOpenable: boolean;
   isSelected: boolean;

@@ -1,9 +1,16 @@
 import type { Virtualizer } from '@tanstack/react-virtual';
 
-/** Scrolls to a row unless it is in view. The library would lay out the page again in any case. */
-export function scrollIntoView(virtualizer: Virtualizer<HTMLDivElement, Element>, index: number): void {
-  const { range } = virtualizer;
-  // The first and the last row of the range may be cut off.
-  const isInView = range !== null && index > range.startIndex && index < range.endIndex - 1;
-  if (!isInView) virtualizer.scrollToIndex(index);
+/** `top` and `height` of the row below the first one, and how much a head of the list covers, in pixels. */
+type RowPlace = { top: number; height: number; covered?: number };
+
+/** Scrolls to a row unless all of it is in view. The library's own function lays out the page twice, and knows of no head. */
+export function scrollIntoView(
+  { scrollElement, scrollOffset, scrollRect }: Virtualizer<HTMLDivElement, Element>,
+  { top, height, covered = 0 }: RowPlace,
+): void {
+  if (scrollElement === null || scrollRect === null) return;
+  const first = scrollOffset ?? 0;
+  const room = scrollRect.height - covered;
+  if (top < first) scrollElement.scrollTop = top;
+  else if (top + height > first + room) scrollElement.scrollTop = top + height - room;
 }

@@ -14,7 +14,14 @@ import { observationColumns } from './columns.tsx';
 import { FirstSteps } from './first-steps.tsx';
 import { ObservationPanel } from './observation-panel.tsx';
 import { OverviewStrip } from './overview-strip.tsx';
-import { inboxQuery, type ObservationQuery, useInboxCounts, useLinkedObservation, useObservations } from './queries.ts';
+import {
+  inboxQuery,
+  type ObservationQuery,
+  useInboxCounts,
+  useLinkedObservation,
+  useObservations,
+  usePrefetchedRecommendation,
+} from './queries.ts';
 import classes from './inbox.module.css';
 import { useSteadyRows } from './use-steady-rows.ts';
 
@@ -63,7 +70,9 @@ export function InboxScreen(): ReactNode {
     [providers.byId, view, isNarrow],
   );
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const listed = useMemo(() => list.items.find(({ id }) => id === item), [list.items, item]);
+  const index = useMemo(() => list.items.findIndex(({ id }) => id === item), [list.items, item]);
+  const listed = list.items[index];
+  usePrefetchedRecommendation(listed && list.items[index + 1]?.id);
   const { linked, problem } = useLinkedObservation(item, listed !== undefined || list.isLoading || list.isFormer);
   const shown = listed ?? linked;
   const counts = useInboxCounts(state);

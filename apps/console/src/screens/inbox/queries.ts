@@ -11,7 +11,8 @@ import {
   getRuntimeObservationOptions,
   getRuntimeObservationQueryKey,
 } from '@quartermaster/client/@tanstack/react-query.gen.ts';
-import { type InfiniteData, type QueryClient, useQuery } from '@tanstack/react-query';
+import { type InfiniteData, type QueryClient, queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect } from 'react';
 import { holdsWithin, meQuery } from '../../data/me.ts';
 import { type ListOptions, type Page, type PagedList, prefetchPagedList, usePagedList } from '../../data/pages.ts';
 import { type ApiProblem, problemOf } from '../../data/problem.ts';
@@ -148,12 +149,29 @@ export function useLinkedObservation(
   return { linked: data, problem: error === null ? null : problemOf(error) };
 }
 
-/** The open recommendation that is based on an observation, if there is one. */
-export function useRecommendationOf({ id }: RuntimeObservation): Recommendation | null {
+const recommendationQuery = (id: string) => {
   const query = { observation_id: id, status: 'open' as const, limit: 1 };
-  const { data } = useQuery({
+  return queryOptions({
     queryKey: ['recommendation-of', id],
     queryFn: async ({ signal }) => (await listRecommendations({ query, signal, throwOnError: true })).data.items,
   });
+};
+
+/** The open recommendation that is based on an observation, if there is one. */
+export function useRecommendationOf({ id }: RuntimeObservation): Recommendation | null {
+  const { data } = useQuery(recommendationQuery(id));
   return data?.[0] ?? null;
+}
+
+/** How long the user stays on a row before the recommendation of the next one is read. */
+const NEXT_DELAY_MS = 100;
+
+/** Reads the recommendation of the row that comes next, so that its panel need not be drawn a second time. */
+export function usePrefetchedRecommendation(id: string | undefined): void {
+  const client = useQueryClient();
+  useEffect(() => {
+    if (id === undefined) return;
+    const timer = setTimeout(() => void client.prefetchQuery(recommendationQuery(id)), NEXT_DELAY_MS);
+    return () => clearTimeout(timer);
+  }, [client, id]);
 }

@@ -39,7 +39,7 @@ export function Waterfall({ tree, selected, found, select }: Props): ReactNode {
   });
   const position = visible.indexOf(selected);
   useEffect(() => {
-    if (position >= 0) scrollIntoView(virtualizer, position);
+    if (position >= 0) scrollIntoView(virtualizer, { top: position * ROW_HEIGHT, height: ROW_HEIGHT });
   }, [position, virtualizer]);
 
   const toggle = useCallback((spanId: string, isOpen?: boolean) => {
