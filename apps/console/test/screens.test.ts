@@ -149,6 +149,11 @@ test('tables fit in windows of 1024 and 1440 pixels', async () => {
     '/accounts',
     '/accounts?view=expiring',
     '/people',
+    '/gateways',
+    '/tasks',
+    '/audit',
+    '/changes?view=applied',
+    '/tenants/northwind',
   ]) {
     await moveTo(`${path}${path.includes('?') ? '&' : '?'}${TENANT}`);
     await table.getByRole('row').nth(1).waitFor();

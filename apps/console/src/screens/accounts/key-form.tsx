@@ -67,7 +67,7 @@ export function KeyForm({ account, close, created }: Props): ReactNode {
     <FormDialog
       title={`Create a key for ${account.displayName ?? account.name}`}
       submit="Create the key"
-      size={640}
+      size={760}
       close={close}
       save={save}
       incomplete={scopes.size === 0}

@@ -87,7 +87,7 @@ const COLUMNS: Column<AuditEvent>[] = [
   {
     key: 'target',
     header: 'Target',
-    width: 'minmax(200px, 2fr)',
+    width: 'minmax(180px, 2fr)',
     cell: ({ target }) =>
       target === null ? (
         ''
@@ -102,10 +102,18 @@ const COLUMNS: Column<AuditEvent>[] = [
     key: 'reason',
     header: 'Reason',
     width: 'minmax(120px, 1fr)',
+    isWideOnly: true,
     cell: ({ reason }) => <span className="dim">{reason?.replaceAll('_', ' ') ?? ''}</span>,
   },
-  { key: 'count', header: 'Times', width: '60px', isNumber: true, cell: ({ count }) => formatNumber(count) },
-  { key: 'tenant', header: 'Tenant', width: 'minmax(120px, 1fr)', cell: placeOf },
+  {
+    key: 'count',
+    header: 'Times',
+    width: '60px',
+    isNumber: true,
+    isWideOnly: true,
+    cell: ({ count }) => formatNumber(count),
+  },
+  { key: 'tenant', header: 'Tenant', width: 'minmax(120px, 1fr)', isWideOnly: true, cell: placeOf },
 ];
 
 export function AuditScreen(): ReactNode {

@@ -20,7 +20,7 @@ const COLUMNS: Column<Gateway>[] = [
   {
     key: 'name',
     header: 'Gateway',
-    width: 'minmax(200px, 2fr)',
+    width: 'minmax(150px, 2fr)',
     cell: ({ id, name, displayName }) => (
       <Link to="/gateways/$gatewayId" params={{ gatewayId: id }}>
         <strong>{displayName ?? name}</strong>
@@ -33,7 +33,7 @@ const COLUMNS: Column<Gateway>[] = [
     width: '110px',
     cell: ({ status }) => <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />,
   },
-  { key: 'place', header: 'Tenant', width: 'minmax(140px, 1fr)', cell: placeOf },
+  { key: 'place', header: 'Tenant', width: 'minmax(100px, 1fr)', cell: placeOf },
   {
     key: 'providers',
     header: 'Providers',
@@ -64,6 +64,7 @@ const COLUMNS: Column<Gateway>[] = [
     key: 'url',
     header: 'Address',
     width: 'minmax(160px, 1.5fr)',
+    isWideOnly: true,
     cell: ({ url }) => <span className="dim">{url}</span>,
   },
 ];

@@ -114,12 +114,12 @@ export function InboxScreen(): ReactNode {
         <span className="grow" />
         <div className="row">
           <TextFilter name="q" label="Search names" width={150} />
-          <SelectFilter name="provider" label="Provider" width={160} choices={providerChoices} />
+          <SelectFilter name="provider" label="Provider" width={140} choices={providerChoices} />
           <SelectFilter name="kind" label="Kind" choices={KINDS} width={100} />
           {environmentChoices.length > 0 && (
             <SelectFilter name="environment" label="Environment" choices={environmentChoices} width={130} />
           )}
-          <SelectFilter name="risk" label="Any risk" choices={RISKS} width={130} />
+          <SelectFilter name="risk" label="Any risk" choices={RISKS} width={110} />
           {view === 'all' && <SelectFilter name="status" label="Status" choices={STATUSES} width={120} />}
         </div>
       </>

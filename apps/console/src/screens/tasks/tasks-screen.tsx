@@ -63,7 +63,13 @@ const COLUMNS: Column<OperatorTask>[] = [
       </span>
     ),
   },
-  { key: 'kind', header: 'Kind', width: '150px', cell: ({ kind }) => <span className="dim">{words(kind)}</span> },
+  {
+    key: 'kind',
+    header: 'Kind',
+    width: '150px',
+    isWideOnly: true,
+    cell: ({ kind }) => <span className="dim">{words(kind)}</span>,
+  },
   {
     key: 'status',
     header: 'Status',
@@ -79,7 +85,7 @@ const COLUMNS: Column<OperatorTask>[] = [
   },
   { key: 'due', header: 'Due', width: '100px', cell: ({ dueAt }) => <Time at={dueAt} fallback="" /> },
   { key: 'created', header: 'Created', width: '100px', cell: ({ createdAt }) => <Time at={createdAt} /> },
-  { key: 'tenant', header: 'Tenant', width: 'minmax(120px, 1fr)', cell: placeOf },
+  { key: 'tenant', header: 'Tenant', width: 'minmax(120px, 1fr)', isWideOnly: true, cell: placeOf },
 ];
 
 export function TasksScreen(): ReactNode {
