@@ -19,6 +19,17 @@ const observations = async (query: string) => {
 /** An observation that waits for a decision and for which something is recommended. */
 const openObservation = async (index: number) => (await observations('view=new&kind=tool&limit=50'))[index];
 
+/** An observation that waits for a decision, and for which exactly this is recommended. */
+const openObservationWith = async (...kinds: string[]) => {
+  for (const observation of await observations('view=new&kind=tool&limit=100')) {
+    const path = `/v1/recommendations?status=open&observation_id=${observation.id}`;
+    const { items } = await world.server.ok('GET', path, { as: world.server.admin });
+    const recommended = items.map(({ kind }: { kind: string }) => kind).toSorted();
+    if (recommended.join(' ') === kinds.join(' ')) return observation;
+  }
+  throw new Error(`nothing is open for which ${kinds.join(' and ')} is recommended`);
+};
+
 test('the inbox is narrowed to an environment, and an observation says where it was seen', async () => {
   const { page, goTo, done } = await world.open(`/inbox?${TENANT}`);
   await page.getByRole('row').nth(2).waitFor();
@@ -55,19 +66,41 @@ describe('a decision', () => {
     await done();
   });
 
-  test('to approve is applied at once, and the change can be undone', async () => {
-    const { id, name, providerId, kind } = await openObservation(0);
-    const { page, done } = await world.open(`/inbox?${TENANT}&item=${id}`);
-    await page.getByRole('textbox', { name: 'Note' }).fill('Asked for by the support team.');
-    await page.getByRole('button', { name: 'Approve and apply' }).click();
-    await page.getByRole('button', { name: 'Undo the change' }).waitFor();
-    await page.locator(`[role=row][data-key="${id}"]`).getByText('declared').waitFor();
-    const [decided] = await observations(`provider_id=${providerId}&kind=${kind}&name=${name}`);
-    expect(decided.review).toMatchObject({ decision: 'approved', note: 'Asked for by the support team.' });
-    await page.getByRole('button', { name: 'Undo the change' }).click();
-    await page.getByText('The change was undone.').waitFor();
-    await done();
-  });
+  test.for([
+    { recommended: ['register_item'], effect: 'One item becomes available to agents.' },
+    {
+      recommended: ['adopt_provider', 'register_item'],
+      effect: 'The provider becomes active, and agents may use it. One item becomes available to agents.',
+    },
+  ])(
+    'to approve applies what is recommended at once, here $recommended, and the change can be undone',
+    async ({ recommended, effect }) => {
+      const { id, providerId } = await openObservationWith(...recommended);
+      const stillRecommended = async (): Promise<string[]> => {
+        const path = `/v1/recommendations?status=open&observation_id=${id}`;
+        const { items } = await world.server.ok('GET', path, { as: world.server.admin });
+        return items.map(({ kind }: { kind: string }) => kind).toSorted();
+      };
+      const providerStatus = async () =>
+        (await world.server.ok('GET', `/v1/providers/${providerId}`, { as: world.server.admin })).status;
+      const statusBefore = await providerStatus();
+      const { page, done } = await world.open(`/inbox?${TENANT}&item=${id}`);
+      await page.getByRole('textbox', { name: 'Note' }).fill('Asked for by the support team.');
+      await page.getByText(effect, { exact: true }).waitFor();
+      await page.getByRole('button', { name: 'Approve and apply' }).click();
+      await page.getByRole('button', { name: 'Undo the change' }).waitFor();
+      await page.locator(`[role=row][data-key="${id}"]`).getByText('declared').waitFor();
+      expect(await stillRecommended()).toEqual([]);
+      expect(await providerStatus()).toBe('active');
+      const decided = await world.server.ok('GET', `/v1/runtime-observations/${id}`, { as: world.server.admin });
+      expect(decided.review).toMatchObject({ decision: 'approved', note: 'Asked for by the support team.' });
+      await page.getByRole('button', { name: 'Undo the change' }).click();
+      await page.getByText('The change was undone.').waitFor();
+      expect(await stillRecommended()).toEqual(recommended);
+      expect(await providerStatus()).toBe(statusBefore);
+      await done();
+    },
+  );
 
   test('about several selected rows asks once for a note, and shows their number', async () => {
     const { page, done } = await world.open(`/inbox?${TENANT}`);

@@ -126,6 +126,39 @@ test('a decision about one observation reads the counts again, and not the pages
   await done();
 });
 
+test('regression: pages that were read before a decision and come after it do not undo it on the screen', async () => {
+  const { page, moveTo, done } = await world.open('/providers');
+  const read = Promise.withResolvers<void>();
+  const decided = Promise.withResolvers<void>();
+  await page.route(
+    /runtime-observations\?.*cursor=/,
+    async (route) => {
+      const response = await route.fetch();
+      read.resolve();
+      await decided.promise;
+      await route.fulfill({ response });
+    },
+    { times: 1 },
+  );
+  await moveTo(INBOX);
+  await page.getByRole('row').nth(2).waitFor();
+  await read.promise;
+  await page.keyboard.press('j');
+  await page.getByRole('complementary').getByRole('button', { name: 'Reject', exact: true }).waitFor();
+  const key = await activeRow(page).getAttribute('data-key');
+  await page.keyboard.press('r');
+  await page.getByRole('button', { name: 'Undo' }).waitFor();
+  decided.resolve();
+  await page
+    .getByRole('status')
+    .getByText(/ in all|^[\d,]{5,} loaded, more below/)
+    .waitFor();
+  await page.locator(`[data-key="${key}"]`).getByText('rejected').waitFor();
+  await page.keyboard.press('z');
+  await page.getByText('The decision was withdrawn.').waitFor();
+  await done();
+});
+
 test('everything that a filter finds is decided at once, wherever it is in the list', async () => {
   const { page, done } = await world.open(INBOX);
   await page.getByRole('row').nth(2).waitFor();

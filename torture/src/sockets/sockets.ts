@@ -12,10 +12,11 @@ const DRIPPER = join(import.meta.dirname, 'dripper.ts');
 
 /** Short rounds without and with the sockets alternate, so that other work of the machine affects both equally. */
 const SETTINGS = {
-  long: { sockets: 5000, rounds: 20, roundMs: 1000, noiseMs: 10 },
-  // Other suites run on the same cores then, so only a blocked service is noticeable.
-  short: { sockets: 600, rounds: 3, roundMs: 700, noiseMs: 250 },
-};
+  long: { sockets: 5000, rounds: 20, roundMs: 1000, noiseMs: 10, compared: 'median' },
+  // Other suites run on the same cores then, so only a blocked service is noticeable: it is slow even in its fastest round.
+  short: { sockets: 600, rounds: 3, roundMs: 700, noiseMs: 250, compared: 'fastest' },
+} as const;
+const RANKS = { median: 0.5, fastest: 0 };
 const CLIENTS = 4;
 
 /** With the sockets, the p99 of healthy clients stays within this multiple of that without. Below `noiseMs` it is noise. */
@@ -67,19 +68,21 @@ export const sockets: Part = {
 type Round = { p99Ms: number; cpuMsOfRequest: number };
 type Rounds = { without: Round[]; with: Round[] };
 
-function latencyFinding({ sockets: count, noiseMs }: { sockets: number; noiseMs: number }, rounds: Rounds) {
-  const median = (of: Round[], name: keyof Round) =>
+type Setting = (typeof SETTINGS)[keyof typeof SETTINGS];
+
+function latencyFinding({ sockets: count, noiseMs, compared }: Setting, rounds: Rounds) {
+  const typical = (of: Round[], name: keyof Round) =>
     percentile(
       of.map((round) => round[name]),
-      0.5,
+      RANKS[compared],
     );
-  const [alone, beset] = [median(rounds.without, 'p99Ms'), median(rounds.with, 'p99Ms')];
-  const [cpuAlone, cpuBeset] = [median(rounds.without, 'cpuMsOfRequest'), median(rounds.with, 'cpuMsOfRequest')];
+  const [alone, beset] = [typical(rounds.without, 'p99Ms'), typical(rounds.with, 'p99Ms')];
+  const [cpuAlone, cpuBeset] = [typical(rounds.without, 'cpuMsOfRequest'), typical(rounds.with, 'cpuMsOfRequest')];
   const times = beset / alone;
   const faults = times > TIMES && beset > noiseMs ? [`the healthy p99 is ${times.toFixed(2)} times as long`] : [];
   return finding({
     promise: `${count} idle and dripping sockets: the healthy p99 stays within ${TIMES} times, or ${noiseMs} ms`,
-    measured: `p99 ${alone.toFixed(1)} ms without, ${beset.toFixed(1)} ms with: ${times.toFixed(2)} times; ${cpuAlone.toFixed(2)} and ${cpuBeset.toFixed(2)} ms of CPU a healthy request (medians of ${rounds.with.length} interleaved rounds)`,
+    measured: `p99 ${alone.toFixed(1)} ms without, ${beset.toFixed(1)} ms with: ${times.toFixed(2)} times; ${cpuAlone.toFixed(2)} and ${cpuBeset.toFixed(2)} ms of CPU a healthy request (${compared} of ${rounds.with.length} interleaved rounds)`,
     figures: {
       sockets: count,
       p99WithoutMs: alone,

@@ -10,7 +10,7 @@ type Options<Input, Output> = {
   inForm?: boolean;
   onDone?: (output: Output, input: Input) => void;
   /** Updates what is shown from the answer. Other data are read again only when a screen asks for them next. */
-  updateCache?: (client: QueryClient, output: Output) => void;
+  updateCache?: (client: QueryClient, output: Output) => Promise<void> | void;
 };
 
 /** Something that the user asks for: it is done, everything shown is read again, and a message says what happened. */
@@ -25,8 +25,8 @@ export function useAction<Input = void, Output = unknown>({
   return useMutation({
     mutationFn: run,
     meta: { updatesCache: updateCache !== undefined },
-    onSuccess: (output, input) => {
-      updateCache?.(client, output);
+    onSuccess: async (output, input) => {
+      await updateCache?.(client, output);
       const text = done(output, input);
       if (text !== null) showToast({ text });
       onDone?.(output, input);

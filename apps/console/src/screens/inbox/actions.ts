@@ -63,28 +63,23 @@ export function useReview() {
 /** `decided` is the observation as it is then; undefined if it could not be read. */
 type Approved = AppliedRecommendations & { decided: RuntimeObservation | undefined };
 
-type Approval = { observation: RuntimeObservation; recommendation: Recommendation; note: string };
+type Approval = { observation: RuntimeObservation; recommendations: readonly Recommendation[]; note: string };
 
 /**
- * Approves an observation and applies what is recommended for it. A block is applied alone: an approval would withdraw it. The
- * message offers to undo the change.
+ * Approves an observation and applies what is recommended for it, as `applicable` returns it. The message offers to undo the
+ * change.
  */
 export function useApproveAndApply() {
   const undo = useAction({
-    run: (recommendation: Recommendation) =>
-      undoRecommendation({
-        path: { recommendation_id: recommendation.id },
-        headers: idempotencyKey(),
-        throwOnError: true,
-      }),
+    run: undoAll,
     done: () => 'The change was undone. The decision still stands.',
   });
   return useAction({
-    run: async ({ observation, recommendation, note }: Approval): Promise<Approved> => {
-      if (!isBlock(recommendation)) await review({ observation, decision: 'approved', note });
+    run: async ({ observation, recommendations, note }: Approval): Promise<Approved> => {
+      if (!hasBlock(recommendations)) await review({ observation, decision: 'approved', note });
       const { data } = await applyProviderRecommendations({
-        path: { provider_id: recommendation.providerId },
-        body: { recommendationIds: [recommendation.id] },
+        path: { provider_id: observation.providerId },
+        body: { recommendationIds: recommendations.map(({ id }) => id) },
         headers: idempotencyKey(),
         throwOnError: true,
       });
@@ -93,28 +88,52 @@ export function useApproveAndApply() {
       return { ...data, decided: decided?.data };
     },
     done: () => null,
-    updateCache: (client, { decided }) => {
-      if (decided === undefined) void client.invalidateQueries();
-      else showObservation(client, decided);
-    },
-    onDone: ({ applied, skipped, revokedSessions }, { recommendation }) => {
+    updateCache: (client, { decided }) =>
+      decided === undefined ? client.invalidateQueries() : showObservation(client, decided),
+    onDone: ({ applied, skipped, revokedSessions }, { recommendations }) => {
+      const isBlocking = hasBlock(recommendations);
       const [reason] = skipped;
+      const why = reason === undefined ? 'there is no change' : `it ${SKIP_REASONS[reason.reason]}`;
       if (applied.length === 0) {
-        const why = reason === undefined ? 'there is no change' : `it ${SKIP_REASONS[reason.reason]}`;
-        const start = isBlock(recommendation) ? 'Not blocked' : 'Approved, but nothing was applied';
+        const start = isBlocking ? 'Not blocked' : 'Approved, but nothing was applied';
         showToast({ text: `${start}: ${why}.`, isProblem: true });
         return;
       }
       const ended = revokedSessions.length === 0 ? '' : ` ${plural(revokedSessions.length, 'session')} ended.`;
+      const left = reason === undefined ? '' : ` One change was not applied: ${why}.`;
       showToast({
-        text: `${isBlock(recommendation) ? 'Blocked' : 'Approved and applied'}.${ended}`,
-        action: { label: 'Undo the change', run: () => undo.mutate(recommendation) },
+        text: `${isBlocking ? 'Blocked' : 'Approved and applied'}.${ended}${left}`,
+        action: { label: 'Undo the change', run: () => undo.mutate(applied) },
       });
     },
   });
 }
 
-export function isBlock({ kind }: Recommendation): boolean {
+/** The adoption of a provider can only be undone while it has no new items, so it is undone last. */
+async function undoAll(applied: readonly Recommendation[]): Promise<void> {
+  for (const { id } of providerFirst(applied).toReversed()) {
+    await undoRecommendation({ path: { recommendation_id: id }, headers: idempotencyKey(), throwOnError: true });
+  }
+}
+
+function providerFirst(recommendations: readonly Recommendation[]): Recommendation[] {
+  const isOfProvider = ({ change }: Recommendation) => change.target.type === 'provider';
+  return recommendations.toSorted((a, b) => Number(isOfProvider(b)) - Number(isOfProvider(a)));
+}
+
+/**
+ * What one click applies of the recommendations for an observation: all of them, as a tool at an unknown provider stays unknown
+ * until both are declared. But a block is applied alone: an approval would withdraw it.
+ */
+export function applicable(recommendations: readonly Recommendation[]): readonly Recommendation[] {
+  return hasBlock(recommendations) ? recommendations.filter(isBlock) : providerFirst(recommendations);
+}
+
+export function hasBlock(recommendations: readonly Recommendation[]): boolean {
+  return recommendations.some(isBlock);
+}
+
+function isBlock({ kind }: Recommendation): boolean {
   return kind === 'block_item';
 }
 

@@ -7,9 +7,9 @@ import { PrincipalName } from '../../components/principal.tsx';
 import { Time } from '../../components/time.tsx';
 import { useLatestHandler } from '../../components/use-latest-handler.ts';
 import { useMissingScope } from '../../data/me.ts';
-import { isBlock, useApproveAndApply, useReview } from './actions.ts';
+import { applicable, hasBlock, useApproveAndApply, useReview } from './actions.ts';
 import classes from './panel.module.css';
-import { useRecommendationOf } from './queries.ts';
+import { useRecommendationsOf } from './queries.ts';
 
 const EFFECTS: Record<Recommendation['kind'], string> = {
   register_item: 'One item becomes available to agents.',
@@ -30,7 +30,8 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
   const [typed, setTyped] = useState({ of: observation.id, note: '' });
   const note = typed.of === observation.id ? typed.note : '';
   const changeNote = useLatestHandler((text: string) => setTyped({ of: observation.id, note: text }));
-  const recommendation = useRecommendationOf(observation);
+  const recommendations = applicable(useRecommendationsOf(observation));
+  const isNothing = recommendations.length === 0;
   const review = useReview();
   const approveAndApply = useApproveAndApply();
   const place = observation;
@@ -65,13 +66,13 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
           scope="runtime_observations:review"
           place={place}
           variant="default"
-          disabledReason={recommendation === null ? NOTHING_TO_APPLY : applyMissing}
+          disabledReason={isNothing ? NOTHING_TO_APPLY : applyMissing}
           loading={isRunning(approveAndApply, observation)}
-          onClick={() => recommendation !== null && approveAndApply.mutate({ observation, recommendation, note })}
+          onClick={() => approveAndApply.mutate({ observation, recommendations, note })}
         >
-          {recommendation !== null && isBlock(recommendation) ? 'Block' : 'Approve and apply'}
+          {hasBlock(recommendations) ? 'Block' : 'Approve and apply'}
         </ActionButton>
-        <span>{recommendation === null ? NOTHING_TO_APPLY : EFFECTS[recommendation.kind]}</span>
+        <span>{isNothing ? NOTHING_TO_APPLY : recommendations.map(({ kind }) => EFFECTS[kind]).join(' ')}</span>
         <ActionButton
           scope="runtime_observations:review"
           place={place}

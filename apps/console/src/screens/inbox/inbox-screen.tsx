@@ -20,7 +20,7 @@ import {
   useInboxCounts,
   useLinkedObservation,
   useObservations,
-  usePrefetchedRecommendation,
+  usePrefetchedRecommendations,
 } from './queries.ts';
 import classes from './inbox.module.css';
 import { useSteadyRows } from './use-steady-rows.ts';
@@ -72,7 +72,7 @@ export function InboxScreen(): ReactNode {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const index = useMemo(() => list.items.findIndex(({ id }) => id === item), [list.items, item]);
   const listed = list.items[index];
-  usePrefetchedRecommendation(listed && list.items[index + 1]?.id);
+  usePrefetchedRecommendations(listed && list.items[index + 1]?.id);
   const { linked, problem } = useLinkedObservation(item, listed !== undefined || list.isLoading || list.isFormer);
   const shown = listed ?? linked;
   const counts = useInboxCounts(state);

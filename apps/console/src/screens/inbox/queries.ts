@@ -11,7 +11,14 @@ import {
   getRuntimeObservationOptions,
   getRuntimeObservationQueryKey,
 } from '@quartermaster/client/@tanstack/react-query.gen.ts';
-import { type InfiniteData, type QueryClient, queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
+import {
+  type InfiniteData,
+  type QueryClient,
+  type QueryKey,
+  queryOptions,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { holdsWithin, meQuery } from '../../data/me.ts';
 import { type ListOptions, type Page, type PagedList, prefetchPagedList, usePagedList } from '../../data/pages.ts';
@@ -82,18 +89,28 @@ type ListedPages = InfiniteData<Page<RuntimeObservation>, string | undefined>;
 
 /**
  * Shows an observation as a decision left it, without reading the lists again: a list may have 20 pages. It leaves the lists that
- * it no longer belongs to. The counts and its recommendation are read again.
+ * it no longer belongs to. The counts and its recommendations are read again.
  */
-export function showObservation(client: QueryClient, observation: RuntimeObservation): void {
+export async function showObservation(client: QueryClient, observation: RuntimeObservation): Promise<void> {
   const { id } = observation;
-  client.setQueryData(getRuntimeObservationQueryKey({ path: { observation_id: id } }), observation);
-  client.setQueryData(observationKey(id), observation);
+  const alone = [getRuntimeObservationQueryKey({ path: { observation_id: id } }), observationKey(id)];
+  // What is being read may have been answered before the decision, and would overwrite it.
+  const interrupted = await cancelReads(client, [['observations'], ...alone]);
+  for (const key of alone) client.setQueryData(key, observation);
   for (const [key] of client.getQueriesData<ListedPages>({ queryKey: ['observations'] })) {
     const shown = belongsTo(observation, key[1] as ObservationQuery) ? [observation] : [];
     client.setQueryData<ListedPages>(key, (list) => list && { ...list, pages: list.pages.map(replaceIn(id, shown)) });
   }
+  for (const queryKey of interrupted) void client.invalidateQueries({ queryKey, exact: true });
   void client.invalidateQueries({ queryKey: ['observation-counts'] });
-  void client.invalidateQueries({ queryKey: ['recommendation-of', id] });
+  void client.invalidateQueries({ queryKey: ['recommendations-of', id] });
+}
+
+/** Stops the reads under these keys that are under way. Returns what was being read. */
+async function cancelReads(client: QueryClient, keys: readonly QueryKey[]): Promise<QueryKey[]> {
+  const reads = keys.flatMap((queryKey) => client.getQueryCache().findAll({ queryKey, fetchStatus: 'fetching' }));
+  await Promise.all(reads.map(({ queryKey }) => client.cancelQueries({ queryKey, exact: true })));
+  return reads.map(({ queryKey }) => queryKey);
 }
 
 /** Whether a list that had an observation before still has it. */
@@ -149,29 +166,33 @@ export function useLinkedObservation(
   return { linked: data, problem: error === null ? null : problemOf(error) };
 }
 
-const recommendationQuery = (id: string) => {
-  const query = { observation_id: id, status: 'open' as const, limit: 1 };
+/** More than can be open for one observation: each kind once. */
+const MAX_RECOMMENDATIONS = 10;
+
+const recommendationsQuery = (id: string) => {
+  const query = { observation_id: id, status: 'open' as const, limit: MAX_RECOMMENDATIONS };
   return queryOptions({
-    queryKey: ['recommendation-of', id],
+    queryKey: ['recommendations-of', id],
     queryFn: async ({ signal }) => (await listRecommendations({ query, signal, throwOnError: true })).data.items,
   });
 };
 
-/** The open recommendation that is based on an observation, if there is one. */
-export function useRecommendationOf({ id }: RuntimeObservation): Recommendation | null {
-  const { data } = useQuery(recommendationQuery(id));
-  return data?.[0] ?? null;
+const NONE: readonly Recommendation[] = [];
+
+/** The open recommendations that are based on an observation. */
+export function useRecommendationsOf({ id }: RuntimeObservation): readonly Recommendation[] {
+  return useQuery(recommendationsQuery(id)).data ?? NONE;
 }
 
-/** How long the user stays on a row before the recommendation of the next one is read. */
+/** How long the user stays on a row before the recommendations of the next one are read. */
 const NEXT_DELAY_MS = 100;
 
-/** Reads the recommendation of the row that comes next, so that its panel need not be drawn a second time. */
-export function usePrefetchedRecommendation(id: string | undefined): void {
+/** Reads the recommendations of the row that comes next, so that its panel need not be drawn a second time. */
+export function usePrefetchedRecommendations(id: string | undefined): void {
   const client = useQueryClient();
   useEffect(() => {
     if (id === undefined) return;
-    const timer = setTimeout(() => void client.prefetchQuery(recommendationQuery(id)), NEXT_DELAY_MS);
+    const timer = setTimeout(() => void client.prefetchQuery(recommendationsQuery(id)), NEXT_DELAY_MS);
     return () => clearTimeout(timer);
   }, [client, id]);
 }
