@@ -77,6 +77,8 @@ test('the digest of an event without a caller’s request id and a decision is t
   expect(leafOf(items[0])).toBe(digestOf(sent));
   expect(leafOf({ ...items[0], decision: 'approved' })).toBe(digestOf({ ...sent, decision: 'approved' }));
   expect(leafOf(items[0])).not.toBe(digestOf(named));
+  const unusual = { operation: 'é \u2028 "\\" \u0001 \u{1f600}', target: null, count: 1e21, changedFields: ['b', 'a'] };
+  expect(leafOf({ ...items[0], ...unusual })).toBe(digestOf({ ...sent, ...unusual }));
 });
 
 test('events of one transaction are sealed in order, and an event that is committed late is sealed last', async () => {

@@ -11,7 +11,6 @@ export type PublicJwk = { kid: string; kty: string; alg: string; use: string; cr
 /** A signing key with its sealed private key. */
 export type SigningKey = {
   id: string;
-  publicKey: PublicJwk;
   sealedKey: string;
   /** The number of keys before this one. */
   rotationCount: number;
@@ -19,11 +18,11 @@ export type SigningKey = {
   revokedAt: string | null;
 };
 
-export type NewSigningKey = Pick<SigningKey, 'id' | 'publicKey' | 'sealedKey' | 'rotationCount'>;
+export type NewSigningKey = Pick<SigningKey, 'id' | 'sealedKey' | 'rotationCount'> & { publicKey: PublicJwk };
 
 // Signing keys belong to the platform. They have the tenant '', and these functions take no scope.
 
-const COLUMNS = ['id', 'public_key', 'secret', 'rotation_count', 'created_at', 'revoked_at'] as const;
+const COLUMNS = ['id', 'secret', 'rotation_count', 'created_at', 'revoked_at'] as const;
 
 const newestSigningKey = cachedStatement((db) =>
   db
@@ -114,7 +113,6 @@ function toSigningKey(row: Pick<Selectable<Tables['credentials']>, (typeof COLUM
   if (row.secret === null) throw new Error(`the signing key ${row.id} has no private half`);
   return {
     id: row.id,
-    publicKey: toPublicJwk(row.public_key),
     sealedKey: row.secret,
     rotationCount: row.rotation_count,
     createdAt: row.created_at,

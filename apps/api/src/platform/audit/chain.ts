@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
 import type { Link, StoredEvent } from '@quartermaster/db/repositories/audit-chain.ts';
-import canonicalize from 'canonicalize';
 
 /*
  * The hash chain of a tenant's events. Anyone who has the events as the API returns them can compute it again:
@@ -24,17 +23,35 @@ export function emptyChainHash(tenantId: string): string {
 /**
  * The text of an event whose digest is sealed: its RFC 8785 form. A member that was added after v1 is left out if it is null,
  * because otherwise older sealed events would no longer verify.
+ *
+ * It is written three times for each event, and a general canonicalizer takes five times as long. So the members stand here in
+ * the order of their names; JSON.stringify writes texts and numbers as RFC 8785 asks, and leaves undefined members out.
  */
 export function textOfEvent(event: AuditEvent): string {
-  const { callerRequestId, decision, ...members } = event;
-  const text = canonicalize({
-    ...members,
-    ...(callerRequestId !== null && { callerRequestId }),
-    ...(decision !== null && { decision }),
-  });
-  if (text === undefined) throw new TypeError('an audit event is always JSON');
-  return text;
+  const { actor, target } = event;
+  return JSON.stringify({
+    actor: { id: actor.id, tenantId: actor.tenantId, type: actor.type } satisfies AllMembersOf<AuditEvent['actor']>,
+    callerRequestId: event.callerRequestId ?? undefined,
+    changedFields: event.changedFields,
+    count: event.count,
+    createdAt: event.createdAt,
+    decision: event.decision ?? undefined,
+    id: event.id,
+    keyId: event.keyId,
+    operation: event.operation,
+    outcome: event.outcome,
+    reason: event.reason,
+    requestId: event.requestId,
+    scheme: event.scheme,
+    subTenantId: event.subTenantId,
+    target: target && ({ id: target.id, type: target.type } satisfies AllMembersOf<NonNullable<AuditEvent['target']>>),
+    tenantId: event.tenantId,
+    updatedAt: event.updatedAt,
+  } satisfies AllMembersOf<AuditEvent>);
 }
+
+/** Makes the compiler refuse a text that lacks a member of the contract. */
+type AllMembersOf<Contract> = Record<keyof Contract, unknown>;
 
 /** The digest of an event. */
 export function leafOf(event: StoredEvent): string {

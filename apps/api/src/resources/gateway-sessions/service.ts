@@ -22,7 +22,7 @@ import { earlierExpiry, requireSource } from '../../auth/source.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError, missingValue, ValidationFailure, valueError, requireFound } from '../../platform/errors.ts';
 import { requireGateway } from '../gateways/service.ts';
-import { currentSigner } from '../signing-keys/service.ts';
+import { currentSigner, findSigner } from '../signing-keys/service.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { digestOfGrants, grantsOf } from './grants.ts';
 import { signSessionToken } from './token.ts';
@@ -34,9 +34,7 @@ export async function createGatewaySession(
   gatewayId: string,
   body: CreateGatewaySessionInput,
 ): Promise<CreatedGatewaySession> {
-  // Before the transaction, because a key rotation has its own transaction.
-  const signer = await currentSigner(ctx.services);
-  const session = await auditedWrite(ctx, async (trx, record, now) => {
+  const { session, signer } = await auditedWrite(ctx, async (trx, record, now) => {
     const gateway = await requireGateway(ctx, trx, gatewayId);
     const source = await requireSource(ctx, trx, now);
     const { subject, actor } = await subjectOf(ctx, trx, gateway, body.subject ?? null);
@@ -62,9 +60,10 @@ export async function createGatewaySession(
     const beforeStoring = (bytes: number) => tenantLimits.add(trx, gateway.tenantId, 'storedBytes', bytes);
     const inserted = await insertGatewaySession(trx, gateway, values, beforeStoring, now);
     record({ place: gateway, target: { type: 'gateway_session', id: inserted.id }, changed: Object.keys(body) });
-    return inserted;
+    return { session: inserted, signer: await findSigner(ctx.services, trx) };
   });
-  const token = signSessionToken(signer, ctx.services.publicUrl, session);
+  // The rotation of the key has its own transaction.
+  const token = signSessionToken(signer ?? (await currentSigner(ctx.services)), ctx.services.publicUrl, session);
   return { ...session, token, tokenType: 'Bearer' };
 }
 

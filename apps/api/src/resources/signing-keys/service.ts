@@ -1,5 +1,6 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import { SESSION_TTL_MAX_SECONDS } from '@quartermaster/contracts/gateways.ts';
+import type { Database } from '@quartermaster/db/database.ts';
 import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { newId } from '@quartermaster/db/ids.ts';
 import {
@@ -35,6 +36,12 @@ const OVERLAP_MS = SESSION_TTL_MAX_SECONDS * 1000;
 /** The key that signs now. Creates or rotates it if that is due; inside a transaction, as part of the transaction. */
 export async function currentSigner(services: KeyServices): Promise<Signer> {
   return signerOf(services, await currentKey(services));
+}
+
+/** The key that signs now, read in the caller's transaction. Undefined if a new key is due: `currentSigner` creates it. */
+export async function findSigner(services: KeyServices, trx: Database): Promise<Signer | undefined> {
+  const newest = await findNewestSigningKey(trx);
+  return newest && isCurrent(newest, services.now()) ? signerOf(services, newest) : undefined;
 }
 
 /**
