@@ -11,17 +11,11 @@ import {
   getRuntimeObservationOptions,
   getRuntimeObservationQueryKey,
 } from '@quartermaster/client/@tanstack/react-query.gen.ts';
-import {
-  type InfiniteData,
-  type QueryClient,
-  type QueryKey,
-  queryOptions,
-  useQuery,
-  useQueryClient,
-} from '@tanstack/react-query';
-import { useEffect } from 'react';
+import { type InfiniteData, type QueryClient, type QueryKey, queryOptions, useQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
 import { holdsWithin, meQuery } from '../../data/me.ts';
 import { type ListOptions, type Page, type PagedList, prefetchPagedList, usePagedList } from '../../data/pages.ts';
+import { usePrefetchedNext } from '../../data/prefetch.ts';
 import { type ApiProblem, problemOf } from '../../data/problem.ts';
 import { whileSignedIn } from '../../data/session.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
@@ -184,15 +178,7 @@ export function useRecommendationsOf({ id }: RuntimeObservation): readonly Recom
   return useQuery(recommendationsQuery(id)).data ?? NONE;
 }
 
-/** How long the user stays on a row before the recommendations of the next one are read. */
-const NEXT_DELAY_MS = 100;
-
-/** Reads the recommendations of the row that comes next, so that its panel need not be drawn a second time. */
+/** Reads the recommendations of the row that comes next. */
 export function usePrefetchedRecommendations(id: string | undefined): void {
-  const client = useQueryClient();
-  useEffect(() => {
-    if (id === undefined) return;
-    const timer = setTimeout(() => void client.prefetchQuery(recommendationsQuery(id)), NEXT_DELAY_MS);
-    return () => clearTimeout(timer);
-  }, [client, id]);
+  usePrefetchedNext(useMemo(() => (id === undefined ? undefined : recommendationsQuery(id)), [id]));
 }

@@ -1,6 +1,6 @@
 import { listTraceSpans, type Span, type SpanUse } from '@quartermaster/client';
-import { useQuery } from '@tanstack/react-query';
-import { Fragment, type ReactNode } from 'react';
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { Fragment, type ReactNode, useMemo } from 'react';
 import { CopyId } from '../../components/copy.tsx';
 import { formatDuration, formatNumber } from '../../components/format.ts';
 import { StateMark, Tag } from '../../components/marks.tsx';
@@ -8,6 +8,7 @@ import { PrincipalName } from '../../components/principal.tsx';
 import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
 import { Failed, Loading } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
+import { usePrefetchedNext } from '../../data/prefetch.ts';
 import { problemOf } from '../../data/problem.ts';
 import type { Row } from './span-tree.ts';
 import classes from './trace.module.css';
@@ -15,10 +16,9 @@ import { UseMark } from './use-mark.tsx';
 
 type Props = { traceId: string; row: Row; close: () => void };
 
-/** One span. The waterfall has only its outline; attributes and events are read when the panel opens. */
-export function SpanPanel({ traceId, row: { span: outline, start }, close }: Props): ReactNode {
-  const { spanId, tenantId, subTenantId, name, kind, error: hasFailed, durationMs } = outline;
-  const { data, error, refetch } = useQuery({
+/** The spans that have the id of an outline. Several may have it. */
+const spanQuery = (traceId: string, { spanId, tenantId, subTenantId }: Row['span']) =>
+  queryOptions({
     queryKey: ['span', traceId, spanId, tenantId, subTenantId],
     queryFn: async ({ signal }) => {
       const query = {
@@ -29,7 +29,17 @@ export function SpanPanel({ traceId, row: { span: outline, start }, close }: Pro
       return (await listTraceSpans({ path: { trace_id: traceId }, query, signal, throwOnError: true })).data.items;
     },
   });
-  // Several spans may have one id: the outline tells which one is meant.
+
+/** Reads the attributes and events of the span that comes next. */
+export function usePrefetchedSpan(traceId: string, outline: Row['span'] | undefined): void {
+  usePrefetchedNext(useMemo(() => outline && spanQuery(traceId, outline), [traceId, outline]));
+}
+
+/** One span. The waterfall has only its outline; attributes and events are read when the panel opens. */
+export function SpanPanel({ traceId, row: { span: outline, start }, close }: Props): ReactNode {
+  const { name, kind, error: hasFailed, durationMs } = outline;
+  const { data, error, refetch } = useQuery(spanQuery(traceId, outline));
+  // The outline tells which one is meant.
   const span = data?.find((each) => each.startTime === outline.startTime) ?? data?.[0];
   return (
     <SidePanel

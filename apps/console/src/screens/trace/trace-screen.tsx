@@ -2,7 +2,7 @@ import { getTraceWaterfall } from '@quartermaster/client';
 import { TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { type ReactNode, useCallback, useMemo, useState } from 'react';
+import { memo, type ReactNode, useCallback, useMemo, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import { formatDuration, formatNumber, plural } from '../../components/format.ts';
@@ -11,6 +11,7 @@ import { Icon } from '../../components/icons.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Empty, Failed, Loading } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
+import { useLatestHandler } from '../../components/use-latest-handler.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
@@ -65,7 +66,12 @@ function Loaded({ tree, title, traceId, isComplete }: LoadedProps): ReactNode {
     [rows, setState],
   );
   const nextAfter = (indices: readonly number[]) => indices.find((index) => index > selected) ?? indices[0];
-  const nextError = () => select(nextAfter(errorRows));
+  const nextError = useLatestHandler(() => select(nextAfter(errorRows)));
+  const nextFound = useLatestHandler(() => {
+    if (found === null) return;
+    setState({ q: typed });
+    select(nextAfter([...found]));
+  });
   useKeys({ n: nextError, Escape: () => select(undefined) });
   const root = rows[0]?.span;
   const row = rows[selected];
@@ -74,49 +80,94 @@ function Loaded({ tree, title, traceId, isComplete }: LoadedProps): ReactNode {
       title={title}
       above={<Link to="/traces">Traces</Link>}
       summary={
-        <div className="row">
-          <Time at={root?.startTime} />
-          <span className="num">{formatDuration(duration)}</span>
-          <span>{plural(rows.length, 'span')}</span>
-          <span className={errorRows.length > 0 ? 'danger' : ''}>{plural(errorRows.length, 'error')}</span>
-          <CopyId id={traceId} />
-          {!isComplete && <strong>Only the first {formatNumber(rows.length)} spans are shown.</strong>}
-        </div>
+        <TraceSummary
+          traceId={traceId}
+          startTime={root?.startTime}
+          duration={duration}
+          count={rows.length}
+          failed={errorRows.length}
+          isComplete={isComplete}
+        />
       }
       request={{ method: 'GET', path: `/v1/traces/${traceId}/waterfall` }}
       actions={
-        <>
-          <TextInput
-            aria-label="Find spans by name"
-            placeholder="Find spans"
-            leftSection={<Icon name="search" size={14} />}
-            rightSection={found === null ? null : <span className="num dim">{found.size}</span>}
-            value={typed}
-            onChange={(event) => {
-              setTyped(event.currentTarget.value);
-            }}
-            onKeyDown={(event) => {
-              if (event.key !== 'Enter' || found === null) return;
-              setState({ q: typed });
-              select(nextAfter([...found]));
-            }}
-          />
-          <ActionButton
-            scope={null}
-            variant="default"
-            shortcut="n"
-            disabledReason={errorRows.length === 0 ? 'No span failed.' : null}
-            onClick={nextError}
-          >
-            Next error
-          </ActionButton>
-        </>
+        <TraceActions
+          typed={typed}
+          type={setTyped}
+          foundCount={found?.size ?? null}
+          hasErrors={errorRows.length > 0}
+          nextFound={nextFound}
+          nextError={nextError}
+        />
       }
     >
       <div className="split">
-        <Waterfall tree={tree} selected={selected} found={found} select={select} />
+        <Waterfall traceId={traceId} tree={tree} selected={selected} found={found} select={select} />
         {row !== undefined && <SpanPanel traceId={traceId} row={row} close={() => select(undefined)} />}
       </div>
     </Screen>
   );
 }
+
+type SummaryProps = {
+  traceId: string;
+  startTime: string | undefined;
+  duration: number;
+  count: number;
+  failed: number;
+  isComplete: boolean;
+};
+
+/** Memoised, as the actions below: moving to another span does not draw the head of the page again. */
+const TraceSummary = memo(function TraceSummary(props: SummaryProps): ReactNode {
+  const { traceId, startTime, duration, count, failed, isComplete } = props;
+  return (
+    <div className="row">
+      <Time at={startTime} />
+      <span className="num">{formatDuration(duration)}</span>
+      <span>{plural(count, 'span')}</span>
+      <span className={failed > 0 ? 'danger' : ''}>{plural(failed, 'error')}</span>
+      <CopyId id={traceId} />
+      {!isComplete && <strong>Only the first {formatNumber(count)} spans are shown.</strong>}
+    </div>
+  );
+});
+
+type ActionsProps = {
+  /** The name that is searched for. */
+  typed: string;
+  type: (text: string) => void;
+  /** How many spans have it; null without a search. */
+  foundCount: number | null;
+  hasErrors: boolean;
+  nextFound: () => void;
+  nextError: () => void;
+};
+
+const TraceActions = memo(function TraceActions(props: ActionsProps): ReactNode {
+  const { typed, type, foundCount, hasErrors, nextFound, nextError } = props;
+  return (
+    <>
+      <TextInput
+        aria-label="Find spans by name"
+        placeholder="Find spans"
+        leftSection={<Icon name="search" size={14} />}
+        rightSection={foundCount !== null && <span className="num dim">{foundCount}</span>}
+        value={typed}
+        onChange={(event) => type(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') nextFound();
+        }}
+      />
+      <ActionButton
+        scope={null}
+        variant="default"
+        shortcut="n"
+        disabledReason={hasErrors ? null : 'No span failed.'}
+        onClick={nextError}
+      >
+        Next error
+      </ActionButton>
+    </>
+  );
+});

@@ -5,6 +5,7 @@ import { useKeys } from '../../components/hotkeys.ts';
 import { Icon } from '../../components/icons.tsx';
 import { scrollIntoView } from '../../components/scroll-into-view.ts';
 import { Minimap } from './minimap.tsx';
+import { usePrefetchedSpan } from './span-panel.tsx';
 import { type Row, type Tree, visibleRows } from './span-tree.ts';
 import classes from './trace.module.css';
 import { UseMark } from './use-mark.tsx';
@@ -17,6 +18,7 @@ const MAX_INDENTS = 14;
 const TICKS = 5;
 
 type Props = {
+  traceId: string;
   tree: Tree;
   /** The index of the selected row; -1 for none. */
   selected: number;
@@ -26,7 +28,7 @@ type Props = {
 };
 
 /** The spans of a trace, one below the other, as bars over time. Only the rows in view are in the page. */
-export function Waterfall({ tree, selected, found, select }: Props): ReactNode {
+export function Waterfall({ traceId, tree, selected, found, select }: Props): ReactNode {
   const { rows, duration } = tree;
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const visible = useMemo(() => visibleRows(tree, closed), [tree, closed]);
@@ -42,6 +44,7 @@ export function Waterfall({ tree, selected, found, select }: Props): ReactNode {
     if (position >= 0) scrollIntoView(virtualizer, { top: position * ROW_HEIGHT, height: ROW_HEIGHT });
   }, [position, virtualizer]);
 
+  usePrefetchedSpan(traceId, position < 0 ? undefined : rows[visible[position + 1] ?? -1]?.span);
   const toggle = useCallback((spanId: string, isOpen?: boolean) => {
     setClosed((before) => {
       const next = new Set(before);
