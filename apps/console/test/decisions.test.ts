@@ -66,15 +66,17 @@ describe('a decision', () => {
     await done();
   });
 
+  const item = 'One item becomes available to agents.';
+  const providerAndItem = `The provider becomes active, and agents may use it. ${item}`;
+  const both = ['adopt_provider', 'register_item'];
   test.for([
-    { recommended: ['register_item'], effect: 'One item becomes available to agents.' },
-    {
-      recommended: ['adopt_provider', 'register_item'],
-      effect: 'The provider becomes active, and agents may use it. One item becomes available to agents.',
-    },
+    { recommended: ['register_item'], effect: item, undone: ['register_item'] },
+    { recommended: both, effect: providerAndItem, undone: both },
+    // The item was dismissed before. The approval recommends it anew.
+    { recommended: ['adopt_provider'], effect: providerAndItem, undone: both },
   ])(
     'to approve applies what is recommended at once, here $recommended, and the change can be undone',
-    async ({ recommended, effect }) => {
+    async ({ recommended, effect, undone }) => {
       const { id, providerId } = await openObservationWith(...recommended);
       const stillRecommended = async (): Promise<string[]> => {
         const path = `/v1/recommendations?status=open&observation_id=${id}`;
@@ -96,7 +98,7 @@ describe('a decision', () => {
       expect(decided.review).toMatchObject({ decision: 'approved', note: 'Asked for by the support team.' });
       await page.getByRole('button', { name: 'Undo the change' }).click();
       await page.getByText('The change was undone.').waitFor();
-      expect(await stillRecommended()).toEqual(recommended);
+      expect(await stillRecommended()).toEqual(undone);
       expect(await providerStatus()).toBe(statusBefore);
       await done();
     },

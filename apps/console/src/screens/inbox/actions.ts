@@ -16,7 +16,7 @@ import { showToast } from '../../components/toasts.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
 import { SKIP_REASONS } from '../../data/skip-reasons.ts';
-import { type ObservationQuery, showObservation } from './queries.ts';
+import { type ObservationQuery, readRecommendations, showObservation } from './queries.ts';
 
 type Review = { observation: RuntimeObservation; decision: ReviewDecision; note: string };
 
@@ -61,13 +61,17 @@ export function useReview() {
 }
 
 /** `decided` is the observation as it is then; undefined if it could not be read. */
-type Approved = AppliedRecommendations & { decided: RuntimeObservation | undefined };
+type Approved = Applied & { decided: RuntimeObservation | undefined };
 
-type Approval = { observation: RuntimeObservation; recommendations: readonly Recommendation[]; note: string };
+type Applied = Pick<AppliedRecommendations, 'applied' | 'skipped' | 'revokedSessions'>;
+
+type Kind = Recommendation['kind'];
+
+type Approval = { observation: RuntimeObservation; kinds: readonly Kind[]; note: string };
 
 /**
- * Approves an observation and applies what is recommended for it, as `applicable` returns it. The message offers to undo the
- * change.
+ * Approves an observation and applies what is recommended for it, of the kinds that `kindsToApply` returned. The message offers to
+ * undo the change.
  */
 export function useApproveAndApply() {
   const undo = useAction({
@@ -75,66 +79,73 @@ export function useApproveAndApply() {
     done: () => 'The change was undone. The decision still stands.',
   });
   return useAction({
-    run: async ({ observation, recommendations, note }: Approval): Promise<Approved> => {
-      if (!hasBlock(recommendations)) await review({ observation, decision: 'approved', note });
-      const { data } = await applyProviderRecommendations({
-        path: { provider_id: observation.providerId },
-        body: { recommendationIds: recommendations.map(({ id }) => id) },
-        headers: idempotencyKey(),
-        throwOnError: true,
-      });
+    run: async ({ observation, kinds, note }: Approval): Promise<Approved> => {
+      const { id, providerId } = observation;
+      if (!isBlock(kinds)) await review({ observation, decision: 'approved', note });
+      const recommended = (await readRecommendations(id)).filter(({ kind }) => kinds.includes(kind));
+      const result = await apply(providerId, recommended);
       // It is applied. A failure to read how the observation is now must not look like a failure to apply.
-      const decided = await getRuntimeObservation({ path: { observation_id: observation.id } }).catch(() => null);
-      return { ...data, decided: decided?.data };
+      const decided = await getRuntimeObservation({ path: { observation_id: id } }).catch(() => null);
+      return { ...result, decided: decided?.data };
     },
     done: () => null,
     updateCache: (client, { decided }) =>
       decided === undefined ? client.invalidateQueries() : showObservation(client, decided),
-    onDone: ({ applied, skipped, revokedSessions }, { recommendations }) => {
-      const isBlocking = hasBlock(recommendations);
+    onDone: ({ applied, skipped, revokedSessions }, { kinds }) => {
       const [reason] = skipped;
       const why = reason === undefined ? 'there is no change' : `it ${SKIP_REASONS[reason.reason]}`;
       if (applied.length === 0) {
-        const start = isBlocking ? 'Not blocked' : 'Approved, but nothing was applied';
+        const start = isBlock(kinds) ? 'Not blocked' : 'Approved, but nothing was applied';
         showToast({ text: `${start}: ${why}.`, isProblem: true });
         return;
       }
       const ended = revokedSessions.length === 0 ? '' : ` ${plural(revokedSessions.length, 'session')} ended.`;
       const left = reason === undefined ? '' : ` One change was not applied: ${why}.`;
       showToast({
-        text: `${isBlocking ? 'Blocked' : 'Approved and applied'}.${ended}${left}`,
+        text: `${isBlock(kinds) ? 'Blocked' : 'Approved and applied'}.${ended}${left}`,
         action: { label: 'Undo the change', run: () => undo.mutate(applied) },
       });
     },
   });
 }
 
+async function apply(providerId: string, recommended: readonly Recommendation[]): Promise<Applied> {
+  // Without ids the service would apply everything that was approved at the provider.
+  if (recommended.length === 0) return { applied: [], skipped: [], revokedSessions: [] };
+  const { data } = await applyProviderRecommendations({
+    path: { provider_id: providerId },
+    body: { recommendationIds: recommended.map(({ id }) => id) },
+    headers: idempotencyKey(),
+    throwOnError: true,
+  });
+  return data;
+}
+
 /** The adoption of a provider can only be undone while it has no new items, so it is undone last. */
 async function undoAll(applied: readonly Recommendation[]): Promise<void> {
-  for (const { id } of providerFirst(applied).toReversed()) {
+  const isAdoption = ({ kind }: Recommendation) => Number(kind === 'adopt_provider');
+  for (const { id } of applied.toSorted((a, b) => isAdoption(a) - isAdoption(b))) {
     await undoRecommendation({ path: { recommendation_id: id }, headers: idempotencyKey(), throwOnError: true });
   }
 }
 
-function providerFirst(recommendations: readonly Recommendation[]): Recommendation[] {
-  const isOfProvider = ({ change }: Recommendation) => change.target.type === 'provider';
-  return recommendations.toSorted((a, b) => Number(isOfProvider(b)) - Number(isOfProvider(a)));
-}
-
 /**
- * What one click applies of the recommendations for an observation: all of them, as a tool at an unknown provider stays unknown
- * until both are declared. But a block is applied alone: an approval would withdraw it.
+ * The kinds of recommendations that one click applies: all that are open, as a tool at an unknown provider stays unknown until both
+ * are declared. What is used and unknown is registered, too, even if that was dismissed before: the approval recommends it anew.
+ * But a block is applied alone, because an approval would withdraw it.
  */
-export function applicable(recommendations: readonly Recommendation[]): readonly Recommendation[] {
-  return hasBlock(recommendations) ? recommendations.filter(isBlock) : providerFirst(recommendations);
+export function kindsToApply(
+  { unknown, occurrences }: RuntimeObservation,
+  recommendations: readonly Recommendation[],
+): readonly Kind[] {
+  const kinds = new Set(recommendations.map(({ kind }) => kind));
+  if (kinds.has('block_item')) return ['block_item'];
+  if (unknown && occurrences > 0) kinds.add('register_item');
+  return [...kinds].toSorted();
 }
 
-export function hasBlock(recommendations: readonly Recommendation[]): boolean {
-  return recommendations.some(isBlock);
-}
-
-function isBlock({ kind }: Recommendation): boolean {
-  return kind === 'block_item';
+export function isBlock(kinds: readonly Kind[]): boolean {
+  return kinds.includes('block_item');
 }
 
 /** What a decision is about: observations that were selected, or all that a filter matches. */

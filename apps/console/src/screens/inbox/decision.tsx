@@ -7,7 +7,7 @@ import { PrincipalName } from '../../components/principal.tsx';
 import { Time } from '../../components/time.tsx';
 import { useLatestHandler } from '../../components/use-latest-handler.ts';
 import { useMissingScope } from '../../data/me.ts';
-import { applicable, hasBlock, useApproveAndApply, useReview } from './actions.ts';
+import { isBlock, kindsToApply, useApproveAndApply, useReview } from './actions.ts';
 import classes from './panel.module.css';
 import { useRecommendationsOf } from './queries.ts';
 
@@ -30,8 +30,9 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
   const [typed, setTyped] = useState({ of: observation.id, note: '' });
   const note = typed.of === observation.id ? typed.note : '';
   const changeNote = useLatestHandler((text: string) => setTyped({ of: observation.id, note: text }));
-  const recommendations = applicable(useRecommendationsOf(observation));
-  const isNothing = recommendations.length === 0;
+  const recommendations = useRecommendationsOf(observation);
+  const kinds = recommendations === undefined ? [] : kindsToApply(observation, recommendations);
+  const isNothing = kinds.length === 0;
   const review = useReview();
   const approveAndApply = useApproveAndApply();
   const place = observation;
@@ -68,11 +69,11 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
           variant="default"
           disabledReason={isNothing ? NOTHING_TO_APPLY : applyMissing}
           loading={isRunning(approveAndApply, observation)}
-          onClick={() => approveAndApply.mutate({ observation, recommendations, note })}
+          onClick={() => approveAndApply.mutate({ observation, kinds, note })}
         >
-          {hasBlock(recommendations) ? 'Block' : 'Approve and apply'}
+          {isBlock(kinds) ? 'Block' : 'Approve and apply'}
         </ActionButton>
-        <span>{isNothing ? NOTHING_TO_APPLY : recommendations.map(({ kind }) => EFFECTS[kind]).join(' ')}</span>
+        <span>{isNothing ? NOTHING_TO_APPLY : kinds.map((kind) => EFFECTS[kind]).join(' ')}</span>
         <ActionButton
           scope="runtime_observations:review"
           place={place}

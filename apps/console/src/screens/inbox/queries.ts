@@ -163,19 +163,22 @@ export function useLinkedObservation(
 /** More than can be open for one observation: each kind once. */
 const MAX_RECOMMENDATIONS = 10;
 
-const recommendationsQuery = (id: string) => {
-  const query = { observation_id: id, status: 'open' as const, limit: MAX_RECOMMENDATIONS };
-  return queryOptions({
+const recommendationsQuery = (id: string) =>
+  queryOptions({
     queryKey: ['recommendations-of', id],
-    queryFn: async ({ signal }) => (await listRecommendations({ query, signal, throwOnError: true })).data.items,
+    queryFn: ({ signal }) => readRecommendations(id, signal),
   });
-};
-
-const NONE: readonly Recommendation[] = [];
 
 /** The open recommendations that are based on an observation. */
-export function useRecommendationsOf({ id }: RuntimeObservation): readonly Recommendation[] {
-  return useQuery(recommendationsQuery(id)).data ?? NONE;
+export async function readRecommendations(id: string, signal?: AbortSignal): Promise<Recommendation[]> {
+  const query = { observation_id: id, status: 'open' as const, limit: MAX_RECOMMENDATIONS };
+  const { data } = await listRecommendations({ query, ...(signal && { signal }), throwOnError: true });
+  return data.items;
+}
+
+/** The same for the panel of an observation. Undefined until they are read. */
+export function useRecommendationsOf({ id }: RuntimeObservation): readonly Recommendation[] | undefined {
+  return useQuery(recommendationsQuery(id)).data;
 }
 
 /** Reads the recommendations of the row that comes next. */
