@@ -139,6 +139,13 @@ describe('every screen has a heading, no error, no violation of the security pol
 test('tables fit in windows of 1024 and 1440 pixels', async () => {
   const { page, moveTo, done } = await world.open('/tenants');
   const table = page.getByRole('region', { name: /, scrollable$/ });
+  const expectFit = async (what: string, width: number) => {
+    await page.setViewportSize({ width, height: 768 });
+    const cut = await table.evaluate(
+      (element: { scrollWidth: number; clientWidth: number }) => element.scrollWidth - element.clientWidth,
+    );
+    expect(cut, `${what}: pixels that are cut off at ${width}`).toBe(0);
+  };
   for (const path of [
     '/tenants',
     '/inbox',
@@ -157,13 +164,14 @@ test('tables fit in windows of 1024 and 1440 pixels', async () => {
   ]) {
     await moveTo(`${path}${path.includes('?') ? '&' : '?'}${TENANT}`);
     await table.getByRole('row').nth(1).waitFor();
-    for (const width of [1024, 1440]) {
-      await page.setViewportSize({ width, height: 768 });
-      const cut = await table.evaluate(
-        (element: { scrollWidth: number; clientWidth: number }) => element.scrollWidth - element.clientWidth,
-      );
-      expect(cut, `${path}: pixels that are cut off at ${width}`).toBe(0);
-    }
+    for (const width of [1024, 1440]) await expectFit(path, width);
+  }
+  for (const view of ['new', 'seen_again', 'changed_definition', 'all']) {
+    await moveTo(`/inbox?view=${view}&${TENANT}`);
+    await table.getByRole('row').nth(1).waitFor();
+    await page.keyboard.press('j');
+    await page.getByRole('complementary').waitFor();
+    await expectFit(`${view}, beside the panel`, 1440);
   }
   await done();
 });

@@ -16,7 +16,7 @@ type Options = {
 };
 
 /** What is left out beside an open panel, which also says it. */
-const WIDE_ONLY = new Set(['callers', 'first']);
+const WIDE_ONLY = new Set(['callers', 'first', 'decided-by', 'decided', 'calls']);
 
 const FIRST_SEEN_COLUMN: Column<RuntimeObservation> = {
   key: 'first',
