@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey } from '../support/people.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { exportRequest } from '../telemetry/traces/sending.ts';
+import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { all, chat, exportRequest, sendSpans } from '../telemetry/traces/sending.ts';
 import { atOpenai, newTenant } from './loop-support.ts';
 
 let server: TestServer;
@@ -250,4 +250,21 @@ describe('applying', () => {
     expect(applied).toMatchObject([{ change: { after: { name: 'gpt-5' } } }]);
     expect(skipped).toHaveLength(999);
   });
+});
+
+test('regression: the risk of an item that is registered together with the adoption of its provider is that at the adopted one', async () => {
+  const tenant = await newTenant(server);
+  await sendSpans(server, tenant.sender, [chat('gpt-5', { 'gen_ai.provider.name': 'mistral' })]);
+  const { id, providerId } = await tenant.observation('gpt-5');
+  const path = `/v1/providers/${providerId}/recommendations`;
+  const as = tenant.operator;
+  const open = (): Promise<Body[]> => all(server, `${path}?status=open`, as);
+  // The registration that the approval recommends is newer than the adoption, so it is applied after it.
+  const registration = (await open()).find(({ kind }) => kind === 'register_item');
+  await server.ok('POST', `/v1/recommendations/${registration?.['id']}/dismiss`, { as, body: { reason: 'later' } });
+  await tenant.review(id, 'approved');
+  const recommendationIds = (await open()).map((recommendation) => recommendation['id']);
+  const { applied } = await server.ok('POST', `${path}/apply`, { as, body: { recommendationIds } });
+  expect(applied.map(({ kind }: Body) => kind)).toEqual(['adopt_provider', 'register_item']);
+  expect(await tenant.observation('gpt-5')).toMatchObject({ unknown: false, risk: { level: 'low', factors: [] } });
 });

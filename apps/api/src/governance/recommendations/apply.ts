@@ -71,7 +71,7 @@ export async function applyRecommendations(
   const dryRun = body.dryRun ?? false;
   try {
     return await auditedWrite(ctx, async (trx, record, now) => {
-      const provider = requireFound(await findProvider(trx, ctx.reach, providerId), 'provider_not_found');
+      let provider = requireFound(await findProvider(trx, ctx.reach, providerId), 'provider_not_found');
       confineToTenant(trx, provider.tenantId);
       const { chosen, skipped } = await choose(trx, ctx.reach, provider, body);
       const applied: Recommendation[] = [];
@@ -92,6 +92,10 @@ export async function applyRecommendations(
               : result.recommendation,
           );
           blocked.push(...result.blocked);
+          // The risk of what the next ones change depends on the provider as it is then.
+          if (recommendation.change.target.type === 'provider') {
+            provider = requireFound(await findProvider(trx, scopeOf(provider), providerId), 'provider_not_found');
+          }
         }
       }
       const revokedSessions = await revokeSessionsOfBlocked(trx, record, { provider, blocked }, now);
