@@ -19,12 +19,17 @@ const observations = async (query: string) => {
 /** An observation that waits for a decision and for which something is recommended. */
 const openObservation = async (index: number) => (await observations('view=new&kind=tool&limit=50'))[index];
 
+/** The kinds of what is recommended for an observation, sorted. */
+const recommendedFor = async (id: string): Promise<string[]> => {
+  const path = `/v1/recommendations?status=open&observation_id=${id}`;
+  const { items } = await world.server.ok('GET', path, { as: world.server.admin });
+  return items.map(({ kind }: { kind: string }) => kind).toSorted();
+};
+
 /** An observation that waits for a decision, and for which exactly this is recommended. */
 const openObservationWith = async (...kinds: string[]) => {
   for (const observation of await observations('view=new&kind=tool&limit=100')) {
-    const path = `/v1/recommendations?status=open&observation_id=${observation.id}`;
-    const { items } = await world.server.ok('GET', path, { as: world.server.admin });
-    const recommended = items.map(({ kind }: { kind: string }) => kind).toSorted();
+    const recommended = await recommendedFor(observation.id);
     if (recommended.join(' ') === kinds.join(' ')) return observation;
   }
   throw new Error(`nothing is open for which ${kinds.join(' and ')} is recommended`);
@@ -78,11 +83,6 @@ describe('a decision', () => {
     'to approve applies what is recommended at once, here $recommended, and the change can be undone',
     async ({ recommended, effect, undone }) => {
       const { id, providerId } = await openObservationWith(...recommended);
-      const stillRecommended = async (): Promise<string[]> => {
-        const path = `/v1/recommendations?status=open&observation_id=${id}`;
-        const { items } = await world.server.ok('GET', path, { as: world.server.admin });
-        return items.map(({ kind }: { kind: string }) => kind).toSorted();
-      };
       const providerStatus = async () =>
         (await world.server.ok('GET', `/v1/providers/${providerId}`, { as: world.server.admin })).status;
       const statusBefore = await providerStatus();
@@ -92,13 +92,13 @@ describe('a decision', () => {
       await page.getByRole('button', { name: 'Approve and apply' }).click();
       await page.getByRole('button', { name: 'Undo the change' }).waitFor();
       await page.locator(`[role=row][data-key="${id}"]`).getByText('declared').waitFor();
-      expect(await stillRecommended()).toEqual([]);
+      expect(await recommendedFor(id)).toEqual([]);
       expect(await providerStatus()).toBe('active');
       const decided = await world.server.ok('GET', `/v1/runtime-observations/${id}`, { as: world.server.admin });
       expect(decided.review).toMatchObject({ decision: 'approved', note: 'Asked for by the support team.' });
       await page.getByRole('button', { name: 'Undo the change' }).click();
       await page.getByText('The change was undone.').waitFor();
-      expect(await stillRecommended()).toEqual(undone);
+      expect(await recommendedFor(id)).toEqual(undone);
       expect(await providerStatus()).toBe(statusBefore);
       await done();
     },

@@ -117,6 +117,8 @@ describe('the governance loop, from the sign-in to the sign-out', () => {
 
 // The long form runs everything on both databases. Two who write at once depend on the locks of PostgreSQL.
 describe.skipIf(!onPostgres() && !FULL)('two people at once', () => {
+  type Person = { page: Page; button: Locator; message: Locator };
+
   /** A loop with one observed model, and two people in front of the same address. */
   async function twoPeople(model: string, pathOf: (ids: { item: string; providerId: string }) => string) {
     const loop = await startLoop(world.server);
@@ -154,26 +156,37 @@ describe.skipIf(!onPostgres() && !FULL)('two people at once', () => {
     await closeAll(tabs);
   });
 
-  test('who approve and apply an item: one change is made, and both see that it is', async () => {
-    const { loop, tabs } = await twoPeople('o9-preview', ({ item }) => `/inbox?item=${item}&`);
-    const buttons = tabs.map(({ page }) => page.getByRole('button', { name: 'Approve and apply' }));
-    await Promise.all(tabs.map(({ page }) => page.getByText('One item becomes available to agents.').waitFor()));
-    await Promise.all(buttons.map((button) => button.click()));
-    const outcomes = await Promise.all(
-      tabs.map(({ page }) =>
-        page
-          .getByRole('region', { name: 'Messages' })
-          .getByText(/pproved/)
-          .innerText(),
-      ),
-    );
-    expect(outcomes.toSorted()).toEqual([
-      'Approved and applied.',
-      'Approved, but nothing was applied: it is not open any more.',
-    ]);
-    expect(await loop.inventory()).toEqual(['gpt-5: available', 'o9-preview: available']);
-    await closeAll(tabs);
-  });
+  test.for([
+    { late: 'neither', request: null },
+    { late: 'the decision of one', request: /\/review$/ },
+    { late: 'what one reads between decision and change', request: /\/v1\/recommendations\?/ },
+    { late: 'the change of one', request: /\/recommendations\/apply$/ },
+  ])(
+    'who approve and apply an item: one change is made, and both see that it is; late is $late',
+    async ({ request }) => {
+      const { loop, tabs } = await twoPeople('o9-preview', ({ item }) => `/inbox?item=${item}&`);
+      const [first, second] = tabs.map(({ page }) => ({
+        page,
+        button: page.getByRole('button', { name: 'Approve and apply' }),
+        message: page.getByRole('region', { name: 'Messages' }).getByText(/pproved/),
+      })) as [Person, Person];
+      await Promise.all(tabs.map(({ page }) => page.getByText('One item becomes available to agents.').waitFor()));
+      if (request !== null) {
+        await second.page.route(request, async (route) => {
+          await first.message.waitFor();
+          await route.continue();
+        });
+      }
+      await Promise.all([first.button.click(), second.button.click()]);
+      const outcomes = [await first.message.innerText(), await second.message.innerText()];
+      expect(outcomes.toSorted()).toEqual([
+        'Approved and applied.',
+        'Approved, but nothing was applied: it is not open any more.',
+      ]);
+      expect(await loop.inventory()).toEqual(['gpt-5: available', 'o9-preview: available']);
+      await closeAll(tabs);
+    },
+  );
 
   test('who apply the same plan: it is applied once, and the other one is told', async () => {
     const { loop, id, tabs } = await twoPeople('o9-preview', ({ providerId }) => `/providers/${providerId}/plan?`);

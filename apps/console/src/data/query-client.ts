@@ -6,8 +6,8 @@ const STALE_MS = 15_000;
 const MAX_RETRIES = 2;
 
 /**
- * What the browser says of its network is not asked: a server on this machine answers without one. And a decision that waits for the
- * network without a word would be carried out when nobody expects it.
+ * Whether the browser is online makes no difference: a server on this machine answers without a network. And a decision that
+ * silently waits for the network could be carried out much later, to the surprise of the person who made it.
  */
 export function createQueryClient(): QueryClient {
   const noteProblem = (error: unknown) => {

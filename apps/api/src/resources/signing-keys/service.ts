@@ -40,8 +40,8 @@ export async function currentSigner(services: KeyServices): Promise<Signer> {
 
 /** The key that signs now, read in the caller's transaction. Undefined if a new key is due: `currentSigner` creates it. */
 export async function findSigner(services: KeyServices, trx: Database): Promise<Signer | undefined> {
-  const newest = await findNewestSigningKey(trx);
-  return newest && isCurrent(newest, services.now()) ? signerOf(services, newest) : undefined;
+  const key = await findCurrentKey(services, trx);
+  return key && signerOf(services, key);
 }
 
 /**
@@ -98,8 +98,13 @@ export async function replaceLostKey(services: KeyServices): Promise<void> {
 }
 
 async function currentKey(services: KeyServices): Promise<SigningKey> {
-  const newest = await findNewestSigningKey(services.db);
-  return newest && isCurrent(newest, services.now()) ? newest : rotate(services);
+  return (await findCurrentKey(services, services.db)) ?? rotate(services);
+}
+
+/** Undefined if there is no key yet, or if the newest one is due to be replaced. */
+async function findCurrentKey({ now }: KeyServices, db: Database): Promise<SigningKey | undefined> {
+  const newest = await findNewestSigningKey(db);
+  return newest && isCurrent(newest, now()) ? newest : undefined;
 }
 
 /** Creates the next signing key. Of concurrent rotations only one creates it; the others return it. */

@@ -92,15 +92,15 @@ export function useApproveAndApply() {
     updateCache: (client, { decided }) =>
       decided === undefined ? client.invalidateQueries() : showObservation(client, decided),
     onDone: ({ applied, skipped, revokedSessions }, { kinds }) => {
-      const [reason] = skipped;
-      const why = reason === undefined ? 'there is no change' : `it ${SKIP_REASONS[reason.reason]}`;
+      const [first] = skipped;
       if (applied.length === 0) {
         const start = isBlock(kinds) ? 'Not blocked' : 'Approved, but nothing was applied';
-        showToast({ text: `${start}: ${why}.`, isProblem: true });
+        // Nothing is recommended any more if another person applied or dismissed it before this request read it.
+        showToast({ text: `${start}: it ${SKIP_REASONS[first?.reason ?? 'not_open']}.`, isProblem: true });
         return;
       }
       const ended = revokedSessions.length === 0 ? '' : ` ${plural(revokedSessions.length, 'session')} ended.`;
-      const left = reason === undefined ? '' : ` One change was not applied: ${why}.`;
+      const left = first === undefined ? '' : ` One change was not applied: it ${SKIP_REASONS[first.reason]}.`;
       showToast({
         text: `${isBlock(kinds) ? 'Blocked' : 'Approved and applied'}.${ended}${left}`,
         action: { label: 'Undo the change', run: () => undo.mutate(applied) },
@@ -121,10 +121,9 @@ async function apply(providerId: string, recommended: readonly Recommendation[])
   return data;
 }
 
-/** The adoption of a provider can only be undone while it has no new items, so it is undone last. */
+/** The last change is undone first, because it may be built on the ones before it. */
 async function undoAll(applied: readonly Recommendation[]): Promise<void> {
-  const isAdoption = ({ kind }: Recommendation) => Number(kind === 'adopt_provider');
-  for (const { id } of applied.toSorted((a, b) => isAdoption(a) - isAdoption(b))) {
+  for (const { id } of applied.toReversed()) {
     await undoRecommendation({ path: { recommendation_id: id }, headers: idempotencyKey(), throwOnError: true });
   }
 }
