@@ -242,6 +242,38 @@ test('the limits of a tenant are shown with their usage, and can be set', async 
   await done();
 });
 
+test('a manifest shows what it declares and what it allows: no list means everything, an empty one nothing', async () => {
+  const items = [{ provider: 'openai' }, { provider: 'github', kind: 'tool', names: ['get_*', 'search'] }];
+  const none = [{ provider: 'openai', names: [] }];
+  const declares = [{ provider: 'openai', kind: 'model', name: 'gpt-5' }];
+  const channel = { type: 'email', address: 'a@b.example' };
+  const cases = [
+    {
+      kind: 'gateway',
+      spec: { owner: 'The platform team' },
+      shown: ['The platform team', 'Every item of the gateway’s'],
+    },
+    { kind: 'gateway', spec: { allow: [] }, shown: ['Nothing, because “allow” is empty.'] },
+    { kind: 'gateway', spec: { allow: none, declares }, shown: ['openai: nothing', 'Declared at openai', 'gpt-5'] },
+    {
+      kind: 'channel',
+      spec: { channel, allow: items },
+      shown: ['email, a@b.example', 'github: each tool named get_*, search'],
+    },
+    { kind: 'agent', spec: {}, shown: ['A gateway with this manifest grants every item of its providers.'] },
+    { kind: 'agent', spec: { declares: [] }, shown: ['A gateway with this manifest grants nothing.'] },
+  ];
+  const { page, goTo, expectFaultless, done } = await world.open(`/manifests?${TENANT}`);
+  for (const [index, { kind, spec, shown }] of cases.entries()) {
+    const body = { name: `shown-${index}`, kind, tenantId: 'northwind', spec };
+    const { id } = await world.server.ok('POST', '/v1/manifests', { as: world.server.admin, body });
+    await goTo(`/manifests/${id}?${TENANT}`);
+    for (const text of shown) await page.getByText(text).waitFor();
+    await expectFaultless(body.name);
+  }
+  await done();
+});
+
 test('a new version of a manifest is validated, published, and compared with the former one', async () => {
   const { page, done } = await world.open(`/manifests?${TENANT}&kind=agent`);
   await page.getByRole('row').nth(1).getByRole('link').first().click();

@@ -23,7 +23,7 @@ test('what a person gave is found from the person, and some of it is revoked', a
   const { page, expectFaultless, done } = await world.open('/people?tenant=northwind');
   await page.getByRole('row', { name: /Tom Okafor/ }).click({ position: { x: 300, y: 18 } });
   await expectFaultless('a person');
-  await page.getByRole('complementary').getByRole('link', { name: 'See what they gave' }).click();
+  await page.getByRole('complementary').getByRole('link', { name: 'See the access they gave' }).click();
   await page
     .getByRole('row', { name: /API key/ })
     .nth(1)

@@ -90,7 +90,7 @@ export function AccessScreen(): ReactNode {
     >
       {source === '' ? (
         <Empty title="Choose whose access to look at">
-          Open a person, a service account or a key and follow “what they gave”, or write its name above.
+          Open a person, a service account or a key and follow the link to the access it gave, or write its name above.
         </Empty>
       ) : (
         <DataTable

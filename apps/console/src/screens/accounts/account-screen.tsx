@@ -129,7 +129,7 @@ function Loaded({ account }: { account: ServiceAccount }): ReactNode {
           <span>
             last used <Time at={account.lastUsedAt} />
           </span>
-          <AccessLink source={`service_account:${account.tenantId}/${id}`}>what it gave</AccessLink>
+          <AccessLink source={`service_account:${account.tenantId}/${id}`}>access it gave</AccessLink>
           {description !== null && <span>{description}</span>}
           {telemetry !== null && (
             <span>

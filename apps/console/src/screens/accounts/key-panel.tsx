@@ -65,7 +65,7 @@ export function KeyPanel({ account, credential, rotate, revoke, close }: Props):
             ['Rotations', credential.rotationCount === 0 ? null : String(credential.rotationCount)],
             ['Revoked', revokedAt === null ? null : <Time key="revoked" at={revokedAt} />],
             [
-              'Gave',
+              'Access it gave',
               <AccessLink key="access" source={`api_key:${id}`}>
                 What was created with it
               </AccessLink>,

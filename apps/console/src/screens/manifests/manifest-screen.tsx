@@ -8,7 +8,7 @@ import { ActionButton } from '../../components/action-button.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import { Views } from '../../components/filters.tsx';
-import { MeaningShape, StateMark, Tag } from '../../components/marks.tsx';
+import { StateMark, Tag } from '../../components/marks.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Empty, Failed, Loading } from '../../components/states.tsx';
@@ -19,6 +19,7 @@ import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import classes from '../providers/provider.module.css';
 import { placeOf } from '../providers/providers-screen.tsx';
+import { ManifestContent } from './manifest-content.tsx';
 import { ManifestForm } from './manifest-form.tsx';
 
 const DefinitionDiff = lazy(() => import('../../components/definition-diff.tsx'));
@@ -91,7 +92,7 @@ function Loaded({ manifest }: { manifest: Manifest }): ReactNode {
         <Views
           label="Part"
           views={[
-            { value: 'declares', label: 'What it declares' },
+            { value: 'declares', label: kind === 'agent' ? 'What it declares' : 'What it allows' },
             { value: 'json', label: 'JSON' },
             { value: 'versions', label: 'Versions' },
           ]}
@@ -99,7 +100,7 @@ function Loaded({ manifest }: { manifest: Manifest }): ReactNode {
       }
     >
       <div className={classes.page}>
-        {view === 'declares' && <Declared manifest={manifest} />}
+        {view === 'declares' && <ManifestContent manifest={manifest} />}
         {view === 'json' && (
           <Suspense fallback={<Loading rows={6} />}>
             <JsonEditor label="Manifest as JSON" value={JSON.stringify(manifest.spec, null, 2)} />
@@ -120,24 +121,6 @@ function Loaded({ manifest }: { manifest: Manifest }): ReactNode {
       )}
     </Screen>
   );
-}
-
-function Declared({ manifest: { spec } }: { manifest: Manifest }): ReactNode {
-  const declares = spec.declares ?? [];
-  if (declares.length === 0) return <Empty title="It lists nothing">What it allows is in its JSON.</Empty>;
-  return [...Map.groupBy(declares, ({ provider }) => provider)].map(([provider, items]) => (
-    <section key={provider}>
-      <h2 className="qm-subtitle">{provider}</h2>
-      <ul>
-        {items.map(({ kind, name }) => (
-          <li key={`${kind} ${name}`} className="row">
-            <MeaningShape meaning="declared" />
-            {name} <Tag>{kind}</Tag>
-          </li>
-        ))}
-      </ul>
-    </section>
-  ));
 }
 
 /** The difference between this version and another one. */

@@ -15,12 +15,12 @@ const SENTENCES = {
   disable: {
     button: 'Disable the person',
     consequence:
-      'Their sessions end at once, and every further call of theirs is refused. API keys that they created keep working: see what they gave. You can enable them again.',
+      'Their sessions end at once, and every further call of theirs is refused. API keys that they created keep working: see the access they gave. You can enable them again.',
   },
   erase: {
     button: 'Delete the person',
     consequence:
-      'Their memberships and sessions end, and their personal data are erased. API keys that they created keep working: see what they gave first. This cannot be undone.',
+      'Their memberships and sessions end, and their personal data are erased. API keys that they created keep working: see the access they gave first. This cannot be undone.',
   },
 } as const;
 
@@ -107,7 +107,7 @@ export function UserPanel({ user, close }: { user: User; close: () => void }): R
       <Section title="When they leave">
         <p>
           What a person gave to others outlives them: API keys, open sessions and invitations.{' '}
-          <AccessLink source={`user:${id}`}>See what they gave, and revoke it</AccessLink>
+          <AccessLink source={`user:${id}`}>See the access they gave, and revoke it</AccessLink>
         </p>
       </Section>
       {asking !== null && (
