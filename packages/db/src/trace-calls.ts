@@ -1,20 +1,14 @@
-import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { inflateRawSync } from 'node:zlib';
 import { compressNow, decompressChunks } from './zstd.ts';
 
 /** The calls of one block of a trace, opaque to storage. */
 export type StoredCalls = { sender: string; value: Uint8Array };
 
-/** Calls of at least this many bytes are compressed. */
-const MIN_COMPRESSED_BYTES = 300;
+/** Calls of at least this many bytes are compressed. Those of usual traces are shorter, and setting up a compressor takes long. */
+const MIN_COMPRESSED_BYTES = 2048;
 
-/** From this many bytes on zstd is used, which then writes in half of the time. Smaller values are read faster with deflate. */
-const MIN_ZSTD_BYTES = 4096;
-
-/** The largest value that was ever stored with deflate. */
+/** The largest value that was stored with deflate. New values are not. */
 const MAX_DEFLATED_BYTES = 16 * 1024;
-
-/** Deflate with little memory to set up. A small value needs no large window. */
-const SMALL = { level: 1, memLevel: 3, windowBits: 11, chunkSize: 1024 };
 
 /** If a sender's calls in a trace exceed this uncompressed size, they are dropped, and calls are resolved per batch only. */
 const MAX_CALLS_BYTES = 2 * 1024 * 1024;
@@ -24,19 +18,20 @@ const [RAW, ZSTD, DROPPED, DEFLATED] = [0, 1, 2, 3];
 /** Encodes calls: 1 byte of format; then for each call the sender after a 2-byte length, and the value after a 4-byte length. */
 export function encodeCalls(calls: readonly StoredCalls[]): Buffer | null {
   if (calls.length === 0) return null;
-  const parts = calls.flatMap(({ sender, value }) => {
-    const text = Buffer.from(sender);
-    const head = Buffer.alloc(2 + text.length + 4);
-    head.writeUInt16BE(text.length);
-    text.copy(head, 2);
-    head.writeUInt32BE(value.length, 2 + text.length);
-    return [head, value];
-  });
-  const plain = Buffer.concat(parts);
-  if (plain.length > MAX_CALLS_BYTES) return DROPPED_CALLS;
-  if (plain.length < MIN_COMPRESSED_BYTES) return Buffer.concat([Buffer.of(RAW), plain]);
-  if (plain.length < MIN_ZSTD_BYTES) return Buffer.concat([Buffer.of(DEFLATED), deflateRawSync(plain, SMALL)]);
-  return Buffer.concat([Buffer.of(ZSTD), compressNow(plain)]);
+  let size = 1;
+  for (const { sender, value } of calls) size += 2 + Buffer.byteLength(sender) + 4 + value.length;
+  if (size > MAX_CALLS_BYTES) return DROPPED_CALLS;
+  const bytes = Buffer.allocUnsafe(size);
+  let at = bytes.writeUInt8(RAW);
+  for (const { sender, value } of calls) {
+    const length = bytes.write(sender, at + 2);
+    at = bytes.writeUInt16BE(length, at) + length;
+    at = bytes.writeUInt32BE(value.length, at);
+    bytes.set(value, at);
+    at += value.length;
+  }
+  if (size < MIN_COMPRESSED_BYTES) return bytes;
+  return Buffer.concat([Buffer.of(ZSTD), compressNow(bytes.subarray(1))]);
 }
 
 /** Stored instead of calls that exceed the size limit. */

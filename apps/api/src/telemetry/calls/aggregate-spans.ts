@@ -92,10 +92,8 @@ function inOrderOf(spans: readonly CallSpan[], changes: readonly CallChange[]): 
     for (const { span } of call.reports) first = Math.min(first, positions.get(span) ?? first);
     return first;
   };
-  return changes
-    .map((change) => ({ change, position: positionOf(change) }))
-    .toSorted((a, b) => a.position - b.position)
-    .map(({ change }) => change);
+  const placed = changes.map((change) => ({ change, position: positionOf(change) }));
+  return placed.toSorted((a, b) => a.position - b.position).map(({ change }) => change);
 }
 
 /** The new spans of a trace. */

@@ -17,6 +17,8 @@ export type Grouped = {
   outer: readonly (number | null)[];
   /** Whether the report is about several calls inside it, and is not a call itself. */
   isWrapper: readonly boolean[];
+  /** Whether every report is a call of its own: each set has one report, and no report is around another one of its call. */
+  isSeparate: boolean;
 };
 
 /** The maximum number of spans that may share one call id. An id on more spans is not unique, and is ignored. */
@@ -26,9 +28,14 @@ const MAX_SPANS_PER_CALL_ID = 16;
 export function groupUses(tree: SpanTree, spans: readonly CallSpan[], spellingsOf = spellingsReader()): Grouped {
   const reports = sortedReports(spans, spellingsOf);
   const sets = unionFind(reports.length);
-  const bySpan = Map.groupBy(reports.keys(), (index) => reports[index]?.span.spanId ?? '');
+  const bySpan = indexesBySpan(reports);
   uniteVariants(reports, bySpan, sets.union);
   const outer = outerReports(reports, bySpan, tree);
+  const isOfOneScope = reports.every(({ span }) => span.scope === reports[0]?.span.scope);
+  // A shortcut for the usual case: one instrumentation writes one span for each call.
+  if (isOfOneScope && sets.isUntouched() && hasDistinctCallIds(reports) && outer.every((around) => around === null)) {
+    return { reports, setOf: sets.find, outer, isWrapper: reports.map(() => false), isSeparate: true };
+  }
   // The variants of one span count as one node of the tree.
   const nodeOf = reports.map((_, index) => sets.find(index));
   const inner = new Map<number, Set<number>>();
@@ -49,9 +56,9 @@ export function groupUses(tree: SpanTree, spans: readonly CallSpan[], spellingsO
     if (only !== undefined && within.size === 1) sets.union(around, only);
   }
   uniteByCallId(reports, sets.union);
-  const grouped = { reports, setOf: sets.find, outer, isWrapper };
+  const grouped = { reports, setOf: sets.find, outer, isWrapper, isSeparate: false };
   // Siblings report one call only if they are of two instrumentations.
-  if (reports.every(({ span }) => span.scope === reports[0]?.span.scope)) return grouped;
+  if (isOfOneScope) return grouped;
   const outermost = [...reports.keys()].filter((index) => outer[index] === null);
   const uniteAt = (indexes: number[], placeOf: (one: Report) => string) =>
     uniteSiblings(
@@ -68,9 +75,10 @@ export function groupUses(tree: SpanTree, spans: readonly CallSpan[], spellingsO
 /** The reports of spans, in an order that does not depend on the order of the spans. */
 function sortedReports(spans: readonly CallSpan[], spellingsOf: (use: CallUse) => Spellings): Report[] {
   const texts = new Map<CallSpan, string>();
-  const reports = spans.flatMap((span) =>
-    distinctUses(span).map((use) => ({ span, use, spellings: spellingsOf(use) })),
-  );
+  const reports: Report[] = [];
+  for (const span of spans) {
+    for (const use of distinctUses(span)) reports.push({ span, use, spellings: spellingsOf(use) });
+  }
   return reports.toSorted(
     (a, b) =>
       a.span.start - b.span.start ||
@@ -93,6 +101,17 @@ function sortedReports(spans: readonly CallSpan[], spellingsOf: (use: CallUse) =
 function distinctUses({ uses }: CallSpan): readonly CallUse[] {
   if (uses.length < 2) return uses;
   return [...new Map(uses.map((use) => [`${use.kind} ${use.written}`, use])).values()];
+}
+
+function indexesBySpan(reports: readonly Report[]): Map<string, number[]> {
+  const bySpan = new Map<string, number[]>();
+  for (let index = 0; index < reports.length; index += 1) {
+    const spanId = reports[index]?.span.spanId ?? '';
+    const indexes = bySpan.get(spanId);
+    if (indexes) indexes.push(index);
+    else bySpan.set(spanId, [index]);
+  }
+  return bySpan;
 }
 
 function compare(a: string, b: string): number {
@@ -127,16 +146,19 @@ function outerReports(
   tree: SpanTree,
 ): (number | null)[] {
   const spanAround = tree.nearest(bySpan);
-  const runs = new Set(reports.filter(isRunOfModel).map(({ span }) => span.spanId));
+  const runs = new Set<string>();
+  for (const report of reports) if (isRunOfModel(report)) runs.add(report.span.spanId);
   const runAround = runs.size === 0 ? () => null : tree.nearest(runs);
   return reports.map((inner) => {
-    const outerIn = (around: string | null) => {
-      const indexes = around === null ? undefined : bySpan.get(around);
-      return indexes?.find((index) => isOuterOf(reports[index], inner)) ?? null;
-    };
-    const direct = outerIn(spanAround(inner.span.spanId));
-    return direct === null && inner.use.kind === 'model' ? outerIn(runAround(inner.span.spanId)) : direct;
+    const direct = outerIn(inner, spanAround(inner.span.spanId));
+    return direct === null && inner.use.kind === 'model' ? outerIn(inner, runAround(inner.span.spanId)) : direct;
   });
+
+  function outerIn(inner: Report, around: string | null): number | null {
+    if (around === null) return null;
+    for (const index of bySpan.get(around) ?? []) if (isOuterOf(reports[index], inner)) return index;
+    return null;
+  }
 }
 
 /**
@@ -190,14 +212,23 @@ function isPartOf(inner: Report | undefined, outer: Report | undefined): boolean
 }
 
 function uniteByCallId(reports: readonly Report[], union: Union): void {
+  if (hasDistinctCallIds(reports)) return;
   const identified = [...reports.keys()].filter((index) => reports[index]?.span.callId != null);
-  // A shortcut: usually all ids are different.
-  if (new Set(identified.map((index) => reports[index]?.span.callId)).size === identified.length) return;
   const byId = Map.groupBy(identified, (index) => `${reports[index]?.use.kind} ${reports[index]?.span.callId}`);
   for (const indexes of byId.values()) {
     if (indexes.length < 2 || indexes.length > MAX_SPANS_PER_CALL_ID || isRepeated(reports, indexes)) continue;
     uniteEquals(reports, indexes, union);
   }
+}
+
+function hasDistinctCallIds(reports: readonly Report[]): boolean {
+  const ids = new Set<string>();
+  for (const { span } of reports) {
+    if (span.callId === null) continue;
+    if (ids.has(span.callId)) return false;
+    ids.add(span.callId);
+  }
+  return true;
 }
 
 /** Whether one instrumentation repeats the id on spans of one name. Some servers number calls from 1 in every answer. */

@@ -45,6 +45,24 @@ export function resolve(
   if (spans.length === 0) return [];
   const tree = spanTree(parents);
   const grouped = groupUses(tree, withoutDelegating(tree, spans), spellingsOf);
+  return grouped.isSeparate ? callOfEach(tree, grouped) : callsOfSets(tree, grouped);
+}
+
+/** The calls if each report is one. */
+function callOfEach(tree: SpanTree, { reports }: Grouped): Call[] {
+  const agents = agentsOf(reports);
+  const nearest = tree.nearest(agents);
+  const calls: Call[] = [];
+  for (const report of reports) {
+    if (report.use.isCounted) continue;
+    const around = nearest(report.span.spanId);
+    const agent = around === null ? null : (agents.get(around) ?? null);
+    calls.push(callOf([report], { best: report, agent, tokens: undefined }));
+  }
+  return calls;
+}
+
+function callsOfSets(tree: SpanTree, grouped: Grouped): Call[] {
   const { reports, setOf, isWrapper } = grouped;
   const groups = new Map<number, number[]>();
   for (const index of reports.keys()) {
@@ -71,8 +89,7 @@ export function resolve(
 
 /** Leaves out tools that only run an agent, if the agent's own span is inside: then only the agent's run counts. */
 function withoutDelegating(tree: SpanTree, spans: readonly CallSpan[]): readonly CallSpan[] {
-  const delegating = new Set(spans.filter(({ operation }) => operation === DELEGATE).map(({ spanId }) => spanId));
-  if (delegating.size === 0) return spans;
+  if (spans.every(({ operation }) => operation !== DELEGATE)) return spans;
   const around = tree.nearest(new Set(spans.map(({ spanId }) => spanId)));
   const agents = spans.filter(({ uses }) => uses.some(({ kind }) => kind === 'agent'));
   const answered = new Set(agents.map(({ spanId }) => around(spanId)));
@@ -175,12 +192,18 @@ function bestInformed({ reports, outer }: Grouped): (group: readonly number[]) =
   };
 }
 
-/** Returns a function that finds the name of the nearest agent around the reports of one call. */
-function agentFinder(tree: SpanTree, { reports, outer }: Grouped): (group: readonly number[]) => string | null {
+/** The names of agents, by the ids of their spans. */
+function agentsOf(reports: readonly Report[]): Map<string, string> {
   const agents = new Map<string, string>();
   for (const { span, use } of reports) {
     if (use.kind === 'agent' && !agents.has(span.spanId)) agents.set(span.spanId, use.name);
   }
+  return agents;
+}
+
+/** Returns a function that finds the name of the nearest agent around the reports of one call. */
+function agentFinder(tree: SpanTree, { reports, outer }: Grouped): (group: readonly number[]) => string | null {
+  const agents = agentsOf(reports);
   const nearest = tree.nearest(agents);
   const outermost = new Map<number, number>();
   const outermostOf = (index: number): number => {

@@ -1,167 +1,257 @@
 import type { CallSpan, CallUse } from './call-span.ts';
+import { ByteReader, ByteWriter } from './byte-writer.ts';
+import { decodeFormerCalls } from './former-calls.ts';
 
 /*
- * The compact form in which call spans are stored with the blocks of a trace: JSON arrays with fields in a fixed order. Every
- * text is stored once. Many spans of a trace differ only in ids, times and tokens. The other fields are their shape, which is
- * also stored once.
+ * The compact form in which call spans are stored with the blocks of a trace. It is binary and not compressed: most traces have
+ * few calls, and setting up a compressor takes longer than everything else here.
+ *
+ *     1 byte   version
+ *     texts    a count, and each distinct text of the shapes
+ *     shapes   a count, and each distinct shape: the fields that many spans of a trace have in common. Texts are numbers, 0 for null
+ *     since    the start of the first span, in microseconds since 1970
+ *     spans    a count, and for each span its ids, its times relative to `since`, its shape, and its tokens
+ *
+ * `ByteWriter` says how numbers and texts are written.
  */
+const VERSION = 3;
 
-type Stored = { v: 2; texts: string[]; shapes: StoredShape[]; since: number; spans: StoredSpan[] };
-type Text = number | null;
-type StoredSpan = [
-  spanId: string,
-  /** A number is the index of the parent in `spans`. */
-  parentSpanId: string | number | null,
-  callId: string | null,
-  /** Microseconds since `since`. */
-  start: number,
-  duration: number,
-  shape: number,
-  inputTokens: number | null,
-  outputTokens: number | null,
-];
-type StoredShape = [
-  /** Null if it is the start of the span. */
-  countedAt: number | null,
-  failed: 0 | 1,
-  texts: [
-    scope: Text,
-    spanName: Text,
-    serviceName: Text,
-    agent: Text,
-    serverAddress: Text,
-    operation: Text,
-    /** Shapes from before it was read lack it. */
-    environment?: Text,
-  ],
-  uses: StoredUse[],
-];
-type StoredUse = [
-  texts: [kind: Text, name: Text, written: Text, responseModel: Text, server: Text],
-  provider: [id: Text, name: Text, kind: Text],
-  numbers: [certainty: number, isMcp: 0 | 1, isCounted: 0 | 1],
-];
+/** The first byte of the JSON that was stored before. */
+const FORMER_VERSION = 0x7b;
+
+const ID = /^[0-9a-f]{16}$/;
+const ID_BYTES = 8;
+
+/** How the id of a span or of its parent is written. */
+const [NO_ID, HEX_ID, TEXT_ID, IN_SPANS] = [0, 1, 2, 3];
+
+/** Bits of a shape. */
+const [FAILED, HAS_OWN_TIME] = [1, 2];
+
+/** Bits of a use. */
+const [IS_MCP, IS_COUNTED] = [1, 2];
+
+// Reused for every trace, which is safe because encoding is synchronous.
+const shapeBytes = new ByteWriter();
+const spanBytes = new ByteWriter();
+const result = new ByteWriter();
 
 export function encodeCalls(spans: readonly CallSpan[]): Uint8Array {
+  shapeBytes.clear();
+  spanBytes.clear();
   const texts = new Map<string, number>();
-  const textOf = (text: string | null): Text => {
-    if (text === null) return null;
-    let known = texts.get(text);
-    if (known === undefined) texts.set(text, (known = texts.size));
-    return known;
-  };
   const shapes = new Map<string, number>();
-  const shapeOf = (span: CallSpan): number => {
-    const shape = JSON.stringify(shapeOfSpan(span, textOf));
-    let known = shapes.get(shape);
-    if (known === undefined) shapes.set(shape, (known = shapes.size));
-    return known;
-  };
-  const positions = new Map(spans.map(({ spanId }, index) => [spanId, index]));
+  const positions = new Map<string, number>();
+  for (const [index, { spanId }] of spans.entries()) positions.set(spanId, index);
   const since = spans[0]?.start ?? 0;
-  const stored = spans.map(
-    ({ spanId, parentSpanId, callId, start, end, inputTokens, outputTokens }, index): StoredSpan => {
-      const position = parentSpanId === null ? undefined : positions.get(parentSpanId);
-      const parent = position === undefined ? parentSpanId : position;
-      const shape = shapeOf(spans[index] as CallSpan);
-      return [spanId, parent, callId, start - since, end - start, shape, inputTokens, outputTokens];
-    },
-  );
-  // The shapes are JSON already, so they are inserted as they are.
-  const head = `"v":2,"texts":${JSON.stringify([...texts.keys()])},"shapes":[${[...shapes.keys()].join()}]`;
-  return Buffer.from(`{${head},"since":${since},"spans":${JSON.stringify(stored)}}`);
+  for (const span of spans) {
+    const { spanId, parentSpanId, callId, start, end, inputTokens, outputTokens } = span;
+    writeId(spanId);
+    const parent = parentSpanId === null ? undefined : positions.get(parentSpanId);
+    if (parent === undefined) writeId(parentSpanId);
+    else {
+      spanBytes.byte(IN_SPANS);
+      spanBytes.count(parent);
+    }
+    spanBytes.text(callId);
+    spanBytes.integer(start - since);
+    spanBytes.integer(end - start);
+    spanBytes.count(shapeOf(span, { shapes, texts }));
+    writeOptional(inputTokens);
+    writeOptional(outputTokens);
+  }
+  result.clear();
+  result.byte(VERSION);
+  result.count(texts.size);
+  for (const text of texts.keys()) result.text(text);
+  result.count(shapes.size);
+  result.append(shapeBytes);
+  result.integer(since);
+  result.count(spans.length);
+  result.append(spanBytes);
+  return result.toBytes();
 }
 
-function shapeOfSpan(span: CallSpan, textOf: (text: string | null) => Text): StoredShape {
-  return [
-    span.countedAt === Math.floor(span.start / 1000) ? null : span.countedAt,
-    span.failed ? 1 : 0,
-    [
-      textOf(span.scope),
-      textOf(span.spanName),
-      textOf(span.serviceName),
-      textOf(span.agent),
-      textOf(span.serverAddress),
-      textOf(span.operation),
-      textOf(span.environment),
-    ],
-    span.uses.map(
-      (use): StoredUse => [
-        [textOf(use.kind), textOf(use.name), textOf(use.written), textOf(use.responseModel), textOf(use.server)],
-        [textOf(use.provider.id), textOf(use.provider.name), textOf(use.provider.kind)],
-        [use.certainty, use.isMcp ? 1 : 0, use.isCounted ? 1 : 0],
-      ],
-    ),
-  ];
+function writeId(id: string | null): void {
+  if (id === null) spanBytes.byte(NO_ID);
+  else if (ID.test(id)) {
+    spanBytes.byte(HEX_ID);
+    spanBytes.hex(id);
+  } else {
+    spanBytes.byte(TEXT_ID);
+    spanBytes.text(id);
+  }
+}
+
+function writeOptional(count: number | null): void {
+  spanBytes.count(count === null ? 0 : count + 1);
+}
+
+type Known = { shapes: Map<string, number>; texts: Map<string, number> };
+
+/** The number of a span's shape. A new shape is written to `shapeBytes`. */
+function shapeOf(span: CallSpan, { shapes, texts }: Known): number {
+  const before = shapeBytes.length;
+  writeShape(span, texts);
+  const key = shapeBytes.keyFrom(before);
+  const known = shapes.get(key);
+  if (known !== undefined) {
+    shapeBytes.cutAt(before);
+    return known;
+  }
+  const number = shapes.size;
+  shapes.set(key, number);
+  return number;
+}
+
+function writeShape(span: CallSpan, texts: Map<string, number>): void {
+  const isOwnTime = span.countedAt !== Math.floor(span.start / 1000);
+  shapeBytes.byte((span.failed ? FAILED : 0) | (isOwnTime ? HAS_OWN_TIME : 0));
+  if (isOwnTime) shapeBytes.integer(span.countedAt);
+  writeText(span.scope, texts);
+  writeText(span.spanName, texts);
+  writeText(span.serviceName, texts);
+  writeText(span.environment, texts);
+  writeText(span.agent, texts);
+  writeText(span.serverAddress, texts);
+  writeText(span.operation, texts);
+  shapeBytes.count(span.uses.length);
+  for (const use of span.uses) {
+    writeText(use.kind, texts);
+    writeText(use.name, texts);
+    writeText(use.written, texts);
+    writeText(use.responseModel, texts);
+    writeText(use.server, texts);
+    writeText(use.provider.id, texts);
+    writeText(use.provider.name, texts);
+    writeText(use.provider.kind, texts);
+    shapeBytes.byte(use.certainty);
+    shapeBytes.byte((use.isMcp ? IS_MCP : 0) | (use.isCounted ? IS_COUNTED : 0));
+  }
+}
+
+function writeText(text: string | null, texts: Map<string, number>): void {
+  if (text === null) {
+    shapeBytes.byte(0);
+    return;
+  }
+  let number = texts.get(text);
+  if (number === undefined) {
+    number = texts.size + 1;
+    texts.set(text, number);
+  }
+  shapeBytes.count(number);
 }
 
 /** Decodes call spans. Spans of one shape share one `uses` array. */
 export function decodeCalls(value: Uint8Array): CallSpan[] {
-  const { texts, shapes, since, spans } = JSON.parse(Buffer.from(value).toString('utf8')) as Stored;
-  const text = (index: Text) => (index === null ? null : (texts[index] ?? null));
-  const decoded = shapes.map((shape) => decodeShape(shape, text));
-  return spans.map(([spanId, parent, callId, offset, duration, shape, inputTokens, outputTokens]) => {
-    const shared = decoded[shape];
-    if (!shared) throw new Error('a stored call span has an unknown shape');
-    const start = since + offset;
-    return {
-      spanId,
-      parentSpanId: typeof parent === 'number' ? (spans[parent]?.[0] ?? null) : parent,
-      callId,
-      start,
-      end: start + duration,
-      countedAt: shared.countedAt ?? Math.floor(start / 1000),
-      scope: shared.scope,
-      spanName: shared.spanName,
-      serviceName: shared.serviceName,
-      environment: shared.environment,
-      agent: shared.agent,
-      serverAddress: shared.serverAddress,
-      operation: shared.operation,
-      failed: shared.failed,
-      inputTokens,
-      outputTokens,
-      uses: shared.uses,
-    };
+  if (value[0] === FORMER_VERSION) return decodeFormerCalls(value);
+  if (value[0] !== VERSION) throw new Error(`stored calls have the unknown version ${value[0]}`);
+  const reader = new ByteReader(value.subarray(1));
+  const texts = repeat(reader, () => reader.text() ?? '');
+  const textAt = () => {
+    const number = reader.count();
+    return number === 0 ? null : (texts[number - 1] ?? null);
+  };
+  const shapes = repeat(reader, () => readShape(reader, textAt));
+  const since = reader.integer();
+  const ids: string[] = [];
+  const spans = repeat(reader, () => {
+    const spanId = readId(reader) ?? '';
+    ids.push(spanId);
+    return { spanId, parent: readParent(reader), ...readTimesAndTokens(reader, { shapes, since }) };
   });
+  return spans.map(({ parent, ...span }) => ({
+    ...span,
+    // A parent may come after its child.
+    parentSpanId: typeof parent === 'number' ? (ids[parent] ?? null) : parent,
+  }));
 }
 
-type Shape = Omit<
+type Shape = Pick<
   CallSpan,
-  'spanId' | 'parentSpanId' | 'callId' | 'start' | 'end' | 'countedAt' | 'inputTokens' | 'outputTokens'
+  'failed' | 'scope' | 'spanName' | 'serviceName' | 'environment' | 'agent' | 'serverAddress' | 'operation' | 'uses'
 > & { countedAt: number | null };
 
-function decodeShape([countedAt, failed, words, uses]: StoredShape, text: (index: Text) => string | null): Shape {
-  const [scope, spanName, serviceName, agent, serverAddress, operation, environment] = words.map((word) =>
-    text(word ?? null),
-  );
+function readShape(reader: ByteReader, textAt: () => string | null): Shape {
+  const bits = reader.byte();
   return {
-    countedAt,
-    failed: failed === 1,
-    scope: scope ?? '',
-    spanName: spanName ?? '',
-    serviceName: serviceName ?? null,
-    environment: environment ?? null,
-    agent: agent ?? null,
-    serverAddress: serverAddress ?? null,
-    operation: operation ?? null,
-    uses: uses.map((use) => decodeUse(use, text)),
+    failed: (bits & FAILED) !== 0,
+    countedAt: (bits & HAS_OWN_TIME) === 0 ? null : reader.integer(),
+    scope: textAt() ?? '',
+    spanName: textAt() ?? '',
+    serviceName: textAt(),
+    environment: textAt(),
+    agent: textAt(),
+    serverAddress: textAt(),
+    operation: textAt(),
+    uses: repeat(reader, () => readUse(reader, textAt)),
   };
 }
 
-function decodeUse([words, provider, numbers]: StoredUse, text: (index: Text) => string | null): CallUse {
-  const [kind, name, written, responseModel, server] = words.map(text);
-  const [id, providerName, providerKind] = provider.map(text);
-  const [certainty, isMcp, isCounted] = numbers;
-  return {
-    kind: kind as CallUse['kind'],
-    name: name ?? '',
-    written: written ?? '',
-    responseModel: responseModel ?? null,
-    server: server ?? null,
-    provider: { id: id ?? '', name: providerName ?? '', kind: providerKind as CallUse['provider']['kind'] },
-    certainty,
-    isMcp: isMcp === 1,
-    isCounted: isCounted === 1,
+function readUse(reader: ByteReader, textAt: () => string | null): CallUse {
+  const use = {
+    kind: textAt() as CallUse['kind'],
+    name: textAt() ?? '',
+    written: textAt() ?? '',
+    responseModel: textAt(),
+    server: textAt(),
+    provider: {
+      id: textAt() ?? '',
+      name: textAt() ?? '',
+      kind: textAt() as CallUse['provider']['kind'],
+    },
+    certainty: reader.byte(),
   };
+  const bits = reader.byte();
+  return { ...use, isMcp: (bits & IS_MCP) !== 0, isCounted: (bits & IS_COUNTED) !== 0 };
+}
+
+function readTimesAndTokens(reader: ByteReader, { shapes, since }: { shapes: readonly Shape[]; since: number }) {
+  const callId = reader.text();
+  const start = since + reader.integer();
+  const end = start + reader.integer();
+  const shape = shapes[reader.count()];
+  if (!shape) throw new Error('a stored call span has an unknown shape');
+  const [inputTokens, outputTokens] = [readOptional(reader), readOptional(reader)];
+  return {
+    ...shape,
+    callId,
+    start,
+    end,
+    countedAt: shape.countedAt ?? Math.floor(start / 1000),
+    inputTokens,
+    outputTokens,
+  };
+}
+
+function readId(reader: ByteReader): string | null {
+  const parent = readParent(reader);
+  return typeof parent === 'number' ? null : parent;
+}
+
+/** @returns an id, or the number of a span */
+function readParent(reader: ByteReader): string | number | null {
+  switch (reader.byte()) {
+    case NO_ID:
+      return null;
+    case HEX_ID:
+      return reader.hex(ID_BYTES);
+    case TEXT_ID:
+      return reader.text();
+    default:
+      return reader.count();
+  }
+}
+
+function readOptional(reader: ByteReader): number | null {
+  const count = reader.count();
+  return count === 0 ? null : count - 1;
+}
+
+/** Reads a count, and then as many items. */
+function repeat<Item>(reader: ByteReader, read: () => Item): Item[] {
+  const items: Item[] = [];
+  for (let left = reader.count(); left > 0; left -= 1) items.push(read());
+  return items;
 }

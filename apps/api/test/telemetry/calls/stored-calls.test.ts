@@ -1,0 +1,110 @@
+import { decodeCalls as decodeColumn, encodeCalls as encodeColumn } from '@quartermaster/db/trace-calls.ts';
+import { describe, expect, it } from 'vitest';
+import type { CallSpan } from '../../../src/telemetry/calls/call-span.ts';
+import { decodeCalls, encodeCalls } from '../../../src/telemetry/calls/stored-calls.ts';
+import { span, use } from './spans.ts';
+
+const LATEST_US = 2 ** 64 / 1000;
+
+function callSpan(id: string, changes: Partial<CallSpan> = {}): CallSpan {
+  const made = span(id, use('model', 'gpt-5')).span;
+  if (!made) throw new Error('the span reports a call');
+  return { ...made, ...changes };
+}
+
+describe('calls as they are stored', () => {
+  it('are read back as they were written', () => {
+    const calls = [
+      callSpan('00f067aa0ba902b7', { start: 1_795_512_998_977_123, end: 1_795_512_999_018_124, callId: 'chatcmpl-1' }),
+      callSpan('00f067aa0ba902b8', { parentSpanId: '00f067aa0ba902b7', inputTokens: 0, outputTokens: 1_000_000_000 }),
+      callSpan('00f067aa0ba902b9', { parentSpanId: 'ffffffffffffffff', failed: true, countedAt: 1_795_512_998_000 }),
+      callSpan('00f067aa0ba902ba', { scope: '', serviceName: null, agent: 'größer 🚢', callId: '' }),
+      callSpan('00f067aa0ba902bb', {
+        uses: [use('tool', 'echo', { isMcp: true, server: 'everything' }), use('agent', 'a', { isCounted: true })],
+      }),
+    ];
+    expect(decodeCalls(encodeCalls(calls))).toEqual(calls);
+    expect(decodeCalls(encodeCalls([]))).toEqual([]);
+  });
+
+  it('keep the latest and the earliest time, a child before its parent, and an end before its start', () => {
+    const calls = [
+      callSpan('0000000000000001', { parentSpanId: '0000000000000002', start: LATEST_US, end: 0 }),
+      callSpan('0000000000000002', { start: 0, end: LATEST_US }),
+    ];
+    expect(decodeCalls(encodeCalls(calls))).toEqual(calls);
+  });
+
+  it('keep ids of any form', () => {
+    const calls = [callSpan('span', { parentSpanId: 'pärent' }), callSpan('0123456789ABCDEF', { parentSpanId: '' })];
+    expect(decodeCalls(encodeCalls(calls))).toEqual(calls);
+  });
+
+  it('keep many spans with few and with many shapes', () => {
+    const id = (index: number) => index.toString(16).padStart(16, '0');
+    const calls = Array.from({ length: 3000 }, (_, index) =>
+      callSpan(id(index), {
+        parentSpanId: index === 0 ? null : id(index >> 1),
+        spanName: `span ${index < 1500 ? index % 3 : index}`,
+      }),
+    );
+    expect(decodeCalls(encodeCalls(calls))).toEqual(calls);
+  });
+
+  it('are read in the form of earlier versions', () => {
+    const former = {
+      v: 2,
+      texts: ['openai', 'chat gpt-5', 'shop', 'model', 'gpt-5', 'prov_1', 'llm'],
+      shapes: [
+        [
+          null,
+          0,
+          [0, 1, 2, null, null, null],
+          [
+            [
+              [3, 4, 4, null, null],
+              [5, 0, 6],
+              [2, 0, 0],
+            ],
+          ],
+        ],
+      ],
+      since: 1000,
+      spans: [
+        ['00f067aa0ba902b7', null, null, 0, 41, 0, 12, null],
+        ['00f067aa0ba902b8', 0, 'call_1', 2000, 41, 0, null, null],
+      ],
+    };
+    const read = decodeCalls(Buffer.from(JSON.stringify(former)));
+    expect(read).toMatchObject([
+      { spanId: '00f067aa0ba902b7', parentSpanId: null, start: 1000, end: 1041, countedAt: 1, inputTokens: 12 },
+      { parentSpanId: '00f067aa0ba902b7', callId: 'call_1', spanName: 'chat gpt-5', uses: [{ name: 'gpt-5' }] },
+    ]);
+    expect(decodeCalls(encodeCalls(read))).toEqual(read);
+  });
+
+  it.each([
+    ['an unknown version', Buffer.of(9, 0, 0, 0, 0)],
+    ['bytes that end too early', encodeCalls([callSpan('0000000000000001')]).subarray(0, -1)],
+  ])('refuses %s', (_, value) => {
+    expect(() => decodeCalls(value)).toThrow();
+  });
+});
+
+describe('the column of a trace', () => {
+  const column = (bytes: number) => [{ sender: 'user:größer', value: Buffer.alloc(bytes, 'ab') }];
+
+  it.each([0, 1, 1999, 2048, 100_000])('returns a value of %i bytes unchanged', (bytes) => {
+    expect(decodeColumn(encodeColumn(column(bytes)))).toEqual(column(bytes));
+  });
+
+  it('keeps the values of several senders apart', () => {
+    const calls = ['a', 'b'].map((sender) => ({ sender, value: Buffer.from(`of ${sender}`) }));
+    expect(decodeColumn(encodeColumn(calls))).toEqual(calls);
+  });
+
+  it('says that a value over the limit was dropped', () => {
+    expect(decodeColumn(encodeColumn(column(3 * 1024 * 1024)))).toBeNull();
+    expect(decodeColumn(encodeColumn([]))).toEqual([]);
+  });
+});
