@@ -13,6 +13,11 @@ export class FairQueue<Entry> {
     return this.#lines.size === 0;
   }
 
+  /** Whether entries of this tenant wait, and of no other. */
+  hasOnly(tenant: string | null): boolean {
+    return this.#lines.size === 1 && this.#lines.has(tenant);
+  }
+
   /** Puts an entry at the end of its tenant's line. @returns false if that line is full */
   push(tenant: string | null, entry: Entry): boolean {
     const line = this.#lines.get(tenant);

@@ -170,6 +170,21 @@ test('a group is committed at 64 transactions, or after 10 ms, even if more are 
   expect(committedCounts).toEqual([152, 152, 154, 154, 156, 156]);
 });
 
+test('writes of one tenant are committed together for 30 ms, as long as no other tenant waits', async () => {
+  const { db, others } = await opened();
+  const other = others();
+  const committedCounts: number[] = [];
+  const write = (tenant: string, id: string) =>
+    runForTenant(tenant, () => insert(db, id)).then(() => committedCounts.push(idsIn(other).length));
+  let now = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => (now += 6));
+  await Promise.all(Array.from({ length: 12 }, (_, index) => write('acme', `acme-${index}`)));
+  expect(committedCounts).toEqual([...Array(6).fill(6), ...Array(6).fill(12)]);
+  committedCounts.length = 0;
+  await Promise.all([write('acme', 'first'), write('acme', 'second'), write('beta', 'third'), write('acme', 'fourth')]);
+  expect(committedCounts).toEqual([14, 14, 16, 16]);
+});
+
 test('regression: a tenant with many waiting writes delays another tenant’s write by one write', async () => {
   const { db } = await opened();
   const order: string[] = [];

@@ -15,14 +15,26 @@ const WRITER_WAIT_MS = 5000;
 const MAX_GROUP_SIZE = 64;
 const MAX_GROUP_AGE_MS = 10;
 
+/**
+ * The same age while everything in the group and everything that waits is of one tenant. No other tenant waits for the commit
+ * then, and the batches of spans that a tenant sends at the same time are written to the disk together.
+ */
+const MAX_GROUP_AGE_OF_ONE_TENANT_MS = 30;
+
 /** Copies the whole write-ahead log into the database file, and truncates the log. It does not work inside a transaction. */
 export const TRUNCATE_LOG = 'pragma wal_checkpoint(truncate)';
 
 /** Settles the promise of a transaction that waits for its group's commit. */
 type WaitingForCommit = { resolve: () => void; reject: (error: unknown) => void };
 
-/** A group of transactions that share one BEGIN and one COMMIT. `lost`: why SQLite has rolled all of them back. */
-type Group = { since: number; done: WaitingForCommit[]; lost: DatabaseUnavailableError | null };
+/** A group of transactions that share one BEGIN and one COMMIT. */
+type Group = {
+  since: number;
+  done: WaitingForCommit[];
+  tenants: Set<string | null>;
+  /** Why SQLite has rolled all of them back. */
+  lost: DatabaseUnavailableError | null;
+};
 
 /**
  * The only connection that writes, with group commit. Transactions use it one after the other, and waiting tenants are served
@@ -46,6 +58,7 @@ export class SqliteWriter {
     await this.#acquire();
     if (sql === TRUNCATE_LOG) this.#commitGroup();
     const group = this.#group;
+    group?.tenants.add(currentTenant());
     let result: QueryResult<never>;
     try {
       const write = () => this.#handle.run(sql, parameters);
@@ -73,7 +86,8 @@ export class SqliteWriter {
       // `immediate`: a transaction that read first and wrote later would fail with SQLITE_BUSY_SNAPSHOT.
       if (isFirst) await retryWhileLocked(() => this.#handle.run('begin immediate', []));
       else this.#handle.run('savepoint member', []);
-      const group = (this.#group ??= { since: performance.now(), done: [], lost: null });
+      const group = (this.#group ??= { since: performance.now(), done: [], tenants: new Set(), lost: null });
+      group.tenants.add(currentTenant());
       return new SqliteTransaction({
         run: (sql, parameters) => this.#runWithin(group, sql, parameters),
         commit: () => this.#commit(group, isFirst),
@@ -142,7 +156,7 @@ export class SqliteWriter {
   /** Releases the connection, and waits for the group's commit. */
   #waitForCommit(group: Group): Promise<void> {
     const committed = new Promise<void>((resolve, reject) => group.done.push({ resolve, reject }));
-    if (group.done.length >= MAX_GROUP_SIZE || performance.now() - group.since > MAX_GROUP_AGE_MS) this.#commitGroup();
+    if (this.#isFull(group)) this.#commitGroup();
     else {
       // Requests that have arrived by now are read before this callback runs, so they join the group.
       setImmediate(() => {
@@ -151,6 +165,15 @@ export class SqliteWriter {
     }
     this.#release();
     return committed;
+  }
+
+  #isFull({ done, since, tenants }: Group): boolean {
+    if (done.length >= MAX_GROUP_SIZE) return true;
+    const age = performance.now() - since;
+    if (age <= MAX_GROUP_AGE_MS) return false;
+    const [tenant] = tenants;
+    const isOfOneTenant = tenant != null && tenants.size === 1 && this.#queue.hasOnly(tenant);
+    return !isOfOneTenant || age > MAX_GROUP_AGE_OF_ONE_TENANT_MS;
   }
 
   /** Commits the open group. */
