@@ -1,6 +1,8 @@
+import { nanoTime, type TimeParts } from '@quartermaster/db/nano-time.ts';
 import { readNames } from '../dialects/read.ts';
 import { type Attributes, type AttributeValue, type DecodedTraces, type OtlpSpan } from './span.ts';
 import { cutToBytes, storable } from './text.ts';
+import { isAbsent, nanosecondsBetween, NO_TIME, type RequestTime } from './time.ts';
 
 /** Limits for both encodings, so that a hostile span cannot grow without bound. What exceeds them is dropped silently. */
 export const LIMITS = {
@@ -66,14 +68,13 @@ export type RawSpan = {
   parentSpanId: string;
   name: string;
   kind: number;
-  /** Nanoseconds since 1970. 0 means absent. */
-  start: bigint;
-  end: bigint;
+  start: RequestTime;
+  end: RequestTime;
   statusCode: number;
   statusMessage: string;
   traceState: string;
   attributes: Attributes;
-  events: { name: string; time: bigint; attributes: Attributes }[];
+  events: { name: string; time: RequestTime; attributes: Attributes }[];
   links: { traceId: string; spanId: string; attributes: Attributes }[];
 };
 
@@ -84,8 +85,8 @@ export function newRawSpan(): RawSpan {
     parentSpanId: '',
     name: '',
     kind: 0,
-    start: 0n,
-    end: 0n,
+    start: NO_TIME,
+    end: NO_TIME,
     statusCode: 0,
     statusMessage: '',
     traceState: '',
@@ -113,17 +114,17 @@ export function collectSpans<Kept>(take: (span: OtlpSpan) => Kept): Collector<Ke
   let partsLeft: number = LIMITS.eventsAndLinks;
   return {
     add(raw, scope, resource) {
-      const reason = refusalOf(raw);
-      if (reason === null) {
-        if (raw.events.length > partsLeft) raw.events.length = partsLeft;
-        partsLeft -= raw.events.length;
-        if (raw.links.length > partsLeft) raw.links.length = partsLeft;
-        partsLeft -= raw.links.length;
-        spans.push(take(assemble(raw, scope, resource)));
-      } else {
+      const times = checkSpan(raw);
+      if (typeof times === 'string') {
         rejected += 1;
-        reasons.add(reason);
+        reasons.add(times);
+        return;
       }
+      if (raw.events.length > partsLeft) raw.events.length = partsLeft;
+      partsLeft -= raw.events.length;
+      if (raw.links.length > partsLeft) raw.links.length = partsLeft;
+      partsLeft -= raw.links.length;
+      spans.push(take(assemble(raw, times, { scope, resource })));
     },
     isFull: () => spans.length + rejected >= LIMITS.records,
     refuse() {
@@ -139,51 +140,58 @@ export function scopeOf(name: string, version: string, attributes: Attributes): 
 }
 
 export function isTraceId(text: string): boolean {
-  return TRACE_ID.test(text);
+  return text.length === TRACE_ID_DIGITS && text !== NO_TRACE_ID && HEX.test(text);
 }
 
 export function isSpanId(text: string): boolean {
-  return SPAN_ID.test(text);
+  return text.length === SPAN_ID_DIGITS && text !== NO_SPAN_ID && HEX.test(text);
 }
 
-const TRACE_ID = /^(?!0{32}$)[0-9a-f]{32}$/;
-const SPAN_ID = /^(?!0{16}$)[0-9a-f]{16}$/;
-/** No parent: absent, or zeros as some senders write. */
-const NO_PARENT = /^(?:0{16})?$/;
+const HEX = /^[0-9a-f]+$/;
+const TRACE_ID_DIGITS = 32;
+const SPAN_ID_DIGITS = 16;
+const NO_TRACE_ID = '0'.repeat(TRACE_ID_DIGITS);
+const NO_SPAN_ID = '0'.repeat(SPAN_ID_DIGITS);
 
-const LATEST = 2n ** 64n - 1n;
-const NANOS_PER_SECOND = 1_000_000_000n;
+/** Whether a span has no parent: the id is absent, or zeros as some senders write. */
+function isWithoutParent({ parentSpanId }: RawSpan): boolean {
+  return parentSpanId === '' || parentSpanId === NO_SPAN_ID;
+}
+
+export const BAD_TIME = 'A time must be an unsigned 64-bit number of nanoseconds since 1970.';
 
 const KINDS = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'] as const;
 const STATUS_CODES = ['unset', 'ok', 'error'] as const;
 
-function refusalOf(raw: RawSpan): string | null {
+/** The times of a span. If one of them is absent, the other one is used for both. */
+type SpanTimes = { start: TimeParts; end: TimeParts };
+
+/** Returns the times of a span, or the reason why it is rejected. */
+function checkSpan(raw: RawSpan): SpanTimes | string {
   if (!isTraceId(raw.traceId)) return 'A trace id must be 16 bytes, not all zero.';
   if (!isSpanId(raw.spanId)) return 'A span id must be 8 bytes, not all zero.';
-  if (!NO_PARENT.test(raw.parentSpanId) && !isSpanId(raw.parentSpanId)) {
-    return 'A parent span id must be 8 bytes, or absent.';
-  }
-  if (!isTime(raw.start) || !isTime(raw.end) || !raw.events.every((event) => isTime(event.time))) {
-    return 'A time must be an unsigned 64-bit number of nanoseconds since 1970.';
-  }
-  if (raw.start === 0n && raw.end === 0n) return 'A span must have a start time.';
-  return null;
+  if (!isWithoutParent(raw) && !isSpanId(raw.parentSpanId)) return 'A parent span id must be 8 bytes, or absent.';
+  const { start, end, events } = raw;
+  if (start === null || end === null || events.some(({ time }) => time === null)) return BAD_TIME;
+  if (isAbsent(start) && isAbsent(end)) return 'A span must have a start time.';
+  return { start: isAbsent(start) ? end : start, end: isAbsent(end) ? start : end };
 }
 
-function assemble(raw: RawSpan, scope: OtlpSpan['scope'], resource: Attributes): OtlpSpan {
-  // If one of the times is missing, the other one is used for both.
-  const start = raw.start === 0n ? raw.end : raw.start;
-  const end = raw.end === 0n ? raw.start : raw.end;
-  const startTime = timestamp(start);
+function assemble(
+  raw: RawSpan,
+  { start, end }: SpanTimes,
+  { scope, resource }: Pick<OtlpSpan, 'scope' | 'resource'>,
+): OtlpSpan {
+  const startTime = nanoTime(start);
   return {
     traceId: raw.traceId,
     spanId: raw.spanId,
-    parentSpanId: NO_PARENT.test(raw.parentSpanId) ? null : raw.parentSpanId,
+    parentSpanId: isWithoutParent(raw) ? null : raw.parentSpanId,
     name: cutToBytes(storable(raw.name), LIMITS.nameBytes),
     kind: KINDS[raw.kind] ?? 'unspecified',
     startTime,
-    endTime: end === start ? startTime : timestamp(end),
-    durationMs: end > start ? Number(end - start) / 1e6 : 0,
+    endTime: nanoTime(end),
+    durationMs: Math.max(nanosecondsBetween(start, end), 0) / 1e6,
     status: {
       code: STATUS_CODES[raw.statusCode] ?? 'unset',
       message: raw.statusMessage === '' ? null : storable(raw.statusMessage),
@@ -194,28 +202,10 @@ function assemble(raw: RawSpan, scope: OtlpSpan['scope'], resource: Attributes):
     attributes: raw.attributes,
     events: raw.events.map(({ name, time, attributes }) => ({
       name: storable(name),
-      time: time === 0n ? startTime : timestamp(time),
+      time: time === null || isAbsent(time) ? startTime : nanoTime(time),
       attributes,
     })),
     // A link with an invalid id is dropped. The span is still accepted.
     links: raw.links.filter((link) => isTraceId(link.traceId) && isSpanId(link.spanId)),
   };
-}
-
-export function isTime(nanos: bigint): boolean {
-  return nanos >= 0n && nanos <= LATEST;
-}
-
-/** The last formatted second. Times of a batch are close together, and dividing and formatting are slow. */
-let lastSecond = { start: -1n, end: -1n, text: '' };
-
-/** RFC 3339 with 9 fractional digits. The latest time is in the year 2554, so the year always has four digits. */
-export function timestamp(nanos: bigint): string {
-  if (nanos < lastSecond.start || nanos >= lastSecond.end) {
-    const seconds = nanos / NANOS_PER_SECOND;
-    const start = seconds * NANOS_PER_SECOND;
-    const text = new Date(Number(seconds) * 1000).toISOString().slice(0, 19);
-    lastSecond = { start, end: start + NANOS_PER_SECOND, text };
-  }
-  return `${lastSecond.text}.${String(Number(nanos - lastSecond.start)).padStart(9, '0')}Z`;
 }

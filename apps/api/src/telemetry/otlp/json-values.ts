@@ -1,6 +1,7 @@
 import { type Budget, doubleValue, LIMITS, newBudget, scopeOf, setAttribute, TOO_DEEP } from './assemble.ts';
 import { type Attributes, type AttributeValue, OtlpDecodeError, type OtlpSpan } from './span.ts';
 import { storable } from './text.ts';
+import { type RequestTime, timeOfInteger } from './time.ts';
 
 // Readers for the parts of OTLP's JSON requests, for all signals. Each one throws an OtlpDecodeError with the path of a value
 // that has the wrong type.
@@ -149,8 +150,13 @@ export function enumeration(value: unknown, names: string[], path: string): numb
   return index;
 }
 
+/** Nanoseconds since 1970. */
+export function time(value: unknown, path: string): RequestTime {
+  return timeOfInteger(integer(value, path));
+}
+
 /** Any whole number, even out of range. 0 if absent. */
-export function integer(value: unknown, path: string): bigint {
+function integer(value: unknown, path: string): bigint {
   if (!isSet(value)) return 0n;
   if (typeof value === 'number' && Number.isInteger(value)) return BigInt(value);
   if (typeof value === 'string' && INTEGER.test(value)) return BigInt(value);

@@ -1,6 +1,6 @@
 import { collectSpans, isReadName, LIMITS, newRawSpan, type RawSpan } from './assemble.ts';
 import { walkJsonRequest } from './json-request.ts';
-import { attributesOf, enumeration, first, id, integer, type Json, list, optional, string } from './json-values.ts';
+import { attributesOf, enumeration, first, id, time, type Json, list, optional, string } from './json-values.ts';
 import { REJECTED_FIELDS, type Signal } from './signal.ts';
 import type { DecodedTraces, OtlpSpan, PartialSuccess } from './span.ts';
 
@@ -48,15 +48,15 @@ function readSpan(span: Json, path: string): RawSpan {
     parentSpanId: id(span.parentSpanId, `${path}.parentSpanId`),
     name: string(span.name, `${path}.name`),
     kind: enumeration(span.kind, SPAN_KINDS, `${path}.kind`),
-    start: integer(span.startTimeUnixNano, `${path}.startTimeUnixNano`),
-    end: integer(span.endTimeUnixNano, `${path}.endTimeUnixNano`),
+    start: time(span.startTimeUnixNano, `${path}.startTimeUnixNano`),
+    end: time(span.endTimeUnixNano, `${path}.endTimeUnixNano`),
     statusCode: enumeration(status.code, STATUS_CODES, `${path}.status.code`),
     statusMessage: string(status.message, `${path}.status.message`),
     traceState: string(span.traceState, `${path}.traceState`),
     attributes: attributesOf(span.attributes, `${path}.attributes`, isReadName),
     events: first(LIMITS.events, list(span.events, `${path}.events`), ([event, at]) => ({
       name: string(event.name, `${at}.name`),
-      time: integer(event.timeUnixNano, `${at}.timeUnixNano`),
+      time: time(event.timeUnixNano, `${at}.timeUnixNano`),
       attributes: attributesOf(event.attributes, `${at}.attributes`),
     })),
     links: first(LIMITS.links, list(span.links, `${path}.links`), ([link, at]) => ({

@@ -1,6 +1,8 @@
-import { LIMITS, TOO_MANY_RECORDS, isSpanId, isTime, isTraceId, timestamp } from './assemble.ts';
+import { nanoTime, type TimeParts } from '@quartermaster/db/nano-time.ts';
+import { BAD_TIME, LIMITS, TOO_MANY_RECORDS, isSpanId, isTraceId } from './assemble.ts';
 import type { Attributes, AttributeValue, OtlpSpan } from './span.ts';
 import { storable } from './text.ts';
+import { isAbsent, NO_TIME, type RequestTime } from './time.ts';
 
 /**
  * A decoded log record, the same for protobuf and JSON. Source: opentelemetry-proto 1.11, logs.proto and common.proto.
@@ -26,9 +28,8 @@ export type OtlpLogRecord = {
 
 /** The fields of a log record as they were read, before validation. */
 export type RawLogRecord = {
-  /** Nanoseconds since 1970. 0 means absent. */
-  time: bigint;
-  observedTime: bigint;
+  time: RequestTime;
+  observedTime: RequestTime;
   severityNumber: number;
   severityText: string;
   eventName: string;
@@ -40,8 +41,8 @@ export type RawLogRecord = {
 
 export function newRawLogRecord(): RawLogRecord {
   return {
-    time: 0n,
-    observedTime: 0n,
+    time: NO_TIME,
+    observedTime: NO_TIME,
     severityNumber: 0,
     severityText: '',
     eventName: '',
@@ -77,13 +78,15 @@ export type DecodedLogs<Kept = OtlpLogRecord> = {
  */
 export function collectLogs<Kept>(receivedAt: Date, take: (record: OtlpLogRecord) => Kept): LogCollector<Kept> {
   const records: Kept[] = [];
-  const received = BigInt(receivedAt.getTime()) * NANOS_PER_MILLISECOND;
+  const received = { milliseconds: receivedAt.getTime(), nanoseconds: 0 };
   const reasons = new Set<string>();
   let rejected = 0;
   return {
     add(raw, scope, resource) {
-      if (isTime(raw.time) && isTime(raw.observedTime)) {
-        records.push(take(assemble(raw, { scope, resource, received })));
+      const { time, observedTime } = raw;
+      if (time !== null && observedTime !== null) {
+        const first = [time, observedTime].find((one) => !isAbsent(one)) ?? received;
+        records.push(take(assemble(raw, { scope, resource, time: first })));
       } else {
         rejected += 1;
         reasons.add(BAD_TIME);
@@ -98,9 +101,6 @@ export function collectLogs<Kept>(receivedAt: Date, take: (record: OtlpLogRecord
   };
 }
 
-const BAD_TIME = 'A time must be an unsigned 64-bit number of nanoseconds since 1970.';
-const NANOS_PER_MILLISECOND = 1_000_000n;
-
 /** A longer body is a message, and not the name of an event. */
 const MAX_EVENT_NAME_CHARACTERS = 256;
 const WORD = /^[^\s]+$/;
@@ -110,12 +110,12 @@ const SEVERITIES = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'] as const
 
 function assemble(
   raw: RawLogRecord,
-  { scope, resource, received }: { scope: OtlpSpan['scope']; resource: Attributes; received: bigint },
+  { scope, resource, time }: { scope: OtlpSpan['scope']; resource: Attributes; time: TimeParts },
 ): OtlpLogRecord {
   // An invalid id counts as absent, and the record is still accepted (logs.proto, trace_id).
   const isInTrace = isTraceId(raw.traceId);
   return {
-    time: timestamp(raw.time || raw.observedTime || received),
+    time: nanoTime(time),
     traceId: isInTrace ? raw.traceId : null,
     spanId: isInTrace && isSpanId(raw.spanId) ? raw.spanId : null,
     eventName: eventNameOf(raw),

@@ -1,5 +1,5 @@
 import { isReadName } from './assemble.ts';
-import { attributesOf, enumeration, id, integer, type Json, readAnyValue, string } from './json-values.ts';
+import { attributesOf, enumeration, id, time, type Json, readAnyValue, string } from './json-values.ts';
 import { walkJsonRequest } from './json-request.ts';
 import { collectLogs, type DecodedLogs, type OtlpLogRecord, type RawLogRecord } from './log.ts';
 
@@ -33,8 +33,8 @@ const SEVERITY_NUMBERS = [
 
 function readLogRecord(record: Json, path: string): RawLogRecord {
   return {
-    time: integer(record.timeUnixNano, `${path}.timeUnixNano`),
-    observedTime: integer(record.observedTimeUnixNano, `${path}.observedTimeUnixNano`),
+    time: time(record.timeUnixNano, `${path}.timeUnixNano`),
+    observedTime: time(record.observedTimeUnixNano, `${path}.observedTimeUnixNano`),
     severityNumber: enumeration(record.severityNumber, SEVERITY_NUMBERS, `${path}.severityNumber`),
     severityText: string(record.severityText, `${path}.severityText`),
     eventName: string(record.eventName, `${path}.eventName`),

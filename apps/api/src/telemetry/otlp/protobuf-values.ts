@@ -1,3 +1,4 @@
+import type { TimeParts } from '@quartermaster/db/nano-time.ts';
 import type protobuf from 'protobufjs/minimal.js';
 import {
   type Budget,
@@ -10,6 +11,7 @@ import {
 } from './assemble.ts';
 import type { Attributes, AttributeValue } from './span.ts';
 import { storable } from './text.ts';
+import { timeOfHalves } from './time.ts';
 
 export type Reader = protobuf.Reader;
 
@@ -179,11 +181,10 @@ function readBytes(reader: Reader, encoding: 'base64' | 'utf8', maxBytes: number
   return Buffer.from(reader.buf.buffer, reader.buf.byteOffset + start, size).toString(encoding);
 }
 
-/** Nanoseconds since 1970, of a fixed64. */
-export function readTime(reader: Reader): bigint {
+/** Reads nanoseconds since 1970, a fixed64. */
+export function readTime(reader: Reader): TimeParts {
   const low = reader.fixed32();
-  const high = reader.fixed32();
-  return (BigInt(high) << 32n) | BigInt(low);
+  return timeOfHalves(low, reader.fixed32());
 }
 
 /** Reads an AnyValue outside of attributes. */

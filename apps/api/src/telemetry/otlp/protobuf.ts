@@ -14,6 +14,7 @@ import {
   WIRE_TYPE_OF_MESSAGES,
 } from './protobuf-values.ts';
 import type { DecodedTraces, OtlpSpan, PartialSuccess } from './span.ts';
+import { NO_TIME } from './time.ts';
 
 /**
  * Decodes an ExportTraceServiceRequest (opentelemetry-proto 1.11).
@@ -128,7 +129,7 @@ function readSpan(source: Source): RawSpan {
 }
 
 function readEvent(source: Source): RawSpan['events'][number] {
-  const event = { name: '', time: 0n, attributes: {} };
+  const event: RawSpan['events'][number] = { name: '', time: NO_TIME, attributes: {} };
   const attributes = new Entries(event.attributes);
   readMessage(source.reader, (tag) => {
     switch (tag) {
