@@ -9,7 +9,7 @@ import {
   readMessage,
   type Source,
   skip,
-  Texts,
+  sourceOf,
   text,
 } from './protobuf-values.ts';
 import { type Attributes, OtlpDecodeError, type OtlpSpan } from './span.ts';
@@ -30,8 +30,7 @@ export type ReadRecord = (source: Source, scope: OtlpSpan['scope'], resource: At
  * @throws OtlpDecodeError if the bytes are not such a message
  */
 export function walkProtobufRequest(bytes: Uint8Array, name: string, readRecord: ReadRecord): void {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const source = { reader: protobuf.Reader.create(buffer), texts: new Texts(buffer) };
+  const source = sourceOf(bytes);
   const { reader } = source;
   try {
     while (isWithin(reader)) {

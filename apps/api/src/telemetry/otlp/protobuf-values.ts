@@ -1,5 +1,5 @@
 import type { TimeParts } from '@quartermaster/db/nano-time.ts';
-import type protobuf from 'protobufjs/minimal.js';
+import protobuf from 'protobufjs/minimal.js';
 import {
   type Budget,
   doubleValue,
@@ -58,7 +58,10 @@ export function readMessage(reader: Reader, visit: (tag: number) => boolean): vo
 }
 
 /** Longer texts are not cached, because they rarely repeat. In bytes. */
-const MAX_CACHED_BYTES = 64;
+const MAX_CACHED_TEXT = 64;
+
+/** The same for attributes: a name and a short text. */
+const MAX_CACHED_ENTRY = 128;
 
 /** Entries of a cache. A power of two. */
 const CACHE_SIZE = 2048;
@@ -68,13 +71,15 @@ const CACHE_SIZE = 2048;
  * was decoded is cached by its bytes.
  */
 export class Texts {
-  readonly #texts: DecodedBytes;
-  readonly #ids: DecodedBytes;
+  readonly #bytes: Buffer;
+  readonly #texts: DecodedBytes<string>;
+  readonly #ids: DecodedBytes<string>;
 
   /** @param bytes the request, which the reader reads */
   constructor(bytes: Buffer) {
-    this.#texts = new DecodedBytes(bytes, (start, end) => storable(bytes.toString('utf8', start, end)));
-    this.#ids = new DecodedBytes(bytes, (start, end) => bytes.toString('hex', start, end));
+    this.#bytes = bytes;
+    this.#texts = new DecodedBytes(bytes);
+    this.#ids = new DecodedBytes(bytes);
   }
 
   read(reader: Reader): string {
@@ -82,7 +87,10 @@ export class Texts {
     const start = reader.pos;
     if (start + length > reader.len) throw new RangeError('a text runs past the message that holds it');
     reader.pos = start + length;
-    return this.#texts.read(start, length);
+    if (length > MAX_CACHED_TEXT) return storable(this.#bytes.toString('utf8', start, start + length));
+    const known = this.#texts.find(start, length);
+    if (known !== undefined) return known;
+    return this.#texts.add(storable(this.#bytes.toString('utf8', start, start + length)));
   }
 
   /** An id in hex. The longest id has 16 bytes. A longer one is returned as a text that validation refuses. */
@@ -91,40 +99,51 @@ export class Texts {
     const start = reader.pos;
     if (start + length > reader.len) throw new RangeError('an id runs past the message that holds it');
     reader.pos = start + length;
-    return length > MAX_ID_BYTES ? 'too long' : this.#ids.read(start, length);
+    if (length > MAX_ID_BYTES) return 'too long';
+    const known = this.#ids.find(start, length);
+    return known === undefined ? this.#ids.add(this.#bytes.toString('hex', start, start + length)) : known;
   }
 }
 
 const MAX_ID_BYTES = 16;
 
-type Decoded = { hash: number; start: number; length: number; text: string };
+type Decoded<Value> = { hash: number; start: number; length: number; value: Value };
 
-/** A cache of decoded bytes: a hash table of fixed size, in which a new text replaces the one with the same slot. */
-class DecodedBytes {
+/** A cache of decoded bytes: a hash table of fixed size, in which a new value replaces the one with the same slot. */
+export class DecodedBytes<Value> {
   readonly #bytes: Buffer;
-  readonly #decode: (start: number, end: number) => string;
-  readonly #cache: Decoded[] = [];
+  readonly #cache: Decoded<Value>[] = [];
+  /** The bytes that were looked up last. */
+  #last = { slot: 0, hash: 0, start: 0, length: 0 };
 
-  constructor(bytes: Buffer, decode: (start: number, end: number) => string) {
+  constructor(bytes: Buffer) {
     this.#bytes = bytes;
-    this.#decode = decode;
     // Otherwise V8 makes it a slow sparse array.
     this.#cache.length = CACHE_SIZE;
   }
 
-  read(start: number, length: number): string {
-    if (length > MAX_CACHED_BYTES) return this.#decode(start, start + length);
+  find(start: number, length: number): Value | undefined {
     const bytes = this.#bytes;
     let hash = length;
     for (let at = start; at < start + length; at += 1) hash = (Math.imul(hash, 31) + (bytes[at] ?? 0)) | 0;
     const slot = (hash ^ (hash >>> 15)) & (CACHE_SIZE - 1);
     const cached = this.#cache[slot];
     if (cached?.hash === hash && cached.length === length && this.#isSame(cached.start, start, length)) {
-      return cached.text;
+      return cached.value;
     }
-    const text = this.#decode(start, start + length);
-    this.#cache[slot] = { hash, start, length, text };
-    return text;
+    const last = this.#last;
+    last.slot = slot;
+    last.hash = hash;
+    last.start = start;
+    last.length = length;
+    return undefined;
+  }
+
+  /** Adds the value of the bytes that `find` did not find. */
+  add(value: Value): Value {
+    const { slot, hash, start, length } = this.#last;
+    this.#cache[slot] = { hash, start, length, value };
+    return value;
   }
 
   #isSame(known: number, start: number, length: number): boolean {
@@ -134,8 +153,16 @@ class DecodedBytes {
   }
 }
 
-/** A request that is being decoded. */
-export type Source = { reader: Reader; texts: Texts };
+/** An attribute whose value is neither a list nor null. */
+type SimpleEntry = { key: string; value: string | number | boolean };
+
+/** A request that is being decoded, with caches of what was decoded. */
+export type Source = { reader: Reader; texts: Texts; entries: DecodedBytes<SimpleEntry> };
+
+export function sourceOf(bytes: Uint8Array): Source {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return { reader: protobuf.Reader.create(buffer), texts: new Texts(buffer), entries: new DecodedBytes(buffer) };
+}
 
 /** Reads one list of KeyValue, up to a limit. Keys for which `always` is true are read beyond the limit as well. */
 export class Entries {
@@ -150,15 +177,23 @@ export class Entries {
 
   /** Reads or skips one KeyValue. Returns true, because the field is consumed in both cases. */
   read(source: Source, depth = 0, budget?: Budget): true {
-    const { reader, texts } = source;
+    const { reader, texts, entries } = source;
     this.count += 1;
     if (this.count > LIMITS.attributes && !this.always(peekKey(reader))) {
       reader.skipType(WIRE_TYPE_OF_MESSAGES);
       return true;
     }
+    const outerEnd = enter(reader);
+    const isShort = depth === 0 && reader.len - reader.pos <= MAX_CACHED_ENTRY;
+    const known = isShort ? entries.find(reader.pos, reader.len - reader.pos) : undefined;
+    if (known !== undefined) {
+      reader.pos = reader.len;
+      reader.len = outerEnd;
+      setAttribute(this.into, known.key, known.value);
+      return true;
+    }
     let key = '';
     let value: AttributeValue = null;
-    const outerEnd = enter(reader);
     while (isWithin(reader)) {
       const tag = reader.tag();
       if (tag === KEY_VALUE.key) key = texts.read(reader);
@@ -166,7 +201,9 @@ export class Entries {
       else skip(reader, tag);
     }
     leave(reader, outerEnd);
-    if (key !== '') setAttribute(this.into, key, value);
+    if (key === '') return true;
+    setAttribute(this.into, key, value);
+    if (isShort && value !== null && typeof value !== 'object') entries.add({ key, value });
     return true;
   }
 }
