@@ -286,7 +286,7 @@ describe('resolve', () => {
       );
     const fastest = (traces: TestSpan[][]) =>
       Math.min(
-        ...Array.from({ length: 4 }, () => {
+        ...Array.from({ length: 12 }, () => {
           // CPU time of this process, because other processes may be busy.
           const since = process.cpuUsage();
           for (const spans of traces) resolved(spans);
