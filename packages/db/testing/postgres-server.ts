@@ -97,11 +97,19 @@ function isRunning(server: EmbeddedPostgres): boolean {
 
 /** Creates a database, optionally as a copy of another one on the same server. */
 export async function createDatabase(serverUrl: string, name: string, template = 'template1'): Promise<void> {
-  await administer(serverUrl, `create database "${name}" template "${template}" strategy file_copy`);
+  await administer(serverUrl, createDatabaseStatement(name, template));
+}
+
+export function createDatabaseStatement(name: string, template: string): string {
+  return `create database "${name}" template "${template}" strategy file_copy`;
 }
 
 export async function dropDatabase(serverUrl: string, name: string): Promise<void> {
-  await administer(serverUrl, `drop database if exists "${name}" with (force)`);
+  await administer(serverUrl, dropDatabaseStatement(name));
+}
+
+export function dropDatabaseStatement(name: string): string {
+  return `drop database if exists "${name}" with (force)`;
 }
 
 /** Runs a statement on a new connection. */
