@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
-import { type Database, migrate } from '../src/database.ts';
+import { migrate } from '../src/database.ts';
 import { countObservations, countObservationShares } from '../src/repositories/observation-counts.ts';
-import { firstReleaseDatabase, insertRow, NOW } from './temporary-database.ts';
+import { firstReleaseDatabase, insertRow, insertRows, NOW, type Values } from './temporary-database.ts';
 
 const TIME = NOW.toISOString();
 /** Rows of one batch of the migration. */
 const BATCH = 1000;
 const TIMES = { created_at: TIME, updated_at: TIME };
 
-async function insertObservation(db: Database, id: string, subTenantId: string, accounts: readonly string[]) {
-  await insertRow(db, 'runtime_observations', {
+function observationRow(id: string, subTenantId: string, accounts: readonly string[]): Values {
+  return {
     ...TIMES,
     tenant_id: 'acme',
     sub_tenant_id: subTenantId,
@@ -27,7 +27,7 @@ async function insertObservation(db: Database, id: string, subTenantId: string, 
     risk: '{"level":"medium","factors":[]}',
     // Evidence may hold any character.
     evidence: JSON.stringify({ serviceNames: ['a\0"b'], serverAddresses: [], operations: [], accounts, errors: 0 }),
-  });
+  };
 }
 
 test('existing observations count for the account that reported them first, and for their sub-tenant', async () => {
@@ -40,11 +40,13 @@ test('existing observations count for the account that reported them first, and 
     string,
     string,
   ];
-  await insertObservation(db, 'obs_1', '', [one, other]);
-  await insertObservation(db, 'obs_2', 'east', [one]);
-  await insertObservation(db, 'obs_3', 'east', [other]);
-  await insertObservation(db, 'obs_4', 'east', []);
-  for (let index = 0; index < BATCH + 5; index += 1) await insertObservation(db, `obs_many_${index}`, 'many', [many]);
+  await insertRows(db, 'runtime_observations', [
+    observationRow('obs_1', '', [one, other]),
+    observationRow('obs_2', 'east', [one]),
+    observationRow('obs_3', 'east', [other]),
+    observationRow('obs_4', 'east', []),
+    ...Array.from({ length: BATCH + 5 }, (_, index) => observationRow(`obs_many_${index}`, 'many', [many])),
+  ]);
   await migrate(db);
 
   const acme = { tenantId: 'acme' };

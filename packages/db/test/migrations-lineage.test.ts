@@ -68,8 +68,9 @@ test('sessions keep their grants, and are found by a blocked item', async () => 
     [],
     [grant('prov_1', 2500), grant('prov_2', 3)],
     [model],
-    // More than one batch of sessions.
-    ...Array.from({ length: 120 }, () => [grant('prov_1', 2500)]),
+    // More than one batch of sessions. Only the first and the last one have a grant that takes several statements.
+    ...Array.from({ length: 120 }, () => [grant('prov_2', 3)]),
+    [grant('prov_1', 2500)],
   ];
   const ids = grants.map((_, index) => `ses_01kjm${String(index).padStart(21, '0')}`);
   for (const [index, id] of ids.entries()) {

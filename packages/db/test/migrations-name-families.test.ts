@@ -3,7 +3,7 @@ import { migrate } from '../src/database.ts';
 import { nameFamily, rewrittenName } from '../src/name-family.ts';
 import { nameKey } from '../src/name-key.ts';
 import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
-import { firstReleaseDatabase, insertRow, NOW } from './temporary-database.ts';
+import { firstReleaseDatabase, insertRow, insertRows, NOW } from './temporary-database.ts';
 
 const TIME = NOW.toISOString();
 /** Rows of one batch of the migration. */
@@ -40,21 +40,20 @@ test('existing names get the same families as new names', async () => {
     ...TOOLS.map((name) => ({ kind: 'tool', name })),
     ...Array.from({ length: BATCH + 5 }, (_, index) => ({ kind: 'agent', name: `agent-${index}` })),
   ];
-  for (const [index, { kind, name }] of named.entries()) {
-    await insertRow(db, 'inventory_items', {
-      ...PLACED,
-      ...TIMES,
-      id: `inv_${index}`,
-      provider_id: 'prov_1',
-      kind,
-      name,
-      status: 'available',
-      source: 'manual',
-      attributes: '{}',
-      first_seen_at: TIME,
-      last_seen_at: TIME,
-    });
-  }
+  const items = named.map(({ kind, name }, index) => ({
+    ...PLACED,
+    ...TIMES,
+    id: `inv_${index}`,
+    provider_id: 'prov_1',
+    kind,
+    name,
+    status: 'available',
+    source: 'manual',
+    attributes: '{}',
+    first_seen_at: TIME,
+    last_seen_at: TIME,
+  }));
+  await insertRows(db, 'inventory_items', items);
   for (const name of MODELS) {
     await insertRow(db, 'runtime_observations', {
       ...PLACED,

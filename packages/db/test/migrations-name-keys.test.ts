@@ -6,7 +6,7 @@ import { manifestDeclarations } from '../src/repositories/manifest-declarations.
 import { countObservations } from '../src/repositories/observation-counts.ts';
 import { findObservation, findObservationOfSubject } from '../src/repositories/runtime-observations.ts';
 import { EVERYWHERE } from '../src/tenancy.ts';
-import { firstReleaseDatabase, insertRow, NOW, type Values } from './temporary-database.ts';
+import { firstReleaseDatabase, insertRow, insertRows, NOW, type Values } from './temporary-database.ts';
 
 const ACME = { tenantId: 'acme', subTenantId: null };
 const OPENAI = { id: 'prov_openai', name: 'OpenAI' };
@@ -29,7 +29,10 @@ async function firstRelease(): Promise<Database> {
 }
 
 const item = (db: Database, id: string, name: string, status: string, more: Values = {}) =>
-  insertRow(db, 'inventory_items', {
+  insertRow(db, 'inventory_items', itemRow(id, name, status, more));
+
+function itemRow(id: string, name: string, status: string, more: Values = {}): Values {
+  return {
     ...PLACED,
     ...TIMES,
     id,
@@ -42,7 +45,8 @@ const item = (db: Database, id: string, name: string, status: string, more: Valu
     first_seen_at: at(0),
     last_seen_at: at(0),
     ...more,
-  });
+  };
+}
 
 const review = (decision: string, seconds: number) =>
   JSON.stringify({ decision, note: null, reviewedBy: 'user:usr_1', reviewedAt: at(seconds) });
@@ -247,11 +251,11 @@ test('declarations of manifests are found by their keys', async () => {
 test('more rows than one batch are keyed and merged, within their tenants', async () => {
   const db = await firstRelease();
   const count = BATCH + 20;
-  for (let index = 0; index < count; index += 1) {
-    const id = String(index).padStart(5, '0');
-    await item(db, `inv_${id}`, `openai/m-${index}`, 'available');
-    await item(db, `inv_${id}b`, `M-${index}`, 'blocked');
-  }
+  const rows = Array.from({ length: count }, (_, index) => {
+    const id = `inv_${String(index).padStart(5, '0')}`;
+    return [itemRow(id, `openai/m-${index}`, 'available'), itemRow(`${id}b`, `M-${index}`, 'blocked')];
+  });
+  await insertRows(db, 'inventory_items', rows.flat());
   await migrate(db);
   const left = await db.selectFrom('inventory_items').select(['name_key', 'status']).execute();
   expect(left).toHaveLength(count);

@@ -48,9 +48,22 @@ export type Values = Record<string, string | number | null>;
 
 /** Inserts a row into a table of any version of the schema. */
 export async function insertRow(db: Database, table: string, values: Values): Promise<void> {
-  const columns = Object.keys(values).map((column) => sql.ref(column));
-  const row = sql.join(Object.values(values));
-  await sql`insert into ${sql.table(table)} (${sql.join(columns)}) values (${row})`.execute(db);
+  await insertRows(db, table, [values]);
+}
+
+/** The rows of one statement. SQLite and PostgreSQL accept at least 32,766 bound values. */
+const ROWS_OF_STATEMENT = 500;
+
+/** Inserts rows with the same columns, many in one statement. */
+export async function insertRows(db: Database, table: string, rows: readonly Values[]): Promise<void> {
+  const names = Object.keys(rows[0] ?? {});
+  const columns = sql.join(names.map((column) => sql.ref(column)));
+  for (let start = 0; start < rows.length; start += ROWS_OF_STATEMENT) {
+    const values = rows
+      .slice(start, start + ROWS_OF_STATEMENT)
+      .map((row) => sql`(${sql.join(names.map((name) => row[name] ?? null))})`);
+    await sql`insert into ${sql.table(table)} (${columns}) values ${sql.join(values)}`.execute(db);
+  }
 }
 
 /** A time after {@link NOW}. */
