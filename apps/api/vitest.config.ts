@@ -105,6 +105,7 @@ export default defineConfig({
     // Long, because the machine may do other work. A test whose point is a time measures it.
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    expect: { poll: { timeout: 30_000 } },
     // Each file has its own servers and databases. Files share the OpenAPI document and its schemas, which are slow to create.
     isolate: false,
     sequence: SEQUENCE,

@@ -19,6 +19,7 @@ export default defineConfig({
     // Long, because the machine may do other work. A test whose point is a time measures it.
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    expect: { poll: { timeout: 30_000 } },
     // The files of a project share the database of the seed.
     isolate: false,
     maxWorkers: 1,

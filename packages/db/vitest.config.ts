@@ -24,6 +24,7 @@ export default defineConfig({
     // Long, because the machine may do other work. A test whose point is a time measures it.
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    expect: { poll: { timeout: 30_000 } },
     // Files are independent: each has its own databases.
     isolate: false,
     sequence: SEQUENCE,

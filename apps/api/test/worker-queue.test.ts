@@ -34,6 +34,9 @@ test('an aborted job ends at once, even if its thread never answers, and the job
 });
 
 test.runIf(process.platform === 'linux')('a thread has a lower priority than the main thread', async () => {
+  const before = getPriority();
   expect(await queueOf().run((ask) => ask('priority'))).toBe('10');
-  expect(getPriority()).toBe(0);
+  // The whole suite may run under `nice`.
+  expect(getPriority()).toBe(before);
+  expect(before).toBeLessThan(10);
 });

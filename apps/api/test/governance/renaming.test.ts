@@ -232,7 +232,8 @@ test('a sync fails without effect if its provider is renamed meanwhile', async (
   expect(answered.body.detail).toMatch(/the provider was changed in the meantime/);
   expect(await all(server, `${path}/inventory`, as)).toEqual([]);
   expect(await server.ok('GET', path, { as })).toMatchObject({ health: 'unknown' });
-  await vi.waitFor(async () => expect((await server.call('POST', `${path}/sync`, { as })).status).toBe(200));
+  const synced = async () => expect((await server.call('POST', `${path}/sync`, { as })).status).toBe(200);
+  await vi.waitFor(synced, { timeout: 30_000 });
   expect((await all(server, `${path}/inventory`, as)).map(({ name }): string => name).toSorted()).toEqual([
     'gpt-5',
     'oai/gpt-4',

@@ -68,7 +68,9 @@ async function usedOnce(server: TestServer, key: string): Promise<string> {
   await server.call('GET', '/v1/providers', { as: { key } });
   const id = /^qm_(key_[^_]+)_/.exec(key)?.[1] ?? '';
   const query = server.services.db.selectFrom('credentials').select('last_used_at').where('id', '=', id);
-  await vi.waitFor(async () => expect((await query.executeTakeFirst())?.last_used_at).toEqual(expect.any(String)));
+  await vi.waitFor(async () => expect((await query.executeTakeFirst())?.last_used_at).toEqual(expect.any(String)), {
+    timeout: 30_000,
+  });
   return key;
 }
 

@@ -85,10 +85,11 @@ test('regression: a key in use is not taken over by a process whose clock is ahe
     headers: { 'idempotency-key': unique('key') },
   };
   const first = one.call('POST', '/v1/providers', sent);
-  await vi.waitFor(async () => {
+  const claimed = async () => {
     const rows = await one.services.db.selectFrom('idempotency_keys').select('claim').execute();
     expect(rows.length).toBeGreaterThan(0);
-  });
+  };
+  await vi.waitFor(claimed, { timeout: 30_000 });
   const repeated = await ahead.call('POST', '/v1/providers', sent);
   expect([repeated.status, repeated.body.code]).toEqual([409, 'idempotency_key_in_use']);
   await unlock();
