@@ -1,4 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answered, StatusError } from '../connection.ts';
+
+/** How long a writer waits after 429, so that its waiting requests get their turn. */
+const RETRY_MS = 100;
 
 /** The state of a record after a write; null: deleted. */
 type Effect = { record: string; state: string | null };
@@ -26,7 +30,7 @@ export class Ledger {
   readonly inDoubt = new Set<Write>();
   /** Acknowledged writes so far. */
   acknowledged = 0;
-  /** Answers of 503 before the kill. */
+  /** Answers of 429 and 503 before the kill. */
   refused = 0;
   /** Whether the service or the database was killed. From then on answers may be missing. */
   killed = false;
@@ -45,9 +49,11 @@ export class Ledger {
   async write(write: Write, send: () => Promise<Answered>): Promise<Answered['body']> {
     this.inDoubt.add(write);
     let { status, body } = await send();
-    // A write that was refused because of conflicting transactions did not happen, and can be sent again.
-    while (status === 503 && !this.killed) {
+    // A write that was refused did not happen, and can be sent again: because of conflicting transactions, or because too many
+    // requests of the tenant were waiting on a busy machine.
+    while (isRefused(status) && !this.killed) {
       this.refused += 1;
+      if (status === 429) await sleep(RETRY_MS);
       ({ status, body } = await send());
     }
     if (status !== 200)
@@ -69,4 +75,9 @@ export class Ledger {
     const entry = this.entries.get(record);
     if (entry) entry.id = id;
   }
+}
+
+/** Whether an answer of this status says that nothing was done, and that the request can be sent again. */
+export function isRefused(status: number): boolean {
+  return status === 429 || status === 503;
 }

@@ -1,7 +1,7 @@
 import { Connection, StatusError } from '../connection.ts';
 import { between } from '../random.ts';
 import { ADMIN, type Service } from '../service.ts';
-import { Ledger } from './ledger.ts';
+import { isRefused, Ledger } from './ledger.ts';
 import { accounts, type Desk, governance, ingest, keys, makeWorld, sessions, updates, type Writer } from './writers.ts';
 
 /** The concurrent writers. Each has its own connection. */
@@ -51,7 +51,8 @@ async function writeOn(writer: Writer, desk: Desk): Promise<void> {
   try {
     await writer(desk);
   } catch (error) {
-    const ended = error instanceof Error && ('code' in error || (error instanceof StatusError && error.status === 503));
+    const ended =
+      error instanceof Error && ('code' in error || (error instanceof StatusError && isRefused(error.status)));
     if (!ended || !desk.ledger.killed) throw error;
   }
 }
