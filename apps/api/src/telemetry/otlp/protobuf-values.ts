@@ -70,7 +70,7 @@ const CACHE_SIZE = 2048;
  * Decodes the texts and ids of one request. Spans of a batch repeat the same names, values, trace ids and parent ids, so what
  * was decoded is cached by its bytes.
  */
-export class Texts {
+class Texts {
   readonly #bytes: Buffer;
   readonly #texts: DecodedBytes<string>;
   readonly #ids: DecodedBytes<string>;
@@ -110,7 +110,7 @@ const MAX_ID_BYTES = 16;
 type Decoded<Value> = { hash: number; start: number; length: number; value: Value };
 
 /** A cache of decoded bytes: a hash table of fixed size, in which a new value replaces the one with the same slot. */
-export class DecodedBytes<Value> {
+class DecodedBytes<Value> {
   readonly #bytes: Buffer;
   readonly #cache: Decoded<Value>[] = [];
   /** The bytes that were looked up last. */

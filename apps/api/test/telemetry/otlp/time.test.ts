@@ -1,17 +1,17 @@
-import fc from 'fast-check';
+import { assert, bigInt, property } from 'fast-check';
 import { expect, test } from 'vitest';
 import { isAbsent, nanosecondsBetween, timeOfHalves, timeOfInteger } from '../../../src/telemetry/otlp/time.ts';
 
 const LATEST = 2n ** 64n - 1n;
-const nanoseconds = fc.bigInt({ min: 0n, max: LATEST });
+const nanoseconds = bigInt({ min: 0n, max: LATEST });
 
 function expected(nanos: bigint) {
   return { milliseconds: Number(nanos / 1_000_000n), nanoseconds: Number(nanos % 1_000_000n) };
 }
 
 test('every unsigned 64-bit number of nanoseconds is read exactly', () => {
-  fc.assert(
-    fc.property(nanoseconds, (nanos) => {
+  assert(
+    property(nanoseconds, (nanos) => {
       expect(timeOfInteger(nanos)).toEqual(expected(nanos));
     }),
     { numRuns: 2000 },
