@@ -174,15 +174,23 @@ test('writes of one tenant are committed together for 30 ms, as long as no other
   const { db, others } = await opened();
   const other = others();
   const committedCounts: number[] = [];
-  const write = (tenant: string, id: string) =>
-    runForTenant(tenant, () => insert(db, id)).then(() => committedCounts.push(idsIn(other).length));
   let now = 0;
-  vi.spyOn(performance, 'now').mockImplementation(() => (now += 6));
-  await Promise.all(Array.from({ length: 12 }, (_, index) => write('acme', `acme-${index}`)));
-  expect(committedCounts).toEqual([...Array(6).fill(6), ...Array(6).fill(12)]);
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  const write = async (tenant: string, id: string) => {
+    await runForTenant(tenant, () =>
+      db.transaction().execute(async (trx) => {
+        now += 6;
+        await trx.insertInto('things').values({ id, count: 0 }).execute();
+      }),
+    );
+    committedCounts.push(idsIn(other).length);
+  };
+  await Promise.all(Array.from({ length: 14 }, (_, index) => write('acme', `acme-${index}`)));
+  expect(committedCounts).toEqual([...Array(6).fill(6), ...Array(6).fill(12), 14, 14]);
   committedCounts.length = 0;
-  await Promise.all([write('acme', 'first'), write('acme', 'second'), write('beta', 'third'), write('acme', 'fourth')]);
-  expect(committedCounts).toEqual([14, 14, 16, 16]);
+  const ids = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth'];
+  await Promise.all(ids.map((id) => write(id === 'third' ? 'beta' : 'acme', id)));
+  expect(committedCounts).toEqual([16, 16, 18, 18, 20, 20]);
 });
 
 test('regression: a tenant with many waiting writes delays another tenant’s write by one write', async () => {
