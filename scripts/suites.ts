@@ -18,16 +18,16 @@ type Options = { flags: readonly string[]; environment?: Record<string, string> 
 /** Suites that test on PostgreSQL. */
 const ON_POSTGRES = ['@quartermaster/api#test', '@quartermaster/console#test', '@quartermaster/db#test'];
 
-/** The two suites that take longest. */
-const LONG = ['@quartermaster/api', '@quartermaster/console'];
+/** Suites that start browsers and servers, and so use more than one core by themselves. */
+const WITH_SERVERS = ['@quartermaster/console', '@quartermaster/torture', '@quartermaster/bench'];
 
 /**
- * What runs at the same time: each long suite, and everything else. So the long ones begin at once, and all end at about the same
- * time. Turbo alone would start the console's suite last.
+ * The two halves that run at the same time, each one task after the other. They take about as long as each other. With three tasks
+ * at the same time two cores need half as much CPU time again, for context switches and cold caches.
  */
 const LANES = [
-  ...LONG.map((name) => [...SUITES, `--filter=${name}`]),
-  [...CHECKS, ...SUITES, ...LONG.map((name) => `--filter=!${name}`)],
+  [...CHECKS, ...SUITES, ...WITH_SERVERS.map((name) => `--filter=!${name}`)],
+  [...SUITES, ...WITH_SERVERS.map((name) => `--filter=${name}`)],
 ];
 
 /** The longest error message that the summary shows, in characters. */
@@ -45,7 +45,7 @@ export async function runSuites({ flags, environment = {} }: Options): Promise<n
   const server = await startSharedPostgres(flags, environment);
   try {
     const shared = server === null ? {} : { QM_TEST_POSTGRES_URL: server.urlOf('postgres') };
-    const options = { flags, environment: { ...environment, ...shared } };
+    const options = { flags, environment: { ...environment, ...shared }, concurrency: 1 };
     const codes = await Promise.all(LANES.map((lane) => runTasks(lane, options)));
     const { failed, reports } = await printSummary();
     return codes.some((code) => code !== 0) || failed > 0 || reports === 0 ? 1 : 0;

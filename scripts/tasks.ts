@@ -20,14 +20,19 @@ export const SUITES = ['test'];
 /** Node's compile cache for every process that a task starts. Some tests start new processes. */
 const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/quartermaster');
 
-type Options = { flags?: readonly string[]; environment?: Record<string, string> };
-
-/** Tasks that run concurrently. With more, a machine with two cores spends much time on context switches. */
-const CONCURRENCY = 2;
+type Options = {
+  flags?: readonly string[];
+  environment?: Record<string, string>;
+  /** How many tasks run at the same time. */
+  concurrency?: number;
+};
 
 /** Runs tasks through turbo, which skips tasks whose inputs did not change since they last passed. @returns the exit code */
-export function runTasks(tasks: readonly string[], { flags = [], environment = {} }: Options = {}): Promise<number> {
-  return run('turbo', ['run', ...tasks, '--continue', `--concurrency=${CONCURRENCY}`, ...flags], {
+export function runTasks(
+  tasks: readonly string[],
+  { flags = [], environment = {}, concurrency = 2 }: Options = {},
+): Promise<number> {
+  return run('turbo', ['run', ...tasks, '--continue', `--concurrency=${concurrency}`, ...flags], {
     environment: {
       TURBO_TELEMETRY_DISABLED: '1',
       REDOCLY_TELEMETRY: 'off',

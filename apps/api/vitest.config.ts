@@ -111,7 +111,7 @@ export default defineConfig({
     sequence: SEQUENCE,
     // Node runs the files as they are, as it does in production: a tenth faster than through vite.
     experimental: { viteModuleRunner: false },
-    maxWorkers: 3,
+    maxWorkers: 2,
     projects: [
       { extends: true, test: { name: 'isolated', include: WITH_MODULES_OF_ITS_OWN, isolate: true, globalSetup } },
       {

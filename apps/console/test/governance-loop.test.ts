@@ -127,7 +127,7 @@ describe.skipIf(!onPostgres() && !FULL)('two people at once', () => {
     const path = `${pathOf({ item: id, providerId: loop.providerId })}tenant=${loop.tenantId}`;
     const openAs = async ({ email }: { email: string }) => {
       // The clock has to be there before the console is.
-      const tab = await world.open('/signed-out', { as: email });
+      const tab = await world.open('/signed-out', { as: email, ownWindow: true });
       await tab.page.clock.install({ time: new Date() });
       await tab.goTo(path);
       return tab;

@@ -1,5 +1,5 @@
 import type { AxeResults, RunOnly, RunOptions } from 'axe-core';
-import type { BrowserContext, Page } from 'playwright-core';
+import type { BrowserContext, Page, Request } from 'playwright-core';
 import { expect } from 'vitest';
 
 /** The settings of every browser window. */
@@ -12,6 +12,9 @@ const NOWHERE = '/nowhere';
 
 /** Resolves when the page has handled what it was sent before, and has drawn twice. */
 const DRAWN_TWICE = `new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve))))`;
+
+/** A browser window that is reused: a new one takes three times the CPU time to show a page. */
+export type Window = { context: BrowserContext; page: Page };
 
 /** A browser window with a page of the console. */
 export type Tab = {
@@ -39,13 +42,19 @@ export type Tab = {
   expectFaultless: (what?: string) => Promise<void>;
   /**
    * Expects no error of the page and nothing that its policy refused, and no failure of accessibility if the test has not looked
-   * for one before. Then closes the window.
+   * for one before. Then leaves the window.
    */
   done: () => Promise<void>;
 };
 
-export async function openTab(context: BrowserContext, { url, path }: { url: string; path: string }): Promise<Tab> {
-  const page = await context.newPage();
+type Address = { url: string; path: string };
+
+/** @param leave gives the window up at the end of the test */
+export async function openTab(
+  { context, page }: Window,
+  { url, path }: Address,
+  leave: () => Promise<void>,
+): Promise<Tab> {
   const noted = noteFaults(context);
   const settled = settling(page);
   const goTo = async (to: string) => {
@@ -68,7 +77,7 @@ export async function openTab(context: BrowserContext, { url, path }: { url: str
     if (!isChecked) await expectFaultless();
     expect(noted.faults, path).toEqual([]);
     expect(noted.missing(), `${path}: statuses and errors that were expected`).toEqual([]);
-    await context.close();
+    await leave();
   };
   await goTo(path);
   const { faults, expectAnswers, expectErrors } = noted;
@@ -85,15 +94,14 @@ const QUIET_MS = 100;
 
 /** Follows the requests of a page. @returns a function that waits until there is none, and what came is drawn */
 function settling(page: Page): () => Promise<void> {
-  let waiting = 0;
+  const waiting = new Set<Request>();
   let asked = 0;
-  page.on('request', () => {
-    waiting += 1;
+  page.on('request', (request) => {
+    waiting.add(request);
     asked += 1;
   });
-  const end = () => {
-    waiting -= 1;
-  };
+  // Requests of the test before may end here, too.
+  const end = (request: Request) => void waiting.delete(request);
   page.on('requestfinished', end);
   page.on('requestfailed', end);
   return async () => {
@@ -102,7 +110,7 @@ function settling(page: Page): () => Promise<void> {
       await page.waitForTimeout(QUIET_MS);
       // However busy the machine is: the page handles what came before it draws.
       await page.evaluate(DRAWN_TWICE);
-      if (asked === before && waiting === 0) return;
+      if (asked === before && waiting.size === 0) return;
     }
   };
 }

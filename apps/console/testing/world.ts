@@ -2,9 +2,10 @@ import { openConsole } from '@quartermaster/api/src/server/console/build.ts';
 import { signedInBrowser } from '@quartermaster/api/test/support/browser.ts';
 import { startTestServer, type TestServer } from '@quartermaster/api/test/support/server.ts';
 import axe from 'axe-core';
+import type { Browser } from 'playwright-core';
 import { launchBrowser } from './browser.ts';
 import { startSeededServer } from './seeded-server.ts';
-import { openTab, type Tab, WINDOW } from './tab.ts';
+import { openTab, type Tab, type Window, WINDOW } from './tab.ts';
 
 /** The development identity provider signs this person in for the link of a start. */
 const ADMINISTRATOR = 'admin@example.com';
@@ -19,6 +20,8 @@ type OpenOptions = {
   /** The email of the user who signs in. Default: the development administrator. Null: no user. */
   as?: string | null;
   width?: number;
+  /** The test changes what no later test of the file could change back, such as the clock: its window is closed at its end. */
+  ownWindow?: boolean;
 };
 
 export type World = {
@@ -33,22 +36,53 @@ export async function startWorld({ isSeeded = true, environment }: WorldOptions 
   const start = isSeeded ? startSeededServer() : startTestServer(environment, { openConsole });
   const [server, browser] = await Promise.all([start, launchBrowser()]);
   const sessions = new Map<string, Promise<string>>();
-  const open = async (path: string, { as = ADMINISTRATOR, width = 1280 }: OpenOptions = {}): Promise<Tab> => {
-    const context = await browser.newContext({ ...WINDOW, viewport: { width, height: 800 } });
-    await context.addInitScript({ content: axe.source });
+  const left: Window[] = [];
+  const open = async (path: string, options: OpenOptions = {}): Promise<Tab> => {
+    const { as = ADMINISTRATOR, width = 1280, ownWindow = false } = options;
+    const window = (ownWindow ? undefined : left.pop()) ?? (await newWindow(browser));
+    await window.page.setViewportSize({ width, height: 800 });
     if (as !== null) {
       const session = sessions.get(as) ?? startSession(server, as);
       sessions.set(as, session);
       const name = sessionCookie(server);
-      await context.addCookies([{ name, value: await session, url: server.url, httpOnly: true, sameSite: 'Strict' }]);
+      await window.context.addCookies([
+        { name, value: await session, url: server.url, httpOnly: true, sameSite: 'Strict' },
+      ]);
     }
-    return openTab(context, { url: server.url, path });
+    return openTab(window, { url: server.url, path }, async () => {
+      if (ownWindow) return window.context.close();
+      await clearWindow(window, server.url);
+      left.push(window);
+    });
   };
   const close = async () => {
     await browser.close();
     await server.stop();
   };
   return { server, open, close };
+}
+
+async function newWindow(browser: Browser): Promise<Window> {
+  const context = await browser.newContext(WINDOW);
+  await context.addInitScript({ content: axe.source });
+  return { context, page: await context.newPage() };
+}
+
+/** Makes a window like a new one, but for the files of the console that the browser has loaded. */
+async function clearWindow({ context, page }: Window, url: string): Promise<void> {
+  for (const other of context.pages()) if (other !== page) await other.close();
+  // By their types: Playwright has listeners of its own.
+  for (const type of ['weberror', 'console']) context.removeAllListeners(type);
+  for (const type of ['request', 'requestfinished', 'requestfailed', 'response']) page.removeAllListeners(type);
+  await page.unrouteAll();
+  // Ends the console before it loses its session.
+  await page.goto(`${url}/healthz`);
+  await page.evaluate('sessionStorage.clear()');
+  const devTools = await context.newCDPSession(page);
+  await devTools.send('Storage.clearDataForOrigin', { origin: url, storageTypes: 'all' });
+  await devTools.detach();
+  await context.clearCookies();
+  await context.clearPermissions();
 }
 
 /** Signs a person in by the form of the identity provider, without a page. Returns the value of the session cookie. */

@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { Agent, request } from 'undici';
 import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import { newBootstrapKey } from '../../support/environment.ts';
 import { startSharedProcess } from '../../support/process.ts';
 import { exportRequest } from '../traces/sending.ts';
+import type { Page, Reading } from './trace-reader.ts';
 
 /** How long the other tenant sends without an attack, as a baseline, in milliseconds. */
 const BASELINE_MS = 1500;
@@ -16,8 +18,8 @@ export type Sent = { path?: string; contentType?: string; gzip?: boolean; body: 
 export type Answer = { status: number; retryAfter: string | null; text: string };
 
 /** The effect of an attack on the service and on another tenant. */
-export type Outcome = {
-  answers: Answer[];
+export type Outcome<A extends { status: number } = Answer> = {
+  answers: A[];
   /** The peak resident memory of the service's process so far, in MiB. */
   peakMiB: number;
   /** The median response times of the other tenant, during the attack and without it. */
@@ -98,26 +100,21 @@ export async function startArena() {
     await request(`${service.url}/v1/tenants/attacker`, { method: 'PUT', headers, body, dispatcher: agent });
   }
 
-  /** Reads all pages of a trace, as the administrator. */
-  async function readTrace(traceId: string): Promise<Answer[]> {
-    const pages: Answer[] = [];
-    let cursor: string | null = null;
-    do {
-      const query: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
-      const path = `/v1/traces/${traceId}/spans?limit=1000${query}`;
-      const answer = await request(service.url + path, { headers: { 'x-api-key': admin }, dispatcher: agent });
-      const text = await answer.body.text();
-      pages.push({ status: answer.statusCode, retryAfter: null, text });
-      cursor = JSON.parse(text).nextCursor;
-    } while (cursor !== null);
-    return pages;
+  /** Reads all pages of a trace, as the administrator. In a thread of its own, so that it does not delay the other tenant's requests. */
+  function readTrace(traceId: string): Promise<Page[]> {
+    const workerData: Reading = { url: service.url, key: admin, traceId };
+    const thread = new Worker(new URL('trace-reader.ts', import.meta.url), { workerData });
+    return new Promise((resolve, reject) => {
+      thread.once('message', resolve);
+      thread.once('error', reject);
+    });
   }
 
   const until = performance.now() + BASELINE_MS;
   const calm = await timesOfOther(() => performance.now() > until);
 
   /** Runs an attack while the other tenant sends spans. */
-  async function runAttack(attack: () => Promise<Answer[]>): Promise<Outcome> {
+  async function runAttack<A extends { status: number }>(attack: () => Promise<A[]>): Promise<Outcome<A>> {
     let over = false;
     const attacked = timesOfOther(() => over);
     const answers = await attack().finally(() => {
@@ -149,7 +146,7 @@ function median(times: number[]): number {
 }
 
 /** How often each status was answered. */
-export function statusesOf(answers: readonly Answer[]): Record<number, number> {
+export function statusesOf(answers: readonly { status: number }[]): Record<number, number> {
   const counts: Record<number, number> = {};
   for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
