@@ -1,4 +1,4 @@
-import type { AxeResults, RunOnly, RunOptions } from 'axe-core';
+import axe, { type AxeResults, type RunOnly, type RunOptions } from 'axe-core';
 import type { BrowserContext, Page, Request } from 'playwright-core';
 import { expect } from 'vitest';
 
@@ -41,8 +41,8 @@ export type Tab = {
   /** Expects no error of the page, nothing that its policy refused, and no failure of accessibility, light and dark. */
   expectFaultless: (what?: string) => Promise<void>;
   /**
-   * Expects no error of the page and nothing that its policy refused, and no failure of accessibility if the test has not looked
-   * for one before. Then leaves the window.
+   * Expects no error of the page and nothing that its policy refused, and no failure of accessibility if the page shows something
+   * that was not checked before, by any test of the run. Then leaves the window.
    */
   done: () => Promise<void>;
 };
@@ -67,14 +67,14 @@ export async function openTab(
     await page.evaluate(pushOf(to));
     await missing.waitFor({ state: 'detached' });
   };
-  let isChecked = false;
   const expectFaultless = async (what = path) => {
-    isChecked = true;
     expect(noted.faults, what).toEqual([]);
+    const shown = await kindsOf(page);
     expect(await accessibilityFaults(page), what).toEqual([]);
+    for (const kind of shown) checked.add(kind);
   };
   const done = async () => {
-    if (!isChecked) await expectFaultless();
+    if ((await kindsOf(page)).some((kind) => !checked.has(kind))) await expectFaultless();
     expect(noted.faults, path).toEqual([]);
     expect(noted.missing(), `${path}: statuses and errors that were expected`).toEqual([]);
     await leave();
@@ -141,6 +141,28 @@ function noteFaults(context: BrowserContext) {
   };
 }
 
+/** The kinds of elements that were on a page without a failure of accessibility. */
+const checked = new Set<string>();
+
+/**
+ * The kinds of the elements of a page. Two elements are of one kind if they look and behave alike: the same tag, class, role, input
+ * type and attributes, both with or without text, in parents of which the same holds.
+ */
+function kindsOf(page: Page): Promise<string[]> {
+  return page.evaluate(`(() => {
+    const kindOf = (element) => [
+      element.localName,
+      element.getAttribute('class'),
+      element.getAttribute('role'),
+      element.getAttribute('type'),
+      element.getAttributeNames().sort(),
+      element.textContent.trim() === '',
+    ].join();
+    const elements = [...document.querySelectorAll('body, body *')];
+    return [...new Set(elements.map((element) => kindOf(element.parentElement) + ' > ' + kindOf(element)))];
+  })()`);
+}
+
 /** Everything in the light scheme; in the dark one, which differs in its colours alone, the contrasts. */
 async function accessibilityFaults(page: Page): Promise<string[]> {
   const light = await violations(page, { type: 'tag', values: WCAG });
@@ -150,8 +172,9 @@ async function accessibilityFaults(page: Page): Promise<string[]> {
   return [...light, ...dark];
 }
 
-/** The script is in every page from its start. Injected for each check, it would double the time of the suite. */
+/** Loads the script once for each page that is checked. It is large. */
 async function violations(page: Page, runOnly: RunOnly): Promise<string[]> {
+  if (!(await page.evaluate<boolean>(`'axe' in window`))) await page.evaluate(axe.source);
   const options: RunOptions = { runOnly, resultTypes: ['violations'] };
   const found = await page.evaluate<AxeResults>(`axe.run(document, ${JSON.stringify(options)})`);
   return found.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html} ${node.failureSummary}`));

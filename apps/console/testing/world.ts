@@ -1,7 +1,6 @@
 import { openConsole } from '@quartermaster/api/src/server/console/build.ts';
 import { signedInBrowser } from '@quartermaster/api/test/support/browser.ts';
 import { startTestServer, type TestServer } from '@quartermaster/api/test/support/server.ts';
-import axe from 'axe-core';
 import type { Browser } from 'playwright-core';
 import { launchBrowser } from './browser.ts';
 import { startSeededServer } from './seeded-server.ts';
@@ -64,7 +63,6 @@ export async function startWorld({ isSeeded = true, environment }: WorldOptions 
 
 async function newWindow(browser: Browser): Promise<Window> {
   const context = await browser.newContext(WINDOW);
-  await context.addInitScript({ content: axe.source });
   return { context, page: await context.newPage() };
 }
 
