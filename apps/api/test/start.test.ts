@@ -5,12 +5,15 @@ import { dirname, join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { runAdminKey } from '../src/commands/run-admin-key.ts';
-import { ROOT, VERSION } from '../src/config.ts';
+import { ConfigError, ROOT, VERSION } from '../src/config.ts';
+import { readArguments } from '../src/server/arguments.ts';
 import { runInProcess } from './support/command.ts';
 import { databaseFile, freePort } from './support/environment.ts';
 import { MAIN, runProgram, startProcess } from './support/process.ts';
 import { databaseServedOnce, startFailure, startService, statusWith } from './support/start.ts';
 import { wire } from './support/wire.ts';
+
+const HELP = /^Usage: main\.ts \[/;
 
 const SECRET_KEY = Buffer.alloc(32, 7).toString('base64');
 
@@ -66,26 +69,41 @@ describe('the program', () => {
     expect(stdout()).toContain('bootstrap API key file: ');
   });
 
-  test.each([['--help'], ['-h'], ['--version'], ['-v'], ['--production', '--help']])(
-    'regression: %s %s prints its output, and starts nothing',
-    async (...argv) => {
-      const file = await databaseFile();
-      const { stdout, stderr, ended } = runProgram({ DATABASE_URL: `sqlite:${file}`, PORT: 'x' }, [MAIN, ...argv]);
-      expect([await ended, stderr()]).toEqual([{ code: 0, signal: null }, '']);
-      expect(stdout()).toMatch(/^Usage: main\.ts \[|^0\.1\.0\n$/);
-      expect(existsSync(file)).toBe(false);
-    },
-  );
+  test('regression: --production --help prints its output, and starts nothing', async () => {
+    const file = await databaseFile();
+    const environment = { DATABASE_URL: `sqlite:${file}`, PORT: 'x' };
+    const { stdout, stderr, ended } = runProgram(environment, [MAIN, '--production', '--help']);
+    expect([await ended, stderr()]).toEqual([{ code: 0, signal: null }, '']);
+    expect(stdout()).toMatch(HELP);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  test('regression: an unknown argument exits with code 2 and the usage, and starts nothing', async () => {
+    const file = await databaseFile();
+    const { stdout, stderr, ended } = runProgram({ DATABASE_URL: `sqlite:${file}` }, [MAIN, 'hunter2']);
+    expect([await ended, stdout()]).toEqual([{ code: 2, signal: null }, '']);
+    expect(stderr()).toMatch(/^[^\n]+: usage: main\.ts \[[^\n]+\n$/);
+    expect(stderr()).not.toContain('hunter2');
+    expect(existsSync(file)).toBe(false);
+  });
+});
+
+describe('the arguments', () => {
+  test.each([
+    ['--help', HELP],
+    ['-h', HELP],
+    ['--version', /^0\.1\.0\n$/],
+    ['-v', /^0\.1\.0\n$/],
+  ])('regression: %s asks for a text instead of a start', (argument, text) => {
+    expect(readArguments([argument])).toEqual({ mode: null, text: expect.stringMatching(text) });
+  });
 
   test.each([['--bogus'], ['hunter2'], ['--development', '--production'], ['--help=x']])(
-    'regression: %s %s exits with code 2 and the usage, and starts nothing',
-    async (...argv) => {
-      const file = await databaseFile();
-      const { stdout, stderr, ended } = runProgram({ DATABASE_URL: `sqlite:${file}` }, [MAIN, ...argv]);
-      expect([await ended, stdout()]).toEqual([{ code: 2, signal: null }, '']);
-      expect(stderr()).toMatch(/^[^\n]+: usage: main\.ts \[[^\n]+\n$/);
-      expect(stderr()).not.toContain('hunter2');
-      expect(existsSync(file)).toBe(false);
+    'regression: %s %s is refused with the usage, and not repeated',
+    (...argv) => {
+      expect(() => readArguments(argv)).toThrow(ConfigError);
+      expect(() => readArguments(argv)).toThrow(/^[^\n]+: usage: main\.ts \[[^\n]+$/);
+      expect(() => readArguments(argv)).not.toThrow(/hunter2/);
     },
   );
 });
