@@ -20,6 +20,12 @@ const JSON_TYPE = 'application/json';
 /** Tolerance for other processes on the machine, in milliseconds. */
 const NOISE_MS = 150;
 
+/**
+ * The same for a page of 8 MiB, in milliseconds. It occupies the event loop for 70 ms on a quiet machine, and for 250 ms beside three
+ * busy processes on two cores.
+ */
+const PAGE_MS = 300;
+
 let arena: Arena;
 let annotate: TestContext['annotate'];
 
@@ -33,20 +39,15 @@ beforeEach((context) => {
 });
 
 /** Expects that the attack did not exhaust the memory of the service, and did not disturb the other tenant. */
-async function expectHarmless({
-  answers,
-  peakMiB,
-  medians,
-  longestMs,
-  failures,
-}: Outcome<{ status: number }>): Promise<void> {
+async function expectHarmless(outcome: Outcome<{ status: number }>, noiseMs = NOISE_MS): Promise<void> {
+  const { answers, peakMiB, medians, longestMs, failures } = outcome;
   const statuses = JSON.stringify(statusesOf(answers));
   const [calm, attacked, longest, peak] = [medians.calm, medians.attacked, longestMs, peakMiB].map(Math.round);
   // `--reporter verbose` shows it.
   await annotate(`${statuses}, peak ${peak} MiB, the other tenant ${calm} -> ${attacked} ms, at most ${longest} ms`);
   expect(peakMiB).toBeLessThan(1024);
   expect(failures).toBe(0);
-  expect(medians.attacked).toBeLessThan(3 * medians.calm + NOISE_MS);
+  expect(medians.attacked).toBeLessThan(3 * medians.calm + noiseMs);
 }
 
 async function attackWith(sent: Sent, times: number): Promise<Outcome> {
@@ -110,7 +111,7 @@ describe('an attack by an account that may only send telemetry is harmless:', { 
     await arena.keepContentOfAttacker();
     expect((await arena.send({ body: largeTrace(58, 2000) })).status).toBe(200);
     const outcome = await arena.runAttack(() => arena.readTrace(LARGE_TRACE_ID));
-    await expectHarmless(outcome);
+    await expectHarmless(outcome, PAGE_MS);
     expect(statusesOf(outcome.answers)).toEqual({ 200: outcome.answers.length });
     const sizes = outcome.answers.map(({ length }) => length);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThan(110_000_000);

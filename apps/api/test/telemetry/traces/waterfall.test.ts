@@ -173,6 +173,8 @@ test('one page has up to 10,000 spans in order, and a cursor for more', async ()
   expect(names(answered.body.items)).toEqual(spans.slice(0, MOST_SPANS).map(({ name }) => name));
   const rest = await server.ok('GET', `/v1/traces/${traceId}/waterfall?cursor=${answered.body.nextCursor}`, { as });
   expect(names(rest.items)).toEqual(spans.slice(MOST_SPANS).map(({ name }) => name));
+  const page = await server.ok('GET', `/v1/traces/${traceId}/waterfall?limit=1700`, { as });
+  expect(page.items).toHaveLength(1700);
   const paged = await all(server, `/v1/traces/${traceId}/waterfall?limit=${MOST_SPANS * 0.4}`, as);
   expect(names(paged)).toEqual(spans.map(({ name }) => name));
 });
