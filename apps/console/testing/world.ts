@@ -71,7 +71,7 @@ async function clearWindow({ context, page }: Window, url: string): Promise<void
   for (const other of context.pages()) if (other !== page) await other.close();
   // By their types: Playwright has listeners of its own.
   for (const type of ['weberror', 'console']) context.removeAllListeners(type);
-  for (const type of ['request', 'requestfinished', 'requestfailed', 'response']) page.removeAllListeners(type);
+  for (const type of ['request', 'requestfinished', 'requestfailed']) page.removeAllListeners(type);
   await page.unrouteAll();
   // Ends the console before it loses its session.
   await page.goto(`${url}/healthz`);

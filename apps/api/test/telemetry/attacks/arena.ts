@@ -24,6 +24,8 @@ export type Outcome<A extends { status: number } = Answer> = {
   peakMiB: number;
   /** The median response times of the other tenant, during the attack and without it. */
   medians: { attacked: number; calm: number };
+  /** What a request of the other tenant took that was sent at a random moment of the attack: the median. */
+  usualMs: number;
   /** The longest response time of the other tenant during the attack. */
   longestMs: number;
   /** The number of the other tenant's requests that were not answered with 200. */
@@ -122,7 +124,14 @@ export async function startArena() {
     });
     const { times, failures } = await attacked;
     const medians = { attacked: median(times), calm: median(calm.times) };
-    return { answers, peakMiB: await peakMiB(), medians, longestMs: Math.max(...times), failures };
+    return {
+      answers,
+      peakMiB: await peakMiB(),
+      medians,
+      usualMs: usual(times),
+      longestMs: Math.max(...times),
+      failures,
+    };
   }
 
   async function stop(): Promise<void> {
@@ -141,11 +150,15 @@ export async function startArena() {
   };
 }
 
+function median(times: number[]): number {
+  return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
+}
+
 /**
  * The median of what a request takes that is sent at a random moment. So a time counts as often as it is long: while the service is
  * blocked for a second, one request waits for it, but fifty would have been sent.
  */
-function median(times: number[]): number {
+function usual(times: number[]): number {
   const half = times.reduce((sum, time) => sum + time + PAUSE_MS, 0) / 2;
   let passed = 0;
   return times.toSorted((a, b) => a - b).find((time) => (passed += time + PAUSE_MS) >= half) ?? 0;

