@@ -4,6 +4,7 @@ import { SEQUENCE } from './testing/scale.ts';
 /** Suites without a database. */
 const PURE = [
   'test/batches.test.ts',
+  'test/delay-budget.test.ts',
   'test/ids.test.ts',
   'test/loop-turns.test.ts',
   'test/queries-scope.test.ts',

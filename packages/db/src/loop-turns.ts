@@ -1,7 +1,8 @@
 import { FairQueue } from './fair-queue.ts';
+import { ageOfTurn, endTurn, noteLoopTime } from './loop-time.ts';
 import { currentTenant, holdsWriter } from './tenant-context.ts';
 
-/** How long one turn of the event loop may work through a loop of statements, in milliseconds. */
+/** How long a tenant may work in one turn of the event loop, in milliseconds. */
 const TURN_MS = 10;
 
 /** After this time, a tenant that has had work in this turn starts no further request in it. In milliseconds. */
@@ -9,12 +10,6 @@ const START_MS = 4;
 
 /** After so many turns in a row the transaction on SQLite's writing connection no longer has priority over other work of its tenant. */
 const PRIORITY_TURNS = 4;
-
-/** A turn lasts from one check phase of the event loop to the next one. Null before its first work. */
-let turnBegan: number | null = null;
-
-/** The tenants that had work in this turn. */
-const tenantsOfTurn = new Set<string | null>();
 
 /** Work that waits for a later turn. */
 const waiting = new FairQueue<() => void>();
@@ -25,16 +20,22 @@ let priorityTurns = 0;
 let isServing = false;
 
 /**
- * Yields to the event loop if the current turn has worked for {@link TURN_MS}. SQLite answers synchronously, so a long loop of
- * statements would otherwise block every other request.
+ * Yields to the event loop if the tenant has worked for {@link TURN_MS} in the current turn. Each statement of a database calls it,
+ * and so do long loops without statements. SQLite answers synchronously, so many statements would otherwise block every other
+ * request.
  *
  * In each turn one piece of waiting work goes on, and tenants take turns. So a tenant with many long requests delays the others
  * by one piece in a turn, not by one for each request. A transaction on SQLite's writing connection goes first, because every
  * other write waits for it; meanwhile only other tenants' work goes on beside it.
  */
 export async function yieldWhenDue(): Promise<void> {
-  if (ageOfTurn() >= TURN_MS) await laterTurn(currentTenant());
-  noteWork(currentTenant());
+  if (isYieldDue()) await laterTurn(currentTenant());
+  noteLoopTime();
+}
+
+/** Whether {@link yieldWhenDue} would yield. It costs less where a caller can do without the promise. */
+export function isYieldDue(): boolean {
+  return noteLoopTime() >= TURN_MS;
 }
 
 /**
@@ -42,24 +43,8 @@ export async function yieldWhenDue(): Promise<void> {
  * many at a time. Without it, all those of one tenant would run before the next request of another tenant is even read.
  */
 export async function yieldToOtherTenants(tenant: string): Promise<void> {
-  if (ageOfTurn() >= START_MS && tenantsOfTurn.has(tenant)) await laterTurn(tenant);
-  noteWork(tenant);
-}
-
-function ageOfTurn(): number {
-  return turnBegan === null ? 0 : performance.now() - turnBegan;
-}
-
-function noteWork(tenant: string | null): void {
-  tenantsOfTurn.add(tenant);
-  if (turnBegan !== null) return;
-  turnBegan = performance.now();
-  setImmediate(endTurn);
-}
-
-function endTurn(): void {
-  turnBegan = null;
-  tenantsOfTurn.clear();
+  if (noteLoopTime(tenant) > 0 && ageOfTurn() >= START_MS) await laterTurn(tenant);
+  noteLoopTime(tenant);
 }
 
 function laterTurn(tenant: string | null): Promise<void> {

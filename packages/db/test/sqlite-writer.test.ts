@@ -5,6 +5,7 @@ import SqliteDatabase from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { sqliteDialect } from '../src/dialects/sqlite.ts';
+import { isNearPause, noteRequest } from '../src/delay-budget.ts';
 import { DatabaseUnavailableError, DuplicateKeyError } from '../src/errors.ts';
 import { runForTenant } from '../src/tenant-context.ts';
 
@@ -165,8 +166,15 @@ test('a group is committed at 64 transactions, or after 10 ms, even if more are 
   expect(committedCounts).toEqual([...Array(64).fill(64), ...Array(64).fill(128), ...Array(22).fill(150)]);
   committedCounts.length = 0;
   let now = 0;
-  vi.spyOn(performance, 'now').mockImplementation(() => (now += 6));
-  await together('old', 6);
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  const slowly = async (id: string) => {
+    await db.transaction().execute(async (trx) => {
+      now += 6;
+      await trx.insertInto('things').values({ id, count: 0 }).execute();
+    });
+    committedCounts.push(idsIn(other).length);
+  };
+  await Promise.all(Array.from({ length: 6 }, (_, index) => slowly(`old-${index}`)));
   expect(committedCounts).toEqual([152, 152, 154, 154, 156, 156]);
 });
 
@@ -191,6 +199,56 @@ test('writes of one tenant are committed together for 30 ms, as long as no other
   const ids = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth'];
   await Promise.all(ids.map((id) => write(id === 'third' ? 'beta' : 'acme', id)));
   expect(committedCounts).toEqual([16, 16, 18, 18, 20, 20]);
+});
+
+test('a long transaction yields between its statements, so that other work goes on', async () => {
+  const { db } = await opened();
+  let now = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  let turns = 0;
+  let isOver = false;
+  const count = () => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  await db.transaction().execute(async (trx) => {
+    const before = turns;
+    for (let index = 0; index < 30; index += 1) {
+      await trx
+        .insertInto('things')
+        .values({ id: `${index}`, count: 0 })
+        .execute();
+      now += 4;
+    }
+    // 120 ms of statements, at most 12 in a turn.
+    expect(turns - before).toBeGreaterThanOrEqual(9);
+  });
+  isOver = true;
+});
+
+test('a transaction for which another tenant waits counts as a delay, and one for which nobody else waits does not', async () => {
+  const { db } = await opened();
+  let now = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  const write = (tenant: string, id: string, milliseconds: number) =>
+    runForTenant(tenant, () =>
+      db.transaction().execute(async (trx) => {
+        await trx.insertInto('things').values({ id, count: 0 }).execute();
+        for (let spent = 0; spent < milliseconds; spent += 8) {
+          now += 8;
+          await trx.selectFrom('things').select('id').executeTakeFirst();
+        }
+      }),
+    );
+  for (const tenant of ['slow', 'beta', 'slow']) noteRequest(tenant);
+  await write('slow', 'alone', 80);
+  expect(isNearPause('slow')).toBe(false);
+  await Promise.all([write('slow', 'first', 80), write('slow', 'second', 0)]);
+  expect(isNearPause('slow')).toBe(false);
+  await Promise.all([write('slow', 'third', 80), write('beta', 'waiting', 0)]);
+  expect(isNearPause('slow')).toBe(true);
+  expect(isNearPause('beta')).toBe(false);
 });
 
 test('regression: a tenant with many waiting writes delays another tenant’s write by one write', async () => {

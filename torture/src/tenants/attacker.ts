@@ -1,11 +1,10 @@
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parentPort, workerData } from 'node:worker_threads';
 import { ATTACKS, type HostileWorld, type Request } from './attacks.ts';
 import { startHostileServer } from './hostile-server.ts';
 
-// A thread that attacks the service: it prepares, posts `ready`, and attacks for the number of milliseconds in its order.
+// A process that attacks the service: it prepares, sends `ready`, and attacks for the number of milliseconds in its order.
 
 export type AttackSettings = { url: string; key: string };
 
@@ -35,7 +34,7 @@ const IDLE_ADDRESS = '127.0.0.67';
 
 const ANSWER_TIMEOUT_MS = 60_000;
 
-const { url, key } = workerData as AttackSettings;
+const { url, key } = JSON.parse(process.argv[2] ?? '') as AttackSettings;
 
 type Answer = { status: number; body: string };
 
@@ -143,9 +142,8 @@ async function openIdleSockets(): Promise<Socket[]> {
 }
 
 const world = await prepare();
-parentPort?.on('message', (order: AttackOrder) => {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-  void attack(world, order).then((report) => parentPort?.postMessage(report));
+process.on('message', (order: AttackOrder) => {
+  void attack(world, order).then((report) => process.send?.(report));
 });
-// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-parentPort?.postMessage('ready');
+process.on('disconnect', () => process.exit());
+process.send?.('ready');

@@ -6,7 +6,7 @@ import { type Finding, finding, type Options, type Part } from '../part.ts';
 import { ADMIN, killService, type Service, startService } from '../service.ts';
 import { onEachStore, openPostgresStore, openSqliteStore } from '../stores.ts';
 import type { AttackReport } from './attacker.ts';
-import { startAttacker } from './attacker-thread.ts';
+import { startAttacker } from './attacker-process.ts';
 import { makeAccount, NormalTenant, type Sample } from './normal-tenant.ts';
 
 const SETTINGS = {
@@ -98,7 +98,7 @@ async function underAttack(service: Service, setting: Setting): Promise<Finding[
       }),
     ];
   } finally {
-    await attacker.end();
+    attacker.end();
     await normal.stop();
   }
 }

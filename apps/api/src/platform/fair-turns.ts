@@ -1,3 +1,4 @@
+import { isNearPause, mustPause, noteRequest, pauseAfterDelays } from '@quartermaster/db/delay-budget.ts';
 import { yieldToOtherTenants } from '@quartermaster/db/loop-turns.ts';
 import { ApiError } from './errors.ts';
 
@@ -10,7 +11,7 @@ const ACTIVE_ALONE = 256;
 /** How long another caller's request counts, in milliseconds. */
 const BESIDE_OTHERS_MS = 10_000;
 
-/** Maximum number of waiting requests of one caller. */
+/** Maximum number of waiting requests of one caller, and of those that pause. */
 const MAX_WAITING = 500;
 
 /** The longest time that a request waits, in milliseconds. */
@@ -18,12 +19,17 @@ const MAX_WAIT_MS = 15_000;
 
 type Caller = { active: number; waiting: (() => void)[] };
 
+/** Whether a request may pause, because its caller has delayed others. Reads do not pause: they delay nobody for long. */
+type Kind = { mayPause: boolean };
+
 /**
  * Fair queueing for callers that share a process. Without it, a caller who sends hundreds of requests at once would get
  * hundreds of turns between two requests of another caller. It costs nothing while a caller stays within its share.
  */
 export class FairTurns {
   readonly #callers = new Map<string, Caller>();
+  /** How many requests of each caller pause. */
+  readonly #pausing = new Map<string, number>();
   #lastCaller: string | null = null;
   #lastChangeAt = Number.NEGATIVE_INFINITY;
 
@@ -33,24 +39,48 @@ export class FairTurns {
    * @param name whose requests share their turns: a tenant, a user or an address
    * @throws 429 if too many requests of the caller wait, or this one waits for too long
    */
-  async run<T>(name: string, work: () => Promise<T>): Promise<T> {
+  async run<T>(name: string, { mayPause }: Kind, work: () => Promise<T>): Promise<T> {
     if (name !== this.#lastCaller) {
       if (this.#lastCaller !== null) this.#lastChangeAt = performance.now();
       this.#lastCaller = name;
     }
+    noteRequest(name);
+    const done = mayPause && mustPause(name) ? await this.#pause(name) : () => {};
+    try {
+      return await this.#runInTurn(name, work);
+    } finally {
+      done();
+    }
+  }
+
+  async #runInTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
     const caller = this.#of(name);
-    if (caller.active < this.#share()) caller.active += 1;
+    if (caller.active < this.#share(name)) caller.active += 1;
     else await this.#wait(caller);
     try {
       if (this.#isBesideOthers()) await yieldToOtherTenants(name);
       return await work();
     } finally {
       caller.active -= 1;
-      while (caller.waiting.length > 0 && caller.active < this.#share()) {
+      while (caller.waiting.length > 0 && caller.active < this.#share(name)) {
         caller.active += 1;
         caller.waiting.shift()?.();
       }
       if (caller.active === 0) this.#callers.delete(name);
+    }
+  }
+
+  /** Requests that pause take no turn, so that others of the caller, which do not pause, go on. */
+  async #pause(name: string): Promise<() => void> {
+    const pausing = this.#pausing.get(name) ?? 0;
+    if (pausing >= MAX_WAITING) throw tooMany();
+    this.#pausing.set(name, pausing + 1);
+    try {
+      return await pauseAfterDelays(name);
+    } finally {
+      const left = (this.#pausing.get(name) ?? 0) - 1;
+      if (left > 0) this.#pausing.set(name, left);
+      else this.#pausing.delete(name);
     }
   }
 
@@ -62,8 +92,9 @@ export class FairTurns {
   }
 
   /** How many requests of one caller may run now. */
-  #share(): number {
-    return this.#isBesideOthers() ? ACTIVE_BESIDE_OTHERS : ACTIVE_ALONE;
+  #share(name: string): number {
+    if (!this.#isBesideOthers()) return ACTIVE_ALONE;
+    return isNearPause(name) ? 1 : ACTIVE_BESIDE_OTHERS;
   }
 
   #isBesideOthers(): boolean {

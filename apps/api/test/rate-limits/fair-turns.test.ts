@@ -1,11 +1,15 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { noteDelay } from '@quartermaster/db/delay-budget.ts';
 import { expect, test } from 'vitest';
 import { FairTurns } from '../../src/platform/fair-turns.ts';
+
+const WRITE = { mayPause: true };
+const READ = { mayPause: false };
 
 /** Starts work that goes on until it is ended. */
 function startWork(turns: FairTurns, caller: string, started: string[]) {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const done = turns.run(caller, () => {
+  const done = turns.run(caller, WRITE, () => {
     started.push(caller);
     return promise;
   });
@@ -25,7 +29,7 @@ test('many requests of a single caller run at once', async () => {
 test('with other callers present, four requests of a caller run, the rest wait in order, and another caller’s start at once', async () => {
   const turns = new FairTurns();
   const started: string[] = [];
-  await turns.run('b', async () => {});
+  await turns.run('b', WRITE, async () => {});
   const works = Array.from({ length: 10 }, () => startWork(turns, 'a', started));
   const other = startWork(turns, 'b', started);
   await nextTurn();
@@ -41,19 +45,51 @@ test('with other callers present, four requests of a caller run, the rest wait i
 
 test('work that fails releases its turn', async () => {
   const turns = new FairTurns();
-  await turns.run('b', async () => {});
-  const failing = Array.from({ length: 20 }, () => turns.run('a', () => Promise.reject(new Error('no'))));
+  await turns.run('b', WRITE, async () => {});
+  const failing = Array.from({ length: 20 }, () => turns.run('a', WRITE, () => Promise.reject(new Error('no'))));
   const results = await Promise.allSettled(failing);
   expect(results.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 'rejected'));
-  expect(await turns.run('a', async () => 'works')).toBe('works');
+  expect(await turns.run('a', WRITE, async () => 'works')).toBe('works');
 });
 
 test('more waiting requests than a caller may have are refused with 429', async () => {
   const turns = new FairTurns();
-  await turns.run('b', async () => {});
+  await turns.run('b', WRITE, async () => {});
   const works = Array.from({ length: 504 }, () => startWork(turns, 'a', []));
-  await expect(turns.run('a', async () => {})).rejects.toMatchObject({ status: 429 });
-  expect(await turns.run('b', async () => 'not affected')).toBe('not affected');
+  await expect(turns.run('a', WRITE, async () => {})).rejects.toMatchObject({ status: 429 });
+  expect(await turns.run('b', WRITE, async () => 'not affected')).toBe('not affected');
   for (const { end } of works) end();
   await Promise.all(works.map(({ done }) => done));
+});
+
+test('after long delays of others the writes of a caller pause and then run one by one, and its reads go on', async () => {
+  const turns = new FairTurns();
+  const started: string[] = [];
+  const name = 'tenant:slow';
+  const note = async () => {
+    for (let count = 0; count < 30; count += 1) {
+      await turns.run('tenant:other', READ, async () => {});
+      await sleep(100);
+    }
+  };
+  await turns.run(name, READ, async () => {});
+  const others = note();
+  await turns.run(name, READ, async () => {});
+  // A pause of a second.
+  noteDelay(name, 130);
+  const from = performance.now();
+  const writes = ['first', 'second'].map((what) =>
+    turns.run(name, WRITE, async () => {
+      started.push(what);
+      await sleep(200);
+      started.push(`${what} ends`);
+    }),
+  );
+  await turns.run(name, READ, async () => {
+    started.push('read');
+  });
+  await Promise.all(writes);
+  expect(started).toEqual(['read', 'first', 'first ends', 'second', 'second ends']);
+  expect(performance.now() - from).toBeGreaterThanOrEqual(1000);
+  await others;
 });

@@ -8,6 +8,8 @@ import {
   SerializationFailureError,
   WriteGateClosedError,
 } from '../errors.ts';
+import { noteLoopTime } from '../loop-time.ts';
+import { isYieldDue, yieldWhenDue } from '../loop-turns.ts';
 import { currentTenant, isGateHolder, usesReservedConnection } from '../tenant-context.ts';
 import { ConnectionSlots } from './connection-slots.ts';
 import { enterGateSql } from './postgres-write-gate.ts';
@@ -120,6 +122,7 @@ class PostgresConnection implements DatabaseConnection {
   }
 
   async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
+    if (isYieldDue()) await yieldWhenDue();
     const values = parameters.map(bindable);
     const timed = TIMED.test(query.kind);
     const name = timed ? this.#names.nameOf(sql, values.length) : undefined;
@@ -131,6 +134,7 @@ class PostgresConnection implements DatabaseConnection {
         if (this.#inTransaction || !isStale(error)) throw error;
         return this.#send(timed, () => this.#client.query(unnamed));
       });
+      noteLoopTime();
       const writes = command === 'INSERT' || command === 'UPDATE' || command === 'DELETE';
       return { rows: rows as R[], ...(writes && { numAffectedRows: BigInt(rowCount ?? 0) }) };
     } catch (error) {

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { QueryResult } from 'kysely';
 import { DatabaseUnavailableError } from '../errors.ts';
+import { noteDelay } from '../delay-budget.ts';
 import { FairQueue } from '../fair-queue.ts';
+import { loopTimeOf } from '../loop-time.ts';
 import { currentTenant } from '../tenant-context.ts';
 import { BUSY_TIMEOUT_MS, type SqliteHandle } from './sqlite-handle.ts';
 
@@ -45,6 +47,8 @@ type Group = {
 export class SqliteWriter {
   readonly #handle: SqliteHandle;
   #busy = false;
+  /** The tenant that holds the connection, and its loop time when it took it. */
+  #holder: { tenant: string | null; before: number } = { tenant: null, before: 0 };
   #group: Group | null = null;
   /** Transactions that wait for the connection. */
   readonly #queue = new FairQueue<() => void>();
@@ -202,14 +206,16 @@ export class SqliteWriter {
   }
 
   #acquire(): Promise<void> {
+    const tenant = currentTenant();
     if (!this.#busy) {
       this.#busy = true;
+      this.#hold(tenant);
       return Promise.resolve();
     }
-    const tenant = currentTenant();
     return new Promise((resolve, reject) => {
       const proceed = () => {
         clearTimeout(timer);
+        this.#hold(tenant);
         resolve();
       };
       const refuse = (reason: string) => reject(new DatabaseUnavailableError({ cause: new Error(reason) }));
@@ -223,8 +229,15 @@ export class SqliteWriter {
     });
   }
 
+  #hold(tenant: string | null): void {
+    this.#holder = { tenant, before: loopTimeOf(tenant) };
+  }
+
   /** Hands the connection to the next waiting transaction. */
   #release(): void {
+    const { tenant, before } = this.#holder;
+    const hasDelayedOthers = !this.#queue.isEmpty && !this.#queue.hasOnly(tenant);
+    if (tenant !== null && hasDelayedOthers) noteDelay(tenant, loopTimeOf(tenant) - before);
     const next = this.#queue.shift();
     if (next) next();
     else this.#busy = false;

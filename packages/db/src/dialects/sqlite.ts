@@ -9,6 +9,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
+import { isYieldDue, yieldWhenDue } from '../loop-turns.ts';
 import { SqliteHandle } from './sqlite-handle.ts';
 import { type SqliteTransaction, SqliteWriter } from './sqlite-writer.ts';
 
@@ -110,6 +111,7 @@ class SqliteConnection implements DatabaseConnection {
   }
 
   async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
+    if (isYieldDue()) await yieldWhenDue();
     if (this.#transaction) return this.#transaction.run(sql, parameters);
     if (query.kind === 'SelectQueryNode') return this.#reader.run(sql, parameters);
     return this.#writer.run(sql, parameters);

@@ -11,6 +11,12 @@ import { callerAt, callerOf, countRequest, countRequestOfTenant, type RequestLim
 /** Bytes of a body that cost one point. */
 const BYTES_PER_POINT = 16 * 1024;
 
+/**
+ * A body is counted up to this size, or up to the longest that its operation takes. A longer one is refused without being parsed,
+ * but its bytes still arrive on the connection.
+ */
+const MAX_COUNTED_BYTES = 1024 * 1024;
+
 /** Authenticates callers, and counts their requests. */
 export type Callers = {
   /**
@@ -99,7 +105,8 @@ function costOf({ headers }: IncomingMessage, operation: Operation): number {
   if (operation.transport === 'otlp') return operation.cost;
   const isChunked = headers['transfer-encoding'] !== undefined;
   const bytes = isChunked ? operation.bodyMaxBytes : Number(headers['content-length'] ?? 0);
-  return operation.cost + Math.floor(Math.min(bytes, operation.bodyMaxBytes) / BYTES_PER_POINT);
+  const counted = Math.min(bytes, Math.max(operation.bodyMaxBytes, MAX_COUNTED_BYTES));
+  return operation.cost + Math.floor(counted / BYTES_PER_POINT);
 }
 
 /** Whether the caller caused the error. An unreachable identity provider or database (503) does not count. */

@@ -8,10 +8,11 @@ import { callerAt, callerOf } from './limits.ts';
  */
 export function inFairTurn<T>(
   { services, principal, address }: Pick<Context, 'services' | 'principal' | 'address'>,
-  operation: Pick<Operation, 'idempotency'>,
+  operation: Pick<Operation, 'idempotency' | 'transport'>,
   work: () => Promise<T>,
 ): Promise<T> {
   if (operation.idempotency === 'lease') return work();
+  const mayPause = operation.idempotency !== 'none' || operation.transport === 'otlp';
   const { id, tenantId } = principal === null ? callerAt(address) : callerOf(principal);
-  return services.turns.run(tenantId === '' ? id : `tenant:${tenantId}`, work);
+  return services.turns.run(tenantId === '' ? id : `tenant:${tenantId}`, { mayPause }, work);
 }

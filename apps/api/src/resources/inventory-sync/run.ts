@@ -4,6 +4,8 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { endSyncTask, renewSyncTask } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { findProvider, markSynced, setNextSync } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { pauseAfterDelays } from '@quartermaster/db/delay-budget.ts';
+import { tenantKey } from '@quartermaster/db/tenant-context.ts';
 import { confineToTenant } from '@quartermaster/db/transaction.ts';
 import type { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
@@ -42,8 +44,8 @@ export async function runSync(run: SyncRun, stopping: AbortSignal): Promise<Inve
   const started = performance.now();
   const state: RunState = { attempts: 1, lastError: null, progress: { phase: 'connecting', done: 0, total: null } };
   try {
-    const listing = await fetchWithHeartbeat(run, state, stopping);
-    const { counts, syncedAt } = await writeAll(run, state, listing);
+    const { listing, written } = await fetchWithHeartbeat(run, state, stopping);
+    const { counts, syncedAt } = await writeAll(run, state, listing).finally(written);
     const { errors, errorCount } = listing;
     return {
       taskId: run.taskId,
@@ -66,13 +68,15 @@ type RunState = Pick<OperatorTask, 'lastError'> & {
   progress: NonNullable<OperatorTask['progress']>;
 };
 
+/** @returns the listing, and a function to call when it is written */
 async function fetchWithHeartbeat(
   { services, provider, taskId }: SyncRun,
   state: RunState,
   stopping: AbortSignal,
-): Promise<Listing> {
+): Promise<{ listing: Listing; written: () => void }> {
   const { db, now, databaseNow, log } = services;
   const cancelled = new AbortController();
+  const signal = AbortSignal.any([stopping, cancelled.signal]);
   const scope = scopeOf(provider);
   const beat = async () => {
     try {
@@ -89,8 +93,8 @@ async function fetchWithHeartbeat(
     beating = beating.then(beat);
   }, HEARTBEAT_MS);
   try {
-    return await fetchListing(services, provider, {
-      signal: AbortSignal.any([stopping, cancelled.signal]),
+    const listing = await fetchListing(services, provider, {
+      signal,
       onAttempt(attempt, lastError) {
         state.attempts = attempt;
         state.lastError = lastError;
@@ -99,6 +103,8 @@ async function fetchWithHeartbeat(
         state.progress = { phase, done, total: null };
       },
     });
+    const written = await pauseAfterDelays(tenantKey(provider.tenantId), signal);
+    return { listing, written };
   } finally {
     // No heartbeat may run during or after the final transaction.
     clearInterval(timer);

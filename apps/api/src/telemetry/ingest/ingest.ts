@@ -5,6 +5,8 @@ import { insertSpanBlocks } from '@quartermaster/db/repositories/span-blocks.ts'
 import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
 import { buildSpanBlocks, type SpanBlock } from '@quartermaster/db/span-block.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { tenantKey } from '@quartermaster/db/tenant-context.ts';
+import { othersWork, pauseAfterDelays } from '@quartermaster/db/delay-budget.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { principalName } from '../../auth/principal.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
@@ -27,14 +29,15 @@ import { isLimitReached, requireRoom } from './stored-bytes.ts';
  */
 const SPANS_PER_TRANSACTION = 2000;
 
-/** Each trace has a separate row. */
-const TRACES_PER_TRANSACTION = 500;
-
 /** An estimate of what a span takes in the index. */
 const INDEX_BYTES_PER_SPAN = 60;
 
-/** The maximum number of new names in a transaction. Each may be a new subject, and new subjects take the longest. */
-const NAMES_PER_TRANSACTION = 100;
+/**
+ * The most traces and new names of a transaction. Each trace has a row, and each name may be a new subject, which takes the
+ * longest. While other tenants work, transactions are shorter, because on SQLite the others wait for them.
+ */
+const BATCH_ALONE = { traces: 500, names: 100 };
+const BATCH_BESIDE_OTHERS = { traces: 50, names: 20 };
 
 /**
  * Ingests spans: stores them, and aggregates their calls in the same transaction. The tenant is that of the credential.
@@ -54,8 +57,9 @@ export async function ingestSpans(
   const { spans, texts, scopes, rejected, reasons } = await prepare({ keepContent: settings.captureContent });
   const limits = aggregationLimits(ctx.services, settings);
   const total = { stored: 0, duplicates: 0, rejected, reasons: [...reasons] };
+  const tenant = tenantKey(place.tenantId);
   let done = 0;
-  for (const batch of batchesOf(spans)) {
+  for (const batch of batchesOf(spans, tenant)) {
     // Compressed before the transaction. If some spans turn out to be duplicates, the blocks are built again in it.
     const blocks = await buildSpanBlocks(batch, texts);
     const bytes = bytesOf(blocks);
@@ -70,7 +74,8 @@ export async function ingestSpans(
     }
     // The tenant is locked because its batches update the same observations.
     const work = (trx: Database) => store(trx, { place, sender, batch, texts, blocks, limits }, clock());
-    const result = await inTransaction(db, work, { lockTenant: place.tenantId });
+    const endPause = await pauseAfterDelays(tenant);
+    const result = await inTransaction(db, work, { lockTenant: place.tenantId }).finally(endPause);
     tenantLimits.correct(place.tenantId, 'storedBytes', result.bytes - bytes);
     done += batch.length;
     total.stored += result.stored;
@@ -99,24 +104,27 @@ type Stored = {
 };
 
 /** Splits spans into batches for one transaction each. */
-function* batchesOf(spans: readonly PreparedSpan[]): Generator<PreparedSpan[]> {
+function* batchesOf(spans: readonly PreparedSpan[], tenant: string): Generator<PreparedSpan[]> {
   const names = new CacheByParts<object>();
   const traces = new Set<string>();
   let start = 0;
   let namesBefore = 0;
   for (const [index, { traceId, interpreted }] of spans.entries()) {
+    const most = othersWork(tenant) ? BATCH_BESIDE_OTHERS : BATCH_ALONE;
+    const isFull =
+      index - start === SPANS_PER_TRANSACTION ||
+      (traces.size >= most.traces && !traces.has(traceId)) ||
+      names.values.length - namesBefore >= most.names;
+    if (isFull) {
+      yield spans.slice(start, index);
+      traces.clear();
+      start = index;
+      namesBefore = names.values.length;
+    }
     traces.add(traceId);
     for (const use of interpreted?.uses ?? []) names.get([use.kind, use.name], () => use);
-    const isFull =
-      index + 1 - start === SPANS_PER_TRANSACTION ||
-      traces.size === TRACES_PER_TRANSACTION ||
-      names.values.length - namesBefore >= NAMES_PER_TRANSACTION;
-    if (!isFull && index + 1 < spans.length) continue;
-    traces.clear();
-    yield spans.slice(start, index + 1);
-    start = index + 1;
-    namesBefore = names.values.length;
   }
+  if (start < spans.length) yield spans.slice(start);
 }
 
 type Batch = {

@@ -1,0 +1,74 @@
+import { BoundedMap } from './bounded-map.ts';
+import { noteDelay } from './delay-budget.ts';
+import { currentTenant } from './tenant-context.ts';
+
+// The time of the event loop, by tenant. A turn lasts from one check phase of the event loop to the next one.
+
+const MAX_TENANTS = 10_000;
+
+/** For how long each tenant has worked in this turn, in milliseconds. Null is the service itself. */
+const inTurn = new Map<string | null, number>();
+
+/** For how long each tenant has worked since the start, in milliseconds. */
+const totals = new BoundedMap<string | null, number>(MAX_TENANTS);
+
+/** The tenant that the running code works for, and since when. Null: unknown. */
+let running: { tenant: string | null; since: number } | null = null;
+
+/** Null before the first work of a turn. */
+let turnBegan: number | null = null;
+let endIsScheduled = false;
+
+/**
+ * Counts the time from now on as that of a tenant, until the next call, or until the event loop runs its next callback. Code that
+ * begins or continues a tenant's work calls it.
+ *
+ * @returns for how long the tenant has worked in this turn, in milliseconds
+ */
+export function noteLoopTime(tenant: string | null = currentTenant()): number {
+  const now = performance.now();
+  countUntil(now);
+  running = { tenant, since: now };
+  if (turnBegan === null) {
+    turnBegan = now;
+    setImmediate(endTurn);
+  }
+  if (!endIsScheduled) {
+    endIsScheduled = true;
+    // A tick that a microtask adds runs after all microtasks.
+    queueMicrotask(() => process.nextTick(endCallback));
+  }
+  return inTurn.get(tenant) ?? 0;
+}
+
+/** For how long a tenant has worked since the start, in milliseconds. */
+export function loopTimeOf(tenant: string | null): number {
+  const sinceThen = running?.tenant === tenant ? performance.now() - running.since : 0;
+  return (totals.get(tenant) ?? 0) + sinceThen;
+}
+
+/** How long this turn has lasted, in milliseconds. */
+export function ageOfTurn(): number {
+  return turnBegan === null ? 0 : performance.now() - turnBegan;
+}
+
+/** Begins a new turn. */
+export function endTurn(): void {
+  countUntil(performance.now());
+  turnBegan = null;
+  for (const [tenant, milliseconds] of inTurn) if (tenant !== null) noteDelay(tenant, milliseconds);
+  inTurn.clear();
+}
+
+function endCallback(): void {
+  endIsScheduled = false;
+  countUntil(performance.now());
+}
+
+function countUntil(now: number): void {
+  if (running === null) return;
+  const { tenant, since } = running;
+  inTurn.set(tenant, (inTurn.get(tenant) ?? 0) + now - since);
+  totals.set(tenant, (totals.get(tenant) ?? 0) + now - since);
+  running = null;
+}
