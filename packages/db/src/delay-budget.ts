@@ -12,8 +12,8 @@ const SHARE = 0.01;
 /** For how long a tenant may delay others before it pauses, in milliseconds. */
 const BURST_MS = 100;
 
-/** The longest pause, in milliseconds. */
-const MAX_PAUSE_MS = 10_000;
+/** The longest pause, in milliseconds: half of the time for which exporters of telemetry wait by default. */
+const MAX_PAUSE_MS = 5000;
 
 /** The most delay that is remembered: that of the longest pause of a request. */
 const MAX_DELAY_MS = BURST_MS + MAX_PAUSE_MS * SHARE;
