@@ -8,6 +8,7 @@ import { EVERYWHERE, type TenantPlace, type TenantScope } from '../src/tenancy.t
 import { scaled } from '../testing/scale.ts';
 import { onPostgres } from '../testing/test-database.ts';
 import { later, NOW, temporaryDatabase } from './temporary-database.ts';
+import { countTurns } from './count-turns.ts';
 
 const ACME = { tenantId: 'acme', subTenantId: null };
 
@@ -39,13 +40,7 @@ async function largeDatabase(count: number): Promise<Database> {
 /** Reads all pages of a search, and counts the turns of the event loop in between. */
 async function pagesOf(db: Database, filter: ServiceAccountFilter, limit: number) {
   const pages: string[][] = [];
-  let turns = 0;
-  let isOver = false;
-  const count = () => {
-    turns += 1;
-    if (!isOver) setImmediate(count);
-  };
-  setImmediate(count);
+  const counted = countTurns();
   const bound = MAX_ROWS_SCANNED === undefined ? {} : { maxRowsScanned: MAX_ROWS_SCANNED };
   for (let after: PageKey | null = null; ; ) {
     const page = await searchServiceAccounts(db, [ACME], filter, { limit, after, ...bound }, NOW);
@@ -53,8 +48,8 @@ async function pagesOf(db: Database, filter: ServiceAccountFilter, limit: number
     after = page.next;
     if (after === null) break;
   }
-  isOver = true;
-  return { pages, turns };
+  counted.stop();
+  return { pages, turns: counted.turns() };
 }
 
 test('a search scans a bounded number of rows for each page, and yields to the event loop', {

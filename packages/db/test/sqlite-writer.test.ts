@@ -8,6 +8,7 @@ import { sqliteDialect } from '../src/dialects/sqlite.ts';
 import { isNearPause, noteRequest } from '../src/delay-budget.ts';
 import { DatabaseUnavailableError, DuplicateKeyError } from '../src/errors.ts';
 import { runForTenant } from '../src/tenant-context.ts';
+import { countTurns } from './count-turns.ts';
 
 type Things = { things: { id: string; count: number }; parts: { thing: string } };
 // A group is also committed when it is old. With a fake clock it does not age on a slow machine.
@@ -205,15 +206,9 @@ test('a long transaction yields between its statements, so that other work goes 
   const { db } = await opened();
   let now = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => now);
-  let turns = 0;
-  let isOver = false;
-  const count = () => {
-    turns += 1;
-    if (!isOver) setImmediate(count);
-  };
-  setImmediate(count);
+  const { turns, stop } = countTurns();
   await db.transaction().execute(async (trx) => {
-    const before = turns;
+    const before = turns();
     for (let index = 0; index < 30; index += 1) {
       await trx
         .insertInto('things')
@@ -222,9 +217,9 @@ test('a long transaction yields between its statements, so that other work goes 
       now += 4;
     }
     // 120 ms of statements, at most 12 in a turn.
-    expect(turns - before).toBeGreaterThanOrEqual(9);
+    expect(turns() - before).toBeGreaterThanOrEqual(9);
   });
-  isOver = true;
+  stop();
 });
 
 test('a transaction for which another tenant waits counts as a delay, and one for which nobody else waits does not', async () => {

@@ -21,7 +21,7 @@ export async function startAttacker(settings: AttackSettings) {
     child.once('error', reject);
     child.once('exit', (code) => reject(new Error(`the attacker ended with ${code}`)));
   });
-  // Whoever waits for a message learns of it.
+  // It rejects the next message that is waited for. If none is, that is no unhandled rejection.
   ended.catch(() => {});
   const next = <T>(): Promise<T> =>
     Promise.race([new Promise<T>((resolve) => void child.once('message', resolve)), ended]);

@@ -1,4 +1,5 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
+import { tenantKey } from '@quartermaster/db/tenant-context.ts';
 import type { Context } from '../context.ts';
 import { callerAt, callerOf } from './limits.ts';
 
@@ -14,5 +15,5 @@ export function inFairTurn<T>(
   if (operation.idempotency === 'lease') return work();
   const mayPause = operation.idempotency !== 'none' || operation.transport === 'otlp';
   const { id, tenantId } = principal === null ? callerAt(address) : callerOf(principal);
-  return services.turns.run(tenantId === '' ? id : `tenant:${tenantId}`, { mayPause }, work);
+  return services.turns.run(tenantId === '' ? id : tenantKey(tenantId), { mayPause }, work);
 }

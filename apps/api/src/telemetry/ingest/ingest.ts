@@ -72,10 +72,10 @@ export async function ingestSpans(
       total.reasons.push(error.message);
       break;
     }
-    // The tenant is locked because its batches update the same observations.
     const work = (trx: Database) => store(trx, { place, sender, batch, texts, blocks, limits }, clock());
-    const endPause = await pauseAfterDelays(tenant);
-    const result = await inTransaction(db, work, { lockTenant: place.tenantId }).finally(endPause);
+    const stored = await pauseAfterDelays(tenant);
+    // The tenant is locked because its batches update the same observations.
+    const result = await inTransaction(db, work, { lockTenant: place.tenantId }).finally(stored);
     tenantLimits.correct(place.tenantId, 'storedBytes', result.bytes - bytes);
     done += batch.length;
     total.stored += result.stored;
