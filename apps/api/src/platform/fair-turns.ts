@@ -2,7 +2,7 @@ import { isNearPause, mustPause, noteRequest, pauseAfterDelays } from '@quarterm
 import { yieldToOtherTenants } from '@quartermaster/db/loop-turns.ts';
 import { ApiError } from './errors.ts';
 
-/** Requests of one caller that run concurrently while other callers send requests as well. */
+/** Reads of one caller that run concurrently while other callers send requests as well, and as many writes. */
 const ACTIVE_BESIDE_OTHERS = 4;
 
 /** Requests of the only caller that run concurrently. A high number is faster then: SQLite commits them together. */
@@ -11,13 +11,14 @@ const ACTIVE_ALONE = 256;
 /** How long another caller's request counts, in milliseconds. */
 const BESIDE_OTHERS_MS = 10_000;
 
-/** Maximum number of waiting requests of one caller, and of those that pause. */
+/** Maximum number of waiting reads of one caller, of its waiting writes, and of those that pause. */
 const MAX_WAITING = 500;
 
 /** The longest time that a request waits, in milliseconds. */
 const MAX_WAIT_MS = 15_000;
 
-type Caller = { active: number; waiting: (() => void)[] };
+/** The reads of a caller, or its writes. */
+type Line = { active: number; waiting: (() => void)[] };
 
 /** Whether a request may pause, because its caller has delayed others. Reads do not pause: they delay nobody for long. */
 type Kind = { mayPause: boolean };
@@ -27,7 +28,9 @@ type Kind = { mayPause: boolean };
  * hundreds of turns between two requests of another caller. It costs nothing while a caller stays within its share.
  */
 export class FairTurns {
-  readonly #callers = new Map<string, Caller>();
+  /** Lines of their own, because a write may pause while it runs. Reads do not wait for it. */
+  readonly #reads = new Map<string, Line>();
+  readonly #writes = new Map<string, Line>();
   /** How many requests of each caller pause. */
   readonly #pausing = new Map<string, number>();
   #lastCaller: string | null = null;
@@ -47,30 +50,32 @@ export class FairTurns {
     noteRequest(name);
     const done = mayPause && mustPause(name) ? await this.#pause(name) : () => {};
     try {
-      return await this.#runInTurn(name, work);
+      return await this.#runInTurn(name, { mayPause }, work);
     } finally {
       done();
     }
   }
 
-  async #runInTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const caller = this.#of(name);
-    if (caller.active < this.#share(name)) caller.active += 1;
-    else await this.#wait(caller);
+  async #runInTurn<T>(name: string, kind: Kind, work: () => Promise<T>): Promise<T> {
+    const lines = kind.mayPause ? this.#writes : this.#reads;
+    const line = lines.get(name) ?? { active: 0, waiting: [] };
+    lines.set(name, line);
+    if (line.active < this.#share(name, kind)) line.active += 1;
+    else await this.#wait(line);
     try {
       if (this.#isBesideOthers()) await yieldToOtherTenants(name);
       return await work();
     } finally {
-      caller.active -= 1;
-      while (caller.waiting.length > 0 && caller.active < this.#share(name)) {
-        caller.active += 1;
-        caller.waiting.shift()?.();
+      line.active -= 1;
+      while (line.waiting.length > 0 && line.active < this.#share(name, kind)) {
+        line.active += 1;
+        line.waiting.shift()?.();
       }
-      if (caller.active === 0) this.#callers.delete(name);
+      if (line.active === 0) lines.delete(name);
     }
   }
 
-  /** Requests that pause take no turn, so that others of the caller, which do not pause, go on. */
+  /** Requests that pause here take no turn. */
   async #pause(name: string): Promise<() => void> {
     const pausing = this.#pausing.get(name) ?? 0;
     if (pausing >= MAX_WAITING) throw tooMany();
@@ -87,29 +92,21 @@ export class FairTurns {
   /** How many requests run now. */
   get active(): number {
     let active = 0;
-    for (const caller of this.#callers.values()) active += caller.active;
+    for (const line of [...this.#reads.values(), ...this.#writes.values()]) active += line.active;
     return active;
   }
 
-  /** How many requests of one caller may run now. */
-  #share(name: string): number {
+  /** How many reads or writes of one caller may run now. */
+  #share(name: string, { mayPause }: Kind): number {
     if (!this.#isBesideOthers()) return ACTIVE_ALONE;
-    return isNearPause(name) ? 1 : ACTIVE_BESIDE_OTHERS;
+    return mayPause && isNearPause(name) ? 1 : ACTIVE_BESIDE_OTHERS;
   }
 
   #isBesideOthers(): boolean {
     return performance.now() - this.#lastChangeAt < BESIDE_OTHERS_MS;
   }
 
-  #of(name: string): Caller {
-    const known = this.#callers.get(name);
-    if (known) return known;
-    const fresh: Caller = { active: 0, waiting: [] };
-    this.#callers.set(name, fresh);
-    return fresh;
-  }
-
-  #wait({ waiting }: Caller): Promise<void> {
+  #wait({ waiting }: Line): Promise<void> {
     if (waiting.length >= MAX_WAITING) throw tooMany();
     return new Promise((resolve, reject) => {
       const turn = () => {

@@ -26,7 +26,7 @@ test('many requests of a single caller run at once', async () => {
   await Promise.all(works.map(({ done }) => done));
 });
 
-test('with other callers present, four requests of a caller run, the rest wait in order, and another caller’s start at once', async () => {
+test('with other callers present, four writes of a caller run, the rest wait in order, and another caller’s start at once', async () => {
   const turns = new FairTurns();
   const started: string[] = [];
   await turns.run('b', WRITE, async () => {});
@@ -92,4 +92,19 @@ test('after long delays of others the writes of a caller pause and then run one 
   expect(started).toEqual(['read', 'first', 'first ends', 'second', 'second ends']);
   expect(performance.now() - from).toBeGreaterThanOrEqual(1000);
   await others;
+});
+
+test('a write that pauses while it runs does not delay the reads of its caller', async () => {
+  const turns = new FairTurns();
+  const name = 'tenant:pauses';
+  await turns.run('tenant:other', READ, async () => {});
+  const works = Array.from({ length: 5 }, () => startWork(turns, name, []));
+  // Near its pause a caller has one turn for its writes.
+  noteDelay(name, 100);
+  await turns.run(name, READ, async () => {});
+  works[0]?.end();
+  await works[0]?.done;
+  await turns.run(name, READ, async () => {});
+  for (const { end } of works) end();
+  await Promise.all(works.map(({ done }) => done));
 });
