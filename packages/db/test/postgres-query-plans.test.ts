@@ -3,12 +3,13 @@ import { type CompiledQuery, Kysely, sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import { postgresDialect } from '../src/dialects/postgres.ts';
-import type { PageRequest } from '../src/queries.ts';
+import { type PageRequest, placeColumns } from '../src/queries.ts';
 import { listAuditEvents } from '../src/repositories/audit-events.ts';
 import { searchCredentials } from '../src/repositories/credentials.ts';
 import { listGatewaySessions } from '../src/repositories/gateway-sessions.ts';
 import { listGateways } from '../src/repositories/gateways.ts';
 import { listInventory } from '../src/repositories/inventory.ts';
+import { listKnownItems, touchItems } from '../src/repositories/inventory-sync.ts';
 import { listManifests } from '../src/repositories/manifests.ts';
 import { listMemberships } from '../src/repositories/memberships.ts';
 import { listOperatorTasks } from '../src/repositories/operator-tasks.ts';
@@ -20,6 +21,7 @@ import {
 } from '../src/repositories/recommendations.ts';
 import { listObservations } from '../src/repositories/runtime-observations.ts';
 import { searchServiceAccounts } from '../src/repositories/service-accounts.ts';
+import { selectTraceRows } from '../src/repositories/trace-rows.ts';
 import { listTraces } from '../src/repositories/traces.ts';
 import { listUsers } from '../src/repositories/users.ts';
 import type { Tables } from '../src/tables.ts';
@@ -192,25 +194,92 @@ test.each(LISTS)(
 );
 
 test('regression: the open recommendations of a subject are found by their index even with old statistics', async () => {
-  // The planner still sees a small table, since autovacuum has not noticed its growth.
-  await fill('recommendations', { rows: 100, status: `'open'` });
-  await sql`set session_replication_role = replica`.execute(db);
-  await sql`insert into recommendations select (jsonb_populate_record(r, jsonb_build_object('id', 'new_' || i,
-    'subject', 'model:' || i))).* from recommendations r, generate_series(1, ${sql.lit(ROWS)}) i
-    where r.id = (select min(id) from recommendations)`.execute(db);
-  await sql`reset session_replication_role`.execute(db);
+  await growUnnoticed('recommendations', `'id', 'new_' || i, 'subject', 'model:' || i`, { status: `'open'` });
   statements = [];
   const about = (subject: string) => ({ providerId: 'prov_1', subject });
   await findOpenRecommendationsOfSubject(db, ACME, about('none'));
   await findOpenRecommendationsOfSubjects(db, { tenantId: 'acme' }, [about('none'), about('neither')]);
   expect(statements).toHaveLength(2);
-  for (const statement of statements.slice()) {
+  await expectFewRowsRead(statements, 10);
+});
+
+// Postgres keeps the plan that it made while the table was small. It read all traces of the tenant for each look-up, and so every
+// trace that was stored meanwhile was a serialization conflict.
+test('regression: the rows of traces are found by their key in a new database', async () => {
+  const { url, remove: removeNew } = await newTestDatabase('migrated');
+  const asked: CompiledQuery[] = [];
+  const log = ({ query }: { query: CompiledQuery }) => void asked.push(query);
+  const fresh = new Kysely<Tables>({ dialect: postgresDialect({ url, poolSize: 1 }), log });
+  try {
+    await insertTraces(fresh, 500);
+    const ids = Array.from({ length: 50 }, (_, index) => ({ traceId: `none ${index}` }));
+    asked.length = 0;
+    await selectTraceRows(fresh, ids, placeColumns({ tenantId: 'acme', subTenantId: null }));
+    const lookUps = asked.slice();
+    expect(lookUps.length).toBeGreaterThan(0);
     for (const mode of ['force_custom_plan', 'force_generic_plan']) {
-      const { rows, plan } = await rowsRead(statement, mode);
-      expect(rows, `${mode}: ${statement.sql}\n${plan}`).toBeLessThanOrEqual(10);
+      for (const lookUp of lookUps) {
+        const { plan } = await rowsRead(lookUp, mode, fresh);
+        // traces_by_tenant would be read as a whole.
+        expect(plan.match(/"Index Name": "\w+"/g)?.join()).toMatch(/^"Index Name": "traces_(key|by_trace)"$/);
+      }
     }
+  } finally {
+    await fresh.destroy();
+    await removeNew();
   }
 });
+
+async function insertTraces(into: Database, count: number): Promise<void> {
+  const time = '2026-03-01T00:00:00.000Z';
+  await sql`
+    insert into traces (tenant_id, sub_tenant_id, trace_id, start_time, end_time, span_count, error_count, created_at,
+      updated_at, duration_ms, services, models, tools, agents, stored_bytes, account)
+    select 'acme', '', md5(i::text), ${time}, ${time}, 1, 0, ${time}, ${time}, 0, '', '', '', '', 0, 'agent'
+    from generate_series(1, ${sql.lit(count)}) i`.execute(into);
+}
+
+// A sync reads all items of a provider, a batch at a time. It read and sorted all of them for each batch.
+test('regression: a batch of known items is read in the order of an index even with old statistics', async () => {
+  await growUnnoticed(
+    'inventory_items',
+    `'id', 'new_' || i, 'name_key', 'new ' || i, 'tenant_id', 'acme', 'kind', 'model'`,
+  );
+  const filter = { providerId: 'prov_1', limit: 100 };
+  statements = [];
+  await listKnownItems(db, ACME, { ...filter, after: null });
+  await listKnownItems(db, ACME, { ...filter, after: { kind: 'model', nameKey: 'new 2' } });
+  await touchItems(
+    db,
+    ACME,
+    Array.from({ length: 100 }, (_, index) => `new_${index}`),
+    NOW,
+  );
+  await expectFewRowsRead(statements, 100);
+});
+
+/** Adds many copies of one row to a table while the planner still sees a small table, since autovacuum has not noticed its growth. */
+async function growUnnoticed(table: string, changes: string, given: { status?: string } = {}): Promise<void> {
+  await sql.raw(`truncate ${table} cascade`).execute(db);
+  await fill(table, { rows: 100, ...given });
+  await sql`set session_replication_role = replica`.execute(db);
+  await sql
+    .raw(
+      `insert into ${table} select (jsonb_populate_record(r, jsonb_build_object(${changes}))).*
+       from ${table} r, generate_series(1, ${ROWS}) i where r.ctid = (select ctid from ${table} limit 1)`,
+    )
+    .execute(db);
+  await sql`reset session_replication_role`.execute(db);
+}
+
+async function expectFewRowsRead(chosen: readonly CompiledQuery[], most: number): Promise<void> {
+  for (const statement of chosen.slice()) {
+    for (const mode of ['force_custom_plan', 'force_generic_plan']) {
+      const { rows, plan } = await rowsRead(statement, mode);
+      expect(rows, `${mode}: ${statement.sql}\n${plan}`).toBeLessThanOrEqual(most);
+    }
+  }
+}
 
 type Plan = {
   'Node Type': string;
@@ -222,18 +291,18 @@ type Plan = {
 };
 
 /** The number of rows that a statement reads from tables and indexes. */
-async function rowsRead({ sql: text, parameters }: CompiledQuery, mode: string) {
+async function rowsRead({ sql: text, parameters }: CompiledQuery, mode: string, at: Database = db) {
   const values = parameters.map((value) =>
     typeof value === 'number' ? value : `'${String(value).replaceAll("'", "''")}'`,
   );
-  await sql.raw(`set plan_cache_mode = ${mode}`).execute(db);
-  await sql.raw(`prepare planned as ${text}`).execute(db);
+  await sql.raw(`set plan_cache_mode = ${mode}`).execute(at);
+  await sql.raw(`prepare planned as ${text}`).execute(at);
   const call = values.length === 0 ? 'planned' : `planned (${values.join()})`;
   const { rows } = await sql
     .raw<{ 'QUERY PLAN': [{ Plan: Plan }] }>(`explain (analyze, format json) execute ${call}`)
-    .execute(db);
-  await sql`deallocate planned`.execute(db);
-  await sql`reset plan_cache_mode`.execute(db);
+    .execute(at);
+  await sql`deallocate planned`.execute(at);
+  await sql`reset plan_cache_mode`.execute(at);
   const plan = rows[0]?.['QUERY PLAN'][0].Plan;
   if (!plan) throw new Error('the server answered no plan');
   return { rows: readBy(plan), plan: JSON.stringify(plan, null, 1) };

@@ -1,6 +1,7 @@
-import type { Drift, InventoryItem, InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import type { Drift, InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
+import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { inScope, placeColumns } from '../queries.ts';
@@ -169,23 +170,30 @@ export async function countFailedSyncs(
   return (await query.limit(limit).execute()).length;
 }
 
-/** A batch of a provider's items of some kinds, in the order of their ids. */
+type KnownItemsFilter = {
+  providerId: string;
+  /** The last item of the batch before. */
+  after: Pick<KnownItem, 'kind' | 'nameKey'> | null;
+  limit: number;
+};
+
+/**
+ * A batch of a provider's items, of all kinds, in the order of kinds and name keys. An index returns them in that order. With a
+ * condition on the kind, Postgres uses another one while its statistics are old, and reads and sorts all items for each batch.
+ */
 export async function listKnownItems(
   db: Database,
   scope: TenantScope,
-  { providerId, kinds, after, limit }: { providerId: string; kinds: InventoryKind[]; after: string; limit: number },
+  { providerId, after, limit }: KnownItemsFilter,
 ): Promise<KnownItem[]> {
-  const rows = await db
+  let query = db
     .selectFrom('inventory_items')
     .select(['id', 'kind', 'name', 'name_key', 'title', 'description', 'status', 'source', 'schema_digest'])
     .select(['attributes', 'drift', 'first_seen_at', 'last_seen_at'])
     .where('provider_id', '=', providerId)
-    .where('kind', 'in', kinds)
-    .where('id', '>', after)
-    .where(inScope(scope))
-    .orderBy('id')
-    .limit(limit)
-    .execute();
+    .where(inScope(scope));
+  if (after !== null) query = query.where(sql<SqlBool>`(kind, name_key) > (${after.kind}, ${after.nameKey})`);
+  const rows = await query.orderBy('kind').orderBy('name_key').limit(limit).execute();
   return rows.map((row) => ({
     id: row.id,
     kind: row.kind,

@@ -1,6 +1,7 @@
 import type { Trace } from '@quartermaster/contracts/traces.ts';
 import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
+import { isPostgres } from '../dialects/postgres.ts';
 import { timeParts } from '../nano-time.ts';
 import { placeColumns } from '../queries.ts';
 import { multiRowStatement } from '../multi-row-statement.ts';
@@ -47,18 +48,24 @@ export type StoredAddition = TraceAddition & {
 };
 
 /** Selects the rows of the given traces that exist. */
-export const selectTraceRows = multiRowStatement((db, rows: readonly { traceId: string }[], place: PlaceColumns) =>
-  db
+export const selectTraceRows = multiRowStatement((db, rows: readonly { traceId: string }[], place: PlaceColumns) => {
+  const ofPlace = db
     .selectFrom('traces')
     .selectAll()
     .where('tenant_id', '=', place.tenant_id)
-    .where('sub_tenant_id', '=', place.sub_tenant_id)
-    .where(
-      'trace_id',
-      'in',
-      rows.map(({ traceId }) => traceId),
-    ),
-);
+    .where('sub_tenant_id', '=', place.sub_tenant_id);
+  const ids = rows.map(({ traceId }) => traceId);
+  if (!isPostgres(db)) return ofPlace.where('trace_id', 'in', ids);
+  // One look-up for each trace. With `in`, while the statistics of a growing table are old, Postgres reads all traces of the
+  // tenant instead. That takes long, and each trace that anybody stores meanwhile is a serialization conflict.
+  const asked = sql<{ trace_id: string }>`(values ${sql.join(ids.map((id) => sql`(${id})`))})`;
+  return db
+    .selectFrom(asked.as<'asked'>(sql`asked(trace_id)`))
+    .innerJoinLateral(ofPlace.where('trace_id', '=', sql.ref<string>('asked.trace_id')).limit(1).as('found'), (join) =>
+      join.onTrue(),
+    )
+    .selectAll('found');
+});
 
 /**
  * Adds stored spans to their traces. Call it in the transaction that read `known`, so that these rows have not changed.

@@ -77,10 +77,9 @@ export async function writeListing(
 async function knownItems(trx: Database, provider: Provider, { kinds }: Listing): Promise<KnownItem[]> {
   const known: KnownItem[] = [];
   for (let batch: KnownItem[] | null = null; batch === null || batch.length === READ_BATCH_SIZE; ) {
-    const after = known.at(-1)?.id ?? '';
-    const filter = { providerId: provider.id, kinds: [...kinds], after, limit: READ_BATCH_SIZE };
+    const filter = { providerId: provider.id, after: batch?.at(-1) ?? null, limit: READ_BATCH_SIZE };
     batch = await listKnownItems(trx, scopeOf(provider), filter);
-    known.push(...batch);
+    known.push(...batch.filter(({ kind }) => kinds.includes(kind)));
     await yieldWhenDue();
   }
   return known;
