@@ -158,11 +158,18 @@ function mountPaths(
   app.use('/trpc', trpcHandler({ router: appRouter, procedures, pipeline, onRefused }));
 }
 
-/** The document is built on the first request, because it dominates start-up time. */
+/** After this time without a request for it the OpenAPI document is built, in milliseconds. */
+const DOCUMENT_AFTER_MS = 5000;
+
+/**
+ * The document is not built at start, because it would dominate start-up time. It is built soon after it, because building it
+ * occupies the event loop for a tenth of a second, and its first request may come at a busy time.
+ */
 function documentHandler(serverUrl: string) {
   return fixedAnswer({
     contentType: 'application/json; charset=utf-8',
     read: () => Buffer.from(JSON.stringify(openApiDocument({ operations, version: VERSION, serverUrl }))),
+    madeAfterMs: DOCUMENT_AFTER_MS,
     cacheControl: 'no-cache',
     compress: true,
   });

@@ -1,3 +1,4 @@
+import { Agent, request } from 'node:http';
 import { expect, test } from 'vitest';
 import { jsonFault } from '../../src/http/errors/json-fault.ts';
 import { MAX_DEPTH } from '../../src/http/limits.ts';
@@ -38,6 +39,26 @@ test('a client without valid credentials that is still sending 10 MB gets a 401,
   const server = await serve();
   const answer = await fetch(`${server.url}/v1/widgets`, { method: 'POST', body: Buffer.alloc(10 * MIB, 'x') });
   expect(answer.status).toBe(401);
+});
+
+// At full speed, some clients that send such bodies take most of the event loop from everybody else.
+test('a refused body is read slowly, and then the connection serves its next request', async () => {
+  const server = await serve();
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const answerTo = (body: string | undefined) =>
+    new Promise<{ status: number | undefined; at: number; isReused: boolean }>((resolve, reject) => {
+      const sent = request(`${server.url}/v1/widgets`, { method: 'POST', agent }, (answer) => {
+        resolve({ status: answer.statusCode, at: performance.now(), isReused: sent.reusedSocket });
+        answer.resume();
+      });
+      sent.on('error', reject).end(body);
+    });
+  const refused = await answerTo('x'.repeat(MIB));
+  const next = await answerTo(undefined);
+  agent.destroy();
+  expect([refused.status, next.status, next.isReused]).toEqual([401, 401, true]);
+  // It arrives in at least 16 pieces, with a pause of 50 ms after each.
+  expect(next.at - refused.at).toBeGreaterThan(400);
 });
 
 test('a chunked body is read', async () => {

@@ -6,8 +6,10 @@ import { acceptedCoding } from './accepted-coding.ts';
 
 type FixedContent = {
   contentType: string;
-  /** Called once, on the first request. */
+  /** Called once, on the first request, or earlier: see `madeAfterMs`. */
   read: () => Buffer | Promise<Buffer>;
+  /** After this time `read` is called even without a request, in milliseconds. For content that takes long to make. */
+  madeAfterMs?: number;
   cacheControl: string;
   /** Whether to compress it. Images are already compressed, and small texts do not get smaller. */
   compress: boolean;
@@ -33,7 +35,7 @@ const ENCODERS: Record<Coding, (content: Buffer) => Buffer | Promise<Buffer>> = 
  * Serves content that never changes while the process runs: with a strong ETag, 304 for If-None-Match, and compressed
  * where the client accepts it. Each coding is made once, when the first client asks for it, in zlib's thread pool.
  */
-export function fixedAnswer({ contentType, read, cacheControl, compress }: FixedContent): RequestHandler {
+export function fixedAnswer({ contentType, read, madeAfterMs, cacheControl, compress }: FixedContent): RequestHandler {
   const content = lazily(async () => read());
   const variantOf = (coding: Coding) =>
     lazily(async (): Promise<Variant> => {
@@ -41,6 +43,8 @@ export function fixedAnswer({ contentType, read, cacheControl, compress }: Fixed
       return { bytes, etag: `"${hash('sha256', bytes, 'base64url')}"` };
     });
   const variants = { br: variantOf('br'), gzip: variantOf('gzip'), identity: variantOf('identity') };
+
+  if (madeAfterMs !== undefined) setTimeout(() => void content().catch(() => {}), madeAfterMs).unref();
 
   return async (req, res) => {
     const coding = compress ? acceptedCoding(req, CODINGS) : 'identity';

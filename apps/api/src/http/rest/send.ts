@@ -7,6 +7,10 @@ import type { Answer } from '../errors/problems.ts';
 const LINGER_BYTES = 16 * BODY_LIMIT;
 const LINGER_MS = 5000;
 
+/** The pause after each piece of a refused body, in milliseconds. A piece has up to 64 KiB. */
+const DISCARD_PAUSE_MS = 50;
+const LINGER_PAUSE_MS = 5;
+
 /** Sends an error. */
 export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: Answer): void {
   if (res.headersSent) {
@@ -35,7 +39,12 @@ export function sendText(req: IncomingMessage, res: ServerResponse, text: string
   const encoding = bytes === text.length ? 'latin1' : 'utf8';
   res.setHeader('Content-Length', bytes);
   const length = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY);
-  if (req.complete || req.destroyed || !hasBody(req) || length <= BODY_LIMIT || req.method === 'HEAD') {
+  if (req.complete || req.destroyed || !hasBody(req) || req.method === 'HEAD') {
+    res.end(text, encoding);
+    return;
+  }
+  if (length <= BODY_LIMIT) {
+    discard(req, { pauseMs: DISCARD_PAUSE_MS });
     res.end(text, encoding);
     return;
   }
@@ -52,5 +61,15 @@ export function sendText(req: IncomingMessage, res: ServerResponse, text: string
     if (more > LINGER_BYTES) end();
   });
   req.on('end', end).on('error', end).on('close', end);
+  discard(req, { pauseMs: LINGER_PAUSE_MS });
+}
+
+/** Receives the rest of a body, and pauses after each piece. At full speed it would take much of the event loop. */
+function discard(req: IncomingMessage, { pauseMs }: { pauseMs: number }): void {
+  req.on('data', () => {
+    req.pause();
+    setTimeout(() => req.resume(), pauseMs).unref();
+  });
+  req.on('error', () => {});
   req.resume();
 }
