@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { expectProblem } from '../endpoints/harness.ts';
 import { accountWithKey, registeredUser } from '../support/people.ts';
@@ -58,6 +59,28 @@ test('all accounts of a tenant share its limit, which a platform administrator s
   expect(await setLimit(12)).toMatchObject({ requestsPerMinute: { used: 10, limit: 12 } });
   expect(await times(3, () => list(server, { key: one.key }))).toEqual(repeated([2, 200], [1, 429]));
 });
+
+test('a tenant that uses its points much faster than evenly waits while another one works, and only then', async () => {
+  const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '100000' });
+  const fast = await accountWithKey(server, { tenantId: 'acme' });
+  const other = await accountWithKey(server, { tenantId: 'globex' });
+  const tookMs = async (request: () => Promise<unknown>) => {
+    const from = performance.now();
+    await request();
+    return performance.now() - from;
+  };
+  // Ten points each. The clock stands still: 300 points may be used at once, and each further one waits 50 ms longer than the last.
+  const sync = () => server.call('POST', '/v1/providers/none/sync', { as: fast });
+  expect(await times(30, sync)).toEqual(repeated([30, 404]));
+  await list(server, other);
+  const beside = await tookMs(() => times(10, sync));
+  expect(beside).toBeGreaterThanOrEqual(1500);
+  expect(await tookMs(() => list(server, other))).toBeLessThan(beside / 5);
+  // Nobody else works after two seconds.
+  await sleep(2100);
+  await sync();
+  expect(await tookMs(() => times(10, sync))).toBeLessThan(beside / 5);
+}, 20_000);
 
 test('all keys of an account share one limit; another account has another one', async () => {
   const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '10' });

@@ -2,6 +2,8 @@ import type { OnboardingLimit } from '../../platform/services.ts';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DEFAULT_TENANT_LIMITS } from '@quartermaster/contracts/tenant-usage.ts';
+import { othersWork } from '@quartermaster/db/delay-budget.ts';
+import { tenantKey } from '@quartermaster/db/tenant-context.ts';
 import ipaddr from 'ipaddr.js';
 import { type Principal, principalName } from '../../auth/principal.ts';
 import type { Config } from '../../config.ts';
@@ -13,6 +15,16 @@ const WINDOW_SECONDS = WINDOW_MS / 1000;
 /** Refusals of a caller that are sent at once in a window. Each further one is sent late. */
 const PROMPT_REFUSALS = 20;
 const LATE_MS = 1000;
+
+/**
+ * Points that a tenant may use at once while other tenants work. Beyond that its requests wait until they are in proportion to its
+ * limit, so that it does not use the points of a minute in the first seconds, at the cost of the others.
+ */
+const BURST_POINTS = 300;
+
+/** How long a request waits at most, and how often it looks whether others still work, in milliseconds. */
+const MAX_PACE_MS = 5000;
+const PACE_LOOK_MS = 500;
 
 /** The rate limits of requests. */
 export type RequestLimits = {
@@ -84,13 +96,23 @@ export async function countRequest(limit: RateLimit, caller: Caller, res: Server
   if (!counted.allowed) await refuse(limit, counted);
 }
 
-/** Counts a request of a tenant. Sets RateLimit headers only if it is refused. @throws ApiError 429 */
+/**
+ * Counts a request of a tenant. Sets RateLimit headers only if it is refused. While other tenants work, a request waits if its tenant
+ * uses the points of a minute much faster than evenly.
+ *
+ * @throws ApiError 429
+ */
 export async function countRequestOfTenant(
   limit: RateLimit,
   { tenantId, most, cost }: { tenantId: string; most: number; cost: number },
 ): Promise<void> {
   const counted = await limit.count({ tenantId, id: tenantId, limit: most }, cost);
   if (!counted.allowed) await refuse(limit, counted);
+  const deadline = performance.now() + Math.min(MAX_PACE_MS, limit.aheadMs({ id: tenantId }, BURST_POINTS));
+  for (let left = deadline - performance.now(); left > 0; left = deadline - performance.now()) {
+    if (!othersWork(tenantKey(tenantId))) return;
+    await sleep(Math.min(left, PACE_LOOK_MS));
+  }
 }
 
 /** Counts the work of a finished request against the limits of its caller and tenant. Refuses nothing. */
