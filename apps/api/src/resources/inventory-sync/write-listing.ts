@@ -11,7 +11,7 @@ import {
   touchItems,
   updateSyncedItem,
 } from '@quartermaster/db/repositories/inventory-sync.ts';
-import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import type { Change } from '../../platform/audit/audited-write.ts';
 import { reevaluateItem } from '../../governance/observations/reevaluate.ts';
 import { type BlockedItems, revokeSessionsOfBlocked } from '../../governance/observations/revoke-sessions.ts';
@@ -30,14 +30,41 @@ const ROWS_PER_STATEMENT = 100;
 /** Items that are written one by one before the event loop gets a turn, because SQLite answers synchronously. */
 const WRITE_BATCH_SIZE = 50;
 
+/**
+ * The ids of all items that a listing contains if it changes nothing; otherwise null. Most syncs change nothing, so this is read
+ * before the transaction: comparing 5,000 items in it would hold SQLite's writing connection, and conflict with much on Postgres.
+ * What others change until {@link writeListing} counts as changed after the sync.
+ */
+export async function findUnchanged(
+  db: Database,
+  provider: Provider,
+  listing: Listing,
+  now: Date,
+): Promise<string[] | null> {
+  const { added, updated, removed, unchanged } = await compare(await knownItems(db, provider, listing), listing, now);
+  return added.length + updated.length + removed.length === 0 ? unchanged : null;
+}
+
+type Written = {
+  provider: Provider;
+  listing: Listing;
+  /** See {@link findUnchanged}. */
+  allUnchanged: string[] | null;
+  tenantLimits: TenantLimits;
+};
+
 /** Updates the inventory of a provider to match its listing, within the caller's transaction. */
 export async function writeListing(
   trx: Database,
   record: (change: Change) => void,
-  { provider, listing, tenantLimits }: { provider: Provider; listing: Listing; tenantLimits: TenantLimits },
+  { provider, listing, allUnchanged, tenantLimits }: Written,
   now: Date,
 ): Promise<Counts> {
   const scope = scopeOf(provider);
+  if (allUnchanged !== null) {
+    await touchAll(trx, scope, allUnchanged, now);
+    return { added: 0, updated: 0, removed: 0, unchanged: allUnchanged.length };
+  }
   const { added, updated, removed, unchanged } = await compare(await knownItems(trx, provider, listing), listing, now);
   await tenantLimits.add(trx, provider.tenantId, 'inventoryItems', added.length);
   const lastSeenAt = now.toISOString();
@@ -57,7 +84,7 @@ export async function writeListing(
       written.push(id);
     }
   }
-  for await (const ids of inBatches(unchanged, ROWS_PER_STATEMENT)) await touchItems(trx, scope, ids, now);
+  await touchAll(trx, scope, unchanged, now);
   const blocked: BlockedItems = [];
   for await (const batch of inBatches(written, WRITE_BATCH_SIZE)) {
     for (const id of batch) {
@@ -74,11 +101,15 @@ export async function writeListing(
   };
 }
 
-async function knownItems(trx: Database, provider: Provider, { kinds }: Listing): Promise<KnownItem[]> {
+async function touchAll(trx: Database, scope: TenantScope, unchanged: readonly string[], now: Date): Promise<void> {
+  for await (const ids of inBatches(unchanged, ROWS_PER_STATEMENT)) await touchItems(trx, scope, ids, now);
+}
+
+async function knownItems(db: Database, provider: Provider, { kinds }: Listing): Promise<KnownItem[]> {
   const known: KnownItem[] = [];
   for (let batch: KnownItem[] | null = null; batch === null || batch.length === READ_BATCH_SIZE; ) {
     const filter = { providerId: provider.id, after: batch?.at(-1) ?? null, limit: READ_BATCH_SIZE };
-    batch = await listKnownItems(trx, scopeOf(provider), filter);
+    batch = await listKnownItems(db, scopeOf(provider), filter);
     known.push(...batch.filter(({ kind }) => kinds.includes(kind)));
     await yieldWhenDue();
   }
