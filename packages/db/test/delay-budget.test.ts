@@ -108,7 +108,7 @@ test('requests that wait go on one after the other, because each is charged in a
   const requests = Array.from({ length: 3 }, async () => {
     const done = await pauseAfterDelays(tenant);
     ended.push(Math.round((performance.now() - from) / 1000));
-    // The work takes a second, and delays nobody.
+    // The work takes a second, and does not delay others.
     setTimeout(done, 1000);
   });
   await vi.advanceTimersByTimeAsync(20_000);

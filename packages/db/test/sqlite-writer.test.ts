@@ -222,7 +222,7 @@ test('a long transaction yields between its statements, so that other work goes 
   stop();
 });
 
-test('a transaction for which another tenant waits counts as a delay, and one for which nobody else waits does not', async () => {
+test('a transaction for which another tenant waits counts as a delay, and one for which no other tenant waits does not', async () => {
   const { db } = await opened();
   let now = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => now);

@@ -20,7 +20,7 @@ const MAX_WAIT_MS = 15_000;
 /** The reads of a caller, or its writes. */
 type Line = { active: number; waiting: (() => void)[] };
 
-/** Whether a request may pause, because its caller has delayed others. Reads do not pause: they delay nobody for long. */
+/** Whether a request may pause, because its caller has delayed others. Reads do not pause: they do not delay others for long. */
 type Kind = { mayPause: boolean };
 
 /**
@@ -42,15 +42,15 @@ export class FairTurns {
    * @param name whose requests share their turns: a tenant, a user or an address
    * @throws 429 if too many requests of the caller wait, or this one waits for too long
    */
-  async run<T>(name: string, { mayPause }: Kind, work: () => Promise<T>): Promise<T> {
+  async run<T>(name: string, kind: Kind, work: () => Promise<T>): Promise<T> {
     if (name !== this.#lastCaller) {
       if (this.#lastCaller !== null) this.#lastChangeAt = performance.now();
       this.#lastCaller = name;
     }
     noteRequest(name);
-    const done = mayPause && mustPause(name) ? await this.#pause(name) : () => {};
+    const done = kind.mayPause && mustPause(name) ? await this.#pause(name) : () => {};
     try {
-      return await this.#runInTurn(name, { mayPause }, work);
+      return await this.#runInTurn(name, kind, work);
     } finally {
       done();
     }

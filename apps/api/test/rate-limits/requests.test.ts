@@ -76,7 +76,7 @@ test('a tenant that uses its points much faster than evenly waits while another 
   const beside = await tookMs(() => times(10, sync));
   expect(beside).toBeGreaterThanOrEqual(1500);
   expect(await tookMs(() => list(server, other))).toBeLessThan(beside / 5);
-  // Nobody else works after two seconds.
+  // After two seconds without a request the other tenant no longer counts as working.
   await sleep(2100);
   await sync();
   expect(await tookMs(() => times(10, sync))).toBeLessThan(beside / 5);

@@ -31,7 +31,7 @@ export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: An
  *
  * A client that is still sending must get its answer. Closing at once would reset the connection, and the reset often
  * overtakes the answer. So the whole answer is sent, and the connection is closed when the client has finished, or has sent
- * {@link LINGER_BYTES} more, or after {@link LINGER_MS}. Node itself receives the rest of a small body.
+ * {@link LINGER_BYTES} more, or after {@link LINGER_MS}. After the rest of a small body the connection stays open.
  */
 export function sendText(req: IncomingMessage, res: ServerResponse, text: string | Uint8Array): void {
   const bytes = typeof text === 'string' ? Buffer.byteLength(text) : text.length;
@@ -39,12 +39,9 @@ export function sendText(req: IncomingMessage, res: ServerResponse, text: string
   const encoding = bytes === text.length ? 'latin1' : 'utf8';
   res.setHeader('Content-Length', bytes);
   const length = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY);
-  if (req.complete || req.destroyed || !hasBody(req) || req.method === 'HEAD') {
-    res.end(text, encoding);
-    return;
-  }
-  if (length <= BODY_LIMIT) {
-    discard(req, { pauseMs: DISCARD_PAUSE_MS });
+  const isReceived = req.complete || req.destroyed || !hasBody(req) || req.method === 'HEAD';
+  if (isReceived || length <= BODY_LIMIT) {
+    if (!isReceived) discard(req, { pauseMs: DISCARD_PAUSE_MS });
     res.end(text, encoding);
     return;
   }
