@@ -4,9 +4,11 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { inScope, placeColumns } from '../queries.ts';
+import { multiRowStatement } from '../multi-row-statement.ts';
+import { inScope, placeColumns, toFlag } from '../queries.ts';
+import type { Flag } from '../tables/columns.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
-import { type InventoryItemChange, itemColumns, newItemRow } from './inventory.ts';
+import { type InventoryItemChange, newItemRow } from './inventory.ts';
 import { UNFINISHED } from './operator-tasks.ts';
 
 /** A stored inventory item, as a sync compares it. */
@@ -225,22 +227,97 @@ export async function insertFoundItems(
   return rows.map(({ id }) => id);
 }
 
-/** @param lastSeenAt null if the sync did not find the item */
-export async function updateSyncedItem(
+/** Updates items of a tenant that a sync found changed. */
+export async function updateFoundItems(
   db: Database,
-  scope: TenantScope,
-  id: string,
-  { lastSeenAt, ...change }: InventoryItemChange & { lastSeenAt: string | null },
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  changes: readonly { id: string; change: FoundItemChange }[],
   now: Date,
 ): Promise<void> {
+  const rows = changes.map(({ id, change }) => {
+    const { title, description, status, attributes, schemaDigest, drift } = change;
+    return {
+      id,
+      setsTitle: toFlag(title !== undefined),
+      title: title ?? null,
+      setsDescription: toFlag(description !== undefined),
+      description: description ?? null,
+      status: status ?? null,
+      attributes: attributes === undefined ? null : JSON.stringify(attributes),
+      schemaDigest: schemaDigest ?? null,
+      setsDrift: toFlag(drift !== undefined),
+      drift: drift ? JSON.stringify(drift) : null,
+    };
+  });
+  await updateFoundRows(db, rows, { tenantId, now: now.toISOString() });
+}
+
+/** What a sync changes in an item. It never removes a digest. */
+export type FoundItemChange = Omit<InventoryItemChange, 'schemaDigest'> & { schemaDigest?: string };
+
+type FoundRow = {
+  id: string;
+  setsTitle: Flag;
+  title: string | null;
+  setsDescription: Flag;
+  description: string | null;
+  setsDrift: Flag;
+  drift: string | null;
+  // Null keeps what is stored.
+  status: string | null;
+  attributes: string | null;
+  schemaDigest: string | null;
+};
+
+const updateFoundRows = multiRowStatement(
+  (db, rows: readonly FoundRow[], { tenantId, now }: { tenantId: string; now: string }) => {
+    const values = rows.map((row) => {
+      const texts = sql.join([row.id, row.title, row.description, row.drift, row.status, row.attributes]);
+      const flags = [row.setsTitle, row.setsDescription, row.setsDrift].map((flag) => sql`cast(${flag} as integer)`);
+      return sql`(${texts}, ${row.schemaDigest}, ${sql.join(flags)})`;
+    });
+    type Found = Pick<FoundRow, 'id' | 'title' | 'description' | 'drift' | 'attributes'> & {
+      status: InventoryItem['status'] | null;
+      schema_digest: string | null;
+      sets_title: Flag;
+      sets_description: Flag;
+      sets_drift: Flag;
+    };
+    const columns = 'id, title, description, drift, status, attributes, schema_digest';
+    return db
+      .with(
+        `found(${columns}, sets_title, sets_description, sets_drift)`,
+        () => sql<Found>`(values ${sql.join(values)})`,
+      )
+      .updateTable('inventory_items')
+      .from('found')
+      .set({
+        title: sql`case when found.sets_title = 1 then found.title else inventory_items.title end`,
+        description: sql`case when found.sets_description = 1 then found.description else inventory_items.description end`,
+        drift: sql`case when found.sets_drift = 1 then found.drift else inventory_items.drift end`,
+        status: sql`coalesce(found.status, inventory_items.status)`,
+        attributes: sql`coalesce(found.attributes, inventory_items.attributes)`,
+        schema_digest: sql`coalesce(found.schema_digest, inventory_items.schema_digest)`,
+        last_seen_at: now,
+        updated_at: now,
+      })
+      .where('inventory_items.tenant_id', '=', tenantId)
+      .whereRef('inventory_items.id', '=', 'found.id');
+  },
+);
+
+/** Stores that a sync did not find items any more. */
+export async function markItemsMissing(
+  db: Database,
+  scope: TenantScope,
+  ids: readonly string[],
+  now: Date,
+): Promise<void> {
+  if (ids.length === 0) return;
   await db
     .updateTable('inventory_items')
-    .set({
-      ...itemColumns(change),
-      ...(lastSeenAt !== null && { last_seen_at: lastSeenAt }),
-      updated_at: now.toISOString(),
-    })
-    .where('id', '=', id)
+    .set({ status: 'missing', updated_at: now.toISOString() })
+    .where('id', 'in', ids)
     .where(inScope(scope))
     .execute();
 }

@@ -48,6 +48,35 @@ export async function findInventoryItem(
   return row && toInventoryItem(row);
 }
 
+/** Those of the given items of a provider that exist, in no particular order. */
+export async function findInventoryItems(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  providerId: string,
+  ids: readonly string[],
+): Promise<InventoryItem[]> {
+  const rows = await selectByIds(
+    db,
+    ids.map((id) => ({ id })),
+    { tenantId, providerId },
+  );
+  return rows.map(toInventoryItem);
+}
+
+const selectByIds = multiRowStatement(
+  (db, rows: readonly { id: string }[], { tenantId, providerId }: { tenantId: string; providerId: string }) =>
+    db
+      .selectFrom('inventory_items')
+      .selectAll()
+      .where(
+        'id',
+        'in',
+        rows.map(({ id }) => id),
+      )
+      .where('provider_id', '=', providerId)
+      .where('tenant_id', '=', tenantId),
+);
+
 /** The item with the key of a name, and so of all its variants. */
 export async function findInventoryItemByKey(
   db: Database,

@@ -1,7 +1,6 @@
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { newId } from '../ids.ts';
 import { nameFamily } from '../name-family.ts';
 import { placeColumns, toFlag } from '../queries.ts';
 import { multiRowStatement } from '../multi-row-statement.ts';
@@ -14,18 +13,6 @@ import { evidenceColumns, type NewObservation } from './runtime-observations.ts'
 // Writes of many observations at once, for aggregation and recomputation.
 
 type Row = Selectable<Tables['runtime_observations']>;
-
-/** Inserts an observation that no account reported. Returns its id. */
-export async function insertObservation(
-  db: Database,
-  place: TenantPlace,
-  observation: NewObservation,
-  now: Date,
-): Promise<string> {
-  const id = newId('obs', now);
-  await insertObservations(db, place, [{ ...observation, id, firstAccount: '' }], now);
-  return id;
-}
 
 /** Inserts observations with given ids. */
 export async function insertObservations(

@@ -1,12 +1,18 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import { newId } from '@quartermaster/db/ids.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
 import { addToObservationCounts } from '@quartermaster/db/repositories/observation-counts.ts';
-import { findObservationOfSubject, updateObservation } from '@quartermaster/db/repositories/runtime-observations.ts';
-import { insertObservation } from '@quartermaster/db/repositories/seen-observations.ts';
-import { scopeOf } from '@quartermaster/db/tenancy.ts';
+import { findObservationsInPlace, type NewObservation } from '@quartermaster/db/repositories/runtime-observations.ts';
+import {
+  insertObservations,
+  type ObservationState,
+  updateObservationStates,
+} from '@quartermaster/db/repositories/seen-observations.ts';
+import { subjectKey } from './subject-key.ts';
 
 /** An item that was removed from the inventory. */
 type RemovedItem = Pick<InventoryItem, 'kind' | 'name'> & { drift: null };
@@ -23,49 +29,70 @@ const NO_EVIDENCE = {
   errors: 0,
 };
 
+/** Items whose observations are read at once. */
+const BATCH_SIZE = 200;
+
 /**
- * Copies an item's drift to its observation in the provider's own place. A changed definition opens the observation,
- * whatever was decided about the former definition, unless the item itself was rejected. Creates the observation if no span
- * reported the item yet. The caller recomputes and reconciles afterwards.
+ * Copies the drift of items to their observations in the provider's own place. A changed definition opens the observation,
+ * whatever was decided about the former definition, unless the item itself was rejected. Creates the observation of an item
+ * that no span reported yet. The caller recomputes and reconciles afterwards.
  */
-export async function updateDrift(
+export async function updateDrifts(
   db: Database,
   provider: Provider,
-  item: InventoryItem | RemovedItem,
+  items: readonly (InventoryItem | RemovedItem)[],
   now: Date,
 ): Promise<void> {
-  const { kind, name } = item;
-  const identity = { providerId: provider.id, kind, nameKey: nameKey(kind, name, provider.name) };
-  const observation = await findObservationOfSubject(db, provider, identity);
-  const drift = item.drift === null || isOutOfUse(item, observation) ? null : driftOf(item);
-  if (observation) {
-    if (observation.drift?.after.schemaDigest === drift?.after.schemaDigest) return;
-    const change = { drift, ...decisionAfterDrift(observation, drift) };
-    await updateObservation(db, scopeOf(provider), observation.id, change, now);
-    return;
+  for await (const batch of inBatches(items, BATCH_SIZE)) await updateBatch(db, provider, batch, now);
+}
+
+async function updateBatch(
+  db: Database,
+  provider: Provider,
+  items: readonly (InventoryItem | RemovedItem)[],
+  now: Date,
+): Promise<void> {
+  const subjects = items.map((item) => {
+    const { kind, name } = item;
+    return { item, providerId: provider.id, kind, nameKey: nameKey(kind, name, provider.name) };
+  });
+  const observations = await findObservationsInPlace(db, provider, subjects);
+  const observationOf = new Map(observations.map((observation) => [subjectKey(observation), observation]));
+  const changed: ObservationState[] = [];
+  const added: (NewObservation & { id: string; firstAccount: '' })[] = [];
+  for (const { item, ...identity } of subjects) {
+    const observation = observationOf.get(subjectKey(identity));
+    const drift = item.drift === null || isOutOfUse(item, observation) ? null : driftOf(item);
+    if (observation) {
+      if (observation.drift?.after.schemaDigest === drift?.after.schemaDigest) continue;
+      changed.push({ ...observation, drift, ...decisionAfterDrift(observation, drift) });
+    } else if (drift !== null && item.drift !== null) {
+      added.push({ ...identity, ...unseen(item, drift), id: newId('obs', now), firstAccount: '' });
+    }
   }
-  if (drift === null || item.drift === null) return;
-  await insertObservation(
-    db,
-    provider,
-    {
-      ...identity,
-      name,
-      unknown: false,
-      status: 'open',
-      occurrences: 0,
-      drift,
-      inventoryItemId: item.id,
-      firstSeenAt: drift.detectedAt,
-      lastSeenAt: drift.detectedAt,
-      lastTraceId: null,
-      lastSpanId: null,
-      evidence: NO_EVIDENCE,
-      risk: { level: 'high', factors: [] },
-    },
-    now,
-  );
-  await addToObservationCounts(db, provider, [{ subTenantId: provider.subTenantId, firstAccount: '', by: 1 }]);
+  await updateObservationStates(db, provider, changed, now);
+  await insertObservations(db, provider, added, now);
+  await addToObservationCounts(db, provider, [
+    { subTenantId: provider.subTenantId, firstAccount: '', by: added.length },
+  ]);
+}
+
+/** An observation of an item that no span reported yet. */
+function unseen({ id, name }: InventoryItem, drift: Drift) {
+  return {
+    name,
+    unknown: false,
+    status: 'open' as const,
+    occurrences: 0,
+    drift,
+    inventoryItemId: id,
+    firstSeenAt: drift.detectedAt,
+    lastSeenAt: drift.detectedAt,
+    lastTraceId: null,
+    lastSpanId: null,
+    evidence: NO_EVIDENCE,
+    risk: { level: 'high' as const, factors: [] },
+  };
 }
 
 /**
@@ -75,10 +102,13 @@ export async function updateDrift(
 function decisionAfterDrift(
   { status, review, drift: former }: RuntimeObservation,
   drift: Drift | null,
-): Partial<Pick<RuntimeObservation, 'status'> & { review: null }> {
+): Pick<ObservationState, 'status' | 'isReviewObsolete'> {
+  const unchanged = { status, isReviewObsolete: false };
   const isOfChange = former !== null && review !== null && review.reviewedAt >= former.detectedAt;
-  if (drift !== null) return status === 'rejected' && !isOfChange ? {} : { status: 'open', review: null };
-  return isOfChange && review.decision !== 'approved' ? { status: 'resolved', review: null } : {};
+  if (drift !== null) {
+    return status === 'rejected' && !isOfChange ? unchanged : { status: 'open', isReviewObsolete: true };
+  }
+  return isOfChange && review.decision !== 'approved' ? { status: 'resolved', isReviewObsolete: true } : unchanged;
 }
 
 /** A blocked or retired item without traffic needs no decision until it is available again. */

@@ -16,7 +16,7 @@ import {
   findObservationsWithAnswers,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { updateDrift } from '../declarations/drift.ts';
+import { updateDrifts } from '../declarations/drift.ts';
 import { adoptionTask, reconcileProvider, reconcileSubjects } from '../rules/reconcile.ts';
 import { type FormerStates, recompute, type Recomputed } from './recompute.ts';
 import type { BlockedItems } from './revoke-sessions.ts';
@@ -31,22 +31,23 @@ type ProviderSubject = Subject & { provider: Provider };
 const BATCH_SIZE = 200;
 
 /**
- * Reevaluates an inventory item that was created, changed, or found missing by a sync. Also copies its drift to its
- * observation.
+ * Reevaluates inventory items of a provider that were created, changed, or found missing by a sync. Also copies their drift to
+ * their observations.
  *
- * @param former the states that an undo restores. Drift is among them, so it is not copied from the item
- * @returns the item if it is blocked, for `revokeSessionsOfBlocked` at the end of the request
+ * @param former the states that an undo restores. Drift is among them, so it is not copied from the items
+ * @returns the blocked ones, for `revokeSessionsOfBlocked` at the end of the request
  */
-export async function reevaluateItem(
+export async function reevaluateItems(
   trx: Database,
   provider: Provider,
-  item: InventoryItem,
+  items: readonly InventoryItem[],
   now: Date,
   former?: FormerStates,
 ): Promise<BlockedItems> {
-  if (!former) await updateDrift(trx, provider, item, now);
-  await reevaluateSubjects(trx, provider, { subjects: [{ ...item, provider }], former }, now);
-  return item.status === 'blocked' ? [item] : [];
+  if (!former) await updateDrifts(trx, provider, items, now);
+  const subjects = items.map(({ kind, name }) => ({ provider, kind, name }));
+  await reevaluateSubjects(trx, provider, { subjects, former }, now);
+  return items.filter(({ status }) => status === 'blocked');
 }
 
 /** Reevaluates an inventory item that was deleted. */
@@ -57,7 +58,7 @@ export async function reevaluateRemovedItem(
   now: Date,
   former?: FormerStates,
 ): Promise<void> {
-  if (!former) await updateDrift(trx, provider, { ...item, drift: null }, now);
+  if (!former) await updateDrifts(trx, provider, [{ ...item, drift: null }], now);
   await reevaluateSubjects(trx, provider, { subjects: [{ ...item, provider }], former }, now);
 }
 

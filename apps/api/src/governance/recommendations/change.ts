@@ -21,7 +21,7 @@ import { changedFields } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
 import type { FormerStates } from '../observations/recompute.ts';
-import { reevaluateItem, reevaluateProvider, reevaluateRemovedItem } from '../observations/reevaluate.ts';
+import { reevaluateItems, reevaluateProvider, reevaluateRemovedItem } from '../observations/reevaluate.ts';
 import type { BlockedItems } from '../observations/revoke-sessions.ts';
 import { itemOf, reconcileCredential } from '../rules/reconcile.ts';
 import type { Change } from '../rules/rule.ts';
@@ -105,7 +105,7 @@ async function changeItem(
     );
     return {
       change: { ...change, target: { ...change.target, id: item.id } },
-      reevaluate: (former) => reevaluateItem(trx, provider, item, now, former),
+      reevaluate: (former) => reevaluateItems(trx, provider, [item], now, former),
     };
   }
   if (change.after === null) {
@@ -121,7 +121,7 @@ async function changeItem(
   const fields = ItemChangeSchema.strip().parse(change.after) as InventoryItemChange;
   const item = await updateInventoryItem(trx, scope, id, fields, now);
   if (!item) throw new Error(`the inventory item ${id} does not exist`);
-  return { change, reevaluate: (former) => reevaluateItem(trx, provider, item, now, former) };
+  return { change, reevaluate: (former) => reevaluateItems(trx, provider, [item], now, former) };
 }
 
 async function changeProvider(trx: Database, provider: Provider, change: Change, now: Date): Promise<AppliedChange> {

@@ -1,13 +1,12 @@
 import { inBatches } from '@quartermaster/db/batches.ts';
-import type { InventoryItemChange } from '@quartermaster/db/repositories/inventory.ts';
-import type { FoundItem, KnownItem } from '@quartermaster/db/repositories/inventory-sync.ts';
+import type { FoundItem, FoundItemChange, KnownItem } from '@quartermaster/db/repositories/inventory-sync.ts';
 import type { Listing } from './listing.ts';
 
 /** What a sync has to write. Known items are named by their ids. */
 export type Comparison = {
   added: FoundItem[];
   /** Listed again, with changes. */
-  updated: { id: string; change: InventoryItemChange }[];
+  updated: { id: string; change: FoundItemChange }[];
   /** Not listed any more. */
   removed: string[];
   /** Listed again, without changes. */
@@ -46,8 +45,8 @@ export async function compare(known: readonly KnownItem[], listing: Listing, now
   return result;
 }
 
-function changeOf(item: KnownItem, found: FoundItem, now: Date): InventoryItemChange {
-  const back: InventoryItemChange = item.status === 'missing' ? { status: 'available' } : {};
+function changeOf(item: KnownItem, found: FoundItem, now: Date): FoundItemChange {
+  const back: FoundItemChange = item.status === 'missing' ? { status: 'available' } : {};
   const { schemaDigest, title, description, attributes } = found;
   const isDrift = schemaDigest !== null && item.schemaDigest !== null && schemaDigest !== item.schemaDigest;
   if (isDrift) {
@@ -62,9 +61,9 @@ function changeOf(item: KnownItem, found: FoundItem, now: Date): InventoryItemCh
   };
 }
 
-function textsOf(item: KnownItem, found: FoundItem): InventoryItemChange {
+function textsOf(item: KnownItem, found: FoundItem): FoundItemChange {
   const followsProvider = item.source === 'sync';
-  const change: InventoryItemChange = {};
+  const change: FoundItemChange = {};
   if (found.title !== item.title && (followsProvider || item.title === null)) change.title = found.title;
   if (found.description !== item.description && (followsProvider || item.description === null)) {
     change.description = found.description;

@@ -3,17 +3,18 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { findInventoryItem } from '@quartermaster/db/repositories/inventory.ts';
+import { findInventoryItems } from '@quartermaster/db/repositories/inventory.ts';
 import {
   insertFoundItems,
   type KnownItem,
   listKnownItems,
   touchItems,
-  updateSyncedItem,
+  markItemsMissing,
+  updateFoundItems,
 } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import type { Change } from '../../platform/audit/audited-write.ts';
-import { reevaluateItem } from '../../governance/observations/reevaluate.ts';
+import { reevaluateItems } from '../../governance/observations/reevaluate.ts';
 import { type BlockedItems, revokeSessionsOfBlocked } from '../../governance/observations/revoke-sessions.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
 import { compare } from './compare.ts';
@@ -27,8 +28,8 @@ const READ_BATCH_SIZE = 100;
 /** Rows of one statement. Rows times columns must stay below the databases' limit of bound parameters. */
 const ROWS_PER_STATEMENT = 100;
 
-/** Items that are written one by one before the event loop gets a turn, because SQLite answers synchronously. */
-const WRITE_BATCH_SIZE = 50;
+/** Written items that are read and reevaluated at once. */
+const REEVALUATED_BATCH_SIZE = 200;
 
 /**
  * The ids of all items that a listing contains if it changes nothing; otherwise null. Most syncs change nothing, so this is read
@@ -67,30 +68,18 @@ export async function writeListing(
   }
   const { added, updated, removed, unchanged } = await compare(await knownItems(trx, provider, listing), listing, now);
   await tenantLimits.add(trx, provider.tenantId, 'inventoryItems', added.length);
-  const lastSeenAt = now.toISOString();
-  const written: string[] = [];
+  const addedIds: string[] = [];
   for await (const items of inBatches(added, ROWS_PER_STATEMENT)) {
-    written.push(...(await insertFoundItems(trx, provider, { providerId: provider.id, items }, now)));
+    addedIds.push(...(await insertFoundItems(trx, provider, { providerId: provider.id, items }, now)));
   }
-  for await (const batch of inBatches(updated, WRITE_BATCH_SIZE)) {
-    for (const { id, change } of batch) {
-      await updateSyncedItem(trx, scope, id, { ...change, lastSeenAt }, now);
-      written.push(id);
-    }
-  }
-  for await (const batch of inBatches(removed, WRITE_BATCH_SIZE)) {
-    for (const id of batch) {
-      await updateSyncedItem(trx, scope, id, { status: 'missing', lastSeenAt: null }, now);
-      written.push(id);
-    }
-  }
+  await updateFoundItems(trx, provider, updated, now);
+  for await (const ids of inBatches(removed, ROWS_PER_STATEMENT)) await markItemsMissing(trx, scope, ids, now);
   await touchAll(trx, scope, unchanged, now);
+  const written = [...addedIds, ...updated.map(({ id }) => id), ...removed];
   const blocked: BlockedItems = [];
-  for await (const batch of inBatches(written, WRITE_BATCH_SIZE)) {
-    for (const id of batch) {
-      const item = await findInventoryItem(trx, scope, provider.id, id);
-      if (item) blocked.push(...(await reevaluateItem(trx, provider, item, now)));
-    }
+  for await (const ids of inBatches(written, REEVALUATED_BATCH_SIZE)) {
+    const items = await findInventoryItems(trx, provider, provider.id, ids);
+    blocked.push(...(await reevaluateItems(trx, provider, items, now)));
   }
   await revokeSessionsOfBlocked(trx, record, { provider, blocked }, now);
   return {

@@ -17,7 +17,7 @@ import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { requireProvider } from '../providers/service.ts';
 import { ApiError, duplicateKeyAs } from '../../platform/errors.ts';
-import { reevaluateItem, reevaluateRemovedItem } from '../../governance/observations/reevaluate.ts';
+import { reevaluateItems, reevaluateRemovedItem } from '../../governance/observations/reevaluate.ts';
 import { revokeSessionsOfBlocked } from '../../governance/observations/revoke-sessions.ts';
 import type { CallerContext } from '../../http/context.ts';
 
@@ -46,7 +46,7 @@ export async function createItem(
     const item = await insertInventoryItem(trx, provider, { ...values, attributes: body.attributes ?? {} }, now).catch(
       duplicateKeyAs('name_taken', `The provider already has a ${kind} named ${JSON.stringify(name)}.`),
     );
-    const blocked = await reevaluateItem(trx, provider, item, now);
+    const blocked = await reevaluateItems(trx, provider, [item], now);
     record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed: Object.keys(body) });
     await revokeSessionsOfBlocked(trx, record, { provider, blocked }, now);
     return item;
@@ -72,7 +72,7 @@ export async function changeItem(
     const updated = await updateInventoryItem(trx, scopeOf(provider), item.id, change, now);
     if (!updated) throw itemNotFound();
     record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed });
-    const blocked = await reevaluateItem(trx, provider, updated, now);
+    const blocked = await reevaluateItems(trx, provider, [updated], now);
     await revokeSessionsOfBlocked(trx, record, { provider, blocked }, now);
     return updated;
   });
