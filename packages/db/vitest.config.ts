@@ -5,6 +5,7 @@ import { SEQUENCE } from './testing/scale.ts';
 const PURE = [
   'test/batches.test.ts',
   'test/delay-budget.test.ts',
+  'test/giving-way.test.ts',
   'test/ids.test.ts',
   'test/loop-turns.test.ts',
   'test/queries-scope.test.ts',

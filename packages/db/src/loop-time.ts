@@ -12,6 +12,12 @@ const inTurn = new Map<string | null, number>();
 /** For how long each tenant has worked since the start, in milliseconds. */
 const totals = new BoundedMap<string | null, number>(MAX_TENANTS);
 
+/** Time of the event loop is remembered for about this long, in milliseconds. */
+const REMEMBERED_MS = 1000;
+
+/** For how long each tenant has worked lately, in milliseconds, as of the time `at`. It decays exponentially. */
+const lately = new BoundedMap<string, { ms: number; at: number }>(MAX_TENANTS);
+
 /** The tenant that the running code works for, and since when. Null: unknown. */
 let running: { tenant: string | null; since: number } | null = null;
 
@@ -47,6 +53,16 @@ export function loopTimeOf(tenant: string | null): number {
   return (totals.get(tenant) ?? 0) + sinceThen;
 }
 
+/** The part of the event loop's time that a tenant took lately, without the current turn. */
+export function recentShareOf(tenant: string): number {
+  return recentTimeOf(tenant) / REMEMBERED_MS;
+}
+
+function recentTimeOf(tenant: string): number {
+  const recent = lately.get(tenant);
+  return recent === undefined ? 0 : recent.ms * Math.exp((recent.at - performance.now()) / REMEMBERED_MS);
+}
+
 /** How long this turn has lasted, in milliseconds. */
 export function ageOfTurn(): number {
   return turnBegan === null ? 0 : performance.now() - turnBegan;
@@ -56,7 +72,11 @@ export function ageOfTurn(): number {
 export function endTurn(): void {
   countUntil(performance.now());
   turnBegan = null;
-  for (const [tenant, milliseconds] of inTurn) if (tenant !== null) noteDelay(tenant, milliseconds);
+  for (const [tenant, milliseconds] of inTurn) {
+    if (tenant === null) continue;
+    noteDelay(tenant, milliseconds);
+    lately.set(tenant, { ms: recentTimeOf(tenant) + milliseconds, at: performance.now() });
+  }
   inTurn.clear();
 }
 

@@ -1,9 +1,21 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 /** The tenant that statements run for, and how they use connections and the write gate. */
-type Context = { tenant: string | null; reserved: boolean; isGateHolder: boolean; holdsWriter: boolean };
+type Context = {
+  tenant: string | null;
+  reserved: boolean;
+  isGateHolder: boolean;
+  isInTransaction: boolean;
+  holdsWriter: boolean;
+};
 
-const NO_CONTEXT: Context = { tenant: null, reserved: false, isGateHolder: false, holdsWriter: false };
+const NO_CONTEXT: Context = {
+  tenant: null,
+  reserved: false,
+  isGateHolder: false,
+  isInTransaction: false,
+  holdsWriter: false,
+};
 
 const contexts = new AsyncLocalStorage<Context>();
 
@@ -41,9 +53,14 @@ export function runAsGateHolder<T>(work: () => T): T {
   return contexts.run({ ...NO_CONTEXT, tenant: currentTenant(), isGateHolder: true }, work);
 }
 
+/** Runs a transaction. */
+export function runInTransaction<T>(work: () => T): T {
+  return contexts.run({ ...NO_CONTEXT, ...contexts.getStore(), isInTransaction: true }, work);
+}
+
 /** Runs a transaction that holds SQLite's writing connection. */
 export function runAsWriter<T>(work: () => T): T {
-  return contexts.run({ ...NO_CONTEXT, ...contexts.getStore(), holdsWriter: true }, work);
+  return contexts.run({ ...NO_CONTEXT, ...contexts.getStore(), isInTransaction: true, holdsWriter: true }, work);
 }
 
 /** The tenant that the running code works for. Null for the service itself. */
@@ -57,6 +74,11 @@ export function usesReservedConnection(): boolean {
 
 export function isGateHolder(): boolean {
   return contexts.getStore()?.isGateHolder ?? false;
+}
+
+/** Whether the running code is a transaction. Others may wait for what it holds. */
+export function isInTransaction(): boolean {
+  return contexts.getStore()?.isInTransaction ?? false;
 }
 
 /** Whether the running code is a transaction that holds SQLite's writing connection. */

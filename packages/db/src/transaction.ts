@@ -6,7 +6,7 @@ import { withTenantLock } from './dialects/postgres-tenant-lock.ts';
 import { withGateClosed } from './dialects/postgres-write-gate.ts';
 import { DuplicateKeyError, SerializationFailureError, WriteGateClosedError } from './errors.ts';
 import { withMutex } from './mutex.ts';
-import { currentTenant, runAsWriter, tenantOfKey } from './tenant-context.ts';
+import { currentTenant, runAsWriter, runInTransaction, tenantOfKey } from './tenant-context.ts';
 
 /** The most attempts, and for how long new attempts are started, in milliseconds. */
 const ATTEMPTS = 20;
@@ -153,7 +153,7 @@ async function runTransaction<T>(
       .execute((trx) => {
         opened = trx;
         if (state) confinedTransactions.set(trx, state);
-        return isPostgres(db) ? work(trx) : runAsWriter(() => work(trx));
+        return isPostgres(db) ? runInTransaction(() => work(trx)) : runAsWriter(() => work(trx));
       });
   } finally {
     for (const then of (opened && endCallbacks.get(opened)) ?? []) then();

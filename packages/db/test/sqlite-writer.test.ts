@@ -1,12 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import SqliteDatabase from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { sqliteDialect } from '../src/dialects/sqlite.ts';
 import { isNearPause, noteRequest } from '../src/delay-budget.ts';
 import { DatabaseUnavailableError, DuplicateKeyError } from '../src/errors.ts';
+import { beginRequest } from '../src/giving-way.ts';
+import { endTurn, noteLoopTime } from '../src/loop-time.ts';
 import { runForTenant } from '../src/tenant-context.ts';
 import { countTurns } from './count-turns.ts';
 
@@ -244,6 +247,31 @@ test('a transaction for which another tenant waits counts as a delay, and one fo
   await Promise.all([write('slow', 'third', 80), write('beta', 'waiting', 0)]);
   expect(isNearPause('slow')).toBe(true);
   expect(isNearPause('beta')).toBe(false);
+});
+
+test('transactions of a heavy tenant wait for those of a light request, for 25 ms at the most', async () => {
+  const { db } = await opened();
+  let now = 1_000_000;
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  noteLoopTime('heavy');
+  now += 500;
+  endTurn();
+  const order: string[] = [];
+  const write = (tenant: string) =>
+    runForTenant(tenant, () => insert(db, `${order.length}`)).then(() => order.push(tenant));
+  const end = beginRequest('light');
+  // The connection is free, and none of them takes it.
+  const heavy = [1, 2].map((id) =>
+    runForTenant('heavy', () => insert(db, `heavy-${id}`)).then(() => order.push('heavy')),
+  );
+  await write('light');
+  await sleep(10);
+  expect(order).toEqual(['light']);
+  now += 25;
+  await heavy[0];
+  expect(order).toEqual(['light', 'heavy']);
+  end();
+  await Promise.all(heavy);
 });
 
 test('regression: a tenant with many waiting writes delays another tenant’s write by one write', async () => {

@@ -9,7 +9,7 @@ import {
   WriteGateClosedError,
 } from '../errors.ts';
 import { noteLoopTime } from '../loop-time.ts';
-import { isYieldDue, yieldWhenDue } from '../loop-turns.ts';
+import { giveWay, isYieldDue, yieldWhenDue } from '../loop-turns.ts';
 import { currentTenant, isGateHolder, usesReservedConnection } from '../tenant-context.ts';
 import { ConnectionSlots } from './connection-slots.ts';
 import { enterGateSql } from './postgres-write-gate.ts';
@@ -74,6 +74,7 @@ export class PostgresDriver implements Driver {
   async acquireConnection(): Promise<PostgresConnection> {
     const pool = usesReservedConnection() ? this.#reserved : this.#pool;
     if (!pool) throw new Error('the database is not open');
+    await giveWay();
     const releaseSlot = pool === this.#pool ? await this.#slots.acquire(currentTenant()) : () => {};
     try {
       return new PostgresConnection(await pool.connect(), this.#names, releaseSlot);

@@ -3,6 +3,7 @@ import type { QueryResult } from 'kysely';
 import { DatabaseUnavailableError } from '../errors.ts';
 import { noteDelay } from '../delay-budget.ts';
 import { FairQueue } from '../fair-queue.ts';
+import { GivingWay, LOOK_AGAIN_MS } from '../giving-way.ts';
 import { loopTimeOf } from '../loop-time.ts';
 import { currentTenant } from '../tenant-context.ts';
 import { BUSY_TIMEOUT_MS, type SqliteHandle } from './sqlite-handle.ts';
@@ -39,10 +40,10 @@ type Group = {
 };
 
 /**
- * The only connection that writes, with group commit. Transactions use it one after the other, and waiting tenants are served
- * round robin. Transactions that arrive within one turn of the event loop are committed together, because flushing a commit to
- * the disk takes longer than most work. Each is a savepoint of one SQLite transaction, and resolves only after the commit is
- * on the disk. A rollback affects one of them. If the commit fails, all of them fail.
+ * The only connection that writes, with group commit. Transactions use it one after the other. Waiting tenants are served round
+ * robin, and heavy ones give way to light ones. Transactions that arrive within one turn of the event loop are committed together,
+ * because flushing a commit to the disk takes longer than most work. Each is a savepoint of one SQLite transaction, and resolves
+ * only after the commit is on the disk. A rollback affects one of them. If the commit fails, all of them fail.
  */
 export class SqliteWriter {
   readonly #handle: SqliteHandle;
@@ -52,6 +53,9 @@ export class SqliteWriter {
   #group: Group | null = null;
   /** Transactions that wait for the connection. */
   readonly #queue = new FairQueue<() => void>();
+  readonly #givingWay = new GivingWay();
+  /** Set while all waiting transactions give way. */
+  #servingLate: NodeJS.Timeout | null = null;
 
   constructor(handle: SqliteHandle) {
     this.#handle = handle;
@@ -207,7 +211,7 @@ export class SqliteWriter {
 
   #acquire(): Promise<void> {
     const tenant = currentTenant();
-    if (!this.#busy) {
+    if (!this.#busy && !this.#givingWay.isWaiting(tenant)) {
       this.#busy = true;
       this.#hold(tenant);
       return Promise.resolve();
@@ -223,7 +227,10 @@ export class SqliteWriter {
         this.#queue.remove(tenant, proceed);
         refuse('the writing connection was not free in time');
       }, WRITER_WAIT_MS);
-      if (this.#queue.push(tenant, proceed)) return;
+      if (this.#queue.push(tenant, proceed)) {
+        if (!this.#busy) this.#serveLate();
+        return;
+      }
       clearTimeout(timer);
       refuse('too many writes of the tenant wait for the writing connection');
     });
@@ -238,9 +245,21 @@ export class SqliteWriter {
     const { tenant, before } = this.#holder;
     const hasDelayedOthers = !this.#queue.isEmpty && !this.#queue.hasOnly(tenant);
     if (tenant !== null && hasDelayedOthers) noteDelay(tenant, loopTimeOf(tenant) - before);
-    const next = this.#queue.shift();
+    this.#serve();
+  }
+
+  #serve(): void {
+    const next = this.#queue.shift((tenant) => !this.#givingWay.isWaiting(tenant));
+    this.#busy = next !== undefined;
     if (next) next();
-    else this.#busy = false;
+    else if (!this.#queue.isEmpty) this.#serveLate();
+  }
+
+  #serveLate(): void {
+    this.#servingLate ??= setTimeout(() => {
+      this.#servingLate = null;
+      if (!this.#busy) this.#serve();
+    }, LOOK_AGAIN_MS);
   }
 }
 

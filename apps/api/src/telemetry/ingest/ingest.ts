@@ -32,12 +32,14 @@ const SPANS_PER_TRANSACTION = 2000;
 /** An estimate of what a span takes in the index. */
 const INDEX_BYTES_PER_SPAN = 60;
 
-/** Each trace has a separate row. While other tenants work, transactions are shorter, because on SQLite the others wait for them. */
-const TRACES_PER_TRANSACTION = 500;
-const TRACES_BESIDE_OTHERS = 50;
+/**
+ * The maximum number of traces in a transaction, because each has a separate row, and of new names, because each may be a new
+ * subject, and new subjects take the longest.
+ */
+const ALONE = { traces: 500, names: 100 };
 
-/** The maximum number of new names in a transaction. Each may be a new subject, and new subjects take the longest. */
-const NAMES_PER_TRANSACTION = 100;
+/** The same while other tenants work. On SQLite they wait for the transaction. */
+const BESIDE_OTHERS = { traces: 50, names: 20 };
 
 /**
  * Ingests spans: stores them, and aggregates their calls in the same transaction. The tenant is that of the credential.
@@ -110,11 +112,11 @@ function* batchesOf(spans: readonly PreparedSpan[], tenant: string): Generator<P
   let start = 0;
   let namesBefore = 0;
   for (const [index, { traceId, interpreted }] of spans.entries()) {
-    const mostTraces = othersWork(tenant) ? TRACES_BESIDE_OTHERS : TRACES_PER_TRANSACTION;
+    const most = othersWork(tenant) ? BESIDE_OTHERS : ALONE;
     const isFull =
       index - start === SPANS_PER_TRANSACTION ||
-      (traces.size >= mostTraces && !traces.has(traceId)) ||
-      names.values.length - namesBefore >= NAMES_PER_TRANSACTION;
+      (traces.size >= most.traces && !traces.has(traceId)) ||
+      names.values.length - namesBefore >= most.names;
     if (isFull) {
       yield spans.slice(start, index);
       traces.clear();

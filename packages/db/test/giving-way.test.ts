@@ -1,0 +1,134 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beginRequest, GivingWay, shouldGiveWay } from '../src/giving-way.ts';
+import { endTurn, noteLoopTime } from '../src/loop-time.ts';
+import { giveWay, yieldToOtherTenants, yieldWhenDue } from '../src/loop-turns.ts';
+import { runForTenant, runInTransaction } from '../src/tenant-context.ts';
+
+// The clock is a variable, because other processes may stop this one.
+let time = 0;
+let tenants = 0;
+beforeEach(() => {
+  // Later than everything in earlier tests.
+  time += 1_000_000;
+  vi.spyOn(performance, 'now').mockImplementation(() => time);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+/** A tenant that has just worked for some milliseconds. */
+function tenantAfter(milliseconds: number): string {
+  const tenant = `tenant:${(tenants += 1)}`;
+  noteLoopTime(tenant);
+  time += milliseconds;
+  endTurn();
+  return tenant;
+}
+
+/** A request that is in progress until the test ends, or until the returned function is called. */
+function requestOf(tenant: string): () => void {
+  let isOver = false;
+  const end = beginRequest(tenant);
+  const endOnce = () => {
+    if (!isOver) end();
+    isOver = true;
+  };
+  onTestFinished(endOnce);
+  return endOnce;
+}
+
+test('a heavy tenant gives way while a request of a light one is in progress', () => {
+  const [heavy, light] = [tenantAfter(300), tenantAfter(10)];
+  expect(shouldGiveWay(heavy)).toBe(false);
+  const end = requestOf(light);
+  expect(shouldGiveWay(heavy)).toBe(true);
+  expect(shouldGiveWay(light)).toBe(false);
+  // The service itself.
+  expect(shouldGiveWay(null)).toBe(false);
+  end();
+  expect(shouldGiveWay(heavy)).toBe(false);
+});
+
+test('tenants that work about as much do not give way to each other, and neither does one that works little', () => {
+  const [first, second, small] = [tenantAfter(300), tenantAfter(150), tenantAfter(100)];
+  const idle = tenantAfter(0);
+  requestOf(second);
+  expect(shouldGiveWay(first)).toBe(false);
+  requestOf(idle);
+  expect(shouldGiveWay(small)).toBe(false);
+  expect(shouldGiveWay(first)).toBe(true);
+});
+
+test('the requests of a heavy tenant itself, and what it did seconds ago, do not count', () => {
+  const [heavy, light] = [tenantAfter(900), tenantAfter(0)];
+  requestOf(heavy);
+  expect(shouldGiveWay(heavy)).toBe(false);
+  time += 3000;
+  requestOf(light);
+  expect(shouldGiveWay(heavy)).toBe(false);
+});
+
+test('a request has precedence for a quarter of a second, even if it takes longer', () => {
+  const [heavy, light] = [tenantAfter(900), tenantAfter(0)];
+  requestOf(light);
+  time += 249;
+  expect(shouldGiveWay(heavy)).toBe(true);
+  time += 1;
+  expect(shouldGiveWay(heavy)).toBe(false);
+});
+
+test('one piece of work goes on every 25 ms, however many light requests follow each other', () => {
+  const [heavy, light] = [tenantAfter(900), tenantAfter(0)];
+  const place = new GivingWay();
+  const wentOn: number[] = [];
+  const from = time;
+  for (let count = 0; count < 100; count += 1) {
+    requestOf(light);
+    if (!place.isWaiting(heavy)) wentOn.push(time - from);
+    time += 1;
+  }
+  expect(wentOn).toEqual([25, 51, 77]);
+});
+
+test('a request, a statement and a connection of a heavy tenant wait for the light request', async () => {
+  const starts: Record<string, (tenant: string) => Promise<void>> = {
+    request: yieldToOtherTenants,
+    statement: (tenant) =>
+      runForTenant(tenant, () => {
+        noteLoopTime();
+        time += 2;
+        return yieldWhenDue();
+      }),
+    connection: (tenant) => runForTenant(tenant, giveWay),
+  };
+  for (const [name, start] of Object.entries(starts)) {
+    const [heavy, light] = [tenantAfter(500), tenantAfter(0)];
+    const end = requestOf(light);
+    let isOver = false;
+    const started = start(heavy).then(() => {
+      isOver = true;
+    });
+    await sleep(10);
+    expect(isOver, name).toBe(false);
+    end();
+    await started;
+  }
+});
+
+test('a transaction does not give way, because others may wait for what it holds', async () => {
+  const [heavy, light] = [tenantAfter(500), tenantAfter(0)];
+  requestOf(light);
+  let isOver = false;
+  void runForTenant(heavy, () =>
+    runInTransaction(async () => {
+      noteLoopTime();
+      time += 2;
+      await yieldWhenDue();
+      await giveWay();
+      isOver = true;
+    }),
+  );
+  await nextTurn();
+  expect(isOver).toBe(true);
+});
