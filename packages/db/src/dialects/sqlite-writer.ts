@@ -55,7 +55,7 @@ export class SqliteWriter {
   readonly #queue = new FairQueue<() => void>();
   readonly #givingWay = new GivingWay();
   /** Set while all waiting transactions give way. */
-  #servingLate: NodeJS.Timeout | null = null;
+  #isServingLate = false;
 
   constructor(handle: SqliteHandle) {
     this.#handle = handle;
@@ -256,8 +256,10 @@ export class SqliteWriter {
   }
 
   #serveLate(): void {
-    this.#servingLate ??= setTimeout(() => {
-      this.#servingLate = null;
+    if (this.#isServingLate) return;
+    this.#isServingLate = true;
+    setTimeout(() => {
+      this.#isServingLate = false;
       if (!this.#busy) this.#serve();
     }, LOOK_AGAIN_MS);
   }
