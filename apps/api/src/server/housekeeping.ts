@@ -22,9 +22,6 @@ const HOUR_MS = 60 * MINUTE_MS;
 /** A larger difference between the clocks of this process and the database is logged, in milliseconds. */
 const MAX_CLOCK_OFFSET_MS = 2000;
 
-/** How often the service looks for due syncs, in milliseconds. */
-const SYNC_CHECK_MS = 2000;
-
 /** How often events are sealed, in milliseconds. With the pass itself, an event is sealed within a second. */
 const SEAL_MS = 500;
 
@@ -70,7 +67,7 @@ export function startHousekeeping(services: Services): () => Promise<void> {
     // Not in the queue either: syncs take as long as providers take to answer.
     setInterval(() => {
       syncs.startDue().catch((error: unknown) => log.error({ err: error }, 'looking for due syncs failed'));
-    }, SYNC_CHECK_MS),
+    }, services.syncs.limits.scheduleMs),
     setInterval(() => run('writing refusals', () => refusals.flush('over')), MINUTE_MS),
     setInterval(() => run('writing reads', () => reads.flush('over')), MINUTE_MS),
     setInterval(() => run('counting what accounts sent', () => accountTelemetry.flush('due')), MINUTE_MS),

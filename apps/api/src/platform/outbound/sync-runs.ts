@@ -11,6 +11,8 @@ export type SyncLimits = OutboundLimits & {
   allAttemptsMs: number;
   /** Pause after the first failed attempt. It doubles with each failure, with a jitter of ±50 %. */
   pauseMs: number;
+  /** How often the service looks for due syncs. */
+  scheduleMs: number;
 };
 
 const MEGABYTE = 1024 * 1024;
@@ -21,6 +23,7 @@ export const SYNC_LIMITS: SyncLimits = {
   attempts: 3,
   allAttemptsMs: 25_000,
   pauseMs: 500,
+  scheduleMs: 2000,
   connectMs: 3000,
   totalMs: 10_000,
   answerBytes: 8 * MEGABYTE,
