@@ -16,12 +16,7 @@ type Assertion = { ancestorTitles?: string[]; title: string; status: string; fai
 type Options = { flags: readonly string[]; environment?: Record<string, string> };
 
 /** Suites that test on PostgreSQL. */
-const ON_POSTGRES = [
-  '@quartermaster/api#test',
-  '@quartermaster/api#test:postgres',
-  '@quartermaster/console#test',
-  '@quartermaster/db#test',
-];
+const ON_POSTGRES = ['@quartermaster/api#test:postgres', '@quartermaster/console#test', '@quartermaster/db#test'];
 
 const API = '@quartermaster/api';
 const BESIDE_API = ['@quartermaster/torture', '@quartermaster/bench'];

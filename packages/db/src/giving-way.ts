@@ -1,64 +1,84 @@
-import { recentShareOf } from './loop-time.ts';
+import { BoundedMap } from './bounded-map.ts';
+import { DecayingSums } from './decaying-sums.ts';
+import { recentLoopTimeOf } from './loop-time.ts';
+import { runForTenant } from './tenant-context.ts';
 
 // While a request of a light tenant is in progress, work of a heavy tenant waits for a moment. Taking turns alone is not enough: a
 // request takes several steps, and between any two of them the heavy tenant would have one.
 
-/** A tenant is heavy if it took more than this part of the event loop's time lately. */
-const HEAVY_SHARE = 0.2;
+/** A tenant is heavy if it took at least so much of the event loop's time in about the last second, in milliseconds. */
+const HEAVY_MS = 200;
 
-/** Another tenant is light beside it if it took at most this part of that. */
+/** Another tenant is light beside it if it took less than this part of that. */
 const LIGHT_PART = 1 / 3;
 
-/** For how long a request of a light tenant has precedence, in milliseconds. It may wait for a slow client for much longer. */
+/** For how long a request of a light tenant has precedence, in milliseconds. */
 const PRECEDENCE_MS = 250;
 
-/** The longest time for which one piece of a heavy tenant's work waits, in milliseconds. */
-const MAX_WAIT_MS = 25;
+/**
+ * For how long a tenant gives way in about a second, in milliseconds. So a large tenant keeps most of its speed, however many light
+ * requests there are, and whatever these wait for.
+ */
+const MAX_WAIT_MS = 300;
 
-/** How soon whoever gives way looks again, in milliseconds. */
+/** How soon something that gives way looks whether it can go on, in milliseconds. */
 export const LOOK_AGAIN_MS = 1;
 
-/** How many requests of each tenant are in progress, and when the newest of them began. */
-const inProgress = new Map<string, { count: number; began: number }>();
+/** Two looks with a longer time between them are not one wait, in milliseconds. */
+const SAME_WAIT_MS = 5;
+
+const MAX_TENANTS = 10_000;
+
+/** When each request of a tenant began that is in progress. */
+const inProgress = new Map<string, Set<{ began: number }>>();
+
+/** For how long each tenant gave way in about the last second, and when it did so last. */
+const waits = new DecayingSums(MAX_TENANTS);
+const lastLooks = new BoundedMap<string, number>(MAX_TENANTS);
+
+/** Runs the work of a request on behalf of a tenant: see {@link runForTenant}. Until its end, the request is in progress. */
+export async function runRequestForTenant<T>(tenant: string, work: () => Promise<T>): Promise<T> {
+  const end = beginRequest(tenant);
+  try {
+    return await runForTenant(tenant, work);
+  } finally {
+    end();
+  }
+}
 
 /** Notes that a request of a tenant is in progress. @returns a function to call at its end */
 export function beginRequest(tenant: string): () => void {
-  const requests = inProgress.get(tenant) ?? { count: 0, began: 0 };
-  requests.count += 1;
-  requests.began = performance.now();
+  const requests = inProgress.get(tenant) ?? new Set();
   inProgress.set(tenant, requests);
+  const request = { began: performance.now() };
+  requests.add(request);
   return () => {
-    requests.count -= 1;
-    if (requests.count === 0) inProgress.delete(tenant);
+    requests.delete(request);
+    if (requests.size === 0 && inProgress.get(tenant) === requests) inProgress.delete(tenant);
   };
 }
 
-/** Whether a tenant is heavy, and a request of a light tenant is in progress. */
-export function shouldGiveWay(tenant: string | null): boolean {
-  if (tenant === null) return false;
-  const share = recentShareOf(tenant);
-  if (share < HEAVY_SHARE) return false;
+/**
+ * Whether a tenant's next piece of work has to wait: the tenant is heavy, a request of a light one is in progress, and the tenant
+ * has not waited for {@link MAX_WAIT_MS}. What waits looks again after {@link LOOK_AGAIN_MS}.
+ */
+export function givesWay(tenant: string | null): boolean {
+  if (tenant === null || !isHeavyBesideLight(tenant)) return false;
   const now = performance.now();
-  for (const [other, { began }] of inProgress) {
-    if (other !== tenant && now - began < PRECEDENCE_MS && recentShareOf(other) < share * LIGHT_PART) return true;
-  }
-  return false;
+  if (waits.of(tenant) >= MAX_WAIT_MS) return false;
+  const sinceLastLook = now - (lastLooks.get(tenant) ?? Number.NEGATIVE_INFINITY);
+  if (sinceLastLook <= SAME_WAIT_MS) waits.add(tenant, sinceLastLook);
+  lastLooks.set(tenant, now);
+  return true;
 }
 
-/** Decides who waits at one place: a line of work, or a connection. */
-export class GivingWay {
-  /** When each tenant that gives way here has waited long enough. */
-  readonly #until = new Map<string | null, number>();
-
-  /** Whether the next piece of work of a tenant has to wait. It is no longer the next one once this is false. */
-  isWaiting(tenant: string | null): boolean {
-    if (shouldGiveWay(tenant)) {
-      const now = performance.now();
-      const until = this.#until.get(tenant);
-      if (until === undefined) this.#until.set(tenant, now + MAX_WAIT_MS);
-      if (until === undefined || now < until) return true;
-    }
-    this.#until.delete(tenant);
-    return false;
+function isHeavyBesideLight(tenant: string): boolean {
+  const time = recentLoopTimeOf(tenant);
+  if (time < HEAVY_MS) return false;
+  const now = performance.now();
+  for (const [other, requests] of inProgress) {
+    if (other === tenant || recentLoopTimeOf(other) >= time * LIGHT_PART) continue;
+    for (const { began } of requests) if (now - began < PRECEDENCE_MS) return true;
   }
+  return false;
 }

@@ -1,4 +1,5 @@
 import { BoundedMap } from './bounded-map.ts';
+import { DecayingSums } from './decaying-sums.ts';
 import { noteDelay } from './delay-budget.ts';
 import { currentTenant } from './tenant-context.ts';
 
@@ -12,11 +13,8 @@ const inTurn = new Map<string | null, number>();
 /** For how long each tenant has worked since the start, in milliseconds. */
 const totals = new BoundedMap<string | null, number>(MAX_TENANTS);
 
-/** Time of the event loop is remembered for about this long, in milliseconds. */
-const REMEMBERED_MS = 1000;
-
-/** For how long each tenant has worked lately, in milliseconds, as of the time `at`. It decays exponentially. */
-const lately = new BoundedMap<string, { ms: number; at: number }>(MAX_TENANTS);
+/** For how long each tenant has worked in about the last second, without the current turn. */
+const lately = new DecayingSums(MAX_TENANTS);
 
 /** The tenant that the running code works for, and since when. Null: unknown. */
 let running: { tenant: string | null; since: number } | null = null;
@@ -53,14 +51,9 @@ export function loopTimeOf(tenant: string | null): number {
   return (totals.get(tenant) ?? 0) + sinceThen;
 }
 
-/** The part of the event loop's time that a tenant took lately, without the current turn. */
-export function recentShareOf(tenant: string): number {
-  return recentTimeOf(tenant) / REMEMBERED_MS;
-}
-
-function recentTimeOf(tenant: string): number {
-  const recent = lately.get(tenant);
-  return recent === undefined ? 0 : recent.ms * Math.exp((recent.at - performance.now()) / REMEMBERED_MS);
+/** For how long a tenant has worked in about the last second, in milliseconds, without the current turn. */
+export function recentLoopTimeOf(tenant: string): number {
+  return lately.of(tenant);
 }
 
 /** How long this turn has lasted, in milliseconds. */
@@ -75,7 +68,7 @@ export function endTurn(): void {
   for (const [tenant, milliseconds] of inTurn) {
     if (tenant === null) continue;
     noteDelay(tenant, milliseconds);
-    lately.set(tenant, { ms: recentTimeOf(tenant) + milliseconds, at: performance.now() });
+    lately.add(tenant, milliseconds);
   }
   inTurn.clear();
 }

@@ -1,5 +1,5 @@
 import { FairQueue } from './fair-queue.ts';
-import { GivingWay, LOOK_AGAIN_MS, shouldGiveWay } from './giving-way.ts';
+import { givesWay, LOOK_AGAIN_MS } from './giving-way.ts';
 import { ageOfTurn, endTurn, noteLoopTime } from './loop-time.ts';
 import { currentTenant, holdsWriter, isInTransaction } from './tenant-context.ts';
 
@@ -8,9 +8,6 @@ const TURN_MS = 10;
 
 /** After this time, a tenant that has had work in this turn starts no further request in it. In milliseconds. */
 const START_MS = 4;
-
-/** For how long a heavy tenant may work in a turn in which it should give way, in milliseconds. */
-const SHORT_TURN_MS = 1;
 
 /** After so many turns in a row the transaction on SQLite's writing connection no longer has priority over other work of its tenant. */
 const PRIORITY_TURNS = 4;
@@ -21,16 +18,15 @@ const waiting = new FairQueue<() => void>();
 /** Transactions on SQLite's writing connection that wait. A process with one database has one at a time. */
 let waitingWriters: { tenant: string | null; resume: () => void }[] = [];
 let priorityTurns = 0;
-const givingWay = new GivingWay();
 
-/** The next call of {@link serve}, and one that is made while everything that waits gives way. */
-let serving: NodeJS.Immediate | null = null;
-let servingLate: NodeJS.Timeout | null = null;
+/** Whether {@link serve} is scheduled for the next turn, and whether for later, while everything that waits gives way. */
+let isServing = false;
+let isServingLate = false;
 
 /**
- * Yields to the event loop if the tenant has worked for {@link TURN_MS} in the current turn, or should give way. Each statement of
- * a database calls it, and so do long loops without statements. SQLite answers synchronously, so many statements would otherwise
- * block every other request.
+ * Yields to the event loop if the tenant has worked for {@link TURN_MS} in the current turn. Each statement of a database calls it,
+ * and so do long loops without statements. SQLite answers synchronously, so many statements would otherwise block every other
+ * request.
  *
  * In each turn one piece of waiting work goes on, and tenants take turns. So a tenant with many long requests delays the others
  * by one piece in a turn, not by one for each request. A transaction on SQLite's writing connection goes first, because every
@@ -43,25 +39,22 @@ export async function yieldWhenDue(): Promise<void> {
 
 /** Whether {@link yieldWhenDue} would yield. It costs less where a caller can do without the promise. */
 export function isYieldDue(): boolean {
-  const milliseconds = noteLoopTime();
-  return (
-    milliseconds >= TURN_MS || (milliseconds >= SHORT_TURN_MS && !isInTransaction() && shouldGiveWay(currentTenant()))
-  );
+  return noteLoopTime() >= TURN_MS;
 }
 
-/** Waits if the tenant should give way. For the start of work that holds something that others need. */
+/** Waits while the tenant gives way. For the start of work, before it holds anything that others need. */
 export async function giveWay(): Promise<void> {
-  if (!isInTransaction() && shouldGiveWay(currentTenant())) await laterTurn(currentTenant());
+  if (!isInTransaction() && givesWay(currentTenant())) await laterTurn(currentTenant());
 }
 
 /**
  * Waits for a later turn of the event loop if the tenant had work in this one, and the turn is no longer short, or if the tenant
- * should give way. Requests arrive many at a time. Without it, all those of one tenant would run before the next request of
+ * gives way. Requests arrive many at a time. Without it, all those of one tenant would run before the next request of
  * another tenant is even read.
  */
 export async function yieldToOtherTenants(tenant: string): Promise<void> {
   const isLate = noteLoopTime(tenant) > 0 && ageOfTurn() >= START_MS;
-  if (isLate || shouldGiveWay(tenant)) await laterTurn(tenant);
+  if (isLate || givesWay(tenant)) await laterTurn(tenant);
   noteLoopTime(tenant);
 }
 
@@ -75,11 +68,13 @@ function laterTurn(tenant: string | null): Promise<void> {
 }
 
 function serveLater(): void {
-  serving ??= setImmediate(serve);
+  if (isServing) return;
+  isServing = true;
+  setImmediate(serve);
 }
 
 function serve(): void {
-  serving = null;
+  isServing = false;
   endTurn();
   const writers = waitingWriters;
   waitingWriters = [];
@@ -87,14 +82,18 @@ function serve(): void {
   const hasPriority = priorityTurns % PRIORITY_TURNS !== 0;
   for (const { resume } of writers) resume();
   const isBeside = (tenant: string | null) => hasPriority && writers.some((writer) => writer.tenant === tenant);
-  const next = waiting.shift((tenant) => !isBeside(tenant) && !givingWay.isWaiting(tenant));
+  const next = waiting.shift((tenant) => !isBeside(tenant) && !givesWay(tenant));
   next?.();
   if (waiting.isEmpty) return;
   if (next || writers.length > 0) serveLater();
-  else servingLate ??= setTimeout(serveLate, LOOK_AGAIN_MS);
+  else serveLate();
 }
 
 function serveLate(): void {
-  servingLate = null;
-  serveLater();
+  if (isServingLate) return;
+  isServingLate = true;
+  setTimeout(() => {
+    isServingLate = false;
+    serveLater();
+  }, LOOK_AGAIN_MS);
 }

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { beginRequest, GivingWay, shouldGiveWay } from '../src/giving-way.ts';
+import { beginRequest, givesWay, runRequestForTenant } from '../src/giving-way.ts';
 import { endTurn, noteLoopTime } from '../src/loop-time.ts';
-import { giveWay, yieldToOtherTenants, yieldWhenDue } from '../src/loop-turns.ts';
+import { giveWay, yieldToOtherTenants } from '../src/loop-turns.ts';
 import { runForTenant, runInTransaction } from '../src/tenant-context.ts';
 
 // The clock is a variable, because other processes may stop this one.
@@ -40,66 +40,86 @@ function requestOf(tenant: string): () => void {
 
 test('a heavy tenant gives way while a request of a light one is in progress', () => {
   const [heavy, light] = [tenantAfter(300), tenantAfter(10)];
-  expect(shouldGiveWay(heavy)).toBe(false);
+  expect(givesWay(heavy)).toBe(false);
   const end = requestOf(light);
-  expect(shouldGiveWay(heavy)).toBe(true);
-  expect(shouldGiveWay(light)).toBe(false);
+  expect(givesWay(heavy)).toBe(true);
+  expect(givesWay(light)).toBe(false);
   // The service itself.
-  expect(shouldGiveWay(null)).toBe(false);
+  expect(givesWay(null)).toBe(false);
   end();
-  expect(shouldGiveWay(heavy)).toBe(false);
+  expect(givesWay(heavy)).toBe(false);
 });
 
 test('tenants that work about as much do not give way to each other, and neither does one that works little', () => {
   const [first, second, small] = [tenantAfter(300), tenantAfter(150), tenantAfter(100)];
   const idle = tenantAfter(0);
   requestOf(second);
-  expect(shouldGiveWay(first)).toBe(false);
+  expect(givesWay(first)).toBe(false);
   requestOf(idle);
-  expect(shouldGiveWay(small)).toBe(false);
-  expect(shouldGiveWay(first)).toBe(true);
+  expect(givesWay(small)).toBe(false);
+  expect(givesWay(first)).toBe(true);
 });
 
 test('the requests of a heavy tenant itself, and what it did seconds ago, do not count', () => {
   const [heavy, light] = [tenantAfter(900), tenantAfter(0)];
   requestOf(heavy);
-  expect(shouldGiveWay(heavy)).toBe(false);
+  expect(givesWay(heavy)).toBe(false);
   time += 3000;
   requestOf(light);
-  expect(shouldGiveWay(heavy)).toBe(false);
+  expect(givesWay(heavy)).toBe(false);
 });
 
 test('a request has precedence for a quarter of a second, even if it takes longer', () => {
   const [heavy, light] = [tenantAfter(900), tenantAfter(0)];
   requestOf(light);
   time += 249;
-  expect(shouldGiveWay(heavy)).toBe(true);
+  expect(givesWay(heavy)).toBe(true);
   time += 1;
-  expect(shouldGiveWay(heavy)).toBe(false);
+  expect(givesWay(heavy)).toBe(false);
 });
 
-test('one piece of work goes on every 25 ms, however many light requests follow each other', () => {
+test('neither a slow request nor a trivial one after the other renews the precedence of the slow one', () => {
   const [heavy, light] = [tenantAfter(900), tenantAfter(0)];
-  const place = new GivingWay();
-  const wentOn: number[] = [];
-  const from = time;
-  for (let count = 0; count < 100; count += 1) {
-    requestOf(light);
-    if (!place.isWaiting(heavy)) wentOn.push(time - from);
-    time += 1;
-  }
-  expect(wentOn).toEqual([25, 51, 77]);
+  requestOf(light);
+  time += 240;
+  requestOf(light)();
+  time += 20;
+  expect(givesWay(heavy)).toBe(false);
 });
 
-test('a request, a statement and a connection of a heavy tenant wait for the light request', async () => {
+test('a tenant gives way for 300 ms of a second, however many light requests follow each other', () => {
+  const [heavy, light] = [tenantAfter(900), tenantAfter(0)];
+  let waited = 0;
+  const seconds = 10;
+  for (let count = 0; count < 1000 * seconds; count += 1) {
+    const end = requestOf(light);
+    // It works whenever it does not wait.
+    if (givesWay(heavy)) waited += 1;
+    else noteLoopTime(heavy);
+    time += 1;
+    endTurn();
+    end();
+  }
+  expect(waited / seconds).toBeGreaterThan(250);
+  expect(waited / seconds).toBeLessThan(350);
+});
+
+test('what a request does counts for the tenant whose request is in progress', async () => {
+  const own = tenantAfter(0);
+  await runRequestForTenant(own, async () => {
+    noteLoopTime();
+    time += 500;
+    endTurn();
+    expect(givesWay(own)).toBe(false);
+    const other = tenantAfter(0);
+    requestOf(other);
+    expect(givesWay(own)).toBe(true);
+  });
+});
+
+test('the next request and the next connection of a heavy tenant wait for the light request', async () => {
   const starts: Record<string, (tenant: string) => Promise<void>> = {
     request: yieldToOtherTenants,
-    statement: (tenant) =>
-      runForTenant(tenant, () => {
-        noteLoopTime();
-        time += 2;
-        return yieldWhenDue();
-      }),
     connection: (tenant) => runForTenant(tenant, giveWay),
   };
   for (const [name, start] of Object.entries(starts)) {
@@ -122,9 +142,6 @@ test('a transaction does not give way, because others may wait for what it holds
   let isOver = false;
   void runForTenant(heavy, () =>
     runInTransaction(async () => {
-      noteLoopTime();
-      time += 2;
-      await yieldWhenDue();
       await giveWay();
       isOver = true;
     }),

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
-import { runForTenant } from '@quartermaster/db/tenant-context.ts';
+import { runRequestForTenant } from '@quartermaster/db/giving-way.ts';
 import { requireRights, requireTenantsInReach, type Rights } from '../auth/authorize.ts';
 import { type Principal, tenantOfCaller } from '../auth/principal.ts';
 import type { Services } from '../platform/services.ts';
@@ -156,7 +156,7 @@ function authorizeBody(rights: Rights | null, { body }: RawInput): void {
 
 /** Runs the operation on behalf of the caller's tenant. Tenants take turns at the database. */
 function performForTenant<T>(principal: Principal | null, work: () => Promise<T>): Promise<T> {
-  return runForTenant(principal === null ? STRANGERS : tenantOfCaller(principal), work);
+  return runRequestForTenant(principal === null ? STRANGERS : tenantOfCaller(principal), work);
 }
 
 /** Performs a write with an Idempotency-Key only once, and stores its answer in the same transaction. */

@@ -1,5 +1,4 @@
 import { isNearPause, mustPause, noteRequest, pauseAfterDelays } from '@quartermaster/db/delay-budget.ts';
-import { beginRequest } from '@quartermaster/db/giving-way.ts';
 import { yieldToOtherTenants } from '@quartermaster/db/loop-turns.ts';
 import { ApiError } from './errors.ts';
 
@@ -50,11 +49,9 @@ export class FairTurns {
     }
     noteRequest(name);
     const done = kind.mayPause && mustPause(name) ? await this.#pause(name) : () => {};
-    const end = beginRequest(name);
     try {
       return await this.#runInTurn(name, kind, work);
     } finally {
-      end();
       done();
     }
   }

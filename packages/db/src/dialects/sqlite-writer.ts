@@ -3,7 +3,7 @@ import type { QueryResult } from 'kysely';
 import { DatabaseUnavailableError } from '../errors.ts';
 import { noteDelay } from '../delay-budget.ts';
 import { FairQueue } from '../fair-queue.ts';
-import { GivingWay, LOOK_AGAIN_MS } from '../giving-way.ts';
+import { givesWay, LOOK_AGAIN_MS } from '../giving-way.ts';
 import { loopTimeOf } from '../loop-time.ts';
 import { currentTenant } from '../tenant-context.ts';
 import { BUSY_TIMEOUT_MS, type SqliteHandle } from './sqlite-handle.ts';
@@ -53,8 +53,7 @@ export class SqliteWriter {
   #group: Group | null = null;
   /** Transactions that wait for the connection. */
   readonly #queue = new FairQueue<() => void>();
-  readonly #givingWay = new GivingWay();
-  /** Set while all waiting transactions give way. */
+  /** Whether {@link #serve} is scheduled, while all waiting transactions give way. */
   #isServingLate = false;
 
   constructor(handle: SqliteHandle) {
@@ -107,9 +106,10 @@ export class SqliteWriter {
     }
   }
 
-  /** Waits for the current transaction, and closes the connection. */
+  /** Waits for the current transaction, and closes the connection. It stays busy, so that later transactions are refused. */
   async close(): Promise<void> {
-    if (this.#busy) await this.#acquire();
+    if (this.#busy || !this.#queue.isEmpty) await this.#acquire();
+    this.#busy = true;
     this.#commitGroup();
     this.#handle.close();
   }
@@ -211,7 +211,7 @@ export class SqliteWriter {
 
   #acquire(): Promise<void> {
     const tenant = currentTenant();
-    if (!this.#busy && !this.#givingWay.isWaiting(tenant)) {
+    if (!this.#busy && this.#queue.isEmpty && !givesWay(tenant)) {
       this.#busy = true;
       this.#hold(tenant);
       return Promise.resolve();
@@ -228,7 +228,7 @@ export class SqliteWriter {
         refuse('the writing connection was not free in time');
       }, WRITER_WAIT_MS);
       if (this.#queue.push(tenant, proceed)) {
-        if (!this.#busy) this.#serveLate();
+        if (!this.#busy) this.#serve();
         return;
       }
       clearTimeout(timer);
@@ -249,7 +249,7 @@ export class SqliteWriter {
   }
 
   #serve(): void {
-    const next = this.#queue.shift((tenant) => !this.#givingWay.isWaiting(tenant));
+    const next = this.#queue.shift((tenant) => !givesWay(tenant));
     this.#busy = next !== undefined;
     if (next) next();
     else if (!this.#queue.isEmpty) this.#serveLate();

@@ -15,7 +15,7 @@ import { fetchListing, ListingFailed, type SyncableProvider } from './attempts.t
 import type { Listing } from './listing.ts';
 import { nextAfterFailure, nextAfterSuccess } from './next-sync.ts';
 import { SyncInterrupted } from '../../platform/outbound/sync-runs.ts';
-import { findUnchanged, touchUnchanged, writeListing } from './write-listing.ts';
+import { findUnchanged, writeListing } from './write-listing.ts';
 
 /** An audited write: as the caller who started the sync, or as the system. */
 export type Writer = <T>(work: Parameters<typeof auditedWrite<T>>[1]) => Promise<T>;
@@ -112,11 +112,11 @@ async function fetchWithHeartbeat(
   }
 }
 
-/** Writes changes of the inventory, the provider, the task and the audit events in one transaction. */
+/** Writes the inventory, the provider, the task and the audit events in one transaction. */
 async function writeAll({ services, provider, taskId, writing }: SyncRun, state: RunState, listing: Listing) {
   const scope = scopeOf(provider);
   const allUnchanged = await findUnchanged(services.db, provider, listing, services.now());
-  const written = await writing(async (trx, record, now) => {
+  return writing(async (trx, record, now) => {
     confineToTenant(trx, provider.tenantId);
     const current = await findProvider(trx, scope, provider.id);
     if (!current || isOutdated(current, provider))
@@ -138,8 +138,6 @@ async function writeAll({ services, provider, taskId, writing }: SyncRun, state:
     record({ place: current, target: { type: 'provider', id: provider.id }, changed });
     return { counts, syncedAt: now.toISOString() };
   });
-  if (allUnchanged !== null) await touchUnchanged(services.db, provider, allUnchanged, new Date(written.syncedAt));
-  return written;
 }
 
 /** Stores the reason in the task. If the provider caused the failure, its health becomes `failing`. Keeps the inventory. */

@@ -13,7 +13,6 @@ import {
   updateFoundItems,
 } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
-import { inTransaction } from '@quartermaster/db/transaction.ts';
 import type { Change } from '../../platform/audit/audited-write.ts';
 import { reevaluateItems } from '../../governance/observations/reevaluate.ts';
 import { type BlockedItems, revokeSessionsOfBlocked } from '../../governance/observations/revoke-sessions.ts';
@@ -29,10 +28,8 @@ const READ_BATCH_SIZE = 100;
 /** Rows of one statement. Rows times columns must stay below the databases' limit of bound parameters. */
 const ROWS_PER_STATEMENT = 100;
 
-const TOUCHED_PER_TRANSACTION = 1000;
-
 /** Written items that are read and reevaluated at once. */
-const REEVALUATED_BATCH_SIZE = 200;
+const REEVALUATED_BATCH_SIZE = 100;
 
 /**
  * The ids of all items that a listing contains if it changes nothing; otherwise null. Most syncs change nothing, so this is read
@@ -57,10 +54,7 @@ type Written = {
   tenantLimits: TenantLimits;
 };
 
-/**
- * Updates the inventory of a provider to match its listing, within the caller's transaction. If nothing changed, the caller calls
- * {@link touchUnchanged} after it.
- */
+/** Updates the inventory of a provider to match its listing, within the caller's transaction. */
 export async function writeListing(
   trx: Database,
   record: (change: Change) => void,
@@ -68,14 +62,17 @@ export async function writeListing(
   now: Date,
 ): Promise<Counts> {
   const scope = scopeOf(provider);
-  if (allUnchanged !== null) return { added: 0, updated: 0, removed: 0, unchanged: allUnchanged.length };
+  if (allUnchanged !== null) {
+    await touchAll(trx, scope, allUnchanged, now);
+    return { added: 0, updated: 0, removed: 0, unchanged: allUnchanged.length };
+  }
   const { added, updated, removed, unchanged } = await compare(await knownItems(trx, provider, listing), listing, now);
   await tenantLimits.add(trx, provider.tenantId, 'inventoryItems', added.length);
   const addedIds: string[] = [];
   for await (const items of inBatches(added, ROWS_PER_STATEMENT)) {
     addedIds.push(...(await insertFoundItems(trx, provider, { providerId: provider.id, items }, now)));
   }
-  await updateFoundItems(trx, provider, updated, now);
+  for await (const items of inBatches(updated, ROWS_PER_STATEMENT)) await updateFoundItems(trx, provider, items, now);
   for await (const ids of inBatches(removed, ROWS_PER_STATEMENT)) await markItemsMissing(trx, scope, ids, now);
   await touchAll(trx, scope, unchanged, now);
   const written = [...addedIds, ...updated.map(({ id }) => id), ...removed];
@@ -91,21 +88,6 @@ export async function writeListing(
     removed: removed.length,
     unchanged: unchanged.length,
   };
-}
-
-/**
- * Stores that a sync found items unchanged, if {@link findUnchanged} returned them. In transactions of its own, since other writes
- * wait for each. What a crash leaves out is only older than it could be.
- */
-export async function touchUnchanged(
-  db: Database,
-  provider: Provider,
-  unchanged: readonly string[],
-  now: Date,
-): Promise<void> {
-  for await (const ids of inBatches(unchanged, TOUCHED_PER_TRANSACTION)) {
-    await inTransaction(db, (trx) => touchAll(trx, scopeOf(provider), ids, now));
-  }
 }
 
 async function touchAll(trx: Database, scope: TenantScope, unchanged: readonly string[], now: Date): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
-import { runForTenant } from '@quartermaster/db/tenant-context.ts';
+import { runRequestForTenant } from '@quartermaster/db/giving-way.ts';
 import { type Principal, principalName, tenantOfCaller } from '../../auth/principal.ts';
 import { inFairTurn } from '../../http/rate-limits/in-fair-turn.ts';
 import { callerOf } from '../../http/rate-limits/limits.ts';
@@ -91,7 +91,7 @@ export class Intake {
   take(request: TelemetryRequest): Promise<PartialSuccess | null> {
     const { operation, principal } = request;
     return inFairTurn({ services: this.#services, principal, address: '' }, operation, () =>
-      runForTenant(tenantOfCaller(principal), () => this.#decompressAndIngest(request)),
+      runRequestForTenant(tenantOfCaller(principal), () => this.#decompressAndIngest(request)),
     );
   }
 
