@@ -175,7 +175,8 @@ test('what a sync writes is stored and reevaluated with a few statements, for an
     const statements = await statementsOf(async () => {
       answer = await server.ok('POST', `/v1/providers/${provider.id}/sync`, { as });
     });
-    expect(statements.length).toBeLessThan(MANY / 3);
+    // Batches of 64 and 100 items take some each. Before, each item took more than four.
+    expect(statements.length).toBeLessThan(MANY / 2);
     return answer;
   };
 
