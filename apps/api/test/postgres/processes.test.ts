@@ -68,10 +68,14 @@ test('of two processes with different secret keys that start at once on an empty
     const QM_BOOTSTRAP_API_KEY = newBootstrapKey();
     return runProgram({ DATABASE_URL: url, QM_SECRET_KEY, QM_BOOTSTRAP_API_KEY, PORT: '0' });
   });
-  const refused = await Promise.all(
-    services.map(({ output }) => vi.waitUntil(() => startOutcomeOf(output()), { timeout: 30_000 })),
-  );
-  expect(refused.toSorted()).toEqual(['listens', 'refused']);
+  const outcomes = () => services.map(({ output }) => startOutcomeOf(output()));
+  // If a process says something else, the failure shows it.
+  await vi
+    .waitUntil(() => outcomes().every((outcome) => outcome !== null), { timeout: 30_000 })
+    .catch((error: unknown) => {
+      throw new Error(services.map(({ output }) => output()).join('\n---\n'), { cause: error });
+    });
+  expect(outcomes().map(String).toSorted()).toEqual(['listens', 'refused']);
   for (const { child, ended } of services) {
     child.kill('SIGTERM');
     await ended;
