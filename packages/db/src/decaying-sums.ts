@@ -1,6 +1,6 @@
 import { BoundedMap } from './bounded-map.ts';
 
-/** Sums of milliseconds by tenant, of which older ones count less: after a second about a third, after three seconds nothing. */
+/** Sums of milliseconds by tenant, of which older ones count less: about a third after a second, a twentieth after three. */
 export class DecayingSums {
   readonly #sums: BoundedMap<string, { milliseconds: number; at: number }>;
 

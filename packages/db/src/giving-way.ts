@@ -46,7 +46,7 @@ export async function runRequestForTenant<T>(tenant: string, work: () => Promise
   }
 }
 
-/** Notes that a request of a tenant is in progress. @returns a function to call at its end */
+/** Notes that a request of a tenant is in progress. @returns a function to call at its end. It may be called again */
 export function beginRequest(tenant: string): () => void {
   const requests = inProgress.get(tenant) ?? new Set();
   inProgress.set(tenant, requests);

@@ -290,16 +290,16 @@ test('transactions of a heavy tenant wait for those of a light request, and keep
 test('after a database is closed, transactions that gave way do not use it: they wait until they are refused', async () => {
   const { db } = await opened();
   const { write, end } = heavyBesideLight(db);
-  let isSettled = false;
-  const settle = () => {
-    isSettled = true;
+  let isAnswered = false;
+  const answer = () => {
+    isAnswered = true;
   };
-  void write('heavy', 'refused').then(settle, settle);
+  void write('heavy', 'refused').then(answer, answer);
   await sleep(5);
   await db.destroy();
   end();
   await sleep(10);
-  expect(isSettled).toBe(false);
+  expect(isAnswered).toBe(false);
 });
 
 test('regression: a tenant with many waiting writes delays another tenant’s write by one write', async () => {

@@ -1,7 +1,6 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
-import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { newId } from '@quartermaster/db/ids.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
@@ -29,24 +28,12 @@ const NO_EVIDENCE = {
   errors: 0,
 };
 
-/** Items whose observations are read at once. */
-const BATCH_SIZE = 200;
-
 /**
  * Copies the drift of items to their observations in the provider's own place. A changed definition opens the observation,
  * whatever was decided about the former definition, unless the item itself was rejected. Creates the observation of an item
  * that no span reported yet. The caller recomputes and reconciles afterwards.
  */
 export async function updateDrifts(
-  db: Database,
-  provider: Provider,
-  items: readonly (InventoryItem | RemovedItem)[],
-  now: Date,
-): Promise<void> {
-  for await (const batch of inBatches(items, BATCH_SIZE)) await updateBatch(db, provider, batch, now);
-}
-
-async function updateBatch(
   db: Database,
   provider: Provider,
   items: readonly (InventoryItem | RemovedItem)[],

@@ -8,8 +8,8 @@ import {
   insertFoundItems,
   type KnownItem,
   listKnownItems,
-  touchItems,
   markItemsMissing,
+  touchItems,
   updateFoundItems,
 } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
