@@ -6,6 +6,7 @@ import { FairQueue } from '../fair-queue.ts';
 import { givesWay, LOOK_AGAIN_MS } from '../giving-way.ts';
 import { loopTimeOf } from '../loop-time.ts';
 import { currentTenant } from '../tenant-context.ts';
+import { MAX_LOG_PAGES, type SqliteCheckpoints } from './sqlite-checkpoints.ts';
 import { BUSY_TIMEOUT_MS, type SqliteHandle } from './sqlite-handle.ts';
 
 /** How often a write retries while another process holds the lock. The event loop is not blocked between retries. */
@@ -47,6 +48,7 @@ type Group = {
  */
 export class SqliteWriter {
   readonly #handle: SqliteHandle;
+  readonly #checkpoints: SqliteCheckpoints;
   #busy = false;
   /** The tenant that holds the connection, and its loop time when it took it. */
   #holder: { tenant: string | null; before: number } = { tenant: null, before: 0 };
@@ -56,8 +58,10 @@ export class SqliteWriter {
   /** Whether {@link #serve} is scheduled, while all waiting transactions give way. */
   #isServingLate = false;
 
-  constructor(handle: SqliteHandle) {
+  constructor(handle: SqliteHandle, checkpoints: SqliteCheckpoints) {
     this.#handle = handle;
+    this.#checkpoints = checkpoints;
+    handle.checkpointFrom(MAX_LOG_PAGES);
   }
 
   /** Runs one statement as a separate transaction. */
@@ -76,8 +80,10 @@ export class SqliteWriter {
       this.#release();
       throw error;
     }
-    if (group === null) this.#release();
-    else await this.#waitForCommit(group);
+    if (group === null) {
+      this.#checkpoints.afterCommit(this.#handle);
+      this.#release();
+    } else await this.#waitForCommit(group);
     return result;
   }
 
@@ -200,6 +206,7 @@ export class SqliteWriter {
       return;
     }
     for (const { resolve } of group.done) resolve();
+    this.#checkpoints.afterCommit(this.#handle);
   }
 
   #rejectGroup(group: Group, cause: unknown): void {

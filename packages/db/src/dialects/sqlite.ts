@@ -10,6 +10,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import { isYieldDue, yieldWhenDue } from '../loop-turns.ts';
+import { SqliteCheckpoints } from './sqlite-checkpoints.ts';
 import { SqliteHandle } from './sqlite-handle.ts';
 import { type SqliteTransaction, SqliteWriter } from './sqlite-writer.ts';
 
@@ -62,13 +63,15 @@ class SqliteDriver implements Driver {
   readonly #path: string;
   #writer: SqliteWriter | undefined;
   #reader: SqliteHandle | undefined;
+  readonly #checkpoints: SqliteCheckpoints;
 
   constructor(path: string) {
     this.#path = path;
+    this.#checkpoints = new SqliteCheckpoints(path);
   }
 
   async init(): Promise<void> {
-    this.#writer = new SqliteWriter(new SqliteHandle(this.#path));
+    this.#writer = new SqliteWriter(new SqliteHandle(this.#path), this.#checkpoints);
     this.#reader = new SqliteHandle(this.#path);
   }
 
@@ -95,6 +98,7 @@ class SqliteDriver implements Driver {
 
   async destroy(): Promise<void> {
     await this.#writer?.close();
+    await this.#checkpoints.close();
     this.#reader?.close();
   }
 }

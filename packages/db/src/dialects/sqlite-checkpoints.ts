@@ -1,0 +1,74 @@
+import { Worker } from 'node:worker_threads';
+import type { CheckpointOrder } from './sqlite-checkpoint-thread.ts';
+import type { SqliteHandle } from './sqlite-handle.ts';
+
+/** With so many pages in the write-ahead log, the thread copies them into the database file. SQLite's own default. */
+export const CHECKPOINT_PAGES = 1000;
+
+/**
+ * With so many pages in the log, the writing connection copies the rest of them itself, in the commit. The log would otherwise grow
+ * without a limit if the thread never catches up.
+ */
+export const MAX_LOG_PAGES = 10_000;
+
+/** MiB of the thread's heap. It only runs one statement. */
+const HEAP_MIB = 16;
+
+const THREAD = new URL('sqlite-checkpoint-thread.ts', import.meta.url);
+
+/**
+ * Copies pages from the write-ahead log into the database file, in a thread with a connection of its own. By default SQLite does
+ * so within the commit that makes the log long. That blocks the event loop for 10 ms and more: two flushes to the disk, and a
+ * thousand pages that are written all over the file.
+ */
+export class SqliteCheckpoints {
+  readonly #path: string;
+  /** The thread, from the first time that the log is long. */
+  #thread: Worker | undefined;
+  #isRunning = false;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Has the log copied if it is long. @param handle the writing connection, after a commit */
+  afterCommit(handle: SqliteHandle): void {
+    if (this.#isRunning || handle.pagesToCheckpoint() < CHECKPOINT_PAGES) return;
+    this.#isRunning = true;
+    this.#order(this.#thread ?? this.#start(), 'checkpoint');
+  }
+
+  /** Closes the thread's connection. Call it after the last commit, and before the last connection is closed: that removes the log. */
+  async close(): Promise<void> {
+    const thread = this.#thread;
+    if (thread === undefined) return;
+    const ended = new Promise((resolve) => thread.once('exit', resolve));
+    this.#order(thread, 'close');
+    await ended;
+  }
+
+  #start(): Worker {
+    const thread = new Worker(THREAD, {
+      workerData: this.#path,
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB, maxYoungGenerationSizeMb: 1 },
+    });
+    thread.unref();
+    thread.on('message', () => {
+      this.#isRunning = false;
+    });
+    // If the thread fails, the next long log starts another one. Meanwhile MAX_LOG_PAGES bounds the log.
+    thread.on('error', () => {});
+    thread.on('exit', () => {
+      this.#thread = undefined;
+      this.#isRunning = false;
+    });
+    this.#thread = thread;
+    return thread;
+  }
+
+  #order(thread: Worker, order: CheckpointOrder): void {
+    // The port of a thread has no origin, unlike that of a window.
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin
+    thread.postMessage(order);
+  }
+}

@@ -1,0 +1,81 @@
+import { existsSync, statSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Kysely, sql } from 'kysely';
+import { expect, onTestFinished, test } from 'vitest';
+import { sqliteDialect } from '../src/dialects/sqlite.ts';
+import { CHECKPOINT_PAGES } from '../src/dialects/sqlite-checkpoints.ts';
+
+const PAGE_BYTES = 4096;
+
+type Things = { things: { id: number; text: string } };
+
+async function opened() {
+  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-checkpoints-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const path = join(folder, 'test.db');
+  const db = new Kysely<Things>({ dialect: sqliteDialect(path) });
+  await sql`create table things (id integer primary key, text text not null)`.execute(db);
+  let rows = 0;
+  return {
+    db,
+    path,
+    /** One transaction that puts more than so many pages into the log. */
+    write: (pages: number) =>
+      db.transaction().execute(async (trx) => {
+        for (let page = 0; page < pages; page += 1) {
+          rows += 1;
+          await trx
+            .insertInto('things')
+            .values({ id: rows, text: 'x'.repeat(PAGE_BYTES) })
+            .execute();
+        }
+      }),
+  };
+}
+
+/** How many pages are in the log, and how many of them also in the database file. */
+async function logOf(db: Kysely<Things>): Promise<{ log: number; checkpointed: number }> {
+  const { rows } = await sql<{ log: number; checkpointed: number }>`pragma wal_checkpoint(noop)`.execute(db);
+  return rows[0] ?? { log: Number.NaN, checkpointed: Number.NaN };
+}
+
+async function isCopied(db: Kysely<Things>): Promise<boolean> {
+  const { log, checkpointed } = await logOf(db);
+  return checkpointed === log;
+}
+
+test('a commit does not copy the pages of a long log itself; a thread does soon after', async () => {
+  const { db, write } = await opened();
+  await write(CHECKPOINT_PAGES);
+  // The thread takes longer to start than this.
+  expect(await logOf(db)).toMatchObject({ checkpointed: 0 });
+  await expect.poll(() => isCopied(db)).toBe(true);
+  await db.destroy();
+});
+
+test('the log begins again once its pages are copied, so it does not grow while writes go on', async () => {
+  const { db, path, write } = await opened();
+  for (let count = 0; count < 5; count += 1) {
+    await write(CHECKPOINT_PAGES);
+    await expect.poll(() => isCopied(db)).toBe(true);
+  }
+  // A row takes two pages.
+  expect(statSync(`${path}-wal`).size).toBeLessThan(4 * CHECKPOINT_PAGES * PAGE_BYTES);
+  await db.destroy();
+});
+
+test('a database that is closed during a checkpoint has no log and all rows', async () => {
+  const { db, path, write } = await opened();
+  await write(CHECKPOINT_PAGES);
+  await db.destroy();
+  expect(existsSync(`${path}-wal`)).toBe(false);
+  const again = new Kysely<Things>({ dialect: sqliteDialect(path) });
+  const { count } = await again
+    .selectFrom('things')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  expect(count).toBe(CHECKPOINT_PAGES);
+  await again.destroy();
+});
