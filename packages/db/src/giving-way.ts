@@ -72,13 +72,25 @@ export function givesWay(tenant: string | null): boolean {
   return true;
 }
 
-function isHeavyBesideLight(tenant: string): boolean {
-  const time = recentLoopTimeOf(tenant);
-  if (time < HEAVY_MS) return false;
+/** Whether a tenant is heavy, and a request of a light one is in progress and has precedence. */
+export function isHeavyBesideLight(tenant: string | null): boolean {
   const now = performance.now();
   for (const [other, requests] of inProgress) {
-    if (other === tenant || recentLoopTimeOf(other) >= time * LIGHT_PART) continue;
+    if (!isLightBeside(other, tenant)) continue;
     for (const { began } of requests) if (now - began < PRECEDENCE_MS) return true;
   }
   return false;
+}
+
+/** Whether a tenant is light, and a request of a heavy one is in progress. */
+export function isLightBesideHeavy(tenant: string): boolean {
+  for (const other of inProgress.keys()) if (isLightBeside(tenant, other)) return true;
+  return false;
+}
+
+/** Whether a tenant is light, and the other one is heavy. The service itself is neither. */
+export function isLightBeside(tenant: string | null, other: string | null): boolean {
+  if (tenant === null || other === null || tenant === other) return false;
+  const time = recentLoopTimeOf(other);
+  return time >= HEAVY_MS && recentLoopTimeOf(tenant) < time * LIGHT_PART;
 }

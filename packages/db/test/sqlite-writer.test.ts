@@ -287,6 +287,17 @@ test('transactions of a heavy tenant wait for those of a light request, and keep
   expect(order).toEqual(['light', 'heavy-1', 'heavy-2', 'heavy-3', 'heavy-4']);
 });
 
+test('a transaction of a light tenant is committed before one of a heavy tenant begins', async () => {
+  const { db, others } = await opened();
+  const other = others();
+  const { end } = heavyBesideLight(db);
+  end();
+  const light = runForTenant('light', () => insert(db, 'light'));
+  const seen = await runForTenant('heavy', () => db.transaction().execute(async () => idsIn(other)));
+  expect(seen).toEqual(['light']);
+  await light;
+});
+
 test('after a database is closed, transactions that gave way do not use it: they wait until they are refused', async () => {
   const { db } = await opened();
   const { write, end } = heavyBesideLight(db);

@@ -3,7 +3,7 @@ import type { QueryResult } from 'kysely';
 import { DatabaseUnavailableError } from '../errors.ts';
 import { noteDelay } from '../delay-budget.ts';
 import { FairQueue } from '../fair-queue.ts';
-import { givesWay, LOOK_AGAIN_MS } from '../giving-way.ts';
+import { givesWay, isLightBeside, LOOK_AGAIN_MS } from '../giving-way.ts';
 import { loopTimeOf } from '../loop-time.ts';
 import { currentTenant } from '../tenant-context.ts';
 import { MAX_LOG_PAGES, type SqliteCheckpoints } from './sqlite-checkpoints.ts';
@@ -67,7 +67,7 @@ export class SqliteWriter {
   /** Runs one statement as a separate transaction. */
   async run(sql: string, parameters: readonly unknown[]): Promise<QueryResult<never>> {
     await this.#acquire();
-    if (sql === TRUNCATE_LOG) this.#commitGroup();
+    if (sql === TRUNCATE_LOG || this.#wouldDelayGroup()) this.#commitGroup();
     const group = this.#group;
     group?.tenants.add(currentTenant());
     let result: QueryResult<never>;
@@ -94,6 +94,7 @@ export class SqliteWriter {
    */
   async begin(): Promise<SqliteTransaction> {
     await this.#acquire();
+    if (this.#wouldDelayGroup()) this.#commitGroup();
     try {
       const isFirst = this.#group === null;
       // `immediate`: a transaction that read first and wrote later would fail with SQLITE_BUSY_SNAPSHOT.
@@ -179,6 +180,13 @@ export class SqliteWriter {
     }
     this.#release();
     return committed;
+  }
+
+  /** Whether transactions of light tenants wait for the commit, and the running tenant is heavy: its next one may take long. */
+  #wouldDelayGroup(): boolean {
+    const tenant = currentTenant();
+    for (const other of this.#group?.tenants ?? []) if (isLightBeside(other, tenant)) return true;
+    return false;
   }
 
   #isFull({ done, since, tenants }: Group): boolean {
