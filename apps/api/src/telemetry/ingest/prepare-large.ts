@@ -27,7 +27,7 @@ const MANY_RECORDS = 4000;
 const IDLE_MS = 30_000;
 
 /** The heap limit of the thread, in MB. A body that needs more is refused. */
-const THREAD_HEAP_MB = 384;
+const THREAD_HEAP_MB = 256;
 
 /** Reads one body at a time. The thread exists to keep other requests responsive, not for speed. */
 const queue = new WorkerQueue<ToThread, FromThread>({
