@@ -73,7 +73,7 @@ export function givesWay(tenant: string | null): boolean {
 }
 
 /** Whether a tenant is heavy, and a request of a light one is in progress and has precedence. */
-export function isHeavyBesideLight(tenant: string | null): boolean {
+function isHeavyBesideLight(tenant: string | null): boolean {
   const now = performance.now();
   for (const [other, requests] of inProgress) {
     if (!isLightBeside(other, tenant)) continue;

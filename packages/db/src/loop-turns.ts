@@ -1,19 +1,16 @@
 import { FairQueue } from './fair-queue.ts';
-import { givesWay, isHeavyBesideLight, isLightBesideHeavy, LOOK_AGAIN_MS } from './giving-way.ts';
+import { givesWay, isLightBesideHeavy, LOOK_AGAIN_MS } from './giving-way.ts';
 import { ageOfTurn, endTurn, noteLoopTime } from './loop-time.ts';
 import { currentTenant, holdsWriter, isInTransaction } from './tenant-context.ts';
 
 /** How long a tenant may work in one turn of the event loop, in milliseconds. */
-const TURN_MS = 10;
+const TURN_MS = 4;
 
-/** The same for a heavy tenant while a request of a light one is in progress. */
-const SHORT_TURN_MS = 3;
-
-/**
- * After this time, a tenant that has had work in this turn starts no further request in it. In milliseconds. For a light tenant
- * beside a heavy one, only its own time counts.
- */
+/** After this time, a tenant that has had work in this turn starts no further request in it. In milliseconds. */
 const START_MS = 4;
+
+/** Beside a heavy tenant, a light one starts requests until it has worked for so long in this turn. In milliseconds. */
+const LIGHT_START_MS = 20;
 
 /** After so many turns in a row the transaction on SQLite's writing connection no longer has priority over other work of its tenant. */
 const PRIORITY_TURNS = 4;
@@ -30,9 +27,9 @@ let isServing = false;
 let isServingLate = false;
 
 /**
- * Yields to the event loop if the tenant has worked for {@link TURN_MS} in the current turn, or for {@link SHORT_TURN_MS}. Each
- * statement of a database calls it, and so do long loops without statements. SQLite answers synchronously, so many statements would
- * otherwise block every other request.
+ * Yields to the event loop if the tenant has worked for {@link TURN_MS} in the current turn. Each statement of a database calls it,
+ * and so do long loops without statements. SQLite answers synchronously, so many statements would otherwise block every other
+ * request.
  *
  * In each turn one piece of waiting work goes on, and tenants take turns. So a tenant with many long requests delays the others
  * by one piece in a turn, not by one for each request. A transaction on SQLite's writing connection goes first, because every
@@ -45,8 +42,7 @@ export async function yieldWhenDue(): Promise<void> {
 
 /** Whether {@link yieldWhenDue} would yield. It costs less where a caller can do without the promise. */
 export function isYieldDue(): boolean {
-  const time = noteLoopTime();
-  return time >= TURN_MS || (time >= SHORT_TURN_MS && isHeavyBesideLight(currentTenant()));
+  return noteLoopTime() >= TURN_MS;
 }
 
 /** Waits while the tenant gives way. For the start of work, before it holds anything that others need. */
@@ -61,8 +57,7 @@ export async function giveWay(): Promise<void> {
  */
 export async function yieldToOtherTenants(tenant: string): Promise<void> {
   const ownTime = noteLoopTime(tenant);
-  const time = isLightBesideHeavy(tenant) ? ownTime : ageOfTurn();
-  const isLate = ownTime > 0 && time >= START_MS;
+  const isLate = isLightBesideHeavy(tenant) ? ownTime >= LIGHT_START_MS : ownTime > 0 && ageOfTurn() >= START_MS;
   if (isLate || givesWay(tenant)) await laterTurn(tenant);
   noteLoopTime(tenant);
 }

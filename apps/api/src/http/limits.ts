@@ -9,6 +9,12 @@ export function maxValuesOf(bodyMaxBytes: number): number {
   return Math.floor(bodyMaxBytes / 16);
 }
 
+/**
+ * How many lists and objects a body may have in all. Half a million of them, one in the other, take 40 ms to parse. Bodies that
+ * nest deeper than {@link MAX_DEPTH} are refused after that.
+ */
+export const MAX_CONTAINERS = maxValuesOf(BODY_LIMIT);
+
 /** How deep objects and lists may nest. The body itself is the first level. */
 export const MAX_DEPTH = 64;
 

@@ -190,6 +190,15 @@ test.each([5_000, 10_000, 1_000_000])(
   },
 );
 
+test('half a million levels of nesting are refused before they are parsed', async () => {
+  const server = await serve();
+  const body = `${'['.repeat(500_000)}${']'.repeat(500_000)}`;
+  const answer = await send(server, '/v1/widgets', { body });
+  expect(answer.body.detail).toMatchObject([
+    { loc: ['body'], msg: 'Value error, body should have at most 65536 members and items in total' },
+  ]);
+});
+
 test.each([
   ['NUL in a value', '{"name":"a\\u0000b"}', ['body', 'name'], 'should not contain the character U+0000'],
   [

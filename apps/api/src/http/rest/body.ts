@@ -3,7 +3,7 @@ import { ApiError, ValidationFailure, valueError } from '../../platform/errors.t
 import { FORM_MEDIA_TYPE, formIn, isForm } from './form.ts';
 import { jsonFault } from '../errors/json-fault.ts';
 import { hasMoreValuesThan } from '../../platform/json-values.ts';
-import { BODY_LIMIT, maxValuesOf } from '../limits.ts';
+import { BODY_LIMIT, MAX_CONTAINERS, maxValuesOf } from '../limits.ts';
 
 type BodyOptions = {
   /** The body may be absent, empty, or of any media type. */
@@ -87,7 +87,7 @@ function bytesOf(req: IncomingMessage, limit: number): Promise<Buffer> {
 
 function refuseManyValues(text: string, limit: number): void {
   const most = maxValuesOf(limit);
-  if (hasMoreValuesThan(text, most))
+  if (hasMoreValuesThan(text, { items: most, containers: MAX_CONTAINERS }))
     throw valueError(['body'], `body should have at most ${most} members and items in total`);
 }
 

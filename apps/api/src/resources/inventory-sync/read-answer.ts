@@ -68,7 +68,7 @@ const ModelListSchema = z.object({
 
 /** Reads an answer. Takes time in proportion to its size, so `askThread` decides in which thread it runs. */
 export function readAnswer(body: string, question: Question): AnswerRead | AnswerRefused {
-  if (hasMoreValuesThan(body, MAX_VALUES, { nested: true }))
+  if (hasMoreValuesThan(body, { values: MAX_VALUES }))
     return { refused: `its answer has more than ${MAX_VALUES} values` };
   let parsed: unknown;
   try {

@@ -49,7 +49,7 @@ export function prepareMetricsOf(bytes: Uint8Array, { encoding }: { encoding: Bo
 
 function parsed(bytes: Uint8Array): unknown {
   const text = textOf(bytes);
-  if (hasMoreValuesThan(text, MAX_JSON_VALUES, { nested: true })) {
+  if (hasMoreValuesThan(text, { values: MAX_JSON_VALUES })) {
     throw new RequestTooLargeError(`The body has more than ${MAX_JSON_VALUES} values.`);
   }
   try {
