@@ -6,6 +6,9 @@ import { currentTenant, holdsWriter, isInTransaction } from './tenant-context.ts
 /** How long a tenant may work in one turn of the event loop, in milliseconds. */
 const TURN_MS = 4;
 
+/** The same for a transaction on SQLite's writing connection: other writes wait for its end. */
+const WRITER_TURN_MS = 10;
+
 /** After this time, a tenant that has had work in this turn starts no further request in it. In milliseconds. */
 const START_MS = 4;
 
@@ -27,9 +30,9 @@ let isServing = false;
 let isServingLate = false;
 
 /**
- * Yields to the event loop if the tenant has worked for {@link TURN_MS} in the current turn. Each statement of a database calls it,
- * and so do long loops without statements. SQLite answers synchronously, so many statements would otherwise block every other
- * request.
+ * Yields to the event loop if the tenant has worked for {@link TURN_MS} in the current turn, or for {@link WRITER_TURN_MS}. Each
+ * statement of a database calls it, and so do long loops without statements. SQLite answers synchronously, so many statements would
+ * otherwise block every other request.
  *
  * In each turn one piece of waiting work goes on, and tenants take turns. So a tenant with many long requests delays the others
  * by one piece in a turn, not by one for each request. A transaction on SQLite's writing connection goes first, because every
@@ -42,7 +45,7 @@ export async function yieldWhenDue(): Promise<void> {
 
 /** Whether {@link yieldWhenDue} would yield. It costs less where a caller can do without the promise. */
 export function isYieldDue(): boolean {
-  return noteLoopTime() >= TURN_MS;
+  return noteLoopTime() >= (holdsWriter() ? WRITER_TURN_MS : TURN_MS);
 }
 
 /** Waits while the tenant gives way. For the start of work, before it holds anything that others need. */
