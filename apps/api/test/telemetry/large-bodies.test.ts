@@ -1,6 +1,8 @@
 import { promisify } from 'node:util';
 import { gunzip, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { prepareLogsOf, prepareTracesOf } from '../../src/telemetry/ingest/prepare-body.ts';
+import { LARGE_BYTES, prepareLogs, prepareTraces } from '../../src/telemetry/ingest/prepare-large.ts';
 import { accountWithKey } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
@@ -48,3 +50,43 @@ test('the main thread does not decompress a large body', async () => {
   const refused = await leastCpuOf(() => send(large, 413));
   expect(refused - answered).toBeLessThan(collected / 4);
 }, 60_000);
+
+const RECORDS = 1001;
+
+/** A request as JSON, padded so that a thread reads it. */
+function large(request: object): Buffer {
+  return Buffer.from(JSON.stringify(request) + ' '.repeat(LARGE_BYTES));
+}
+
+const attribute = (key: string, stringValue: string) => ({ key, value: { stringValue } });
+
+test('a thread prepares the spans of a large request as the main thread does those of a small one', async () => {
+  const spans = Array.from({ length: RECORDS }, (_, index) => ({
+    traceId: index.toString(16).padStart(32, 'a'),
+    spanId: index.toString(16).padStart(16, 'b'),
+    name: `chat model-${index}`,
+    startTimeUnixNano: '1764000000000000000',
+    attributes: [attribute('gen_ai.operation.name', 'chat'), attribute('gen_ai.request.model', `model-${index}`)],
+  }));
+  const bytes = large({ resourceSpans: [{ scopeSpans: [{ spans }] }] });
+  const options = { encoding: 'json', keepContent: false } as const;
+  const here = prepareTracesOf(bytes, options);
+  const there = await prepareTraces({ bytes, coding: 'identity', maxBytes: bytes.length }, options);
+  expect(there.spans).toHaveLength(RECORDS);
+  expect({ ...there, spans: [...there.spans] }).toEqual(here);
+});
+
+test('a thread prepares the log records of a large request as the main thread does those of a small one', async () => {
+  const logRecords = Array.from({ length: RECORDS }, (_, index) => ({
+    timeUnixNano: String(1764000000000000000n + BigInt(index)),
+    body: { stringValue: 'claude_code.api_request' },
+    attributes: [attribute('event.name', 'api_request'), attribute('model', `claude-${index}`)],
+  }));
+  const scopeLogs = [{ scope: { name: 'com.anthropic.claude_code.events' }, logRecords }];
+  const bytes = large({ resourceLogs: [{ scopeLogs }] });
+  const options = { encoding: 'json', receivedAt: new Date() } as const;
+  const here = prepareLogsOf(bytes, options);
+  expect(here.reporting).toHaveLength(RECORDS);
+  const there = await prepareLogs({ bytes, coding: 'identity', maxBytes: bytes.length }, options);
+  expect({ ...there, reporting: [...there.reporting] }).toEqual(here);
+});

@@ -5,12 +5,13 @@ import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { principalName } from '../../auth/principal.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { countUnobserved } from '../../platform/metrics.ts';
-import { aggregateRecordCalls } from '../calls/aggregate-records.ts';
+import { aggregateRecordCalls, type InterpretedRecord } from '../calls/aggregate-records.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
 import { aggregationLimits } from './aggregation-limits.ts';
 import type { PreparedLogs } from './prepare-logs.ts';
 import { unreadOf } from './scope-counts.ts';
 import { placeOfSender } from './sender.ts';
+import type { Records } from './serialized-records.ts';
 import { isLimitReached, requireRoom } from './stored-bytes.ts';
 
 /** An estimate of what a record takes in storage: the keys of its call, and additions to observations and usage. */
@@ -28,7 +29,7 @@ const RECORDS_PER_TRANSACTION = 512;
  */
 export async function ingestLogs(
   ctx: Pick<CallerContext, 'services' | 'principal'>,
-  prepare: (options: { receivedAt: Date }) => Promise<PreparedLogs>,
+  prepare: (options: { receivedAt: Date }) => Promise<PreparedLogs<Records<InterpretedRecord>>>,
 ): Promise<PartialSuccess | null> {
   const { metrics, now } = ctx.services;
   const place = placeOfSender(ctx.principal);
@@ -50,7 +51,7 @@ const NOTHING_REFUSED: Refused = { rejected: 0, reasons: [] };
 async function aggregateRecords(
   { services, principal }: Pick<CallerContext, 'services' | 'principal'>,
   place: TenantPlace,
-  reporting: PreparedLogs['reporting'],
+  reporting: Records<InterpretedRecord>,
 ): Promise<Refused> {
   const { db, metrics, now } = services;
   const settings = await findTenantSettings(db, place.tenantId);

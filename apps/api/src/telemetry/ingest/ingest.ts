@@ -21,6 +21,7 @@ import { additionsOf, type PreparedSpan } from './prepare.ts';
 import type { PreparedTraces } from './prepare-body.ts';
 import { unreadOf } from './scope-counts.ts';
 import { placeOfSender } from './sender.ts';
+import type { Records } from './serialized-records.ts';
 import { isLimitReached, requireRoom } from './stored-bytes.ts';
 
 /**
@@ -50,7 +51,7 @@ const BESIDE_OTHERS = { traces: 50, names: 20 };
  */
 export async function ingestSpans(
   ctx: Pick<CallerContext, 'services' | 'principal'>,
-  prepare: (options: { keepContent: boolean }) => Promise<PreparedTraces>,
+  prepare: (options: { keepContent: boolean }) => Promise<PreparedTraces<Records<PreparedSpan>>>,
 ): Promise<PartialSuccess | null> {
   const { db, metrics, tenantLimits, now: clock } = ctx.services;
   const place = placeOfSender(ctx.principal);
@@ -106,27 +107,29 @@ type Stored = {
 };
 
 /** Splits spans into batches for one transaction each. */
-function* batchesOf(spans: readonly PreparedSpan[], tenant: string): Generator<PreparedSpan[]> {
+function* batchesOf(spans: Records<PreparedSpan>, tenant: string): Generator<PreparedSpan[]> {
   const names = new CacheByParts<object>();
   const traces = new Set<string>();
-  let start = 0;
+  let batch: PreparedSpan[] = [];
   let namesBefore = 0;
-  for (const [index, { traceId, interpreted }] of spans.entries()) {
+  for (const span of spans) {
+    const { traceId, interpreted } = span;
     const most = othersWork(tenant) ? BESIDE_OTHERS : ALONE;
     const isFull =
-      index - start === SPANS_PER_TRANSACTION ||
+      batch.length === SPANS_PER_TRANSACTION ||
       (traces.size >= most.traces && !traces.has(traceId)) ||
       names.values.length - namesBefore >= most.names;
     if (isFull) {
-      yield spans.slice(start, index);
+      yield batch;
+      batch = [];
       traces.clear();
-      start = index;
       namesBefore = names.values.length;
     }
+    batch.push(span);
     traces.add(traceId);
     for (const use of interpreted?.uses ?? []) names.get([use.kind, use.name], () => use);
   }
-  if (start < spans.length) yield spans.slice(start);
+  if (batch.length > 0) yield batch;
 }
 
 type Batch = {

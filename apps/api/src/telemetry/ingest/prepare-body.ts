@@ -10,7 +10,8 @@ import { type PreparedLogs, prepareLogsJson, prepareLogsProtobuf } from './prepa
 export type BodyEncoding = 'protobuf' | 'json';
 
 /** Spans that are ready to be stored, and what was refused. */
-export type PreparedTraces = DecodedTraces<PreparedSpan> & Pick<SpanPreparer, 'texts'> & { scopes: ScopeCount[] };
+export type PreparedTraces<Spans = PreparedSpan[]> = Omit<DecodedTraces, 'spans'> &
+  Pick<SpanPreparer, 'texts'> & { spans: Spans; scopes: ScopeCount[] };
 
 /** The maximum number of values of a JSON body. A value takes about 50 bytes. A span with 30 attributes has 150 values. */
 const MAX_JSON_VALUES = 4_000_000;

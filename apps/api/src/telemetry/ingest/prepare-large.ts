@@ -1,4 +1,5 @@
 import { ApiError } from '../../platform/errors.ts';
+import type { InterpretedRecord } from '../calls/aggregate-records.ts';
 import { WorkerEnded, WorkerQueue } from '../../platform/worker-queue.ts';
 import { countProtobufRecords } from '../otlp/protobuf-request.ts';
 import { OtlpDecodeError, RequestTooLargeError } from '../otlp/span.ts';
@@ -13,6 +14,7 @@ import {
 } from './prepare-body.ts';
 import type { PreparedLogs } from './prepare-logs.ts';
 import type { FromThread, ThreadJob, ToThread } from './prepare-thread.ts';
+import { type Records, SerializedRecords } from './serialized-records.ts';
 
 /** A larger body is read in a worker thread, because it would block the event loop for too long. */
 export const LARGE_BYTES = 1024 * 1024;
@@ -46,17 +48,11 @@ const queue = new WorkerQueue<ToThread, FromThread>({
 export function prepareTraces(
   body: BoundedBody,
   options: { encoding: BodyEncoding; keepContent: boolean },
-): Promise<PreparedTraces> {
+): Promise<PreparedTraces<Records<PreparedSpan>>> {
   if (isSmall(body, options.encoding)) return onMainThread(() => prepareTracesOf(body.bytes, options));
   return inThread({ signal: 'traces', body, ...options }, async (answer, ask) => {
     if (!('traces' in answer)) throw failure(answer);
-    const spans: PreparedSpan[] = [];
-    for (;;) {
-      const next = await ask('next');
-      if (!('batch' in next)) throw failure(next);
-      if (next.batch.length === 0) return { ...answer.traces, spans };
-      spans.push(...next.batch);
-    }
+    return { ...answer.traces, spans: await recordsFrom<PreparedSpan>(ask, answer.count) };
   });
 }
 
@@ -64,11 +60,11 @@ export function prepareTraces(
 export function prepareLogs(
   body: BoundedBody,
   options: { encoding: BodyEncoding; receivedAt: Date },
-): Promise<PreparedLogs> {
+): Promise<PreparedLogs<Records<InterpretedRecord>>> {
   if (isSmall(body, options.encoding)) return onMainThread(() => prepareLogsOf(body.bytes, options));
-  return inThread({ signal: 'logs', body, ...options }, async (answer) => {
+  return inThread({ signal: 'logs', body, ...options }, async (answer, ask) => {
     if (!('logs' in answer)) throw failure(answer);
-    return answer.logs;
+    return { ...answer.logs, reporting: await recordsFrom<InterpretedRecord>(ask, answer.count) };
   });
 }
 
@@ -97,6 +93,16 @@ async function onMainThread<T>(read: () => T): Promise<T> {
 }
 
 type Ask = (message: ToThread) => Promise<FromThread>;
+
+async function recordsFrom<Item>(ask: Ask, count: number): Promise<Records<Item>> {
+  const parts: Uint8Array[] = [];
+  for (;;) {
+    const next = await ask('next');
+    if (!('part' in next)) throw failure(next);
+    if (next.part === null) return new SerializedRecords(parts, count);
+    parts.push(next.part);
+  }
+}
 
 async function inThread<T>(job: ThreadJob, finish: (answer: FromThread, ask: Ask) => Promise<T>): Promise<T> {
   try {

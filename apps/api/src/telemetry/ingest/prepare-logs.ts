@@ -12,10 +12,10 @@ import { serviceNameOf } from './prepare.ts';
 import { ScopeCounts } from './scope-counts.ts';
 
 /** The log records of a request. Plain data, because it may cross threads. */
-export type PreparedLogs = Omit<DecodedLogs, 'records'> & {
+export type PreparedLogs<Reporting = InterpretedRecord[]> = Omit<DecodedLogs, 'records'> & {
   received: number;
   /** The records that report a call or its tokens. */
-  reporting: InterpretedRecord[];
+  reporting: Reporting;
   scopes: ScopeCount[];
 };
 

@@ -1,7 +1,6 @@
 import { answerMessages } from '../../platform/worker-thread.ts';
 import { OtlpDecodeError, RequestTooLargeError } from '../otlp/span.ts';
 import { type BoundedBody, decompressNow } from './decompress.ts';
-import type { PreparedSpan } from './prepare.ts';
 import {
   type BodyEncoding,
   type PreparedTraces,
@@ -10,9 +9,7 @@ import {
   prepareTracesOf,
 } from './prepare-body.ts';
 import type { PreparedLogs } from './prepare-logs.ts';
-
-/** Spans of one message. The main thread deserializes a message without yielding. */
-const BATCH_SIZE = 500;
+import { serializedParts } from './serialized-records.ts';
 
 /** A body for the thread to read. */
 export type ThreadJob = { body: BoundedBody; encoding: BodyEncoding } & (
@@ -21,36 +18,42 @@ export type ThreadJob = { body: BoundedBody; encoding: BodyEncoding } & (
   | { signal: 'metrics' }
 );
 
-/** A message to the thread: a body, then `next` to get each batch of its spans. */
+/** A message to the thread: a body, then `next` to get each part of its spans or log records. */
 export type ToThread = ThreadJob | 'next';
 
-/** The thread's answer to a message: what it read, why it refused the body, or a batch of spans. The last batch is empty. */
+/**
+ * The thread's answer to a message: what it read and how many records follow, why it refused the body, or a part of the records.
+ * After the last part, it is null.
+ */
 export type FromThread =
-  | { traces: Omit<PreparedTraces, 'spans'> }
-  | { logs: PreparedLogs }
+  | { traces: Omit<PreparedTraces, 'spans'>; count: number }
+  | { logs: Omit<PreparedLogs, 'reporting'>; count: number }
   | { metrics: number }
   | { malformed: string }
   | { tooLarge: string }
   | { failed: unknown }
-  | { batch: PreparedSpan[] };
+  | { part: Uint8Array | null };
 
 // This module runs in the worker thread of prepare-large.ts.
-let batches: Generator<PreparedSpan[]> | undefined;
+let parts: Generator<Uint8Array, null> | undefined;
 
 answerMessages(answerTo);
 
 function answerTo(message: ToThread): FromThread {
   try {
-    if (message === 'next') return { batch: batches?.next().value ?? [] };
+    if (message === 'next') return { part: nextPart() };
     const body = decompressNow(message.body);
     switch (message.signal) {
       case 'traces': {
-        const { spans, ...refused } = prepareTracesOf(body, message);
-        batches = batchesOf(spans);
-        return { traces: refused };
+        const { spans, ...traces } = prepareTracesOf(body, message);
+        parts = serializedParts(spans);
+        return { traces, count: spans.length };
       }
-      case 'logs':
-        return { logs: prepareLogsOf(body, message) };
+      case 'logs': {
+        const { reporting, ...logs } = prepareLogsOf(body, message);
+        parts = serializedParts(reporting);
+        return { logs, count: reporting.length };
+      }
       case 'metrics':
         return { metrics: prepareMetricsOf(body, message) };
     }
@@ -60,9 +63,9 @@ function answerTo(message: ToThread): FromThread {
   }
 }
 
-function* batchesOf(spans: PreparedSpan[]): Generator<PreparedSpan[]> {
-  for (let start = 0; start < spans.length; start += BATCH_SIZE) {
-    yield spans.slice(start, start + BATCH_SIZE);
-  }
-  batches = undefined;
+function nextPart(): Uint8Array | null {
+  const part = parts?.next().value ?? null;
+  // The records are no longer needed.
+  if (part === null) parts = undefined;
+  return part;
 }
