@@ -2,12 +2,19 @@ import { existsSync, statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import SqliteDatabase from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { sqliteDialect } from '../src/dialects/sqlite.ts';
 import { CHECKPOINT_PAGES } from '../src/dialects/sqlite-checkpoints.ts';
 
 const PAGE_BYTES = 4096;
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 type Things = { things: { id: number; text: string } };
 
@@ -63,6 +70,24 @@ test('the log begins again once its pages are copied, so it does not grow while 
   }
   // A row takes two pages.
   expect(statSync(`${path}-wal`).size).toBeLessThan(4 * CHECKPOINT_PAGES * PAGE_BYTES);
+  await db.destroy();
+});
+
+test('while a reader needs the log, a checkpoint is tried again only once the log has grown by as much again', async () => {
+  const { db, path, write } = await opened();
+  const reader = new SqliteDatabase(path);
+  reader.exec('begin');
+  reader.prepare('select count(*) from things').get();
+  const orders = vi.spyOn(Worker.prototype, 'postMessage');
+  await write(CHECKPOINT_PAGES);
+  for (let count = 0; count < 20; count += 1) {
+    await write(1);
+    await sleep(10);
+  }
+  expect(orders).toHaveBeenCalledTimes(1);
+  await write(CHECKPOINT_PAGES);
+  expect(orders).toHaveBeenCalledTimes(2);
+  reader.close();
   await db.destroy();
 });
 

@@ -1,7 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import SqliteDatabase from 'better-sqlite3';
 
-// The thread of SqliteCheckpoints. `workerData` is the path of the database file. It answers each checkpoint with a message.
+// The thread of SqliteCheckpoints. `workerData` is the path of the database file. It answers each checkpoint with the number of pages
+// that are left.
 
 export type CheckpointOrder = 'checkpoint' | 'close';
 
@@ -20,19 +21,26 @@ port?.on('message', (order: CheckpointOrder) => {
     port.close();
     return;
   }
-  try {
-    copyPages();
-  } catch (error) {
-    // A full disk or a lock of another process: the pages stay in the log, and the next checkpoint copies them.
-    if (!(error instanceof SqliteDatabase.SqliteError)) throw error;
-  }
-  port.postMessage(null);
+  port.postMessage(copyPages());
 });
 
-/** Only once all of its pages are copied, the next write begins at the start of the log again. */
-function copyPages(): void {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const result = checkpoint.get();
-    if (result === undefined || result.checkpointed >= result.log) return;
+/**
+ * Copies pages until none is left. Only then the next write begins at the start of the log again.
+ *
+ * @returns how many pages are left, because a reader needs them, such as a backup
+ */
+function copyPages(): number {
+  let left = Number.POSITIVE_INFINITY;
+  try {
+    for (let attempt = 0; attempt < ATTEMPTS && left > 0; attempt += 1) {
+      const { log, checkpointed } = checkpoint.get() ?? { log: 0, checkpointed: 0 };
+      if (log - checkpointed >= left) break;
+      left = log - checkpointed;
+    }
+  } catch (error) {
+    // A full disk or a lock of another process: the next commit has it tried again.
+    if (!(error instanceof SqliteDatabase.SqliteError)) throw error;
+    return 0;
   }
+  return left;
 }

@@ -26,6 +26,8 @@ export class SqliteCheckpoints {
   /** The thread, from the first time that the log is long. */
   #thread: Worker | undefined;
   #isRunning = false;
+  /** How many pages the last checkpoint left, because a reader needs them. Trying again after each commit would be in vain. */
+  #left = 0;
 
   constructor(path: string) {
     this.#path = path;
@@ -33,7 +35,10 @@ export class SqliteCheckpoints {
 
   /** Has the log copied if it is long. @param handle the writing connection, after a commit */
   afterCommit(handle: SqliteHandle): void {
-    if (this.#isRunning || handle.pagesToCheckpoint() < CHECKPOINT_PAGES) return;
+    if (this.#isRunning) return;
+    const pages = handle.pagesToCheckpoint();
+    if (pages < this.#left) this.#left = 0;
+    if (pages < this.#left + CHECKPOINT_PAGES) return;
     this.#isRunning = true;
     this.#order(this.#thread ?? this.#start(), 'checkpoint');
   }
@@ -53,7 +58,8 @@ export class SqliteCheckpoints {
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB, maxYoungGenerationSizeMb: 1 },
     });
     thread.unref();
-    thread.on('message', () => {
+    thread.on('message', (left: number) => {
+      this.#left = left;
       this.#isRunning = false;
     });
     // If the thread fails, the next long log starts another one. Meanwhile MAX_LOG_PAGES bounds the log.
