@@ -8,7 +8,8 @@ import SqliteDatabase from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { sqliteDialect } from '../src/dialects/sqlite.ts';
-import { CHECKPOINT_PAGES } from '../src/dialects/sqlite-checkpoints.ts';
+import { CHECKPOINT_PAGES, SqliteCheckpoints } from '../src/dialects/sqlite-checkpoints.ts';
+import { SqliteHandle } from '../src/dialects/sqlite-handle.ts';
 
 const PAGE_BYTES = 4096;
 
@@ -88,6 +89,15 @@ test('while a reader needs the log, a checkpoint is tried again only once the lo
   await write(CHECKPOINT_PAGES);
   expect(orders).toHaveBeenCalledTimes(2);
   reader.close();
+  await db.destroy();
+});
+
+test('a commit does not fail if the length of the log is unknown afterwards', async () => {
+  const { path, db } = await opened();
+  const handle = new SqliteHandle(path);
+  handle.close();
+  expect(handle.pagesToCheckpoint()).toBeNull();
+  new SqliteCheckpoints(path).afterCommit(handle);
   await db.destroy();
 });
 

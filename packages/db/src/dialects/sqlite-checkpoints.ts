@@ -33,10 +33,15 @@ export class SqliteCheckpoints {
     this.#path = path;
   }
 
-  /** Has the log copied if it is long. @param handle the writing connection, after a commit */
+  /**
+   * Has the log copied if it is long. It does not throw, because the commit has succeeded.
+   *
+   * @param handle the writing connection, after a commit
+   */
   afterCommit(handle: SqliteHandle): void {
     if (this.#isRunning) return;
     const pages = handle.pagesToCheckpoint();
+    if (pages === null) return;
     if (pages < this.#left) this.#left = 0;
     if (pages < this.#left + CHECKPOINT_PAGES) return;
     this.#isRunning = true;

@@ -53,10 +53,18 @@ export class SqliteHandle {
     this.#set('wal_autocheckpoint', String(pages), pages);
   }
 
-  /** How many pages of the write-ahead log are not in the database file yet. It takes about 5 us. */
-  pagesToCheckpoint(): number {
-    const [state] = this.#prepare('pragma wal_checkpoint(noop)').all() as { log: number; checkpointed: number }[];
-    return state === undefined ? 0 : state.log - state.checkpointed;
+  /**
+   * How many pages of the write-ahead log are not in the database file yet. It takes about 5 us.
+   *
+   * @returns null if SQLite cannot tell, for example because the disk fails
+   */
+  pagesToCheckpoint(): number | null {
+    try {
+      const [state] = this.#prepare('pragma wal_checkpoint(noop)').all() as { log: number; checkpointed: number }[];
+      return state === undefined ? null : state.log - state.checkpointed;
+    } catch {
+      return null;
+    }
   }
 
   get inTransaction(): boolean {
