@@ -1,8 +1,10 @@
+import { execFile } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import SqliteDatabase from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
@@ -98,6 +100,44 @@ test('a commit does not fail if the length of the log is unknown afterwards', as
   handle.close();
   expect(handle.pagesToCheckpoint()).toBeNull();
   new SqliteCheckpoints(path).afterCommit(handle);
+  await db.destroy();
+});
+
+test('a thread that fails is not started again', async () => {
+  const { path, db, write } = await opened();
+  const handle = new SqliteHandle(path);
+  const checkpoints = new SqliteCheckpoints(`${path}-none`);
+  await write(CHECKPOINT_PAGES);
+  const orders = vi.spyOn(Worker.prototype, 'postMessage');
+  checkpoints.afterCommit(handle);
+  await checkpoints.close();
+  await write(CHECKPOINT_PAGES);
+  orders.mockClear();
+  checkpoints.afterCommit(handle);
+  expect(orders).not.toHaveBeenCalled();
+  handle.close();
+  await db.destroy();
+});
+
+test('the thread does not keep a process alive that has not closed its database', async () => {
+  const { path, db } = await opened();
+  const program = `
+    import { setTimeout as sleep } from 'node:timers/promises';
+    import { Kysely, sql } from 'kysely';
+    import { sqliteDialect } from ${JSON.stringify(import.meta.resolve('../src/dialects/sqlite.ts'))};
+    const db = new Kysely({ dialect: sqliteDialect(${JSON.stringify(path)}) });
+    const row = sql\`insert into things (text) values (\${'x'.repeat(${PAGE_BYTES})})\`;
+    await db.transaction().execute(async (trx) => {
+      for (let page = 0; page < ${CHECKPOINT_PAGES}; page += 1) await row.execute(trx);
+    });
+    // A thread that has answered is awake.
+    const log = sql\`pragma wal_checkpoint(noop)\`;
+    for (let copied = 0; copied === 0; copied = (await log.execute(db)).rows[0].checkpointed) await sleep(10);
+    await sleep(100);
+    console.log('written');`;
+  const options = { cwd: import.meta.dirname, timeout: 30_000 };
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], options);
+  expect(stdout).toBe('written\n');
   await db.destroy();
 });
 

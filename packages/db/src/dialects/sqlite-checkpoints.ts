@@ -26,6 +26,7 @@ export class SqliteCheckpoints {
   /** The thread, from the first time that the log is long. */
   #thread: Worker | undefined;
   #isRunning = false;
+  #hasFailed = false;
   /** How many pages the last checkpoint left, because a reader needs them. Trying again after each commit would be in vain. */
   #left = 0;
 
@@ -39,7 +40,7 @@ export class SqliteCheckpoints {
    * @param handle the writing connection, after a commit
    */
   afterCommit(handle: SqliteHandle): void {
-    if (this.#isRunning) return;
+    if (this.#isRunning || this.#hasFailed) return;
     const pages = handle.pagesToCheckpoint();
     if (pages === null) return;
     if (pages < this.#left) this.#left = 0;
@@ -60,19 +61,24 @@ export class SqliteCheckpoints {
   #start(): Worker {
     const thread = new Worker(THREAD, {
       workerData: this.#path,
+      // Not the flags of the process: some are for its main module.
+      execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB, maxYoungGenerationSizeMb: 1 },
     });
-    thread.unref();
     thread.on('message', (left: number) => {
       this.#left = left;
       this.#isRunning = false;
     });
-    // If the thread fails, the next long log starts another one. Meanwhile MAX_LOG_PAGES bounds the log.
-    thread.on('error', () => {});
+    // It is not started again, because each commit would do that. From now on the writing connection copies, see MAX_LOG_PAGES.
+    thread.on('error', () => {
+      this.#hasFailed = true;
+    });
     thread.on('exit', () => {
       this.#thread = undefined;
       this.#isRunning = false;
     });
+    // A process may end without closing its database. A listener for messages would keep it alive, if it were added after this.
+    thread.unref();
     this.#thread = thread;
     return thread;
   }
