@@ -12,6 +12,8 @@ import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { sqliteDialect } from '../src/dialects/sqlite.ts';
 import { CHECKPOINT_PAGES, SqliteCheckpoints } from '../src/dialects/sqlite-checkpoints.ts';
 import { SqliteHandle } from '../src/dialects/sqlite-handle.ts';
+import type { Database } from '../src/database.ts';
+import { truncateWriteAheadLog } from '../src/write-ahead-log.ts';
 
 const PAGE_BYTES = 4096;
 
@@ -119,8 +121,29 @@ test('a thread that fails is not started again', async () => {
   await db.destroy();
 });
 
-test('the thread does not keep a process alive that has not closed its database', async () => {
-  const { path, db } = await opened();
+test('without a thread a commit succeeds, and the connection is free for the next one', async () => {
+  const { db, write } = await opened();
+  vi.spyOn(Worker.prototype, 'postMessage').mockImplementation(() => {
+    throw new Error('no thread');
+  });
+  await write(CHECKPOINT_PAGES);
+  await db.insertInto('things').values({ id: 1_000_000, text: 'x' }).execute();
+  await write(1);
+  vi.restoreAllMocks();
+  await db.destroy();
+});
+
+test('the log can be truncated while the thread works', async () => {
+  const { db, write } = await opened();
+  for (let count = 0; count < 5; count += 1) {
+    await write(CHECKPOINT_PAGES);
+    expect(await truncateWriteAheadLog(db as unknown as Database)).toBe(true);
+  }
+  await db.destroy();
+});
+
+/** A program that makes the log long in a process of its own. @param end its last statement */
+async function runProgram(path: string, end: string): Promise<string> {
   const program = `
     import { setTimeout as sleep } from 'node:timers/promises';
     import { Kysely, sql } from 'kysely';
@@ -130,15 +153,28 @@ test('the thread does not keep a process alive that has not closed its database'
     await db.transaction().execute(async (trx) => {
       for (let page = 0; page < ${CHECKPOINT_PAGES}; page += 1) await row.execute(trx);
     });
-    // A thread that has answered is awake.
+    ${end}
+    console.log('done');`;
+  const options = { cwd: import.meta.dirname, timeout: 30_000 };
+  return (await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], options)).stdout;
+}
+
+test('the thread does not keep a process alive that has not closed its database', async () => {
+  const { path, db } = await opened();
+  // A thread that has answered is awake.
+  const end = `
     const log = sql\`pragma wal_checkpoint(noop)\`;
     for (let copied = 0; copied === 0; copied = (await log.execute(db)).rows[0].checkpointed) await sleep(10);
-    await sleep(100);
-    console.log('written');`;
-  const options = { cwd: import.meta.dirname, timeout: 30_000 };
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], options);
-  expect(stdout).toBe('written\n');
+    await sleep(100);`;
+  expect(await runProgram(path, end)).toBe('done\n');
   await db.destroy();
+});
+
+test('a process that closes its database, and has nothing else to do, does not end before it is closed', async () => {
+  const { path, db } = await opened();
+  await db.destroy();
+  expect(await runProgram(path, 'await db.destroy();')).toBe('done\n');
+  expect(existsSync(`${path}-wal`)).toBe(false);
 });
 
 test('a database that is closed during a checkpoint has no log and all rows', async () => {

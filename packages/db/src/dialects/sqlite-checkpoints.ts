@@ -25,7 +25,8 @@ export class SqliteCheckpoints {
   readonly #path: string;
   /** The thread, from the first time that the log is long. */
   #thread: Worker | undefined;
-  #isRunning = false;
+  /** The checkpoint that the thread works on. */
+  #running: PromiseWithResolvers<void> | null = null;
   #hasFailed = false;
   /** How many pages the last checkpoint left, because a reader needs them. Trying again after each commit would be in vain. */
   #left = 0;
@@ -40,22 +41,45 @@ export class SqliteCheckpoints {
    * @param handle the writing connection, after a commit
    */
   afterCommit(handle: SqliteHandle): void {
-    if (this.#isRunning || this.#hasFailed) return;
+    if (this.#running || this.#hasFailed) return;
     const pages = handle.pagesToCheckpoint();
     if (pages === null) return;
     if (pages < this.#left) this.#left = 0;
     if (pages < this.#left + CHECKPOINT_PAGES) return;
-    this.#isRunning = true;
-    this.#order(this.#thread ?? this.#start(), 'checkpoint');
+    try {
+      this.#order(this.#thread ?? this.#start(), 'checkpoint');
+      this.#running = Promise.withResolvers();
+    } catch {
+      // The system gives the process no further thread, for example.
+      this.#hasFailed = true;
+    }
+  }
+
+  /** Waits for the checkpoint that the thread works on. Beside it, no other connection can make one. */
+  async idle(): Promise<void> {
+    await this.#keepingAlive(this.#running?.promise);
   }
 
   /** Closes the thread's connection. Call it after the last commit, and before the last connection is closed: that removes the log. */
   async close(): Promise<void> {
     const thread = this.#thread;
     if (thread === undefined) return;
-    const ended = new Promise((resolve) => thread.once('exit', resolve));
+    const ended = new Promise<void>((resolve) => thread.once('exit', () => resolve()));
     this.#order(thread, 'close');
-    await ended;
+    await this.#keepingAlive(ended);
+  }
+
+  /** While the thread is waited for, the process does not end. */
+  async #keepingAlive(waiting: Promise<void> | undefined): Promise<void> {
+    const thread = this.#thread;
+    thread?.ref();
+    await waiting;
+    thread?.unref();
+  }
+
+  #ended(): void {
+    this.#running?.resolve();
+    this.#running = null;
   }
 
   #start(): Worker {
@@ -67,7 +91,7 @@ export class SqliteCheckpoints {
     });
     thread.on('message', (left: number) => {
       this.#left = left;
-      this.#isRunning = false;
+      this.#ended();
     });
     // It is not started again, because each commit would do that. From now on the writing connection copies, see MAX_LOG_PAGES.
     thread.on('error', () => {
@@ -75,7 +99,7 @@ export class SqliteCheckpoints {
     });
     thread.on('exit', () => {
       this.#thread = undefined;
-      this.#isRunning = false;
+      this.#ended();
     });
     // A process may end without closing its database. A listener for messages would keep it alive, if it were added after this.
     thread.unref();

@@ -68,6 +68,7 @@ export class SqliteWriter {
   async run(sql: string, parameters: readonly unknown[]): Promise<QueryResult<never>> {
     await this.#acquire();
     if (sql === TRUNCATE_LOG || this.#wouldDelayGroup()) this.#commitGroup();
+    if (sql === TRUNCATE_LOG) await this.#checkpoints.idle();
     const group = this.#group;
     group?.tenants.add(currentTenant());
     let result: QueryResult<never>;
