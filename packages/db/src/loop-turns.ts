@@ -60,7 +60,8 @@ export async function giveWay(): Promise<void> {
  */
 export async function yieldToOtherTenants(tenant: string): Promise<void> {
   const ownTime = noteLoopTime(tenant);
-  const isLate = isLightBesideHeavy(tenant) ? ownTime >= LIGHT_START_MS : ownTime > 0 && ageOfTurn() >= START_MS;
+  const isLight = () => ownTime < LIGHT_START_MS && isLightBesideHeavy(tenant);
+  const isLate = ownTime > 0 && ageOfTurn() >= START_MS && !isLight();
   if (isLate || givesWay(tenant)) await laterTurn(tenant);
   noteLoopTime(tenant);
 }

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -12,8 +11,8 @@ import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { sqliteDialect } from '../src/dialects/sqlite.ts';
 import { CHECKPOINT_PAGES, SqliteCheckpoints } from '../src/dialects/sqlite-checkpoints.ts';
 import { SqliteHandle } from '../src/dialects/sqlite-handle.ts';
-import type { Database } from '../src/database.ts';
-import { truncateWriteAheadLog } from '../src/write-ahead-log.ts';
+import { TRUNCATE_LOG } from '../src/dialects/sqlite-writer.ts';
+import { temporaryFolder } from '../testing/temporary-folder.ts';
 
 const PAGE_BYTES = 4096;
 
@@ -24,7 +23,7 @@ afterEach(() => {
 type Things = { things: { id: number; text: string } };
 
 async function opened() {
-  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-checkpoints-'));
+  const folder = await temporaryFolder('quartermaster-checkpoints-');
   onTestFinished(() => rm(folder, { recursive: true }));
   const path = join(folder, 'test.db');
   const db = new Kysely<Things>({ dialect: sqliteDialect(path) });
@@ -137,7 +136,8 @@ test('the log can be truncated while the thread works', async () => {
   const { db, write } = await opened();
   for (let count = 0; count < 5; count += 1) {
     await write(CHECKPOINT_PAGES);
-    expect(await truncateWriteAheadLog(db as unknown as Database)).toBe(true);
+    const { rows } = await sql`${sql.raw(TRUNCATE_LOG)}`.execute(db);
+    expect(rows).toMatchObject([{ busy: 0 }]);
   }
   await db.destroy();
 });

@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import SqliteDatabase from 'better-sqlite3';
@@ -11,6 +10,7 @@ import { DatabaseUnavailableError, DuplicateKeyError } from '../src/errors.ts';
 import { beginRequest, givesWay } from '../src/giving-way.ts';
 import { endTurn, noteLoopTime } from '../src/loop-time.ts';
 import { runForTenant } from '../src/tenant-context.ts';
+import { temporaryFolder } from '../testing/temporary-folder.ts';
 import { countTurns } from './count-turns.ts';
 
 let clock = 0;
@@ -28,7 +28,7 @@ type Opened = { db: Kysely<Things>; others: () => SqliteDatabase.Database };
 
 /** A database with things and parts. A part without a thing makes the commit fail (deferred foreign key). */
 async function opened(): Promise<Opened> {
-  const folder = await mkdtemp(join(tmpdir(), 'quartermaster-writer-'));
+  const folder = await temporaryFolder('quartermaster-writer-');
   const path = join(folder, 'test.db');
   const db = new Kysely<Things>({ dialect: sqliteDialect(path) });
   const connections: SqliteDatabase.Database[] = [];

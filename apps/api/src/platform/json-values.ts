@@ -4,6 +4,8 @@ const COMMA = 0x2c;
 const OPEN_LIST = 0x5b;
 const OPEN_OBJECT = 0x7b;
 
+const UNLIMITED = Number.POSITIVE_INFINITY;
+
 type Limits = {
   /** Of values in all. */
   values?: number;
@@ -19,7 +21,7 @@ type Limits = {
  */
 export function hasMoreValuesThan(
   text: string,
-  { values = Number.POSITIVE_INFINITY, items = values, containers = values }: Limits,
+  { values = UNLIMITED, items = UNLIMITED, containers = UNLIMITED }: Limits,
 ): boolean {
   // A text has at most as many values as characters.
   if (text.length <= Math.min(values, items, containers)) return false;
