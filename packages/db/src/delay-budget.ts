@@ -34,6 +34,9 @@ type Delay = { ms: number; at: number };
 
 const delays = new BoundedMap<string, Delay>(MAX_TENANTS);
 
+/** What of each tenant pauses, in the order of its arrival. */
+const pausing = new Map<string, Set<object>>();
+
 /** The tenant that began a request last, when that was, and when another one did. */
 let lastTenant: string | null = null;
 let lastAt = Number.NEGATIVE_INFINITY;
@@ -67,24 +70,42 @@ export function mustPause(tenant: string): boolean {
 }
 
 /**
- * Waits while a tenant has delayed others for too long, for {@link MAX_PAUSE_MS} at most. What waits goes on one after the other.
+ * Waits while a tenant has delayed others for too long, for {@link MAX_PAUSE_MS} at most. What waits goes on one after the other, in
+ * the order of its arrival.
  *
  * @param signal ends the pause within a second; its reason is thrown then
  * @returns a function to call when the work that follows is done
  */
 export async function pauseAfterDelays(tenant: string, signal?: AbortSignal): Promise<() => void> {
   if (!mustPause(tenant)) return () => {};
+  const line = pausing.get(tenant) ?? new Set();
+  pausing.set(tenant, line);
+  const mine = {};
+  line.add(mine);
+  try {
+    await pauseInLine(tenant, { isFirst: () => line.values().next().value === mine, signal });
+  } finally {
+    line.delete(mine);
+    if (line.size === 0) pausing.delete(tenant);
+  }
+  charge(tenant, ADVANCE_MS);
+  return () => charge(tenant, -ADVANCE_MS);
+}
+
+async function pauseInLine(
+  tenant: string,
+  { isFirst, signal }: { isFirst: () => boolean; signal: AbortSignal | undefined },
+): Promise<void> {
   const deadline = performance.now() + MAX_PAUSE_MS;
-  for (let pause = pauseOf(tenant); pause > 0; pause = pauseOf(tenant)) {
+  for (;;) {
+    const pause = isFirst() ? pauseOf(tenant) : LOOK_MS;
     const left = deadline - performance.now();
-    if (left <= 0) break;
+    if (pause <= 0 || left <= 0) return;
     await new Promise((resolve) => {
       setTimeout(resolve, Math.min(pause, left, LOOK_MS));
     });
     signal?.throwIfAborted();
   }
-  charge(tenant, ADVANCE_MS);
-  return () => charge(tenant, -ADVANCE_MS);
 }
 
 /** How long a tenant has to pause now, in milliseconds. */

@@ -116,6 +116,25 @@ test('requests that wait go on one after the other, because each is charged in a
   expect(ended).toEqual([2, 3, 4]);
 });
 
+test('requests go on in the order of their arrival, also when the pauses of several end at the same time', async () => {
+  const tenant = newTenant();
+  workBeside(tenant);
+  noteDelay(tenant, 135);
+  const order: string[] = [];
+  const request = async (name: string) => {
+    const done = await pauseAfterDelays(tenant);
+    order.push(name);
+    done();
+  };
+  // Looks again after a second, and then after half of one. The other looks again at that time as well, and decided so earlier.
+  const first = request('first');
+  await vi.advanceTimersByTimeAsync(600);
+  const second = request('second');
+  await vi.advanceTimersByTimeAsync(5000);
+  await Promise.all([first, second]);
+  expect(order).toEqual(['first', 'second']);
+});
+
 test('a signal ends a pause with its reason', async () => {
   const tenant = newTenant();
   workBeside(tenant);
