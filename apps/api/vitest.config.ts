@@ -24,7 +24,7 @@ const ON_POSTGRES = [
   // Several processes, and a server that goes away.
   'test/postgres/**/*.test.ts',
   'test/audit-chain/{forged,random-tampering,remembered,sealing}.test.ts',
-  'test/inventory-sync/running.test.ts',
+  'test/inventory-sync/{last-seen,running}.test.ts',
   // The others count in the memory of their process.
   'test/rate-limits/shared-limits.test.ts',
   'test/server-registration-limit.test.ts',

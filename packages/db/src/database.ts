@@ -40,6 +40,7 @@ import { accountBytes } from './migrations/0035-account-bytes.ts';
 import { auditDecision } from './migrations/0036-audit-decision.ts';
 import { expiringCredentials } from './migrations/0037-expiring-credentials.ts';
 import { observationEnvironments } from './migrations/0038-observation-environments.ts';
+import { listedItems } from './migrations/0039-listed-items.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
 import { hasTable, listAppliedMigrations } from './applied-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
@@ -83,6 +84,7 @@ const MIGRATIONS = {
   '0036-audit-decision': auditDecision,
   '0037-expiring-credentials': expiringCredentials,
   '0038-observation-environments': observationEnvironments,
+  '0039-listed-items': listedItems,
 };
 
 /** The default size of a process's pool of Postgres connections. */

@@ -146,6 +146,7 @@ test('two concurrent migrations do not conflict', async () => {
     { name: '0036-audit-decision' },
     { name: '0037-expiring-credentials' },
     { name: '0038-observation-environments' },
+    { name: '0039-listed-items' },
   ]);
 });
 

@@ -9,7 +9,7 @@ import { searchCredentials } from '../src/repositories/credentials.ts';
 import { listGatewaySessions } from '../src/repositories/gateway-sessions.ts';
 import { listGateways } from '../src/repositories/gateways.ts';
 import { listInventory } from '../src/repositories/inventory.ts';
-import { listKnownItems, touchItems } from '../src/repositories/inventory-sync.ts';
+import { listKnownItems, markItemsListed } from '../src/repositories/inventory-sync.ts';
 import { listManifests } from '../src/repositories/manifests.ts';
 import { listMemberships } from '../src/repositories/memberships.ts';
 import { listOperatorTasks } from '../src/repositories/operator-tasks.ts';
@@ -249,7 +249,7 @@ test('regression: a batch of known items is read in the order of an index even w
   statements = [];
   await listKnownItems(db, ACME, { ...filter, after: null });
   await listKnownItems(db, ACME, { ...filter, after: { kind: 'model', nameKey: 'new 2' } });
-  await touchItems(
+  await markItemsListed(
     db,
     ACME,
     Array.from({ length: 100 }, (_, index) => `new_${index}`),

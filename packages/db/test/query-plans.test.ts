@@ -71,6 +71,10 @@ const STATE: ObservationState = {
 };
 const TASKS = { kind: 'review_observation', subjectType: 'runtime_observation' } as const;
 
+/** An item's provider says when the item was last seen. */
+const OF_PROVIDER = 'providers (tenant_id=? AND id=?)';
+const INVENTORY_PAGE = 'inventory_items_by_time (tenant_id=? AND provider_id=? AND (created_at,id)<(?,?))';
+
 /**
  * Each query reads few rows of large tables. Each step of its plan must be a search by the intended index, and no step may sort.
  */
@@ -134,12 +138,12 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   [
     'items by the families of their names',
     (db) => findInventoryItemsOfFamilies(db, ACME, [SUBJECT]),
-    ['inventory_items_by_family (tenant_id=? AND provider_id=? AND kind=? AND name_family=?)'],
+    ['inventory_items_by_family (tenant_id=? AND provider_id=? AND kind=? AND name_family=?)', OF_PROVIDER],
   ],
   [
     'the blocked items of a provider',
     (db) => findBlockedItems(db, ACME, ['prov_1']),
-    ['inventory_items_blocked (tenant_id=? AND provider_id=?)'],
+    ['inventory_items_blocked (tenant_id=? AND provider_id=?)', OF_PROVIDER],
   ],
   [
     'manifests that declare some names',
@@ -345,7 +349,17 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
       await listInventory(db, [ACME], { providerId: 'prov_1', kind: 'tool' }, PAGE);
       await listInventory(db, [ACME_EU], { providerId: 'prov_1', kind: 'tool', status: 'blocked' }, PAGE);
     },
-    Array<string>(5).fill('inventory_items_by_time (tenant_id=? AND provider_id=? AND (created_at,id)<(?,?))'),
+    // Those that look for the next key select no items.
+    [
+      INVENTORY_PAGE,
+      OF_PROVIDER,
+      INVENTORY_PAGE,
+      INVENTORY_PAGE,
+      OF_PROVIDER,
+      INVENTORY_PAGE,
+      INVENTORY_PAGE,
+      OF_PROVIDER,
+    ],
   ],
   [
     'a page of the recommendations of a provider',

@@ -23,6 +23,7 @@ const KNOWN: KnownItem = {
   source: 'sync',
   drift: null,
   confirmed: true,
+  listed: true,
 };
 const OTHER = { schemaDigest: 'sha256:b', description: 'Sends', title: 'Search', attributes: { inputSchema: {} } };
 const DRIFT = { ...OTHER, detectedAt: '2026-02-01T12:00:00.000Z' };
@@ -78,9 +79,18 @@ test.each(FOUND_AGAIN)('found again: %s', async (_, known, found, change) => {
     removed: [],
     updated: change === null ? [] : [{ id: 'inv_1', change }],
     unchanged: change === null ? ['inv_1'] : [],
+    newlyListed: [],
+    unlisted: [],
   });
 });
 
+test('an unchanged item that the last sync did not find is newly listed', async () => {
+  const listing = { kinds: ['tool' as const], items: [FOUND], errors: [], errorCount: 0 };
+  const { unchanged, newlyListed } = await compare([{ ...KNOWN, listed: false }], listing, NOW);
+  expect([unchanged, newlyListed]).toEqual([['inv_1'], ['inv_1']]);
+});
+
+/** Columns: the case, the known item, whether it is removed. */
 const GONE: [string, Partial<KnownItem>, boolean][] = [
   ['an available item', {}, true],
   ['a declared item that a sync had found', { source: 'manual' }, true],
@@ -88,12 +98,20 @@ const GONE: [string, Partial<KnownItem>, boolean][] = [
   ['a missing item', { status: 'missing' }, false],
   ['a blocked item', { status: 'blocked' }, false],
   ['a retired item', { status: 'retired' }, false],
+  ['an available item of another kind', { kind: 'model' }, false],
 ];
 
 test.each(GONE)('not found: %s', async (_, known, removed) => {
   const listing = { kinds: ['tool' as const], items: [], errors: [], errorCount: 0 };
   const result = await compare([{ ...KNOWN, ...known }], listing, NOW);
-  expect(result).toEqual({ added: [], updated: [], unchanged: [], removed: removed ? ['inv_1'] : [] });
+  const nothing = { added: [], updated: [], unchanged: [], newlyListed: [] };
+  expect(result).toEqual({ ...nothing, removed: removed ? ['inv_1'] : [], unlisted: ['inv_1'] });
+});
+
+test('not found: an item that the last sync had not found either', async () => {
+  const listing = { kinds: ['tool' as const], items: [], errors: [], errorCount: 0 };
+  const { unlisted } = await compare([{ ...KNOWN, status: 'missing', listed: false }], listing, NOW);
+  expect(unlisted).toEqual([]);
 });
 
 const PROVIDER = { name: 'mcp' };

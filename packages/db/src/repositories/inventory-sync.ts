@@ -19,6 +19,8 @@ export type KnownItem = Pick<
   nameKey: string;
   /** Whether a sync has ever found it. */
   confirmed: boolean;
+  /** Whether the last sync found it. */
+  listed: boolean;
 };
 
 /** An item as the provider lists it. */
@@ -191,7 +193,7 @@ export async function listKnownItems(
   let query = db
     .selectFrom('inventory_items')
     .select(['id', 'kind', 'name', 'name_key', 'title', 'description', 'status', 'source', 'schema_digest'])
-    .select(['attributes', 'drift', 'first_seen_at', 'last_seen_at'])
+    .select(['attributes', 'drift', 'first_seen_at', 'last_seen_at', 'listed'])
     .where('provider_id', '=', providerId)
     .where(inScope(scope));
   if (after !== null) query = query.where(sql<SqlBool>`(kind, name_key) > (${after.kind}, ${after.nameKey})`);
@@ -210,6 +212,7 @@ export async function listKnownItems(
     drift: row.drift === null ? null : (JSON.parse(row.drift) as Drift),
     // Only a sync changes `last_seen_at`.
     confirmed: row.source === 'sync' || row.last_seen_at !== row.first_seen_at,
+    listed: row.listed === 1,
   }));
 }
 
@@ -220,9 +223,10 @@ export async function insertFoundItems(
   { providerId, items }: { providerId: string; items: readonly FoundItem[] },
   now: Date,
 ): Promise<string[]> {
-  const rows = items.map((item) =>
-    newItemRow(place, { ...item, providerId, status: 'available', source: 'sync' }, now),
-  );
+  const rows = items.map((item) => ({
+    ...newItemRow(place, { ...item, providerId, status: 'available', source: 'sync' }, now),
+    listed: toFlag(true),
+  }));
   if (rows.length > 0) await db.insertInto('inventory_items').values(rows).execute();
   return rows.map(({ id }) => id);
 }
@@ -299,6 +303,7 @@ const updateFoundRows = multiRowStatement(
         attributes: sql`coalesce(found.attributes, inventory_items.attributes)`,
         schema_digest: sql`coalesce(found.schema_digest, inventory_items.schema_digest)`,
         last_seen_at: now,
+        listed: toFlag(true),
         updated_at: now,
       })
       .where('inventory_items.tenant_id', '=', tenantId)
@@ -322,12 +327,38 @@ export async function markItemsMissing(
     .execute();
 }
 
-/** Stores that a sync found items unchanged. */
-export async function touchItems(db: Database, scope: TenantScope, ids: readonly string[], now: Date): Promise<void> {
+/** Stores that a sync found items, unchanged, which the one before had not found. */
+export async function markItemsListed(
+  db: Database,
+  scope: TenantScope,
+  ids: readonly string[],
+  now: Date,
+): Promise<void> {
   if (ids.length === 0) return;
   await db
     .updateTable('inventory_items')
-    .set({ last_seen_at: now.toISOString() })
+    .set({ last_seen_at: now.toISOString(), listed: toFlag(true) })
+    .where('id', 'in', ids)
+    .where(inScope(scope))
+    .execute();
+}
+
+/** Stores that the last sync of their provider was the last one that found items. Called before that of the current sync is stored. */
+export async function markItemsUnlisted(db: Database, scope: TenantScope, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await db
+    .updateTable('inventory_items')
+    .set((eb) => ({
+      last_seen_at: eb.fn.coalesce(
+        eb
+          .selectFrom('providers')
+          .select('providers.inventory_synced_at')
+          .whereRef('providers.tenant_id', '=', 'inventory_items.tenant_id')
+          .whereRef('providers.id', '=', 'inventory_items.provider_id'),
+        'inventory_items.last_seen_at',
+      ),
+      listed: toFlag(false),
+    }))
     .where('id', 'in', ids)
     .where(inScope(scope))
     .execute();

@@ -1,5 +1,5 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
-import { type Selectable, type SqlBool, sql } from 'kysely';
+import { type ExpressionBuilder, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
@@ -41,6 +41,7 @@ export async function findInventoryItem(
   const row = await db
     .selectFrom('inventory_items')
     .selectAll()
+    .select(listedAt)
     .where('id', '=', id)
     .where('provider_id', '=', providerId)
     .where(inScope(scope))
@@ -68,6 +69,7 @@ const selectByIds = multiRowStatement(
     db
       .selectFrom('inventory_items')
       .selectAll()
+      .select(listedAt)
       .where(
         'id',
         'in',
@@ -86,6 +88,7 @@ export async function findInventoryItemByKey(
   const row = await db
     .selectFrom('inventory_items')
     .selectAll()
+    .select(listedAt)
     .where('provider_id', '=', item.providerId)
     .where('kind', '=', item.kind)
     .where('name_key', '=', item.nameKey)
@@ -109,6 +112,7 @@ const selectOfFamilies = multiRowStatement((db, rows: readonly ItemFamily[], { t
   db
     .selectFrom('inventory_items')
     .selectAll()
+    .select(listedAt)
     .where('tenant_id', '=', tenantId)
     .where(
       tupleIn(
@@ -137,6 +141,7 @@ const selectBlocked = multiRowStatement(
     db
       .selectFrom('inventory_items')
       .selectAll()
+      .select(listedAt)
       .where('tenant_id', '=', tenantId)
       // A literal, not a parameter: a partial index is only used if the statement itself contains its condition.
       .where(sql<SqlBool>`status = 'blocked'`)
@@ -178,6 +183,7 @@ function itemRows(db: Database, filter: InventoryFilter, range: KeysetRange) {
   let query = db
     .selectFrom('inventory_items')
     .selectAll()
+    .select(listedAt)
     .where('provider_id', '=', filter.providerId)
     .where(inScope(range.scope));
   if (filter.kind != null) query = query.where('kind', '=', filter.kind as InventoryItem['kind']);
@@ -198,7 +204,7 @@ export async function insertInventoryItem(
     .values(newItemRow(place, item, now))
     .returningAll()
     .executeTakeFirstOrThrow();
-  return toInventoryItem(row);
+  return toInventoryItem({ ...row, listed_at: null });
 }
 
 /** The row of a new item, with a new id. */
@@ -238,6 +244,7 @@ export async function updateInventoryItem(
     .where('id', '=', id)
     .where(inScope(scope))
     .returningAll()
+    .returning(listedAt)
     .executeTakeFirst();
   return row && toInventoryItem(row);
 }
@@ -263,7 +270,20 @@ export async function deleteInventory(db: Database, scope: TenantScope, provider
   await db.deleteFrom('inventory_items').where('provider_id', '=', providerId).where(inScope(scope)).execute();
 }
 
-function toInventoryItem(row: Selectable<Tables['inventory_items']>): InventoryItem {
+/** The time of the provider's last sync if that found the item, as `listed_at`; otherwise null. */
+export function listedAt(eb: ExpressionBuilder<Tables, 'inventory_items'>) {
+  return eb
+    .selectFrom('providers')
+    .select('providers.inventory_synced_at')
+    .whereRef('providers.tenant_id', '=', 'inventory_items.tenant_id')
+    .whereRef('providers.id', '=', 'inventory_items.provider_id')
+    .where('inventory_items.listed', '=', 1)
+    .as('listed_at');
+}
+
+type ItemRow = Selectable<Tables['inventory_items']> & { listed_at: string | null };
+
+function toInventoryItem(row: ItemRow): InventoryItem {
   return {
     id: row.id,
     providerId: row.provider_id,
@@ -278,7 +298,7 @@ function toInventoryItem(row: Selectable<Tables['inventory_items']>): InventoryI
     attributes: JSON.parse(row.attributes) as InventoryItem['attributes'],
     drift: row.drift === null ? null : (JSON.parse(row.drift) as InventoryItem['drift']),
     firstSeenAt: row.first_seen_at,
-    lastSeenAt: row.last_seen_at,
+    lastSeenAt: row.listed_at ?? row.last_seen_at,
     ...timesOf(row),
   };
 }

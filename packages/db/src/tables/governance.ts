@@ -58,7 +58,10 @@ export type GovernanceTables = {
       /** The changed definition that the last sync found, until a person accepts it. */
       drift: Generated<Json | null>;
       first_seen_at: Time;
+      /** When a sync last found it, or, while it is `listed`, when it became so. */
       last_seen_at: Time;
+      /** Whether the provider's last sync found it. Then it was last seen at the time of that sync. */
+      listed: Generated<Flag>;
     };
   runtime_observations: Place &
     Times & {

@@ -11,6 +11,10 @@ export type Comparison = {
   removed: string[];
   /** Listed again, without changes. */
   unchanged: string[];
+  /** Those of the unchanged ones that the last sync did not list. */
+  newlyListed: string[];
+  /** Listed by the last sync, and not by this one, whatever their status. */
+  unlisted: string[];
 };
 
 /** Items that are compared before the event loop gets a turn, because the attributes of each may be long. */
@@ -28,7 +32,7 @@ const BATCH_SIZE = 100;
  */
 export async function compare(known: readonly KnownItem[], listing: Listing, now: Date): Promise<Comparison> {
   const found = new Map(listing.items.map((item) => [keyOf(item), item]));
-  const result: Comparison = { added: [], updated: [], removed: [], unchanged: [] };
+  const result: Comparison = { added: [], updated: [], removed: [], unchanged: [], newlyListed: [], unlisted: [] };
   for await (const batch of inBatches(known, BATCH_SIZE)) {
     for (const item of batch) {
       const key = keyOf(item);
@@ -36,9 +40,16 @@ export async function compare(known: readonly KnownItem[], listing: Listing, now
       if (again) {
         found.delete(key);
         const change = changeOf(item, again, now);
-        if (Object.keys(change).length === 0) result.unchanged.push(item.id);
-        else result.updated.push({ id: item.id, change });
-      } else if (item.status === 'available' && item.confirmed) result.removed.push(item.id);
+        if (Object.keys(change).length > 0) result.updated.push({ id: item.id, change });
+        else {
+          result.unchanged.push(item.id);
+          if (!item.listed) result.newlyListed.push(item.id);
+        }
+      } else {
+        if (item.listed) result.unlisted.push(item.id);
+        const isOfKind = listing.kinds.includes(item.kind);
+        if (isOfKind && item.status === 'available' && item.confirmed) result.removed.push(item.id);
+      }
     }
   }
   result.added.push(...found.values());

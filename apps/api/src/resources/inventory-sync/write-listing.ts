@@ -8,11 +8,12 @@ import {
   insertFoundItems,
   type KnownItem,
   listKnownItems,
+  markItemsListed,
   markItemsMissing,
-  touchItems,
+  markItemsUnlisted,
   updateFoundItems,
 } from '@quartermaster/db/repositories/inventory-sync.ts';
-import { scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { Change } from '../../platform/audit/audited-write.ts';
 import { reevaluateItems } from '../../governance/observations/reevaluate.ts';
 import { type BlockedItems, revokeSessionsOfBlocked } from '../../governance/observations/revoke-sessions.ts';
@@ -32,29 +33,32 @@ const ROWS_PER_STATEMENT = 100;
 const REEVALUATED_BATCH_SIZE = 100;
 
 /**
- * The ids of all items that a listing contains if it changes nothing; otherwise null. Most syncs change nothing, so this is read
- * before the transaction: comparing 5,000 items in it would hold SQLite's writing connection, and conflict with much on Postgres.
- * What others change until {@link writeListing} counts as changed after the sync.
+ * How many items a listing contains if it changes no item; otherwise null. Most syncs change nothing, so this is read before the
+ * transaction: comparing 5,000 items in it would hold SQLite's writing connection, and conflict with much on Postgres. What others
+ * change until {@link writeListing} counts as changed after the sync.
  */
-export async function findUnchanged(
+export async function countUnchanged(
   db: Database,
   provider: Provider,
   listing: Listing,
   now: Date,
-): Promise<string[] | null> {
-  const { added, updated, removed, unchanged } = await compare(await knownItems(db, provider, listing), listing, now);
-  return added.length + updated.length + removed.length === 0 ? unchanged : null;
+): Promise<number | null> {
+  const { unchanged, ...changes } = await compare(await knownItems(db, provider), listing, now);
+  return Object.values(changes).every(({ length }) => length === 0) ? unchanged.length : null;
 }
 
 type Written = {
   provider: Provider;
   listing: Listing;
-  /** See {@link findUnchanged}. */
-  allUnchanged: string[] | null;
+  /** See {@link countUnchanged}. */
+  allUnchanged: number | null;
   tenantLimits: TenantLimits;
 };
 
-/** Updates the inventory of a provider to match its listing, within the caller's transaction. */
+/**
+ * Updates the inventory of a provider to match its listing, within the caller's transaction, which then stores the time of the sync
+ * in the provider: that is when the listed items were last seen.
+ */
 export async function writeListing(
   trx: Database,
   record: (change: Change) => void,
@@ -62,11 +66,9 @@ export async function writeListing(
   now: Date,
 ): Promise<Counts> {
   const scope = scopeOf(provider);
-  if (allUnchanged !== null) {
-    await touchAll(trx, scope, allUnchanged, now);
-    return { added: 0, updated: 0, removed: 0, unchanged: allUnchanged.length };
-  }
-  const { added, updated, removed, unchanged } = await compare(await knownItems(trx, provider, listing), listing, now);
+  if (allUnchanged !== null) return { added: 0, updated: 0, removed: 0, unchanged: allUnchanged };
+  const comparison = await compare(await knownItems(trx, provider), listing, now);
+  const { added, updated, removed, unchanged, newlyListed, unlisted } = comparison;
   await tenantLimits.add(trx, provider.tenantId, 'inventoryItems', added.length);
   const addedIds: string[] = [];
   for await (const items of inBatches(added, ROWS_PER_STATEMENT)) {
@@ -74,7 +76,8 @@ export async function writeListing(
   }
   for await (const items of inBatches(updated, ROWS_PER_STATEMENT)) await updateFoundItems(trx, provider, items, now);
   for await (const ids of inBatches(removed, ROWS_PER_STATEMENT)) await markItemsMissing(trx, scope, ids, now);
-  await touchAll(trx, scope, unchanged, now);
+  for await (const ids of inBatches(newlyListed, ROWS_PER_STATEMENT)) await markItemsListed(trx, scope, ids, now);
+  for await (const ids of inBatches(unlisted, ROWS_PER_STATEMENT)) await markItemsUnlisted(trx, scope, ids);
   const written = [...addedIds, ...updated.map(({ id }) => id), ...removed];
   const blocked: BlockedItems = [];
   for await (const ids of inBatches(written, REEVALUATED_BATCH_SIZE)) {
@@ -90,16 +93,13 @@ export async function writeListing(
   };
 }
 
-async function touchAll(trx: Database, scope: TenantScope, unchanged: readonly string[], now: Date): Promise<void> {
-  for await (const ids of inBatches(unchanged, ROWS_PER_STATEMENT)) await touchItems(trx, scope, ids, now);
-}
-
-async function knownItems(db: Database, provider: Provider, { kinds }: Listing): Promise<KnownItem[]> {
+/** All items of a provider, of all kinds. */
+async function knownItems(db: Database, provider: Provider): Promise<KnownItem[]> {
   const known: KnownItem[] = [];
   for (let batch: KnownItem[] | null = null; batch === null || batch.length === READ_BATCH_SIZE; ) {
     const filter = { providerId: provider.id, after: batch?.at(-1) ?? null, limit: READ_BATCH_SIZE };
     batch = await listKnownItems(db, scopeOf(provider), filter);
-    known.push(...batch.filter(({ kind }) => kinds.includes(kind)));
+    known.push(...batch);
     await yieldWhenDue();
   }
   return known;
