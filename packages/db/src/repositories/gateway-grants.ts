@@ -95,14 +95,23 @@ async function ensureItems(db: Database, { tenantId, grant, beforeStoring }: New
     .execute();
   if (!inserted) return digest;
   await addStoredBytes(db, tenantId, bytes, now);
-  for await (const batch of inBatches(grant.items, INSERT_BATCH_SIZE)) {
-    const keys = JSON.stringify(batch.map(({ kind, name }) => itemKey(kind, nameKey(kind, name, null))));
+  for await (const batch of inBatches(await sortedItemKeys(grant.items), INSERT_BATCH_SIZE)) {
+    const keys = JSON.stringify(batch);
     const each = isPostgres(db) ? sql`json_array_elements_text(${keys}::json) as value` : sql`json_each(${keys})`;
     await sql`
       insert into gateway_grant_items (tenant_id, provider_id, item_key, digest)
       select ${tenantId}, ${providerId}, value, ${digest} from ${each} where true on conflict do nothing`.execute(db);
   }
   return digest;
+}
+
+/** In the order of the index, so that an insert changes each of its pages once. That takes SQLite half the time. */
+async function sortedItemKeys(items: readonly GrantedItem[]): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const batch of inBatches(items, INSERT_BATCH_SIZE)) {
+    for (const { kind, name } of batch) keys.push(itemKey(kind, nameKey(kind, name, null)));
+  }
+  return keys.toSorted();
 }
 
 const grantsOfSession = cachedStatement((db, { tenantId, id }: SessionKey) =>
