@@ -7,6 +7,7 @@
 #   own choice beside a hostile tenant was often 20 %: 51 and 61 such collections in 50 s, and 29 and 31 with 100 %.
 # MALLOC_MMAP_THRESHOLD_, MALLOC_TRIM_THRESHOLD_: bytes from which glibc returns freed memory to the system. Unless they are set,
 #   glibc raises both to the largest block that was freed, and keeps the memory of large requests that have ended.
+# MALLOC_ARENA_MAX: the parts of glibc's memory. It makes one for each thread, and what one part has free the others cannot use.
 #
 # Measured beside a hostile tenant (`npm run torture -- --only tenants`): 1,070 to 1,170 MiB without the last two, 875 and 935 MiB
 # with them. With 256 KiB in the place of 2 MiB about as much, but the system cleared each large answer's memory anew: the spans of
@@ -14,4 +15,5 @@
 NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE-node_modules/.cache/quartermaster}" \
 MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_-2097152}" \
 MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_-1048576}" \
+MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX-2}" \
 exec node --max-semi-space-size=16 --heap-growing-percent=100 "$@"
