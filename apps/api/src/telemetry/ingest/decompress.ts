@@ -12,7 +12,7 @@ export type BoundedBody = { bytes: Uint8Array; coding: ContentCoding; maxBytes: 
 /** The highest compression ratio of deflate. */
 const MAX_RATIO = 1032;
 
-/** Size of zlib's output buffers, in bytes. */
+/** Size of zlib's output buffers in bytes, or the least of it. */
 const CHUNK_BYTES = 64 * 1024;
 
 /**
@@ -23,7 +23,7 @@ const CHUNK_BYTES = 64 * 1024;
 export function decompress({ bytes, coding }: EncodedBody, maxBytes: number): Promise<Buffer | null> {
   if (coding === 'identity') return Promise.resolve(bytes.length <= maxBytes ? bytes : null);
   return new Promise((resolve, reject) => {
-    gunzip(bytes, optionsFor(maxBytes), (error, decompressed) => {
+    gunzip(bytes, optionsFor(maxBytes, CHUNK_BYTES), (error, decompressed) => {
       if (error === null) resolve(decompressed);
       else if (isTooLarge(error)) resolve(null);
       else reject(notGzip(error));
@@ -33,21 +33,24 @@ export function decompress({ bytes, coding }: EncodedBody, maxBytes: number): Pr
 
 /**
  * {@link decompress} for the worker thread. The main thread would copy a large body twice: out of zlib's buffers, and to the worker
- * thread.
+ * thread. If the body declares its size, it fills one buffer, which is not copied. Memory of a buffer that is not filled is not used.
  *
  * @throws OtlpDecodeError if it is not gzip; RequestTooLargeError
  */
-export function decompressNow({ bytes, coding, maxBytes }: BoundedBody): Uint8Array {
+export function decompressNow(body: BoundedBody): Uint8Array {
+  const { bytes, coding, maxBytes } = body;
   if (coding === 'identity') return bytes;
+  // With one byte more than declared, zlib sees the end without asking for another buffer.
+  const chunkBytes = Math.max(CHUNK_BYTES, declaredDecompressedBytes(body) + 1);
   try {
-    return gunzipSync(bytes, optionsFor(maxBytes));
+    return gunzipSync(bytes, optionsFor(maxBytes, chunkBytes));
   } catch (error) {
     throw isTooLarge(error) ? new RequestTooLargeError(tooLargeDetail(maxBytes)) : notGzip(error);
   }
 }
 
-function optionsFor(maxBytes: number) {
-  return { maxOutputLength: maxBytes, chunkSize: Math.min(CHUNK_BYTES, maxBytes) };
+function optionsFor(maxBytes: number, chunkBytes: number) {
+  return { maxOutputLength: maxBytes, chunkSize: Math.min(chunkBytes, maxBytes) };
 }
 
 function isTooLarge(error: unknown): boolean {
@@ -72,7 +75,8 @@ export function maxDecompressedBytes({ bytes, coding }: EncodedBody): number {
  * The decompressed size that the body claims, in bytes: ISIZE of RFC 1952, at the end of the last gzip member. The sender
  * may have set it wrong.
  */
-export function declaredDecompressedBytes({ bytes, coding }: EncodedBody): number {
+export function declaredDecompressedBytes({ bytes, coding }: Pick<BoundedBody, 'bytes' | 'coding'>): number {
   if (coding === 'identity') return bytes.length;
-  return bytes.length < 18 ? 0 : bytes.readUInt32LE(bytes.length - 4);
+  if (bytes.length < 18) return 0;
+  return new DataView(bytes.buffer, bytes.byteOffset + bytes.length - 4).getUint32(0, true);
 }
