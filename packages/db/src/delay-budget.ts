@@ -34,8 +34,11 @@ type Delay = { ms: number; at: number };
 
 const delays = new BoundedMap<string, Delay>(MAX_TENANTS);
 
+/** Something that pauses. `look` has it look at once whether it can go on. */
+type Pausing = { look: () => void };
+
 /** What of each tenant pauses, in the order of its arrival. */
-const pausing = new Map<string, Set<object>>();
+const pausing = new Map<string, Set<Pausing>>();
 
 /** The tenant that began a request last, when that was, and when another one did. */
 let lastTenant: string | null = null;
@@ -64,9 +67,9 @@ export function isNearPause(tenant: string): boolean {
   return othersWork(tenant) && delayOf(tenant) > BURST_MS / 2;
 }
 
-/** Whether {@link pauseAfterDelays} would wait. */
+/** Whether {@link pauseAfterDelays} would wait: for the end of the pause, or for what of the tenant pauses already. */
 export function mustPause(tenant: string): boolean {
-  return pauseOf(tenant) > 0;
+  return pausing.has(tenant) || pauseOf(tenant) > 0;
 }
 
 /**
@@ -80,32 +83,45 @@ export async function pauseAfterDelays(tenant: string, signal?: AbortSignal): Pr
   if (!mustPause(tenant)) return () => {};
   const line = pausing.get(tenant) ?? new Set();
   pausing.set(tenant, line);
-  const mine = {};
+  const mine: Pausing = { look: () => {} };
   line.add(mine);
   try {
-    await pauseInLine(tenant, { isFirst: () => line.values().next().value === mine, signal });
+    await pauseInLine(tenant, { line, mine, signal });
+    charge(tenant, ADVANCE_MS);
   } finally {
     line.delete(mine);
     if (line.size === 0) pausing.delete(tenant);
+    haveFirstLook(tenant);
   }
-  charge(tenant, ADVANCE_MS);
-  return () => charge(tenant, -ADVANCE_MS);
+  return () => {
+    charge(tenant, -ADVANCE_MS);
+    haveFirstLook(tenant);
+  };
 }
 
 async function pauseInLine(
   tenant: string,
-  { isFirst, signal }: { isFirst: () => boolean; signal: AbortSignal | undefined },
+  { line, mine, signal }: { line: Set<Pausing>; mine: Pausing; signal: AbortSignal | undefined },
 ): Promise<void> {
   const deadline = performance.now() + MAX_PAUSE_MS;
   for (;;) {
-    const pause = isFirst() ? pauseOf(tenant) : LOOK_MS;
+    const isFirst = line.values().next().value === mine;
+    const pause = isFirst ? pauseOf(tenant) : LOOK_MS;
     const left = deadline - performance.now();
     if (pause <= 0 || left <= 0) return;
-    await new Promise((resolve) => {
-      setTimeout(resolve, Math.min(pause, left, LOOK_MS));
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, Math.min(pause, left, LOOK_MS));
+      mine.look = () => {
+        clearTimeout(timer);
+        resolve();
+      };
     });
     signal?.throwIfAborted();
   }
+}
+
+function haveFirstLook(tenant: string): void {
+  pausing.get(tenant)?.values().next().value?.look();
 }
 
 /** How long a tenant has to pause now, in milliseconds. */

@@ -135,6 +135,49 @@ test('requests go on in the order of their arrival, also when the pauses of seve
   expect(order).toEqual(['first', 'second']);
 });
 
+test('a request that arrives later does not overtake those that pause', async () => {
+  const tenant = newTenant();
+  workBeside(tenant);
+  noteDelay(tenant, 135);
+  const order: string[] = [];
+  const request = async (name: string) => {
+    const done = await pauseAfterDelays(tenant);
+    order.push(name);
+    setTimeout(done, 5);
+  };
+  const first = request('first');
+  await vi.advanceTimersByTimeAsync(600);
+  const second = request('second');
+  // The first one is done, and the reason to pause has ended.
+  await vi.advanceTimersByTimeAsync(904);
+  const late = request('late');
+  await vi.advanceTimersByTimeAsync(5000);
+  await Promise.all([first, second, late]);
+  expect(order).toEqual(['first', 'second', 'late']);
+});
+
+test('once the others no longer work, everything that pauses goes on within a second', async () => {
+  const tenant = newTenant();
+  noteRequest(newTenant());
+  noteRequest(tenant);
+  noteDelay(tenant, 5000);
+  const from = performance.now();
+  const ended: number[] = [];
+  const requests: Promise<void>[] = [];
+  for (let count = 0; count < 3; count += 1) {
+    requests.push(
+      pauseAfterDelays(tenant).then(() => {
+        ended.push(Math.round((performance.now() - from) / 100) * 100);
+      }),
+    );
+    await vi.advanceTimersByTimeAsync(600);
+  }
+  await vi.advanceTimersByTimeAsync(5000);
+  await Promise.all(requests);
+  // Others count as working for two seconds after their last request.
+  expect(ended).toEqual([2000, 2000, 2000]);
+});
+
 test('a signal ends a pause with its reason', async () => {
   const tenant = newTenant();
   workBeside(tenant);

@@ -80,7 +80,7 @@ test.each(FOUND_AGAIN)('found again: %s', async (_, known, found, change) => {
     updated: change === null ? [] : [{ id: 'inv_1', change }],
     unchanged: change === null ? ['inv_1'] : [],
     newlyListed: [],
-    unlisted: [],
+    noLongerListed: [],
   });
 });
 
@@ -105,13 +105,13 @@ test.each(GONE)('not found: %s', async (_, known, removed) => {
   const listing = { kinds: ['tool' as const], items: [], errors: [], errorCount: 0 };
   const result = await compare([{ ...KNOWN, ...known }], listing, NOW);
   const nothing = { added: [], updated: [], unchanged: [], newlyListed: [] };
-  expect(result).toEqual({ ...nothing, removed: removed ? ['inv_1'] : [], unlisted: ['inv_1'] });
+  expect(result).toEqual({ ...nothing, removed: removed ? ['inv_1'] : [], noLongerListed: ['inv_1'] });
 });
 
 test('not found: an item that the last sync had not found either', async () => {
   const listing = { kinds: ['tool' as const], items: [], errors: [], errorCount: 0 };
-  const { unlisted } = await compare([{ ...KNOWN, status: 'missing', listed: false }], listing, NOW);
-  expect(unlisted).toEqual([]);
+  const { noLongerListed } = await compare([{ ...KNOWN, status: 'missing', listed: false }], listing, NOW);
+  expect(noLongerListed).toEqual([]);
 });
 
 const PROVIDER = { name: 'mcp' };

@@ -134,6 +134,44 @@ test('items of a kind that the provider is no longer asked for keep their status
   expect(items[0].status).toBe('available');
 });
 
+/** Stores what the release before stored in a sync: whether it found an item, and nothing about `listed`. */
+async function syncOfEarlierRelease({ id }: Body, { found }: { found: boolean }): Promise<string> {
+  server.travel(1000);
+  const { db, now } = server.services;
+  const time = now().toISOString();
+  const items = db.updateTable('inventory_items').where('provider_id', '=', id);
+  await (found ? items.set({ last_seen_at: time }) : items.set({ status: 'missing' })).execute();
+  await db.updateTable('providers').set({ inventory_synced_at: time }).where('id', '=', id).execute();
+  return time;
+}
+
+test('syncs of the release before count during a rolling upgrade, if they found the item', async () => {
+  const { url, ids } = await vendor('model');
+  const provider = await create({ kind: 'llm', baseUrl: url });
+  await sync(provider);
+  const found = await syncOfEarlierRelease(provider, { found: true });
+  expect(await lastSeen(provider)).toEqual({ model: found });
+  const last = await sync(provider);
+  ids.clear();
+  await syncOfEarlierRelease(provider, { found: false });
+  expect(await lastSeen(provider)).toEqual({ model: last });
+  await sync(provider);
+  expect(await lastSeen(provider)).toEqual({ model: last });
+});
+
+test('a declared item that was found in the millisecond of its declaration becomes missing as others do', async () => {
+  const { url, ids } = await vendor('model');
+  const provider = await create({ kind: 'llm', baseUrl: url });
+  await server.ok('POST', itemsOf(provider), { as: server.admin, body: { kind: 'model', name: 'model' } });
+  await sync(provider);
+  const items = server.services.db.updateTable('inventory_items').where('provider_id', '=', provider.id);
+  await items.set(({ ref }) => ({ first_seen_at: ref('last_seen_at') })).execute();
+  ids.clear();
+  await sync(provider);
+  const answer = await server.ok('GET', itemsOf(provider), { as: server.admin });
+  expect(answer.items[0].status).toBe('missing');
+});
+
 test('a sync that fails does not count', async () => {
   const { url } = await vendor('model');
   const provider = await create({ kind: 'llm', baseUrl: url });

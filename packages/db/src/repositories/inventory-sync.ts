@@ -8,7 +8,7 @@ import { multiRowStatement } from '../multi-row-statement.ts';
 import { inScope, placeColumns, toFlag } from '../queries.ts';
 import type { Flag } from '../tables/columns.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
-import { type InventoryItemChange, newItemRow } from './inventory.ts';
+import { type InventoryItemChange, itemsListedAt, newItemRow } from './inventory.ts';
 import { UNFINISHED } from './operator-tasks.ts';
 
 /** A stored inventory item, as a sync compares it. */
@@ -211,7 +211,7 @@ export async function listKnownItems(
     attributes: JSON.parse(row.attributes) as KnownItem['attributes'],
     drift: row.drift === null ? null : (JSON.parse(row.drift) as Drift),
     // Only a sync changes `last_seen_at`.
-    confirmed: row.source === 'sync' || row.last_seen_at !== row.first_seen_at,
+    confirmed: row.source === 'sync' || row.listed === 1 || row.last_seen_at !== row.first_seen_at,
     listed: row.listed === 1,
   }));
 }
@@ -343,20 +343,16 @@ export async function markItemsListed(
     .execute();
 }
 
-/** Stores that the last sync of their provider was the last one that found items. Called before that of the current sync is stored. */
+/**
+ * Stores that the current sync does not find items any more: they were last seen at the provider's previous sync. To be called before
+ * `markSynced`.
+ */
 export async function markItemsUnlisted(db: Database, scope: TenantScope, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await db
     .updateTable('inventory_items')
     .set((eb) => ({
-      last_seen_at: eb.fn.coalesce(
-        eb
-          .selectFrom('providers')
-          .select('providers.inventory_synced_at')
-          .whereRef('providers.tenant_id', '=', 'inventory_items.tenant_id')
-          .whereRef('providers.id', '=', 'inventory_items.provider_id'),
-        'inventory_items.last_seen_at',
-      ),
+      last_seen_at: sql<string>`case when ${itemsListedAt(eb)} > last_seen_at then ${itemsListedAt(eb)} else last_seen_at end`,
       listed: toFlag(false),
     }))
     .where('id', 'in', ids)

@@ -271,14 +271,17 @@ export async function deleteInventory(db: Database, scope: TenantScope, provider
 }
 
 /** The time of the provider's last sync if that found the item, as `listed_at`; otherwise null. */
-export function listedAt(eb: ExpressionBuilder<Tables, 'inventory_items'>) {
+function listedAt(eb: ExpressionBuilder<Tables, 'inventory_items'>) {
+  return itemsListedAt(eb).where('inventory_items.listed', '=', 1).as('listed_at');
+}
+
+/** When the last sync of an item's provider stored which items it found. */
+export function itemsListedAt(eb: ExpressionBuilder<Tables, 'inventory_items'>) {
   return eb
     .selectFrom('providers')
-    .select('providers.inventory_synced_at')
+    .select('providers.items_listed_at')
     .whereRef('providers.tenant_id', '=', 'inventory_items.tenant_id')
-    .whereRef('providers.id', '=', 'inventory_items.provider_id')
-    .where('inventory_items.listed', '=', 1)
-    .as('listed_at');
+    .whereRef('providers.id', '=', 'inventory_items.provider_id');
 }
 
 type ItemRow = Selectable<Tables['inventory_items']> & { listed_at: string | null };
@@ -298,7 +301,8 @@ function toInventoryItem(row: ItemRow): InventoryItem {
     attributes: JSON.parse(row.attributes) as InventoryItem['attributes'],
     drift: row.drift === null ? null : (JSON.parse(row.drift) as InventoryItem['drift']),
     firstSeenAt: row.first_seen_at,
-    lastSeenAt: row.listed_at ?? row.last_seen_at,
+    // An earlier release, which runs beside this one during an upgrade, only writes `last_seen_at`.
+    lastSeenAt: row.listed_at !== null && row.listed_at > row.last_seen_at ? row.listed_at : row.last_seen_at,
     ...timesOf(row),
   };
 }

@@ -320,7 +320,7 @@ export async function markSynced(
     .updateTable('providers')
     .set({
       health: how.health,
-      ...(how.health === 'healthy' && { inventory_synced_at: now.toISOString() }),
+      ...(how.health === 'healthy' && { inventory_synced_at: now.toISOString(), items_listed_at: now.toISOString() }),
       updated_at: now.toISOString(),
     })
     .where('id', '=', id)

@@ -25,6 +25,8 @@ export type GovernanceTables = {
       status: Provider['status'];
       health: Provider['health'];
       inventory_synced_at: Time | null;
+      /** When the last sync stored which items are `listed`. */
+      items_listed_at: Generated<Time | null>;
       /** Null: synced on demand only. */
       sync_interval_seconds: Generated<number | null>;
       next_sync_at: Generated<Time | null>;
@@ -58,9 +60,9 @@ export type GovernanceTables = {
       /** The changed definition that the last sync found, until a person accepts it. */
       drift: Generated<Json | null>;
       first_seen_at: Time;
-      /** When a sync last found it, or, while it is `listed`, when it became so. */
+      /** When a sync last found it; while it is `listed`, when it became so. If no sync ever did: when it was declared. */
       last_seen_at: Time;
-      /** Whether the provider's last sync found it. Then it was last seen at the time of that sync. */
+      /** Whether the provider's last sync found it. Then it was last seen at the provider's `items_listed_at`. */
       listed: Generated<Flag>;
     };
   runtime_observations: Place &

@@ -7,14 +7,14 @@ export type Comparison = {
   added: FoundItem[];
   /** Listed again, with changes. */
   updated: { id: string; change: FoundItemChange }[];
-  /** Not listed any more. */
+  /** To become missing: available until now, and not listed any more. */
   removed: string[];
   /** Listed again, without changes. */
   unchanged: string[];
   /** Those of the unchanged ones that the last sync did not list. */
   newlyListed: string[];
-  /** Listed by the last sync, and not by this one, whatever their status. */
-  unlisted: string[];
+  /** Listed by the last sync and not by this one, whatever their status. */
+  noLongerListed: string[];
 };
 
 /** Items that are compared before the event loop gets a turn, because the attributes of each may be long. */
@@ -32,7 +32,14 @@ const BATCH_SIZE = 100;
  */
 export async function compare(known: readonly KnownItem[], listing: Listing, now: Date): Promise<Comparison> {
   const found = new Map(listing.items.map((item) => [keyOf(item), item]));
-  const result: Comparison = { added: [], updated: [], removed: [], unchanged: [], newlyListed: [], unlisted: [] };
+  const result: Comparison = {
+    added: [],
+    updated: [],
+    removed: [],
+    unchanged: [],
+    newlyListed: [],
+    noLongerListed: [],
+  };
   for await (const batch of inBatches(known, BATCH_SIZE)) {
     for (const item of batch) {
       const key = keyOf(item);
@@ -46,7 +53,7 @@ export async function compare(known: readonly KnownItem[], listing: Listing, now
           if (!item.listed) result.newlyListed.push(item.id);
         }
       } else {
-        if (item.listed) result.unlisted.push(item.id);
+        if (item.listed) result.noLongerListed.push(item.id);
         const isOfKind = listing.kinds.includes(item.kind);
         if (isOfKind && item.status === 'available' && item.confirmed) result.removed.push(item.id);
       }

@@ -15,7 +15,7 @@ import { fetchListing, ListingFailed, type SyncableProvider } from './attempts.t
 import type { Listing } from './listing.ts';
 import { nextAfterFailure, nextAfterSuccess } from './next-sync.ts';
 import { SyncInterrupted } from '../../platform/outbound/sync-runs.ts';
-import { countUnchanged, writeListing } from './write-listing.ts';
+import { countIfAllUnchanged, writeListing } from './write-listing.ts';
 
 /** An audited write: as the caller who started the sync, or as the system. */
 export type Writer = <T>(work: Parameters<typeof auditedWrite<T>>[1]) => Promise<T>;
@@ -115,7 +115,7 @@ async function fetchWithHeartbeat(
 /** Writes the inventory, the provider, the task and the audit events in one transaction. */
 async function writeAll({ services, provider, taskId, writing }: SyncRun, state: RunState, listing: Listing) {
   const scope = scopeOf(provider);
-  const allUnchanged = await countUnchanged(services.db, provider, listing, services.now());
+  const unchangedCount = await countIfAllUnchanged(services.db, provider, listing, services.now());
   return writing(async (trx, record, now) => {
     confineToTenant(trx, provider.tenantId);
     const current = await findProvider(trx, scope, provider.id);
@@ -127,7 +127,7 @@ async function writeAll({ services, provider, taskId, writing }: SyncRun, state:
     const isMine = await endSyncTask(trx, scope, taskId, end, now);
     if (!isMine) throw new SyncInterrupted('the task was cancelled, or taken over');
     const { tenantLimits } = services;
-    const counts = await writeListing(trx, record, { provider: current, listing, allUnchanged, tenantLimits }, now);
+    const counts = await writeListing(trx, record, { provider: current, listing, unchangedCount, tenantLimits }, now);
     await markSynced(trx, scope, provider.id, { health: 'healthy' }, now);
     if (current.syncIntervalSeconds !== null) {
       const scheduleNow = await services.databaseNow(trx);

@@ -37,7 +37,7 @@ const REEVALUATED_BATCH_SIZE = 100;
  * transaction: comparing 5,000 items in it would hold SQLite's writing connection, and conflict with much on Postgres. What others
  * change until {@link writeListing} counts as changed after the sync.
  */
-export async function countUnchanged(
+export async function countIfAllUnchanged(
   db: Database,
   provider: Provider,
   listing: Listing,
@@ -50,8 +50,8 @@ export async function countUnchanged(
 type Written = {
   provider: Provider;
   listing: Listing;
-  /** See {@link countUnchanged}. */
-  allUnchanged: number | null;
+  /** See {@link countIfAllUnchanged}. */
+  unchangedCount: number | null;
   tenantLimits: TenantLimits;
 };
 
@@ -62,13 +62,13 @@ type Written = {
 export async function writeListing(
   trx: Database,
   record: (change: Change) => void,
-  { provider, listing, allUnchanged, tenantLimits }: Written,
+  { provider, listing, unchangedCount, tenantLimits }: Written,
   now: Date,
 ): Promise<Counts> {
   const scope = scopeOf(provider);
-  if (allUnchanged !== null) return { added: 0, updated: 0, removed: 0, unchanged: allUnchanged };
+  if (unchangedCount !== null) return { added: 0, updated: 0, removed: 0, unchanged: unchangedCount };
   const comparison = await compare(await knownItems(trx, provider), listing, now);
-  const { added, updated, removed, unchanged, newlyListed, unlisted } = comparison;
+  const { added, updated, removed, unchanged, newlyListed, noLongerListed } = comparison;
   await tenantLimits.add(trx, provider.tenantId, 'inventoryItems', added.length);
   const addedIds: string[] = [];
   for await (const items of inBatches(added, ROWS_PER_STATEMENT)) {
@@ -77,7 +77,7 @@ export async function writeListing(
   for await (const items of inBatches(updated, ROWS_PER_STATEMENT)) await updateFoundItems(trx, provider, items, now);
   for await (const ids of inBatches(removed, ROWS_PER_STATEMENT)) await markItemsMissing(trx, scope, ids, now);
   for await (const ids of inBatches(newlyListed, ROWS_PER_STATEMENT)) await markItemsListed(trx, scope, ids, now);
-  for await (const ids of inBatches(unlisted, ROWS_PER_STATEMENT)) await markItemsUnlisted(trx, scope, ids);
+  for await (const ids of inBatches(noLongerListed, ROWS_PER_STATEMENT)) await markItemsUnlisted(trx, scope, ids);
   const written = [...addedIds, ...updated.map(({ id }) => id), ...removed];
   const blocked: BlockedItems = [];
   for await (const ids of inBatches(written, REEVALUATED_BATCH_SIZE)) {

@@ -12,7 +12,7 @@ export type BoundedBody = { bytes: Uint8Array; coding: ContentCoding; maxBytes: 
 /** The highest compression ratio of deflate. */
 const MAX_RATIO = 1032;
 
-/** Size of zlib's output buffers in bytes, or the least of it. */
+/** The smallest size of zlib's output buffers, in bytes. */
 const CHUNK_BYTES = 64 * 1024;
 
 /**
@@ -33,7 +33,8 @@ export function decompress({ bytes, coding }: EncodedBody, maxBytes: number): Pr
 
 /**
  * {@link decompress} for the worker thread. The main thread would copy a large body twice: out of zlib's buffers, and to the worker
- * thread. If the body declares its size, it fills one buffer, which is not copied. Memory of a buffer that is not filled is not used.
+ * thread. A body fills one buffer of the size that it declares, which is not copied. If that is too large: the system provides the
+ * memory of a buffer only where it is written.
  *
  * @throws OtlpDecodeError if it is not gzip; RequestTooLargeError
  */
