@@ -7,12 +7,12 @@
 #   own choice beside a hostile tenant was often 20 %: 51 and 61 such collections in 50 s, and 29 and 31 with 100 %.
 # MALLOC_MMAP_THRESHOLD_, MALLOC_TRIM_THRESHOLD_: bytes from which glibc returns freed memory to the system. Unless they are set,
 #   glibc raises both to the largest block that was freed, and keeps the memory of large requests that have ended.
-# MALLOC_ARENA_MAX: the parts of glibc's memory. It makes one for each thread, and what one part has free the others cannot use: 941 and
-#   927 MiB beside a hostile tenant, and 914 and 907 MiB with two parts, in runs of a minute, in turn.
+# MALLOC_ARENA_MAX: the parts of glibc's memory. It makes one for each thread, and what one part has free the others cannot use:
+#   941 and 927 MiB beside a hostile tenant, and 914 and 907 MiB with two parts, in runs of a minute, in turn.
 #
-# Measured beside a hostile tenant (`npm run torture -- --only tenants`): 1,070 to 1,170 MiB without the two thresholds, 875 and
-# 935 MiB with them. With 256 KiB in the place of 2 MiB about as much, but the system cleared each large answer's memory anew: the spans of
-# a trace took 15 % more CPU time.
+# Measured beside a hostile tenant (`npm run torture -- --only tenants`): 1,070 to 1,170 MiB without the two thresholds, 875
+# and 935 MiB with them. With 256 KiB in the place of 2 MiB about as much, but the system cleared each large answer's memory anew: the
+# spans of a trace took 15 % more CPU time.
 NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE-node_modules/.cache/quartermaster}" \
 MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_-2097152}" \
 MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_-1048576}" \

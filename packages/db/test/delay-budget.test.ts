@@ -116,16 +116,22 @@ test('requests that wait go on one after the other, because each is charged in a
   expect(ended).toEqual([2, 3, 4]);
 });
 
-test('requests go on in the order of their arrival, also when the pauses of several end at the same time', async () => {
-  const tenant = newTenant();
-  workBeside(tenant);
-  noteDelay(tenant, 135);
+/** Requests of a tenant whose work takes no time, and the order in which they went on. */
+function ordered(tenant: string): { order: string[]; request: (name: string) => Promise<void> } {
   const order: string[] = [];
   const request = async (name: string) => {
     const done = await pauseAfterDelays(tenant);
     order.push(name);
     done();
   };
+  return { order, request };
+}
+
+test('requests go on in the order of their arrival, also when the pauses of several end at the same time', async () => {
+  const tenant = newTenant();
+  workBeside(tenant);
+  noteDelay(tenant, 135);
+  const { order, request } = ordered(tenant);
   // Looks again after a second, and then after half of one. The other looks again at that time as well, and decided so earlier.
   const first = request('first');
   await vi.advanceTimersByTimeAsync(600);
@@ -140,12 +146,7 @@ test('a request that arrives later does not overtake those that pause', async ()
   noteRequest(newTenant());
   noteRequest(tenant);
   noteDelay(tenant, 5000);
-  const order: string[] = [];
-  const request = async (name: string) => {
-    const done = await pauseAfterDelays(tenant);
-    order.push(name);
-    done();
-  };
+  const { order, request } = ordered(tenant);
   await vi.advanceTimersByTimeAsync(500);
   const first = request('first');
   // The others no longer work since 2 s. The first one sees that half a second later.

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { modelsHandler } from './hostile.ts';
 import { LOOPBACK, startMcp, startPeer } from './peers.ts';
 
 let server: TestServer;
@@ -14,10 +15,7 @@ afterAll(() => server.stop());
 /** A vendor, and the ids of its models, which tests may change. */
 async function vendor(...ids: string[]): Promise<{ url: string; ids: Set<string> }> {
   const models = new Set(ids);
-  const peer = await startPeer((_, res) => {
-    const data = [...models].map((id) => ({ id, object: 'model' }));
-    res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ object: 'list', data }));
-  });
+  const peer = await startPeer(modelsHandler(() => ({ data: [...models].map((id) => ({ id })), next: null })));
   return { url: `${peer.url}/v1`, ids: models };
 }
 

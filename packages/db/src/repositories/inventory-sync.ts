@@ -319,12 +319,7 @@ export async function markItemsMissing(
   now: Date,
 ): Promise<void> {
   if (ids.length === 0) return;
-  await db
-    .updateTable('inventory_items')
-    .set({ status: 'missing', updated_at: now.toISOString() })
-    .where('id', 'in', ids)
-    .where(inScope(scope))
-    .execute();
+  await updateItems(db, scope, ids).set({ status: 'missing', updated_at: now.toISOString() }).execute();
 }
 
 /** Stores that a sync found items, unchanged, which the one before had not found. */
@@ -335,27 +330,25 @@ export async function markItemsListed(
   now: Date,
 ): Promise<void> {
   if (ids.length === 0) return;
-  await db
-    .updateTable('inventory_items')
+  await updateItems(db, scope, ids)
     .set({ last_seen_at: now.toISOString(), listed: toFlag(true) })
-    .where('id', 'in', ids)
-    .where(inScope(scope))
     .execute();
 }
 
 /**
- * Stores that the current sync does not find items any more: they were last seen at the provider's previous sync. To be called before
- * `markSynced`.
+ * Stores that the current sync does not find items any more: they were last seen at the provider's previous sync. To be called
+ * before `markSynced`.
  */
 export async function markItemsUnlisted(db: Database, scope: TenantScope, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  await db
-    .updateTable('inventory_items')
+  await updateItems(db, scope, ids)
     .set((eb) => ({
       last_seen_at: sql<string>`case when ${itemsListedAt(eb)} > last_seen_at then ${itemsListedAt(eb)} else last_seen_at end`,
       listed: toFlag(false),
     }))
-    .where('id', 'in', ids)
-    .where(inScope(scope))
     .execute();
+}
+
+function updateItems(db: Database, scope: TenantScope, ids: readonly string[]) {
+  return db.updateTable('inventory_items').where('id', 'in', ids).where(inScope(scope));
 }
