@@ -1,21 +1,37 @@
 import { BoundedMap } from './bounded-map.ts';
 
-/** Sums of milliseconds by tenant, of which older ones count less: about a third after a second, a twentieth after three. */
+/** A sum of milliseconds of which older ones count less: about a third after a second, a twentieth after three. */
+export class DecayingSum {
+  #milliseconds = 0;
+  #at = 0;
+
+  /** The sum now. For what is always at it, about 1,000. */
+  get value(): number {
+    return this.#milliseconds === 0 ? 0 : this.#milliseconds * Math.exp((this.#at - performance.now()) / 1000);
+  }
+
+  add(milliseconds: number): void {
+    this.#milliseconds = this.value + milliseconds;
+    this.#at = performance.now();
+  }
+}
+
+/** A {@link DecayingSum} for each tenant. */
 export class DecayingSums {
-  readonly #sums: BoundedMap<string, { milliseconds: number; at: number }>;
+  readonly #sums: BoundedMap<string, DecayingSum>;
 
   /** @param maxTenants the most tenants that are remembered */
   constructor(maxTenants: number) {
     this.#sums = new BoundedMap(maxTenants);
   }
 
-  /** The sum of a tenant now. For one that is always at it, about 1,000. */
   of(tenant: string): number {
-    const sum = this.#sums.get(tenant);
-    return sum === undefined ? 0 : sum.milliseconds * Math.exp((sum.at - performance.now()) / 1000);
+    return this.#sums.get(tenant)?.value ?? 0;
   }
 
   add(tenant: string, milliseconds: number): void {
-    this.#sums.set(tenant, { milliseconds: this.of(tenant) + milliseconds, at: performance.now() });
+    const sum = this.#sums.get(tenant) ?? new DecayingSum();
+    sum.add(milliseconds);
+    this.#sums.set(tenant, sum);
   }
 }

@@ -1,25 +1,32 @@
 import { BoundedMap } from './bounded-map.ts';
 import { DecayingSums } from './decaying-sums.ts';
-import { recentLoopTimeOf } from './loop-time.ts';
+import { HEAVY_MS, recentLoopTimeOf, recentLoopTimeOfOthersThanHeavy } from './loop-time.ts';
 import { runForTenant } from './tenant-context.ts';
 
 // While a request of a light tenant is in progress, work of a heavy tenant waits for a moment. Taking turns alone is not enough: a
-// request takes several steps, and between any two of them the heavy tenant would have one.
+// request takes several steps, and between any two of them the heavy tenant would have one. And a part of the time stays free: the
+// fuller the event loop is, the more often a request arrives in the middle of a piece of heavy work.
 
-/** A tenant is heavy if it took at least so much of the event loop's time in about the last second, in milliseconds. */
-const HEAVY_MS = 200;
-
-/** Another tenant is light beside it if it took less than this part of that. */
+/** A tenant is light beside a heavy one if it took less than this part of that one's time. */
 const LIGHT_PART = 1 / 3;
 
 /** For how long a request of a light tenant has precedence, in milliseconds. */
 const PRECEDENCE_MS = 250;
 
 /**
- * For how long a tenant gives way in about a second, in milliseconds. So a large tenant keeps most of its speed, however many light
- * requests there are, and whatever these wait for.
+ * For how long a tenant gives way to requests in progress in about a second, in milliseconds. So a large tenant keeps most of its
+ * speed, however many of them there are, and whatever they wait for.
  */
 const MAX_WAIT_MS = 300;
+
+/**
+ * For each millisecond that tenants which are not heavy take, so many stay free of a heavy one. So a few small requests cost a large
+ * tenant little.
+ */
+const FREE_FOR_OTHERS = 5;
+
+/** A tenant may always take so much of about a second, in milliseconds. */
+const MIN_SHARE_MS = 400;
 
 /** How soon something that gives way looks whether it can go on, in milliseconds. */
 export const LOOK_AGAIN_MS = 1;
@@ -59,11 +66,22 @@ export function beginRequest(tenant: string): () => void {
 }
 
 /**
- * Whether a tenant's next piece of work has to wait: the tenant is heavy, a request of a light one is in progress, and the tenant
- * has not waited for {@link MAX_WAIT_MS}. What waits looks again after {@link LOOK_AGAIN_MS}.
+ * Whether a tenant's next piece of work has to wait, because the tenant is heavy. What waits looks again after
+ * {@link LOOK_AGAIN_MS}.
  */
 export function givesWay(tenant: string | null): boolean {
-  if (tenant === null || !isHeavyBesideLight(tenant)) return false;
+  return tenant !== null && (hasHadItsShare(tenant) || letsLightOnesPass(tenant));
+}
+
+/** Whether a tenant took all of the time that the tenants beside it leave to a heavy one. */
+function hasHadItsShare(tenant: string): boolean {
+  const time = recentLoopTimeOf(tenant);
+  return time >= MIN_SHARE_MS && time > 1000 - FREE_FOR_OTHERS * recentLoopTimeOfOthersThanHeavy();
+}
+
+/** Whether a request of a light tenant is in progress, and the tenant has not waited for {@link MAX_WAIT_MS} for such ones. */
+function letsLightOnesPass(tenant: string): boolean {
+  if (!isHeavyBesideLight(tenant)) return false;
   const now = performance.now();
   if (waits.of(tenant) >= MAX_WAIT_MS) return false;
   const sinceLastLook = now - (lastLooks.get(tenant) ?? Number.NEGATIVE_INFINITY);

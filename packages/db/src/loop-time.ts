@@ -1,11 +1,14 @@
 import { BoundedMap } from './bounded-map.ts';
-import { DecayingSums } from './decaying-sums.ts';
+import { DecayingSum, DecayingSums } from './decaying-sums.ts';
 import { noteDelay } from './delay-budget.ts';
 import { currentTenant } from './tenant-context.ts';
 
 // The time of the event loop, by tenant. A turn lasts from one check phase of the event loop to the next one.
 
 const MAX_TENANTS = 10_000;
+
+/** A tenant that took at least so much of the time in about the last second is heavy, in milliseconds. */
+export const HEAVY_MS = 200;
 
 /** For how long each tenant has worked in this turn, in milliseconds. Null is the service itself. */
 const inTurn = new Map<string | null, number>();
@@ -15,6 +18,12 @@ const totals = new BoundedMap<string | null, number>(MAX_TENANTS);
 
 /** For how long each tenant has worked in about the last second, without the current turn. */
 const lately = new DecayingSums(MAX_TENANTS);
+
+/** The same for all of them together. */
+const latelyByAll = new DecayingSum();
+
+/** The tenants that were heavy when one became so last. */
+let heavy: string[] = [];
 
 /** The tenant that the running code works for, and since when. Null: unknown. */
 let running: { tenant: string | null; since: number } | null = null;
@@ -56,6 +65,13 @@ export function recentLoopTimeOf(tenant: string): number {
   return lately.of(tenant);
 }
 
+/** The same for all tenants together that are not heavy. */
+export function recentLoopTimeOfOthersThanHeavy(): number {
+  let time = latelyByAll.value;
+  for (const tenant of heavy) if (isHeavy(tenant)) time -= lately.of(tenant);
+  return Math.max(0, time);
+}
+
 /** How long this turn has lasted, in milliseconds. */
 export function ageOfTurn(): number {
   return turnBegan === null ? 0 : performance.now() - turnBegan;
@@ -69,8 +85,14 @@ export function endTurn(): void {
     if (tenant === null) continue;
     noteDelay(tenant, milliseconds);
     lately.add(tenant, milliseconds);
+    latelyByAll.add(milliseconds);
+    if (isHeavy(tenant) && !heavy.includes(tenant)) heavy = [...heavy.filter(isHeavy), tenant];
   }
   inTurn.clear();
+}
+
+function isHeavy(tenant: string): boolean {
+  return lately.of(tenant) >= HEAVY_MS;
 }
 
 function endCallback(): void {

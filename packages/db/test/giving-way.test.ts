@@ -99,6 +99,53 @@ test('a tenant gives way for 300 ms of a second, however many light requests fol
   expect(waited / seconds).toBeLessThan(350);
 });
 
+test('a heavy tenant leaves five times as much time free as the others take together, whether their requests are in progress or not', () => {
+  const heavy = tenantAfter(700);
+  tenantAfter(30);
+  tenantAfter(10);
+  expect(givesWay(heavy)).toBe(false);
+  const light = tenantAfter(40);
+  expect(givesWay(heavy)).toBe(true);
+  expect(givesWay(light)).toBe(false);
+  // Some time later it has made up for it, although the others took the same part of the time.
+  time += 500;
+  expect(givesWay(heavy)).toBe(false);
+});
+
+test('two heavy tenants do not count as small beside each other', () => {
+  const [first, second] = [tenantAfter(600), tenantAfter(550)];
+  expect(givesWay(second)).toBe(false);
+  // The first one worked earlier. When it took less than a fifth of the last second, it counts.
+  time += 300;
+  noteLoopTime(second);
+  time += 300;
+  endTurn();
+  expect(givesWay(first)).toBe(false);
+  expect(givesWay(second)).toBe(true);
+});
+
+test('a heavy tenant keeps two fifths of the time, however much the others do', () => {
+  const [heavy, light] = [tenantAfter(900), tenantAfter(0)];
+  let worked = 0;
+  const seconds = 10;
+  for (let count = 0; count < 200 * seconds; count += 1) {
+    // A fifth of the time is the other one's.
+    noteLoopTime(light);
+    time += 1;
+    endTurn();
+    for (let each = 0; each < 4; each += 1) {
+      if (!givesWay(heavy)) {
+        worked += 1;
+        noteLoopTime(heavy);
+      }
+      time += 1;
+      endTurn();
+    }
+  }
+  expect(worked / seconds).toBeGreaterThan(350);
+  expect(worked / seconds).toBeLessThan(450);
+});
+
 test('what a request does counts for the tenant whose request is in progress', async () => {
   const own = tenantAfter(0);
   await runRequestForTenant(own, async () => {
