@@ -23,7 +23,7 @@ const MAX_WAIT_MS = 300;
  * For each millisecond that tenants which are not heavy take, so many stay free of a heavy one. So a few small requests cost a large
  * tenant little.
  */
-const FREE_FOR_OTHERS = 5;
+const FREE_FOR_OTHERS = 10;
 
 /** A tenant may always take so much of about a second, in milliseconds. */
 const MIN_SHARE_MS = 400;

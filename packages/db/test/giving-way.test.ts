@@ -99,12 +99,12 @@ test('a tenant gives way for 300 ms of a second, however many light requests fol
   expect(waited / seconds).toBeLessThan(350);
 });
 
-test('a heavy tenant leaves five times as much time free as the others take together, whether their requests are in progress or not', () => {
+test('a heavy tenant leaves ten times as much time free as the others take together, whether their requests are in progress or not', () => {
   const heavy = tenantAfter(700);
-  tenantAfter(30);
-  tenantAfter(10);
+  tenantAfter(20);
+  tenantAfter(5);
   expect(givesWay(heavy)).toBe(false);
-  const light = tenantAfter(40);
+  const light = tenantAfter(20);
   expect(givesWay(heavy)).toBe(true);
   expect(givesWay(light)).toBe(false);
   // Some time later it has made up for it, although the others took the same part of the time.
