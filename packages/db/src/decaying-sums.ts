@@ -5,9 +5,10 @@ export class DecayingSum {
   #milliseconds = 0;
   #at = 0;
 
-  /** The sum now. For what is always at it, about 1,000. */
+  /** The sum now. About 1,000 for something that works all the time. */
   get value(): number {
-    return this.#milliseconds === 0 ? 0 : this.#milliseconds * Math.exp((this.#at - performance.now()) / 1000);
+    const passed = Math.max(0, performance.now() - this.#at);
+    return this.#milliseconds === 0 ? 0 : this.#milliseconds * Math.exp(-passed / 1000);
   }
 
   add(milliseconds: number): void {

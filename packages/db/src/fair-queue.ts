@@ -27,11 +27,13 @@ export class FairQueue<Entry> {
     return true;
   }
 
-  /** Takes the next entry out. @param isAllowed whether a tenant's line may be served */
-  shift(isAllowed: (tenant: string | null) => boolean = () => true): Entry | undefined {
+  /** Takes the next entry out. @param isAllowed whether a tenant's line may be served, or which of its entries */
+  shift(isAllowed: (tenant: string | null) => boolean | ((entry: Entry) => boolean) = () => true): Entry | undefined {
     for (const [tenant, line] of this.#lines) {
-      if (!isAllowed(tenant)) continue;
-      const entry = line.shift();
+      const allowed = isAllowed(tenant);
+      const index = typeof allowed === 'function' ? line.findIndex(allowed) : 0;
+      if (allowed === false || index < 0) continue;
+      const [entry] = line.splice(index, 1);
       this.#lines.delete(tenant);
       if (line.length > 0) this.#lines.set(tenant, line);
       return entry;

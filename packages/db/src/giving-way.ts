@@ -1,11 +1,11 @@
 import { BoundedMap } from './bounded-map.ts';
 import { DecayingSums } from './decaying-sums.ts';
-import { HEAVY_MS, recentLoopTimeOf, recentLoopTimeOfOthersThanHeavy } from './loop-time.ts';
+import { HEAVY_MS, recentLoopTimeOf, recentLoopTimes } from './loop-time.ts';
 import { runForTenant } from './tenant-context.ts';
 
 // While a request of a light tenant is in progress, work of a heavy tenant waits for a moment. Taking turns alone is not enough: a
-// request takes several steps, and between any two of them the heavy tenant would have one. And a part of the time stays free: the
-// fuller the event loop is, the more often a request arrives in the middle of a piece of heavy work.
+// request takes several steps, and between any two of them the heavy tenant would have one. And a part of the time stays idle:
+// the fuller the event loop is, the more often a request arrives in the middle of a piece of heavy work.
 
 /** A tenant is light beside a heavy one if it took less than this part of that one's time. */
 const LIGHT_PART = 1 / 3;
@@ -19,13 +19,10 @@ const PRECEDENCE_MS = 250;
  */
 const MAX_WAIT_MS = 300;
 
-/**
- * For each millisecond that tenants which are not heavy take, so many stay free of a heavy one. So a few small requests cost a large
- * tenant little.
- */
-const FREE_FOR_OTHERS = 10;
+/** How many milliseconds the heavy tenants leave idle for each millisecond that small tenants take. */
+const IDLE_FOR_SMALL = 10;
 
-/** A tenant may always take so much of about a second, in milliseconds. */
+/** What the heavy tenants together may take of about a second in any case, in milliseconds. */
 const MIN_SHARE_MS = 400;
 
 /** How soon something that gives way looks whether it can go on, in milliseconds. */
@@ -67,20 +64,25 @@ export function beginRequest(tenant: string): () => void {
 
 /**
  * Whether a tenant's next piece of work has to wait, because the tenant is heavy. What waits looks again after
- * {@link LOOK_AGAIN_MS}.
+ * {@link LOOK_AGAIN_MS}. What a tenant has begun does not wait, since others may wait for what it holds.
  */
 export function givesWay(tenant: string | null): boolean {
-  return tenant !== null && (hasHadItsShare(tenant) || letsLightOnesPass(tenant));
+  return tenant !== null && (exceedsShare(tenant) || waitsForLightOnes(tenant));
 }
 
-/** Whether a tenant took all of the time that the tenants beside it leave to a heavy one. */
-function hasHadItsShare(tenant: string): boolean {
+/** Whether the heavy tenants took more than the small ones leave them, and this one more than its part of that. */
+function exceedsShare(tenant: string): boolean {
   const time = recentLoopTimeOf(tenant);
-  return time >= MIN_SHARE_MS && time > 1000 - FREE_FOR_OTHERS * recentLoopTimeOfOthersThanHeavy();
+  if (time < HEAVY_MS) return false;
+  const { small, heavy, heavyTenants } = recentLoopTimes();
+  // Work that is alone waits for nothing.
+  if (small < 1) return false;
+  const share = Math.max(MIN_SHARE_MS, 1000 - IDLE_FOR_SMALL * small);
+  return heavy > share && time > share / heavyTenants;
 }
 
 /** Whether a request of a light tenant is in progress, and the tenant has not waited for {@link MAX_WAIT_MS} for such ones. */
-function letsLightOnesPass(tenant: string): boolean {
+function waitsForLightOnes(tenant: string): boolean {
   if (!isHeavyBesideLight(tenant)) return false;
   const now = performance.now();
   if (waits.of(tenant) >= MAX_WAIT_MS) return false;

@@ -10,6 +10,12 @@ const MAX_TENANTS = 10_000;
 /** A tenant that took at least so much of the time in about the last second is heavy, in milliseconds. */
 export const HEAVY_MS = 200;
 
+/** A tenant that took at most so much is small. Between the two it counts as both in part, so that no step makes a jump. */
+const SMALL_MS = 100;
+
+/** A longer turn counts as one of so many milliseconds: what took long is over. */
+const MAX_TURN_MS = 500;
+
 /** For how long each tenant has worked in this turn, in milliseconds. Null is the service itself. */
 const inTurn = new Map<string | null, number>();
 
@@ -19,11 +25,11 @@ const totals = new BoundedMap<string | null, number>(MAX_TENANTS);
 /** For how long each tenant has worked in about the last second, without the current turn. */
 const lately = new DecayingSums(MAX_TENANTS);
 
-/** The same for all of them together. */
+/** For how long all tenants together have worked in about the last second. */
 const latelyByAll = new DecayingSum();
 
-/** The tenants that were heavy when one became so last. */
-let heavy: string[] = [];
+/** The tenants that are not small. It may contain some that are small again. */
+let large: string[] = [];
 
 /** The tenant that the running code works for, and since when. Null: unknown. */
 let running: { tenant: string | null; since: number } | null = null;
@@ -65,11 +71,20 @@ export function recentLoopTimeOf(tenant: string): number {
   return lately.of(tenant);
 }
 
-/** The same for all tenants together that are not heavy. */
-export function recentLoopTimeOfOthersThanHeavy(): number {
-  let time = latelyByAll.value;
-  for (const tenant of heavy) if (isHeavy(tenant)) time -= lately.of(tenant);
-  return Math.max(0, time);
+/**
+ * For how long the small tenants together, and the heavy ones together, have worked in about the last second, in milliseconds, and
+ * how many heavy ones there are. The number may be a fraction.
+ */
+export function recentLoopTimes(): { small: number; heavy: number; heavyTenants: number } {
+  const times = { small: latelyByAll.value, heavy: 0, heavyTenants: 0 };
+  for (const tenant of large) {
+    const time = lately.of(tenant);
+    const part = Math.min(1, Math.max(0, (time - SMALL_MS) / (HEAVY_MS - SMALL_MS)));
+    times.small -= part * time;
+    times.heavy += part * time;
+    times.heavyTenants += part;
+  }
+  return times;
 }
 
 /** How long this turn has lasted, in milliseconds. */
@@ -84,15 +99,16 @@ export function endTurn(): void {
   for (const [tenant, milliseconds] of inTurn) {
     if (tenant === null) continue;
     noteDelay(tenant, milliseconds);
-    lately.add(tenant, milliseconds);
-    latelyByAll.add(milliseconds);
-    if (isHeavy(tenant) && !heavy.includes(tenant)) heavy = [...heavy.filter(isHeavy), tenant];
+    const counted = Math.min(milliseconds, MAX_TURN_MS);
+    lately.add(tenant, counted);
+    latelyByAll.add(counted);
+    if (!isSmall(tenant) && !large.includes(tenant)) large = [...large.filter((other) => !isSmall(other)), tenant];
   }
   inTurn.clear();
 }
 
-function isHeavy(tenant: string): boolean {
-  return lately.of(tenant) >= HEAVY_MS;
+function isSmall(tenant: string): boolean {
+  return lately.of(tenant) <= SMALL_MS;
 }
 
 function endCallback(): void {

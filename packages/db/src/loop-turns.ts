@@ -1,7 +1,7 @@
 import { FairQueue } from './fair-queue.ts';
 import { givesWay, isLightBesideHeavy, LOOK_AGAIN_MS } from './giving-way.ts';
 import { ageOfTurn, endTurn, noteLoopTime } from './loop-time.ts';
-import { currentTenant, holdsWriter, isInTransaction } from './tenant-context.ts';
+import { currentTenant, holdsWriter, isGateHolder, isInTransaction } from './tenant-context.ts';
 
 /** How long a tenant may work in one turn of the event loop, in milliseconds. */
 const TURN_MS = 4;
@@ -18,8 +18,8 @@ const LIGHT_START_MS = 20;
 /** After so many turns in a row the transaction on SQLite's writing connection no longer has priority over other work of its tenant. */
 const PRIORITY_TURNS = 4;
 
-/** Work that waits for a later turn. */
-const waiting = new FairQueue<() => void>();
+/** Work that waits for a later turn. A transaction does not give way: others may wait for the connection and rows that it holds. */
+const waiting = new FairQueue<{ resume: () => void; mayGiveWay: boolean }>();
 
 /** Transactions on SQLite's writing connection that wait. A process with one database has one at a time. */
 let waitingWriters: { tenant: string | null; resume: () => void }[] = [];
@@ -50,7 +50,7 @@ export function isYieldDue(): boolean {
 
 /** Waits while the tenant gives way. For the start of work, before it holds anything that others need. */
 export async function giveWay(): Promise<void> {
-  if (!isInTransaction() && givesWay(currentTenant())) await laterTurn(currentTenant());
+  if (!holdsSomething() && givesWay(currentTenant())) await laterTurn(currentTenant());
 }
 
 /**
@@ -66,11 +66,16 @@ export async function yieldToOtherTenants(tenant: string): Promise<void> {
   noteLoopTime(tenant);
 }
 
+/** Whether the running code is a transaction, or has closed the write gate of its tenant. */
+function holdsSomething(): boolean {
+  return isInTransaction() || isGateHolder();
+}
+
 function laterTurn(tenant: string | null): Promise<void> {
   return new Promise((resolve) => {
     if (holdsWriter()) waitingWriters.push({ tenant, resume: resolve });
     // A tenant with a full line does not wait.
-    else if (!waiting.push(tenant, resolve)) resolve();
+    else if (!waiting.push(tenant, { resume: resolve, mayGiveWay: !holdsSomething() })) resolve();
     serveLater();
   });
 }
@@ -90,8 +95,11 @@ function serve(): void {
   const hasPriority = priorityTurns % PRIORITY_TURNS !== 0;
   for (const { resume } of writers) resume();
   const isBeside = (tenant: string | null) => hasPriority && writers.some((writer) => writer.tenant === tenant);
-  const next = waiting.shift((tenant) => !isBeside(tenant) && !givesWay(tenant));
-  next?.();
+  const next = waiting.shift((tenant) => {
+    if (isBeside(tenant)) return false;
+    return !givesWay(tenant) || (({ mayGiveWay }) => !mayGiveWay);
+  });
+  next?.resume();
   if (waiting.isEmpty) return;
   if (next || writers.length > 0) serveLater();
   else serveLate();

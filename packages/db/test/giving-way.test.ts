@@ -2,8 +2,8 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { beginRequest, givesWay, runRequestForTenant } from '../src/giving-way.ts';
 import { endTurn, noteLoopTime } from '../src/loop-time.ts';
-import { giveWay, yieldToOtherTenants } from '../src/loop-turns.ts';
-import { runForTenant, runInTransaction } from '../src/tenant-context.ts';
+import { giveWay, yieldToOtherTenants, yieldWhenDue } from '../src/loop-turns.ts';
+import { runAsGateHolder, runForTenant, runInTransaction } from '../src/tenant-context.ts';
 
 // The clock is a variable, because other processes may stop this one.
 let time = 0;
@@ -99,51 +99,77 @@ test('a tenant gives way for 300 ms of a second, however many light requests fol
   expect(waited / seconds).toBeLessThan(350);
 });
 
-test('a heavy tenant leaves ten times as much time free as the others take together, whether their requests are in progress or not', () => {
-  const heavy = tenantAfter(700);
-  tenantAfter(20);
-  tenantAfter(5);
+test('a heavy tenant leaves ten times as much time idle as the small ones take together, whether their requests are in progress or not', () => {
+  const heavy = tenantAfter(500);
+  tenantAfter(30);
+  tenantAfter(15);
   expect(givesWay(heavy)).toBe(false);
-  const light = tenantAfter(20);
+  const small = tenantAfter(10);
   expect(givesWay(heavy)).toBe(true);
-  expect(givesWay(light)).toBe(false);
-  // Some time later it has made up for it, although the others took the same part of the time.
+  expect(givesWay(small)).toBe(false);
+  // Later it has made up for it, although the small ones took the same part of the time.
   time += 500;
   expect(givesWay(heavy)).toBe(false);
 });
 
-test('two heavy tenants do not count as small beside each other', () => {
-  const [first, second] = [tenantAfter(600), tenantAfter(550)];
-  expect(givesWay(second)).toBe(false);
-  // The first one worked earlier. When it took less than a fifth of the last second, it counts.
-  time += 300;
-  noteLoopTime(second);
-  time += 300;
-  endTurn();
-  expect(givesWay(first)).toBe(false);
-  expect(givesWay(second)).toBe(true);
+test('several heavy tenants leave that time idle together, and the one that took most waits', () => {
+  const [first, second] = [tenantAfter(500), tenantAfter(450)];
+  expect([givesWay(first), givesWay(second)]).toEqual([false, false]);
+  tenantAfter(30);
+  expect([givesWay(first), givesWay(second)]).toEqual([false, true]);
 });
 
-test('a heavy tenant keeps two fifths of the time, however much the others do', () => {
-  const [heavy, light] = [tenantAfter(900), tenantAfter(0)];
+test('a heavy tenant does not wait while all heavy ones together leave enough time idle', () => {
+  tenantAfter(350);
+  const heavy = tenantAfter(500);
+  tenantAfter(10);
+  expect(givesWay(heavy)).toBe(false);
+});
+
+test('a tenant that is almost heavy hardly counts as a small one', () => {
+  const heavy = tenantAfter(500);
+  tenantAfter(190);
+  expect(givesWay(heavy)).toBe(false);
+  tenantAfter(70);
+  expect(givesWay(heavy)).toBe(true);
+});
+
+test('a tenant that is alone waits for nothing', () => {
+  const alone = tenantAfter(500);
+  for (let turn = 0; turn < 10; turn += 1) {
+    noteLoopTime(alone);
+    time += 500;
+    endTurn();
+    expect(givesWay(alone)).toBe(false);
+  }
+});
+
+test('a tenant does not make up for all of a long turn', () => {
+  const heavy = tenantAfter(5000);
+  tenantAfter(20);
+  tenantAfter(80);
+  expect(givesWay(heavy)).toBe(true);
+  time += 300;
+  expect(givesWay(heavy)).toBe(false);
+});
+
+test('a heavy tenant keeps two fifths of the time, however many small requests there are', () => {
+  const heavy = tenantAfter(900);
+  const small = [tenantAfter(0), tenantAfter(0), tenantAfter(0)];
   let worked = 0;
   const seconds = 10;
-  for (let count = 0; count < 200 * seconds; count += 1) {
-    // A fifth of the time is the other one's.
-    noteLoopTime(light);
+  for (let count = 0; count < 1000 * seconds; count += 1) {
+    // A fifth of the time is that of the small ones.
+    if (count % 5 === 0) noteLoopTime(small[(count / 5) % 3]);
+    else if (!givesWay(heavy)) {
+      worked += 1;
+      noteLoopTime(heavy);
+    }
     time += 1;
     endTurn();
-    for (let each = 0; each < 4; each += 1) {
-      if (!givesWay(heavy)) {
-        worked += 1;
-        noteLoopTime(heavy);
-      }
-      time += 1;
-      endTurn();
-    }
   }
-  expect(worked / seconds).toBeGreaterThan(350);
-  expect(worked / seconds).toBeLessThan(450);
+  expect(worked / seconds).toBeGreaterThan(380);
+  expect(worked / seconds).toBeLessThan(420);
 });
 
 test('what a request does counts for the tenant whose request is in progress', async () => {
@@ -190,6 +216,23 @@ test('a transaction does not give way, because others may wait for what it holds
   );
   await nextTurn();
   expect(isOver).toBe(true);
+});
+
+test('work goes on in a transaction, and for the holder of a write gate, while other work of the tenant gives way', async () => {
+  const [heavy, light] = [tenantAfter(500), tenantAfter(0)];
+  requestOf(light);
+  const order: string[] = [];
+  const work = async (name: string) => {
+    noteLoopTime();
+    time += 5;
+    await yieldWhenDue();
+    order.push(name);
+  };
+  void runForTenant(heavy, () => work('read'));
+  const transaction = runForTenant(heavy, () => runInTransaction(() => work('transaction')));
+  const gateHolder = runForTenant(heavy, () => runAsGateHolder(() => work('gate holder')));
+  await Promise.all([transaction, gateHolder]);
+  expect(order).toEqual(['transaction', 'gate holder']);
 });
 
 test('a request of a light tenant starts in a turn that a heavy one has made long, until it has taken its own part', async () => {

@@ -287,6 +287,26 @@ test('transactions of a heavy tenant wait for those of a light request, and keep
   expect(order).toEqual(['light', 'heavy-1', 'heavy-2', 'heavy-3', 'heavy-4']);
 });
 
+test('a transaction gives way for two seconds at most, so that it is not refused after five', async () => {
+  const { db } = await opened();
+  const { order, write, pass } = heavyBesideLight(db);
+  const heavy = write('heavy', 'heavy');
+  await sleep(5);
+  pass(1400);
+  // The tenants go on as before, so it still has a reason to wait.
+  for (const tenant of ['heavy', 'light']) {
+    noteLoopTime(tenant);
+    pass(tenant === 'heavy' ? 500 : 80);
+    endTurn();
+  }
+  expect(givesWay('heavy')).toBe(true);
+  await sleep(5);
+  expect(order).toEqual([]);
+  pass(50);
+  expect(givesWay('heavy')).toBe(true);
+  await heavy;
+});
+
 test('a transaction of a light tenant is committed before one of a heavy tenant begins', async () => {
   const { db, others } = await opened();
   const other = others();

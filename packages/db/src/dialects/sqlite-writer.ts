@@ -4,7 +4,7 @@ import { DatabaseUnavailableError } from '../errors.ts';
 import { noteDelay } from '../delay-budget.ts';
 import { FairQueue } from '../fair-queue.ts';
 import { givesWay, isLightBeside, LOOK_AGAIN_MS } from '../giving-way.ts';
-import { loopTimeOf } from '../loop-time.ts';
+import { loopTimeOf, noteLoopTime } from '../loop-time.ts';
 import { currentTenant } from '../tenant-context.ts';
 import { MAX_LOG_PAGES, type SqliteCheckpoints } from './sqlite-checkpoints.ts';
 import { BUSY_TIMEOUT_MS, type SqliteHandle } from './sqlite-handle.ts';
@@ -14,6 +14,9 @@ const LOCK_ATTEMPTS = 20;
 
 /** How long a write waits for other writes of this process before it is refused, in milliseconds. */
 const WRITER_WAIT_MS = 5000;
+
+/** A write gives way to other tenants for so long at most, in milliseconds, so that it is not refused for that. */
+const GIVES_WAY_MS = 2000;
 
 /** A group of transactions is committed when it has this many of them, or when it is this old, in milliseconds. */
 const MAX_GROUP_SIZE = 64;
@@ -54,7 +57,7 @@ export class SqliteWriter {
   #holder: { tenant: string | null; before: number } = { tenant: null, before: 0 };
   #group: Group | null = null;
   /** Transactions that wait for the connection. */
-  readonly #queue = new FairQueue<() => void>();
+  readonly #queue = new FairQueue<{ proceed: () => void; since: number }>();
   /** Whether {@link #serve} is scheduled, while all waiting transactions give way. */
   #isServingLate = false;
 
@@ -204,6 +207,8 @@ export class SqliteWriter {
     const group = this.#group;
     if (group === null) return;
     this.#group = null;
+    const [tenant] = group.tenants;
+    noteLoopTime(group.tenants.size === 1 ? tenant : null);
     try {
       this.#handle.run('commit', []);
     } catch (error) {
@@ -216,6 +221,7 @@ export class SqliteWriter {
     }
     for (const { resolve } of group.done) resolve();
     this.#checkpoints.afterCommit(this.#handle);
+    noteLoopTime();
   }
 
   #rejectGroup(group: Group, cause: unknown): void {
@@ -238,12 +244,13 @@ export class SqliteWriter {
         this.#hold(tenant);
         resolve();
       };
+      const waiting = { proceed, since: performance.now() };
       const refuse = (reason: string) => reject(new DatabaseUnavailableError({ cause: new Error(reason) }));
       const timer = setTimeout(() => {
-        this.#queue.remove(tenant, proceed);
+        this.#queue.remove(tenant, waiting);
         refuse('the writing connection was not free in time');
       }, WRITER_WAIT_MS);
-      if (this.#queue.push(tenant, proceed)) {
+      if (this.#queue.push(tenant, waiting)) {
         if (!this.#busy) this.#serve();
         return;
       }
@@ -265,9 +272,10 @@ export class SqliteWriter {
   }
 
   #serve(): void {
-    const next = this.#queue.shift((tenant) => !givesWay(tenant));
+    const latest = performance.now() - GIVES_WAY_MS;
+    const next = this.#queue.shift((tenant) => !givesWay(tenant) || (({ since }) => since <= latest));
     this.#busy = next !== undefined;
-    if (next) next();
+    if (next) next.proceed();
     else if (!this.#queue.isEmpty) this.#serveLate();
   }
 
