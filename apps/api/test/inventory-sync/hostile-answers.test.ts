@@ -108,6 +108,15 @@ test.each(['application/json', 'text/event-stream'])('all items of a long list i
   expect(items[0].attributes.inputSchema).toEqual(TOOLS[0]?.inputSchema);
 });
 
+test.each(['\n', '\r\n', '\r'])('a message in many lines that end with %j is read', async (end) => {
+  const id = await providerOf('mcp', (request) => {
+    const message = JSON.stringify({ jsonrpc: '2.0', id: request, result: { tools: TOOLS } }, null, 1);
+    const lines = ['event: message', ...message.split('\n').map((line) => `data: ${line}`), '', ''];
+    return { type: 'text/event-stream', gzip: gzipSync(lines.join(end)) };
+  });
+  expect((await sync(id)).body).toMatchObject({ added: TOOLS.length, errorCount: 0 });
+});
+
 const REFUSED: [string, (id: unknown) => Sent, RegExp][] = [
   [
     'a cursor of 3 KB',
@@ -120,6 +129,14 @@ const REFUSED: [string, (id: unknown) => Sent, RegExp][] = [
     /besides its items/,
   ],
   ['too many events', () => ({ type: 'text/event-stream', gzip: gzipSync('data: 1\n\n'.repeat(2000)) }), /1000 events/],
+  ...['\n', '\r', 'data:\n'].map((line): [string, () => Sent, RegExp] => {
+    const gzip = gzipSync(line.repeat(1_300_000));
+    return [
+      `a million lines of ${JSON.stringify(line)}`,
+      () => ({ type: 'text/event-stream', gzip }),
+      /more than 100000 lines/,
+    ];
+  }),
   [
     'a batch of messages',
     () => ({ type: 'application/json', gzip: gzipSync(`[${'0,'.repeat(200)}0]`) }),

@@ -6,6 +6,9 @@ import type { ReadItem } from './item.ts';
 /** Events of one stream: notifications, then the answer. */
 const MAX_EVENTS = 1000;
 
+/** Lines of one stream. However short a line is, it takes the event loop some time, and 16 KB of gzip hold millions. */
+const MAX_LINES = 100_000;
+
 /** Maximum body of an error response. A longer body is dropped. */
 const ERROR_MAX_BYTES = 64 * 1024;
 
@@ -93,30 +96,35 @@ async function* events(
   outbound: Outbound,
   read: (data: string) => Promise<string>,
 ): AsyncGenerator<Uint8Array> {
+  let lineCount = 0;
   let count = 0;
   let data: string[] = [];
   let type = '';
-  for await (const line of linesOf(body)) {
-    if (line !== '') {
-      const [, field, value = ''] = /^([^:]*)(?::[ ]?([\s\S]*))?$/.exec(line) ?? [];
-      if (field === 'data') data.push(value);
-      else if (field === 'event') type = value;
-      continue;
+  for await (const lines of linesOf(body)) {
+    lineCount += lines.length;
+    if (lineCount > MAX_LINES) throw outbound.fail(new OutboundFailure(`it sends more than ${MAX_LINES} lines`));
+    for (const line of lines) {
+      if (line !== '') {
+        const [, field, value = ''] = /^([^:]*)(?::[ ]?([\s\S]*))?$/.exec(line) ?? [];
+        if (field === 'data') data.push(value);
+        else if (field === 'event') type = value;
+        continue;
+      }
+      if (data.length > 0 || type !== '') {
+        count += 1;
+        if (count > MAX_EVENTS) throw outbound.fail(new OutboundFailure(`it sends more than ${MAX_EVENTS} events`));
+      }
+      if (data.length > 0 && (type === '' || type === 'message')) {
+        yield Buffer.from(`data: ${await read(data.join('\n'))}\n\n`);
+      }
+      data = [];
+      type = '';
     }
-    if (data.length > 0 || type !== '') {
-      count += 1;
-      if (count > MAX_EVENTS) throw outbound.fail(new OutboundFailure(`it sends more than ${MAX_EVENTS} events`));
-    }
-    if (data.length > 0 && (type === '' || type === 'message')) {
-      yield Buffer.from(`data: ${await read(data.join('\n'))}\n\n`);
-    }
-    data = [];
-    type = '';
   }
 }
 
-/** The lines of a stream, which end with CR LF, LF or CR. An unfinished last line is dropped. */
-async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+/** The lines that each chunk of a stream completes. They end with CR LF, LF or CR. An unfinished last line is dropped. */
+async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string[]> {
   const decoder = new TextDecoder();
   let parts: string[] = [];
   let endedWithReturn = false;
@@ -124,11 +132,13 @@ async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string>
     let text = decoder.decode(chunk, { stream: true });
     if (endedWithReturn && text.startsWith('\n')) text = text.slice(1);
     endedWithReturn = text === '' ? endedWithReturn : text.endsWith('\r');
-    const [first = '', ...rest] = text.split(/\r\n|\n|\r/);
-    parts.push(first);
-    for (const next of rest) {
-      yield parts.join('');
-      parts = [next];
+    const lines = text.split(/\r\n|\n|\r/);
+    const unfinished = lines.pop() ?? '';
+    if (lines.length > 0) {
+      lines[0] = parts.join('') + lines[0];
+      parts = [];
     }
+    parts.push(unfinished);
+    yield lines;
   }
 }
