@@ -40,7 +40,7 @@ const INDEX_BYTES_PER_SPAN = 60;
 const ALONE = { traces: 500, names: 100 };
 
 /** The same while other tenants work. On SQLite they wait for the transaction. */
-const BESIDE_OTHERS = { traces: 50, names: 8 };
+const BESIDE_OTHERS = { traces: 50, names: 20 };
 
 /**
  * Ingests spans: stores them, and aggregates their calls in the same transaction. The tenant is that of the credential.
