@@ -93,7 +93,7 @@ function waitsForLightOnes(tenant: string): boolean {
 }
 
 /** Whether a tenant is heavy, and a request of a light one is in progress and has precedence. */
-function isHeavyBesideLight(tenant: string | null): boolean {
+function isHeavyBesideLight(tenant: string): boolean {
   const now = performance.now();
   for (const [other, requests] of inProgress) {
     if (!isLightBeside(other, tenant)) continue;

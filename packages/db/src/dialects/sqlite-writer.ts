@@ -193,12 +193,12 @@ export class SqliteWriter {
     return false;
   }
 
-  #isFull({ done, since, tenants }: Group): boolean {
-    if (done.length >= MAX_GROUP_SIZE) return true;
-    const age = performance.now() - since;
+  #isFull(group: Group): boolean {
+    if (group.done.length >= MAX_GROUP_SIZE) return true;
+    const age = performance.now() - group.since;
     if (age <= MAX_GROUP_AGE_MS) return false;
-    const [tenant] = tenants;
-    const isOfOneTenant = tenant != null && tenants.size === 1 && this.#queue.hasOnly(tenant);
+    const tenant = onlyTenantOf(group);
+    const isOfOneTenant = tenant !== null && this.#queue.hasOnly(tenant);
     return !isOfOneTenant || age > MAX_GROUP_AGE_OF_ONE_TENANT_MS;
   }
 
@@ -207,8 +207,7 @@ export class SqliteWriter {
     const group = this.#group;
     if (group === null) return;
     this.#group = null;
-    const [tenant] = group.tenants;
-    noteLoopTime(group.tenants.size === 1 ? tenant : null);
+    noteLoopTime(onlyTenantOf(group));
     try {
       this.#handle.run('commit', []);
     } catch (error) {
@@ -287,6 +286,12 @@ export class SqliteWriter {
       if (!this.#busy) this.#serve();
     }, LOOK_AGAIN_MS);
   }
+}
+
+/** The tenant of all transactions in a group; null if there are several, or if it is the service itself. */
+function onlyTenantOf({ tenants }: Group): string | null {
+  const [tenant = null] = tenants;
+  return tenants.size === 1 ? tenant : null;
 }
 
 /** Retries while another process holds the lock of the file, up to a limit. The event loop is not blocked between retries. */

@@ -96,49 +96,57 @@ async function* events(
   outbound: Outbound,
   read: (data: string) => Promise<string>,
 ): AsyncGenerator<Uint8Array> {
+  const refuseMore = (count: number, most: number, what: string) => {
+    if (count > most) throw outbound.fail(new OutboundFailure(`it sends more than ${most} ${what}`));
+  };
+  const stream = new EventStream();
   let lineCount = 0;
-  let count = 0;
-  let data: string[] = [];
-  let type = '';
   for await (const lines of linesOf(body)) {
     lineCount += lines.length;
-    if (lineCount > MAX_LINES) throw outbound.fail(new OutboundFailure(`it sends more than ${MAX_LINES} lines`));
+    refuseMore(lineCount, MAX_LINES, 'lines');
     for (const line of lines) {
-      if (line !== '') {
-        const [, field, value = ''] = /^([^:]*)(?::[ ]?([\s\S]*))?$/.exec(line) ?? [];
-        if (field === 'data') data.push(value);
-        else if (field === 'event') type = value;
-        continue;
-      }
-      if (data.length > 0 || type !== '') {
-        count += 1;
-        if (count > MAX_EVENTS) throw outbound.fail(new OutboundFailure(`it sends more than ${MAX_EVENTS} events`));
-      }
-      if (data.length > 0 && (type === '' || type === 'message')) {
-        yield Buffer.from(`data: ${await read(data.join('\n'))}\n\n`);
-      }
-      data = [];
-      type = '';
+      const message = stream.add(line);
+      refuseMore(stream.events, MAX_EVENTS, 'events');
+      if (message !== null) yield Buffer.from(`data: ${await read(message)}\n\n`);
     }
+  }
+}
+
+/** Puts the lines of server-sent events together. */
+class EventStream {
+  /** How many events have ended. */
+  events = 0;
+  #data: string[] = [];
+  #type = '';
+
+  /** @returns the data of the message that ends with this line; null if none does */
+  add(line: string): string | null {
+    if (line !== '') {
+      const [, field, value = ''] = /^([^:]*)(?::[ ]?([\s\S]*))?$/.exec(line) ?? [];
+      if (field === 'data') this.#data.push(value);
+      else if (field === 'event') this.#type = value;
+      return null;
+    }
+    const [data, type] = [this.#data, this.#type];
+    this.#data = [];
+    this.#type = '';
+    if (data.length > 0 || type !== '') this.events += 1;
+    return data.length > 0 && (type === '' || type === 'message') ? data.join('\n') : null;
   }
 }
 
 /** The lines that each chunk of a stream completes. They end with CR LF, LF or CR. An unfinished last line is dropped. */
 async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string[]> {
   const decoder = new TextDecoder();
-  let parts: string[] = [];
+  let unfinished = '';
   let endedWithReturn = false;
   for await (const chunk of body) {
     let text = decoder.decode(chunk, { stream: true });
     if (endedWithReturn && text.startsWith('\n')) text = text.slice(1);
     endedWithReturn = text === '' ? endedWithReturn : text.endsWith('\r');
     const lines = text.split(/\r\n|\n|\r/);
-    const unfinished = lines.pop() ?? '';
-    if (lines.length > 0) {
-      lines[0] = parts.join('') + lines[0];
-      parts = [];
-    }
-    parts.push(unfinished);
+    lines[0] = unfinished + lines[0];
+    unfinished = lines.pop() ?? '';
     yield lines;
   }
 }
