@@ -5,6 +5,7 @@ import { moveDatabase, type MoveOptions } from '@quartermaster/db/database-move.
 import { newAuditEventId } from '@quartermaster/db/ids.ts';
 import { TABLE_NAMES } from '@quartermaster/db/stored-tables.ts';
 import { readTableChecksum } from '@quartermaster/db/table-checksum.ts';
+import { countedRecordBytes } from '@quartermaster/db/testing/record-bytes.ts';
 import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import { sql } from 'kysely';
@@ -83,13 +84,16 @@ async function opened(url: string): Promise<Database> {
   return db;
 }
 
+/** The checksum of every table, and the bytes of records, which every database counts for itself. */
 async function checksumsOf(url: string): Promise<Record<string, unknown>> {
   const db = await openDatabase(url, '/');
   try {
+    const recordBytes = await countedRecordBytes(db);
+    expect(Object.values(recordBytes).length).toBeGreaterThan(0);
     const contents = await Promise.all(
       TABLE_NAMES.map(async (table) => [table, await readTableChecksum(db, table)] as const),
     );
-    return Object.fromEntries(contents);
+    return { recordBytes, ...Object.fromEntries(contents) };
   } finally {
     await db.destroy();
   }

@@ -962,9 +962,17 @@ export type TenantLimitsInput = {
      */
     requestsPerMinute?: number | null;
     /**
-     * Stored bytes of spans, manifests, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`. Removing traces makes room. A single account may use at most half of the limit for its spans, see `largestAccounts`.
+     * Stored bytes of spans, manifests, records such as accounts, providers, items and sessions, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`, but no change of a record by at most 1 KiB. Removing traces makes room. A single account may use at most half of the limit for its spans, see `largestAccounts`.
      */
     storedBytes?: number | null;
+    /**
+     * Sub-tenants.
+     */
+    subTenants?: number | null;
+    /**
+     * Memberships and invitations, in the whole tenant and its sub-tenants.
+     */
+    memberships?: number | null;
     /**
      * Service accounts that are not deleted.
      */
@@ -3445,9 +3453,17 @@ export type TenantUsage = {
      */
     requestsPerMinute: TenantQuota;
     /**
-     * Stored bytes of spans, manifests, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`. Removing traces makes room. A single account may use at most half of the limit for its spans, see `largestAccounts`.
+     * Stored bytes of spans, manifests, records such as accounts, providers, items and sessions, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`, but no change of a record by at most 1 KiB. Removing traces makes room. A single account may use at most half of the limit for its spans, see `largestAccounts`.
      */
     storedBytes: TenantQuota;
+    /**
+     * Sub-tenants.
+     */
+    subTenants: TenantQuota;
+    /**
+     * Memberships and invitations, in the whole tenant and its sub-tenants.
+     */
+    memberships: TenantQuota;
     /**
      * Service accounts that are not deleted.
      */

@@ -149,7 +149,7 @@ export const updateGateway = operation({
   record: gatewayRecord,
   ifMatch: gatewayRecord,
   output: GatewaySchema,
-  errors: ['gateway_not_found', 'name_taken'],
+  errors: ['tenant_limit_reached', 'gateway_not_found', 'name_taken'],
 });
 
 export const deleteGateway = operation({

@@ -58,5 +58,12 @@ export const syncProviderInventory = operation({
   callsThirdParty: true,
   cost: 10,
   output: InventorySyncSchema,
-  errors: ['provider_not_found', 'provider_not_syncable', 'sync_running', 'sync_failed', 'rate_limited'],
+  errors: [
+    'tenant_limit_reached',
+    'provider_not_found',
+    'provider_not_syncable',
+    'sync_running',
+    'sync_failed',
+    'rate_limited',
+  ],
 });

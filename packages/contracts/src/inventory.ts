@@ -186,7 +186,7 @@ export const updateInventoryItem = operation({
   record: itemRecord,
   ifMatch: itemRecord,
   output: InventoryItemSchema,
-  errors: ['provider_not_found', 'inventory_item_not_found'],
+  errors: ['tenant_limit_reached', 'provider_not_found', 'inventory_item_not_found'],
 });
 
 export const deleteInventoryItem = operation({

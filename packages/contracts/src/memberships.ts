@@ -72,7 +72,7 @@ export const createMembership = operation({
   body: CreateMembershipInputSchema,
   record: membershipRecord,
   output: MembershipSchema,
-  errors: ['tenant_not_found', 'membership_exists', 'grant_exceeds_own', 'invitation_void'],
+  errors: ['tenant_limit_reached', 'tenant_not_found', 'membership_exists', 'grant_exceeds_own', 'invitation_void'],
 });
 
 export const listMemberships = operation({

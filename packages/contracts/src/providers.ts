@@ -201,7 +201,7 @@ export const updateProvider = operation({
   record: providerRecord,
   ifMatch: providerRecord,
   output: ProviderSchema,
-  errors: ['provider_not_found', 'name_taken'],
+  errors: ['tenant_limit_reached', 'provider_not_found', 'name_taken'],
 });
 
 export const deleteProvider = operation({

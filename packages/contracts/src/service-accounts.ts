@@ -225,7 +225,7 @@ export const updateServiceAccount = operation({
   record: serviceAccountRecord,
   ifMatch: serviceAccountRecord,
   output: ServiceAccountSchema,
-  errors: [...notFound, 'platform_administrator_required'],
+  errors: ['tenant_limit_reached', ...notFound, 'platform_administrator_required'],
 });
 
 export const deleteServiceAccount = operation({

@@ -8,6 +8,8 @@ const GIBIBYTE = 1024 ** 3;
 export const DEFAULT_TENANT_LIMITS = {
   requestsPerMinute: 12_000,
   storedBytes: 10 * GIBIBYTE,
+  subTenants: 10_000,
+  memberships: 10_000,
   serviceAccounts: 10_000,
   apiKeys: 10_000,
   providers: 1000,
@@ -27,7 +29,9 @@ const DESCRIPTIONS: Record<TenantResource, string> = {
   requestsPerMinute:
     'Requests with API keys of the tenant in the current minute. All processes on one database count together.',
   storedBytes:
-    'Stored bytes of spans, manifests, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`. Removing traces makes room. A single account may use at most half of the limit for its spans, see `largestAccounts`.',
+    'Stored bytes of spans, manifests, records such as accounts, providers, items and sessions, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`, but no change of a record by at most 1 KiB. Removing traces makes room. A single account may use at most half of the limit for its spans, see `largestAccounts`.',
+  subTenants: 'Sub-tenants.',
+  memberships: 'Memberships and invitations, in the whole tenant and its sub-tenants.',
   serviceAccounts: 'Service accounts that are not deleted.',
   apiKeys: 'API keys that are neither revoked nor expired.',
   providers:

@@ -144,6 +144,7 @@ export const updateMyProfile = operation({
   record: profileRecord,
   ifMatch: profileRecord,
   output: z.union([UserSchema, ServiceAccountSchema]).meta({ id: 'Profile' }),
+  errors: ['tenant_limit_reached'],
 });
 
 export const listUsers = operation({

@@ -41,6 +41,7 @@ import { auditDecision } from './migrations/0036-audit-decision.ts';
 import { expiringCredentials } from './migrations/0037-expiring-credentials.ts';
 import { observationEnvironments } from './migrations/0038-observation-environments.ts';
 import { listedItems } from './migrations/0039-listed-items.ts';
+import { recordBytes } from './migrations/0040-record-bytes.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
 import { hasTable, listAppliedMigrations } from './applied-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
@@ -85,6 +86,7 @@ const MIGRATIONS = {
   '0037-expiring-credentials': expiringCredentials,
   '0038-observation-environments': observationEnvironments,
   '0039-listed-items': listedItems,
+  '0040-record-bytes': recordBytes,
 };
 
 /** The default size of a process's pool of Postgres connections. */

@@ -1,7 +1,12 @@
 import type { Tables } from './tables.ts';
 
+/** Tables that triggers fill from other tables, on every database. */
+export const DERIVED_TABLES = ['record_bytes'] as const satisfies (keyof Tables)[];
+
+type DerivedTable = (typeof DERIVED_TABLES)[number];
+
 /**
- * Every table with its primary key on SQLite. A table comes after the tables that it refers to. Tables are copied and compared
+ * Every table that is not derived, with its primary key on SQLite. A table comes after the tables that it refers to. Tables are copied and compared
  * in the order of these keys, which is bytewise and so the same in every dialect.
  */
 export const TABLE_KEYS = {
@@ -49,7 +54,7 @@ export const TABLE_KEYS = {
   audit_heads: ['tenant_id', 'size'],
   idempotency_keys: ['tenant_id', 'principal', 'key_digest'],
   rate_limit_windows: ['tenant_id', 'policy', 'caller', 'window_start'],
-} as const satisfies { [T in keyof Tables]: readonly (keyof Tables[T] & string)[] };
+} as const satisfies { [T in Exclude<keyof Tables, DerivedTable>]: readonly (keyof Tables[T] & string)[] };
 
 export type TableName = keyof typeof TABLE_KEYS;
 

@@ -80,6 +80,7 @@ test('on an empty database, the migrations create every table', async () => {
     'rate_limit_windows',
     'recommendation_observations',
     'recommendations',
+    'record_bytes',
     'runtime_observations',
     'service_account_metadata',
     'service_accounts',
@@ -147,6 +148,7 @@ test('two concurrent migrations do not conflict', async () => {
     { name: '0037-expiring-credentials' },
     { name: '0038-observation-environments' },
     { name: '0039-listed-items' },
+    { name: '0040-record-bytes' },
   ]);
 });
 

@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { TABLE_KEYS, TABLE_NAMES } from '../src/stored-tables.ts';
+import { DERIVED_TABLES, TABLE_KEYS, TABLE_NAMES } from '../src/stored-tables.ts';
 import { temporaryDatabase } from './temporary-database.ts';
 
-test('every table is listed with its primary key, and an insert of 500 rows fits into one statement', async () => {
+test('every table that is not derived is listed with its primary key, and an insert of 500 rows fits into one statement', async () => {
   const db = await temporaryDatabase();
   const tables = (await db.introspection.getTables()).map(({ name }) => name);
-  expect(TABLE_NAMES.toSorted()).toEqual(tables.toSorted());
+  expect([...TABLE_NAMES, ...DERIVED_TABLES].toSorted()).toEqual(tables.toSorted());
   for (const table of TABLE_NAMES) {
     const { rows } = await sql<{ name: string; pk: number }>`select name, pk from pragma_table_info(${table})`.execute(
       db,

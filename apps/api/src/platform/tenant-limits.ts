@@ -25,6 +25,12 @@ const MAX_CACHED = 10_000;
 /** Usage is counted exactly up to this number of records, or up to the limit if that is higher. */
 const COUNTED_EXACTLY = 20_000;
 
+/** Bytes that are counted for a new record besides its content. Triggers count exactly, see migration 0040. */
+const RECORD_BYTES = 1000;
+
+/** A change of a record by at most this many bytes is permitted at the limit, because people must be able to end and rename things. */
+const SMALL_CHANGE_BYTES = 1024;
+
 type Limits = Partial<Record<TenantResource, number>>;
 
 /** The limits of tenants. Counts are cached, see {@link CachedCounts}: a limit may be exceeded by a few. */
@@ -51,6 +57,31 @@ export class TenantLimits {
       throw limitReached(resource, limit);
     }
     this.#counts.add(keyOf(tenantId, resource), added);
+  }
+
+  /**
+   * Counts a record that a write is about to add, and its bytes.
+   *
+   * @param content what the write stores in it
+   * @throws 409 `tenant_limit_reached`
+   */
+  async addRecord(
+    db: Database,
+    tenantId: string,
+    { resource, content }: { resource?: Exclude<CountedResource, 'storedBytes'>; content: unknown },
+  ): Promise<void> {
+    if (resource !== undefined) await this.add(db, tenantId, resource);
+    await this.add(db, tenantId, 'storedBytes', RECORD_BYTES + bytesOf(content));
+  }
+
+  /**
+   * Counts content that is about to replace that of a record.
+   *
+   * @throws 409 `tenant_limit_reached`
+   */
+  async changeRecord(db: Database, tenantId: string, content: unknown): Promise<void> {
+    const bytes = bytesOf(content);
+    if (bytes > SMALL_CHANGE_BYTES) await this.add(db, tenantId, 'storedBytes', bytes);
   }
 
   /** Corrects the cached count after a write. @param difference what the write added, less what {@link add} counted for it */
@@ -127,6 +158,10 @@ export class TenantLimits {
 
 function keyOf(tenantId: string, resource: TenantResource): string {
   return `${tenantId} ${resource}`;
+}
+
+function bytesOf(content: unknown): number {
+  return Buffer.byteLength(JSON.stringify(content));
 }
 
 function limitReached(resource: CountedResource, limit: number): ApiError {

@@ -1,4 +1,5 @@
 import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
+import { countedRecordBytes, recomputedRecordBytes } from '@quartermaster/db/testing/record-bytes.ts';
 import { afterAll, expect, onTestFinished, type RunnerTestSuite } from 'vitest';
 import { type Answered, type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
 
@@ -54,7 +55,10 @@ function recordAnswers(operations: Operation[], seen: Set<string>, server: TestS
 export function checkCoverageAfterAll(server: () => Endpoints): void {
   // oxlint-disable-next-line no-empty-pattern -- vitest reads the parameter's pattern, and accepts no other
   afterAll(async ({}, file) => {
+    const { db } = server().services;
+    const [counted, recomputed] = [await countedRecordBytes(db), await recomputedRecordBytes(db)];
     await server().stop();
+    expect(counted, 'the bytes of records that the triggers counted').toEqual(recomputed);
     // If a test failed or was filtered out, a missing answer proves nothing.
     if (!everyTestPassed(file)) return;
     const unseen = server().unseen();

@@ -1,6 +1,7 @@
 import { DEFAULT_TENANT_LIMITS } from '@quartermaster/contracts/tenant-usage.ts';
 import * as contract from '@quartermaster/contracts/tenant-usage.ts';
 import { sumStoredBytes } from '@quartermaster/db/repositories/tenant-usage.ts';
+import { countedRecordBytes } from '@quartermaster/db/testing/record-bytes.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { secretBox } from '../../src/platform/secret-box.ts';
 import { removeUnusedGrants } from '../../src/resources/gateway-sessions/unused-grants.ts';
@@ -117,12 +118,19 @@ test('every operation that declares the limit is refused by a test here', () => 
     'create_gateway_session',
     'create_inventory_item',
     'create_manifest',
+    'create_membership',
     'create_provider',
     'create_service_account',
     'create_service_account_key',
     'ingest_logs',
     'ingest_traces',
     'rotate_service_account_key',
+    'sync_provider_inventory',
+    'update_gateway',
+    'update_inventory_item',
+    'update_my_profile',
+    'update_provider',
+    'update_service_account',
   ]);
 });
 
@@ -198,10 +206,11 @@ describe('the other limits', () => {
     const { as, setLimits, usage } = await newTenant();
     const publish = (note: string) =>
       server.call('POST', '/v1/manifests', { as, body: { kind: 'agent', name: 'agent', spec: { 'x-note': note } } });
+    const { used: before } = (await usage()).storedBytes;
     expect((await publish('x'.repeat(1000))).status).toBe(200);
     const { used } = (await usage()).storedBytes;
-    expect(used).toBeGreaterThan(1000);
-    expect(used).toBeLessThan(1200);
+    expect(used - before).toBeGreaterThan(1000);
+    expect(used - before).toBeLessThan(1200);
     const send = () => server.call('POST', '/v1/traces', { as, body: oneSpan() });
     expect((await send()).status).toBe(200);
     const withSpan = (await usage()).storedBytes.used;
@@ -218,42 +227,58 @@ describe('the other limits', () => {
 describe('regression: stored bytes', () => {
   const HOUR_MS = 3_600_000;
   const storedBytesOf = async (usage: () => Promise<Body>): Promise<number> => (await usage()).storedBytes.used;
+  /** The stored bytes of what is not a record. */
+  const otherBytesOf = async ({
+    tenantId,
+    usage,
+  }: {
+    tenantId: string;
+    usage: () => Promise<Body>;
+  }): Promise<number> => {
+    const records = (await countedRecordBytes(server.services.db))[tenantId] ?? 0;
+    return (await storedBytesOf(usage)) - records;
+  };
 
   test('answers that are stored for an Idempotency-Key count until they are removed or replaced', async () => {
-    const { as, setLimits, usage } = await newTenant();
+    const tenant = await newTenant();
+    const { as, setLimits, usage } = tenant;
     const create = (key: string, name: string) =>
       server.call('POST', '/v1/service-accounts', { as, body: { name }, headers: { 'idempotency-key': key } });
     const name = 'a'.repeat(150);
     const key = unique('key');
     expect((await create(key, name)).status).toBe(200);
-    const one = await storedBytesOf(usage);
+    const one = await otherBytesOf(tenant);
     expect(one).toBeGreaterThan(200);
     expect((await create(key, name)).headers.get('idempotency-replayed')).toBe('true');
-    expect(await storedBytesOf(usage)).toBe(one);
-    await setLimits({ storedBytes: one });
-    const accounts = (await usage()).serviceAccounts.used;
+    expect(await otherBytesOf(tenant)).toBe(one);
+    const before = await usage();
+    await setLimits({ storedBytes: before.storedBytes.used });
     const other = unique('key');
     expectProblem(await create(other, name), 409, 'tenant_limit_reached');
-    expect(await usage()).toMatchObject({ storedBytes: { used: one }, serviceAccounts: { used: accounts } });
+    expect(await usage()).toMatchObject({
+      storedBytes: { used: before.storedBytes.used },
+      serviceAccounts: before.serviceAccounts,
+    });
     // The refusal is not stored for the key. The first answer is still repeated.
     await setLimits({ storedBytes: null });
     expect((await create(other, name)).headers.get('idempotency-replayed')).toBeNull();
     expect((await create(key, name)).headers.get('idempotency-replayed')).toBe('true');
-    const two = await storedBytesOf(usage);
+    const two = await otherBytesOf(tenant);
     expect(two).toBeGreaterThan(one);
 
     server.travel(25 * HOUR_MS);
     expect((await create(key, name)).headers.get('idempotency-replayed')).toBeNull();
-    expect(await storedBytesOf(usage)).toBe(two);
+    expect(await otherBytesOf(tenant)).toBe(two);
     await removeExpiredKeys(server.services);
-    expect(await storedBytesOf(usage)).toBe(one);
+    expect(await otherBytesOf(tenant)).toBe(one);
     server.travel(25 * HOUR_MS);
     await removeExpiredKeys(server.services);
-    expect(await storedBytesOf(usage)).toBe(0);
+    expect(await otherBytesOf(tenant)).toBe(0);
   });
 
   test('an operation that calls another server is refused at the limit before the call, and its stored answer counts', async () => {
-    const { as, setLimits, usage } = await newTenant();
+    const tenant = await newTenant();
+    const { as, setLimits } = tenant;
     const peer = await startPeer((_req, res) => res.end('{"object":"list","data":[]}'));
     const body = { name: 'models', kind: 'llm', baseUrl: peer.url };
     const provider = await server.ok('POST', '/v1/providers', { as, body });
@@ -262,16 +287,17 @@ describe('regression: stored bytes', () => {
     await setLimits({ storedBytes: 0 });
     expectProblem(await sync(), 409, 'tenant_limit_reached');
     expect(peer.requests).toEqual([]);
-    expect(await storedBytesOf(usage)).toBe(0);
+    expect(await otherBytesOf(tenant)).toBe(0);
     await setLimits({ storedBytes: null });
     const answered = await sync();
-    const used = await storedBytesOf(usage);
+    const used = await otherBytesOf(tenant);
     expect(answered.status, answered.text).toBe(200);
     expect(used).toBeGreaterThan(100);
   });
 
   test('removing an answer that was stored before answers were counted does not lower the counter', async () => {
-    const { tenantId, as, usage } = await newTenant();
+    const tenant = await newTenant();
+    const { tenantId, as } = tenant;
     const create = () =>
       server.ok('POST', '/v1/service-accounts', {
         as,
@@ -284,20 +310,22 @@ describe('regression: stored bytes', () => {
     await removeExpiredKeys(server.services);
     await sumStoredBytes(server.services.db);
     await create();
-    expect(await storedBytesOf(usage)).toBeGreaterThan(100);
+    expect(await otherBytesOf(tenant)).toBeGreaterThan(100);
   });
 
   test('stored answers that are dropped because their secret key is lost do not count any more', async () => {
-    const { as, usage } = await newTenant();
+    const tenant = await newTenant();
+    const { as } = tenant;
     const headers = { 'idempotency-key': unique('key') };
     await server.ok('POST', '/v1/service-accounts', { as, body: { name: 'agent' }, headers });
-    expect(await storedBytesOf(usage)).toBeGreaterThan(100);
+    expect(await otherBytesOf(tenant)).toBeGreaterThan(100);
     await dropUnreadableAnswers({ db: server.services.db, secrets: secretBox(Buffer.alloc(32, 9)) });
-    expect(await storedBytesOf(usage)).toBe(0);
+    expect(await otherBytesOf(tenant)).toBe(0);
   });
 
   test('each new set of grants of sessions counts until it is removed', async () => {
-    const { tenantId, as, setLimits, usage } = await newTenant();
+    const tenant = await newTenant();
+    const { tenantId, as, setLimits, usage } = tenant;
     const provider = await server.ok('POST', '/v1/providers', { as, body: { name: 'tools', kind: 'mcp' } });
     const declare = (name: string) =>
       server.ok('POST', `/v1/providers/${provider.id}/inventory`, { as, body: { kind: 'tool', name } });
@@ -306,23 +334,130 @@ describe('regression: stored bytes', () => {
     const gateway = await server.ok('POST', '/v1/gateways', { as, body });
     const open = () => server.call('POST', `/v1/gateways/${gateway.id}/sessions`, { as, body: {} });
     expect((await open()).status).toBe(200);
-    const one = await storedBytesOf(usage);
+    const one = await otherBytesOf(tenant);
     expect(one).toBeGreaterThanOrEqual(300);
     expect((await open()).status).toBe(200);
-    expect(await storedBytesOf(usage)).toBe(one);
-    await setLimits({ storedBytes: one });
-    await declare('another');
+    expect(await otherBytesOf(tenant)).toBe(one);
+    await declare('ü'.repeat(100));
+    // There is room for the session, but not for its grants.
+    await setLimits({ storedBytes: (await storedBytesOf(usage)) + 1100 });
     expectProblem(await open(), 409, 'tenant_limit_reached');
-    expect(await usage()).toMatchObject({ storedBytes: { used: one }, openSessions: { used: 2 } });
+    expect(await usage()).toMatchObject({ openSessions: { used: 2 } });
+    expect(await otherBytesOf(tenant)).toBe(one);
     await setLimits({ storedBytes: null });
     expect((await open()).status).toBe(200);
-    expect(await storedBytesOf(usage)).toBeGreaterThan(one + 200);
+    expect(await otherBytesOf(tenant)).toBeGreaterThan(one + 200);
 
     await server.services.db.deleteFrom('gateway_session_grants').where('tenant_id', '=', tenantId).execute();
     server.travel(2 * HOUR_MS);
     await removeUnusedGrants(server.services);
-    expect(await storedBytesOf(usage)).toBe(0);
+    expect(await otherBytesOf(tenant)).toBe(0);
   });
+});
+
+/** A tenant with one record of each kind whose creations and changes need room, and how to write each. */
+async function tenantWithRecords() {
+  const tenant = await newTenant();
+  const { as, tenantId } = tenant;
+  const account = await server.ok('POST', '/v1/service-accounts', { as, body: { name: 'agent' } });
+  const keys = `/v1/service-accounts/${account.id}/keys`;
+  const key = await server.ok('POST', keys, { as, body: { scopes: ['traces:write'] } });
+  const provider = await server.ok('POST', '/v1/providers', { as, body: { name: 'tools', kind: 'mcp' } });
+  const items = `/v1/providers/${provider.id}/inventory`;
+  const item = await server.ok('POST', items, { as, body: { kind: 'tool', name: 'echo' } });
+  const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', providerIds: [provider.id] } });
+  const metadata = { note: 'x'.repeat(1500) };
+  const url = `https://example.com/${'x'.repeat(1500)}`;
+  const writes: Record<string, [method: 'POST' | 'PUT', path: string, body: object]> = {
+    'a service account': ['POST', '/v1/service-accounts', { name: 'second' }],
+    'an account in a new sub-tenant': ['POST', '/v1/service-accounts', { name: 'third', subTenantId: 'eu' }],
+    'an API key': ['POST', keys, { scopes: ['traces:write'] }],
+    'a rotated key': ['POST', `${keys}/${key.id}/rotate`, {}],
+    'a provider': ['POST', '/v1/providers', { name: 'more', kind: 'mcp' }],
+    'an inventory item': ['POST', items, { kind: 'tool', name: 'second' }],
+    'a gateway': ['POST', '/v1/gateways', { name: 'second', providerIds: [] }],
+    'a session': ['POST', `/v1/gateways/${gateway.id}/sessions`, {}],
+    'an invitation': [
+      'POST',
+      `/v1/tenants/${tenantId}/memberships`,
+      { email: `${unique('a')}@example.com`, role: 'viewer' },
+    ],
+    'long metadata of an account': ['PUT', `/v1/service-accounts/${account.id}`, { metadata }],
+    'long metadata of the own account': ['PUT', '/v1/me/profile', { metadata }],
+    'long metadata of a provider': ['PUT', `/v1/providers/${provider.id}`, { metadata }],
+    'long attributes of an item': ['PUT', `${items}/${item.id}`, { attributes: metadata }],
+    'a long address of a gateway': ['PUT', `/v1/gateways/${gateway.id}`, { url }],
+  };
+  return { ...tenant, writes, account, provider, item, items };
+}
+
+describe('records count as stored bytes', () => {
+  test('at the limit every creation and every long change is refused, and changes nothing; below it each is counted', async () => {
+    const { writes, as, setLimits, usage } = await tenantWithRecords();
+    const { used } = (await usage()).storedBytes;
+    await setLimits({ storedBytes: used });
+    for (const [what, [method, path, body]] of Object.entries(writes)) {
+      const refused = await server.call(method, path, { as, body });
+      expect([what, refused.status, refused.body.code]).toEqual([what, 409, 'tenant_limit_reached']);
+    }
+    expect((await usage()).storedBytes.used).toBe(used);
+    await setLimits({ storedBytes: null });
+    let before = used;
+    for (const [what, [method, path, body]] of Object.entries(writes)) {
+      const written = await server.call(method, path, { as, body });
+      expect([what, written.status], written.text).toEqual([what, 200]);
+      const { used: after } = (await usage()).storedBytes;
+      expect(after - before, what).toBeGreaterThanOrEqual(method === 'PUT' ? 1500 : 500);
+      before = after;
+    }
+  });
+
+  test('at the limit, records can still be blocked, disabled, renamed and deleted, and keys and sessions revoked', async () => {
+    const { as, setLimits, tenantId, account, provider, item, items } = await tenantWithRecords();
+    await setLimits({ storedBytes: 0 });
+    await server.ok('PUT', `${items}/${item.id}`, { as, body: { status: 'blocked' } });
+    await server.ok('PUT', `/v1/providers/${provider.id}`, { as, body: { description: 'x'.repeat(900) } });
+    await server.ok('POST', `/v1/service-accounts/${account.id}/disable`, { as });
+    await server.ok('DELETE', `/v1/service-accounts/${account.id}`, { as });
+    await server.ok('PUT', `/v1/tenants/${tenantId}`, {
+      as: server.admin,
+      body: { settings: { recordRetentionDays: 30 } },
+    });
+  });
+
+  test('a sync that finds more than there is room for fails, and changes nothing', async () => {
+    const { as, setLimits, usage } = await newTenant();
+    const models = Array.from({ length: 200 }, (_, index) => ({ id: `model-${index}`, object: 'model' }));
+    const peer = await startPeer((_req, res) => res.end(JSON.stringify({ object: 'list', data: models })));
+    const provider = await server.ok('POST', '/v1/providers', {
+      as,
+      body: { name: 'models', kind: 'llm', baseUrl: peer.url },
+    });
+    const sync = () => server.call('POST', `/v1/providers/${provider.id}/sync`, { as });
+    const { used } = (await usage()).storedBytes;
+    await setLimits({ storedBytes: used + 10_000 });
+    expectProblem(await sync(), 409, 'tenant_limit_reached');
+    expect((await usage()).inventoryItems.used).toBe(0);
+    await setLimits({ storedBytes: null });
+    expect((await sync()).status).toBe(200);
+    expect((await usage()).storedBytes.used - used).toBeGreaterThan(200 * 500);
+  });
+});
+
+test('sub-tenants and memberships beyond their limits are refused', async () => {
+  const { tenantId, as, setLimits, usage } = await newTenant();
+  const inSubTenant = (subTenantId: string) =>
+    server.call('POST', '/v1/service-accounts', { as, body: { name: 'agent', tenantId, subTenantId } });
+  const invite = () => {
+    const body = { email: `${unique('a')}@example.com`, role: 'viewer' };
+    return server.call('POST', `/v1/tenants/${tenantId}/memberships`, { as, body });
+  };
+  await setLimits({ subTenants: 1, memberships: 1 });
+  expect([(await inSubTenant('eu')).status, (await invite()).status]).toEqual([200, 200]);
+  expectProblem(await inSubTenant('us'), 409, 'tenant_limit_reached');
+  expect((await inSubTenant('eu')).status).toBe(200);
+  expectProblem(await invite(), 409, 'tenant_limit_reached');
+  expect(await usage()).toMatchObject({ subTenants: { used: 1, limit: 1 }, memberships: { used: 1, limit: 1 } });
 });
 
 /** An OTLP request with one span of a model. */

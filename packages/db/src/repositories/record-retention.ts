@@ -2,7 +2,8 @@ import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { multiRowStatement } from '../multi-row-statement.ts';
 
-// Removes ended records after the retention time of their tenant. Each function removes at most `limit` rows, and returns how many.
+// Removes ended records after the retention time of their tenant, and the content of deleted ones. Each function handles at most
+// `limit` rows, and returns how many.
 
 type Expired = { tenantId: string; before: string; limit: number };
 
@@ -79,6 +80,38 @@ export async function deleteClosedRecommendations(db: Database, { tenantId, befo
   return rows.length;
 }
 
+/** Erases the descriptions and metadata of deleted accounts. The accounts stay, because their ids must not be used again. */
+export async function eraseDeletedAccounts(db: Database, { tenantId, before, limit }: Expired): Promise<number> {
+  const rows = await deletedWithContent(db, 'service_accounts', { tenantId, before, limit });
+  await eraseAccountRows(db, rows, { tenantId });
+  await deleteMetadataRows(db, rows, { tenantId });
+  return rows.length;
+}
+
+/** Erases the descriptions and metadata of deleted providers. The providers stay, because observations refer to them. */
+export async function eraseDeletedProviders(db: Database, { tenantId, before, limit }: Expired): Promise<number> {
+  const rows = await deletedWithContent(db, 'providers', { tenantId, before, limit });
+  await eraseProviderRows(db, rows, { tenantId });
+  return rows.length;
+}
+
+/** Deleted records with content, as in the partial indexes of migration 0040. */
+function deletedWithContent(
+  db: Database,
+  table: 'service_accounts' | 'providers',
+  { tenantId, before, limit }: Expired,
+): Promise<IdRow[]> {
+  return db
+    .selectFrom(table)
+    .select('id')
+    .where('tenant_id', '=', tenantId)
+    .where('updated_at', '<', before)
+    .where(sql<SqlBool>`status = 'deleted' and (description is not null or metadata <> '{}')`)
+    .orderBy('updated_at')
+    .limit(limit)
+    .execute();
+}
+
 type IdRow = { id: string };
 type InTenant = { tenantId: string };
 
@@ -92,6 +125,29 @@ const deleteSessionGrantRows = multiRowStatement((db, rows: readonly IdRow[], { 
 
 const deleteSessionRows = multiRowStatement((db, rows: readonly IdRow[], { tenantId }: InTenant) =>
   db.deleteFrom('gateway_sessions').where('tenant_id', '=', tenantId).where('id', 'in', idsOf(rows)),
+);
+
+const eraseAccountRows = multiRowStatement((db, rows: readonly IdRow[], { tenantId }: InTenant) =>
+  db
+    .updateTable('service_accounts')
+    .set({ description: null, metadata: '{}', search_text: sql<string>`id` })
+    .where('tenant_id', '=', tenantId)
+    .where('id', 'in', idsOf(rows)),
+);
+
+const deleteMetadataRows = multiRowStatement((db, rows: readonly IdRow[], { tenantId }: InTenant) =>
+  db
+    .deleteFrom('service_account_metadata')
+    .where('tenant_id', '=', tenantId)
+    .where('service_account_id', 'in', idsOf(rows)),
+);
+
+const eraseProviderRows = multiRowStatement((db, rows: readonly IdRow[], { tenantId }: InTenant) =>
+  db
+    .updateTable('providers')
+    .set({ description: null, metadata: '{}' })
+    .where('tenant_id', '=', tenantId)
+    .where('id', 'in', idsOf(rows)),
 );
 
 const deleteTaskRows = multiRowStatement((db, rows: readonly IdRow[], { tenantId }: InTenant) =>

@@ -1,6 +1,7 @@
 import type { TenantResource } from '@quartermaster/contracts/tenant-usage.ts';
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../database.ts';
+import { isPostgres } from '../dialects/postgres.ts';
 import { newId } from '../ids.ts';
 import { inTransaction } from '../transaction.ts';
 
@@ -56,6 +57,8 @@ const COUNTED_ROWS: Record<
   Exclude<CountedResource, 'storedBytes'>,
   (tenantId: string, time: string) => RawBuilder<unknown>
 > = {
+  subTenants: (tenantId) => sql`sub_tenants where tenant_id = ${tenantId}`,
+  memberships: (tenantId) => sql`memberships where tenant_id = ${tenantId}`,
   serviceAccounts: (tenantId) => sql`service_accounts where tenant_id = ${tenantId} and status <> 'deleted'`,
   apiKeys: (tenantId, time) => sql`credentials
     where tenant_id = ${tenantId} and kind = 'api_key' and revoked_at is null
@@ -78,7 +81,12 @@ async function countStoredBytes(db: Database, tenantId: string): Promise<number>
     .select(({ fn }) => fn.coalesce(fn.sum<number>('bytes'), sql.lit(0)).as('bytes'))
     .where('tenant_id', '=', tenantId)
     .executeTakeFirstOrThrow();
-  return Math.max(0, (total?.bytes ?? 0) + Number(changes.bytes));
+  const records = await db
+    .selectFrom('record_bytes')
+    .select(({ fn }) => fn.coalesce(fn.sum<number>('bytes'), sql.lit(0)).as('bytes'))
+    .where('tenant_id', '=', tenantId)
+    .executeTakeFirstOrThrow();
+  return Math.max(0, (total?.bytes ?? 0) + Number(changes.bytes)) + Math.max(0, Number(records.bytes));
 }
 
 /** Records a change of a tenant's stored bytes, in the transaction that stores or removes (negative) them. */
@@ -97,10 +105,24 @@ export async function addStoredBytes(db: Database, tenantId: string, bytes: numb
  * @returns the number of changes
  */
 export async function sumStoredBytes(db: Database): Promise<number> {
+  if (isPostgres(db)) await sumRecordBytes(db);
   for (let summed = 0; ; ) {
     const batch = await inTransaction(db, sumBatch);
     summed += batch;
     if (batch < BATCH_SIZE) return summed;
+  }
+}
+
+/** On Postgres: replaces the rows that the triggers added for each tenant by their sum. On SQLite there is only one row. */
+async function sumRecordBytes(db: Database): Promise<void> {
+  const { rows } = await sql<{ tenant_id: string }>`
+    select tenant_id from record_bytes group by tenant_id having count(*) > 1`.execute(db);
+  for (const { tenant_id: tenantId } of rows) {
+    await inTransaction(db, (trx) =>
+      sql`with removed as (
+            delete from record_bytes where tenant_id = ${tenantId} returning bytes
+          ) insert into record_bytes (tenant_id, bytes) select ${tenantId}, sum(bytes) from removed`.execute(trx),
+    );
   }
 }
 

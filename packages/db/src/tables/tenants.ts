@@ -22,9 +22,14 @@ export type TenantTables = {
   };
   /** Limits that differ from the defaults. */
   tenant_limits: { tenant_id: string; resource: string; most: number };
-  /** Stored bytes of each tenant, and changes that are not added up yet. */
+  /** Stored bytes of what is not a record, such as spans and manifests, for each tenant, and changes that are not added up yet. */
   stored_bytes: { tenant_id: string; bytes: number };
   stored_bytes_changes: { tenant_id: string; id: string; bytes: number };
+  /**
+   * Bytes of each tenant's records. Triggers of migration 0040 write it, so it is not copied to another database. On Postgres each
+   * write adds a row, and these are added up later.
+   */
+  record_bytes: { tenant_id: string; id: Generated<number>; bytes: number };
   /** Stored bytes of the spans of each account. See account-bytes.ts. */
   account_bytes: { tenant_id: string; account: string; bytes: number };
   sub_tenants: { tenant_id: string; id: string; created_at: Time };

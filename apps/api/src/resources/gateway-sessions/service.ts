@@ -42,7 +42,7 @@ export async function createGatewaySession(
     const providerIds = providersOf(gateway, body.providerIds ?? null);
     if (gateway.status !== 'active') throw new ApiError('gateway_not_active', 'The gateway is disabled.');
     const { tenantLimits } = ctx.services;
-    await tenantLimits.add(trx, gateway.tenantId, 'openSessions');
+    await tenantLimits.addRecord(trx, gateway.tenantId, { resource: 'openSessions', content: [body, providerIds] });
     await ctx.services.subjectSessions.add(gateway, subject);
     const grants = await grantsOf(trx, gateway, providerIds);
     const values = {

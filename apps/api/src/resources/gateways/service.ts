@@ -27,7 +27,7 @@ export async function createGateway(ctx: CallerContext, body: CreateGatewayInput
     const place = await existingPlace(ctx, trx, body);
     await requireUsableProviders(ctx, trx, place, body.providerIds, []);
     await requireUsableManifest(ctx, trx, place, body.manifestId ?? null);
-    await ctx.services.tenantLimits.add(trx, place.tenantId, 'gateways');
+    await ctx.services.tenantLimits.addRecord(trx, place.tenantId, { resource: 'gateways', content: body });
     const { name, status, sessionTtlSeconds, displayName = null, url = null, manifestId = null } = body;
     const providerIds = [...new Set(body.providerIds)];
     const values = { name, status, sessionTtlSeconds, displayName, url, manifestId, providerIds };
@@ -44,6 +44,7 @@ export async function changeGateway(ctx: CallerContext, id: string, body: Update
     const change = { ...rest, ...(providerIds && { providerIds: [...new Set(providerIds)] }) } as GatewayChange;
     const changed = changedFields(gateway, change);
     if (changed.length === 0) return gateway;
+    await ctx.services.tenantLimits.changeRecord(trx, gateway.tenantId, change);
     await requireUsableProviders(ctx, trx, gateway, providerIds ?? [], gateway.providerIds);
     if (changed.includes('manifestId')) await requireUsableManifest(ctx, trx, gateway, change.manifestId ?? null);
     else if (changed.includes('status')) await requireExistingManifest(trx, { ...gateway, ...change });

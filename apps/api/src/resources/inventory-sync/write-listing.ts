@@ -72,9 +72,13 @@ export async function writeListing(
   await tenantLimits.add(trx, provider.tenantId, 'inventoryItems', added.length);
   const addedIds: string[] = [];
   for await (const items of inBatches(added, ROWS_PER_STATEMENT)) {
+    await tenantLimits.addRecord(trx, provider.tenantId, { content: items });
     addedIds.push(...(await insertFoundItems(trx, provider, { providerId: provider.id, items }, now)));
   }
-  for await (const items of inBatches(updated, ROWS_PER_STATEMENT)) await updateFoundItems(trx, provider, items, now);
+  for await (const items of inBatches(updated, ROWS_PER_STATEMENT)) {
+    await tenantLimits.changeRecord(trx, provider.tenantId, items);
+    await updateFoundItems(trx, provider, items, now);
+  }
   for await (const ids of inBatches(removed, ROWS_PER_STATEMENT)) await markItemsMissing(trx, scope, ids, now);
   for await (const ids of inBatches(newlyListed, ROWS_PER_STATEMENT)) await markItemsListed(trx, scope, ids, now);
   for await (const ids of inBatches(noLongerListed, ROWS_PER_STATEMENT)) await markItemsUnlisted(trx, scope, ids);

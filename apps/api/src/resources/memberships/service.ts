@@ -52,6 +52,7 @@ export async function createMembership(
     await requireTenant(ctx, trx, tenantId);
     const place = await existingPlace(ctx, trx, { tenantId, subTenantId: body.subTenantId });
     requireHoldsRole(ctx, place, body.role);
+    await ctx.services.tenantLimits.addRecord(trx, tenantId, { resource: 'memberships', content: body });
     const { email, role } = body;
     const invitation = invitationOf(await requireSource(ctx, trx, now), now);
     const invited = await insertUser(trx, invitedUser(email), now);

@@ -25,7 +25,7 @@ import { rekeyModels, reevaluateRekeyed } from '../../governance/renaming/rekey.
 export async function createProvider(ctx: CallerContext, body: CreateProviderInput): Promise<Provider> {
   return auditedWrite(ctx, async (trx, record, now) => {
     const place = await existingPlace(ctx, trx, body);
-    await ctx.services.tenantLimits.add(trx, place.tenantId, 'providers');
+    await ctx.services.tenantLimits.addRecord(trx, place.tenantId, { resource: 'providers', content: body });
     const { name, kind, status, displayName = null, description = null, baseUrl = null, metadata } = body;
     const { syncIntervalSeconds = null } = body;
     const aliases = body.aliases ?? [];
@@ -59,6 +59,7 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
     } as ProviderChange;
     const changed = changedFields(provider, change);
     if (changed.length === 0) return provider;
+    await ctx.services.tenantLimits.changeRecord(trx, provider.tenantId, change);
     const updated = await updateProvider(trx, ctx.reach, id, change, now).catch(
       nameTaken([change.name ?? provider.name, ...(change.aliases ?? provider.aliases)]),
     );

@@ -27,7 +27,7 @@ export async function createKey(
     requireHoldsScopes(ctx, account, body.scopes);
     const source = await requireSource(ctx, trx, now);
     requireFuture(body.expiresAt, now);
-    await ctx.services.tenantLimits.add(trx, account.tenantId, 'apiKeys');
+    await ctx.services.tenantLimits.addRecord(trx, account.tenantId, { resource: 'apiKeys', content: body });
     const values = {
       name: body.name ?? null,
       scopes: [...new Set(body.scopes)],
@@ -58,8 +58,10 @@ export async function rotateKey(
     requireHoldsScopes(ctx, account, old.scopes);
     const source = await requireSource(ctx, trx, now);
     requireFuture(body.expiresAt, now);
-    // Without an overlap the new key replaces the old one, so the number of keys stays the same.
-    if (body.overlapSeconds > 0) await ctx.services.tenantLimits.add(trx, account.tenantId, 'apiKeys');
+    const { tenantLimits } = ctx.services;
+    // Without an overlap the new key replaces the old one, so the number of active keys stays the same.
+    if (body.overlapSeconds > 0) await tenantLimits.add(trx, account.tenantId, 'apiKeys');
+    await tenantLimits.addRecord(trx, account.tenantId, { content: old.scopes });
     const expiresAt =
       body.expiresAt === undefined
         ? earlierExpiry(sameLifetime(old, now), source.endsAt)

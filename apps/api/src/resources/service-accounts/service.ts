@@ -14,7 +14,7 @@ import {
   type ServiceAccountChange,
   updateServiceAccount,
 } from '@quartermaster/db/repositories/service-accounts.ts';
-import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
+import { ensurePlace, findMissingPlace } from '@quartermaster/db/repositories/tenants.ts';
 import { EVERYWHERE, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import { requirePlatformAdministrator } from '../../auth/authorize.ts';
 import { existingPlace, placeOfBody, scopeOfQuery, type TenancyQuery } from '../../auth/places.ts';
@@ -32,13 +32,17 @@ export async function createServiceAccount(
   return auditedWrite(ctx, async (trx, record, now) => {
     const { createTenant, ...fields } = body;
     if (createTenant === 'never') await existingPlace(ctx, trx, body);
+    const { tenantLimits } = ctx.services;
+    if (place.subTenantId !== null && (await findMissingPlace(trx, place)) !== null) {
+      await tenantLimits.addRecord(trx, place.tenantId, { resource: 'subTenants', content: place.subTenantId });
+    }
     const created = await ensurePlace(trx, place, now);
     if (createTenant === 'always' && !created.includes('tenant')) {
       throw new ApiError('tenant_exists', `The tenant ${JSON.stringify(place.tenantId)} already exists.`);
     }
     if (created.includes('tenant')) record({ place, target: { type: 'tenant', id: place.tenantId } });
     if (created.includes('sub_tenant')) record({ place, target: { type: 'sub_tenant', id: place.subTenantId ?? '' } });
-    await ctx.services.tenantLimits.add(trx, place.tenantId, 'serviceAccounts');
+    await tenantLimits.addRecord(trx, place.tenantId, { resource: 'serviceAccounts', content: body });
     const { name, status, platformAdministrator, displayName = null, description = null } = body;
     const id = body.id ?? newId('sa', now);
     const values = { id, name, status, platformAdministrator, displayName, description, metadata: body.metadata ?? {} };
@@ -59,7 +63,7 @@ export async function changeServiceAccount(
   return auditedWrite(ctx, async (trx, record, now) => {
     const scope = scopeOfQuery(ctx, query);
     const account = await requireChangeableAccount(ctx, trx, scope, id);
-    return applyChange({ trx, record, now, scope, account }, withMetadata(body));
+    return applyChange({ ctx, trx, record, now, scope, account }, withMetadata(body));
   });
 }
 
@@ -71,7 +75,7 @@ export async function updateServiceAccountProfile(
   const scope = ownTenant(ctx);
   return auditedWrite(ctx, async (trx, record, now) => {
     const account = await ownServiceAccount(ctx, trx);
-    return applyChange({ trx, record, now, scope, account }, withMetadata(body));
+    return applyChange({ ctx, trx, record, now, scope, account }, withMetadata(body));
   });
 }
 
@@ -92,7 +96,7 @@ export async function setServiceAccountStatus(
     const inTenant = [{ tenantId: account.tenantId, subTenantId: null }];
     if (status !== 'active') await revokeSessionsOfPrincipal(trx, EVERYWHERE, accountName(account.tenantId, id), now);
     if (status === 'deleted') await revokeKeysOfAccount(trx, inTenant, account, now);
-    return applyChange({ trx, record, now, scope, account }, { status });
+    return applyChange({ ctx, trx, record, now, scope, account }, { status });
   });
 }
 
@@ -134,6 +138,7 @@ function ownTenant({ principal }: CallerContext): TenantScope {
 }
 
 type Update = {
+  ctx: CallerContext;
   trx: Database;
   record: (change: Change) => void;
   now: Date;
@@ -142,9 +147,10 @@ type Update = {
 };
 
 async function applyChange(update: Update, change: ServiceAccountChange): Promise<ServiceAccount> {
-  const { trx, record, now, scope, account } = update;
+  const { ctx, trx, record, now, scope, account } = update;
   const changed = changedFields(account, change);
   if (changed.length === 0) return account;
+  await ctx.services.tenantLimits.changeRecord(trx, account.tenantId, change);
   const updated = await updateServiceAccount(trx, scope, account, change, now);
   if (!updated) throw new Error('the account vanished within its transaction');
   record({ place: account, target: { type: 'service_account', id: account.id }, changed });

@@ -2,6 +2,8 @@ import {
   deleteClosedRecommendations,
   deleteEndedSessions,
   deleteFinishedTasks,
+  eraseDeletedAccounts,
+  eraseDeletedProviders,
 } from '@quartermaster/db/repositories/record-retention.ts';
 import { listRecordRetentions } from '@quartermaster/db/repositories/tenants.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
@@ -13,13 +15,19 @@ const DAY_MS = 24 * 3600 * 1000;
 /** Rows that one transaction deletes. SQLite deletes synchronously, so they block the event loop. */
 const BATCH_SIZE = 200;
 
-const REMOVALS = [deleteEndedSessions, deleteFinishedTasks, deleteClosedRecommendations];
+const REMOVALS = [
+  deleteEndedSessions,
+  deleteFinishedTasks,
+  deleteClosedRecommendations,
+  eraseDeletedAccounts,
+  eraseDeletedProviders,
+];
 
 /**
- * Removes ended sessions, finished tasks and closed recommendations that are older than their tenant's retention. The audit
- * events stay.
+ * Removes ended sessions, finished tasks and closed recommendations that are older than their tenant's retention, and erases the
+ * metadata and descriptions of accounts and providers that were deleted before it. The audit events stay.
  *
- * @returns how many
+ * @returns how many records
  */
 export async function removeOldRecords({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
   let removed = 0;

@@ -15,6 +15,8 @@ import { type LimitName, LimitsForm } from './limits-form.tsx';
 const LABELS: Record<LimitName, string> = {
   requestsPerMinute: 'Requests in this minute',
   storedBytes: 'Stored',
+  subTenants: 'Sub-tenants',
+  memberships: 'Members and invitations',
   serviceAccounts: 'Service accounts',
   apiKeys: 'API keys',
   providers: 'Providers',
