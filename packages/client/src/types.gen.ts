@@ -958,7 +958,7 @@ export type UpdateTenantInput = {
  */
 export type TenantLimitsInput = {
     /**
-     * Requests with API keys of the tenant in the current minute. All processes on one database count together.
+     * Requests with API keys of the tenant in the current minute. All processes on one database count together. Requests of all users of the tenant together have another budget of the same size.
      */
     requestsPerMinute?: number | null;
     /**
@@ -3449,7 +3449,7 @@ export type TenantPage = {
 export type TenantUsage = {
     tenantId: string;
     /**
-     * Requests with API keys of the tenant in the current minute. All processes on one database count together.
+     * Requests with API keys of the tenant in the current minute. All processes on one database count together. Requests of all users of the tenant together have another budget of the same size.
      */
     requestsPerMinute: TenantQuota;
     /**

@@ -48,11 +48,21 @@ export function scopesAt(principal: Pick<Principal, 'grants' | 'platformScopes'>
  * several tenants or none are counted by themselves.
  */
 export function tenantOfCaller(principal: Principal): string {
-  if (principal.platformAdministrator) return principalName(principal);
-  const tenants = new Set(principal.grants.map(({ tenantId }) => tenantId));
-  const [only] = tenants;
-  const tenantId = principal.tenantId ?? (tenants.size === 1 ? only : undefined);
-  return tenantId === undefined ? principalName(principal) : tenantKey(tenantId);
+  const tenantId = onlyTenantOf(principal);
+  return tenantId === null ? principalName(principal) : tenantKey(tenantId);
+}
+
+/** The only tenant that a caller belongs to. Null for platform administrators, and for users of several tenants or none. */
+export function onlyTenantOf(principal: Principal): string | null {
+  if (principal.platformAdministrator) return null;
+  if (principal.tenantId !== null) return principal.tenantId;
+  const [only = null, ...others] = tenantsOfUser(principal);
+  return others.length === 0 ? only : null;
+}
+
+/** The tenants in which a user has a membership, in the order of their ids. Empty for service accounts. */
+export function tenantsOfUser({ kind, grants }: Principal): string[] {
+  return kind === 'user' ? [...new Set(grants.map(({ tenantId }) => tenantId))].toSorted() : [];
 }
 
 /** Whether a user's id is the caller's own. */

@@ -20,6 +20,14 @@ const MAX_WAIT_MS = 15_000;
 /** The reads of a caller, or its writes. */
 type Line = { active: number; waiting: (() => void)[] };
 
+/** Who takes turns. */
+export type TurnTaker = {
+  /** Whose requests share turns: a tenant's accounts, its users, a user or an address. */
+  name: string;
+  /** The name under which the database counts the work, and for whose delays the requests pause. */
+  tenant: string;
+};
+
 /** Whether a request may pause, because its caller has delayed others. Reads do not pause: they do not delay others for long. */
 type Kind = { mayPause: boolean };
 
@@ -31,7 +39,7 @@ export class FairTurns {
   /** Lines of their own, because a write may pause while it runs. Reads do not wait for it. */
   readonly #reads = new Map<string, Line>();
   readonly #writes = new Map<string, Line>();
-  /** How many requests of each caller pause. */
+  /** How many requests of each tenant pause. */
   readonly #pausing = new Map<string, number>();
   #lastCaller: string | null = null;
   #lastChangeAt = Number.NEGATIVE_INFINITY;
@@ -39,35 +47,36 @@ export class FairTurns {
   /**
    * Runs a request when it is its turn.
    *
-   * @param name whose requests share their turns: a tenant, a user or an address
    * @throws 429 if too many requests of the caller wait, or this one waits for too long
    */
-  async run<T>(name: string, kind: Kind, work: () => Promise<T>): Promise<T> {
+  async run<T>(taker: TurnTaker, kind: Kind, work: () => Promise<T>): Promise<T> {
+    const { name, tenant } = taker;
     if (name !== this.#lastCaller) {
       if (this.#lastCaller !== null) this.#lastChangeAt = performance.now();
       this.#lastCaller = name;
     }
-    noteRequest(name);
-    const done = kind.mayPause && mustPause(name) ? await this.#pause(name) : () => {};
+    noteRequest(tenant);
+    const done = kind.mayPause && mustPause(tenant) ? await this.#pause(tenant) : () => {};
     try {
-      return await this.#runInTurn(name, kind, work);
+      return await this.#runInTurn(taker, kind, work);
     } finally {
       done();
     }
   }
 
-  async #runInTurn<T>(name: string, kind: Kind, work: () => Promise<T>): Promise<T> {
+  async #runInTurn<T>(taker: TurnTaker, kind: Kind, work: () => Promise<T>): Promise<T> {
+    const { name, tenant } = taker;
     const lines = kind.mayPause ? this.#writes : this.#reads;
     const line = lines.get(name) ?? { active: 0, waiting: [] };
     lines.set(name, line);
-    if (line.active < this.#share(name, kind)) line.active += 1;
+    if (line.active < this.#share(tenant, kind)) line.active += 1;
     else await this.#wait(line);
     try {
-      if (this.#isBesideOthers()) await yieldToOtherTenants(name);
+      if (this.#isBesideOthers()) await yieldToOtherTenants(tenant);
       return await work();
     } finally {
       line.active -= 1;
-      while (line.waiting.length > 0 && line.active < this.#share(name, kind)) {
+      while (line.waiting.length > 0 && line.active < this.#share(tenant, kind)) {
         line.active += 1;
         line.waiting.shift()?.();
       }
@@ -76,16 +85,16 @@ export class FairTurns {
   }
 
   /** Requests that pause here take no turn. */
-  async #pause(name: string): Promise<() => void> {
-    const pausing = this.#pausing.get(name) ?? 0;
+  async #pause(tenant: string): Promise<() => void> {
+    const pausing = this.#pausing.get(tenant) ?? 0;
     if (pausing >= MAX_WAITING) throw tooMany();
-    this.#pausing.set(name, pausing + 1);
+    this.#pausing.set(tenant, pausing + 1);
     try {
-      return await pauseAfterDelays(name);
+      return await pauseAfterDelays(tenant);
     } finally {
-      const left = (this.#pausing.get(name) ?? 0) - 1;
-      if (left > 0) this.#pausing.set(name, left);
-      else this.#pausing.delete(name);
+      const left = (this.#pausing.get(tenant) ?? 0) - 1;
+      if (left > 0) this.#pausing.set(tenant, left);
+      else this.#pausing.delete(tenant);
     }
   }
 
@@ -97,9 +106,9 @@ export class FairTurns {
   }
 
   /** How many reads or writes of one caller may run now. */
-  #share(name: string, { mayPause }: Kind): number {
+  #share(tenant: string, { mayPause }: Kind): number {
     if (!this.#isBesideOthers()) return ACTIVE_ALONE;
-    return mayPause && isNearPause(name) ? 1 : ACTIVE_BESIDE_OTHERS;
+    return mayPause && isNearPause(tenant) ? 1 : ACTIVE_BESIDE_OTHERS;
   }
 
   #isBesideOthers(): boolean {

@@ -68,8 +68,10 @@ export type Services = {
    * that every request costs. Later requests may be refused for it, never the one that did the work.
    */
   chargeWork: (principal: Principal, points: number) => Promise<void>;
-  /** How many requests of a tenant were counted in the current minute. */
+  /** How many requests with API keys of a tenant were counted in the current minute. */
   requestsOfTenant: (tenantId: string) => number;
+  /** How many requests of the users of a tenant were counted in the current minute. */
+  requestsOfUsers: (tenantId: string) => number;
   /** Verifies bearer tokens; null if no issuer is configured. */
   tokens: TokenVerifier | null;
   /** The claim that makes a user a platform administrator; null if none is configured. */

@@ -185,6 +185,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
         if (requests) await countWork(requests, principal, { mostOfTenant, points });
       },
       requestsOfTenant: (tenantId) => requests?.tenant.usedBy({ id: tenantId }) ?? 0,
+      requestsOfUsers: (tenantId) => requests?.tenantUsers.usedBy({ id: tenantId }) ?? 0,
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
     };
     if (config.secretKeyLost) {

@@ -6,10 +6,13 @@ import { FairTurns } from '../../src/platform/fair-turns.ts';
 const WRITE = { mayPause: true };
 const READ = { mayPause: false };
 
+/** A caller that counts by itself. */
+const takerOf = (name: string) => ({ name, tenant: name });
+
 /** Starts work that goes on until it is ended. */
 function startWork(turns: FairTurns, caller: string, started: string[]) {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const done = turns.run(caller, WRITE, () => {
+  const done = turns.run(takerOf(caller), WRITE, () => {
     started.push(caller);
     return promise;
   });
@@ -29,7 +32,7 @@ test('many requests of a single caller run at once', async () => {
 test('with other callers present, four writes of a caller run, the rest wait in order, and another caller’s start at once', async () => {
   const turns = new FairTurns();
   const started: string[] = [];
-  await turns.run('b', WRITE, async () => {});
+  await turns.run(takerOf('b'), WRITE, async () => {});
   const works = Array.from({ length: 10 }, () => startWork(turns, 'a', started));
   const other = startWork(turns, 'b', started);
   await nextTurn();
@@ -45,19 +48,21 @@ test('with other callers present, four writes of a caller run, the rest wait in 
 
 test('work that fails releases its turn', async () => {
   const turns = new FairTurns();
-  await turns.run('b', WRITE, async () => {});
-  const failing = Array.from({ length: 20 }, () => turns.run('a', WRITE, () => Promise.reject(new Error('no'))));
+  await turns.run(takerOf('b'), WRITE, async () => {});
+  const failing = Array.from({ length: 20 }, () =>
+    turns.run(takerOf('a'), WRITE, () => Promise.reject(new Error('no'))),
+  );
   const results = await Promise.allSettled(failing);
   expect(results.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 'rejected'));
-  expect(await turns.run('a', WRITE, async () => 'works')).toBe('works');
+  expect(await turns.run(takerOf('a'), WRITE, async () => 'works')).toBe('works');
 });
 
 test('more waiting requests than a caller may have are refused with 429', async () => {
   const turns = new FairTurns();
-  await turns.run('b', WRITE, async () => {});
+  await turns.run(takerOf('b'), WRITE, async () => {});
   const works = Array.from({ length: 504 }, () => startWork(turns, 'a', []));
-  await expect(turns.run('a', WRITE, async () => {})).rejects.toMatchObject({ status: 429 });
-  expect(await turns.run('b', WRITE, async () => 'not affected')).toBe('not affected');
+  await expect(turns.run(takerOf('a'), WRITE, async () => {})).rejects.toMatchObject({ status: 429 });
+  expect(await turns.run(takerOf('b'), WRITE, async () => 'not affected')).toBe('not affected');
   for (const { end } of works) end();
   await Promise.all(works.map(({ done }) => done));
 });
@@ -68,24 +73,24 @@ test('after long delays of others the writes of a caller pause and then run one 
   const name = 'tenant:slow';
   const note = async () => {
     for (let count = 0; count < 30; count += 1) {
-      await turns.run('tenant:other', READ, async () => {});
+      await turns.run(takerOf('tenant:other'), READ, async () => {});
       await sleep(100);
     }
   };
-  await turns.run(name, READ, async () => {});
+  await turns.run(takerOf(name), READ, async () => {});
   const others = note();
-  await turns.run(name, READ, async () => {});
+  await turns.run(takerOf(name), READ, async () => {});
   // A pause of a second.
   noteDelay(name, 130);
   const from = performance.now();
   const writes = ['first', 'second'].map((what) =>
-    turns.run(name, WRITE, async () => {
+    turns.run(takerOf(name), WRITE, async () => {
       started.push(what);
       await sleep(200);
       started.push(`${what} ends`);
     }),
   );
-  await turns.run(name, READ, async () => {
+  await turns.run(takerOf(name), READ, async () => {
     started.push('read');
   });
   await Promise.all(writes);
@@ -94,17 +99,36 @@ test('after long delays of others the writes of a caller pause and then run one 
   await others;
 });
 
+test('the users of a tenant have turns of their own, and pause for the delays of their tenant', async () => {
+  const turns = new FairTurns();
+  const tenant = 'tenant:shared';
+  const users = { name: `users of ${tenant}`, tenant };
+  await turns.run(takerOf('tenant:other'), READ, async () => {});
+  const works = Array.from({ length: 20 }, () => startWork(turns, tenant, []));
+  expect(await turns.run(users, WRITE, async () => 'does not wait')).toBe('does not wait');
+  for (const { end } of works) end();
+  await Promise.all(works.map(({ done }) => done));
+  await turns.run(takerOf('tenant:other'), READ, async () => {});
+  noteDelay(tenant, 130);
+  const from = performance.now();
+  expect(await turns.run(users, READ, async () => 'does not pause')).toBe('does not pause');
+  const others = sleep(500).then(() => turns.run(takerOf('tenant:other'), READ, async () => {}));
+  await turns.run(users, WRITE, async () => {});
+  expect(performance.now() - from).toBeGreaterThanOrEqual(900);
+  await others;
+});
+
 test('a write that pauses while it runs does not delay the reads of its caller', async () => {
   const turns = new FairTurns();
   const name = 'tenant:pauses';
-  await turns.run('tenant:other', READ, async () => {});
+  await turns.run(takerOf('tenant:other'), READ, async () => {});
   const works = Array.from({ length: 5 }, () => startWork(turns, name, []));
   // Near its pause a caller has one turn for its writes.
   noteDelay(name, 100);
-  await turns.run(name, READ, async () => {});
+  await turns.run(takerOf(name), READ, async () => {});
   works[0]?.end();
   await works[0]?.done;
-  await turns.run(name, READ, async () => {});
+  await turns.run(takerOf(name), READ, async () => {});
   for (const { end } of works) end();
   await Promise.all(works.map(({ done }) => done));
 });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { expectProblem } from '../endpoints/harness.ts';
-import { accountWithKey, registeredUser } from '../support/people.ts';
+import { accountWithKey, joinPlace, memberWithToken, registeredUser } from '../support/people.ts';
 import type { Answered } from '../support/server.ts';
 import { chat, sendSpans } from '../telemetry/traces/sending.ts';
 import { limited, list, repeated, times, wrongKey } from './limited.ts';
@@ -58,6 +58,29 @@ test('all accounts of a tenant share its limit, which a platform administrator s
   expect((await list(server, { key: stranger.key })).status).toBe(200);
   expect(await setLimit(12)).toMatchObject({ requestsPerMinute: { used: 10, limit: 12 } });
   expect(await times(3, () => list(server, { key: one.key }))).toEqual(repeated([2, 200], [1, 429]));
+});
+
+test('regression: all users of a tenant share a limit of their own, in each of their tenants; a program cannot keep them out', async () => {
+  const server = await limited({});
+  const acme = { tenantId: 'acme' };
+  const program = await accountWithKey(server, acme);
+  await accountWithKey(server, { tenantId: 'globex' });
+  const one = await memberWithToken(server, acme, 'viewer');
+  const other = await memberWithToken(server, acme, 'viewer');
+  const ofBoth = await memberWithToken(server, acme, 'viewer');
+  await joinPlace(server, ofBoth, { place: { tenantId: 'globex' }, role: 'viewer' });
+  const stranger = await memberWithToken(server, { tenantId: 'globex' }, 'viewer');
+  await server.ok('PUT', '/v1/tenants/acme/limits', { as: server.admin, body: { requestsPerMinute: 10 } });
+  // The requests above count as well.
+  server.travel(60_000);
+  expect(await times(11, () => list(server, program))).toEqual(repeated([10, 200], [1, 429]));
+  expect(await times(5, () => list(server, one))).toEqual(repeated([5, 200]));
+  expect(await times(3, () => list(server, ofBoth))).toEqual(repeated([3, 200]));
+  expect(await times(3, () => list(server, other))).toEqual(repeated([2, 200], [1, 429]));
+  const refused = await list(server, ofBoth);
+  expectProblem(refused, 429, 'rate_limited');
+  expect(refused.headers.get('ratelimit-policy')).toBe('"tenant_users";q=10;w=60');
+  expect((await list(server, stranger)).status).toBe(200);
 });
 
 test('a tenant that uses its points much faster than evenly waits while another one works, and only then', async () => {

@@ -6,7 +6,7 @@ import type { Principal } from '../../auth/principal.ts';
 import { ApiError } from '../../platform/errors.ts';
 import type { Services } from '../../platform/services.ts';
 import { KnownCredentials } from './known-credentials.ts';
-import { callerAt, callerOf, countRequest, countRequestOfTenant, type RequestLimits } from './limits.ts';
+import { callerAt, callerOf, countRequest, countRequestOfTenants, type RequestLimits } from './limits.ts';
 
 /** Bytes of a body that cost one point. */
 const BYTES_PER_POINT = 16 * 1024;
@@ -31,7 +31,7 @@ export type Callers = {
     asked: { operation: Operation; requestId: string },
   ) => Promise<Principal | null>;
   /**
-   * Counts a request against the limits of its principal and tenant, or of its address if it has no principal. The headers
+   * Counts a request against the limits of its principal and the principal's tenants, or of its address if it has no principal. The headers
    * of the answer say what is left.
    *
    * @throws ApiError 429
@@ -64,7 +64,7 @@ export function createCallers(
     operation.scope === 'public' ? null : authenticate(services, req, requestId);
   if (limits === null) return { authenticate: authenticated, limitRate: async () => {} };
   const known = new KnownCredentials((req) => sessionToken(services, req));
-  const { address: ofAddress, tenant: ofTenant } = limits;
+  const { address: ofAddress } = limits;
 
   return {
     async authenticate(req, res, asked) {
@@ -91,10 +91,9 @@ export function createCallers(
       }
       const limit = operation.transport === 'otlp' ? limits.ingest : limits.principal;
       await countRequest(limit, callerOf(principal), res, cost);
-      const { tenantId } = principal;
-      if (tenantId === null) return;
-      const most = await services.tenantLimits.limitOf(services.db, tenantId, 'requestsPerMinute');
-      await countRequestOfTenant(ofTenant, { tenantId, most, cost });
+      const mostOfTenant = (tenantId: string) =>
+        services.tenantLimits.limitOf(services.db, tenantId, 'requestsPerMinute');
+      await countRequestOfTenants(limits, principal, { points: cost, mostOfTenant });
     },
   };
 }

@@ -3,9 +3,8 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DEFAULT_TENANT_LIMITS } from '@quartermaster/contracts/tenant-usage.ts';
 import { othersWork } from '@quartermaster/db/delay-budget.ts';
-import { tenantKey } from '@quartermaster/db/tenant-context.ts';
 import ipaddr from 'ipaddr.js';
-import { type Principal, principalName } from '../../auth/principal.ts';
+import { type Principal, principalName, tenantOfCaller, tenantsOfUser } from '../../auth/principal.ts';
 import type { Config } from '../../config.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { type Caller, type Counted, RateLimit, type TakePoints, WINDOW_MS } from './rate-limit.ts';
@@ -21,6 +20,9 @@ const LATE_MS = 1000;
  * limit, so that it does not use the points of a minute in the first seconds, at the cost of the others.
  */
 const BURST_POINTS = 300;
+
+/** A user's request counts for at most this many of their tenants, so that it stays cheap. */
+const MAX_TENANTS_COUNTED = 10;
 
 /** How long a request waits at most, and how often it looks whether others still work, in milliseconds. */
 const MAX_PACE_MS = 5000;
@@ -38,6 +40,8 @@ export type RequestLimits = {
   publicPaths: RateLimit;
   /** Of all API keys of a tenant together. */
   tenant: RateLimit;
+  /** Of all users of a tenant together. It is as high, but of their own, so that a program cannot keep people out. */
+  tenantUsers: RateLimit;
 };
 
 type Settings = Pick<Config, 'rateLimits'> & { now: () => Date; takePoints: TakePoints | null };
@@ -60,6 +64,7 @@ export function createLimits({ rateLimits, now, takePoints }: Settings) {
     address: named('address', rateLimits.address),
     publicPaths: named('public', rateLimits.publicPaths),
     tenant: named('tenant', DEFAULT_TENANT_LIMITS.requestsPerMinute),
+    tenantUsers: named('tenant_users', DEFAULT_TENANT_LIMITS.requestsPerMinute),
   };
   return {
     requests,
@@ -97,34 +102,47 @@ export async function countRequest(limit: RateLimit, caller: Caller, res: Server
 }
 
 /**
- * Counts a request of a tenant. Sets RateLimit headers only if it is refused. While other tenants work, a request waits if its tenant
- * uses the points of a minute much faster than evenly.
+ * Counts a request against the limits of its caller's tenants. Sets RateLimit headers only if it is refused. While other tenants work,
+ * a request waits if one of its tenants uses the points of a minute much faster than evenly.
  *
  * @throws ApiError 429
  */
-export async function countRequestOfTenant(
-  limit: RateLimit,
-  { tenantId, most, cost }: { tenantId: string; most: number; cost: number },
-): Promise<void> {
-  const counted = await limit.count({ tenantId, id: tenantId, limit: most }, cost);
-  if (!counted.allowed) await refuse(limit, counted);
-  const deadline = performance.now() + Math.min(MAX_PACE_MS, limit.aheadMs({ id: tenantId }, BURST_POINTS));
+export async function countRequestOfTenants(limits: RequestLimits, principal: Principal, work: Work): Promise<void> {
+  let aheadMs = 0;
+  for (const { limit, tenantId } of tenantLimitsOf(limits, principal)) {
+    const counted = await countOfTenant(limit, tenantId, work);
+    if (!counted.allowed) await refuse(limit, counted);
+    aheadMs = Math.max(aheadMs, limit.aheadMs({ id: tenantId }, BURST_POINTS));
+  }
+  const deadline = performance.now() + Math.min(MAX_PACE_MS, aheadMs);
   for (let left = deadline - performance.now(); left > 0; left = deadline - performance.now()) {
-    if (!othersWork(tenantKey(tenantId))) return;
+    if (!othersWork(tenantOfCaller(principal))) return;
     await sleep(Math.min(left, PACE_LOOK_MS));
   }
 }
 
-/** Counts the work of a finished request against the limits of its caller and tenant. Refuses nothing. */
-export async function countWork(
-  { principal: ofPrincipal, tenant: ofTenant }: RequestLimits,
+/** The limits of the tenants that a caller belongs to. */
+function tenantLimitsOf(
+  { tenant, tenantUsers }: RequestLimits,
   principal: Principal,
-  { mostOfTenant, points }: { mostOfTenant: (tenantId: string) => Promise<number>; points: number },
-): Promise<void> {
-  if (points === 0) return;
-  await ofPrincipal.count(callerOf(principal), points);
-  const { tenantId } = principal;
-  if (tenantId !== null) await ofTenant.count({ tenantId, id: tenantId, limit: await mostOfTenant(tenantId) }, points);
+): { limit: RateLimit; tenantId: string }[] {
+  if (principal.tenantId !== null) return [{ limit: tenant, tenantId: principal.tenantId }];
+  const tenantIds = tenantsOfUser(principal).slice(0, MAX_TENANTS_COUNTED);
+  return tenantIds.map((tenantId) => ({ limit: tenantUsers, tenantId }));
+}
+
+/** Points of work, and the limit of each tenant that it counts against. */
+type Work = { points: number; mostOfTenant: (tenantId: string) => Promise<number> };
+
+async function countOfTenant(limit: RateLimit, tenantId: string, { points, mostOfTenant }: Work): Promise<Counted> {
+  return limit.count({ tenantId, id: tenantId, limit: await mostOfTenant(tenantId) }, points);
+}
+
+/** Counts the work of a finished request against the limits of its caller and the caller's tenants. Refuses nothing. */
+export async function countWork(limits: RequestLimits, principal: Principal, work: Work): Promise<void> {
+  if (work.points === 0) return;
+  await limits.principal.count(callerOf(principal), work.points);
+  for (const { limit, tenantId } of tenantLimitsOf(limits, principal)) await countOfTenant(limit, tenantId, work);
 }
 
 /**
