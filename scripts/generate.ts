@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { VERSION } from '../apps/api/src/config.ts';
 import { openApiDocument } from '../apps/api/src/http/openapi/openapi.ts';
 import { operations } from '../apps/api/src/server/router.ts';
+import { AUDIT_OPERATIONS } from '../packages/contracts/src/audit-operations.ts';
 import { holdsScopes, ROLE_SCOPES, RoleSchema, SCOPE_MEANINGS, type Scope } from '../packages/contracts/src/scopes.ts';
 import { ROOT, run } from './run.ts';
 
@@ -32,15 +33,15 @@ if (process.argv.includes('--check')) {
 async function generateClient(output: string): Promise<number> {
   const program = join(CLIENT, 'node_modules/.bin/openapi-ts');
   const code = await run(program, ['--silent'], { cwd: CLIENT, environment: { QM_CLIENT_OUTPUT: output } });
-  await writeFile(join(output, 'operation-ids.gen.ts'), operationIds());
+  await writeFile(join(output, 'audit-operations.gen.ts'), auditOperations());
   await writeFile(join(output, 'scopes.gen.ts'), scopeMeanings());
   return code;
 }
 
-/** The names of all operations, as audit events have them. */
-function operationIds(): string {
-  const ids = operations.map(({ operationId }) => `  '${operationId}',\n`).toSorted();
-  return `${GENERATED}export const OPERATION_IDS = [\n${ids.join('')}] as const;\n`;
+/** The names of audit events, for programs that let people choose one. */
+function auditOperations(): string {
+  const names = AUDIT_OPERATIONS.map((name) => `  '${name}',\n`);
+  return `${GENERATED}export const AUDIT_OPERATIONS = [\n${names.join('')}] as const;\n`;
 }
 
 /** What each scope permits, for programs that let people choose scopes. */

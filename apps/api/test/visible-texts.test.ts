@@ -84,6 +84,24 @@ test('regression: texts of tenants and inventory items are stored with invisible
   expect(item).toMatchObject({ title: SHOWN, description: LINES_SHOWN });
 });
 
+test('regression: the attributes of an item and the owner of a manifest are stored with invisible characters escaped', async () => {
+  const as = server.admin;
+  const provider = await server.ok('POST', '/v1/providers', { as, body: { name: unique('p'), kind: 'mcp' } });
+  const path = `/v1/providers/${provider.id}/inventory`;
+  const attributes = { annotations: { title: HIDDEN, [HIDDEN]: [1, null, LINES] } };
+  const shown = { annotations: { title: SHOWN, [SHOWN]: [1, null, LINES_SHOWN] } };
+  const item = await server.ok('POST', path, { as, body: { kind: 'tool', name: 'search', attributes } });
+  expect(item.attributes).toEqual(shown);
+  const changed = { other: HIDDEN };
+  const updated = await server.ok('PUT', `${path}/${item.id}`, { as, body: { attributes: changed } });
+  expect(updated.attributes).toEqual({ other: SHOWN });
+  const long = { kind: 'tool', name: 'long', attributes: { note: '\u200b'.repeat(3000) } };
+  const refused = await server.call('POST', path, { as, body: long });
+  expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ['body', 'attributes']]);
+  const manifest = { kind: 'agent', name: unique('m'), spec: { owner: HIDDEN } };
+  expect((await server.ok('POST', '/v1/manifests', { as, body: manifest })).spec).toEqual({ owner: SHOWN });
+});
+
 test('a text that is too long after escaping is refused', async () => {
   const body = { name: unique('long'), kind: 'llm', displayName: '\u200b'.repeat(100) };
   const { status, body: answer } = await server.call('POST', '/v1/providers', { as: server.admin, body });

@@ -6,6 +6,11 @@ export type ClientOptions = {
 };
 
 /**
+ * An operationId, or the name of an action of the service itself.
+ */
+export type AuditOperation = 'accept_membership' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_provider' | 'delete_provider_credential' | 'delete_service_account' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_derived_access' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_operator_tasks' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'put_provider_credential' | 'register_user' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events';
+
+/**
  * How the operation ended. `denied`: the actor lacked rights, or the record does not exist in the reach of the actor.
  */
 export type AuditOutcome = 'success' | 'failure' | 'denied';
@@ -248,7 +253,7 @@ export type CreateManifestInput = {
 export type ManifestSpecInput = {
     description?: string;
     /**
-     * Who is responsible: a person, a team or an address.
+     * Who is responsible: a person, a team or an address. Invisible characters are stored as escapes.
      */
     owner?: string;
     /**
@@ -559,7 +564,9 @@ export type CreateInventoryItemInput = {
     description?: string | null;
     status?: 'available' | 'retired' | 'blocked';
     schemaDigest?: string | null;
-    attributes?: Metadata | null;
+    attributes?: {
+        [key: string]: unknown;
+    } | null;
 };
 
 /**
@@ -569,7 +576,9 @@ export type UpdateInventoryItemInput = {
     title?: string | null;
     description?: string | null;
     status?: 'available' | 'retired' | 'blocked';
-    attributes?: Metadata | null;
+    attributes?: {
+        [key: string]: unknown;
+    } | null;
 };
 
 /**
@@ -4305,9 +4314,9 @@ export type ListAuditEventsData = {
          */
         actor_id?: string | null;
         /**
-         * Only events of the operation with this operationId.
+         * Only events of this operation, or of this action of the service itself.
          */
-        operation?: string | null;
+        operation?: AuditOperation | null;
         /**
          * Only events about the record with this id.
          */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AUDIT_OPERATIONS } from './audit-operations.ts';
 import {
   SubTenantIdSchema,
   TenantFilterSchema,
@@ -16,6 +17,10 @@ export const AuditOutcomeSchema = z.enum(['success', 'failure', 'denied']).meta(
   description:
     'How the operation ended. `denied`: the actor lacked rights, or the record does not exist in the reach of the actor.',
 });
+
+const AuditOperationSchema = z
+  .enum(AUDIT_OPERATIONS)
+  .meta({ id: 'AuditOperation', description: 'An operationId, or the name of an action of the service itself.' });
 
 const AuditActorSchema = z
   .strictObject({
@@ -95,7 +100,9 @@ export const listAuditEvents = operation({
   query: {
     ...tenancyQueryFields,
     actor_id: z.string().max(128).nullish().describe('Only events of the service account or user with this id.'),
-    operation: z.string().max(128).nullish().describe('Only events of the operation with this operationId.'),
+    operation: AuditOperationSchema.nullish().describe(
+      'Only events of this operation, or of this action of the service itself.',
+    ),
     target_id: z.string().max(256).nullish().describe('Only events about the record with this id.'),
     outcome: AuditOutcomeSchema.nullish().describe('Only events with this outcome.'),
     created_after: TimestampInputSchema.nullish().describe('Only events after this time.'),

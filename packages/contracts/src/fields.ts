@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { hidesText, visibleLine, visibleText } from './visible-text.ts';
+import { hidesText, visibleLine, visibleText, visibleValue } from './visible-text.ts';
 
 /** The maximum size of metadata, in bytes of UTF-8 when serialised as JSON. */
 export const METADATA_MAX_BYTES = 16 * 1024;
@@ -71,17 +71,28 @@ export const NoteInputSchema = z.string().overwrite(visibleText).max(2000);
 
 export const EmailSchema = z.email().max(254).describe('An email address. It is compared case-insensitively.');
 
-/** A JSON object of the caller's own. */
-export const MetadataSchema = z
+const isShortMetadata = (value: unknown) =>
+  new TextEncoder().encode(JSON.stringify(value)).length <= METADATA_MAX_BYTES;
+const METADATA_TOO_LONG = { error: `metadata should have at most ${METADATA_MAX_BYTES} bytes when serialised as JSON` };
+
+/** A JSON object of the caller's own, stored as it was sent. */
+export const MetadataSchema = z.record(z.string(), z.unknown()).refine(isShortMetadata, METADATA_TOO_LONG).meta({
+  id: 'Metadata',
+  description: 'A JSON object with any members, at most 16 KiB when serialised. Setting it replaces the whole object.',
+});
+
+/**
+ * The attributes of an inventory item. They usually come from a provider, and people read them to decide. So their texts are escaped,
+ * as titles are.
+ */
+export const AttributesInputSchema = z
   .record(z.string(), z.unknown())
-  .refine((value) => new TextEncoder().encode(JSON.stringify(value)).length <= METADATA_MAX_BYTES, {
-    error: `metadata should have at most ${METADATA_MAX_BYTES} bytes when serialised as JSON`,
-  })
-  .meta({
-    id: 'Metadata',
-    description:
-      'A JSON object with any members, at most 16 KiB when serialised. Setting it replaces the whole object.',
-  });
+  .refine(isShortMetadata, METADATA_TOO_LONG)
+  .overwrite(visibleValue)
+  .refine(isShortMetadata, METADATA_TOO_LONG)
+  .describe(
+    'A JSON object with any members, at most 16 KiB when serialised. Setting it replaces the whole object. Invisible characters other than line breaks and tabs are stored as escapes, such as `\\u{202e}`.',
+  );
 
 /** The fields of every record that belongs to a tenant. */
 export const tenancyFields = { tenantId: TenantIdSchema, subTenantId: SubTenantIdSchema };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  AttributesInputSchema,
   DescriptionInputSchema,
   DescriptionSchema,
   DisplayNameInputSchema,
@@ -109,7 +110,7 @@ export const CreateInventoryItemInputSchema = z
       .string()
       .regex(/^sha256:[0-9a-f]{64}$/)
       .nullish(),
-    attributes: MetadataSchema.nullish(),
+    attributes: AttributesInputSchema.nullish(),
   })
   .meta({ id: 'CreateInventoryItemInput' });
 export type CreateInventoryItemInput = z.infer<typeof CreateInventoryItemInputSchema>;
@@ -119,7 +120,7 @@ export const UpdateInventoryItemInputSchema = z
     title: DisplayNameInputSchema.nullish(),
     description: DescriptionInputSchema.nullish(),
     status: z.enum(['available', 'retired', 'blocked']).optional(),
-    attributes: MetadataSchema.nullish(),
+    attributes: AttributesInputSchema.nullish(),
   })
   .meta({ id: 'UpdateInventoryItemInput', description: 'A field that is left out keeps its value. Null clears it.' });
 export type UpdateInventoryItemInput = z.infer<typeof UpdateInventoryItemInputSchema>;

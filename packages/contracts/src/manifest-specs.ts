@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DescriptionSchema } from './fields.ts';
 import { InventoryKindSchema, ItemNameInputSchema, ItemNameSchema } from './inventory.ts';
+import { visibleLine } from './visible-text.ts';
 
 /** The maximum size of a spec, in bytes of UTF-8 when serialised as JSON. */
 export const SPEC_MAX_BYTES = 256 * 1024;
@@ -62,7 +63,12 @@ export const AllowListSchema = z
 
 const commonFields = {
   description: DescriptionSchema.optional(),
-  owner: z.string().max(200).optional().describe('Who is responsible: a person, a team or an address.'),
+  owner: z
+    .string()
+    .overwrite(visibleLine)
+    .max(200)
+    .optional()
+    .describe('Who is responsible: a person, a team or an address. Invisible characters are stored as escapes.'),
   declares: z
     .array(DeclarationInputSchema)
     .max(1000)

@@ -22,6 +22,18 @@ export function visibleText(text: string): string {
     .join('');
 }
 
+/** Escapes the invisible characters in all texts of a JSON value, including the names of members, as {@link visibleText} does. */
+export function visibleValue<Value>(value: Value): Value {
+  return visibleJson(value) as Value;
+}
+
+function visibleJson(value: unknown): unknown {
+  if (typeof value === 'string') return visibleText(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(visibleJson);
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [visibleLine(name), visibleJson(member)]));
+}
+
 /** Whether a one-line text has invisible characters. */
 export function hidesText(text: string): boolean {
   return visibleLine(text) !== text;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { AUDIT_OPERATIONS, SERVICE_ACTIONS } from '../src/audit-operations.ts';
 import { ERRORS } from '../src/errors.ts';
 import { isOperation, type Operation, operation, TAGS } from '../src/operation.ts';
 import { ScopeSchema } from '../src/scopes.ts';
@@ -21,6 +22,12 @@ test('operationIds are unique, and so are the combinations of method and path', 
   expect(new Set(ids).size).toBe(ids.length);
   const places = OPERATIONS.map(([, { method, path }]) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`);
   expect(new Set(places).size).toBe(places.length);
+});
+
+test('audit events can be filtered by every operation and every action of the service, and by nothing else', () => {
+  const ids = OPERATIONS.map(([, { operationId }]) => operationId);
+  expect(AUDIT_OPERATIONS).toEqual([...ids, ...SERVICE_ACTIONS].toSorted());
+  expect(new Set(AUDIT_OPERATIONS).size).toBe(AUDIT_OPERATIONS.length);
 });
 
 test.each(OPERATIONS)('%s has valid names, texts, scope, schemas and error codes', (name, definition) => {

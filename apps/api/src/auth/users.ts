@@ -1,3 +1,4 @@
+import type { ServiceAction } from '@quartermaster/contracts/audit-operations.ts';
 import { ROLE_SCOPES } from '@quartermaster/contracts/scopes.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
@@ -102,7 +103,7 @@ async function link(services: LinkNeeds, { identity, email, whyNoEmail, request 
     services,
     ...request,
     principal: principalOf(account, []),
-    operation: { operationId: 'link_identity' },
+    operation: { operationId: 'link_identity' satisfies ServiceAction },
   };
   try {
     return await auditedWrite(linking, async (trx, record, now) => {

@@ -86,14 +86,14 @@ test('events of one transaction are sealed in order, and an event that is commit
   const { tenantId, key } = await sealedTenant(server, 1);
   const target = (id: string) => ({ place: { tenantId, subTenantId: null }, target: { type: 'gateway', id } });
   const ids = Array.from({ length: 20 }, (_, index) => `target-${index}`);
-  await auditedWriteAsSystem(server.services, 'write_many', async (_trx, record) => {
+  await auditedWriteAsSystem(server.services, 'remove_expired_invitation', async (_trx, record) => {
     for (const id of ids) record(target(id));
   });
   await server.services.sealer.pass();
   // Has an earlier time, but is committed after the others were sealed.
   await auditedWriteAsSystem(
     { ...server.services, now: () => new Date('2026-01-01T00:00:00.000Z') },
-    'write_late',
+    'remove_unclaimed_user',
     async (_trx, record) => record(target('late')),
   );
   await server.services.sealer.pass();

@@ -2,7 +2,15 @@ import * as contract from '@quartermaster/contracts/audit-events.ts';
 import { beforeAll, expect, test } from 'vitest';
 import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
 import type { Body } from '../support/server.ts';
-import { auditOf, checkCoverageAfterAll, type Endpoints, expectFields, expectProblem, serverFor } from './harness.ts';
+import {
+  auditOf,
+  checkCoverageAfterAll,
+  type Endpoints,
+  expectFields,
+  expectInvalid,
+  expectProblem,
+  serverFor,
+} from './harness.ts';
 import { expectFilters, expectOwnCursorsOnly, expectStablePages } from './lists.ts';
 import { chatSpan } from './spec-fixtures.ts';
 
@@ -142,6 +150,15 @@ test('refusals of authenticated callers are counted in one event for each actor,
   expect((await refused(reader.id)).map((event) => event.count)).toEqual([1, 3]);
 });
 
+test('regression: a mistyped operation is refused, and an action of the service is not', async () => {
+  const as = server.admin;
+  const mistyped = await server.call('GET', `${PATH}?operation=create_gatway`, { as });
+  expectInvalid(mistyped, { loc: ['query', 'operation'], type: 'enum' });
+  for (const operation of ['create_gateway', 'sign_in', 'further_refusals']) {
+    expect((await server.call('GET', `${PATH}?operation=${operation}`, { as })).status).toBe(200);
+  }
+});
+
 test('a tenant and a sub-tenant see their own events, the platform sees all, and operators and viewers see none', async () => {
   const tenantId = 'reach-1';
   const wide = await accountWithKey(server, { tenantId });
@@ -197,7 +214,7 @@ test('list_audit_events filters by each of its parameters, and a value that matc
     [{ ...after, actor_id: wide.id }, [first.id]],
     [{ ...after, actor_id: 'nobody' }, []],
     [{ ...after, operation: 'create_provider' }, [second.id]],
-    [{ ...after, operation: 'unheard_of' }, []],
+    [{ ...after, operation: 'list_agents' }, []],
     [{ ...after, target_id: gateway.id }, [first.id]],
     [{ ...after, target_id: 'none' }, []],
     [{ ...after, outcome: 'success' }, both],

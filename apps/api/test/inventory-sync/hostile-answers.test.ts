@@ -150,12 +150,18 @@ test.each(REFUSED)('an answer of an MCP server with %s is refused', async (_, an
   expect(answered.body.detail).toMatch(reason);
 });
 
-test('regression: characters that hide or reorder text are escaped in titles, descriptions and errors', async () => {
+test('regression: characters that hide or reorder text are escaped in titles, descriptions, attributes and errors', async () => {
   const hidden = 'pay\u202erevo\u200b\u001b[2J';
   const shown = 'pay\\u{202e}revo\\u{200b}\\u{1b}[2J';
   const inputSchema = { type: 'object' };
   const tools = [
-    { name: 'pay', title: hidden, description: `${hidden}\n\tA second line \u2764\ufe0f`, inputSchema },
+    {
+      name: 'pay',
+      title: hidden,
+      description: `${hidden}\n\tA second line \u2764\ufe0f`,
+      inputSchema: { type: 'object', description: hidden, properties: { [hidden]: { enum: [hidden] } } },
+      annotations: { title: hidden },
+    },
     { name: hidden, inputSchema },
     { name: 'long', title: '\u200b'.repeat(200), inputSchema },
   ];
@@ -167,6 +173,10 @@ test('regression: characters that hide or reorder text are escaped in titles, de
   const { items } = await server.ok('GET', `/v1/providers/${id}/inventory?limit=10`, { as: server.admin });
   const [long, pay] = items.toSorted((a: Body, b: Body) => (a.name < b.name ? -1 : 1));
   expect(pay).toMatchObject({ title: shown, description: `${shown}\n\tA second line \u2764\ufe0f` });
+  expect(pay.attributes).toMatchObject({
+    inputSchema: { description: shown, properties: { [shown]: { enum: [shown] } } },
+    annotations: { title: shown },
+  });
   expect(long.title).toHaveLength(200);
   expect(long.title.endsWith('…')).toBe(true);
   // The next sync finds the same items unchanged.

@@ -1,3 +1,4 @@
+import type { ServiceAction } from '@quartermaster/contracts/audit-operations.ts';
 import { hash } from 'node:crypto';
 import { CONSOLE_MAX_HOURS } from '@quartermaster/contracts/console-sessions.ts';
 import { deleteConsoleSession } from '@quartermaster/db/repositories/console-sessions.ts';
@@ -197,7 +198,7 @@ async function signIn(
   });
   const former = pending.former ?? (await formerSession(services, req));
   const principal = { ...(await principalOfAccount(db, account)), scheme: 'session' as const };
-  const ctx = { services, ...request, principal, operation: { operationId: 'sign_in' } };
+  const ctx = { services, ...request, principal, operation: { operationId: 'sign_in' satisfies ServiceAction } };
   return auditedWrite(ctx, async (trx, record, now) => {
     // A browser has only one session.
     if (former) await deleteConsoleSession(trx, former);
@@ -228,7 +229,7 @@ async function signOut(services: Services, req: Request, res: Response): Promise
   const { session, account } = found;
   const principal = { ...(await principalOfAccount(services.db, account)), scheme: 'session' as const };
   const request = { requestId: requestIdOf(res), callerRequestId: callerRequestIdOf(req) };
-  const ctx = { services, ...request, principal, operation: { operationId: 'sign_out' } };
+  const ctx = { services, ...request, principal, operation: { operationId: 'sign_out' satisfies ServiceAction } };
   return auditedWrite(ctx, async (trx, record) => {
     const ended = await deleteConsoleSession(trx, { userId: account.id, id: session.id });
     if (!ended) return null;

@@ -1,4 +1,5 @@
 import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
+import type { ServiceAction } from '@quartermaster/contracts/audit-operations.ts';
 import type { ErrorCode } from '@quartermaster/contracts/errors.ts';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import type { Database } from '@quartermaster/db/database.ts';
@@ -12,7 +13,7 @@ import { appendAuditEvents } from './mac.ts';
 /** A change that a write reports for the audit. */
 export type Change = {
   /** The name of the event, if it is not that of the operation. */
-  operation?: string;
+  operation?: ServiceAction;
   /** The place of the record; null if it belongs to no tenant. */
   place: TenantPlace | null;
   target: NonNullable<AuditEvent['target']>;
@@ -57,11 +58,11 @@ export async function auditedWrite<T>(
 /**
  * {@link auditedWrite} for background work. The actor of the events is the system.
  *
- * @param operation its name in the events, in the form of an operationId
+ * @param operation its name in the events
  */
 export function auditedWriteAsSystem<T>(
   services: WriteContext['services'],
-  operation: string,
+  operation: ServiceAction | 'sync_provider_inventory',
   work: (trx: Database, record: (change: Change) => void, now: Date) => Promise<T>,
 ): Promise<T> {
   return auditedWrite({ services, requestId: '', principal: 'system', operation: { operationId: operation } }, work);

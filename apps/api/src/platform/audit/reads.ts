@@ -1,3 +1,4 @@
+import type { ServiceAction } from '@quartermaster/contracts/audit-operations.ts';
 import type { AuditEvent } from '@quartermaster/contracts/audit-events.ts';
 import { listTenantsThatAuditReads } from '@quartermaster/db/repositories/tenants.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
@@ -5,7 +6,7 @@ import type { CallerContext } from '../../http/context.ts';
 import { actorOf } from './audited-write.ts';
 
 /** The operation of events that only count further reads, after a tenant has reached the limit of separate events. */
-export const FURTHER_READS = 'further_reads';
+export const FURTHER_READS: ServiceAction = 'further_reads';
 
 /**
  * Records in the audit that a caller read these records, if their tenant has the setting `auditReads`. Reads with the same

@@ -1,6 +1,6 @@
 import { METADATA_MAX_BYTES } from '@quartermaster/contracts/fields.ts';
 import { type InventoryKind, isPlainItemName } from '@quartermaster/contracts/inventory.ts';
-import { visibleLine, visibleText } from '@quartermaster/contracts/visible-text.ts';
+import { visibleLine, visibleText, visibleValue } from '@quartermaster/contracts/visible-text.ts';
 import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
 import type { FoundItem } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { canonicalDigest } from '../../platform/canonical-digest.ts';
@@ -71,15 +71,17 @@ function keptOf({ attributes, definition }: ListedItem): { attributes: string; s
   try {
     // The digest covers the whole definition, even if the stored attributes are truncated.
     const schemaDigest = definition === undefined ? null : canonicalDigest(withoutUndefined(definition));
-    return { attributes: fitting(withoutUndefined(attributes)), schemaDigest };
+    // Cut before escaping hidden characters as well, because attributes may be very long.
+    const visible = visibleValue(fitting(withoutUndefined(attributes)));
+    return { attributes: JSON.stringify(fitting(visible)), schemaDigest };
   } catch (error) {
     if (error instanceof RangeError) return null;
     throw error;
   }
 }
 
-/** As many attributes as fit into a record, as JSON; with `truncated: true` if some do not fit. */
-function fitting(attributes: Record<string, unknown>): string {
+/** As many attributes as fit into a record, with `truncated: true` if some do not fit. */
+function fitting(attributes: Record<string, unknown>): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   let room = METADATA_MAX_BYTES - TRUNCATION_MARK_BYTES;
   let truncated = false;
@@ -90,7 +92,7 @@ function fitting(attributes: Record<string, unknown>): string {
       kept[name] = value;
     } else truncated = true;
   }
-  return JSON.stringify(truncated ? { ...kept, truncated } : kept);
+  return truncated ? { ...kept, truncated } : kept;
 }
 
 function withoutUndefined(value: Record<string, unknown>): Record<string, unknown> {

@@ -1,4 +1,4 @@
-import type { AuditEvent, listAuditEvents } from '@quartermaster/client';
+import type { AuditEvent, AuditOperation, listAuditEvents } from '@quartermaster/client';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { startOfDay, useTimeZone } from '../../data/time-zone.ts';
 import { useUrlState } from '../../data/url-state.ts';
@@ -25,7 +25,7 @@ export function useAuditQuery(): AuditQuery {
   return {
     ...tenant,
     ...(actor !== undefined && { actor_id: actor }),
-    ...(operation !== undefined && { operation }),
+    ...(operation !== undefined && { operation: operation as AuditOperation }),
     ...(target !== undefined && { target_id: target }),
     ...(outcome !== undefined && { outcome: outcome as AuditEvent['outcome'] }),
     ...(period !== undefined && period !== 'between' && { created_after: hoursAgo(Number(period)) }),

@@ -1,5 +1,5 @@
 import { type AuditEvent, listAuditEvents } from '@quartermaster/client';
-import { OPERATION_IDS } from '@quartermaster/client/operation-ids.gen.ts';
+import { AUDIT_OPERATIONS } from '@quartermaster/client/audit-operations.gen.ts';
 import { type ReactNode, useCallback, useMemo } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { SelectFilter, TextFilter } from '../../components/filters.tsx';
@@ -21,20 +21,7 @@ import { CsvButton } from './csv-button.tsx';
 
 const TONES = { success: 'quiet', failure: 'danger', denied: 'danger' } as const;
 
-/** What the service itself does and records, in the form of operations. */
-const OWN_ACTIONS = [
-  'bootstrap',
-  'end_oldest_console_session',
-  'further_reads',
-  'further_refusals',
-  'link_identity',
-  'remove_expired_invitation',
-  'remove_unclaimed_user',
-  'sign_in',
-  'sign_out',
-];
-
-const OPERATIONS: readonly Choice[] = [...OPERATION_IDS, ...OWN_ACTIONS].toSorted().map(choiceOf);
+const OPERATIONS: readonly Choice[] = AUDIT_OPERATIONS.map(choiceOf);
 
 type Choice = { value: string; label: string };
 
