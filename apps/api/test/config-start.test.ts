@@ -85,6 +85,10 @@ describe('regression: a HOST that means all addresses', () => {
     (HOST) => {
       expect(refusal({ HOST })).toMatch(/^QM_PUBLIC_URL: [^\n]+$/);
       expect(readConfig({ HOST, QM_PUBLIC_URL: 'https://qm.example.com' }).host).toBe(HOST);
+      const address = `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:8080`;
+      expect(refusal({ HOST, QM_PUBLIC_URL: address })).toMatch(
+        /^QM_PUBLIC_URL: should be the address that callers use/,
+      );
     },
   );
 

@@ -6,11 +6,11 @@ import type { TestServer } from '../support/server.ts';
 const EXEMPT_COLUMNS = ['last_used_at', 'last_seen_at'];
 
 /**
- * Tables that the service writes in the background, the idempotency keys that a refused request claims and releases, and
- * the noted changes themselves.
+ * Tables that the service writes in the background, the idempotency keys that a refused request claims and releases, the bytes that
+ * triggers count for rows of other tables, and the noted changes themselves.
  */
 const EXEMPT_TABLES =
-  /^(sqlite_|kysely_|noted_changes|audit_(chain|heads|unsealed)$|idempotency_keys$|rate_limit_windows$)/;
+  /^(sqlite_|kysely_|noted_changes|audit_(chain|heads|unsealed)$|record_bytes$|idempotency_keys$|rate_limit_windows$)/;
 
 /** Reads whose audit events are summed and written later, like those of refusals. */
 const SUMMED_READS = [
