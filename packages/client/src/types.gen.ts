@@ -564,9 +564,14 @@ export type CreateInventoryItemInput = {
     description?: string | null;
     status?: 'available' | 'retired' | 'blocked';
     schemaDigest?: string | null;
-    attributes?: {
-        [key: string]: unknown;
-    } | null;
+    attributes?: ItemAttributesInput | null;
+};
+
+/**
+ * A JSON object with any members, at most 16 KiB when serialised. Setting it replaces the whole object. Invisible characters other than line breaks and tabs are stored as escapes, such as `\u{202e}`.
+ */
+export type ItemAttributesInput = {
+    [key: string]: unknown;
 };
 
 /**
@@ -576,9 +581,7 @@ export type UpdateInventoryItemInput = {
     title?: string | null;
     description?: string | null;
     status?: 'available' | 'retired' | 'blocked';
-    attributes?: {
-        [key: string]: unknown;
-    } | null;
+    attributes?: ItemAttributesInput | null;
 };
 
 /**

@@ -90,9 +90,11 @@ export const AttributesInputSchema = z
   .refine(isShortMetadata, METADATA_TOO_LONG)
   .overwrite(visibleValue)
   .refine(isShortMetadata, METADATA_TOO_LONG)
-  .describe(
-    'A JSON object with any members, at most 16 KiB when serialised. Setting it replaces the whole object. Invisible characters other than line breaks and tabs are stored as escapes, such as `\\u{202e}`.',
-  );
+  .meta({
+    id: 'ItemAttributesInput',
+    description:
+      'A JSON object with any members, at most 16 KiB when serialised. Setting it replaces the whole object. Invisible characters other than line breaks and tabs are stored as escapes, such as `\\u{202e}`.',
+  });
 
 /** The fields of every record that belongs to a tenant. */
 export const tenancyFields = { tenantId: TenantIdSchema, subTenantId: SubTenantIdSchema };
