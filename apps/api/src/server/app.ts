@@ -168,12 +168,20 @@ const DOCUMENT_AFTER_MS = 5000;
 function documentHandler(serverUrl: string) {
   return fixedAnswer({
     contentType: 'application/json; charset=utf-8',
-    read: () => Buffer.from(JSON.stringify(openApiDocument({ operations, version: VERSION, serverUrl }))),
+    read: () => Buffer.from(JSON.stringify({ ...ownDocument(), servers: [{ url: serverUrl }] })),
     madeAfterMs: DOCUMENT_AFTER_MS,
     cacheControl: 'no-cache',
     compress: true,
   });
 }
+
+/** The document of this version, which servers in one process share. Only its `servers` differ. */
+function ownDocument(): object {
+  builtDocument ??= openApiDocument({ operations, version: VERSION, serverUrl: '' });
+  return builtDocument;
+}
+
+let builtDocument: object | undefined;
 
 /** For the reference page, which needs its own scripts, inline styles, and Swagger UI's icons (`data:`). */
 const CONTENT_SECURITY_POLICY = {
