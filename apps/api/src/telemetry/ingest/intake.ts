@@ -1,8 +1,7 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { runRequestForTenant } from '@quartermaster/db/giving-way.ts';
-import { type Principal, principalName, tenantOfCaller } from '../../auth/principal.ts';
+import { type Principal, tenantOfCaller } from '../../auth/principal.ts';
 import { inFairTurn } from '../../http/rate-limits/in-fair-turn.ts';
-import { callerOf } from '../../http/rate-limits/limits.ts';
 import type { Services } from '../../platform/services.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
 import type { Signal } from '../otlp/signal.ts';
@@ -84,7 +83,7 @@ export class Intake {
 
   /** Starts to count the received bytes of a request. The caller releases them after the answer. @throws 429 */
   open(principal: Principal): HeldBytes {
-    return this.#budget.open(senderOf(principal));
+    return this.#budget.open(tenantOfCaller(principal));
   }
 
   /** Decompresses, reads and stores a request. @returns what was refused of it, or null */
@@ -97,7 +96,7 @@ export class Intake {
 
   async #decompressAndIngest(request: TelemetryRequest): Promise<PartialSuccess | null> {
     const { body, principal } = request;
-    const tenant = senderOf(principal);
+    const tenant = tenantOfCaller(principal);
     const smallLimit = Math.min(LARGE_BYTES, this.maxBytes);
     // If the body declares a large size, it is not first decompressed up to the limit for small bodies.
     if (declaredDecompressedBytes(body) <= smallLimit) {
@@ -137,9 +136,4 @@ export class Intake {
         return null;
     }
   }
-}
-
-/** The name under which the memory of a request is counted: the tenant, or a user who has no single tenant. */
-function senderOf(principal: Principal): string {
-  return callerOf(principal).tenantId || principalName(principal);
 }
