@@ -42,6 +42,7 @@ import { expiringCredentials } from './migrations/0037-expiring-credentials.ts';
 import { observationEnvironments } from './migrations/0038-observation-environments.ts';
 import { listedItems } from './migrations/0039-listed-items.ts';
 import { recordBytes } from './migrations/0040-record-bytes.ts';
+import { countedAnswers } from './migrations/0041-counted-answers.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
 import { hasTable, listAppliedMigrations } from './applied-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
@@ -87,6 +88,7 @@ const MIGRATIONS = {
   '0038-observation-environments': observationEnvironments,
   '0039-listed-items': listedItems,
   '0040-record-bytes': recordBytes,
+  '0041-counted-answers': countedAnswers,
 };
 
 /** The default size of a process's pool of Postgres connections. */

@@ -149,6 +149,7 @@ test('two concurrent migrations do not conflict', async () => {
     { name: '0038-observation-environments' },
     { name: '0039-listed-items' },
     { name: '0040-record-bytes' },
+    { name: '0041-counted-answers' },
   ]);
 });
 

@@ -25,6 +25,9 @@ const MAX_CACHED = 10_000;
 /** Usage is counted exactly up to this number of records, or up to the limit if that is higher. */
 const COUNTED_EXACTLY = 20_000;
 
+/** What the answers may take that are kept for all users of a tenant, or for a user without one. In bytes. */
+const USER_ANSWERS_BYTES = 1024 ** 3;
+
 /** Bytes that are counted for a new record besides its content. Triggers count exactly, see migration 0040. */
 const RECORD_BYTES = 1000;
 
@@ -82,6 +85,27 @@ export class TenantLimits {
   async changeRecord(db: Database, tenantId: string, content: unknown): Promise<void> {
     const bytes = bytesOf(content);
     if (bytes > SMALL_CHANGE_BYTES) await this.add(db, tenantId, 'storedBytes', bytes);
+  }
+
+  /**
+   * Counts an answer that is kept for a user. People are limited apart from their tenant, so that they can act when it is full: the
+   * web console sends an Idempotency-Key with every write.
+   *
+   * @param users as {@link usersOfTenant} or {@link userWithoutTenant} names them
+   * @throws 409 `tenant_limit_reached`
+   */
+  async addAnswerOfUsers(db: Database, users: string, bytes: number): Promise<void> {
+    const key = keyOf(users, 'storedBytes');
+    const room = { limit: USER_ANSWERS_BYTES, added: bytes };
+    const used = await this.#counts.usedOf(key, room, () =>
+      countTenantUsage(db, users, { resource: 'storedBytes', most: 1 }, this.#now()),
+    );
+    if (used + bytes > USER_ANSWERS_BYTES) {
+      this.#counts.delete(key);
+      const detail = `The answers that are kept for users take ${USER_ANSWERS_BYTES} bytes, which is the limit. They are removed after 24 hours. Send the request without an Idempotency-Key.`;
+      throw new ApiError('tenant_limit_reached', detail);
+    }
+    this.#counts.add(key, bytes);
   }
 
   /** Corrects the cached count after a write. @param difference what the write added, less what {@link add} counted for it */

@@ -1,6 +1,11 @@
 import { DEFAULT_TENANT_LIMITS } from '@quartermaster/contracts/tenant-usage.ts';
 import * as contract from '@quartermaster/contracts/tenant-usage.ts';
-import { sumStoredBytes } from '@quartermaster/db/repositories/tenant-usage.ts';
+import {
+  addStoredBytes,
+  countTenantUsage,
+  sumStoredBytes,
+  usersOfTenant,
+} from '@quartermaster/db/repositories/tenant-usage.ts';
 import { countedRecordBytes } from '@quartermaster/db/testing/record-bytes.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { secretBox } from '../../src/platform/secret-box.ts';
@@ -9,7 +14,7 @@ import { removeExpiredKeys } from '../../src/http/idempotency/expiry.ts';
 import { dropUnreadableAnswers } from '../../src/http/idempotency/reseal.ts';
 import { newTenant as governedTenant } from '../governance/loop-support.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
-import { accountWithKey, unique } from '../support/people.ts';
+import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
 import { OPERATIONS } from '../support/records.ts';
 import type { Body } from '../support/server.ts';
 import { modelRequestLogs } from '../telemetry/otlp/wire.ts';
@@ -293,6 +298,48 @@ describe('regression: stored bytes', () => {
     const used = await otherBytesOf(tenant);
     expect(answered.status, answered.text).toBe(200);
     expect(used).toBeGreaterThan(100);
+  });
+
+  test('answers that are kept for the users of a tenant count together, apart from the tenant, until they are removed', async () => {
+    const tenant = await newTenant();
+    const { tenantId } = tenant;
+    const [one, other] = [
+      await memberWithToken(server, { tenantId }, 'admin'),
+      await memberWithToken(server, { tenantId }, 'admin'),
+    ];
+    const stranger = await memberWithToken(server, { tenantId: (await newTenant()).tenantId }, 'admin');
+    const write = (
+      { token }: { token: string },
+      headers: Record<string, string> = { 'idempotency-key': unique('key') },
+    ) =>
+      server.call('POST', '/v1/gateways', {
+        as: { token },
+        headers,
+        body: { name: unique('gateway'), providerIds: [] },
+      });
+    const { db } = server.services;
+    const kept = () =>
+      countTenantUsage(db, usersOfTenant(tenantId), { resource: 'storedBytes', most: 1 }, server.services.now());
+    expect(await kept()).toBe(0);
+    const ofTenant = await otherBytesOf(tenant);
+    expect((await write(one)).status).toBe(200);
+    const first = await kept();
+    expect(first).toBeGreaterThan(200);
+    expect((await write(other)).status).toBe(200);
+    expect(await kept()).toBeGreaterThan(first + 200);
+    expect(await otherBytesOf(tenant)).toBe(ofTenant);
+
+    const limit = 1024 ** 3;
+    await addStoredBytes(db, usersOfTenant(tenantId), limit - (await kept()), server.services.now());
+    server.travel(6000);
+    for (const user of [one, other]) expectProblem(await write(user), 409, 'tenant_limit_reached');
+    expect((await write(one, {})).status).toBe(200);
+    expect((await write(stranger)).status).toBe(200);
+    expect(await kept()).toBe(limit);
+    server.travel(25 * HOUR_MS);
+    const before = await kept();
+    await removeExpiredKeys(server.services);
+    expect(await kept()).toBeLessThan(before - first);
   });
 
   test('removing an answer that was stored before answers were counted does not lower the counter', async () => {

@@ -14,6 +14,8 @@ export type NewClaim = KeyOwner & {
   claim: string;
   leaseExpiresAt: string;
   expiresAt: string;
+  /** Whose stored bytes include the answer. '' if it is not counted. */
+  countedFor: string;
 };
 
 /** The result of a claim. `other_request`: the key was used for a different request. */
@@ -39,6 +41,7 @@ export function claimKey(db: Database, wanted: NewClaim, now: Date): Promise<Cla
       claim: wanted.claim,
       lease_expires_at: wanted.leaseExpiresAt,
       answer: null,
+      counted_for: wanted.countedFor,
       created_at: time,
       expires_at: wanted.expiresAt,
     };
@@ -47,18 +50,18 @@ export function claimKey(db: Database, wanted: NewClaim, now: Date): Promise<Cla
       .values({ ...columnsOf(wanted), ...values })
       .onConflict((conflict) => conflict.columns(['tenant_id', 'principal', 'key_digest']).doUpdateSet(values))
       .execute();
-    if (row) await addAnswerBytes(trx, row.tenant_id, -bytesOf(row.answer), now);
+    if (row) await addAnswerBytes(trx, countedFor(row), -bytesOf(row.answer), now);
     return { outcome: 'claimed' };
   });
 }
 
 /**
- * Stores the answer of the request that holds the key, and counts its bytes for the tenant. Returns false if another request
+ * Stores the answer of the request that holds the key, and counts its bytes. Returns false if another request
  * holds the key by now.
  */
 export function keepAnswer(
   db: Database,
-  held: Pick<NewClaim, 'claim'> & KeyOwner,
+  held: Pick<NewClaim, 'claim' | 'countedFor'> & KeyOwner,
   sealedAnswer: string,
   now: Date,
 ): Promise<boolean> {
@@ -71,7 +74,7 @@ export function keepAnswer(
       .where('answer', 'is', null)
       .executeTakeFirst();
     if (numUpdatedRows === 0n) return false;
-    await addAnswerBytes(trx, held.tenantId, bytesOf(sealedAnswer), now);
+    await addAnswerBytes(trx, held.countedFor, bytesOf(sealedAnswer), now);
     return true;
   });
 }
@@ -103,11 +106,11 @@ export function deleteExpiredKeys(db: Database, now: Date, limit: number): Promi
             .$asTuple('tenant_id', 'principal', 'key_digest'),
         ),
       )
-      .returning(['tenant_id', sql<number>`coalesce(octet_length(answer), 0)`.as('bytes')])
+      .returning(['tenant_id', 'counted_for', sql<number>`coalesce(octet_length(answer), 0)`.as('bytes')])
       .execute();
-    for (const [tenantId, ofTenant] of Map.groupBy(deleted, ({ tenant_id }) => tenant_id)) {
-      const bytes = ofTenant.reduce((sum, row) => sum + row.bytes, 0);
-      await addAnswerBytes(trx, tenantId, -bytes, now);
+    for (const [counted, rows] of Map.groupBy(deleted, countedFor)) {
+      const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+      await addAnswerBytes(trx, counted, -bytes, now);
     }
     return deleted.length;
   });
@@ -159,21 +162,25 @@ export async function replaceSealedAnswer(
             .deleteFrom('idempotency_keys')
             .where(belongsTo(owner))
             .where('answer', '=', sealed)
-            .returning('key_digest')
+            .returning(['tenant_id', 'counted_for'])
         : trx
             .updateTable('idempotency_keys')
             .set({ answer: resealed })
             .where(belongsTo(owner))
             .where('answer', '=', sealed)
-            .returning('key_digest');
-    if ((await replaced.execute()).length === 0) return;
-    await addAnswerBytes(trx, owner.tenantId, bytesOf(resealed) - bytesOf(sealed), now);
+            .returning(['tenant_id', 'counted_for']);
+    const [row] = await replaced.execute();
+    if (row) await addAnswerBytes(trx, countedFor(row), bytesOf(resealed) - bytesOf(sealed), now);
   });
 }
 
-/** Answers of users and anonymous callers belong to no tenant, so they count towards no tenant's limit. */
-async function addAnswerBytes(db: Database, tenantId: string, bytes: number, now: Date): Promise<void> {
-  if (tenantId !== '') await addStoredBytes(db, tenantId, bytes, now);
+/** Answers to anonymous callers are not counted. */
+async function addAnswerBytes(db: Database, counted: string, bytes: number, now: Date): Promise<void> {
+  if (counted !== '') await addStoredBytes(db, counted, bytes, now);
+}
+
+function countedFor(row: { tenant_id: string; counted_for: string | null }): string {
+  return row.counted_for ?? row.tenant_id;
 }
 
 function bytesOf(answer: string | null): number {

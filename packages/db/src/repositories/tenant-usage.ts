@@ -89,6 +89,16 @@ async function countStoredBytes(db: Database, tenantId: string): Promise<number>
   return Math.max(0, (total?.bytes ?? 0) + Number(changes.bytes)) + Math.max(0, Number(records.bytes));
 }
 
+/** The name under which the kept answers of a tenant's users are counted, apart from the tenant's own. No tenant has such an id. */
+export function usersOfTenant(tenantId: string): string {
+  return `#users:${tenantId}`;
+}
+
+/** The same for a user without a tenant. */
+export function userWithoutTenant(userId: string): string {
+  return `#user:${userId}`;
+}
+
 /** Records a change of a tenant's stored bytes, in the transaction that stores or removes (negative) them. */
 export async function addStoredBytes(db: Database, tenantId: string, bytes: number, now: Date): Promise<void> {
   if (bytes === 0) return;

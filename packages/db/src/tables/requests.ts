@@ -17,6 +17,8 @@ export type RequestTables = {
     lease_expires_at: Time;
     /** The answer, encrypted. Null until there is one. */
     answer: string | null;
+    /** Whose stored bytes include the answer: a tenant, or users as `usersOfTenant` names them. Null: the tenant of the key. */
+    counted_for: Generated<string | null>;
     created_at: Time;
     expires_at: Time;
   };

@@ -2,8 +2,9 @@ import { hash, randomUUID } from 'node:crypto';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { CommitOutcomeUnknownError } from '@quartermaster/db/errors.ts';
 import { claimKey, type KeyOwner, keepAnswer, type NewClaim } from '@quartermaster/db/repositories/idempotency-keys.ts';
+import { userWithoutTenant, usersOfTenant } from '@quartermaster/db/repositories/tenant-usage.ts';
 import canonicalize from 'canonicalize';
-import { type Principal, principalName } from '../../auth/principal.ts';
+import { type Principal, principalName, tenantsOfUser } from '../../auth/principal.ts';
 import { SecretUnreadableError } from '../../platform/secret-box.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { inOneTransaction } from '../../platform/one-transaction.ts';
@@ -74,7 +75,7 @@ export async function performOnce(
   const keep = async (inside: Services, output: unknown) => {
     const kept: Kept = { output, standing: callerRightsOf(write, output) };
     const sealed = services.secrets.seal(JSON.stringify(kept), identityOf(claim));
-    if (operation.idempotency === 'transaction') await requireRoom(inside, claim, Buffer.byteLength(sealed));
+    if (operation.idempotency === 'transaction') await requireRoom(inside, write, Buffer.byteLength(sealed));
     // The lease expired, and another request claimed the key: roll back, so that the effect does not happen twice.
     if (!(await keepAnswer(inside.db, claim, sealed, now))) throw inFlight();
     return output;
@@ -85,7 +86,7 @@ export async function performOnce(
       return { output, replayed: false };
     }
     // The effect cannot be rolled back, so the limit is checked before it, with the smallest possible answer.
-    await requireRoom(services, claim, 1);
+    await requireRoom(services, write, 1);
     return { output: await keep(services, await perform(services)), replayed: false };
   } catch (error) {
     await release(services, claim);
@@ -93,9 +94,18 @@ export async function performOnce(
   }
 }
 
-/** Does nothing for users and anonymous callers, who belong to no tenant. @throws 409 if the tenant has no room for the bytes */
-async function requireRoom({ db, tenantLimits }: Services, { tenantId }: KeyOwner, bytes: number): Promise<void> {
-  if (tenantId !== '') await tenantLimits.add(db, tenantId, 'storedBytes', bytes);
+/** @throws 409 if there is no room for the answer. The answers to anonymous callers are not counted. */
+async function requireRoom({ db, tenantLimits }: Services, write: KeyedWrite, bytes: number): Promise<void> {
+  const counted = countedFor(write);
+  if (write.principal?.kind === 'user') await tenantLimits.addAnswerOfUsers(db, counted, bytes);
+  else if (counted !== '') await tenantLimits.add(db, counted, 'storedBytes', bytes);
+}
+
+/** Whose stored bytes include the answer: an account's tenant, all users of a user's tenant, or a user without a tenant. */
+function countedFor({ principal }: KeyedWrite): string {
+  if (principal?.kind !== 'user') return principal?.tenantId ?? '';
+  const [tenantId] = tenantsOfUser(principal);
+  return tenantId === undefined ? userWithoutTenant(principal.id) : usersOfTenant(tenantId);
 }
 
 /** Claims the key. If the outcome of the claim is unknown, releases it, because no later request would. */
@@ -120,6 +130,7 @@ function claimOf(write: KeyedWrite, now: Date): NewClaim {
     claim: randomUUID(),
     leaseExpiresAt: new Date(now.getTime() + LEASE_MS).toISOString(),
     expiresAt: new Date(now.getTime() + KEPT_MS).toISOString(),
+    countedFor: countedFor(write),
   };
 }
 
