@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { runRequestForTenant } from '@quartermaster/db/giving-way.ts';
 import { requireRights, requireTenantsInReach, type Rights } from '../auth/authorize.ts';
-import { type Principal, tenantOfCaller } from '../auth/principal.ts';
+import type { Principal } from '../auth/principal.ts';
 import type { Services } from '../platform/services.ts';
-import { type CallerContext, type Context, STRANGERS } from './context.ts';
+import type { CallerContext, Context } from './context.ts';
 import { checkAnswer } from './check-answer.ts';
 import type { Endpoint } from './endpoint.ts';
 import { validate } from './errors/validation.ts';
@@ -86,12 +86,12 @@ export async function runPipeline(pipeline: Pipeline, request: PipelineRequest, 
   authorizeBody(rights, raw);
 
   const context = contextOf(pipeline, request, principal);
-  return inFairTurn(context, operation, async () => {
+  return inFairTurn(context, operation, async (worksFor) => {
     const input = validate(operation, raw);
     checkPreconditionHeaders(operation, context);
     const callerContext = { ...context, operation, reach: rights?.reach ?? [] } as CallerContext;
     const run = (services: Services) => perform(endpoint, { ...callerContext, services }, input);
-    const output = await performForTenant(principal, () =>
+    const output = await runRequestForTenant(worksFor, () =>
       performIdempotently({ request, context: callerContext, raw, isOwn: rights === null || rights.own }, run),
     );
     if (pipeline.checkAnswers) checkAnswer(operation, output);
@@ -152,11 +152,6 @@ function authorize(operation: Operation, principal: Principal | null, { path, qu
 /** Checks the tenant that the body names. @throws ApiError 403 */
 function authorizeBody(rights: Rights | null, { body }: RawInput): void {
   if (rights !== null && !rights.own) requireTenantsInReach(rights.reach, { body });
-}
-
-/** Runs the operation on behalf of the caller's tenant. Tenants take turns at the database. */
-function performForTenant<T>(principal: Principal | null, work: () => Promise<T>): Promise<T> {
-  return runRequestForTenant(principal === null ? STRANGERS : tenantOfCaller(principal), work);
 }
 
 /** Performs a write with an Idempotency-Key only once, and stores its answer in the same transaction. */

@@ -2,7 +2,7 @@ import { isNearPause, mustPause, noteRequest, pauseAfterDelays } from '@quarterm
 import { yieldToOtherTenants } from '@quartermaster/db/loop-turns.ts';
 import { ApiError } from './errors.ts';
 
-/** Reads of one caller that run concurrently while other callers send requests as well, and as many writes. */
+/** Requests of one kind of a caller that run concurrently while other callers send requests as well. */
 const ACTIVE_BESIDE_OTHERS = 4;
 
 /** Requests of the only caller that run concurrently. A high number is faster then: SQLite commits them together. */
@@ -11,13 +11,13 @@ const ACTIVE_ALONE = 256;
 /** How long another caller's request counts, in milliseconds. */
 const BESIDE_OTHERS_MS = 10_000;
 
-/** Maximum number of waiting reads of one caller, of its waiting writes, and of those that pause. */
+/** Maximum number of waiting requests of one kind of a caller, and of those that pause. */
 const MAX_WAITING = 500;
 
 /** The longest time that a request waits, in milliseconds. */
 const MAX_WAIT_MS = 15_000;
 
-/** The reads of a caller, or its writes. */
+/** The requests of one kind of a caller. */
 type Line = { active: number; waiting: (() => void)[] };
 
 /** Who takes turns. */
@@ -28,17 +28,18 @@ export type TurnTaker = {
   tenant: string;
 };
 
-/** Whether a request may pause, because its caller has delayed others. Reads do not pause: they do not delay others for long. */
-type Kind = { mayPause: boolean };
+/**
+ * `write`: it pauses if its tenant has delayed others. `read`: it does not, because reads do not delay others for long. `prompt`: a
+ * write of a person that does not pause either. Requests of one kind do not wait for those of another.
+ */
+export type Kind = 'read' | 'write' | 'prompt';
 
 /**
  * Fair queueing for callers that share a process. Without it, a caller who sends hundreds of requests at once would get
  * hundreds of turns between two requests of another caller. It costs nothing while a caller stays within its share.
  */
 export class FairTurns {
-  /** Lines of their own, because a write may pause while it runs. Reads do not wait for it. */
-  readonly #reads = new Map<string, Line>();
-  readonly #writes = new Map<string, Line>();
+  readonly #lines: Record<Kind, Map<string, Line>> = { read: new Map(), write: new Map(), prompt: new Map() };
   /** How many requests of each tenant pause. */
   readonly #pausing = new Map<string, number>();
   #lastCaller: string | null = null;
@@ -56,7 +57,7 @@ export class FairTurns {
       this.#lastCaller = name;
     }
     noteRequest(tenant);
-    const done = kind.mayPause && mustPause(tenant) ? await this.#pause(tenant) : () => {};
+    const done = kind === 'write' && mustPause(tenant) ? await this.#pause(tenant) : () => {};
     try {
       return await this.#runInTurn(taker, kind, work);
     } finally {
@@ -66,7 +67,7 @@ export class FairTurns {
 
   async #runInTurn<T>(taker: TurnTaker, kind: Kind, work: () => Promise<T>): Promise<T> {
     const { name, tenant } = taker;
-    const lines = kind.mayPause ? this.#writes : this.#reads;
+    const lines = this.#lines[kind];
     const line = lines.get(name) ?? { active: 0, waiting: [] };
     lines.set(name, line);
     if (line.active < this.#share(tenant, kind)) line.active += 1;
@@ -101,14 +102,14 @@ export class FairTurns {
   /** How many requests run now. */
   get active(): number {
     let active = 0;
-    for (const line of [...this.#reads.values(), ...this.#writes.values()]) active += line.active;
+    for (const lines of Object.values(this.#lines)) for (const line of lines.values()) active += line.active;
     return active;
   }
 
-  /** How many reads or writes of one caller may run now. */
-  #share(tenant: string, { mayPause }: Kind): number {
+  /** How many requests of one kind of a caller may run now. */
+  #share(tenant: string, kind: Kind): number {
     if (!this.#isBesideOthers()) return ACTIVE_ALONE;
-    return mayPause && isNearPause(tenant) ? 1 : ACTIVE_BESIDE_OTHERS;
+    return kind === 'write' && isNearPause(tenant) ? 1 : ACTIVE_BESIDE_OTHERS;
   }
 
   #isBesideOthers(): boolean {

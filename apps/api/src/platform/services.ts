@@ -15,6 +15,7 @@ import type { Metrics } from './metrics.ts';
 import type { OutboundPolicy } from './outbound/outbound.ts';
 import type { CursorCodec } from './cursor-codec.ts';
 import type { FairTurns } from './fair-turns.ts';
+import type { PromptWrites } from './prompt-writes.ts';
 import type { TenantLimits } from './tenant-limits.ts';
 
 /**
@@ -59,6 +60,8 @@ export type Services = {
   organizations: OnboardingLimit;
   /** Decides whose request runs next. */
   turns: FairTurns;
+  /** Which writes of people are carried out promptly. */
+  promptWrites: PromptWrites;
   /** What telemetry each service account sent, and how much of it was understood. */
   accountTelemetry: AccountTelemetryLog;
   /** The limits of each tenant. */
@@ -70,8 +73,6 @@ export type Services = {
   chargeWork: (principal: Principal, points: number) => Promise<void>;
   /** How many requests with API keys of a tenant were counted in the current minute. */
   requestsOfTenant: (tenantId: string) => number;
-  /** How many requests of the users of a tenant were counted in the current minute. */
-  requestsOfUsers: (tenantId: string) => number;
   /** Verifies bearer tokens; null if no issuer is configured. */
   tokens: TokenVerifier | null;
   /** The claim that makes a user a platform administrator; null if none is configured. */

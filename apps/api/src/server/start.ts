@@ -28,6 +28,7 @@ import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../http/rate-limits/shared-
 import type { Services } from '../platform/services.ts';
 import { SubjectSessions } from '../resources/gateway-sessions/subject-sessions.ts';
 import { replaceLostKey } from '../resources/signing-keys/service.ts';
+import { PromptWrites } from '../platform/prompt-writes.ts';
 import { TenantLimits } from '../platform/tenant-limits.ts';
 import { AccountTelemetry } from '../telemetry/ingest/account-telemetry.ts';
 import { Intake } from '../telemetry/ingest/intake.ts';
@@ -178,6 +179,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       registrations,
       organizations,
       turns: new FairTurns(),
+      promptWrites: new PromptWrites(now),
       accountTelemetry: new AccountTelemetry({ db, log, now }),
       tenantLimits,
       chargeWork: async (principal, points) => {
@@ -185,7 +187,6 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
         if (requests) await countWork(requests, principal, { mostOfTenant, points });
       },
       requestsOfTenant: (tenantId) => requests?.tenant.usedBy({ id: tenantId }) ?? 0,
-      requestsOfUsers: (tenantId) => requests?.tenantUsers.usedBy({ id: tenantId }) ?? 0,
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
     };
     if (config.secretKeyLost) {

@@ -2,9 +2,10 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { noteDelay } from '@quartermaster/db/delay-budget.ts';
 import { expect, test } from 'vitest';
 import { FairTurns } from '../../src/platform/fair-turns.ts';
+import { PromptWrites } from '../../src/platform/prompt-writes.ts';
 
-const WRITE = { mayPause: true };
-const READ = { mayPause: false };
+const WRITE = 'write';
+const READ = 'read';
 
 /** A caller that counts by itself. */
 const takerOf = (name: string) => ({ name, tenant: name });
@@ -113,9 +114,33 @@ test('the users of a tenant have turns of their own, and pause for the delays of
   const from = performance.now();
   expect(await turns.run(users, READ, async () => 'does not pause')).toBe('does not pause');
   const others = sleep(500).then(() => turns.run(takerOf('tenant:other'), READ, async () => {}));
+  expect(await turns.run(users, 'prompt', async () => 'nor does this')).toBe('nor does this');
   await turns.run(users, WRITE, async () => {});
   expect(performance.now() - from).toBeGreaterThanOrEqual(900);
   await others;
+});
+
+test('prompt writes do not wait for the reads and writes of their caller', async () => {
+  const turns = new FairTurns();
+  await turns.run(takerOf('b'), READ, async () => {});
+  const waiting = Promise.withResolvers<void>();
+  const works = ([READ, WRITE] as const).flatMap((kind) =>
+    Array.from({ length: 20 }, () => turns.run(takerOf('a'), kind, () => waiting.promise)),
+  );
+  expect(await turns.run(takerOf('a'), 'prompt', async () => 'done')).toBe('done');
+  waiting.resolve();
+  await Promise.all(works);
+});
+
+test('sixty writes in a minute of the users of a tenant are prompt', () => {
+  let time = Date.parse('2026-03-01T12:00:30Z');
+  const writes = new PromptWrites(() => new Date(time));
+  const taken = (tenantId: string, count: number) => Array.from({ length: count }, () => writes.take(tenantId));
+  expect(taken('acme', 60)).not.toContain(false);
+  expect(taken('acme', 3)).not.toContain(true);
+  expect(taken('globex', 60)).not.toContain(false);
+  time += 30_000;
+  expect(taken('acme', 61)).toEqual([...Array.from({ length: 60 }, () => true), false]);
 });
 
 test('a write that pauses while it runs does not delay the reads of its caller', async () => {

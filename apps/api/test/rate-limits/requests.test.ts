@@ -60,7 +60,7 @@ test('all accounts of a tenant share its limit, which a platform administrator s
   expect(await times(3, () => list(server, { key: one.key }))).toEqual(repeated([2, 200], [1, 429]));
 });
 
-test('regression: all users of a tenant share a limit of their own, in each of their tenants; a program cannot keep them out', async () => {
+test('regression: all users of a tenant share a limit of their own; neither a program nor another tenant of theirs keeps them out', async () => {
   const server = await limited({});
   const acme = { tenantId: 'acme' };
   const program = await accountWithKey(server, acme);
@@ -77,10 +77,36 @@ test('regression: all users of a tenant share a limit of their own, in each of t
   expect(await times(5, () => list(server, one))).toEqual(repeated([5, 200]));
   expect(await times(3, () => list(server, ofBoth))).toEqual(repeated([3, 200]));
   expect(await times(3, () => list(server, other))).toEqual(repeated([2, 200], [1, 429]));
-  const refused = await list(server, ofBoth);
+  const refused = await list(server, one);
   expectProblem(refused, 429, 'rate_limited');
   expect(refused.headers.get('ratelimit-policy')).toBe('"tenant_users";q=10;w=60');
   expect((await list(server, stranger)).status).toBe(200);
+  // One of their tenants has no points left, the other has.
+  expect(await times(5, () => list(server, ofBoth))).toEqual(repeated([5, 200]));
+  await server.ok('PUT', '/v1/tenants/globex/limits', { as: server.admin, body: { requestsPerMinute: 10 } });
+  expect(await times(3, () => list(server, ofBoth))).toEqual(repeated([1, 200], [2, 429]));
+  // A platform administrator is limited by no tenant.
+  const administrator = await memberWithToken(server, acme, 'viewer');
+  expect((await list(server, administrator)).status).toBe(429);
+  await server.ok('PUT', `/v1/users/${administrator.id}/platform-administrator`, { as: server.admin });
+  expect((await list(server, administrator)).status).toBe(200);
+});
+
+test('regression: reads and writes of the own profile by a member do not use up the prompt writes of others', async () => {
+  const server = await limited({});
+  const acme = { tenantId: 'acme' };
+  await accountWithKey(server, acme);
+  const viewer = await memberWithToken(server, acme, 'viewer');
+  const owner = await memberWithToken(server, acme, 'owner');
+  await times(61, () => server.call('GET', '/v1/me', { as: viewer }));
+  await times(61, () => server.call('PUT', '/v1/me/profile', { as: viewer, body: { displayName: 'Viewer' } }));
+  await times(61, () => server.call('POST', '/v1/gateways', { as: viewer, body: { name: 'no' } }));
+  expect(server.services.promptWrites.take('acme')).toBe(true);
+  const create = (index: number) =>
+    server.call('POST', '/v1/gateways', { as: owner, body: { name: `gateway-${index}`, providerIds: [] } });
+  for (let index = 0; index < 59; index += 1) expect((await create(index)).status).toBe(200);
+  expect(server.services.promptWrites.take('acme')).toBe(false);
+  expect((await create(60)).status).toBe(200);
 });
 
 test('a tenant that uses its points much faster than evenly waits while another one works, and only then', async () => {

@@ -1,45 +1,54 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
-import { onlyTenantOf, type Principal, tenantOfCaller } from '../../auth/principal.ts';
-import type { TurnTaker } from '../../platform/fair-turns.ts';
-import type { Services } from '../../platform/services.ts';
-import type { Context } from '../context.ts';
-import { callerAt, callerOf } from './limits.ts';
+import { onlyTenantOf, type Principal, principalName, tenantOfCaller } from '../../auth/principal.ts';
+import type { Kind, TurnTaker } from '../../platform/fair-turns.ts';
+import { type Context, STRANGERS } from '../context.ts';
+import { callerAt } from './limits.ts';
 
-/**
- * Points that the users of a tenant may use in a minute before their writes pause for the delays of their tenant. So a person can
- * stop a program of the tenant that delays others, without having to wait for it.
- */
-const PROMPT_POINTS = 60;
+type Caller = Pick<Context, 'services' | 'principal' | 'address'>;
+type Work<T> = (worksFor: string) => Promise<T>;
 
 /**
  * Runs the work of a request when it is the caller's turn. The accounts of a tenant share its turns, and its users share others.
  * Users of several tenants and addresses have turns of their own. An operation that waits for another server takes no turn: it may
  * last a minute, but needs little CPU.
+ *
+ * @param work gets the name under which the database counts it
  */
 export function inFairTurn<T>(
-  { services, principal, address }: Pick<Context, 'services' | 'principal' | 'address'>,
-  operation: Pick<Operation, 'idempotency' | 'transport'>,
-  work: () => Promise<T>,
+  caller: Caller,
+  operation: Pick<Operation, 'idempotency' | 'transport' | 'scope'>,
+  work: Work<T>,
 ): Promise<T> {
-  if (operation.idempotency === 'lease') return work();
-  const isWrite = operation.idempotency !== 'none' || operation.transport === 'otlp';
-  const mayPause = isWrite && !isPrompt(services, principal);
-  return services.turns.run(turnTakerOf(principal, address), { mayPause }, work);
+  const { principal, services } = caller;
+  const kind = kindOf(caller, operation);
+  if (operation.idempotency === 'lease') return work(worksFor(principal, kind));
+  return services.turns.run(turnTakerOf(caller), kind, () => work(worksFor(principal, kind)));
 }
 
-function turnTakerOf(principal: Principal | null, address: string): TurnTaker {
+/** A write that needs no scope, such as one of the own profile, is not prompt: any member could use up the prompt ones with it. */
+function kindOf(
+  { services, principal }: Caller,
+  { idempotency, transport, scope }: Pick<Operation, 'idempotency' | 'transport' | 'scope'>,
+): Kind {
+  if (transport === 'otlp') return 'write';
+  if (idempotency === 'none') return 'read';
+  if (principal?.kind !== 'user' || scope === null || scope === 'public') return 'write';
+  const tenantId = onlyTenantOf(principal);
+  return tenantId !== null && services.promptWrites.take(tenantId) ? 'prompt' : 'write';
+}
+
+function turnTakerOf({ principal, address }: Caller): TurnTaker {
   if (principal === null) {
     const { id } = callerAt(address);
     return { name: id, tenant: id };
   }
   const tenant = tenantOfCaller(principal);
-  if (onlyTenantOf(principal) === null) return { name: callerOf(principal).id, tenant };
-  return { name: principal.kind === 'user' ? `users of ${tenant}` : tenant, tenant };
+  const isUserOfTenant = principal.kind === 'user' && onlyTenantOf(principal) !== null;
+  return { name: isUserOfTenant ? `users of ${tenant}` : tenant, tenant };
 }
 
-/** Whether a caller is a user of one tenant, whose users have sent few requests in this minute. */
-function isPrompt({ requestsOfUsers }: Services, principal: Principal | null): boolean {
-  if (principal?.kind !== 'user') return false;
-  const tenantId = onlyTenantOf(principal);
-  return tenantId !== null && requestsOfUsers(tenantId) <= PROMPT_POINTS;
+/** A prompt write is the user's own, so that it does not give way together with the programs of the tenant. */
+function worksFor(principal: Principal | null, kind: Kind): string {
+  if (principal === null) return STRANGERS;
+  return kind === 'prompt' ? principalName(principal) : tenantOfCaller(principal);
 }

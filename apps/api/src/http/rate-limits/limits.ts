@@ -102,18 +102,20 @@ export async function countRequest(limit: RateLimit, caller: Caller, res: Server
 }
 
 /**
- * Counts a request against the limits of its caller's tenants. Sets RateLimit headers only if it is refused. While other tenants work,
- * a request waits if one of its tenants uses the points of a minute much faster than evenly.
+ * Counts a request against the limits of its caller's tenants. A user of several tenants is refused only if all of their limits are
+ * reached, because one of them must not keep the user out of the others. Sets RateLimit headers only if it is refused. While other
+ * tenants work, a request waits if its tenants use the points of a minute much faster than evenly.
  *
  * @throws ApiError 429
  */
 export async function countRequestOfTenants(limits: RequestLimits, principal: Principal, work: Work): Promise<void> {
-  let aheadMs = 0;
-  for (const { limit, tenantId } of tenantLimitsOf(limits, principal)) {
-    const counted = await countOfTenant(limit, tenantId, work);
-    if (!counted.allowed) await refuse(limit, counted);
-    aheadMs = Math.max(aheadMs, limit.aheadMs({ id: tenantId }, BURST_POINTS));
-  }
+  const tenants = tenantLimitsOf(limits, principal);
+  const counts: Counted[] = [];
+  for (const { limit, tenantId } of tenants) counts.push(await countOfTenant(limit, tenantId, work));
+  const [first, last] = [tenants[0], counts.at(-1)];
+  if (!first || !last) return;
+  if (counts.every(({ allowed }) => !allowed)) await refuse(first.limit, last);
+  const aheadMs = Math.min(...tenants.map(({ limit, tenantId }) => limit.aheadMs({ id: tenantId }, BURST_POINTS)));
   const deadline = performance.now() + Math.min(MAX_PACE_MS, aheadMs);
   for (let left = deadline - performance.now(); left > 0; left = deadline - performance.now()) {
     if (!othersWork(tenantOfCaller(principal))) return;
@@ -121,12 +123,13 @@ export async function countRequestOfTenants(limits: RequestLimits, principal: Pr
   }
 }
 
-/** The limits of the tenants that a caller belongs to. */
+/** The limits of the tenants that a caller belongs to. Users who are platform administrators are not limited by tenants. */
 function tenantLimitsOf(
   { tenant, tenantUsers }: RequestLimits,
   principal: Principal,
 ): { limit: RateLimit; tenantId: string }[] {
   if (principal.tenantId !== null) return [{ limit: tenant, tenantId: principal.tenantId }];
+  if (principal.platformAdministrator) return [];
   const tenantIds = tenantsOfUser(principal).slice(0, MAX_TENANTS_COUNTED);
   return tenantIds.map((tenantId) => ({ limit: tenantUsers, tenantId }));
 }

@@ -89,8 +89,8 @@ export class Intake {
   /** Decompresses, reads and stores a request. @returns what was refused of it, or null */
   take(request: TelemetryRequest): Promise<PartialSuccess | null> {
     const { operation, principal } = request;
-    return inFairTurn({ services: this.#services, principal, address: '' }, operation, () =>
-      runRequestForTenant(tenantOfCaller(principal), () => this.#decompressAndIngest(request)),
+    return inFairTurn({ services: this.#services, principal, address: '' }, operation, (worksFor) =>
+      runRequestForTenant(worksFor, () => this.#decompressAndIngest(request)),
     );
   }
 
