@@ -167,7 +167,7 @@ test('the audit can be filtered by an event, verified, and saved as a file', asy
 });
 
 test('the audit suggests the operations that exist while the user types, and is filtered by the chosen one', async () => {
-  const { page, goTo, done } = await world.open(`/audit?${TENANT}`);
+  const { page, goTo, expectAnswers, done } = await world.open(`/audit?${TENANT}`);
   const box = page.getByRole('combobox', { name: 'Operation' });
   await box.fill('runtime_observations');
   const options = page.getByRole('option');
@@ -189,6 +189,7 @@ test('the audit suggests the operations that exist while the user types, and is 
     .first()
     .waitFor();
   expect(await box.inputValue()).toBe('review_runtime_observation');
+  expectAnswers(422);
   await goTo(`/audit?${TENANT}&operation=of_another_version`);
   await page.getByText(/operation: Input should be 'accept_membership'/).waitFor();
   expect(await box.inputValue()).toBe('of_another_version');

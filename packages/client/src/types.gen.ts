@@ -974,7 +974,7 @@ export type TenantLimitsInput = {
      */
     requestsPerMinute?: number | null;
     /**
-     * Stored bytes of spans, manifests, records such as accounts, providers, items and sessions, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`, but no change of a record by at most 1 KiB. Removing traces makes room. A single account may use at most half of the limit for its spans, see `largestAccounts`.
+     * Stored bytes of spans, manifests, records such as accounts, providers, items and sessions, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`, but nothing that protects, such as blocking, revoking and deleting. Removing traces makes room. A single account may use at most half of the limit for its spans, see `largestAccounts`.
      */
     storedBytes?: number | null;
     /**
@@ -3465,7 +3465,7 @@ export type TenantUsage = {
      */
     requestsPerMinute: TenantQuota;
     /**
-     * Stored bytes of spans, manifests, records such as accounts, providers, items and sessions, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`, but no change of a record by at most 1 KiB. Removing traces makes room. A single account may use at most half of the limit for its spans, see `largestAccounts`.
+     * Stored bytes of spans, manifests, records such as accounts, providers, items and sessions, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`, but nothing that protects, such as blocking, revoking and deleting. Removing traces makes room. A single account may use at most half of the limit for its spans, see `largestAccounts`.
      */
     storedBytes: TenantQuota;
     /**

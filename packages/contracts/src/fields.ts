@@ -74,6 +74,9 @@ export const EmailSchema = z.email().max(254).describe('An email address. It is 
 const isShortMetadata = (value: unknown) =>
   new TextEncoder().encode(JSON.stringify(value)).length <= METADATA_MAX_BYTES;
 const METADATA_TOO_LONG = { error: `metadata should have at most ${METADATA_MAX_BYTES} bytes when serialised as JSON` };
+const ATTRIBUTES_TOO_LONG = {
+  error: `attributes should have at most ${METADATA_MAX_BYTES} bytes when serialised as JSON, with escapes`,
+};
 
 /** A JSON object of the caller's own, stored as it was sent. */
 export const MetadataSchema = z.record(z.string(), z.unknown()).refine(isShortMetadata, METADATA_TOO_LONG).meta({
@@ -87,9 +90,9 @@ export const MetadataSchema = z.record(z.string(), z.unknown()).refine(isShortMe
  */
 export const AttributesInputSchema = z
   .record(z.string(), z.unknown())
-  .refine(isShortMetadata, METADATA_TOO_LONG)
+  .refine(isShortMetadata, ATTRIBUTES_TOO_LONG)
   .overwrite(visibleValue)
-  .refine(isShortMetadata, METADATA_TOO_LONG)
+  .refine(isShortMetadata, ATTRIBUTES_TOO_LONG)
   .meta({
     id: 'ItemAttributesInput',
     description:

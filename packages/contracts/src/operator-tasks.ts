@@ -208,7 +208,13 @@ export const completeOperatorTask = operation({
   record: taskRecord,
   ifMatch: taskRecord,
   output: OperatorTaskSchema,
-  errors: ['operator_task_not_found', 'operator_task_claimed', 'operator_task_not_open', 'operator_task_not_done'],
+  errors: [
+    'tenant_limit_reached',
+    'operator_task_not_found',
+    'operator_task_claimed',
+    'operator_task_not_open',
+    'operator_task_not_done',
+  ],
 });
 
 export const cancelOperatorTask = operation({

@@ -75,7 +75,7 @@ export const putProviderCredential = operation({
   record: credentialRecord,
   ifMatch: credentialRecord,
   output: CredentialSchema,
-  errors: ['provider_not_found'],
+  errors: ['tenant_limit_reached', 'provider_not_found'],
 });
 
 export const deleteProviderCredential = operation({

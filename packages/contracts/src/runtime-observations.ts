@@ -360,7 +360,7 @@ export const reviewRuntimeObservation = operation({
   record: observationRecord,
   ifMatch: observationRecord,
   output: RuntimeObservationSchema,
-  errors: ['runtime_observation_not_found'],
+  errors: ['tenant_limit_reached', 'runtime_observation_not_found'],
 });
 
 export const updateRuntimeObservation = operation({
@@ -377,5 +377,5 @@ export const updateRuntimeObservation = operation({
   record: observationRecord,
   ifMatch: observationRecord,
   output: RuntimeObservationSchema,
-  errors: ['runtime_observation_not_found'],
+  errors: ['tenant_limit_reached', 'runtime_observation_not_found'],
 });

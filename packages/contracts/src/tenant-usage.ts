@@ -29,7 +29,7 @@ const DESCRIPTIONS: Record<TenantResource, string> = {
   requestsPerMinute:
     'Requests with API keys of the tenant in the current minute. All processes on one database count together. Requests of all users of the tenant together have another budget of the same size.',
   storedBytes:
-    'Stored bytes of spans, manifests, records such as accounts, providers, items and sessions, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`, but no change of a record by at most 1 KiB. Removing traces makes room. A single account may use at most half of the limit for its spans, see `largestAccounts`.',
+    'Stored bytes of spans, manifests, records such as accounts, providers, items and sessions, answers that are kept for an `Idempotency-Key`, and grants of sessions. At the limit, requests that would store more are refused. This includes every write with an `Idempotency-Key`, but nothing that protects, such as blocking, revoking and deleting. Removing traces makes room. A single account may use at most half of the limit for its spans, see `largestAccounts`.',
   subTenants: 'Sub-tenants.',
   memberships: 'Memberships and invitations, in the whole tenant and its sub-tenants.',
   serviceAccounts: 'Service accounts that are not deleted.',

@@ -31,8 +31,11 @@ const USER_ANSWERS_BYTES = 1024 ** 3;
 /** Bytes that are counted for a new record besides its content. Triggers count exactly, see migration 0040. */
 const RECORD_BYTES = 1000;
 
-/** A change of a record by at most this many bytes is permitted at the limit, because people must be able to end and rename things. */
-const SMALL_CHANGE_BYTES = 1024;
+/** Content up to this size is permitted at the limit, because people must be able to end, block and rename things. */
+const SMALL_BYTES = 1024;
+
+/** Rotations of one credential that are permitted at the limit, because a leaked one has to be replaced. */
+const ROTATIONS_AT_LIMIT = 100;
 
 type Limits = Partial<Record<TenantResource, number>>;
 
@@ -78,13 +81,47 @@ export class TenantLimits {
   }
 
   /**
-   * Counts content that is about to replace that of a record.
+   * Like {@link addRecord}, for records that are limited in number and leave nothing when they are deleted: a small one needs no room
+   * for its bytes.
+   */
+  async addRemovable(
+    db: Database,
+    tenantId: string,
+    { resource, content }: { resource: Exclude<CountedResource, 'storedBytes'>; content: unknown },
+  ): Promise<void> {
+    if (bytesOf(content) > SMALL_BYTES) return this.addRecord(db, tenantId, { resource, content });
+    return this.add(db, tenantId, resource);
+  }
+
+  /**
+   * Counts content that is about to replace that of a record. Content that is small, or no longer than before, needs no room.
    *
+   * @param before the record
+   * @param changed the names of the fields that change
    * @throws 409 `tenant_limit_reached`
    */
-  async changeRecord(db: Database, tenantId: string, content: unknown): Promise<void> {
-    const bytes = bytesOf(content);
-    if (bytes > SMALL_CHANGE_BYTES) await this.add(db, tenantId, 'storedBytes', bytes);
+  async changeRecord<Rec extends object>(
+    db: Database,
+    tenantId: string,
+    { before, change, changed }: { before: Rec; change: Partial<Rec>; changed: readonly string[] },
+  ): Promise<void> {
+    const bytes = bytesOf(fieldsOf(change, changed));
+    const grown = bytes - bytesOf(fieldsOf(before, changed));
+    if (bytes > SMALL_BYTES && grown > 0) await this.add(db, tenantId, 'storedBytes', grown);
+  }
+
+  /**
+   * Counts the credential that replaces another one, which stays as a record.
+   *
+   * @param rotationCount how often it was rotated before
+   * @throws 409 `tenant_limit_reached`
+   */
+  async addRotation(
+    db: Database,
+    tenantId: string,
+    { rotationCount, content }: { rotationCount: number; content: unknown },
+  ): Promise<void> {
+    if (rotationCount >= ROTATIONS_AT_LIMIT) await this.addRecord(db, tenantId, { content });
   }
 
   /**
@@ -182,6 +219,10 @@ export class TenantLimits {
 
 function keyOf(tenantId: string, resource: TenantResource): string {
   return `${tenantId} ${resource}`;
+}
+
+function fieldsOf(record: object, names: readonly string[]): object {
+  return Object.fromEntries(Object.entries(record).filter(([name]) => names.includes(name)));
 }
 
 function bytesOf(content: unknown): number {

@@ -165,6 +165,17 @@ test('a definition that is nested too deeply is an error of the item, not of the
   expect(errors).toEqual([{ kind: 'tool', name: 'search', reason: 'its definition is nested too deeply' }]);
 });
 
+test('attributes have as many levels as a request may have, and keep a member __proto__', async () => {
+  const nestedIn = (levels: number): unknown => (levels === 0 ? 'leaf' : { a: nestedIn(levels - 1) });
+  // With the attributes themselves: 62 and 63 levels.
+  const fitting = await listed({ attributes: { inputSchema: nestedIn(61) } });
+  expect(fitting.errors).toEqual([]);
+  const refused = await listed({ attributes: { inputSchema: nestedIn(62) } });
+  expect(refused.errors).toEqual([{ kind: 'tool', name: 'search', reason: 'its definition is nested too deeply' }]);
+  const item = await only({ attributes: JSON.parse('{"__proto__":{"hidden":true},"b":1}') });
+  expect(JSON.stringify(item.attributes)).toBe('{"__proto__":{"hidden":true},"b":1}');
+});
+
 test('all errors are counted and the first hundred shown; the number of items is bounded', async () => {
   const listing = listingOf(['tool']);
   const tools = (count: number, name: (index: number) => string): ReadItem[] =>

@@ -21,7 +21,7 @@ export type Counted = { bytes: number; texts: readonly string[] };
 export const COUNTED: Record<string, Counted> = {
   service_accounts: record('name', 'display_name', 'description', 'metadata', 'search_text'),
   service_account_metadata: part('key', 'value_digest'),
-  credentials: record('name', 'scopes', 'secret', 'search_text'),
+  credentials: record('name', 'scopes', 'secret', 'header', 'scheme', 'bound_url', 'search_text'),
   memberships: record('email'),
   sub_tenants: record('id'),
   providers: record('name', 'display_name', 'description', 'aliases', 'base_url', 'metadata'),

@@ -46,6 +46,10 @@ export async function applyReview(
   const review = { decision, note, reviewedBy, reviewedAt: now.toISOString(), tenantWide };
   // An approval of a declared subject resolves its observation. If the declaration is removed later, it does not count.
   const { unknown } = observation;
+  // Each further decision may open another recommendation. A rejection does not wait for room: it protects.
+  if (observation.review !== null && decision !== 'rejected') {
+    await ctx.services.tenantLimits.addRecord(trx, observation.tenantId, { content: note });
+  }
   const { status } = computeStatus({ ...observation, review, status: decision }, { unknown, item: undefined });
   const reviewed = requireFound(
     await updateObservation(trx, ctx.reach, id, { status, review }, now),
@@ -79,6 +83,9 @@ export async function changeObservation(
     const review = formerReview !== null && note !== undefined ? { ...formerReview, note } : formerReview;
     const changed = changedFields(observation, { ...change, review });
     if (changed.length === 0) return observation;
+    // An open observation gets another task, and may get another recommendation.
+    if (status === 'open')
+      await ctx.services.tenantLimits.addRecord(trx, observation.tenantId, { content: note ?? null });
     if (formerReview !== null && note !== undefined) await updateReviewNote(trx, ctx.reach, id, note, now);
     const cleared = formerReview === null && { review: null };
     const updated = requireFound(

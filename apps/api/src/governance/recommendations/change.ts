@@ -87,7 +87,7 @@ async function changeItem(
   const scope = scopeOf(provider);
   const { id } = change.target;
   if (id === null) {
-    await tenantLimits.add(trx, provider.tenantId, 'inventoryItems');
+    await tenantLimits.addRecord(trx, provider.tenantId, { resource: 'inventoryItems', content: change.after });
     const added = NewItemSchema.strip().parse(change.after);
     const item = await insertInventoryItem(
       trx,

@@ -44,7 +44,7 @@ export async function changeGateway(ctx: CallerContext, id: string, body: Update
     const change = { ...rest, ...(providerIds && { providerIds: [...new Set(providerIds)] }) } as GatewayChange;
     const changed = changedFields(gateway, change);
     if (changed.length === 0) return gateway;
-    await ctx.services.tenantLimits.changeRecord(trx, gateway.tenantId, change);
+    await ctx.services.tenantLimits.changeRecord(trx, gateway.tenantId, { before: gateway, change, changed });
     await requireUsableProviders(ctx, trx, gateway, providerIds ?? [], gateway.providerIds);
     if (changed.includes('manifestId')) await requireUsableManifest(ctx, trx, gateway, change.manifestId ?? null);
     else if (changed.includes('status')) await requireExistingManifest(trx, { ...gateway, ...change });

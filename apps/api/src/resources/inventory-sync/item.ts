@@ -3,6 +3,7 @@ import { type InventoryKind, isPlainItemName } from '@quartermaster/contracts/in
 import { visibleLine, visibleText, visibleValue } from '@quartermaster/contracts/visible-text.ts';
 import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
 import type { FoundItem } from '@quartermaster/db/repositories/inventory-sync.ts';
+import { MAX_DEPTH } from '../../http/limits.ts';
 import { canonicalDigest } from '../../platform/canonical-digest.ts';
 
 /** An item as the provider describes it: untrusted input. */
@@ -28,6 +29,9 @@ export type ReadItem =
 export const MAX_ITEMS = 5000;
 
 export const TOO_MANY_ITEMS = `it lists more than ${MAX_ITEMS} items`;
+
+/** A caller can store what it has read: a request may have this many levels in attributes, below the body and its member. */
+const MAX_NESTED_LEVELS = MAX_DEPTH - 2;
 
 const NAME_MAX = 256;
 const TITLE_MAX = 200;
@@ -66,8 +70,9 @@ export function unreadableItem(kind: InventoryKind, raw: unknown, nameMember: st
   return { kind, name: typeof name === 'string' ? name : '', fault, attributes: {} };
 }
 
-/** What is stored of the attributes, and the digest; null if the item is nested too deeply to be written as JSON. */
+/** What is stored of the attributes, and the digest; null if they are nested too deeply. */
 function keptOf({ attributes, definition }: ListedItem): { attributes: string; schemaDigest: string | null } | null {
+  if (isNestedDeeper(attributes, MAX_NESTED_LEVELS)) return null;
   try {
     // The digest covers the whole definition, even if the stored attributes are truncated.
     const schemaDigest = definition === undefined ? null : canonicalDigest(withoutUndefined(definition));
@@ -80,19 +85,26 @@ function keptOf({ attributes, definition }: ListedItem): { attributes: string; s
   }
 }
 
+/** The recursion is bounded by the levels that it looks for. */
+function isNestedDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((member) => isNestedDeeper(member, levels - 1));
+}
+
 /** As many attributes as fit into a record, with `truncated: true` if some do not fit. */
 function fitting(attributes: Record<string, unknown>): Record<string, unknown> {
-  const kept: Record<string, unknown> = {};
+  const kept: [string, unknown][] = [];
   let room = METADATA_MAX_BYTES - TRUNCATION_MARK_BYTES;
   let truncated = false;
   for (const [name, value] of Object.entries(attributes)) {
     const size = Buffer.byteLength(JSON.stringify({ [name]: value }));
     if (size <= room) {
       room -= size;
-      kept[name] = value;
+      kept.push([name, value]);
     } else truncated = true;
   }
-  return truncated ? { ...kept, truncated } : kept;
+  // Not assigned one by one, because a member may be named `__proto__`.
+  return Object.fromEntries(truncated ? [...kept, ['truncated', true]] : kept);
 }
 
 function withoutUndefined(value: Record<string, unknown>): Record<string, unknown> {

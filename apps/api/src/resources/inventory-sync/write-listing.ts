@@ -75,10 +75,8 @@ export async function writeListing(
     await tenantLimits.addRecord(trx, provider.tenantId, { content: items });
     addedIds.push(...(await insertFoundItems(trx, provider, { providerId: provider.id, items }, now)));
   }
-  for await (const items of inBatches(updated, ROWS_PER_STATEMENT)) {
-    await tenantLimits.changeRecord(trx, provider.tenantId, items);
-    await updateFoundItems(trx, provider, items, now);
-  }
+  // Known items need no room: drift must be seen although the tenant is full. Their number and their size are limited.
+  for await (const items of inBatches(updated, ROWS_PER_STATEMENT)) await updateFoundItems(trx, provider, items, now);
   for await (const ids of inBatches(removed, ROWS_PER_STATEMENT)) await markItemsMissing(trx, scope, ids, now);
   for await (const ids of inBatches(newlyListed, ROWS_PER_STATEMENT)) await markItemsListed(trx, scope, ids, now);
   for await (const ids of inBatches(noLongerListed, ROWS_PER_STATEMENT)) await markItemsUnlisted(trx, scope, ids);

@@ -30,7 +30,7 @@ export async function createItem(
 ): Promise<InventoryItem> {
   return auditedWrite(ctx, async (trx, record, now) => {
     const provider = await requireProvider(ctx, trx, providerId);
-    await ctx.services.tenantLimits.addRecord(trx, provider.tenantId, { resource: 'inventoryItems', content: body });
+    await ctx.services.tenantLimits.addRemovable(trx, provider.tenantId, { resource: 'inventoryItems', content: body });
     const { kind, name, status, title = null, description = null, schemaDigest = null } = body;
     const values = {
       providerId,
@@ -69,7 +69,7 @@ export async function changeItem(
     };
     const changed = changedFields(item, change);
     if (changed.length === 0) return item;
-    await ctx.services.tenantLimits.changeRecord(trx, provider.tenantId, change);
+    await ctx.services.tenantLimits.changeRecord(trx, provider.tenantId, { before: item, change, changed });
     const updated = await updateInventoryItem(trx, scopeOf(provider), item.id, change, now);
     if (!updated) throw itemNotFound();
     record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed });

@@ -40,6 +40,9 @@ export async function putCredential(
     const slot = body.standby ? 'standby' : 'current';
     const current = await findProviderSecret(trx, scope, provider.id, 'current', now);
     const replaced = slot === 'current' ? current : await findProviderSecret(trx, scope, provider.id, slot, now);
+    const { tenantLimits } = ctx.services;
+    if (replaced) await tenantLimits.addRotation(trx, provider.tenantId, { ...replaced, content: body });
+    else await tenantLimits.addRecord(trx, provider.tenantId, { content: body });
     const id = newId('sec', now);
     if (replaced) {
       await revokeProviderSecret(trx, scope, { id: replaced.id, replacedBy: id }, now);

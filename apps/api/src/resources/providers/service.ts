@@ -59,7 +59,7 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
     } as ProviderChange;
     const changed = changedFields(provider, change);
     if (changed.length === 0) return provider;
-    await ctx.services.tenantLimits.changeRecord(trx, provider.tenantId, change);
+    await ctx.services.tenantLimits.changeRecord(trx, provider.tenantId, { before: provider, change, changed });
     const updated = await updateProvider(trx, ctx.reach, id, change, now).catch(
       nameTaken([change.name ?? provider.name, ...(change.aliases ?? provider.aliases)]),
     );

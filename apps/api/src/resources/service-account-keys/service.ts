@@ -61,7 +61,7 @@ export async function rotateKey(
     const { tenantLimits } = ctx.services;
     // Without an overlap the new key replaces the old one, so the number of active keys stays the same.
     if (body.overlapSeconds > 0) await tenantLimits.add(trx, account.tenantId, 'apiKeys');
-    await tenantLimits.addRecord(trx, account.tenantId, { content: old.scopes });
+    await tenantLimits.addRotation(trx, account.tenantId, { rotationCount: old.rotationCount, content: old.scopes });
     const expiresAt =
       body.expiresAt === undefined
         ? earlierExpiry(sameLifetime(old, now), source.endsAt)

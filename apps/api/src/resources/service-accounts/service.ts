@@ -150,7 +150,7 @@ async function applyChange(update: Update, change: ServiceAccountChange): Promis
   const { ctx, trx, record, now, scope, account } = update;
   const changed = changedFields(account, change);
   if (changed.length === 0) return account;
-  await ctx.services.tenantLimits.changeRecord(trx, account.tenantId, change);
+  await ctx.services.tenantLimits.changeRecord(trx, account.tenantId, { before: account, change, changed });
   const updated = await updateServiceAccount(trx, scope, account, change, now);
   if (!updated) throw new Error('the account vanished within its transaction');
   record({ place: account, target: { type: 'service_account', id: account.id }, changed });
