@@ -48,11 +48,12 @@ async function up(db: Kysely<unknown>): Promise<void> {
   const onPostgres = db.getExecutor().adapter instanceof PostgresAdapter;
   await createTable(db, onPostgres);
   for (const [table, counted] of Object.entries(COUNTED)) {
+    const statements = onPostgres ? postgresTriggers(table, counted) : sqliteTriggers(table, counted);
+    for (const statement of statements) await sql.raw(statement).execute(db);
+    // After the triggers: on Postgres, creating them waits for running writes of other processes, and keeps out later ones.
     await sql`insert into record_bytes (tenant_id, bytes)
       select tenant_id, ${sql.raw(sumOf(counted, table))} from ${sql.table(table)} where true group by tenant_id
       ${onPostgres ? sql`` : sql.raw(ADD_TO_ROW)}`.execute(db);
-    const statements = onPostgres ? postgresTriggers(table, counted) : sqliteTriggers(table, counted);
-    for (const statement of statements) await sql.raw(statement).execute(db);
   }
   // Find deleted records that still have content, for retention.
   for (const table of ['service_accounts', 'providers']) {
