@@ -31,8 +31,8 @@ export type Callers = {
     asked: { operation: Operation; requestId: string },
   ) => Promise<Principal | null>;
   /**
-   * Counts a request against the limits of its principal and the principal's tenants, or of its address if it has no principal. The headers
-   * of the answer say what is left.
+   * Counts a request against the limits of its principal and the principal's tenants, or of its address if it has no principal.
+   * The headers of the answer say what is left.
    *
    * @throws ApiError 429
    */
