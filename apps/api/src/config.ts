@@ -242,12 +242,10 @@ function devIdentityFaults({ HOST, QM_PUBLIC_URL, QM_TRUSTED_PROXIES }: Settings
 
 /** Tokens would name `http://0.0.0.0:8080` as their issuer. No caller can use that address. */
 function addressFaults({ HOST, QM_PUBLIC_URL }: Settings): string[] {
-  if (QM_PUBLIC_URL !== undefined) {
-    if (!isEveryAddress(hostOf(QM_PUBLIC_URL))) return [];
-    return ['QM_PUBLIC_URL: should be the address that callers use, not every address of the machine'];
-  }
-  if (!isEveryAddress(HOST)) return [];
-  return ['QM_PUBLIC_URL: is required if HOST is every address of the machine: the address that callers use'];
+  if (!isEveryAddress(QM_PUBLIC_URL === undefined ? HOST : hostOf(QM_PUBLIC_URL))) return [];
+  return QM_PUBLIC_URL === undefined
+    ? ['QM_PUBLIC_URL: is required if HOST is every address of the machine: the address that callers use']
+    : ['QM_PUBLIC_URL: should be the address that callers use, not every address of the machine'];
 }
 
 /** Settings that mean nothing one without the other. */

@@ -13,7 +13,7 @@ import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
 import canonicalize from 'canonicalize';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { expect, test } from 'vitest';
-import { type Principal, reachOf } from '../src/auth/principal.ts';
+import { reachOf } from '../src/auth/principal.ts';
 import { secretBox } from '../src/platform/secret-box.ts';
 import {
   createGatewaySession,
@@ -27,6 +27,7 @@ import type { CallerContext } from '../src/http/context.ts';
 import { SubjectSessions } from '../src/resources/gateway-sessions/subject-sessions.ts';
 import { TenantLimits } from '../src/platform/tenant-limits.ts';
 import { databaseOfTest } from './support/environment.ts';
+import { principalIn } from './support/principals.ts';
 
 const NOW = new Date('2026-03-01T12:00:00.750Z');
 const ACME = { tenantId: 'acme', subTenantId: null };
@@ -236,19 +237,8 @@ async function setUp(now: () => Date = () => NOW): Promise<Services> {
 
 /** The account `bot`, with these scopes in the whole tenant. */
 function callerOf(services: Services, scopes: Scope[] = ['*']): CallerContext {
-  const principal: Principal = {
-    kind: 'service_account',
-    id: 'bot',
-    tenantId: 'acme',
-    scheme: 'api_key',
-    keyId: 'key_1',
-    platformAdministrator: false,
-    platformScopes: [],
-    grants: [{ ...ACME, scopes }],
-    keyExpiresAt: null,
-    session: null,
-    termsAccepted: true,
-  };
+  const grants = [{ ...ACME, scopes }];
+  const principal = principalIn('acme', { id: 'bot', scheme: 'api_key', keyId: 'key_1', grants });
   const operation = createContract as Operation;
   const reach = reachOf(principal, operation.scope === 'public' ? null : operation.scope);
   const request = { requestId: 'req-1', callerRequestId: null };

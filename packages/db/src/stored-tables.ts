@@ -6,8 +6,8 @@ export const DERIVED_TABLES = ['record_bytes'] as const satisfies (keyof Tables)
 type DerivedTable = (typeof DERIVED_TABLES)[number];
 
 /**
- * Every table that is not derived, with its primary key on SQLite. A table comes after the tables that it refers to. Tables are copied and compared
- * in the order of these keys, which is bytewise and so the same in every dialect.
+ * Every table that is not derived, with its primary key on SQLite. A table comes after the tables that it refers to. Tables are
+ * copied and compared in the order of these keys, which is bytewise and so the same in every dialect.
  */
 export const TABLE_KEYS = {
   users: ['id'],

@@ -56,8 +56,8 @@ export function tenantOfCaller(principal: Principal): string {
 export function onlyTenantOf(principal: Principal): string | null {
   if (principal.platformAdministrator) return null;
   if (principal.tenantId !== null) return principal.tenantId;
-  const [only = null, ...others] = tenantsOfUser(principal);
-  return others.length === 0 ? only : null;
+  const only = principal.grants[0]?.tenantId ?? null;
+  return principal.grants.every(({ tenantId }) => tenantId === only) ? only : null;
 }
 
 /** The tenants in which a user has a membership, in the order of their ids. Empty for service accounts. */

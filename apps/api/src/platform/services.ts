@@ -15,7 +15,6 @@ import type { Metrics } from './metrics.ts';
 import type { OutboundPolicy } from './outbound/outbound.ts';
 import type { CursorCodec } from './cursor-codec.ts';
 import type { FairTurns } from './fair-turns.ts';
-import type { PromptWrites } from './prompt-writes.ts';
 import type { TenantLimits } from './tenant-limits.ts';
 
 /**
@@ -61,7 +60,7 @@ export type Services = {
   /** Decides whose request runs next. */
   turns: FairTurns;
   /** Which writes of people are carried out promptly. */
-  promptWrites: PromptWrites;
+  promptWrites: { take(tenantId: string): boolean };
   /** What telemetry each service account sent, and how much of it was understood. */
   accountTelemetry: AccountTelemetryLog;
   /** The limits of each tenant. */

@@ -37,6 +37,9 @@ const SMALL_BYTES = 1024;
 /** Rotations of one credential that are permitted at the limit, because a leaked one has to be replaced. */
 const ROTATIONS_AT_LIMIT = 100;
 
+/** What is added of a resource, and how much there may be in all. */
+type Taken = { resource: CountedResource; limit: number; added: number };
+
 type Limits = Partial<Record<TenantResource, number>>;
 
 /** The limits of tenants. Counts are cached, see {@link CachedCounts}: a limit may be exceeded by a few. */
@@ -57,12 +60,8 @@ export class TenantLimits {
    * @throws 409 `tenant_limit_reached` if there is no room for all of them
    */
   async add(db: Database, tenantId: string, resource: CountedResource, added = 1): Promise<void> {
-    const { limit, room } = await this.roomFor(db, tenantId, resource, added);
-    if (room < added) {
-      this.#counts.delete(keyOf(tenantId, resource));
-      throw limitReached(resource, limit);
-    }
-    this.#counts.add(keyOf(tenantId, resource), added);
+    const limit = await this.limitOf(db, tenantId, resource);
+    if (!(await this.#take(db, tenantId, { resource, limit, added }))) throw limitReached(resource, limit);
   }
 
   /**
@@ -132,17 +131,10 @@ export class TenantLimits {
    * @throws 409 `tenant_limit_reached`
    */
   async addAnswerOfUsers(db: Database, users: string, bytes: number): Promise<void> {
-    const key = keyOf(users, 'storedBytes');
-    const room = { limit: USER_ANSWERS_BYTES, added: bytes };
-    const used = await this.#counts.usedOf(key, room, () =>
-      countTenantUsage(db, users, { resource: 'storedBytes', most: 1 }, this.#now()),
-    );
-    if (used + bytes > USER_ANSWERS_BYTES) {
-      this.#counts.delete(key);
-      const detail = `The answers that are kept for users take ${USER_ANSWERS_BYTES} bytes, which is the limit. They are removed after 24 hours. Send the request without an Idempotency-Key.`;
-      throw new ApiError('tenant_limit_reached', detail);
-    }
-    this.#counts.add(key, bytes);
+    const taken = { resource: 'storedBytes', limit: USER_ANSWERS_BYTES, added: bytes } as const;
+    if (await this.#take(db, users, taken)) return;
+    const detail = `The answers that are kept for users take ${USER_ANSWERS_BYTES} bytes, which is the limit. They are removed after 24 hours. Send the request without an Idempotency-Key.`;
+    throw new ApiError('tenant_limit_reached', detail);
   }
 
   /** Corrects the cached count after a write. @param difference what the write added, less what {@link add} counted for it */
@@ -171,10 +163,23 @@ export class TenantLimits {
     wanted: number,
   ): Promise<{ limit: number; room: number }> {
     const limit = await this.limitOf(db, tenantId, resource);
-    const used = await this.#counts.usedOf(keyOf(tenantId, resource), { limit, added: wanted }, () =>
-      countTenantUsage(db, tenantId, { resource, most: limit + 1 }, this.#now()),
+    return { limit, room: await this.#roomWithin(db, tenantId, { resource, limit, added: wanted }) };
+  }
+
+  /** Counts what is added, if there is room for all of it. Returns whether there is. */
+  async #take(db: Database, owner: string, taken: Taken): Promise<boolean> {
+    const key = keyOf(owner, taken.resource);
+    const fits = taken.added <= (await this.#roomWithin(db, owner, taken));
+    if (fits) this.#counts.add(key, taken.added);
+    else this.#counts.delete(key);
+    return fits;
+  }
+
+  async #roomWithin(db: Database, owner: string, { resource, limit, added }: Taken): Promise<number> {
+    const used = await this.#counts.usedOf(keyOf(owner, resource), { limit, added }, () =>
+      countTenantUsage(db, owner, { resource, most: limit + 1 }, this.#now()),
     );
-    return { limit, room: Math.max(0, limit - used) };
+    return Math.max(0, limit - used);
   }
 
   /** The limit of a tenant for a resource. */

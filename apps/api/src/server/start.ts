@@ -28,7 +28,7 @@ import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../http/rate-limits/shared-
 import type { Services } from '../platform/services.ts';
 import { SubjectSessions } from '../resources/gateway-sessions/subject-sessions.ts';
 import { replaceLostKey } from '../resources/signing-keys/service.ts';
-import { PromptWrites } from '../platform/prompt-writes.ts';
+import { PromptWrites } from '../http/rate-limits/prompt-writes.ts';
 import { TenantLimits } from '../platform/tenant-limits.ts';
 import { AccountTelemetry } from '../telemetry/ingest/account-telemetry.ts';
 import { Intake } from '../telemetry/ingest/intake.ts';

@@ -30,10 +30,16 @@ checkCoverageAfterAll(() => server);
 async function newTenant() {
   const tenantId = unique('tenant');
   const { key } = await accountWithKey(server, { tenantId });
-  const setLimits = (limits: object): Promise<Body> =>
-    server.ok('PUT', `/v1/tenants/${tenantId}/limits`, { as: server.admin, body: limits });
-  const usage = (): Promise<Body> => server.ok('GET', `/v1/tenants/${tenantId}/usage`, { as: { key } });
-  return { tenantId, as: { key }, setLimits, usage };
+  return { tenantId, as: { key }, ...limitsOf(tenantId, { key }) };
+}
+
+/** Reads and sets the limits of a tenant. */
+function limitsOf(tenantId: string, as: { key: string }) {
+  return {
+    setLimits: (limits: object): Promise<Body> =>
+      server.ok('PUT', `/v1/tenants/${tenantId}/limits`, { as: server.admin, body: limits }),
+    usage: (): Promise<Body> => server.ok('GET', `/v1/tenants/${tenantId}/usage`, { as }),
+  };
 }
 
 test('get_tenant_usage shows the default limits, and what is used', async () => {
@@ -410,9 +416,6 @@ describe('regression: stored bytes', () => {
 async function tenantWithRecords() {
   const governed = await governedTenant(server);
   const { tenantId, operator: as } = governed;
-  const setLimits = (limits: object): Promise<Body> =>
-    server.ok('PUT', `/v1/tenants/${tenantId}/limits`, { as: server.admin, body: limits });
-  const usage = (): Promise<Body> => server.ok('GET', `/v1/tenants/${tenantId}/usage`, { as });
   const long = { note: 'x'.repeat(1500) };
   const account = await server.ok('POST', '/v1/service-accounts', { as, body: { name: 'agent', metadata: long } });
   const keys = `/v1/service-accounts/${account.id}/keys`;
@@ -452,7 +455,8 @@ async function tenantWithRecords() {
     'a long address of a gateway': ['PUT', `/v1/gateways/${gateway.id}`, { url }],
     'a reopened observation': ['PUT', `${observations}/${reviewed.id}`, { status: 'open' }],
   };
-  return { ...governed, as, setLimits, usage, writes, keys, key, account, provider, item, items, reviewed, undecided };
+  const limits = limitsOf(tenantId, as);
+  return { ...governed, ...limits, as, writes, keys, key, account, provider, item, items, reviewed, undecided };
 }
 
 describe('records count as stored bytes', () => {

@@ -13,6 +13,7 @@ import { setRequestId } from '../../src/http/request-id.ts';
 import { endpointsOf } from '../../src/http/trpc.ts';
 import { trpcHandler } from '../../src/http/trpc-handler.ts';
 import { ingest, widgets } from './widgets.ts';
+import { principalIn } from '../support/principals.ts';
 
 export const REQUEST_ID = 'req-1';
 
@@ -144,17 +145,5 @@ const authenticated: Callers['authenticate'] = async (req, _res, { operation }) 
   if (operation.scope === 'public' || header === undefined) return null;
   const scopes = TOKENS[header.replace('Bearer ', '')];
   if (!scopes) throw new ApiError('credentials_invalid', 'The token is not valid.');
-  return {
-    kind: 'service_account',
-    id: 'tester',
-    tenantId: 'acme',
-    scheme: 'bearer',
-    keyId: null,
-    keyExpiresAt: null,
-    session: null,
-    platformAdministrator: false,
-    platformScopes: [],
-    grants: [{ tenantId: 'acme', subTenantId: null, scopes }],
-    termsAccepted: true,
-  };
+  return principalIn('acme', { grants: [{ tenantId: 'acme', subTenantId: null, scopes }] });
 };

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { noteDelay } from '@quartermaster/db/delay-budget.ts';
 import { expect, test } from 'vitest';
 import { FairTurns } from '../../src/platform/fair-turns.ts';
-import { PromptWrites } from '../../src/platform/prompt-writes.ts';
+import { PromptWrites } from '../../src/http/rate-limits/prompt-writes.ts';
 
 const WRITE = 'write';
 const READ = 'read';

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Principal } from '../../src/auth/principal.ts';
 import type { InterpretedRecord } from '../../src/telemetry/calls/aggregate-records.ts';
 import { ingestLogs } from '../../src/telemetry/ingest/ingest-logs.ts';
 import { newTenant } from '../governance/loop-support.ts';
@@ -7,6 +6,7 @@ import { accountWithKey, unique } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { factsOf } from './calls/facts.ts';
 import { all, exportRequest, toolRun } from './traces/sending.ts';
+import { principalIn } from '../support/principals.ts';
 
 let server: TestServer;
 beforeAll(async () => {
@@ -37,19 +37,10 @@ function recordOf(
 async function newSender() {
   const tenant = await newTenant(server);
   const account = await accountWithKey(server, { tenantId: tenant.tenantId }, ['traces:write']);
-  const principal: Principal = {
-    kind: 'service_account',
-    id: account.id,
-    tenantId: tenant.tenantId,
-    scheme: 'api_key',
-    keyId: account.keyId,
-    keyExpiresAt: null,
-    session: null,
-    platformAdministrator: false,
-    platformScopes: [],
-    grants: [{ tenantId: tenant.tenantId, subTenantId: null, scopes: ['traces:write'] }],
-    termsAccepted: true,
-  };
+  const { tenantId } = tenant;
+  const { id, keyId } = account;
+  const grants = [{ tenantId, subTenantId: null, scopes: ['traces:write' as const] }];
+  const principal = principalIn(tenantId, { id, scheme: 'api_key', keyId, grants });
   const take = (records: InterpretedRecord[]) =>
     ingestLogs({ services: server.services, principal }, async () => ({
       reporting: records,

@@ -76,17 +76,22 @@ async function countStoredBytes(db: Database, tenantId: string): Promise<number>
     .select('bytes')
     .where('tenant_id', '=', tenantId)
     .executeTakeFirst();
-  const changes = await db
-    .selectFrom('stored_bytes_changes')
+  const changes = await sumOfBytes(db, 'stored_bytes_changes', tenantId);
+  const records = await sumOfBytes(db, 'record_bytes', tenantId);
+  return Math.max(0, (total?.bytes ?? 0) + changes) + Math.max(0, records);
+}
+
+async function sumOfBytes(
+  db: Database,
+  table: 'stored_bytes_changes' | 'record_bytes',
+  tenantId: string,
+): Promise<number> {
+  const { bytes } = await db
+    .selectFrom(table)
     .select(({ fn }) => fn.coalesce(fn.sum<number>('bytes'), sql.lit(0)).as('bytes'))
     .where('tenant_id', '=', tenantId)
     .executeTakeFirstOrThrow();
-  const records = await db
-    .selectFrom('record_bytes')
-    .select(({ fn }) => fn.coalesce(fn.sum<number>('bytes'), sql.lit(0)).as('bytes'))
-    .where('tenant_id', '=', tenantId)
-    .executeTakeFirstOrThrow();
-  return Math.max(0, (total?.bytes ?? 0) + Number(changes.bytes)) + Math.max(0, Number(records.bytes));
+  return Number(bytes);
 }
 
 /** The name under which the kept answers of a tenant's users are counted, apart from the tenant's own. No tenant has such an id. */

@@ -1,5 +1,5 @@
-import type { ServiceAction } from '@quartermaster/contracts/audit-operations.ts';
 import { hash } from 'node:crypto';
+import type { ServiceAction } from '@quartermaster/contracts/audit-operations.ts';
 import { CONSOLE_MAX_HOURS } from '@quartermaster/contracts/console-sessions.ts';
 import { deleteConsoleSession } from '@quartermaster/db/repositories/console-sessions.ts';
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';

@@ -75,7 +75,7 @@ export async function performOnce(
   const keep = async (inside: Services, output: unknown) => {
     const kept: Kept = { output, standing: callerRightsOf(write, output) };
     const sealed = services.secrets.seal(JSON.stringify(kept), identityOf(claim));
-    if (operation.idempotency === 'transaction') await requireRoom(inside, write, Buffer.byteLength(sealed));
+    if (operation.idempotency === 'transaction') await requireRoom(inside, claim, Buffer.byteLength(sealed));
     // The lease expired, and another request claimed the key: roll back, so that the effect does not happen twice.
     if (!(await keepAnswer(inside.db, claim, sealed, now))) throw inFlight();
     return output;
@@ -86,7 +86,7 @@ export async function performOnce(
       return { output, replayed: false };
     }
     // The effect cannot be rolled back, so the limit is checked before it, with the smallest possible answer.
-    await requireRoom(services, write, 1);
+    await requireRoom(services, claim, 1);
     return { output: await keep(services, await perform(services)), replayed: false };
   } catch (error) {
     await release(services, claim);
@@ -95,10 +95,11 @@ export async function performOnce(
 }
 
 /** @throws 409 if there is no room for the answer. The answers to anonymous callers are not counted. */
-async function requireRoom({ db, tenantLimits }: Services, write: KeyedWrite, bytes: number): Promise<void> {
-  const counted = countedFor(write);
-  if (write.principal?.kind === 'user') await tenantLimits.addAnswerOfUsers(db, counted, bytes);
-  else if (counted !== '') await tenantLimits.add(db, counted, 'storedBytes', bytes);
+async function requireRoom({ db, tenantLimits }: Services, claim: NewClaim, bytes: number): Promise<void> {
+  const { tenantId, countedFor: counted } = claim;
+  if (counted === '') return;
+  if (counted === tenantId) await tenantLimits.add(db, tenantId, 'storedBytes', bytes);
+  else await tenantLimits.addAnswerOfUsers(db, counted, bytes);
 }
 
 /** Whose stored bytes include the answer: an account's tenant, all users of a user's tenant, or a user without a tenant. */

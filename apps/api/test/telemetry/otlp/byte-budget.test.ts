@@ -1,10 +1,10 @@
-import type { Principal } from '../../../src/auth/principal.ts';
 import type { Services } from '../../../src/platform/services.ts';
 import { Intake } from '../../../src/telemetry/ingest/intake.ts';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ByteBudget } from '../../../src/telemetry/ingest/byte-budget.ts';
 import { accountWithKey } from '../../support/people.ts';
+import { principalIn } from '../../support/principals.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 
 test('a sender may hold half of the free bytes, and releases them', () => {
@@ -68,28 +68,15 @@ test('regression: small bodies that decompress to large ones wait for free bytes
 
 test('regression: all users and accounts of a tenant share the memory of its bodies; another tenant has its own', () => {
   const intake = new Intake({} as Services, 1024 * 1024);
-  const principalIn = (kind: Principal['kind'], id: string, tenantId: string): Principal => ({
-    kind,
-    id,
-    tenantId: kind === 'user' ? null : tenantId,
-    scheme: 'bearer',
-    keyId: null,
-    keyExpiresAt: null,
-    session: null,
-    platformAdministrator: false,
-    platformScopes: [],
-    grants: [{ tenantId, subTenantId: null, scopes: ['traces:write'] }],
-    termsAccepted: true,
-  });
   // Half of the budget is 1.5 MiB.
-  intake.open(principalIn('user', 'ada', 'acme')).add(1300 * 1024);
+  intake.open(principalIn('acme', { kind: 'user', id: 'ada' })).add(1300 * 1024);
   for (const [kind, id] of [
     ['user', 'bob'],
     ['service_account', 'agent'],
   ] as const) {
-    const held = intake.open(principalIn(kind, id, 'acme'));
+    const held = intake.open(principalIn('acme', { kind, id }));
     expect(() => held.add(300 * 1024), id).toThrow('Too many requests are being read');
     held.release();
   }
-  intake.open(principalIn('user', 'eve', 'globex')).add(300 * 1024);
+  intake.open(principalIn('globex', { kind: 'user', id: 'eve' })).add(300 * 1024);
 });
