@@ -1,6 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Options } from '../src/options.ts';
 import type { Finding } from '../src/report.ts';
@@ -11,7 +12,10 @@ const SMALL = { providers: 30, tenants: 2, spansOfTrace: 20 };
 /** Not run here: the first starts a PostgreSQL server, the second builds the console and starts a browser. */
 const NOT_HERE = ['two-processes', 'console'];
 
-const only = Object.keys(WORKLOADS).filter((name) => !NOT_HERE.includes(name));
+/** One of each kind: every operation that has a floor, a list to its last page, and requests that are not compared with a floor. */
+const USUAL = ['list', 'create', 'session', 'ingest', 'spans', 'trace-in-blocks', 'pages'];
+
+const only = scaled({ usual: USUAL, full: Object.keys(WORKLOADS).filter((name) => !NOT_HERE.includes(name)) });
 const OPTIONS: Options = { only, rounds: 1, seconds: 0.1, rows: 20_000, quick: true, profile: false };
 
 describe('a run that is too short for meaningful figures', () => {

@@ -4,7 +4,7 @@ import { type Service, startService } from './service.ts';
 import { openSqliteStore, type Store } from './stores.ts';
 import { until } from './until.ts';
 
-const STOPS = { long: 50, short: 3 };
+const STOPS = { long: 50, short: 1 };
 const READERS = 6;
 const WRITERS = 6;
 

@@ -2,8 +2,15 @@ import { expect, test } from 'vitest';
 import type { Part } from '../src/part.ts';
 import { PARTS } from '../src/parts.ts';
 
-/** The tests of the API contain the short form of this part. */
-const TESTED_ELSEWHERE = new Set(['fuzz']);
+/** The suite of the API proves the same as the short form of these parts, without processes of their own. */
+const TESTED_ELSEWHERE = new Set([
+  // test/audit-chain: every kind of tampering, and a process that is killed while it seals.
+  'audit',
+  // test/fuzz
+  'fuzz',
+  // test/rate-limits/shared-limits.test.ts: two servers on one database.
+  'rate-limits',
+]);
 
 const parts = PARTS.filter(({ name }) => !TESTED_ELSEWHERE.has(name));
 

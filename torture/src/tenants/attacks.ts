@@ -84,7 +84,7 @@ export const ATTACKS: readonly Attack[] = [
   },
   { name: 'filters that find nothing', request: get('/v1/runtime-observations?name=none&limit=100') },
   { name: 'filters of traces', request: get('/v1/traces?service_name=none&limit=100') },
-  { name: 'filters of the audit', request: get('/v1/audit-events?operation=none&limit=100') },
+  { name: 'filters of the audit', request: get('/v1/audit-events?target_id=none&limit=100') },
   { name: 'proofs of the audit chain', request: get('/v1/audit-events/verify?limit=100') },
   { name: 'searches', request: post('/v1/service-accounts/search', { query: 'a', limit: 100 }) },
   { name: 'sessions', request: ({ key, gatewayId }) => post(`/v1/gateways/${gatewayId}/sessions`, {})({ key }) },

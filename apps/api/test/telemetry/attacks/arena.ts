@@ -35,8 +35,8 @@ export type Outcome<A extends { status: number } = Answer> = {
 export type Arena = Awaited<ReturnType<typeof startArena>>;
 
 /**
- * The service in a separate process, an account that attacks, and another tenant that sends one span at a time. All attacks
- * of a file share it, so each one also runs against the effects of earlier ones.
+ * The service in a separate process, accounts that attack, and another tenant that sends one span at a time. All attacks of a file
+ * share the process, so each one also runs against the effects of earlier ones on its memory.
  */
 export async function startArena() {
   const admin = newBootstrapKey();
@@ -68,7 +68,16 @@ export async function startArena() {
     const { text } = await post(path, headers, JSON.stringify({ scopes: ['traces:write'] }));
     return JSON.parse(text).key as string;
   }
-  const [attacker, other] = [await senderOf('attacker'), await senderOf('other')];
+  const other = await senderOf('other');
+  let attackers = 0;
+  let [tenantId, attacker] = ['', ''];
+
+  /** A new tenant attacks from now on. The service lets a tenant wait that has delayed others, for longer than a test takes. */
+  async function changeAttacker(): Promise<void> {
+    attackers += 1;
+    tenantId = `attacker-${attackers}`;
+    attacker = await senderOf(tenantId);
+  }
 
   function send({ path = '/v1/traces', contentType = 'application/x-protobuf', gzip = false, body, key }: Sent) {
     const headers = { 'content-type': contentType, 'x-api-key': key ?? attacker };
@@ -99,7 +108,7 @@ export async function startArena() {
   async function keepContentOfAttacker(): Promise<void> {
     const headers = { 'content-type': 'application/json', 'x-api-key': admin };
     const body = JSON.stringify({ settings: { captureContent: true } });
-    await request(`${service.url}/v1/tenants/attacker`, { method: 'PUT', headers, body, dispatcher: agent });
+    await request(`${service.url}/v1/tenants/${tenantId}`, { method: 'PUT', headers, body, dispatcher: agent });
   }
 
   /** Reads all pages of a trace, as the administrator. In a thread of its own, so that it does not delay the other tenant's requests. */
@@ -142,6 +151,7 @@ export async function startArena() {
 
   return {
     send,
+    changeAttacker,
     keepContentOfAttacker,
     readTrace,
     runAttack,

@@ -87,8 +87,8 @@ export function manyValues(bytes: number): Buffer {
 export function tinyJsonSpans(bytes: number): Buffer {
   const spans: string[] = [];
   for (let index = 0, size = 0; size < bytes - 1024; index += 1) {
-    const id = (index + 1).toString(16).padStart(16, '0');
-    const span = `{"traceId":"${id}${id}","spanId":"${id}","startTimeUnixNano":"1"}`;
+    const [trace, id] = [1 + (index >>> 3), index + 1].map((number) => number.toString(16).padStart(16, '0'));
+    const span = `{"traceId":"${trace}${trace}","spanId":"${id}","startTimeUnixNano":"1"}`;
     size += span.length + 1;
     spans.push(span);
   }
