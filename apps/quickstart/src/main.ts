@@ -3,8 +3,6 @@ import { signIn } from './calls.ts';
 import { Failure } from './failure.ts';
 import { startMcpServer } from './mcp-server.ts';
 import { createPage } from './page.ts';
-import { tellStory } from './story.ts';
-import { makeWorld } from './world.ts';
 
 try {
   await run();
@@ -19,6 +17,8 @@ async function run(): Promise<void> {
   const url = serverUrl();
   const page = createPage((text) => process.stdout.write(text));
   const admin = await signIn(url);
+  // Loading LangChain takes a second. Without a server the error is printed before it.
+  const [{ makeWorld }, { tellStory }] = await Promise.all([import('./world.ts'), import('./story.ts')]);
   const mcp = await startMcpServer();
   try {
     const world = await makeWorld(admin, { url, mcpUrl: mcp.url });
