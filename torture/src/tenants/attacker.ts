@@ -8,8 +8,8 @@ import { startHostileServer } from './hostile-server.ts';
 
 export type AttackSettings = { url: string; key: string };
 
-/** Which attacks, and for how long. */
-export type AttackOrder = { milliseconds: number; only?: string };
+/** Which attacks, and for how long. Afterwards it waits for the last answers, which may take half a minute, or hangs up. */
+export type AttackOrder = { milliseconds: number; hangsUp?: boolean; only?: string };
 
 export type AttackReport = {
   /** Number of answers by status; `none` for requests without an answer. */
@@ -97,7 +97,7 @@ async function prepare(): Promise<HostileWorld> {
   return { keys, providerIds, bombs, gatewayId: gateway.id, itemId: inventory.items[0].id };
 }
 
-async function attack(world: HostileWorld, { milliseconds, only }: AttackOrder): Promise<AttackReport> {
+async function attack(world: HostileWorld, { milliseconds, hangsUp, only }: AttackOrder): Promise<AttackReport> {
   const until = performance.now() + milliseconds;
   const report: AttackReport = { answers: {}, attacks: {} };
   const sockets = openIdleSockets();
@@ -105,13 +105,14 @@ async function attack(world: HostileWorld, { milliseconds, only }: AttackOrder):
   const loops = chosen.flatMap((each, index) =>
     Array.from({ length: CONNECTIONS }, async (_, connection) => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      if (hangsUp === true) setTimeout(() => agent.destroy(), milliseconds);
       const counts: Record<string, number> = {};
       for (let count = connection; performance.now() < until; count += CONNECTIONS) {
         const account = world.keys[(index * CONNECTIONS + connection + count) % world.keys.length] ?? key;
-        const status = await send(agent, each.request({ ...world, key: account }, count)).then(
-          (answer) => String(answer.status),
-          () => 'none',
-        );
+        const answer = await send(agent, each.request({ ...world, key: account }, count)).catch(() => null);
+        // What is not valid is refused at once. It would attack nothing.
+        if (answer?.status === 422) throw new Error(`${each.name}: ${answer.body}`);
+        const status = String(answer?.status ?? 'none');
         counts[status] = (counts[status] ?? 0) + 1;
         report.answers[status] = (report.answers[status] ?? 0) + 1;
         // Otherwise a refused connection would be retried in a tight loop.

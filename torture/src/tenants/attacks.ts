@@ -34,7 +34,7 @@ const LONG_LIST = JSON.stringify({
   kind: 'llm',
   metadata: { list: Array.from({ length: 400_000 }, () => 0) },
 });
-const DECLARED = Array.from({ length: 3000 }, (_, index) => ({
+const DECLARED = Array.from({ length: 1000 }, (_, index) => ({
   provider: 'first',
   kind: 'model',
   name: `model-${index}`,

@@ -10,9 +10,9 @@ import { startAttacker } from './attacker-process.ts';
 import { makeAccount, NormalTenant, type Sample } from './normal-tenant.ts';
 
 const SETTINGS = {
-  long: { aloneMs: 20_000, attackMs: 120_000, noiseMs: 15 },
+  long: { aloneMs: 20_000, attackMs: 120_000, hangsUp: false, noiseMs: 15 },
   // Other suites run on the same cores then, so only a stall of the service is noticeable.
-  short: { aloneMs: 1500, attackMs: 3000, noiseMs: 2500 },
+  short: { aloneMs: 1500, attackMs: 3000, hangsUp: true, noiseMs: 2500 },
 };
 
 /** During an attack the p99 of another tenant stays within this multiple of that without. Below `noiseMs` it is noise. */
@@ -47,10 +47,10 @@ export const tenants: Part = {
   },
 };
 
-type Setting = (typeof SETTINGS)['long'] & { name: string; progress: Options['progress'] };
+type Setting = (typeof SETTINGS)[keyof typeof SETTINGS] & { name: string; progress: Options['progress'] };
 
 async function underAttack(service: Service, setting: Setting): Promise<Finding[]> {
-  const { name, aloneMs, attackMs, noiseMs, progress } = setting;
+  const { name, aloneMs, attackMs, hangsUp, noiseMs, progress } = setting;
   const admin = new Connection(service.url, ADMIN);
   const normal = await NormalTenant.found(service.url, admin);
   const attacker = await startAttacker({
@@ -66,7 +66,7 @@ async function underAttack(service: Service, setting: Setting): Promise<Finding[
     const memoryBefore = await peakMemoryOf(service);
     let report: AttackReport | undefined;
     const beset = await normal.during(async () => {
-      report = await attacker.attack({ milliseconds: attackMs });
+      report = await attacker.attack({ milliseconds: attackMs, hangsUp });
     });
     await normal.stop();
     if (report === undefined) throw new Error('the attack has no report');
