@@ -7,15 +7,15 @@ import { TABLE_NAMES } from '@quartermaster/db/stored-tables.ts';
 import { readTableChecksum } from '@quartermaster/db/table-checksum.ts';
 import { countedRecordBytes } from '@quartermaster/db/testing/record-bytes.ts';
 import { scaled } from '@quartermaster/db/testing/scale.ts';
-import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
+import { copyTestDatabase, newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import { sql } from 'kysely';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { runMigrateDatabase } from '../src/commands/run-migrate-database.ts';
 import { runInProcess } from './support/command.ts';
 import { databaseFile } from './support/environment.ts';
 import { runProgram } from './support/process.ts';
 import { makeRecords } from './support/records.ts';
-import { startTestServer } from './support/server.ts';
+import { startTestServer, type TestServer } from './support/server.ts';
 import { startFailure, startService } from './support/start.ts';
 import { wire } from './support/wire.ts';
 
@@ -52,15 +52,26 @@ function moveUpTo(table: string, [from, to]: readonly [string, string]) {
   );
 }
 
-/** The database of a stopped deployment with a record of every kind, and the administrator's key. */
-async function deployment(): Promise<{ url: string; admin: string }> {
+/** The database of a stopped deployment with a record of every kind, for all tests of this file. None of them changes it. */
+let deployed: Promise<TestServer> | undefined;
+afterAll(async () => (await deployed)?.removeDatabase());
+
+async function deploy(): Promise<TestServer> {
   const server = await startTestServer({ QM_SECRET_KEY: SECRET_KEY });
-  onTestFinished(() => server.removeDatabase());
   await makeRecords(server);
   await server.services.sealer.pass();
   await server.services.refusals.flush('all');
   await server.end();
-  return { url: server.databaseUrl, admin: server.admin.key };
+  return server;
+}
+
+/** A copy of that database, and the administrator's key. */
+async function deployment(): Promise<{ url: string; admin: string }> {
+  deployed ??= deploy();
+  const { databaseUrl, admin } = await deployed;
+  const { url, remove } = await copyTestDatabase(databaseUrl);
+  onTestFinished(remove);
+  return { url, admin: admin.key };
 }
 
 /** A database with only an administrator and this many additional audit events. */

@@ -21,7 +21,7 @@ const EU = { tenantId: 'acme', subTenantId: 'eu' };
 const BETA = { tenantId: 'beta', subTenantId: null };
 
 /** How many rows one page may scan: the service's default in the long form, else a smaller bound that the tests pass in. */
-const MAX_ROWS_SCANNED = scaled({ usual: 16_000, full: 200_000 });
+const MAX_ROWS_SCANNED = scaled({ usual: 6000, full: 200_000 });
 
 /** More rows than one page may scan. */
 const MANY = MAX_ROWS_SCANNED * 1.05;

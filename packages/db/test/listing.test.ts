@@ -16,7 +16,7 @@ const ACME = { tenantId: 'acme', subTenantId: null };
  * The service's default bound, on SQLite and in the long form. Other lists are tested with a smaller bound that is passed in
  * (bounded-lists.test.ts), since all lists share the code.
  */
-const MAX_ROWS_SCANNED = onPostgres() ? scaled({ usual: 16_000, full: undefined }) : undefined;
+const MAX_ROWS_SCANNED = onPostgres() ? scaled({ usual: 6000, full: undefined }) : undefined;
 
 /** More rows than one page may scan. */
 const MANY = (MAX_ROWS_SCANNED ?? 200_000) * 1.05;

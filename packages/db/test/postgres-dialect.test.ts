@@ -1,6 +1,8 @@
-import { Kysely, sql } from 'kysely';
-import { expect, inject, onTestFinished, test } from 'vitest';
-import { postgresDialect } from '../src/dialects/postgres.ts';
+import { type Dialect, Kysely, sql } from 'kysely';
+import { Pool } from 'pg';
+import { expect, inject, onTestFinished, test, vi } from 'vitest';
+import { type PostgresOptions, postgresDialect } from '../src/dialects/postgres.ts';
+import { PostgresDriver } from '../src/dialects/postgres-driver.ts';
 import {
   CommitOutcomeUnknownError,
   DatabaseUnavailableError,
@@ -17,9 +19,9 @@ type Things = { things: { id: string; count: number } };
 type Opened = { db: Kysely<Things>; url: string };
 
 /** A database with one table `things`, for one test. */
-async function opened({ poolSize = 5 } = {}): Promise<Opened> {
+async function opened({ poolSize = 5, dialect = postgresDialect } = {}): Promise<Opened> {
   const { url, remove } = await newTestDatabase('empty');
-  const db = new Kysely<Things>({ dialect: postgresDialect({ url, poolSize }) });
+  const db = new Kysely<Things>({ dialect: dialect({ url, poolSize }) });
   onTestFinished(async () => {
     await db.destroy();
     await remove();
@@ -164,6 +166,9 @@ test('work is repeated if a key was free when it looked, but taken when it wrote
 
 test('work that conflicts each time fails with DatabaseUnavailableError, and is rolled back', async () => {
   const here = await opened();
+  // No pauses between the attempts, which are random parts of a limit.
+  const random = vi.spyOn(Math, 'random').mockReturnValue(0);
+  onTestFinished(() => random.mockRestore());
   await here.db.insertInto('things').values({ id: 'a', count: 0 }).execute();
   let runs = 0;
   const unlucky = transaction(here, async (trx) => {
@@ -317,8 +322,17 @@ test.each<[string, string]>([
   await expect(run).rejects.toThrow(DatabaseUnavailableError);
 });
 
+/** The dialect, but a statement waits for a connection for a shorter time than the 5 s of the service. */
+function impatientDialect({ url, poolSize }: PostgresOptions): Dialect {
+  const open = (max: number) => new Pool({ connectionString: url, max });
+  return {
+    ...postgresDialect({ url, poolSize }),
+    createDriver: () => new PostgresDriver({ open, poolSize, waitMs: 300 }),
+  };
+}
+
 test('a pool without a free connection refuses after a timeout, and works again when one is released', async () => {
-  const here = await opened({ poolSize: 1 });
+  const here = await opened({ poolSize: 1, dialect: impatientDialect });
   const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const holding = here.db.transaction().execute(async () => {
     begun.resolve();

@@ -36,6 +36,9 @@ const ROWS = scaled({ usual: 16_000, full: 40_000 });
 /** Of fewer traces the planner would read all, because that costs less. */
 const ROWS_OF: Partial<Record<string, number>> = { traces: 40_000 };
 
+/** Rows that are added unnoticed. A look-up may read a few of them, so a scan of all would be noticed. */
+const ROWS_UNNOTICED = scaled({ usual: 4000, full: 40_000 });
+
 /** The most attempts to mark all pages of a table as all-visible. */
 const MAX_VACUUMS = 50;
 
@@ -266,7 +269,7 @@ async function growUnnoticed(table: string, changes: string, given: { status?: s
   await sql
     .raw(
       `insert into ${table} select (jsonb_populate_record(r, jsonb_build_object(${changes}))).*
-       from ${table} r, generate_series(1, ${ROWS}) i where r.ctid = (select ctid from ${table} limit 1)`,
+       from ${table} r, generate_series(1, ${ROWS_UNNOTICED}) i where r.ctid = (select ctid from ${table} limit 1)`,
     )
     .execute(db);
   await sql`reset session_replication_role`.execute(db);

@@ -13,11 +13,11 @@ type Things = { things: { id: string; count: number } };
 type Opened = { db: Kysely<Things>; path: string };
 
 /** A database with one table `things`, for one test. */
-async function opened(): Promise<Opened> {
+async function opened(finished: typeof onTestFinished = onTestFinished): Promise<Opened> {
   const folder = await mkdtemp(join(tmpdir(), 'quartermaster-dialect-'));
   const path = join(folder, 'test.db');
   const db = new Kysely<Things>({ dialect: sqliteDialect(path) });
-  onTestFinished(async () => {
+  finished(async () => {
     await db.destroy();
     await rm(folder, { recursive: true });
   });
@@ -30,10 +30,10 @@ async function opened(): Promise<Opened> {
 }
 
 /** Acts as another process: holds SQLite's write lock until it is told to release it. */
-function lockedBy(path: string): () => void {
+function lockedBy(path: string, finished: typeof onTestFinished = onTestFinished): () => void {
   const other = new SqliteDatabase(path);
   other.exec('begin immediate');
-  onTestFinished(() => {
+  finished(() => {
     other.close();
   });
   return () => other.exec('rollback');
@@ -165,14 +165,29 @@ test('a duplicate key fails with DuplicateKeyError, with its cause', async () =>
   await expect(none).rejects.toMatchObject({ code: 'SQLITE_CONSTRAINT_NOTNULL' });
 });
 
-test('a write fails with DatabaseUnavailableError while another process holds the lock, and reads work', async () => {
-  const { db, path } = await opened();
-  const release = lockedBy(path);
+// This test and the next one wait until a write gives up, and do so at the same time. Each has its own database.
+test.concurrent('a write fails with DatabaseUnavailableError while another process holds the lock, and reads work', async ({
+  onTestFinished: finished,
+}) => {
+  const { db, path } = await opened(finished);
+  const release = lockedBy(path, finished);
   const write = () => db.insertInto('things').values({ id: 'a', count: 1 }).execute();
   await expect(write()).rejects.toBeInstanceOf(DatabaseUnavailableError);
   expect(await db.selectFrom('things').selectAll().execute()).toEqual([]);
   release();
   await write();
+});
+
+test.concurrent('a lock that is never released ends in DatabaseUnavailableError, and the next transaction runs', async ({
+  onTestFinished: finished,
+}) => {
+  const { db, path } = await opened(finished);
+  const release = lockedBy(path, finished);
+  const insert = () =>
+    db.transaction().execute((trx) => trx.insertInto('things').values({ id: 'a', count: 1 }).execute());
+  await expect(insert()).rejects.toBeInstanceOf(DatabaseUnavailableError);
+  release();
+  await insert();
 });
 
 test('a transaction that waits for the lock does not block the event loop', async () => {
@@ -186,16 +201,6 @@ test('a transaction that waits for the lock does not block the event loop', asyn
   release();
   await waiting;
   expect(await db.selectFrom('things').select('id').execute()).toEqual([{ id: 'a' }]);
-});
-
-test('a lock that is never released ends in DatabaseUnavailableError, and the next transaction runs', async () => {
-  const { db, path } = await opened();
-  const release = lockedBy(path);
-  const insert = () =>
-    db.transaction().execute((trx) => trx.insertInto('things').values({ id: 'a', count: 1 }).execute());
-  await expect(insert()).rejects.toBeInstanceOf(DatabaseUnavailableError);
-  release();
-  await insert();
 });
 
 test('a failed migration is rolled back', async () => {

@@ -31,7 +31,10 @@ const INITDB_FLAGS = ['--encoding=UTF8', '--locale-provider=icu', '--icu-locale=
 /** Settings for speed: the data need not survive a crash. */
 const EPHEMERAL = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'autovacuum=off'];
 
-const ALWAYS = ['max_connections=400', 'listen_addresses=127.0.0.1', 'unix_socket_directories='];
+/** How long a transaction waits for a lock before the server looks for a deadlock: by default a second, in which nothing happens. */
+const DEADLOCKS = 'deadlock_timeout=50ms';
+
+const ALWAYS = ['max_connections=400', 'listen_addresses=127.0.0.1', 'unix_socket_directories=', DEADLOCKS];
 
 // The library calls process.exit(0) on `beforeExit`, so every process that imports it would end with exit code 0, even after
 // failed tests. This listener runs first, and restores the exit code.

@@ -19,16 +19,28 @@ declare module 'vitest' {
 export type TestDatabase = { url: string; remove: () => Promise<void> };
 
 /** @param schema `migrated`: with the current schema; `empty`: without tables */
-export async function newTestDatabase(schema: 'migrated' | 'empty'): Promise<TestDatabase> {
+export function newTestDatabase(schema: 'migrated' | 'empty'): Promise<TestDatabase> {
   const template = inject('template');
-  if (template.dialect === 'sqlite') {
-    const folder = await temporaryFolder('quartermaster-');
-    if (schema === 'migrated') await copyFile(template.path, join(folder, 'test.db'));
-    return { url: `sqlite:${folder}/test.db`, remove: () => rm(folder, { recursive: true }) };
-  }
-  const { serverUrl, database } = template;
+  if (template.dialect === 'sqlite') return newFile(schema === 'migrated' ? template.path : null);
+  return newDatabase(template.serverUrl, schema === 'migrated' ? template.database : 'template1');
+}
+
+/** A copy of a test's database that nobody has opened. */
+export function copyTestDatabase(url: string): Promise<TestDatabase> {
+  const template = inject('template');
+  if (template.dialect === 'sqlite') return newFile(url.replace(/^sqlite:/, ''));
+  return newDatabase(template.serverUrl, new URL(url).pathname.slice(1));
+}
+
+async function newFile(copied: string | null): Promise<TestDatabase> {
+  const folder = await temporaryFolder('quartermaster-');
+  if (copied !== null) await copyFile(copied, join(folder, 'test.db'));
+  return { url: `sqlite:${folder}/test.db`, remove: () => rm(folder, { recursive: true }) };
+}
+
+async function newDatabase(serverUrl: string, copied: string): Promise<TestDatabase> {
   const name = `test_${randomUUID()}`;
-  await administer(serverUrl, createDatabaseStatement(name, schema === 'migrated' ? database : 'template1'));
+  await administer(serverUrl, createDatabaseStatement(name, copied));
   const url = new URL(serverUrl);
   url.pathname = name;
   return { url: url.href, remove: () => administer(serverUrl, dropDatabaseStatement(name)) };

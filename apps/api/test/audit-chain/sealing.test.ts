@@ -15,7 +15,7 @@ import { readConfig } from '../../src/config.ts';
 import { startServer } from '../../src/server/start.ts';
 import { newBootstrapKey } from '../support/environment.ts';
 import { unique } from '../support/people.ts';
-import { type ServiceProcess, startProcess } from '../support/process.ts';
+import { startProcess } from '../support/process.ts';
 import { startService } from '../support/start.ts';
 import { type Body, serverOfTest, type TestServer } from '../support/server.ts';
 import { wire } from '../support/wire.ts';
@@ -32,15 +32,15 @@ const MORE_THAN_A_BATCH = 330;
 test('events are sealed within a second, without a request', async () => {
   const server = await serverOfTest();
   const { tenantId, key } = await sealedTenant(server, 1);
-  const waits: number[] = [];
-  for (let count = 0; count < 5; count += 1) {
+  let shortest = Number.POSITIVE_INFINITY;
+  // Again if it took longer, because other processes use the machine as well.
+  for (let count = 0; count < 5 && shortest >= 1000; count += 1) {
     await writeOne(server, key);
     const start = performance.now();
     await expect.poll(async () => (await verified(server, key)).unsealed, { interval: 10, timeout: 10_000 }).toBe(0);
-    waits.push(performance.now() - start);
+    shortest = Math.min(shortest, performance.now() - start);
   }
-  // The shortest, because a busy machine makes the others longer.
-  expect(Math.min(...waits)).toBeLessThan(1000);
+  expect(shortest).toBeLessThan(1000);
   expect(await linksOf(server.services.db, tenantId)).toHaveLength((await verified(server, key)).size);
 });
 
@@ -128,8 +128,7 @@ test('one head is kept for each day, and the first one of a day is logged', asyn
 
 test('two processes that seal at once seal each event once', async () => {
   const { environment, admin } = await processDatabase();
-  const first = await startProcess(environment);
-  const second = await startProcess(environment);
+  const [first, second] = await Promise.all([startLogged(environment), startLogged(environment)]);
   await Promise.all([first, second].map((service) => createMany(service, admin, 60)));
   const verification = () => verifiedOver(first, admin);
   await expect.poll(async () => (await verification()).unsealed, { timeout: 20_000 }).toBe(0);
@@ -370,7 +369,7 @@ async function eventOf(server: TestServer, tenantId: string): Promise<NewAuditEv
   return { ...event, place: { tenantId, subTenantId } };
 }
 
-async function createMany({ url }: ServiceProcess, admin: string, count: number): Promise<void> {
+async function createMany({ url }: { url: string }, admin: string, count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) {
     const body = JSON.stringify({ name: 'account', tenantId: 'acme' });
     const headers = { 'x-api-key': admin, 'content-type': 'application/json' };
@@ -387,6 +386,18 @@ async function verifiedOver({ url }: { url: string }, admin: string): Promise<Bo
 async function sizeIn(db: Database): Promise<number> {
   const sealed = db.selectFrom('audit_chain').select(({ fn }) => fn.countAll().as('count'));
   return Number((await sealed.where('tenant_id', '=', 'acme').executeTakeFirstOrThrow()).count);
+}
+
+/** Starts a process of the service. On PostgreSQL, to which a process is nothing but its connections, in this process. */
+async function startLogged(environment: Record<string, string>): Promise<{ url: string; output: () => string }> {
+  if (!onPostgres()) return startProcess(environment);
+  let output = '';
+  const log = pino(
+    { level: environment['QM_LOG_LEVEL'] ?? 'info' },
+    { write: (line: string) => void (output += line) },
+  );
+  const { url } = await startService(environment, { log });
+  return { url, output: () => output };
 }
 
 /** A database for processes of the service, the key of an administrator, and a connection of the test. */

@@ -204,13 +204,13 @@ describe('bounds', () => {
     const [few, many] = [await newTenant(server), await newTenant(server)];
     const tools = (prefix: string, count: number) =>
       Array.from({ length: count }, (_, index) => toolRun(`${prefix}-${index}`));
-    await sendSpans(server, many.sender, tools('many', 500));
-    await copyOpenNames(many.tenantId, 9);
+    await sendSpans(server, many.sender, tools('many', 250));
+    await copyOpenNames(many.tenantId, onPostgres() ? 59 : 19);
     // Autovacuum does so within a minute. Until then PostgreSQL takes any index that begins with the tenant.
     if (onPostgres()) await sql`analyze`.execute(server.services.db);
     const millisecondsFor = async ({ sender }: typeof few, prefix: string) => {
       const since = performance.now();
-      await sendSpans(server, sender, tools(prefix, 100));
+      await sendSpans(server, sender, tools(prefix, 60));
       return performance.now() - since;
     };
     // Takes the minimum of alternating runs, and of more runs while it is high, because other processes use the machine as well.
@@ -225,7 +225,7 @@ describe('bounds', () => {
   test('other requests are answered while a large batch is aggregated', { timeout: 120_000 }, async () => {
     const tenant = await newTenant(server);
     const state = { done: false };
-    const spans = Array.from({ length: onPostgres() ? 500 : scaled({ usual: 1000, full: 3000 }) }, (_, index) =>
+    const spans = Array.from({ length: onPostgres() ? 300 : scaled({ usual: 1000, full: 3000 }) }, (_, index) =>
       toolRun(`tool-${index}`),
     );
     const sending = sendSpans(server, tenant.sender, spans).finally(() => {

@@ -16,8 +16,8 @@ import {
 } from '../telemetry/traces/sending.ts';
 import { newTenant } from './loop-support.ts';
 
-/** Fewer on Postgres, where each statement goes over a socket. */
-const BATCHES = onPostgres() ? scaled({ usual: 150, full: 500 }) : scaled({ usual: 300, full: 10_000 });
+/** In the long form fewer on Postgres, where each statement goes over a socket. */
+const BATCHES = scaled({ usual: 150, full: onPostgres() ? 500 : 10_000 });
 const MAX_SPANS_PER_BATCH = 3;
 const TRACES = Math.min(300, BATCHES / 4);
 const CONNECTIONS = 4;

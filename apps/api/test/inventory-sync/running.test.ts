@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
+import { newId } from '@quartermaster/db/ids.ts';
 import { sql } from 'kysely';
-import { expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { auditOf, expectProblem } from '../endpoints/harness.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import { type Body, serverOfTest, startTestServer, type TestServer } from '../support/server.ts';
@@ -9,8 +10,17 @@ import { LOOPBACK, type Peer, startPeer } from './peers.ts';
 const WAIT = { timeout: 15_000, interval: 20 };
 const MINUTE = 60_000;
 
+const SYNC_LIMITS = { pauseMs: 1, scheduleMs: 50 };
+
+/** For the tests that neither move the clock nor wait for the schedule. */
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer(LOOPBACK, { syncLimits: SYNC_LIMITS });
+});
+afterAll(() => server.stop());
+
 function testServer(): Promise<TestServer> {
-  return serverOfTest(LOOPBACK, { syncLimits: { pauseMs: 1, scheduleMs: 50 } });
+  return serverOfTest(LOOPBACK, { syncLimits: SYNC_LIMITS });
 }
 
 /** A server that answers when `answer` is called, and a provider with its address. */
@@ -38,7 +48,6 @@ async function tasksOf(server: TestServer, { id }: Body): Promise<Body[]> {
 }
 
 test('while a sync runs, its task is running and a second sync is refused', async () => {
-  const server = await testServer();
   const { provider, answer, asked } = await waiting(server);
   const running = sync(server, provider);
   await asked();
@@ -57,7 +66,6 @@ test('while a sync runs, its task is running and a second sync is refused', asyn
 });
 
 test('of two concurrent sync requests one runs', async () => {
-  const server = await testServer();
   const { provider, answer, asked } = await waiting(server);
   const both = [sync(server, provider), sync(server, provider)];
   const first = await Promise.race(both);
@@ -88,7 +96,6 @@ test('a sync whose process died is taken over after its lease', async () => {
 });
 
 test('cancelling the task ends the sync: nothing is stored, and the provider is not marked as failing', async () => {
-  const server = await testServer();
   const { provider, asked } = await waiting(server);
   const running = sync(server, provider);
   await asked();
@@ -103,7 +110,6 @@ test('cancelling the task ends the sync: nothing is stored, and the provider is 
 });
 
 test('a sync fails without effect if its provider is changed meanwhile', async () => {
-  const server = await testServer();
   const { provider, answer, asked } = await waiting(server);
   const running = sync(server, provider);
   await asked();
@@ -119,7 +125,6 @@ test('a sync fails without effect if its provider is changed meanwhile', async (
 });
 
 test('a credential that is stored for a new address between two attempts is not sent to the former address', async () => {
-  const server = await testServer();
   const as = server.admin;
   const elsewhere = await startPeer((_req, res) => void res.end());
   let moved: Promise<unknown> | null = null;
@@ -140,13 +145,26 @@ test('a credential that is stored for a new address between two attempts is not 
   expect(elsewhere.requests).toEqual([]);
 });
 
+/** Stores copies of a finished task that began later, one a millisecond. A hundred syncs would take seconds. Returns their ids. */
+async function copiesOfTask({ services }: TestServer, taskId: string, count: number): Promise<string[]> {
+  const stored = services.db.selectFrom('operator_tasks').selectAll().where('id', '=', taskId);
+  const task = await stored.executeTakeFirstOrThrow();
+  const copies = Array.from({ length: count }, (_, index) => {
+    const began = new Date(Date.parse(task.created_at) + index + 1);
+    return { ...task, id: newId('task', began), created_at: began.toISOString() };
+  });
+  await services.db.insertInto('operator_tasks').values(copies).execute();
+  return copies.map(({ id }) => id);
+}
+
 test('the newest hundred finished sync tasks of a provider are kept', async () => {
-  const server = await testServer();
   const peer = await startPeer((_req, res) => void res.end('{"object":"list","data":[]}'));
   const body = { name: 'often', kind: 'llm', baseUrl: peer.url };
   const provider = await server.ok('POST', '/v1/providers', { as: server.admin, body });
-  const tasks: string[] = [];
-  for (let count = 0; count < 103; count += 1) tasks.push((await sync(server, provider)).body.taskId);
+  const first = (await sync(server, provider)).body.taskId;
+  const tasks: string[] = [first, ...(await copiesOfTask(server, first, 100))];
+  server.travel(1000);
+  for (let count = 0; count < 2; count += 1) tasks.push((await sync(server, provider)).body.taskId);
   const statuses = await Promise.all(
     tasks.map(async (id) => (await server.call('GET', `/v1/operator/tasks/${id}`, { as: server.admin })).status),
   );
@@ -155,7 +173,6 @@ test('the newest hundred finished sync tasks of a provider are kept', async () =
 });
 
 test('regression: a tenant whose providers hang does not block the syncs of other tenants', async () => {
-  const server = await testServer();
   const [{ place: one }, { place: other }] = [
     await accountWithKey(server, { tenantId: unique('hangs') }),
     await accountWithKey(server, { tenantId: unique('works') }),

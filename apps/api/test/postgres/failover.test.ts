@@ -6,6 +6,7 @@ import {
   type PostgresServer,
   startPostgres,
 } from '@quartermaster/db/testing/postgres-server.ts';
+import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { accountWithKey } from '../support/people.ts';
 import { type Answered, startTestServer, type TestServer } from '../support/server.ts';
@@ -28,6 +29,11 @@ afterAll(async () => {
 });
 
 const CONNECTIONS = 8;
+
+/** How often the connections are terminated, and how often the server is restarted, while clients write. */
+const CUTS = scaled({ usual: 7, full: 15 });
+const RESTARTS = scaled({ usual: 2, full: 3 });
+
 const RECOVERY = { timeout: 5000, interval: 20 };
 
 /** Clients that write and read continuously until they are stopped. */
@@ -114,7 +120,7 @@ test('while the database server restarts under load, requests get 503; then the 
 
 test('while connections are terminated under load, each request is answered, and no acknowledged write is lost', async () => {
   const clients = load('cut');
-  for (let cut = 1; cut <= 15; cut += 1) {
+  for (let cut = 1; cut <= CUTS; cut += 1) {
     const written = clients.acknowledged.length;
     await vi.waitFor(() => expect(clients.acknowledged.length).toBeGreaterThan(written + 20), { timeout: 30_000 });
     await administer(
@@ -151,7 +157,7 @@ test('a write with an Idempotency-Key that failed while the database was down ca
     }
   };
   const clients = Array.from({ length: CONNECTIONS }, (_, index) => client(`keyed-${index}`));
-  for (let stop = 1; stop <= 3; stop += 1) {
+  for (let stop = 1; stop <= RESTARTS; stop += 1) {
     const acknowledged = done.length;
     await vi.waitFor(() => expect(done.length).toBeGreaterThan(acknowledged + 30), { timeout: 30_000 });
     const failed = pending.size;

@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { removeOldTraces } from '../../../src/telemetry/traces/retention.ts';
 import { newTenant } from '../../governance/loop-support.ts';
+import { passDuration } from '../../support/durations.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { all, chat, exportRequest, newTraceId, sendSpans } from './sending.ts';
 
@@ -33,7 +33,7 @@ test(`a trace of ${SPANS} spans is removed while reads and writes go on`, { time
   await server.ok('PUT', `/v1/tenants/${tenantId}`, { as: server.admin, body: settings });
   server.travel(31 * DAY_MS);
   // Two seconds after the administrator's request the tenant works alone. Otherwise its writes would pause after its long request.
-  await sleep(2100);
+  passDuration(2100);
   const over = new AbortController();
   const removed = removeOldTraces(server.services).finally(() => over.abort());
   const fresh: string[] = [];

@@ -88,15 +88,18 @@ test('while the database is locked the answer is 503 with Retry-After, and a ret
   await sendSpans(server, sender, [chat('gpt-5')]);
   const release = await lockTable(server.databaseUrl, 'traces');
   try {
-    const json = await server.call('POST', '/v1/traces', { as: sender, body: request });
+    // Both wait for the lock, and do so at the same time.
+    const [json, protobuf] = await Promise.all([
+      server.call('POST', '/v1/traces', { as: sender, body: request }),
+      fetch(`${server.url}/v1/traces`, {
+        method: 'POST',
+        headers: { 'x-api-key': sender.key, 'content-type': 'application/x-protobuf' },
+        body: Buffer.from(toProtobuf(request)),
+      }),
+    ]);
     expect(json.status).toBe(503);
     expect(json.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
     expect(json.body).toEqual({ code: 14, message: expect.any(String) });
-    const protobuf = await fetch(`${server.url}/v1/traces`, {
-      method: 'POST',
-      headers: { 'x-api-key': sender.key, 'content-type': 'application/x-protobuf' },
-      body: Buffer.from(toProtobuf(request)),
-    });
     expect(protobuf.status).toBe(503);
     expect(protobuf.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
     expect(fromProtobuf('RpcStatus', Buffer.from(await protobuf.arrayBuffer()))).toMatchObject({ code: 14 });
