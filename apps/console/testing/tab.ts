@@ -187,37 +187,49 @@ async function accessibilityFaults(page: Page): Promise<string[]> {
     resultTypes: ['violations'],
   };
   const found = (await page.evaluate<AxeResults>(`axe.run(document, ${JSON.stringify(options)})`)).violations;
-  const light = await contrastFaults(page);
+  const light = await contrastsOf(page);
   if (light !== null) {
     await page.emulateMedia({ colorScheme: 'dark' });
-    const dark = await contrastFaults(page);
+    const dark = await contrastsOf(page);
     await page.emulateMedia({ colorScheme: 'light' });
-    found.push(...light, ...(dark ?? []));
+    const faults = [...light.violations, ...(dark?.violations ?? [])];
+    found.push(...faults);
+    // Another page has to fail for the same reason.
+    if (faults.length === 0) {
+      for (const look of [...light.seen, ...(dark?.seen ?? [])]) seen.add(look);
+      for (const look of [...light.passed, ...(dark?.passed ?? [])]) sufficient.add(look);
+    }
   }
   return found.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html} ${node.failureSummary}`));
 }
 
+type Contrasts = {
+  violations: Result[];
+  /** The looks with a sufficient contrast. */
+  passed: string[];
+  /** The looks in view. */
+  seen: string[];
+};
+
 /** Checks one text of each look that is not known to have a sufficient contrast. @returns null if no look in view is new */
-async function contrastFaults(page: Page): Promise<Result[] | null> {
+async function contrastsOf(page: Page): Promise<Contrasts | null> {
   const texts = await page.evaluate<{ look: string; isInView: boolean }[]>(TEXTS_BY_LOOK);
   const isNew = ({ look, isInView }: (typeof texts)[number]) => isInView && !seen.has(look) && !sufficient.has(look);
   if (!texts.some(isNew)) return null;
-  for (const { look, isInView } of texts) if (isInView) seen.add(look);
   const left = texts.map(({ look }) => look).filter((look) => !sufficient.has(look));
   const options: RunOptions = {
     runOnly: { type: 'rule', values: ['color-contrast'] },
     resultTypes: ['violations', 'passes'],
     elementRef: true,
   };
-  const { violations, passed } = await page.evaluate<{ violations: Result[]; passed: string[] }>(`(async () => {
+  const result = await page.evaluate<Omit<Contrasts, 'seen'>>(`(async () => {
     const texts = ${JSON.stringify(left)}.map((look) => ({ look, element: window.textsByLook.get(look) }));
     const include = texts.map(({ element }) => element).filter((element) => element.isConnected);
     const { violations, passes } = await axe.run({ include }, ${JSON.stringify(options)});
     const elements = new Set(passes.flatMap(({ nodes }) => nodes.map(({ element }) => element)));
     return { violations, passed: texts.flatMap(({ look, element }) => (elements.has(element) ? [look] : [])) };
   })()`);
-  for (const look of passed) sufficient.add(look);
-  return violations;
+  return { ...result, seen: texts.flatMap(({ look, isInView }) => (isInView ? [look] : [])) };
 }
 
 /**
