@@ -17,6 +17,8 @@ test('a service account gets a key with chosen scopes, which is shown once, rota
   await page.getByRole('textbox', { name: 'Id' }).fill('invoice-reader');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('heading', { level: 1, name: 'invoice-reader' }).waitFor();
+  // It would lie over the form for seconds.
+  await page.getByRole('button', { name: 'Close message' }).click();
 
   await page.getByRole('button', { name: 'Create a key' }).click();
   await page.getByRole('textbox', { name: 'Name' }).fill('first');
@@ -167,7 +169,7 @@ test('the audit can be filtered by an event, verified, and saved as a file', asy
 });
 
 test('the audit suggests the operations that exist while the user types, and is filtered by the chosen one', async () => {
-  const { page, goTo, expectAnswers, done } = await world.open(`/audit?${TENANT}`);
+  const { page, moveTo, expectAnswers, done } = await world.open(`/audit?${TENANT}`);
   const box = page.getByRole('combobox', { name: 'Operation' });
   await box.fill('runtime_observations');
   const options = page.getByRole('option');
@@ -190,7 +192,7 @@ test('the audit suggests the operations that exist while the user types, and is 
     .waitFor();
   expect(await box.inputValue()).toBe('review_runtime_observation');
   expectAnswers(422);
-  await goTo(`/audit?${TENANT}&operation=of_another_version`);
+  await moveTo(`/audit?${TENANT}&operation=of_another_version`);
   await page.getByText(/operation: Input should be 'accept_membership'/).waitFor();
   expect(await box.inputValue()).toBe('of_another_version');
   await done();
@@ -264,11 +266,11 @@ test('a manifest shows what it declares and what it allows: no list means everyt
     { kind: 'agent', spec: {}, shown: ['A gateway with this manifest grants every item of its providers.'] },
     { kind: 'agent', spec: { declares: [] }, shown: ['A gateway with this manifest grants nothing.'] },
   ];
-  const { page, goTo, expectFaultless, done } = await world.open(`/manifests?${TENANT}`);
+  const { page, moveTo, expectFaultless, done } = await world.open(`/manifests?${TENANT}`);
   for (const [index, { kind, spec, shown }] of cases.entries()) {
     const body = { name: `shown-${index}`, kind, tenantId: 'northwind', spec };
     const { id } = await world.server.ok('POST', '/v1/manifests', { as: world.server.admin, body });
-    await goTo(`/manifests/${id}?${TENANT}`);
+    await moveTo(`/manifests/${id}?${TENANT}`);
     for (const text of shown) await page.getByText(text).waitFor();
     await expectFaultless(body.name);
   }

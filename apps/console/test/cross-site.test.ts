@@ -76,9 +76,9 @@ test.each([
   // Cookies are shared between ports, so the browser sends it. The check of Sec-Fetch-Site protects.
   ['another port of the same host', '127.0.0.1', 403],
 ])('a page of %s neither writes nor reads with the session of a signed-in person', async (_what, host, status) => {
-  const { page: consolePage, done } = await world.open('/inbox');
+  const { page: consolePage, done } = await world.open('/profile');
   // A separate window with the same session, because the browser writes every refusal to the console.
-  const { context } = await world.open('/inbox');
+  const { context } = await world.open('/profile');
   const task = await openTask();
   const claim = `${world.server.url}${task.path}/claim`;
   const page = await context.newPage();

@@ -36,7 +36,7 @@ const openObservationWith = async (...kinds: string[]) => {
 };
 
 test('the inbox is narrowed to an environment, and an observation says where it was seen', async () => {
-  const { page, goTo, done } = await world.open(`/inbox?${TENANT}`);
+  const { page, moveTo, done } = await world.open(`/inbox?${TENANT}`);
   await page.getByRole('row').nth(2).waitFor();
   await page.getByRole('combobox', { name: 'Environment' }).click();
   await page.getByRole('option', { name: 'staging' }).click();
@@ -44,7 +44,7 @@ test('the inbox is narrowed to an environment, and an observation says where it 
   const [first] = inStaging;
   await page.getByRole('button', { name: `New ${inStaging.length}` }).waitFor();
   expect(new URL(page.url()).searchParams.get('environment')).toBe('staging');
-  await goTo(`/inbox?${TENANT}&environment=staging&item=${first.id}`);
+  await moveTo(`/inbox?${TENANT}&environment=staging&item=${first.id}`);
   await page.getByRole('complementary').getByText(first.evidence.environments.join(', '), { exact: true }).waitFor();
   await done();
 });
@@ -130,7 +130,7 @@ describe('a decision', () => {
     const { displayName } = await world.server.ok('GET', `/v1/users/${review.reviewedBy.slice('user:'.length)}`, {
       as: world.server.admin,
     });
-    const { page, goTo, expectFaultless, done } = await world.open(`/inbox?${TENANT}&view=all&q=${name}`);
+    const { page, moveTo, expectFaultless, done } = await world.open(`/inbox?${TENANT}&view=all&q=${name}`);
     const row = page.locator(`[role=row][data-key="${id}"]`);
     await row.getByText(displayName).waitFor();
     const headers = await page.getByRole('columnheader').allTextContents();
@@ -138,7 +138,7 @@ describe('a decision', () => {
     const cellOf = (header: string) => cells[headers.indexOf(header)];
     expect([cellOf('Status'), cellOf('Decided by'), cellOf('Decided')]).toEqual(['rejected', displayName, 'just now']);
     await expectFaultless();
-    await goTo(`/inbox?${TENANT}&view=all&item=${id}`);
+    await moveTo(`/inbox?${TENANT}&view=all&item=${id}`);
     const panel = page.getByRole('complementary');
     await panel.getByText(`rejected by ${displayName} just now`).waitFor();
     await panel.getByText('Not without a contract.').waitFor();
@@ -204,45 +204,13 @@ test('texts of agents are shown unchanged, and never run as code', async () => {
   const attributes = { note: evil, link: 'javascript:alert(1)' };
   const item = { kind: 'tool', name: 'evil-tool', title: evil, description: evil, attributes };
   await world.server.ok('POST', `/v1/providers/${id}/inventory`, { as, body: item });
-  const { page, goTo, done } = await world.open(`/providers/${id}?${TENANT}`);
+  const { page, moveTo, done } = await world.open(`/providers/${id}?${TENANT}`);
   await page.getByText('evil-tool').click();
   await page.keyboard.press('j');
   await page.getByRole('complementary').getByText('<script>window.hacked=1</script>').first().waitFor();
-  await goTo(`/providers?${TENANT}`);
+  await moveTo(`/providers?${TENANT}`);
   await page.getByText('<img src=x onerror').first().waitFor();
   expect(await page.evaluate('window.hacked')).toBeUndefined();
   expect(await page.locator('img[src=x]').count()).toBe(0);
-  await done();
-});
-
-test('a trace of 10,000 spans can be scrolled completely, and the page contains only the visible rows', async () => {
-  const traceId = 'c0ffee'.padStart(32, '0');
-  const start = BigInt(Date.now() - 60_000) * 1_000_000n;
-  const spanId = (index: number) => index.toString(16).padStart(16, '0');
-  for (let batch = 0; batch < 10; batch += 1) {
-    const spans = Array.from({ length: 1000 }, (_, offset) => {
-      const index = batch * 1000 + offset + 1;
-      return {
-        traceId,
-        spanId: spanId(index),
-        ...(index > 1 && { parentSpanId: spanId(Math.max(1, index - (index % 10) - 1)) }),
-        name: `step ${index}`,
-        startTimeUnixNano: String(start + BigInt(index) * 1_000_000n),
-        endTimeUnixNano: String(start + BigInt(index + 20) * 1_000_000n),
-        ...(index === 9000 && { status: { code: 2 } }),
-      };
-    });
-    const resource = { attributes: [{ key: 'service.name', value: { stringValue: 'long-runner' } }] };
-    await world.server.ok('POST', '/v1/traces', {
-      as: world.server.admin,
-      body: { resourceSpans: [{ resource, scopeSpans: [{ spans }] }] },
-      unchecked: true,
-    });
-  }
-  const { page, done } = await world.open(`/traces/${traceId}`);
-  await page.getByText('10,000 spans').waitFor();
-  expect(await page.getByRole('treegrid').getByRole('row').count()).toBeLessThan(80);
-  await page.keyboard.press('n');
-  await page.getByRole('row', { name: /step 9000/, selected: true }).waitFor();
   await done();
 });

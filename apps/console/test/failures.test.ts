@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { shownLater } from '../testing/clock.ts';
 import { startWorld, type World } from '../testing/world.ts';
 
 let world: World;
@@ -36,7 +37,8 @@ test('an error of the console is told apart from a server that cannot be reached
 });
 
 test('a refusal and a failure of the server are shown with status, code and request id', async () => {
-  const { page, expectAnswers, goTo, done } = await world.open('/profile');
+  const { page, expectAnswers, moveTo, done } = await world.open('/profile', { ownWindow: true });
+  await page.clock.install();
   const answer = (status: number, code: string) =>
     page.route('**/v1/agents?*', (route) =>
       route.fulfill({
@@ -48,7 +50,7 @@ test('a refusal and a failure of the server are shown with status, code and requ
     );
   expectAnswers(422);
   await answer(422, 'validation_failed');
-  await goTo('/agents');
+  await moveTo('/agents');
   const alert = page.getByRole('alert');
   await alert.getByText('422 · validation_failed · request request-7').waitFor();
   expect(await alert.getByRole('heading').textContent()).toBe('The server refused this');
@@ -56,21 +58,22 @@ test('a refusal and a failure of the server are shown with status, code and requ
   expectAnswers(500);
   await page.unroute('**/v1/agents?*');
   await answer(500, 'internal_error');
-  await goTo('/agents');
-  await alert.getByText('500 · internal_error · request request-7').waitFor();
+  await moveTo('/agents');
+  await shownLater(alert.getByText('500 · internal_error · request request-7'));
   expect(await alert.getByRole('heading').textContent()).toBe('The server failed');
   await done();
 });
 
 test('a server that cannot be reached is named as such, and the page goes on once it answers', async () => {
-  const { page, expectErrors, done } = await world.open('/profile');
+  const { page, expectErrors, done } = await world.open('/profile', { ownWindow: true });
   await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.clock.install();
   expectErrors(/net::ERR_FAILED/);
   await page.route('**/v1/agents?*', (route) => route.abort());
   await page.getByRole('link', { name: 'Agents' }).click();
-  await page.getByRole('heading', { name: 'The server cannot be reached' }).waitFor();
+  await shownLater(page.getByRole('heading', { name: 'The server cannot be reached' }));
   await page.unroute('**/v1/agents?*');
-  await page.getByText('No agent yet').waitFor();
+  await shownLater(page.getByText('No agent yet'));
   await done();
 });
 

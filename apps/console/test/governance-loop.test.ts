@@ -120,12 +120,17 @@ describe.skipIf(!onPostgres() && !FULL)('two people at once', () => {
   type Person = { page: Page; button: Locator; message: Locator };
 
   /** A loop with one observed model, and two people in front of the same address. */
-  async function twoPeople(model: string, pathOf: (ids: { item: string; providerId: string }) => string) {
+  async function twoPeople(
+    model: string,
+    pathOf: (ids: { item: string; providerId: string }) => string,
+    { hasClock = false } = {},
+  ) {
     const loop = await startLoop(world.server);
     await loop.use('gpt-5', model);
     const { id } = await loop.observationOf(model);
     const path = `${pathOf({ item: id, providerId: loop.providerId })}tenant=${loop.tenantId}`;
     const openAs = async ({ email }: { email: string }) => {
+      if (!hasClock) return world.open(path, { as: email });
       // The clock has to be there before the console is.
       const tab = await world.open('/signed-out', { as: email, ownWindow: true });
       await tab.page.clock.install({ time: new Date() });
@@ -137,7 +142,9 @@ describe.skipIf(!onPostgres() && !FULL)('two people at once', () => {
   }
 
   test('who decide differently about an item: the later decision counts, and both see it', async () => {
-    const { loop, id, tabs } = await twoPeople('o9-preview', ({ item }) => `/inbox?item=${item}&`);
+    const { loop, id, tabs } = await twoPeople('o9-preview', ({ item }) => `/inbox?item=${item}&`, {
+      hasClock: true,
+    });
     const [ann, bob] = tabs;
     const reject = ann.page.getByRole('button', { name: 'Reject', exact: true });
     const ignore = bob.page.getByRole('button', { name: 'Ignore', exact: true });

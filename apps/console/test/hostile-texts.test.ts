@@ -38,8 +38,7 @@ test('every route of the console is in the list', async () => {
 });
 
 test('a tenant that only the address names is an option with its invisible characters as marks', async () => {
-  const { page, done } = await world.open('/profile');
-  await page.goto(`${world.server.url}/console/profile?tenant=${encodeURIComponent('a\u202egnp\u200b')}`);
+  const { page, done } = await world.open(`/profile?tenant=${encodeURIComponent('a\u202egnp\u200b')}`);
   const box = page.getByRole('combobox', { name: 'Tenant' }).or(page.getByRole('textbox', { name: 'Tenant' }));
   await expect.poll(() => box.inputValue()).toBe('a\\u{202e}gnp\\u{200b}');
   await box.click();
@@ -61,7 +60,7 @@ test('hostile texts are inert on every screen, and their invisible characters ar
     // The first row is the header.
     if (keys.length > 0) await page.getByRole('row').nth(1).waitFor();
     for (const key of keys) await page.keyboard.press(key);
-    await settled();
+    if (keys.length > 0) await settled();
     const isShown = async () => {
       const main = (await page.evaluate<string[]>(`(${READ_TEXTS})('main')`)).join('\n');
       return main.includes('<img src=x') && (hasOnlyNames || main.includes('\\u{202e}'));

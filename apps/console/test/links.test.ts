@@ -102,10 +102,10 @@ test.each(['decide', 'observe', 'declare', 'administer'])(
   async (group) => {
     const paths = ((await views())[group] ?? []).slice(0, VIEWS);
     const tab = await world.open(paths[0] ?? '');
-    const { page, goTo, context, done } = tab;
+    const { page, moveTo, context, done } = tab;
     let last = '';
     for (const [index, path] of paths.entries()) {
-      if (index > 0) await goTo(path);
+      if (index > 0) await moveTo(path);
       last = await shownAtLast(tab);
       const url = page.url();
       expect(url, path).toBe(`${world.server.url}/console${path}`);

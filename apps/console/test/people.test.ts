@@ -46,13 +46,13 @@ describe('no screen shows an error for a right that is missing', () => {
 });
 
 test('an operator decides and applies, but does not administer', async () => {
-  const { page, goTo, done } = await world.open('/inbox?tenant=northwind', { as: OPERATOR });
+  const { page, moveTo, done } = await world.open('/inbox?tenant=northwind', { as: OPERATOR });
   await page.getByRole('row').nth(2).waitFor();
   await page.keyboard.press('j');
   const approve = page.getByRole('button', { name: 'Approve', exact: true });
   await approve.waitFor();
   expect(await approve.getAttribute('aria-disabled')).toBeNull();
-  await goTo('/tenants/northwind?tenant=northwind');
+  await moveTo('/tenants/northwind?tenant=northwind');
   const invite = page.getByRole('button', { name: 'Invite a person' });
   await invite.waitFor();
   expect(await invite.getAttribute('aria-disabled')).toBe('true');
@@ -60,7 +60,7 @@ test('an operator decides and applies, but does not administer', async () => {
 });
 
 test('an administrator of a sub-tenant sees and administers it alone', async () => {
-  const { page, goTo, expectAnswers, done } = await world.open('/inbox?view=all', { as: SALES_ADMINISTRATOR });
+  const { page, moveTo, expectAnswers, done } = await world.open('/inbox?view=all', { as: SALES_ADMINISTRATOR });
   await page.getByRole('row').nth(2).waitFor();
   const observations = await world.server.ok('GET', '/v1/runtime-observations?tenant_id=northwind&limit=100', {
     as: world.server.admin,
@@ -80,7 +80,7 @@ test('an administrator of a sub-tenant sees and administers it alone', async () 
   expect(Number(shown)).toBe(own.items.length + 1);
   expect(own.items.every(({ subTenantId }: { subTenantId: string | null }) => subTenantId === 'sales')).toBe(true);
 
-  await goTo('/accounts?new=1');
+  await moveTo('/accounts?new=1');
   await page.getByRole('textbox', { name: 'Id' }).fill('offer-writer');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('heading', { level: 1, name: 'offer-writer' }).waitFor();
@@ -91,7 +91,7 @@ test('an administrator of a sub-tenant sees and administers it alone', async () 
 
   // A link of a colleague to something that is out of reach.
   expectAnswers(404);
-  await goTo(`/inbox?item=${others[0].id}`);
+  await moveTo(`/inbox?item=${others[0].id}`);
   await page.getByRole('heading', { name: 'Inbox' }).waitFor();
   await page.getByText('There is nothing here, or it is out of your reach').waitFor();
   expect(await page.getByText(others[0].name).count()).toBe(0);

@@ -67,7 +67,7 @@ describe('every screen has a heading, no error, no violation of the security pol
   });
 
   test('an agent has charts in a browser that names a language that Intl refuses', async () => {
-    const { page, done } = await world.open('/inbox', { ownWindow: true });
+    const { page, done } = await world.open('/profile', { ownWindow: true });
     await page.addInitScript(() => {
       Object.defineProperty(navigator, 'language', { value: 'en-US@posix', configurable: true });
     });

@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { shownLater } from '../testing/clock.ts';
 import { signInByForm } from '../testing/sign-in.ts';
 import { startWorld, type World } from '../testing/world.ts';
 
@@ -76,8 +77,9 @@ test('a session that expired asks to sign in, and goes on at the same item', asy
 });
 
 test('a session that its user ends in another browser asks to sign in, and keeps what was typed', async () => {
-  const { page, context, expectAnswers, done } = await world.open(`/inbox?${TENANT}`, { as: null });
+  const { page, context, expectAnswers, done } = await world.open(`/inbox?${TENANT}`, { as: null, ownWindow: true });
   await signIn(page);
+  await page.clock.install();
   await page.getByRole('row').nth(2).waitFor();
   await page.keyboard.press('j');
   const note = page.getByRole('textbox', { name: 'Note' });
@@ -106,7 +108,7 @@ test('a session that its user ends in another browser asks to sign in, and keeps
   const second = await opened;
   await second.getByRole('heading', { name: 'Inbox', level: 1 }).waitFor();
   await second.close();
-  await dialogOf(page).waitFor({ state: 'detached' });
+  await shownLater(dialogOf(page), false);
   expect(await note.inputValue()).toBe('Half a sentence');
   await page.getByRole('button', { name: 'Reject', exact: true }).click();
   await page.getByRole('button', { name: 'Undo' }).waitFor();

@@ -13,7 +13,13 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-type SpanInput = { id: number; name: string; parent?: number; attributes?: Record<string, string> };
+type SpanInput = {
+  id: number;
+  name: string;
+  parent?: number;
+  attributes?: Record<string, string>;
+  hasFailed?: boolean;
+};
 
 async function sendSpans(traceId: string, spans: readonly SpanInput[]): Promise<void> {
   const { ok, admin } = world.server;
@@ -27,7 +33,7 @@ async function sendSpans(traceId: string, spans: readonly SpanInput[]): Promise<
         resource: { attributes: [{ key: 'service.name', value: { stringValue: 'data-platform' } }] },
         scopeSpans: [
           {
-            spans: spans.map(({ id, name, parent, attributes = {} }) => ({
+            spans: spans.map(({ id, name, parent, attributes = {}, hasFailed = false }) => ({
               traceId,
               spanId: idOf(id),
               ...(parent !== undefined && { parentSpanId: idOf(parent) }),
@@ -39,6 +45,7 @@ async function sendSpans(traceId: string, spans: readonly SpanInput[]): Promise<
                 key: name,
                 value: { stringValue },
               })),
+              ...(hasFailed && { status: { code: 2 } }),
             })),
           },
         ],
@@ -67,9 +74,9 @@ const chat = (id: number, model: string): SpanInput => ({
 
 test('a row says whether its model is declared, and leads to its observation; attributes are read on demand', async () => {
   await sendSpans(TRACE, [{ id: 1, name: 'run' }, chat(2, 'gpt-undeclared')]);
-  const { page, expectFaultless, done } = await world.open(`/inbox?${TENANT}`);
+  const { page, moveTo, expectFaultless, done } = await world.open('/profile');
   const requests = requestsOf(page);
-  await page.goto(`${world.server.url}/console/traces/${TRACE}?${TENANT}`);
+  await moveTo(`/traces/${TRACE}?${TENANT}`);
   const row = page.getByRole('row', { name: /chat gpt-undeclared/ });
   await row.getByText('unknown').waitFor();
   expect(requests).toEqual([`/v1/traces/${TRACE}/waterfall`]);
@@ -82,17 +89,26 @@ test('a row says whether its model is declared, and leads to its observation; at
   await done();
 });
 
-test('a trace of 10,000 spans comes in one request', async () => {
+test('a trace of 10,000 spans comes in one request and can be scrolled completely, and the page contains only the visible rows', async () => {
+  const step = (index: number): SpanInput => ({
+    id: index,
+    name: `step ${index}`,
+    ...(index > 1 && { parent: Math.max(1, index - (index % 10) - 1) }),
+    hasFailed: index === 9000,
+  });
   for (let first = 0; first < 10_000; first += 2000) {
     await sendSpans(
       MANY,
-      Array.from({ length: 2000 }, (_, index) => ({ id: first + index + 1, name: `step ${first + index + 1}` })),
+      Array.from({ length: 2000 }, (_, index) => step(first + index + 1)),
     );
   }
-  const { page, done } = await world.open(`/inbox?${TENANT}`);
+  const { page, moveTo, done } = await world.open('/profile');
   const requests = requestsOf(page);
-  await page.goto(`${world.server.url}/console/traces/${MANY}?${TENANT}`);
+  await moveTo(`/traces/${MANY}?${TENANT}`);
   await page.getByText('10,000 spans').waitFor();
   expect(requests).toEqual([`/v1/traces/${MANY}/waterfall`]);
+  expect(await page.getByRole('treegrid').getByRole('row').count()).toBeLessThan(80);
+  await page.keyboard.press('n');
+  await page.getByRole('row', { name: /step 9000/, selected: true }).waitFor();
   await done();
 });

@@ -21,12 +21,12 @@ test('the menu of the user chooses the colours, and is accessible', async () => 
 });
 
 test('every time is in the zone that the user chose, which is said on hover', async () => {
-  const { page, goTo, done } = await world.open('/profile');
+  const { page, moveTo, done } = await world.open('/profile');
   await page.getByRole('combobox', { name: 'Time zone' }).fill('Marquesas');
   await page.getByRole('option', { name: 'Pacific/Marquesas' }).click();
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('Your profile was saved.').waitFor();
-  await goTo('/audit');
+  await moveTo('/audit');
   const shown = page.getByRole('row').nth(1).locator('time');
   await shown.waitFor();
   const [time, title] = [await shown.getAttribute('datetime'), await shown.getAttribute('title')];
@@ -38,7 +38,7 @@ test('every time is in the zone that the user chose, which is said on hover', as
   // A day of the filter is a day in that zone, too.
   const [request] = await Promise.all([
     page.waitForRequest((each) => each.url().includes('created_after')),
-    goTo('/audit?period=between&from=2026-03-10'),
+    moveTo('/audit?period=between&from=2026-03-10'),
   ]);
   expect(new URL(request.url()).searchParams.get('created_after')).toBe('2026-03-10T09:30:00.000Z');
   await done();

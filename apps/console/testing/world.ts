@@ -1,7 +1,7 @@
 import { openConsole } from '@quartermaster/api/src/server/console/build.ts';
 import { signedInBrowser } from '@quartermaster/api/test/support/browser.ts';
 import { startTestServer, type TestServer } from '@quartermaster/api/test/support/server.ts';
-import type { Browser } from 'playwright-core';
+import type { Browser, BrowserContext } from 'playwright-core';
 import { launchBrowser } from './browser.ts';
 import { startSeededServer } from './seeded-server.ts';
 import { openTab, type Tab, type Window, WINDOW } from './tab.ts';
@@ -30,15 +30,21 @@ export type World = {
   close: () => Promise<void>;
 };
 
+/** One for all files of a run, because a start takes half a second. It ends with the process. */
+let launched: Promise<Browser> | undefined;
+
 /** A server and a browser. */
 export async function startWorld({ isSeeded = true, environment }: WorldOptions = {}): Promise<World> {
   const start = isSeeded ? startSeededServer() : startTestServer(environment, { openConsole });
-  const [server, browser] = await Promise.all([start, launchBrowser()]);
+  launched ??= launchBrowser();
+  const [server, browser] = await Promise.all([start, launched]);
+  const contexts = new Set<BrowserContext>();
   const sessions = new Map<string, Promise<string>>();
   const left: Window[] = [];
   const open = async (path: string, options: OpenOptions = {}): Promise<Tab> => {
     const { as = ADMINISTRATOR, width = 1280, ownWindow = false } = options;
     const window = (ownWindow ? undefined : left.pop()) ?? (await newWindow(browser));
+    contexts.add(window.context);
     await window.page.setViewportSize({ width, height: 800 });
     if (as !== null) {
       const session = sessions.get(as) ?? startSession(server, as);
@@ -55,7 +61,8 @@ export async function startWorld({ isSeeded = true, environment }: WorldOptions 
     });
   };
   const close = async () => {
-    await browser.close();
+    // A closed one may be closed again.
+    await Promise.all([...contexts].map((context) => context.close()));
     await server.stop();
   };
   return { server, open, close };

@@ -1,5 +1,6 @@
 import { newTestDatabase, type TestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { shownLater } from '../../testing/clock.ts';
 import { type Cut, startCut } from '../../testing/cut-connections.ts';
 import { startLoop } from '../../testing/loop.ts';
 import { startWorld, type World } from '../../testing/world.ts';
@@ -25,6 +26,7 @@ test('while the database is unreachable the console shows a message and keeps it
   const { email } = await loop.operator();
   const { page, context, expectAnswers, expectFaultless, done } = await world.open(`/inbox?tenant=${loop.tenantId}`, {
     as: email,
+    ownWindow: true,
   });
   await page.getByRole('row', { name: /o9-preview/ }).click({ position: { x: 300, y: 18 } });
   const panel = page.getByRole('complementary');
@@ -44,12 +46,13 @@ test('while the database is unreachable the console shows a message and keeps it
 
   // A page that is opened now says what is wrong, and does not ask to sign in.
   const second = await context.newPage();
+  await second.clock.install();
   await second.goto(page.url());
   await second.getByRole('heading', { name: 'The server is not ready' }).waitFor();
 
   connections.restore();
   await expect.poll(async () => (await world.server.call('GET', '/readyz')).status).toBe(200);
-  await second.getByRole('row', { name: /o9-preview/ }).waitFor();
+  await shownLater(second.getByRole('row', { name: /o9-preview/ }));
   await second.close();
   await panel.getByRole('button', { name: 'Approve', exact: true }).click();
   await page.getByText('o9-preview: approved.').waitFor();
