@@ -31,8 +31,15 @@ const WITH_PROCESSES = ['@quartermaster/torture', '@quartermaster/bench'];
  */
 const LANES = [
   [['test', `--filter=${API}`]],
-  [CHECKS, ['test:postgres', `--filter=${API}`], ['test', ...[API, CONSOLE, ...WITH_PROCESSES].map((name) => `--filter=!${name}`)]],
-  [['test', `--filter=${CONSOLE}`], ['test', ...WITH_PROCESSES.map((name) => `--filter=${name}`)]],
+  [
+    CHECKS,
+    ['test:postgres', `--filter=${API}`],
+    ['test', ...[API, CONSOLE, ...WITH_PROCESSES].map((name) => `--filter=!${name}`)],
+  ],
+  [
+    ['test', `--filter=${CONSOLE}`],
+    ['test', ...WITH_PROCESSES.map((name) => `--filter=${name}`)],
+  ],
 ];
 
 /** The longest error message that the summary shows, in characters. */
