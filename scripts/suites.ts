@@ -19,27 +19,16 @@ type Options = { flags: readonly string[]; environment?: Record<string, string> 
 const ON_POSTGRES = ['@quartermaster/api#test:postgres', '@quartermaster/console#test', '@quartermaster/db#test'];
 
 const API = '@quartermaster/api';
-const CONSOLE = '@quartermaster/console';
-/** They start the service as a process. */
-const WITH_PROCESSES = ['@quartermaster/torture', '@quartermaster/bench'];
+const BESIDE_API = ['@quartermaster/torture', '@quartermaster/bench'];
 
 /**
- * What runs at the same time: three lanes, each with runs of turbo one after the other, and each run with one task at a time. The
- * lanes take about as long. A suite waits for a third of its time, so two of them do not keep two cores busy. With five tasks at the
- * same time two cores need a third more CPU time, for context switches, cold caches and loading modules. The checks come first,
- * because they use both cores, and later tests measure times.
+ * What runs at the same time: two lanes, each with runs of turbo one after the other, and each run with one task at a time. Both
+ * lanes take about as long. With five tasks at the same time, two cores need a third more CPU time, for context switches, cold
+ * caches and loading modules. The checks come first, because they use both cores, and later tests measure times.
  */
 const LANES = [
-  [['test', `--filter=${API}`]],
-  [
-    CHECKS,
-    ['test:postgres', `--filter=${API}`],
-    ['test', ...[API, CONSOLE, ...WITH_PROCESSES].map((name) => `--filter=!${name}`)],
-  ],
-  [
-    ['test', `--filter=${CONSOLE}`],
-    ['test', ...WITH_PROCESSES.map((name) => `--filter=${name}`)],
-  ],
+  [['test', ...[API, ...BESIDE_API].map((name) => `--filter=${name}`)]],
+  [CHECKS, ['test:postgres', `--filter=${API}`], ['test', ...[API, ...BESIDE_API].map((name) => `--filter=!${name}`)]],
 ];
 
 /** The longest error message that the summary shows, in characters. */
