@@ -1,6 +1,5 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { shownLater } from '../testing/clock.ts';
 import { signInByForm } from '../testing/sign-in.ts';
 import { startWorld, type World } from '../testing/world.ts';
 
@@ -77,9 +76,8 @@ test('a session that expired asks to sign in, and goes on at the same item', asy
 });
 
 test('a session that its user ends in another browser asks to sign in, and keeps what was typed', async () => {
-  const { page, context, expectAnswers, done } = await world.open(`/inbox?${TENANT}`, { as: null, ownWindow: true });
+  const { page, context, expectAnswers, done } = await world.open(`/inbox?${TENANT}`, { as: null });
   await signIn(page);
-  await page.clock.install();
   await page.getByRole('row').nth(2).waitFor();
   await page.keyboard.press('j');
   const note = page.getByRole('textbox', { name: 'Note' });
@@ -108,7 +106,7 @@ test('a session that its user ends in another browser asks to sign in, and keeps
   const second = await opened;
   await second.getByRole('heading', { name: 'Inbox', level: 1 }).waitFor();
   await second.close();
-  await shownLater(dialogOf(page), false);
+  await dialogOf(page).waitFor({ state: 'detached' });
   expect(await note.inputValue()).toBe('Half a sentence');
   await page.getByRole('button', { name: 'Reject', exact: true }).click();
   await page.getByRole('button', { name: 'Undo' }).waitFor();

@@ -1,6 +1,5 @@
 import { newTestDatabase, type TestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { shownLater } from '../../testing/clock.ts';
 import { type Cut, startCut } from '../../testing/cut-connections.ts';
 import { startLoop } from '../../testing/loop.ts';
 import { startWorld, type World } from '../../testing/world.ts';
@@ -26,7 +25,6 @@ test('while the database is unreachable the console shows a message and keeps it
   const { email } = await loop.operator();
   const { page, context, expectAnswers, expectFaultless, done } = await world.open(`/inbox?tenant=${loop.tenantId}`, {
     as: email,
-    ownWindow: true,
   });
   await page.getByRole('row', { name: /o9-preview/ }).click({ position: { x: 300, y: 18 } });
   const panel = page.getByRole('complementary');
@@ -46,13 +44,12 @@ test('while the database is unreachable the console shows a message and keeps it
 
   // A page that is opened now says what is wrong, and does not ask to sign in.
   const second = await context.newPage();
-  await second.clock.install();
   await second.goto(page.url());
   await second.getByRole('heading', { name: 'The server is not ready' }).waitFor();
 
   connections.restore();
   await expect.poll(async () => (await world.server.call('GET', '/readyz')).status).toBe(200);
-  await shownLater(second.getByRole('row', { name: /o9-preview/ }));
+  await second.getByRole('row', { name: /o9-preview/ }).waitFor();
   await second.close();
   await panel.getByRole('button', { name: 'Approve', exact: true }).click();
   await page.getByText('o9-preview: approved.').waitFor();
