@@ -5,13 +5,13 @@ import { expect } from 'vitest';
 const PAUSE_MS = 3000;
 
 /**
- * Waits until something is shown, or until it is not, and lets the clock of its page jump meanwhile: the console asks a server that does not answer
- * again only after seconds. The page needs a clock that was installed.
+ * Waits until something is shown, and lets the clock of its page jump meanwhile: the console waits for seconds before it asks a
+ * server again that did not answer. The page needs a clock that was installed, which all pages of its window share.
  */
-export async function shownLater(target: Locator, expected = true): Promise<void> {
+export async function shownLater(target: Locator): Promise<void> {
   const isShown = async () => {
     await target.page().clock.fastForward(PAUSE_MS);
     return target.isVisible();
   };
-  await expect.poll(isShown).toBe(expected);
+  await expect.poll(isShown).toBe(true);
 }

@@ -1,10 +1,11 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database.ts';
 import { findApiKey } from '../src/repositories/api-keys.ts';
 import { endApiKey, insertApiKey, revokeKeysOfAccount } from '../src/repositories/credentials.ts';
 import { insertServiceAccount, updateServiceAccount } from '../src/repositories/service-accounts.ts';
 import { ensurePlace } from '../src/repositories/tenants.ts';
 import { inTransaction } from '../src/transaction.ts';
+import { passDuration } from '../testing/durations.ts';
 import { newTestDatabase } from '../testing/test-database.ts';
 import { NOW } from './temporary-database.ts';
 
@@ -63,10 +64,7 @@ test.each(ENDS)('%s takes effect within 5 s in another process', async (_name, e
   const made = await twoProcesses();
   expect(await usable(made.there)).toBe(true);
   await end(made.here, made);
-  // The clock by which a key is cached goes 5 s ahead.
-  const now = performance.now.bind(performance);
-  const ahead = vi.spyOn(performance, 'now').mockImplementation(() => now() + 5000);
-  onTestFinished(() => ahead.mockRestore());
+  passDuration(5000);
   expect(await usable(made.there)).toBe(false);
 });
 

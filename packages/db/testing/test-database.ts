@@ -25,7 +25,7 @@ export function newTestDatabase(schema: 'migrated' | 'empty'): Promise<TestDatab
   return newDatabase(template.serverUrl, schema === 'migrated' ? template.database : 'template1');
 }
 
-/** A copy of a test's database that nobody has opened. */
+/** A copy of a test's database, which must not be open. */
 export function copyTestDatabase(url: string): Promise<TestDatabase> {
   const template = inject('template');
   if (template.dialect === 'sqlite') return newFile(url.replace(/^sqlite:/, ''));

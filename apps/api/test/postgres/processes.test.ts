@@ -1,12 +1,12 @@
 import { readFile, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
+import { passDuration } from '@quartermaster/db/testing/durations.ts';
 import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { describeFailure } from '../../src/server/failures.ts';
 import { newTenant } from '../governance/loop-support.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { newBootstrapKey } from '../support/environment.ts';
-import { passDuration } from '../support/durations.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import { startProcess } from '../support/process.ts';
 import { type Answered, type Body, SECRET_KEY, startTestServer, type TestServer } from '../support/server.ts';

@@ -1,9 +1,9 @@
+import { passDuration } from '@quartermaster/db/testing/durations.ts';
 import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { removeOldTraces } from '../../../src/telemetry/traces/retention.ts';
 import { newTenant } from '../../governance/loop-support.ts';
-import { passDuration } from '../../support/durations.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { all, chat, exportRequest, newTraceId, sendSpans } from './sending.ts';
 
