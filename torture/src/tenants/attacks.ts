@@ -34,11 +34,14 @@ const LONG_LIST = JSON.stringify({
   kind: 'llm',
   metadata: { list: Array.from({ length: 400_000 }, () => 0) },
 });
-const DECLARED = Array.from({ length: 1000 }, (_, index) => ({
-  provider: 'first',
-  kind: 'model',
-  name: `model-${index}`,
-}));
+/** As many declarations as a manifest may have, none of which the version before has. */
+function declarations(count: number): object[] {
+  return Array.from({ length: 1000 }, (_, index) => ({
+    provider: 'first',
+    kind: 'model',
+    name: `model-${count}-${index}`,
+  }));
+}
 
 const post = (path: string, body?: object | string) => (world: { key: string }) => ({
   method: 'POST',
@@ -62,7 +65,7 @@ export const ATTACKS: readonly Attack[] = [
     request: ({ key }, count) => ({
       method: 'POST',
       path: '/v1/manifests',
-      body: { kind: 'agent', name: 'agent', spec: { declares: DECLARED, 'x-count': count } },
+      body: { kind: 'agent', name: 'agent', spec: { declares: declarations(count) } },
       key,
     }),
   },

@@ -6,6 +6,7 @@ import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { nameFamily } from '../name-family.ts';
+import { multiRowStatement } from '../multi-row-statement.ts';
 import { nameKey } from '../name-key.ts';
 import { caseFolded, inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
 import { cachedStatement } from '../cached-statement.ts';
@@ -162,22 +163,44 @@ export async function insertDeclarations(
   declared: readonly Declaration[],
 ): Promise<Declaration[]> {
   const declarations = distinctDeclarations(declared);
-  if (declarations.length === 0) return [];
-  await db
-    .insertInto('manifest_declarations')
-    .values(
-      declarations.map(({ provider, kind, name }) => ({
-        ...placeColumns(manifest),
-        manifest_id: manifest.id,
+  const rows = declarations.map(({ provider, kind, name }) => {
+    const key = nameKey(kind, name, null);
+    return { provider, kind, name, key, family: nameFamily(kind, key) };
+  });
+  await insertDeclarationRows(db, rows, { ...placeColumns(manifest), manifestId: manifest.id });
+  return declarations;
+}
+
+type DeclarationRow = Declaration & { key: string; family: string };
+
+const insertDeclarationRows = multiRowStatement(
+  (db, rows: readonly DeclarationRow[], manifest: ReturnType<typeof placeColumns> & { manifestId: string }) =>
+    db.insertInto('manifest_declarations').values(
+      rows.map(({ provider, kind, name, key, family }) => ({
+        tenant_id: manifest.tenant_id,
+        sub_tenant_id: manifest.sub_tenant_id,
+        manifest_id: manifest.manifestId,
         provider_key: provider,
         kind,
         name,
-        name_key: nameKey(kind, name, null),
-        name_family: nameFamily(kind, nameKey(kind, name, null)),
+        name_key: key,
+        name_family: family,
       })),
-    )
+    ),
+);
+
+/** Gives the declarations of a version to the next one, which declares the same. */
+export async function moveDeclarations(
+  db: Database,
+  { tenantId, id }: TenantPlace & Pick<Manifest, 'id'>,
+  next: Pick<Manifest, 'id'>,
+): Promise<void> {
+  await db
+    .updateTable('manifest_declarations')
+    .set({ manifest_id: next.id })
+    .where('tenant_id', '=', tenantId)
+    .where('manifest_id', '=', id)
     .execute();
-  return declarations;
 }
 
 /** Removes the declarations of a manifest, and returns them. */
@@ -202,6 +225,16 @@ export function distinctDeclarations(declared: readonly Declaration[]): Declarat
     distinct.set(JSON.stringify(declaration), declaration);
   }
   return [...distinct.values()];
+}
+
+/** What only one of two lists declares. */
+export function changedDeclarations(former: readonly Declaration[], declared: readonly Declaration[]): Declaration[] {
+  const lists = [former, declared].map(distinctDeclarations);
+  const [ofFormer, ofDeclared] = lists.map((list) => new Set(list.map((one) => JSON.stringify(one))));
+  return lists.flat().filter((one) => {
+    const key = JSON.stringify(one);
+    return ofFormer?.has(key) !== ofDeclared?.has(key);
+  });
 }
 
 function toManifest(row: Selectable<Tables['manifests']>): Manifest {

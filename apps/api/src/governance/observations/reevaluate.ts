@@ -46,7 +46,8 @@ export async function reevaluateItems(
 ): Promise<BlockedItems> {
   if (!former) await updateDrifts(trx, provider, items, now);
   const subjects = items.map(({ kind, name }) => ({ provider, kind, name }));
-  await reevaluateSubjects(trx, provider, { subjects, former }, now);
+  const affected = await reevaluateSubjects(trx, provider, { subjects, former }, now);
+  await reconcileSubjects(trx, provider, [...affected, ...subjects], now);
   return items.filter(({ status }) => status === 'blocked');
 }
 
@@ -59,7 +60,9 @@ export async function reevaluateRemovedItem(
   former?: FormerStates,
 ): Promise<void> {
   if (!former) await updateDrifts(trx, provider, [{ ...item, drift: null }], now);
-  await reevaluateSubjects(trx, provider, { subjects: [{ ...item, provider }], former }, now);
+  const subjects = [{ ...item, provider }];
+  const affected = await reevaluateSubjects(trx, provider, { subjects, former }, now);
+  await reconcileSubjects(trx, provider, [...affected, ...subjects], now);
 }
 
 /** Reevaluates a provider that was declared, renamed, moved or deleted, and finishes the task to adopt it. */
@@ -92,7 +95,9 @@ export async function reevaluateDeclared(
     if (identified) meant.add(identified);
     return [...meant].map((provider) => ({ provider, kind, name }));
   });
-  await reevaluateSubjects(db, place, { subjects }, now);
+  const affected = await reevaluateSubjects(db, place, { subjects }, now);
+  // A manifest changes no item, so recommendations change only with observations.
+  await reconcileSubjects(db, place, affected, now);
 }
 
 /** Reevaluates all observations of a provider. The caller closes the recommendations of a deleted provider. */
@@ -105,13 +110,17 @@ async function reevaluateObservations(db: Database, provider: Provider, now: Dat
   await reconcileSubjects(db, provider, subjects, now);
 }
 
-/** Reevaluates subjects of a tenant, and all names that a declaration of one of them may cover. */
+/**
+ * Reevaluates the observations of subjects of a tenant, and of all names that a declaration of one of them may cover.
+ *
+ * @returns the subjects whose recommendations may change with it
+ */
 async function reevaluateSubjects(
   db: Database,
   tenant: Pick<TenantPlace, 'tenantId'>,
   { subjects, former }: { subjects: readonly ProviderSubject[]; former?: FormerStates | undefined },
   now: Date,
-): Promise<void> {
+): Promise<ProviderSubject[]> {
   const providers = new Map(subjects.map(({ provider }) => [provider.id, provider]));
   const affected: ProviderSubject[] = [];
   for await (const batch of inBatches(subjects, BATCH_SIZE)) {
@@ -133,7 +142,7 @@ async function reevaluateSubjects(
       if (provider) affected.push({ provider, kind: after.kind, name: after.name });
     }
   }
-  await reconcileSubjects(db, tenant, [...affected, ...subjects], now);
+  return affected;
 }
 
 /** Finds observations whose calls were answered by one of the given models under another name. A block raises their risk. */

@@ -3,14 +3,15 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { findActiveGatewayOfManifest } from '@quartermaster/db/repositories/gateways.ts';
 import {
+  changedDeclarations,
   deleteDeclarations,
-  distinctDeclarations,
   endManifest,
   findActiveManifest,
   findLastManifestVersion,
   findManifest,
   insertDeclarations,
   insertManifest,
+  moveDeclarations,
 } from '@quartermaster/db/repositories/manifests.ts';
 import { covers } from '@quartermaster/db/tenancy.ts';
 import { existingPlace } from '../../auth/places.ts';
@@ -72,13 +73,18 @@ async function publish(ctx: CallerContext, body: CreateManifestInput): Promise<M
     const version = (await findLastManifestVersion(trx, place, body)) + 1;
     const createdBy = principalName(ctx.principal);
     const manifest = await insertManifest(trx, place, { name, kind, version, digest, spec, createdBy }, now);
-    const added = await insertDeclarations(trx, manifest, spec.declares ?? []);
-    const removed = before ? await deleteDeclarations(trx, before) : [];
+    const changed = changedDeclarations(before?.spec.declares ?? [], spec.declares ?? []);
+    if (before && changed.length === 0) {
+      await moveDeclarations(trx, before, manifest);
+    } else {
+      if (before) await deleteDeclarations(trx, before);
+      await insertDeclarations(trx, manifest, spec.declares ?? []);
+      await reevaluateDeclared(trx, place, changed, now);
+    }
     if (before) {
       await endManifest(trx, [place], before.id, 'superseded', now);
       record({ place, target: { type: 'manifest', id: before.id }, changed: ['status'] });
     }
-    await reevaluateDeclared(trx, place, distinctDeclarations([...added, ...removed]), now);
     record({ place, target: { type: 'manifest', id: manifest.id }, changed: Object.keys(body) });
     return manifest;
   });
