@@ -3,14 +3,17 @@ import { expect, test } from 'vitest';
 import { DuplicateKeyError } from '../src/errors.ts';
 import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
 import {
+  changedDeclarations,
   deleteDeclarations,
   endManifest,
   findActiveManifest,
+  findDeclarations,
   findLastManifestVersion,
   findManifest,
   insertDeclarations,
   insertManifest,
   listManifests,
+  moveDeclarations,
   type NewManifest,
 } from '../src/repositories/manifests.ts';
 import { findProvidersDeclared, insertProvider, type NewProvider } from '../src/repositories/providers.ts';
@@ -85,6 +88,22 @@ test('declarations are stored without duplicates, with case-folded providers, un
   expect(await deleteDeclarations(db, manifest)).toEqual(kept);
   expect(await deleteDeclarations(db, manifest)).toEqual([]);
   expect(await deleteDeclarations(db, again)).toHaveLength(2);
+});
+
+test('a version that declares the same takes over the declarations of the one before; else what only one declares has changed', async () => {
+  const db = await temporaryDatabase(ACME);
+  const [first, second] = [
+    await insertManifest(db, ACME, version(1), NOW),
+    await insertManifest(db, ACME, version(2), NOW),
+  ];
+  const declared = (name: string) => ({ provider: 'openai', kind: 'model', name }) as const;
+  const former = await insertDeclarations(db, first, [declared('gpt-5'), declared('gpt-4')]);
+  expect(changedDeclarations(former, [declared('gpt-4'), { ...declared('gpt-5'), provider: 'OpenAI' }])).toEqual([]);
+  expect(changedDeclarations(former, [declared('gpt-5'), declared('o9')])).toEqual([declared('gpt-4'), declared('o9')]);
+  expect(changedDeclarations([], former)).toEqual(former);
+  await moveDeclarations(db, first, second);
+  expect(await findDeclarations(db, first)).toEqual([]);
+  expect(await findDeclarations(db, second)).toEqual(expect.arrayContaining(former));
 });
 
 test('a name in a declaration refers to providers of its place and of the whole tenant, an id to any in the tenant', async () => {

@@ -173,3 +173,26 @@ test('a manifest of the whole tenant declares, by name, models of the tenant’s
   await publish(wide, 'agent', { declares: [{ provider: 'OPENAI', kind: 'model', name: 'model-1' }] });
   expect(await unknownAt(wide, openaiId)).toEqual([false]);
 });
+
+test('a new version declares what the one before did if it says the same about it, and no more if it does not', async () => {
+  const { tenantId, wide, openaiId, publish } = await tenantWithTeam();
+  const sender = await accountWithKey(server, { tenantId }, ['traces:write']);
+  await sendSpans(server, sender, [chat('model-1', { 'gen_ai.provider.name': 'openai' })]);
+  const declares = (...names: string[]) => names.map((name) => ({ provider: 'openai', kind: 'model', name }));
+  await publish(wide, 'agent', { declares: declares('model-1', 'model-2') });
+  expect(await unknownAt(wide, openaiId)).toEqual([false]);
+  await publish(wide, 'agent', { declares: declares('model-2', 'model-1'), 'x-reason': 'another order' });
+  expect(await unknownAt(wide, openaiId)).toEqual([false]);
+  await sendSpans(server, sender, [chat('model-1', { 'gen_ai.provider.name': 'openai' })]);
+  expect(await unknownAt(wide, openaiId)).toEqual([false]);
+  await publish(wide, 'agent', { declares: declares('model-1', 'model-3') });
+  expect(await unknownAt(wide, openaiId)).toEqual([false]);
+  const last = await publish(wide, 'agent', { declares: declares('model-3') });
+  expect(await unknownAt(wide, openaiId)).toEqual([true]);
+  await publish(wide, 'agent', { declares: declares('model-1') });
+  expect(await unknownAt(wide, openaiId)).toEqual([false]);
+  const active = await server.ok('GET', '/v1/manifests?name=policy&status=active', { as: wide });
+  expect(active.items.map(({ id }: Body) => id)).not.toContain(last);
+  await server.ok('DELETE', `/v1/manifests/${active.items[0].id}`, { as: wide });
+  expect(await unknownAt(wide, openaiId)).toEqual([true]);
+});

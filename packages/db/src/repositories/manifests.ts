@@ -203,6 +203,19 @@ export async function moveDeclarations(
     .execute();
 }
 
+/** The stored declarations of a manifest. A spec that is older than its schema may say more than was ever declared. */
+export async function findDeclarations(
+  db: Database,
+  { tenantId, id }: TenantPlace & Pick<Manifest, 'id'>,
+): Promise<Declaration[]> {
+  return db
+    .selectFrom('manifest_declarations')
+    .select(['provider_key as provider', 'kind', 'name'])
+    .where('tenant_id', '=', tenantId)
+    .where('manifest_id', '=', id)
+    .execute();
+}
+
 /** Removes the declarations of a manifest, and returns them. */
 export async function deleteDeclarations(
   db: Database,

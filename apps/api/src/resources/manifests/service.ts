@@ -7,6 +7,7 @@ import {
   deleteDeclarations,
   endManifest,
   findActiveManifest,
+  findDeclarations,
   findLastManifestVersion,
   findManifest,
   insertDeclarations,
@@ -73,7 +74,8 @@ async function publish(ctx: CallerContext, body: CreateManifestInput): Promise<M
     const version = (await findLastManifestVersion(trx, place, body)) + 1;
     const createdBy = principalName(ctx.principal);
     const manifest = await insertManifest(trx, place, { name, kind, version, digest, spec, createdBy }, now);
-    const changed = changedDeclarations(before?.spec.declares ?? [], spec.declares ?? []);
+    const former = before ? await findDeclarations(trx, before) : [];
+    const changed = changedDeclarations(former, spec.declares ?? []);
     if (before && changed.length === 0) {
       await moveDeclarations(trx, before, manifest);
     } else {
