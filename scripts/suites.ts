@@ -24,7 +24,8 @@ const TORTURE = '@quartermaster/torture';
 /**
  * What runs at the same time: two lanes, each with runs of turbo one after the other, and each run with one task at a time. Both
  * lanes take about as long. With five tasks at the same time, two cores need a third more CPU time, for context switches, cold
- * caches and loading modules, and three took longer than two. The checks come first, because they use both cores, and later tests measure times.
+ * caches and loading modules, and three took longer than two. The checks come first, because they use both cores, and later tests
+ * measure times.
  */
 const LANES = [
   [['test', `--filter=${API}`, `--filter=${TORTURE}`]],

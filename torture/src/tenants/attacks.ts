@@ -34,6 +34,7 @@ const LONG_LIST = JSON.stringify({
   kind: 'llm',
   metadata: { list: Array.from({ length: 400_000 }, () => 0) },
 });
+
 /** As many declarations as a manifest may have, none of which the version before has. */
 function declarations(count: number): object[] {
   return Array.from({ length: 1000 }, (_, index) => ({
