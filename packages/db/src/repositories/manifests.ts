@@ -162,7 +162,7 @@ export async function insertDeclarations(
   manifest: TenantPlace & Pick<Manifest, 'id'>,
   declared: readonly Declaration[],
 ): Promise<Declaration[]> {
-  const declarations = distinctDeclarations(declared);
+  const declarations = [...distinctDeclarations(declared).values()];
   const rows = declarations.map(({ provider, kind, name }) => {
     const key = nameKey(kind, name, null);
     return { provider, kind, name, key, family: nameFamily(kind, key) };
@@ -203,6 +203,9 @@ export async function moveDeclarations(
     .execute();
 }
 
+/** The columns of a declaration. */
+const DECLARATION = ['provider_key as provider', 'kind', 'name'] as const;
+
 /** The stored declarations of a manifest. A spec that is older than its schema may say more than was ever declared. */
 export async function findDeclarations(
   db: Database,
@@ -210,7 +213,7 @@ export async function findDeclarations(
 ): Promise<Declaration[]> {
   return db
     .selectFrom('manifest_declarations')
-    .select(['provider_key as provider', 'kind', 'name'])
+    .select(DECLARATION)
     .where('tenant_id', '=', tenantId)
     .where('manifest_id', '=', id)
     .execute();
@@ -221,33 +224,32 @@ export async function deleteDeclarations(
   db: Database,
   manifest: TenantPlace & Pick<Manifest, 'id'>,
 ): Promise<Declaration[]> {
-  const rows = await db
+  return db
     .deleteFrom('manifest_declarations')
     .where('tenant_id', '=', manifest.tenantId)
     .where('manifest_id', '=', manifest.id)
-    .returning(['provider_key', 'kind', 'name'])
+    .returning(DECLARATION)
     .execute();
-  return rows.map((row) => ({ provider: row.provider_key, kind: row.kind, name: row.name }));
+}
+
+/** What only one of two lists declares. */
+export function changedDeclarations(former: readonly Declaration[], declared: readonly Declaration[]): Declaration[] {
+  const [one, other] = [distinctDeclarations(former), distinctDeclarations(declared)];
+  return [...withoutThoseOf(one, other), ...withoutThoseOf(other, one)];
+}
+
+function withoutThoseOf(some: Map<string, Declaration>, others: Map<string, Declaration>): Declaration[] {
+  return [...some].flatMap(([key, declaration]) => (others.has(key) ? [] : [declaration]));
 }
 
 /** Declarations without duplicates, with case-folded providers. */
-export function distinctDeclarations(declared: readonly Declaration[]): Declaration[] {
+function distinctDeclarations(declared: readonly Declaration[]): Map<string, Declaration> {
   const distinct = new Map<string, Declaration>();
   for (const { provider, kind, name } of declared) {
     const declaration = { provider: caseFolded(provider), kind, name };
     distinct.set(JSON.stringify(declaration), declaration);
   }
-  return [...distinct.values()];
-}
-
-/** What only one of two lists declares. */
-export function changedDeclarations(former: readonly Declaration[], declared: readonly Declaration[]): Declaration[] {
-  const lists = [former, declared].map(distinctDeclarations);
-  const [ofFormer, ofDeclared] = lists.map((list) => new Set(list.map((one) => JSON.stringify(one))));
-  return lists.flat().filter((one) => {
-    const key = JSON.stringify(one);
-    return ofFormer?.has(key) !== ofDeclared?.has(key);
-  });
+  return distinct;
 }
 
 function toManifest(row: Selectable<Tables['manifests']>): Manifest {

@@ -46,8 +46,7 @@ export async function reevaluateItems(
 ): Promise<BlockedItems> {
   if (!former) await updateDrifts(trx, provider, items, now);
   const subjects = items.map(({ kind, name }) => ({ provider, kind, name }));
-  const affected = await reevaluateSubjects(trx, provider, { subjects, former }, now);
-  await reconcileSubjects(trx, provider, [...affected, ...subjects], now);
+  await reevaluateSubjectsOfItems(trx, provider, { subjects, former }, now);
   return items.filter(({ status }) => status === 'blocked');
 }
 
@@ -60,9 +59,7 @@ export async function reevaluateRemovedItem(
   former?: FormerStates,
 ): Promise<void> {
   if (!former) await updateDrifts(trx, provider, [{ ...item, drift: null }], now);
-  const subjects = [{ ...item, provider }];
-  const affected = await reevaluateSubjects(trx, provider, { subjects, former }, now);
-  await reconcileSubjects(trx, provider, [...affected, ...subjects], now);
+  await reevaluateSubjectsOfItems(trx, provider, { subjects: [{ ...item, provider }], former }, now);
 }
 
 /** Reevaluates a provider that was declared, renamed, moved or deleted, and finishes the task to adopt it. */
@@ -108,6 +105,17 @@ async function reevaluateObservations(db: Database, provider: Provider, now: Dat
   if (provider.status === 'deleted') return;
   const subjects = recomputed.filter(affectsRules).map(({ after: { kind, name } }) => ({ provider, kind, name }));
   await reconcileSubjects(db, provider, subjects, now);
+}
+
+/** Reevaluates subjects whose items changed. Their recommendations may change even if none of their observations does. */
+async function reevaluateSubjectsOfItems(
+  db: Database,
+  provider: Provider,
+  changed: Parameters<typeof reevaluateSubjects>[2],
+  now: Date,
+): Promise<void> {
+  const affected = await reevaluateSubjects(db, provider, changed, now);
+  await reconcileSubjects(db, provider, [...affected, ...changed.subjects], now);
 }
 
 /**

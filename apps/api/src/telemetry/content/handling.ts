@@ -35,7 +35,7 @@ export function isSafe(handling: Handling): handling is TextForm {
 
 /** Returns a function that finds the handling of an attribute in a dialect. @param dialectName null: no dialect */
 export function handlingIn(dialectName: string | null): (name: string) => Handling {
-  return handlings.get(dialectName) ?? addHandling(dialectName);
+  return handlingOf(dialectName ?? '');
 }
 
 /**
@@ -100,13 +100,6 @@ function contentPattern(names: readonly string[]): {
   return { isExact: (name) => exact.test(name), covers: (name) => covering.test(name) };
 }
 
-/** By the name of a dialect, from its first span on: the patterns take time to compile, and a process gets few dialects. */
-const handlings = new Map<string | null, (name: string) => Handling>();
-
-function addHandling(dialectName: string | null): (name: string) => Handling {
-  const added = handlingsOf(DIALECTS.find(({ name }) => name === dialectName));
-  handlings.set(dialectName, added);
-  return added;
-}
-
+/** Made for the first span of a dialect: the patterns take time to compile, and a process gets few dialects. */
+const handlingOf = memoizeByName((dialectName) => handlingsOf(DIALECTS.find(({ name }) => name === dialectName)));
 const frameworkScopes = new Map(DIALECTS.map(({ name, scopes }) => [name, scopes ?? []]));
