@@ -324,7 +324,8 @@ test.each<[string, string]>([
 
 /** The dialect, but a statement waits for a connection for a shorter time than the 5 s of the service. */
 function impatientDialect({ url, poolSize }: PostgresOptions): Dialect {
-  const open = (max: number) => new Pool({ connectionString: url, max });
+  // The database is removed while the last connections close, and its server ends them.
+  const open = (max: number) => new Pool({ connectionString: url, max }).on('error', () => {});
   return {
     ...postgresDialect({ url, poolSize }),
     createDriver: () => new PostgresDriver({ open, poolSize, waitMs: 300 }),
