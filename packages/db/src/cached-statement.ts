@@ -1,5 +1,6 @@
 import type { Compilable, CompiledQuery } from 'kysely';
 import { BoundedMap } from './bounded-map.ts';
+import { executeCompiled } from './concurrent-statements.ts';
 import type { Database } from './database.ts';
 import { perDatabase } from './per-database.ts';
 
@@ -38,7 +39,7 @@ export function cachedStatement<Values extends object, Row>(
     }
     const { compiled, slots } = found;
     const parameters = slots.map((slot, index) => (slot === null ? compiled.parameters[index] : bound[slot.index]));
-    const { rows } = await db.executeQuery<Row>({ ...compiled, parameters });
+    const { rows } = await executeCompiled<Row>(db, { ...compiled, parameters });
     return rows;
   };
 }

@@ -1,4 +1,5 @@
-import { type Compilable, type CompiledQuery, type Expression, type SqlBool, sql } from 'kysely';
+import { type Compilable, type CompiledQuery, type Expression, type QueryResult, type SqlBool, sql } from 'kysely';
+import { executeCompiled } from './concurrent-statements.ts';
 import type { Database } from './database.ts';
 import { perDatabase } from './per-database.ts';
 
@@ -28,7 +29,7 @@ const MAX_ROWS = 64;
  * would hardly ever find a cached statement.
  *
  * @param build makes the query. It gets placeholders instead of values, and must bind them unchanged.
- * @returns runs the statement. With several rows the caller opens the transaction.
+ * @returns runs the statement. With several rows the caller opens the transaction. Its parts are then sent together.
  */
 export function multiRowStatement<Row extends Values, Shared extends Values, Result = never>(
   build: (db: Database, rows: readonly Row[], shared: Shared) => Compilable<Result>,
@@ -46,7 +47,7 @@ export function multiRowStatement<Row extends Values, Shared extends Values, Res
   }
 
   return async (db, rows, shared) => {
-    const found: Result[] = [];
+    const running: Promise<QueryResult<Result>>[] = [];
     for (let start = 0, size = 0; start < rows.length; start += size) {
       size = Math.min(MAX_ROWS, 2 ** Math.floor(Math.log2(rows.length - start)));
       const query = compiledFor(db, size);
@@ -54,11 +55,13 @@ export function multiRowStatement<Row extends Values, Shared extends Values, Res
         if (!(value instanceof Slot)) return value;
         return value.row === null ? shared[value.name] : rows[start + value.row]?.[value.name];
       });
-      const { rows: some } = await db.executeQuery<Result>({ ...query, parameters });
-      if (start === 0 && size === rows.length) return some;
-      for (const row of some) found.push(row);
+      const result = executeCompiled<Result>(db, { ...query, parameters });
+      running.push(result);
+      // Without a transaction, each statement takes a connection.
+      if (!db.isTransaction) await result;
     }
-    return found;
+    const results = await Promise.all(running);
+    return results.length === 1 ? (results[0]?.rows ?? []) : results.flatMap((result) => result.rows);
   };
 }
 

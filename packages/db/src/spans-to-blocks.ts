@@ -211,7 +211,7 @@ async function writeGroup(trx: Database, group: readonly ReadSpan[]): Promise<[s
     // A trace may have other blocks, of other senders or of its earlier parts.
     isNew: () => false,
   };
-  const { bytesOf } = await insertBlocks(trx, place, stored, new Date(latest));
+  const bytesOf = await insertBlocks(trx, place, stored, new Date(latest));
   return [...bytesOf].map(([traceId, bytes]) => [`${placeKey(first)}\n${traceId}`, bytes]);
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { IsolationLevel } from 'kysely';
+import { allowConcurrentStatements } from './concurrent-statements.ts';
 import type { Database } from './database.ts';
 import { isPostgres } from './dialects/postgres.ts';
 import { withTenantLock } from './dialects/postgres-tenant-lock.ts';
@@ -150,9 +151,10 @@ async function runTransaction<T>(
     return await db
       .transaction()
       .setIsolationLevel(isolation)
-      .execute((trx) => {
+      .execute(async (trx) => {
         opened = trx;
         if (state) confinedTransactions.set(trx, state);
+        await allowConcurrentStatements(trx);
         return isPostgres(db) ? runInTransaction(() => work(trx)) : runAsWriter(() => work(trx));
       });
   } finally {

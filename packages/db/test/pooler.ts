@@ -13,8 +13,14 @@ export type Pooler = {
 /**
  * A small connection pooler for tests that behaves like PgBouncer. It refuses unknown startup parameters. In session mode each
  * client has its own server connection. In transaction mode all clients share one, each for the length of a transaction.
+ *
+ * @param delayMs delays what clients send in session mode, in milliseconds, as a distance would
  */
-export async function startPooler(databaseUrl: string, mode: 'session' | 'transaction'): Promise<Pooler> {
+export async function startPooler(
+  databaseUrl: string,
+  mode: 'session' | 'transaction',
+  { delayMs = 0 } = {},
+): Promise<Pooler> {
   const { hostname, port, pathname, username } = new URL(databaseUrl);
   const sockets = new Set<Socket>();
   const refused: string[] = [];
@@ -34,8 +40,10 @@ export async function startPooler(databaseUrl: string, mode: 'session' | 'transa
         client.end(message('E', `SFATAL\0C08P01\0Munsupported startup parameter: ${unknown}\0\0`));
       } else if (shared === null) {
         const own = toServer();
-        own.write(first);
-        client.pipe(own).pipe(client);
+        const send = (chunk: Buffer) => setTimeout(() => own.writable && own.write(chunk), delayMs);
+        send(first);
+        client.on('data', send).on('end', () => setTimeout(() => own.end(), delayMs));
+        own.pipe(client);
       } else {
         client.write(Buffer.concat([message('R', '\0\0\0\0'), message('Z', 'I')]));
         client.on('data', shared(client));

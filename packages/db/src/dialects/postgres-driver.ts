@@ -109,9 +109,8 @@ export class PostgresDriver implements Driver {
 class PostgresConnection implements DatabaseConnection {
   readonly #client: PoolClient;
   readonly #names: StatementNames;
-  #inTransaction = false;
-  /** The error that aborted the transaction. The server rejects every later statement of it. */
-  #failure: unknown;
+  /** The open transaction, and the error that aborted it. The server rejects every later statement of it. */
+  #transaction: { failure?: unknown } | null = null;
   /** Whether the connection must not be reused. */
   #broken = false;
   readonly #releaseSlot: () => void;
@@ -123,7 +122,11 @@ class PostgresConnection implements DatabaseConnection {
   }
 
   async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
+    const transaction = this.#transaction;
     if (isYieldDue()) await yieldWhenDue();
+    // Of several statements that were started together, another one may have failed meanwhile.
+    if (transaction?.failure !== undefined) throw transaction.failure;
+    if (transaction !== this.#transaction) throw new Error('the transaction has ended');
     const values = parameters.map(bindable);
     const timed = TIMED.test(query.kind);
     const name = timed ? this.#names.nameOf(sql, values.length) : undefined;
@@ -132,7 +135,7 @@ class PostgresConnection implements DatabaseConnection {
       const named = name === undefined ? unnamed : { ...unnamed, name };
       const answer = this.#send(timed, () => this.#client.query(named));
       const { command, rowCount, rows } = await answer.catch((error: unknown) => {
-        if (this.#inTransaction || !isStale(error)) throw error;
+        if (transaction !== null || !isStale(error)) throw error;
         return this.#send(timed, () => this.#client.query(unnamed));
       });
       noteLoopTime();
@@ -140,7 +143,9 @@ class PostgresConnection implements DatabaseConnection {
       return { rows: rows as R[], ...(writes && { numAffectedRows: BigInt(rowCount ?? 0) }) };
     } catch (error) {
       const translated = this.#translate(error);
-      if (this.#inTransaction) this.#failure ??= translated;
+      // The statement was sent before the failure of an earlier one was known.
+      if (transaction?.failure !== undefined) throw transaction.failure;
+      if (transaction !== null) transaction.failure = translated;
       // Outside of a transaction each statement commits by itself, so it may have been executed.
       else if (this.#broken && query.kind !== 'SelectQueryNode') throw new CommitOutcomeUnknownError({ cause: error });
       throw translated;
@@ -165,7 +170,7 @@ class PostgresConnection implements DatabaseConnection {
       : `begin isolation level ${isolationLevel ?? 'read committed'}`;
     try {
       const answer: unknown = await this.#send(true, () => this.#client.query(text));
-      this.#inTransaction = true;
+      this.#transaction = {};
       if (!isGated || hasEntered(answer)) return;
     } catch (error) {
       throw this.#translate(error);
@@ -176,13 +181,13 @@ class PostgresConnection implements DatabaseConnection {
 
   async commit(): Promise<void> {
     // After a failed statement the server would answer COMMIT with ROLLBACK, but without an error.
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#transaction?.failure !== undefined) throw this.#transaction.failure;
     try {
       await this.#send(true, () => this.#client.query('commit'));
-      this.#inTransaction = false;
+      this.#transaction = null;
     } catch (error) {
       const translated = this.#translate(error);
-      this.#inTransaction = !this.#broken;
+      if (this.#broken) this.#transaction = null;
       if (this.#broken) throw new CommitOutcomeUnknownError({ cause: error });
       throw translated;
     }
@@ -190,19 +195,20 @@ class PostgresConnection implements DatabaseConnection {
 
   /** Never fails. If the server cannot be reached, closing the connection rolls back. */
   async rollback(): Promise<void> {
-    if (this.#inTransaction && !this.#broken) {
+    const isOpen = this.#transaction !== null && !this.#broken;
+    // Before the server answers, so that no statement of the transaction that still waits for its turn follows the rollback.
+    this.#transaction = null;
+    if (isOpen) {
       try {
         await this.#send(true, () => this.#client.query('rollback'));
       } catch {
         this.#broken = true;
       }
     }
-    this.#inTransaction = false;
-    this.#failure = undefined;
   }
 
   release(): void {
-    this.#client.release(this.#broken || this.#inTransaction);
+    this.#client.release(this.#broken || this.#transaction !== null);
     this.#releaseSlot();
   }
 

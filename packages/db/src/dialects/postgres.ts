@@ -7,7 +7,7 @@ import {
   PostgresQueryCompiler,
   sql,
 } from 'kysely';
-import { type ClientBase, Pool, types } from 'pg';
+import { type ClientBase, Pool, type PoolConfig, types } from 'pg';
 import { PostgresDriver, STATEMENT_TIMEOUT_MS } from './postgres-driver.ts';
 
 /** How long a statement waits for a connection, pooled or new, in milliseconds. */
@@ -57,7 +57,7 @@ export function isPostgres<Tables>(db: Kysely<Tables>): boolean {
 }
 
 function openPool(url: string, poolSize: number): Pool {
-  const pool = new Pool({
+  const config: PoolConfig & { pipeline: boolean } = {
     connectionString: url,
     max: poolSize,
     application_name: 'quartermaster',
@@ -67,7 +67,10 @@ function openPool(url: string, poolSize: number): Pool {
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     types: { getTypeParser },
-  });
+    // Statements that a transaction starts together are sent without waiting for each result. Missing in the types of pg.
+    pipeline: true,
+  };
+  const pool = new Pool(config);
   // An idle connection that breaks is removed from the pool. Without this listener, its error would end the process.
   pool.on('error', () => {});
   // If a connection breaks between two statements, the next statement fails.

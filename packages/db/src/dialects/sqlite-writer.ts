@@ -325,7 +325,9 @@ class SqliteTransaction {
     this.#operations = operations;
   }
 
+  /** Of several statements that were started together, one may come after the end, because another one failed. */
   run(sql: string, parameters: readonly unknown[]): QueryResult<never> {
+    if (this.#ended) throw new Error('the transaction has ended');
     return this.#operations.run(sql, parameters);
   }
 

@@ -54,8 +54,8 @@ async function insertBatch(db: Database, events: readonly NewAuditEvent[], { now
     const row = newRow(event, now);
     return { ...row, mac: macOf(toAuditEvent(row)) };
   });
-  await newEvents(db, { rows });
-  await newUnsealed(db, { rows: rows.map(({ tenant_id, id }) => ({ tenant_id, event_id: id })) });
+  const unsealed = rows.map(({ tenant_id, id }) => ({ tenant_id, event_id: id }));
+  await Promise.all([newEvents(db, { rows }), newUnsealed(db, { rows: unsealed })]);
 }
 
 function newRow(event: NewAuditEvent, now: Date) {

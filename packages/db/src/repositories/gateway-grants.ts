@@ -28,26 +28,38 @@ export type GrantedSubjects = { providerId: string; providerName: string; items:
 
 type SessionKey = { tenantId: string; id: string };
 
+/** A grant whose set of items is stored under a digest. */
+type StoredGrant = { grant: Grant; digest: string };
+
 /**
- * Stores the grants of a session. A set of items of one provider is stored once, with its index rows, however many sessions grant
- * it. The bytes of new sets are counted for the tenant.
+ * Stores the granted sets of items that are missing. A set of items of one provider is stored once, with its index rows, however
+ * many sessions grant it. The bytes of new sets are counted for the tenant.
  *
  * @param beforeStoring is called with the bytes of each new set before it is stored; it refuses the set by throwing
  */
-export async function insertGrants(
+export function ensureGrantedItems(
   db: Database,
-  { tenantId, id }: SessionKey,
+  { tenantId }: Pick<SessionKey, 'tenantId'>,
   grants: readonly Grant[],
   beforeStoring: (bytes: number) => Promise<void>,
   now: Date,
+): Promise<StoredGrant[]> {
+  return Promise.all(
+    grants.map(async (grant) => ({ grant, digest: await ensureItems(db, { tenantId, grant, beforeStoring }, now) })),
+  );
+}
+
+/** Stores the grants of a session, whose items are stored. */
+export async function insertGrants(
+  db: Database,
+  { tenantId, id }: SessionKey,
+  grants: readonly StoredGrant[],
 ): Promise<void> {
   if (grants.length === 0) return;
-  const rows = [];
-  for (const [position, grant] of grants.entries()) {
-    const digest = await ensureItems(db, { tenantId, grant, beforeStoring }, now);
+  const rows = grants.map(({ grant, digest }, position) => {
     const provider = { provider_id: grant.providerId, provider_name: grant.providerName };
-    rows.push({ tenant_id: tenantId, session_id: id, position, ...provider, digest });
-  }
+    return { tenant_id: tenantId, session_id: id, position, ...provider, digest };
+  });
   await newSessionGrants(db, { rows });
 }
 

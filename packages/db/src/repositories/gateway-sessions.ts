@@ -8,7 +8,7 @@ import { cachedStatement } from '../cached-statement.ts';
 import type { Flag } from '../tables/columns.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
-import { insertGrants, readGrants } from './gateway-grants.ts';
+import { ensureGrantedItems, insertGrants, readGrants } from './gateway-grants.ts';
 
 export type NewGatewaySession = Pick<
   GatewaySession,
@@ -102,29 +102,31 @@ export async function insertGatewaySession(
   beforeStoring: (bytes: number) => Promise<void>,
   now: Date,
 ): Promise<GatewaySession> {
-  const [row] = await newSession(db, {
-    row: {
-      ...placeColumns(place),
-      id: newId('ses', now),
-      gateway_id: session.gatewayId,
-      subject: session.subject,
-      actor: session.actor,
-      opened_by: session.openedBy,
-      opened_by_key: session.openedByKey,
-      issued_at: now.toISOString(),
-      expires_at: session.expiresAt,
-      revoked_at: null,
-      gateway_url: session.gatewayUrl,
-      grants_digest: session.grantsDigest,
-      item_count: session.grants.reduce((sum, { items }) => sum + items.length, 0),
-      metadata: JSON.stringify(session.metadata),
-      created_at: now.toISOString(),
-      updated_at: now.toISOString(),
-    },
-  });
-  if (!row) throw new Error('the session was not inserted');
-  const inserted = toSummary(row, now);
-  await insertGrants(db, inserted, session.grants, beforeStoring, now);
+  const row = {
+    ...placeColumns(place),
+    id: newId('ses', now),
+    gateway_id: session.gatewayId,
+    subject: session.subject,
+    actor: session.actor,
+    opened_by: session.openedBy,
+    opened_by_key: session.openedByKey,
+    issued_at: now.toISOString(),
+    expires_at: session.expiresAt,
+    revoked_at: null,
+    gateway_url: session.gatewayUrl,
+    grants_digest: session.grantsDigest,
+    item_count: session.grants.reduce((sum, { items }) => sum + items.length, 0),
+    metadata: JSON.stringify(session.metadata),
+    created_at: now.toISOString(),
+    updated_at: now.toISOString(),
+  };
+  const [[stored], granted] = await Promise.all([
+    newSession(db, { row }),
+    ensureGrantedItems(db, place, session.grants, beforeStoring, now),
+  ]);
+  if (!stored) throw new Error('the session was not inserted');
+  const inserted = toSummary(stored, now);
+  await insertGrants(db, inserted, granted);
   return { ...inserted, grants: session.grants };
 }
 

@@ -22,8 +22,11 @@ export async function findProviderUses(
   asked: readonly AskedUse[],
 ): Promise<(providerId: string) => ProviderUses> {
   const providers = [...new Set(asked.map(({ providerId }) => providerId))].map((providerId) => ({ providerId }));
-  const firsts = await selectFirstUses(db, providers, { tenantId });
-  const uses = Map.groupBy(await selectUses(db, asked, { tenantId }), ({ providerId }) => providerId);
+  const [firsts, found] = await Promise.all([
+    selectFirstUses(db, providers, { tenantId }),
+    selectUses(db, asked, { tenantId }),
+  ]);
+  const uses = Map.groupBy(found, ({ providerId }) => providerId);
   const firstOf = new Map(firsts.map((first) => [first.providerId, first]));
   return (providerId) => ({ first: firstOf.get(providerId), uses: uses.get(providerId) ?? [] });
 }

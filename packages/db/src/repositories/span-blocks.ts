@@ -51,19 +51,23 @@ export async function insertSpanBlocks<Span extends BlockSpan>(
   now: Date,
 ): Promise<number> {
   const isNew = (traceId: string) => !known.has(traceId);
-  const { parts, bytesOf, firstOf } = await insertBlocks(trx, place, { sender, blocks, variants, calls, isNew }, now);
+  const placed = placeBlocks({ sender, blocks, variants, calls, isNew }, now);
+  const { parts, bytesOf, firstOf } = placed;
   const added = additions.map((addition) => {
     const { traceId } = addition;
     const storedBytes = bytesOf.get(traceId) ?? 0;
     return { ...addition, account: sender, storedBytes, first: firstOf.get(traceId) ?? null };
   });
-  await addToTraces(trx, place, added, (traceId) => known.get(traceId)?.row, now);
+  const storedBytes = added.reduce((sum, addition) => sum + addition.storedBytes, 0);
+  await Promise.all([
+    insertPlacedBlocks(trx, place, placed, { sender, now }),
+    addToTraces(trx, place, added, (traceId) => known.get(traceId)?.row, now),
+    addStoredBytes(trx, place.tenantId, storedBytes, now),
+  ]);
   for (const [traceId, ofTrace] of parts) {
     const trace = known.get(traceId);
     if (trace && needsMerge(trace.unmerged, ofTrace)) await mergeParts(trx, trace.row);
   }
-  const storedBytes = added.reduce((sum, addition) => sum + addition.storedBytes, 0);
-  await addStoredBytes(trx, place.tenantId, storedBytes, now);
   const ofTraces = added.map((addition) => ({
     traceId: addition.traceId,
     firstAccount: known.get(addition.traceId)?.row.account ?? sender,
@@ -83,7 +87,9 @@ type BlocksToInsert<Span> = Pick<NewBlocks<Span>, 'sender' | 'blocks' | 'variant
   isNew: (traceId: string) => boolean;
 };
 
-type InsertedBlocks = {
+type PlacedBlocks = {
+  blockRows: readonly BlockRow[];
+  partRows: readonly PartRow[];
   /** The number of new index rows of each trace. */
   parts: ReadonlyMap<string, number>;
   /** The stored bytes of each trace. */
@@ -92,23 +98,32 @@ type InsertedBlocks = {
   firstOf: ReadonlyMap<string, PartRow>;
 };
 
-/** Stores blocks with the index of their traces. */
+/** Stores blocks with the index of their traces. @returns the stored bytes of each trace */
 export async function insertBlocks<Span extends BlockSpan>(
   trx: Database,
   place: TenantPlace,
+  toInsert: BlocksToInsert<Span>,
+  now: Date,
+): Promise<PlacedBlocks['bytesOf']> {
+  const placed = placeBlocks(toInsert, now);
+  await insertPlacedBlocks(trx, place, placed, { sender: toInsert.sender, now });
+  return placed.bytesOf;
+}
+
+/** Makes the rows of blocks and of the index of their traces. */
+function placeBlocks<Span extends BlockSpan>(
   { sender, blocks, variants, calls, isNew }: BlocksToInsert<Span>,
   now: Date,
-): Promise<InsertedBlocks> {
-  const columns = placeColumns(place);
-  const rows: PartRow[] = [];
+): PlacedBlocks {
+  const blockRows: BlockRow[] = [];
+  const partRows: PartRow[] = [];
   const parts = new Map<string, number>();
   const bytesOf = new Map<string, number>();
   const firstOf = new Map<string, PartRow>();
   const callsLeft = new Map(calls);
   for (const block of blocks) {
     const id = newBlockId(now);
-    const shared = { ...columns, createdAt: now.toISOString(), sender };
-    await insertBlockRows(trx, [{ id, spanCount: block.spans, bytes: block.bytes, body: block.body }], shared);
+    blockRows.push({ id, spanCount: block.spans, bytes: block.bytes, body: block.body });
     const writeIndex = spanIndexWriter({ id, sender });
     for (const [traceId, spans] of block.traces) {
       const part = partOf({
@@ -124,15 +139,27 @@ export async function insertBlocks<Span extends BlockSpan>(
       const isFirst = isNew(traceId) && !parts.has(traceId);
       if (isFirst && part.spans.length + (part.calls?.length ?? 0) <= MAX_INDEX_BYTES_IN_TRACE)
         firstOf.set(traceId, part);
-      else rows.push(part);
+      else partRows.push(part);
       parts.set(traceId, (parts.get(traceId) ?? 0) + 1);
       const share = Math.floor((block.body.length * linesOf(spans)) / block.bytes);
       const bytes = share + part.spans.length + (part.calls?.length ?? 0);
       bytesOf.set(traceId, (bytesOf.get(traceId) ?? 0) + bytes);
     }
   }
-  for await (const batch of inBatches(rows, BATCH_SIZE)) await insertParts(trx, batch, columns);
-  return { parts, bytesOf, firstOf };
+  return { blockRows, partRows, parts, bytesOf, firstOf };
+}
+
+async function insertPlacedBlocks(
+  trx: Database,
+  place: TenantPlace,
+  { blockRows, partRows }: PlacedBlocks,
+  { sender, now }: { sender: string; now: Date },
+): Promise<void> {
+  const columns = placeColumns(place);
+  const shared = { ...columns, createdAt: now.toISOString(), sender };
+  // One statement for each block, because a block may be large.
+  await Promise.all(blockRows.map((row) => insertBlockRows(trx, [row], shared)));
+  for await (const batch of inBatches(partRows, BATCH_SIZE)) await insertParts(trx, batch, columns);
 }
 
 type NewPart<Span> = {

@@ -1,6 +1,7 @@
 import type { TenantResource } from '@quartermaster/contracts/tenant-usage.ts';
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../database.ts';
+import { cachedStatement } from '../cached-statement.ts';
 import { isPostgres } from '../dialects/postgres.ts';
 import { newId } from '../ids.ts';
 import { inTransaction } from '../transaction.ts';
@@ -71,28 +72,23 @@ const COUNTED_ROWS: Record<
 };
 
 async function countStoredBytes(db: Database, tenantId: string): Promise<number> {
-  const total = await db
-    .selectFrom('stored_bytes')
-    .select('bytes')
-    .where('tenant_id', '=', tenantId)
-    .executeTakeFirst();
-  const changes = await sumOfBytes(db, 'stored_bytes_changes', tenantId);
-  const records = await sumOfBytes(db, 'record_bytes', tenantId);
-  return Math.max(0, (total?.bytes ?? 0) + changes) + Math.max(0, records);
+  const [sums] = await sumsOfBytes(db, { tenantId });
+  const [total, changes, records] = [sums?.total, sums?.changes, sums?.records].map((sum) => Number(sum ?? 0));
+  return Math.max(0, (total ?? 0) + (changes ?? 0)) + Math.max(0, records ?? 0);
 }
 
-async function sumOfBytes(
-  db: Database,
-  table: 'stored_bytes_changes' | 'record_bytes',
-  tenantId: string,
-): Promise<number> {
-  const { bytes } = await db
-    .selectFrom(table)
-    .select(({ fn }) => fn.coalesce(fn.sum<number>('bytes'), sql.lit(0)).as('bytes'))
-    .where('tenant_id', '=', tenantId)
-    .executeTakeFirstOrThrow();
-  return Number(bytes);
-}
+const sumsOfBytes = cachedStatement((db, { tenantId }: { tenantId: string }) => {
+  const sumOf = (table: 'stored_bytes' | 'stored_bytes_changes' | 'record_bytes') =>
+    db
+      .selectFrom(table)
+      .select(({ fn }) => fn.sum<number | null>('bytes').as('bytes'))
+      .where('tenant_id', '=', tenantId);
+  return db.selectNoFrom([
+    sumOf('stored_bytes').as('total'),
+    sumOf('stored_bytes_changes').as('changes'),
+    sumOf('record_bytes').as('records'),
+  ]);
+});
 
 /** The name under which the kept answers of a tenant's users are counted, apart from the tenant's own. No tenant has such an id. */
 export function usersOfTenant(tenantId: string): string {

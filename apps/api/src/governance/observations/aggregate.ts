@@ -103,19 +103,22 @@ async function aggregateBatch(
   const created = aggregated.filter(({ former }) => !former);
   const unused = aggregated.filter(isUnused);
   const updated = aggregated.filter((one) => one.former && !isUnused(one));
-  await insertObservations(
-    db,
-    place,
-    created.map(({ observation, sighting: { nameKey } }) => ({ ...observation, nameKey, firstAccount: sender })),
-    now,
-  );
-  await updateSeenObservations(
-    db,
-    place,
-    updated.map(({ observation, isReviewObsolete }) => ({ ...observation, isReviewObsolete })),
-    now,
-  );
   const remaining = aggregated.filter((one) => !isUnused(one));
+  await Promise.all([
+    insertObservations(
+      db,
+      place,
+      created.map(({ observation, sighting: { nameKey } }) => ({ ...observation, nameKey, firstAccount: sender })),
+      now,
+    ),
+    updateSeenObservations(
+      db,
+      place,
+      updated.map(({ observation, isReviewObsolete }) => ({ ...observation, isReviewObsolete })),
+      now,
+    ),
+    reopenReviewTasks(db, place, remaining.filter(hasSameState).map(atProvider), now),
+  ]);
   await updateTasksAndRecommendations(db, place, remaining, now);
   await removeUnused(db, place, unused.map(atProvider), now);
 }
@@ -137,9 +140,11 @@ async function aggregateEach(
     const responseModels = [...(former?.evidence.responseModels ?? []), ...sighting.responseModels];
     return { ...one, ...place, provider, kind, nameKey, accounts, responseModels };
   });
-  const declaredOf = await findDeclaredStates(db, place, subjects);
-  const blockedAnswersOf = await findBlockedAnswers(db, place, subjects);
-  const usesOf = await recordUses(db, place, { used: subjects, account: sender }, now);
+  const [declaredOf, blockedAnswersOf, usesOf] = await Promise.all([
+    findDeclaredStates(db, place, subjects),
+    findBlockedAnswers(db, place, subjects),
+    recordUses(db, place, { used: subjects, account: sender }, now),
+  ]);
   return subjects.map((subject) =>
     aggregateOne(subject, {
       declared: declaredOf(subject),
@@ -158,6 +163,11 @@ function isUnused({ former, observation }: Aggregated): boolean {
   return former.occurrences > 0 && observation.occurrences === 0;
 }
 
+/** Whether the tasks and recommendations of an observation stay as they are: they depend on these two fields alone. */
+function hasSameState({ former, observation }: Aggregated): boolean {
+  return former?.unknown === observation.unknown && former.status === observation.status;
+}
+
 /** Updates the review tasks and recommendations of observations that were created or changed. */
 async function updateTasksAndRecommendations(
   db: Database,
@@ -167,11 +177,7 @@ async function updateTasksAndRecommendations(
 ): Promise<void> {
   const discovered = aggregated.filter(({ former, sighting }) => !former && sighting.provider.status === 'discovered');
   await reconcileDiscovered(db, place, discovered.map(atProvider), now);
-  // The tasks and recommendations of an observation depend on these two fields alone.
-  const isSame = ({ former, observation }: Aggregated) =>
-    former?.unknown === observation.unknown && former.status === observation.status;
-  await reopenReviewTasks(db, place, aggregated.filter(isSame).map(atProvider), now);
-  const changed = aggregated.filter((one) => !isSame(one));
+  const changed = aggregated.filter((one) => !hasSameState(one));
   await updateReviewTasks(db, place, changed.map(atProvider), now);
   await reconcileSubjects(
     db,

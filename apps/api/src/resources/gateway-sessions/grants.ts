@@ -94,9 +94,14 @@ async function policiesOf(
   // The whole tenant: a gateway of a sub-tenant also lists providers of the tenant, which its callers do not reach.
   const scope = [{ tenantId: gateway.tenantId, subTenantId: null }];
   const { manifestId } = gateway;
-  const allowance = allowanceOf(gateway, manifestId === null ? null : await findManifest(db, scope, manifestId));
-  const found = new Map((await findActiveProviders(db, scope, providerIds)).map((provider) => [provider.id, provider]));
-  const blocked = Map.groupBy(await findBlockedItems(db, gateway, [...found.keys()]), ({ providerId }) => providerId);
+  const [manifest, providers, blockedItems] = await Promise.all([
+    manifestId === null ? null : findManifest(db, scope, manifestId),
+    findActiveProviders(db, scope, providerIds),
+    findBlockedItems(db, gateway, providerIds),
+  ]);
+  const allowance = allowanceOf(gateway, manifest);
+  const found = new Map(providers.map((provider) => [provider.id, provider]));
+  const blocked = Map.groupBy(blockedItems, ({ providerId }) => providerId);
   const policies = providerIds.flatMap((id) => {
     const provider = found.get(id);
     if (!provider) return [];

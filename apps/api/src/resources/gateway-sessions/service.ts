@@ -35,16 +35,17 @@ export async function createGatewaySession(
   body: CreateGatewaySessionInput,
 ): Promise<CreatedGatewaySession> {
   const { session, signer } = await auditedWrite(ctx, async (trx, record, now) => {
-    const gateway = await requireGateway(ctx, trx, gatewayId);
-    const source = await requireSource(ctx, trx, now);
+    const [gateway, source] = await Promise.all([requireGateway(ctx, trx, gatewayId), requireSource(ctx, trx, now)]);
     const { subject, actor } = await subjectOf(ctx, trx, gateway, body.subject ?? null);
     const ttlSeconds = ttlOf(gateway, body.ttlSeconds ?? null);
     const providerIds = providersOf(gateway, body.providerIds ?? null);
     if (gateway.status !== 'active') throw new ApiError('gateway_not_active', 'The gateway is disabled.');
     const { tenantLimits } = ctx.services;
     await tenantLimits.addRecord(trx, gateway.tenantId, { resource: 'openSessions', content: [body, providerIds] });
-    await ctx.services.subjectSessions.add(gateway, subject);
-    const grants = await grantsOf(trx, gateway, providerIds);
+    const [grants] = await Promise.all([
+      grantsOf(trx, gateway, providerIds),
+      ctx.services.subjectSessions.add(gateway, subject),
+    ]);
     const values = {
       gatewayId: gateway.id,
       subject,
@@ -58,9 +59,12 @@ export async function createGatewaySession(
       metadata: body.metadata ?? {},
     };
     const beforeStoring = (bytes: number) => tenantLimits.add(trx, gateway.tenantId, 'storedBytes', bytes);
-    const inserted = await insertGatewaySession(trx, gateway, values, beforeStoring, now);
+    const [inserted, signer] = await Promise.all([
+      insertGatewaySession(trx, gateway, values, beforeStoring, now),
+      findSigner(ctx.services, trx),
+    ]);
     record({ place: gateway, target: { type: 'gateway_session', id: inserted.id }, changed: Object.keys(body) });
-    return { session: inserted, signer: await findSigner(ctx.services, trx) };
+    return { session: inserted, signer };
   });
   // The rotation of the key has its own transaction.
   const token = signSessionToken(signer ?? (await currentSigner(ctx.services)), ctx.services.publicUrl, session);

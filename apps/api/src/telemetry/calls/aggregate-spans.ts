@@ -2,14 +2,13 @@ import type { Database } from '@quartermaster/db/database.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
 import { NOTHING_UNOBSERVED, type Unobserved } from '../../governance/observations/admit-sightings.ts';
-import type { MatchableSpan } from '../matching/match.ts';
 import type { InterpretedSpan } from './interpreted-span.ts';
 import { applyChanges } from './apply-changes.ts';
 import { type CallChange, diffCalls } from './call-changes.ts';
 import type { CallSpan } from './call-span.ts';
 import { makeCallSpan } from './make-call-span.ts';
 import { markCounted } from './mark-counted.ts';
-import { matchUses } from './match-uses.ts';
+import type { MatchedUses } from './match-uses.ts';
 import { resolve } from './resolve.ts';
 import { spellingsReader } from './same-name.ts';
 import { decodeCalls, encodeCalls } from './stored-calls.ts';
@@ -32,8 +31,8 @@ type KnownTrace = {
 };
 
 export type CallBatch = {
-  /** All spans of the batch, because a child span may name its parent's provider. */
-  batch: readonly MatchableSpan[];
+  /** The providers of all spans of the batch, because a child span may name its parent's provider. */
+  matched: MatchedUses;
   fresh: readonly FreshSpan[];
   /** The traces of the batch that have stored spans. */
   known: ReadonlyMap<string, KnownTrace>;
@@ -51,11 +50,11 @@ export type CallBatch = {
 export async function aggregateSpanCalls(
   db: Database,
   place: TenantPlace,
-  { batch, fresh, known, sender, limits }: CallBatch,
+  { matched, fresh, known, sender, limits }: CallBatch,
   now: Date,
 ): Promise<{ unobserved: Unobserved; calls: Map<string, Uint8Array> }> {
   if (fresh.length === 0) return { unobserved: NOTHING_UNOBSERVED, calls: new Map() };
-  const { matchOf, providers, newProviders } = await matchUses(db, place, batch, now);
+  const { matchOf, providers, newProviders } = matched;
   const callSpans = new Map<FreshSpan, CallSpan>();
   const signalled: { span: InterpretedSpan; call: CallSpan }[] = [];
   for (const one of fresh) {

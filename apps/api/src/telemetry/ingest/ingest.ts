@@ -16,6 +16,7 @@ import type { CallerContext } from '../../http/context.ts';
 import { countUnobserved } from '../../platform/metrics.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
 import { aggregateSpanCalls } from '../calls/aggregate-spans.ts';
+import { matchUses } from '../calls/match-uses.ts';
 import { aggregationLimits } from './aggregation-limits.ts';
 import { additionsOf, type PreparedSpan } from './prepare.ts';
 import type { PreparedTraces } from './prepare-body.ts';
@@ -149,11 +150,14 @@ async function store(
   { place, sender, batch, texts, blocks, limits }: Batch,
   now: Date,
 ): Promise<Stored> {
-  const known = await findKnownSpans(trx, place, { spans: batch, sender });
+  const interpreted = batch.flatMap((span) => span.interpreted ?? []);
+  const [known, matched] = await Promise.all([
+    findKnownSpans(trx, place, { spans: batch, sender }),
+    matchUses(trx, place, interpreted, now),
+  ]);
   const { fresh, variants, ...others } = selectFreshSpans(batch, { known, sender });
   if (fresh.length === 0) return { ...others, stored: 0, bytes: 0, unobserved: NOTHING_UNOBSERVED };
-  const interpreted = batch.flatMap((span) => span.interpreted ?? []);
-  const callBatch = { batch: interpreted, fresh, known, sender, limits };
+  const callBatch = { matched, fresh, known, sender, limits };
   const { calls, unobserved } = await aggregateSpanCalls(trx, place, callBatch, now);
   const stored = fresh.length === batch.length ? blocks : await buildSpanBlocks(fresh, texts);
   const additions = additionsOf(fresh);

@@ -62,13 +62,10 @@ export async function addUsage(
   const left = [...rows.values()].filter((rollup) => !isZero(rollup));
   // Every process updates rows in this order, which prevents deadlocks.
   const sorted = left.toSorted((a, b) => (rollupKey(a) < rollupKey(b) ? -1 : 1));
-  for (const period of ['hour', 'day'] as const) {
-    await addToRollups(
-      db,
-      place,
-      sorted.filter((rollup) => rollup.period === period),
-    );
-  }
+  await addToRollups(db, place, [
+    ...sorted.filter(({ period }) => period === 'hour'),
+    ...sorted.filter(({ period }) => period === 'day'),
+  ]);
 }
 
 function subjectOf(

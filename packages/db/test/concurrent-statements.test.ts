@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { cachedStatement } from '../src/cached-statement.ts';
+import type { Database } from '../src/database.ts';
+import { DuplicateKeyError } from '../src/errors.ts';
+import { inTransaction } from '../src/transaction.ts';
+import { NOW, temporaryDatabase } from './temporary-database.ts';
+
+const TIMES = { created_at: NOW.toISOString(), updated_at: NOW.toISOString() };
+
+const insertTenant = cachedStatement((db, { id }: { id: string }) =>
+  db.insertInto('tenants').values({ id, capture_content: 0, ...TIMES }),
+);
+const listTenants = cachedStatement((db, { limit }: { limit: number }) =>
+  db.selectFrom('tenants').select('id').orderBy('id').limit(limit),
+);
+
+async function tenantsOf(db: Database): Promise<string[]> {
+  return (await listTenants(db, { limit: 1000 })).map(({ id }) => id);
+}
+
+test('statements of a transaction that are started together run in the order in which they were started', async () => {
+  const db = await temporaryDatabase();
+  const found = await inTransaction(db, (trx) =>
+    Promise.all([
+      tenantsOf(trx),
+      insertTenant(trx, { id: 'a' }),
+      tenantsOf(trx),
+      insertTenant(trx, { id: 'b' }),
+      tenantsOf(trx),
+    ]),
+  );
+  expect(found).toEqual([[], [], ['a'], [], ['a', 'b']]);
+});
+
+test('if one of them fails, the transaction fails with its error, and none of them has an effect', async () => {
+  const db = await temporaryDatabase();
+  await insertTenant(db, { id: 'taken' });
+  const failing = inTransaction(db, (trx) =>
+    Promise.all([
+      insertTenant(trx, { id: 'before' }),
+      // The error of the next statement is known sooner.
+      later(insertTenant(trx, { id: 'taken' })),
+      insertTenant(trx, { id: 'after' }),
+      tenantsOf(trx),
+    ]),
+  );
+  await expect(failing).rejects.toThrow(DuplicateKeyError);
+  expect(await tenantsOf(db)).toEqual(['taken']);
+  await inTransaction(db, (trx) => insertTenant(trx, { id: 'next' }));
+  expect(await tenantsOf(db)).toEqual(['next', 'taken']);
+});
+
+test('a statement that still waits for its turn of the event loop when its transaction ends has no effect', async () => {
+  const db = await temporaryDatabase();
+  let late: Promise<unknown> = Promise.resolve();
+  const failing = inTransaction(db, async (trx) => {
+    await insertTenant(trx, { id: 'before' });
+    workFor(30);
+    late = insertTenant(trx, { id: 'late' });
+    await Promise.all([late, Promise.reject(new Error('the work failed'))]);
+  });
+  await expect(failing).rejects.toThrow('the work failed');
+  await expect(late).rejects.toThrow('the transaction has ended');
+  await sleep(50);
+  expect(await tenantsOf(db)).toEqual([]);
+});
+
+/** The same result, some microtasks later. */
+async function later<T>(result: Promise<T>): Promise<T> {
+  const outcome = await result.then(
+    (value) => () => value,
+    (error: unknown) => () => {
+      throw error;
+    },
+  );
+  for (let count = 0; count < 20; count += 1) await Promise.resolve();
+  return outcome();
+}
+
+/** Keeps the event loop busy, so that the next statement gives way to other work. */
+function workFor(milliseconds: number): void {
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end);
+}
