@@ -17,10 +17,14 @@ test('a service account gets a key with chosen scopes, which is shown once, rota
   await page.getByRole('textbox', { name: 'Id' }).fill('invoice-reader');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('heading', { level: 1, name: 'invoice-reader' }).waitFor();
-  // It would lie over the form for seconds.
-  await page.getByRole('button', { name: 'Close message' }).click();
-
+  // A message may lie over a button. A click goes to what is below it, and the message ends with the click.
+  const message = page.getByRole('region', { name: 'Messages' }).getByText('invoice-reader');
+  const { x, y } = (await message.boundingBox()) ?? { x: 0, y: 0 };
+  expect(
+    await page.evaluate<boolean>(`document.elementFromPoint(${x + 2}, ${y + 2}).closest('section') === null`),
+  ).toBe(true);
   await page.getByRole('button', { name: 'Create a key' }).click();
+  await message.waitFor({ state: 'hidden', timeout: 1000 });
   await page.getByRole('textbox', { name: 'Name' }).fill('first');
   await page.getByRole('checkbox', { name: 'providers:read' }).check();
   await page.getByRole('button', { name: 'Create the key' }).click();

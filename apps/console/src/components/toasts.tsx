@@ -18,13 +18,22 @@ let toasts: readonly ShownToast[] = [];
 let lastId = 0;
 const listeners = new Set<() => void>();
 
-/** Tells what happened, without taking the focus. */
+/**
+ * Tells what happened, without taking the focus. A message that asks for nothing ends at the next click, which goes to what is below
+ * it: a message may lie over a button.
+ */
 export function showToast(toast: Toast): void {
   lastId += 1;
   const id = lastId;
   change([...toasts.slice(-2), { ...toast, id }]);
   if (toast.isProblem === true) return;
-  setTimeout(() => close(id), toast.action === undefined ? SHOWN_MS : WITH_ACTION_MS);
+  const closed = new AbortController();
+  const end = () => {
+    closed.abort();
+    close(id);
+  };
+  setTimeout(end, toast.action === undefined ? SHOWN_MS : WITH_ACTION_MS);
+  if (toast.action === undefined) document.addEventListener('pointerdown', end, { signal: closed.signal });
 }
 
 /** Runs the action of the newest toast that has one: what the key `z` does. */
@@ -40,7 +49,12 @@ export function Toasts(): ReactNode {
   return (
     <section className={classes.toasts} aria-label="Messages" aria-live="polite">
       {shown.map(({ id, text, isProblem, action }) => (
-        <div key={id} className={classes.toast} data-problem={isProblem}>
+        <div
+          key={id}
+          className={classes.toast}
+          data-problem={isProblem}
+          data-passing={isProblem !== true && action === undefined}
+        >
           <span className="grow">{text}</span>
           {action !== undefined && (
             <Button
@@ -54,7 +68,7 @@ export function Toasts(): ReactNode {
               {action.label}
             </Button>
           )}
-          <CloseButton size="xs" aria-label="Close message" onClick={() => close(id)} />
+          <CloseButton className={classes.close} size="xs" aria-label="Close message" onClick={() => close(id)} />
         </div>
       ))}
     </section>
