@@ -296,6 +296,37 @@ test.each([
   expect(await left(spelling)).toBe(1000 - 2 * cost);
 });
 
+test('publishing and deleting a manifest takes points for each 50 declarations that change', async () => {
+  const server = await limited({});
+  const left = async (answer: Promise<{ headers: Headers }>) =>
+    Number(/r=(\d+)/.exec((await answer).headers.get('ratelimit') ?? '')?.[1]);
+  const account = await accountWithKey(server, { tenantId: 'acme' });
+  const remaining = () => left(server.call('GET', '/v1/manifests?limit=1', { as: account }));
+  const costOf = async (work: () => Promise<unknown>) => {
+    const before = await remaining();
+    await work();
+    return before - (await remaining()) - 1;
+  };
+  const publish = (names: number[], more = {}) =>
+    server.call('POST', '/v1/manifests', {
+      as: account,
+      body: {
+        name: 'planner',
+        kind: 'agent',
+        spec: { declares: names.map((name) => ({ provider: 'p', kind: 'tool', name: String(name) })), ...more },
+      },
+    });
+  const names = (count: number, from = 0) => Array.from({ length: count }, (_, index) => from + index);
+  expect(await costOf(() => publish(names(120)))).toBe(1 + 2);
+  expect(await costOf(() => publish(names(120)))).toBe(1);
+  expect(await costOf(() => publish(names(120), { 'x-note': 'the same declarations' }))).toBe(1);
+  expect(await costOf(() => publish(names(120, 70)))).toBe(1 + 2);
+  const {
+    body: { id },
+  } = await publish(names(120, 70));
+  expect(await costOf(() => server.call('DELETE', `/v1/manifests/${id}`, { as: account }))).toBe(1 + 2);
+});
+
 test('a list of agents takes points for all records that it reads, even if it returns few of them', async () => {
   const server = await limited({});
   const account = await accountWithKey(server, { tenantId: 'acme' });

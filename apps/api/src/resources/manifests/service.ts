@@ -23,6 +23,9 @@ import { ApiError, requireFound } from '../../platform/errors.ts';
 import { reevaluateDeclared } from '../../governance/observations/reevaluate.ts';
 import type { CallerContext } from '../../http/context.ts';
 
+/** Changed declarations that cost one point of the rate limits: their observations are reevaluated in the transaction. */
+const DECLARATIONS_PER_POINT = 50;
+
 /** Attempts to insert a version, because concurrent requests may publish the same manifest. */
 const ATTEMPTS = 3;
 
@@ -30,7 +33,9 @@ const ATTEMPTS = 3;
 export async function createManifest(ctx: CallerContext, body: CreateManifestInput): Promise<Manifest> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await publish(ctx, body);
+      const { manifest, changed } = await publish(ctx, body);
+      await chargeForChanges(ctx, changed);
+      return manifest;
     } catch (error) {
       // On PostgreSQL two concurrent requests may choose the same version number. The loser tries again, and then finds the
       // winner's version. Inside a transaction of the caller, only the caller can try again.
@@ -40,7 +45,7 @@ export async function createManifest(ctx: CallerContext, body: CreateManifestInp
 }
 
 export async function deleteManifest(ctx: CallerContext, id: string): Promise<Manifest> {
-  return auditedWrite(ctx, async (trx, record, now) => {
+  const { deleted, removed } = await auditedWrite(ctx, async (trx, record, now) => {
     const manifest = await requireManifest(ctx, trx, id);
     const gateway = await findActiveGatewayOfManifest(trx, ctx.reach, id);
     if (gateway) {
@@ -53,8 +58,14 @@ export async function deleteManifest(ctx: CallerContext, id: string): Promise<Ma
     const deleted = requireFound(await endManifest(trx, ctx.reach, id, 'deleted', now), 'manifest_not_found');
     await reevaluateDeclared(trx, manifest, removed, now);
     record({ place: deleted, target: { type: 'manifest', id }, changed: ['status'] });
-    return deleted;
+    return { deleted, removed: removed.length };
   });
+  await chargeForChanges(ctx, removed);
+  return deleted;
+}
+
+function chargeForChanges({ services, principal }: CallerContext, changed: number): Promise<void> {
+  return services.chargeWork(principal, Math.floor(changed / DECLARATIONS_PER_POINT));
 }
 
 /** The manifest that a path names. @throws 404 */
@@ -62,13 +73,17 @@ export async function requireManifest(ctx: CallerContext, db: Database, id: stri
   return requireFound(await findManifest(db, ctx.reach, id), 'manifest_not_found');
 }
 
-async function publish(ctx: CallerContext, body: CreateManifestInput): Promise<Manifest> {
+/** @returns the active version, and how many declarations changed */
+async function publish(
+  ctx: CallerContext,
+  body: CreateManifestInput,
+): Promise<{ manifest: Manifest; changed: number }> {
   const { name, kind, spec } = body;
   const digest = canonicalDigest(spec);
   return auditedWrite(ctx, async (trx, record, now) => {
     const place = await existingPlace(ctx, trx, body);
     const before = await findActiveManifest(trx, place, body);
-    if (before?.digest === digest) return before;
+    if (before?.digest === digest) return { manifest: before, changed: 0 };
     const bytes = Buffer.byteLength(JSON.stringify(spec));
     await ctx.services.tenantLimits.add(trx, place.tenantId, 'storedBytes', bytes);
     const version = (await findLastManifestVersion(trx, place, body)) + 1;
@@ -88,6 +103,6 @@ async function publish(ctx: CallerContext, body: CreateManifestInput): Promise<M
       record({ place, target: { type: 'manifest', id: before.id }, changed: ['status'] });
     }
     record({ place, target: { type: 'manifest', id: manifest.id }, changed: Object.keys(body) });
-    return manifest;
+    return { manifest, changed: changed.length };
   });
 }
