@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { IsolationLevel } from 'kysely';
-import { allowConcurrentStatements } from './concurrent-statements.ts';
+import { withConcurrentStatements } from './concurrent-statements.ts';
 import type { Database } from './database.ts';
 import { isPostgres } from './dialects/postgres.ts';
 import { withTenantLock } from './dialects/postgres-tenant-lock.ts';
@@ -151,11 +151,11 @@ async function runTransaction<T>(
     return await db
       .transaction()
       .setIsolationLevel(isolation)
-      .execute(async (trx) => {
+      .execute((trx) => {
         opened = trx;
         if (state) confinedTransactions.set(trx, state);
-        await allowConcurrentStatements(trx);
-        return isPostgres(db) ? runInTransaction(() => work(trx)) : runAsWriter(() => work(trx));
+        const run = () => withConcurrentStatements(trx, () => work(trx));
+        return isPostgres(db) ? runInTransaction(run) : runAsWriter(run);
       });
   } finally {
     for (const then of (opened && endCallbacks.get(opened)) ?? []) then();
