@@ -11,19 +11,28 @@ const WRITERS: readonly Writer[] = [accounts, accounts, keys, updates, sessions,
 const LEAST_ACKNOWLEDGED = 50;
 const MORE_ACKNOWLEDGED = 80;
 
-type Loop = { service: Service; tenantId: string; random: () => number; kill: () => Promise<unknown> };
+type Loop = {
+  service: Service;
+  tenantId: string;
+  random: () => number;
+  kill: () => Promise<unknown>;
+  /** Operations that are acknowledged before the kill, whatever their number. */
+  operations?: readonly string[];
+};
 
 /**
  * Lets all writers write to a new tenant, and calls `kill` once enough is acknowledged.
  *
  * @returns what they sent, and what was acknowledged
  */
-export async function writeUntilKilled({ service, tenantId, random, kill }: Loop): Promise<Ledger> {
+export async function writeUntilKilled({ service, tenantId, random, kill, operations = [] }: Loop): Promise<Ledger> {
   const enough = LEAST_ACKNOWLEDGED + between(random, 0, MORE_ACKNOWLEDGED);
   const moment = random() * 3;
   const killing = Promise.withResolvers<unknown>();
-  const ledger = new Ledger(tenantId, ({ acknowledged, killed }) => {
+  const ledger = new Ledger(tenantId, ({ acknowledged, killed, entries }) => {
     if (killed || acknowledged < enough) return;
+    const done = new Set([...entries.values()].flatMap((entry) => entry.operations));
+    if (operations.some((operation) => !done.has(operation))) return;
     ledger.killed = true;
     // Not exactly at the acknowledgement, when the other writes may all be at the same step.
     setTimeout(() => kill().then(killing.resolve, killing.reject), moment);
