@@ -35,6 +35,19 @@ test('docs/governance.md describes the risk factors as the contract does', () =>
   expect(readFileSync(join(ROOT, 'docs/governance.md'), 'utf8')).toContain(rows.join('\n'));
 });
 
+test('code that may run in a transaction uses `together` in the place of Promise.all, which ends while its parts go on', () => {
+  const files = globSync(
+    ['packages/db/src/{,repositories/}*.ts', 'apps/api/src/{governance,resources,telemetry}/**/*.ts'],
+    {
+      cwd: ROOT,
+    },
+  );
+  expect(files.length).toBeGreaterThan(300);
+  const using = files.filter((file) => /Promise\.all\(/.test(readFileSync(join(ROOT, file), 'utf8')));
+  // It waits for the ends of syncs, when the service stops.
+  expect(using).toEqual(['apps/api/src/resources/inventory-sync/schedule.ts']);
+});
+
 /** Each text in backticks of a page, outside of code blocks. */
 function codeIn(page: string): string[] {
   const text = readFileSync(join(ROOT, page), 'utf8').replaceAll(/^```.*?^```$/gms, '');

@@ -4,12 +4,12 @@ import type { Database } from './database.ts';
 /** By transaction: the connection on which its cached statements run. */
 const connections = new WeakMap<Database, DatabaseConnection>();
 
+/** Transactions whose work is over. */
+const ended = new WeakSet<Database>();
+
 /**
- * Runs the work of a transaction. Cached statements that it starts together, with `Promise.all`, go to the server together, and
- * without the detour through Kysely, which would send each after the result of the one before. The server runs them in the order in
- * which they were started, so a statement may follow one that it depends on, as long as it does not need the result.
- *
- * On SQLite a statement has its result when it was started.
+ * Runs the work of a transaction. Its cached statements go to the connection at once: Kysely would send each after the result of the
+ * one before.
  */
 export async function withConcurrentStatements<T>(trx: Database, work: () => Promise<T>): Promise<T> {
   const executor = trx.getExecutor();
@@ -19,12 +19,35 @@ export async function withConcurrentStatements<T>(trx: Database, work: () => Pro
   try {
     return await work();
   } finally {
-    // Kysely refuses what is started after the end.
     connections.delete(trx);
+    ended.add(trx);
   }
 }
 
 /** Runs a compiled statement: beside others of its transaction if that is allowed. */
-export function executeCompiled<Row>(db: Database, query: CompiledQuery<Row>): Promise<QueryResult<Row>> {
+export async function executeCompiled<Row>(db: Database, query: CompiledQuery<Row>): Promise<QueryResult<Row>> {
+  if (ended.has(db)) throw new Error('the transaction has ended');
   return (connections.get(db) ?? db.getExecutor()).executeQuery<Row>(query);
+}
+
+type Parts = readonly (() => unknown)[];
+type Results<P extends Parts> = { -readonly [Index in keyof P]: Awaited<ReturnType<P[Index]>> };
+
+/**
+ * Runs parts of the work of a transaction that do not need each other's results or effects. On PostgreSQL their first cached
+ * statements are sent together, which saves round trips. Outside of a transaction they run one after the other, since each would
+ * take a connection.
+ *
+ * Unlike `Promise.all` it ends when all parts have ended, so that no part goes on while the transaction is rolled back.
+ *
+ * @throws what the first part threw, in their order, that failed
+ */
+export async function together<const P extends Parts>(db: Database, parts: P): Promise<Results<P>> {
+  const results: PromiseSettledResult<unknown>[] = [];
+  if (db.isTransaction) results.push(...(await Promise.allSettled(parts.map(async (part) => part()))));
+  else for (const part of parts) results.push({ status: 'fulfilled', value: await part() });
+  return results.map((result) => {
+    if (result.status === 'rejected') throw result.reason;
+    return result.value;
+  }) as Results<P>;
 }

@@ -1,5 +1,5 @@
 import { type Compilable, type CompiledQuery, type Expression, type QueryResult, type SqlBool, sql } from 'kysely';
-import { executeCompiled } from './concurrent-statements.ts';
+import { executeCompiled, together } from './concurrent-statements.ts';
 import type { Database } from './database.ts';
 import { perDatabase } from './per-database.ts';
 
@@ -47,7 +47,7 @@ export function multiRowStatement<Row extends Values, Shared extends Values, Res
   }
 
   return async (db, rows, shared) => {
-    const running: Promise<QueryResult<Result>>[] = [];
+    const parts: (() => Promise<QueryResult<Result>>)[] = [];
     for (let start = 0, size = 0; start < rows.length; start += size) {
       size = Math.min(MAX_ROWS, 2 ** Math.floor(Math.log2(rows.length - start)));
       const query = compiledFor(db, size);
@@ -55,12 +55,9 @@ export function multiRowStatement<Row extends Values, Shared extends Values, Res
         if (!(value instanceof Slot)) return value;
         return value.row === null ? shared[value.name] : rows[start + value.row]?.[value.name];
       });
-      const result = executeCompiled<Result>(db, { ...query, parameters });
-      running.push(result);
-      // Without a transaction, each statement takes a connection.
-      if (!db.isTransaction) await result;
+      parts.push(() => executeCompiled<Result>(db, { ...query, parameters }));
     }
-    const results = await Promise.all(running);
+    const results = await together(db, parts);
     return results.length === 1 ? (results[0]?.rows ?? []) : results.flatMap((result) => result.rows);
   };
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { cachedStatement } from '../src/cached-statement.ts';
+import { together } from '../src/concurrent-statements.ts';
 import type { Database } from '../src/database.ts';
 import { DuplicateKeyError } from '../src/errors.ts';
 import { inTransaction } from '../src/transaction.ts';
@@ -49,6 +50,50 @@ test('if one of them fails, the transaction fails with its error, and none of th
   expect(await tenantsOf(db)).toEqual(['taken']);
   await inTransaction(db, (trx) => insertTenant(trx, { id: 'next' }));
   expect(await tenantsOf(db)).toEqual(['next', 'taken']);
+});
+
+test('a part that goes on after another one failed ends before the transaction is rolled back', async () => {
+  const db = await temporaryDatabase();
+  let isOver = false;
+  const failing = inTransaction(db, (trx) =>
+    together(trx, [
+      () => Promise.reject(new Error('the first part failed')),
+      async () => {
+        await sleep(20);
+        await insertTenant(trx, { id: 'late' });
+        await sleep(20);
+        await insertTenant(trx, { id: 'later' });
+        isOver = true;
+      },
+      () => Promise.reject(new Error('the last part failed')),
+    ]),
+  );
+  await expect(failing).rejects.toThrow('the first part failed');
+  expect(isOver).toBe(true);
+  expect(await tenantsOf(db)).toEqual([]);
+});
+
+test('what is started after the work of a transaction is over is refused', async () => {
+  const db = await temporaryDatabase();
+  const late: Promise<unknown>[] = [];
+  const failing = inTransaction(db, async (trx) => {
+    await insertTenant(trx, { id: 'before' });
+    const goingOn = async () => {
+      for (let count = 0; count < 40; count += 1) {
+        late.push(insertTenant(trx, { id: `late-${count}` }).catch((error: unknown) => error));
+        await Promise.resolve();
+        if (count % 4 === 0) await sleep(1);
+      }
+    };
+    void goingOn();
+    throw new Error('the work failed');
+  });
+  await expect(failing).rejects.toThrow('the work failed');
+  await vi.waitFor(() => expect(late).toHaveLength(40));
+  // The first ones were started before the work was over.
+  const outcomes = await Promise.all(late);
+  expect(outcomes.slice(5)).toEqual(Array.from({ length: 35 }, () => new Error('the transaction has ended')));
+  expect(await tenantsOf(db)).toEqual([]);
 });
 
 test('a statement that still waits for its turn of the event loop when its transaction ends has no effect', async () => {

@@ -109,8 +109,12 @@ export class PostgresDriver implements Driver {
 class PostgresConnection implements DatabaseConnection {
   readonly #client: PoolClient;
   readonly #names: StatementNames;
-  /** The open transaction, and the error that aborted it. The server rejects every later statement of it. */
+  /** The open transaction, and the error that aborted it or says that it ends. No later statement of it is sent. */
   #transaction: { failure?: unknown } | null = null;
+  #isReleased = false;
+  /** How many requests the server has not answered, and the timer that ends the connection if it stays silent. */
+  #unanswered = 0;
+  #silence: NodeJS.Timeout | undefined;
   /** Whether the connection must not be reused. */
   #broken = false;
   readonly #releaseSlot: () => void;
@@ -126,7 +130,7 @@ class PostgresConnection implements DatabaseConnection {
     if (isYieldDue()) await yieldWhenDue();
     // Of several statements that were started together, another one may have failed meanwhile.
     if (transaction?.failure !== undefined) throw transaction.failure;
-    if (transaction !== this.#transaction) throw new Error('the transaction has ended');
+    if (transaction !== this.#transaction || this.#isReleased) throw new Error('the transaction has ended');
     const values = parameters.map(bindable);
     const timed = TIMED.test(query.kind);
     const name = timed ? this.#names.nameOf(sql, values.length) : undefined;
@@ -142,9 +146,11 @@ class PostgresConnection implements DatabaseConnection {
       const writes = command === 'INSERT' || command === 'UPDATE' || command === 'DELETE';
       return { rows: rows as R[], ...(writes && { numAffectedRows: BigInt(rowCount ?? 0) }) };
     } catch (error) {
+      // The statement was sent before the failure of an earlier one was known. It may have been to prepare this one.
+      const { failure } = transaction ?? {};
+      if (failure !== undefined && isStale(error)) throw failure;
       const translated = this.#translate(error);
-      // The statement was sent before the failure of an earlier one was known.
-      if (transaction?.failure !== undefined) throw transaction.failure;
+      if (failure !== undefined) throw failure;
       if (transaction !== null) transaction.failure = translated;
       // Outside of a transaction each statement commits by itself, so it may have been executed.
       else if (this.#broken && query.kind !== 'SelectQueryNode') throw new CommitOutcomeUnknownError({ cause: error });
@@ -182,6 +188,7 @@ class PostgresConnection implements DatabaseConnection {
   async commit(): Promise<void> {
     // After a failed statement the server would answer COMMIT with ROLLBACK, but without an error.
     if (this.#transaction?.failure !== undefined) throw this.#transaction.failure;
+    this.#transaction = ending();
     try {
       await this.#send(true, () => this.#client.query('commit'));
       this.#transaction = null;
@@ -196,8 +203,8 @@ class PostgresConnection implements DatabaseConnection {
   /** Never fails. If the server cannot be reached, closing the connection rolls back. */
   async rollback(): Promise<void> {
     const isOpen = this.#transaction !== null && !this.#broken;
-    // Before the server answers, so that no statement of the transaction that still waits for its turn follows the rollback.
-    this.#transaction = null;
+    // Before the server answers, so that no statement follows the rollback.
+    this.#transaction = ending();
     if (isOpen) {
       try {
         await this.#send(true, () => this.#client.query('rollback'));
@@ -205,9 +212,11 @@ class PostgresConnection implements DatabaseConnection {
         this.#broken = true;
       }
     }
+    this.#transaction = null;
   }
 
   release(): void {
+    this.#isReleased = true;
     this.#client.release(this.#broken || this.#transaction !== null);
     this.#releaseSlot();
   }
@@ -215,11 +224,17 @@ class PostgresConnection implements DatabaseConnection {
   /** Sends a request to the server, and closes the connection if the server stays silent. */
   async #send<T>(timed: boolean, request: () => Promise<T>): Promise<T> {
     if (!timed) return request();
-    const timer = setTimeout(() => streamOf(this.#client).destroy(), SILENCE_MS);
+    this.#unanswered += 1;
+    this.#silence ??= setTimeout(() => streamOf(this.#client).destroy(), SILENCE_MS);
     try {
       return await request();
     } finally {
-      clearTimeout(timer);
+      this.#unanswered -= 1;
+      if (this.#unanswered > 0) this.#silence.refresh();
+      else {
+        clearTimeout(this.#silence);
+        this.#silence = undefined;
+      }
     }
   }
 
@@ -253,6 +268,11 @@ class PostgresConnection implements DatabaseConnection {
 function isStale(error: unknown): boolean {
   if (!(error instanceof DatabaseError)) return false;
   return error.code === '26000' || (error.code === '0A000' && /cached plan/.test(error.message));
+}
+
+/** What a transaction is while the server ends it. */
+function ending(): { failure: Error } {
+  return { failure: new Error('the transaction has ended') };
 }
 
 /** Sets the planner option and enters the gate in one statement, so that the gate costs no extra round trip. */

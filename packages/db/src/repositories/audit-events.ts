@@ -6,6 +6,7 @@ import { newAuditEventId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { inScope, type Page, type PageRequest, placeColumns } from '../queries.ts';
 import { cachedStatement } from '../cached-statement.ts';
+import { together } from '../concurrent-statements.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -55,7 +56,7 @@ async function insertBatch(db: Database, events: readonly NewAuditEvent[], { now
     return { ...row, mac: macOf(toAuditEvent(row)) };
   });
   const unsealed = rows.map(({ tenant_id, id }) => ({ tenant_id, event_id: id }));
-  await Promise.all([newEvents(db, { rows }), newUnsealed(db, { rows: unsealed })]);
+  await together(db, [() => newEvents(db, { rows }), () => newUnsealed(db, { rows: unsealed })]);
 }
 
 function newRow(event: NewAuditEvent, now: Date) {

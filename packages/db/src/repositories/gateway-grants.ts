@@ -7,6 +7,7 @@ import { isPostgres } from '../dialects/postgres.ts';
 import { declaredKeys, nameKey } from '../name-key.ts';
 import { inScope } from '../queries.ts';
 import { cachedStatement } from '../cached-statement.ts';
+import { together } from '../concurrent-statements.ts';
 import type { TenantScope } from '../tenancy.ts';
 import type { GrantedItem } from './granted-items.ts';
 import { addStoredBytes } from './tenant-usage.ts';
@@ -37,16 +38,30 @@ type StoredGrant = { grant: Grant; digest: string };
  *
  * @param beforeStoring is called with the bytes of each new set before it is stored; it refuses the set by throwing
  */
-export function ensureGrantedItems(
+export async function ensureGrantedItems(
   db: Database,
   { tenantId }: Pick<SessionKey, 'tenantId'>,
   grants: readonly Grant[],
   beforeStoring: (bytes: number) => Promise<void>,
   now: Date,
 ): Promise<StoredGrant[]> {
-  return Promise.all(
-    grants.map(async (grant) => ({ grant, digest: await ensureItems(db, { tenantId, grant, beforeStoring }, now) })),
+  const digested = grants.map((grant) => {
+    const items = JSON.stringify(grant.items);
+    return { grant, items, digest: hash('sha256', items, 'base64url') };
+  });
+  // This read makes a concurrent removal by housekeeping a serialization failure on Postgres.
+  const known = await together(
+    db,
+    digested.map(
+      ({ grant: { providerId }, digest }) =>
+        () =>
+          storedItems(db, { tenantId, providerId, digest }),
+    ),
   );
+  for (const [index, one] of digested.entries()) {
+    if (known[index]?.length === 0) await insertItems(db, { tenantId, ...one, beforeStoring }, now);
+  }
+  return digested.map(({ grant, digest }) => ({ grant, digest }));
 }
 
 /** Stores the grants of a session, whose items are stored. */
@@ -82,14 +97,19 @@ const storedItems = cachedStatement((db, { tenantId, providerId, digest }: Items
     .where('digest', '=', digest),
 );
 
-type NewItems = { tenantId: string; grant: Grant; beforeStoring: (bytes: number) => Promise<void> };
+type NewItems = StoredGrant & {
+  tenantId: string;
+  /** The items of the grant as JSON. */
+  items: string;
+  beforeStoring: (bytes: number) => Promise<void>;
+};
 
-async function ensureItems(db: Database, { tenantId, grant, beforeStoring }: NewItems, now: Date): Promise<string> {
+async function insertItems(
+  db: Database,
+  { tenantId, grant, items, digest, beforeStoring }: NewItems,
+  now: Date,
+): Promise<void> {
   const { providerId } = grant;
-  const items = JSON.stringify(grant.items);
-  const digest = hash('sha256', items, 'base64url');
-  // This read makes a concurrent removal by housekeeping a serialization failure on Postgres.
-  if ((await storedItems(db, { tenantId, providerId, digest })).length > 0) return digest;
   const bytes = bytesOf(Buffer.byteLength(items), grant.items.length);
   await beforeStoring(bytes);
   const [inserted] = await db
@@ -105,7 +125,7 @@ async function ensureItems(db: Database, { tenantId, grant, beforeStoring }: New
     .onConflict((conflict) => conflict.doNothing())
     .returning('digest')
     .execute();
-  if (!inserted) return digest;
+  if (!inserted) return;
   await addStoredBytes(db, tenantId, bytes, now);
   for await (const batch of inBatches(await sortedItemKeys(grant.items), INSERT_BATCH_SIZE)) {
     const keys = JSON.stringify(batch);
@@ -114,7 +134,6 @@ async function ensureItems(db: Database, { tenantId, grant, beforeStoring }: New
       insert into gateway_grant_items (tenant_id, provider_id, item_key, digest)
       select ${tenantId}, ${providerId}, value, ${digest} from ${each} where true on conflict do nothing`.execute(db);
   }
-  return digest;
 }
 
 /** In the order of the index, so that an insert changes each of its pages once. That takes SQLite half the time. */

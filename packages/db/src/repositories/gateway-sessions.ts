@@ -5,6 +5,7 @@ import { newId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
 import { cachedStatement } from '../cached-statement.ts';
+import { together } from '../concurrent-statements.ts';
 import type { Flag } from '../tables/columns.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -120,9 +121,9 @@ export async function insertGatewaySession(
     created_at: now.toISOString(),
     updated_at: now.toISOString(),
   };
-  const [[stored], granted] = await Promise.all([
-    newSession(db, { row }),
-    ensureGrantedItems(db, place, session.grants, beforeStoring, now),
+  const [[stored], granted] = await together(db, [
+    () => newSession(db, { row }),
+    () => ensureGrantedItems(db, place, session.grants, beforeStoring, now),
   ]);
   if (!stored) throw new Error('the session was not inserted');
   const inserted = toSummary(stored, now);

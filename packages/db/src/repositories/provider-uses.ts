@@ -1,3 +1,4 @@
+import { together } from '../concurrent-statements.ts';
 import type { Database } from '../database.ts';
 import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import type { TenantPlace } from '../tenancy.ts';
@@ -22,9 +23,9 @@ export async function findProviderUses(
   asked: readonly AskedUse[],
 ): Promise<(providerId: string) => ProviderUses> {
   const providers = [...new Set(asked.map(({ providerId }) => providerId))].map((providerId) => ({ providerId }));
-  const [firsts, found] = await Promise.all([
-    selectFirstUses(db, providers, { tenantId }),
-    selectUses(db, asked, { tenantId }),
+  const [firsts, found] = await together(db, [
+    () => selectFirstUses(db, providers, { tenantId }),
+    () => selectUses(db, asked, { tenantId }),
   ]);
   const uses = Map.groupBy(found, ({ providerId }) => providerId);
   const firstOf = new Map(firsts.map((first) => [first.providerId, first]));

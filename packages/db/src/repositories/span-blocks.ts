@@ -1,4 +1,5 @@
 import { inBatches } from '../batches.ts';
+import { together } from '../concurrent-statements.ts';
 import type { Database } from '../database.ts';
 import { newBlockId } from '../ids.ts';
 import { placeColumns } from '../queries.ts';
@@ -59,10 +60,10 @@ export async function insertSpanBlocks<Span extends BlockSpan>(
     return { ...addition, account: sender, storedBytes, first: firstOf.get(traceId) ?? null };
   });
   const storedBytes = added.reduce((sum, addition) => sum + addition.storedBytes, 0);
-  await Promise.all([
-    insertPlacedBlocks(trx, place, placed, { sender, now }),
-    addToTraces(trx, place, added, (traceId) => known.get(traceId)?.row, now),
-    addStoredBytes(trx, place.tenantId, storedBytes, now),
+  await together(trx, [
+    () => insertPlacedBlocks(trx, place, placed, { sender, now }),
+    () => addToTraces(trx, place, added, (traceId) => known.get(traceId)?.row, now),
+    () => addStoredBytes(trx, place.tenantId, storedBytes, now),
   ]);
   for (const [traceId, ofTrace] of parts) {
     const trace = known.get(traceId);
@@ -158,7 +159,10 @@ async function insertPlacedBlocks(
   const columns = placeColumns(place);
   const shared = { ...columns, createdAt: now.toISOString(), sender };
   // One statement for each block, because a block may be large.
-  await Promise.all(blockRows.map((row) => insertBlockRows(trx, [row], shared)));
+  await together(
+    trx,
+    blockRows.map((row) => () => insertBlockRows(trx, [row], shared)),
+  );
   for await (const batch of inBatches(partRows, BATCH_SIZE)) await insertParts(trx, batch, columns);
 }
 

@@ -1,6 +1,7 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
+import { together } from '@quartermaster/db/concurrent-statements.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { newId } from '@quartermaster/db/ids.ts';
 import { insertDiscoveredProviders } from '@quartermaster/db/repositories/discovered-providers.ts';
@@ -104,20 +105,22 @@ async function aggregateBatch(
   const unused = aggregated.filter(isUnused);
   const updated = aggregated.filter((one) => one.former && !isUnused(one));
   const remaining = aggregated.filter((one) => !isUnused(one));
-  await Promise.all([
-    insertObservations(
-      db,
-      place,
-      created.map(({ observation, sighting: { nameKey } }) => ({ ...observation, nameKey, firstAccount: sender })),
-      now,
-    ),
-    updateSeenObservations(
-      db,
-      place,
-      updated.map(({ observation, isReviewObsolete }) => ({ ...observation, isReviewObsolete })),
-      now,
-    ),
-    reopenReviewTasks(db, place, remaining.filter(hasSameState).map(atProvider), now),
+  await together(db, [
+    () =>
+      insertObservations(
+        db,
+        place,
+        created.map(({ observation, sighting: { nameKey } }) => ({ ...observation, nameKey, firstAccount: sender })),
+        now,
+      ),
+    () =>
+      updateSeenObservations(
+        db,
+        place,
+        updated.map(({ observation, isReviewObsolete }) => ({ ...observation, isReviewObsolete })),
+        now,
+      ),
+    () => reopenReviewTasks(db, place, remaining.filter(hasSameState).map(atProvider), now),
   ]);
   await updateTasksAndRecommendations(db, place, remaining, now);
   await removeUnused(db, place, unused.map(atProvider), now);
@@ -140,10 +143,10 @@ async function aggregateEach(
     const responseModels = [...(former?.evidence.responseModels ?? []), ...sighting.responseModels];
     return { ...one, ...place, provider, kind, nameKey, accounts, responseModels };
   });
-  const [declaredOf, blockedAnswersOf, usesOf] = await Promise.all([
-    findDeclaredStates(db, place, subjects),
-    findBlockedAnswers(db, place, subjects),
-    recordUses(db, place, { used: subjects, account: sender }, now),
+  const [declaredOf, blockedAnswersOf, usesOf] = await together(db, [
+    () => findDeclaredStates(db, place, subjects),
+    () => findBlockedAnswers(db, place, subjects),
+    () => recordUses(db, place, { used: subjects, account: sender }, now),
   ]);
   return subjects.map((subject) =>
     aggregateOne(subject, {

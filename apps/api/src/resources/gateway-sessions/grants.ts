@@ -3,6 +3,7 @@ import type { Grant } from '@quartermaster/contracts/gateway-sessions.ts';
 import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
+import { together } from '@quartermaster/db/concurrent-statements.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import {
   type AvailableItem,
@@ -94,10 +95,10 @@ async function policiesOf(
   // The whole tenant: a gateway of a sub-tenant also lists providers of the tenant, which its callers do not reach.
   const scope = [{ tenantId: gateway.tenantId, subTenantId: null }];
   const { manifestId } = gateway;
-  const [manifest, providers, blockedItems] = await Promise.all([
-    manifestId === null ? null : findManifest(db, scope, manifestId),
-    findActiveProviders(db, scope, providerIds),
-    findBlockedItems(db, gateway, providerIds),
+  const [manifest, providers, blockedItems] = await together(db, [
+    () => (manifestId === null ? null : findManifest(db, scope, manifestId)),
+    () => findActiveProviders(db, scope, providerIds),
+    () => findBlockedItems(db, gateway, providerIds),
   ]);
   const allowance = allowanceOf(gateway, manifest);
   const found = new Map(providers.map((provider) => [provider.id, provider]));

@@ -6,6 +6,7 @@ import type {
 } from '@quartermaster/contracts/gateway-sessions.ts';
 import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
+import { together } from '@quartermaster/db/concurrent-statements.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import type { Page, PageRequest } from '@quartermaster/db/queries.ts';
 import {
@@ -35,16 +36,19 @@ export async function createGatewaySession(
   body: CreateGatewaySessionInput,
 ): Promise<CreatedGatewaySession> {
   const { session, signer } = await auditedWrite(ctx, async (trx, record, now) => {
-    const [gateway, source] = await Promise.all([requireGateway(ctx, trx, gatewayId), requireSource(ctx, trx, now)]);
+    const [gateway, source] = await together(trx, [
+      () => requireGateway(ctx, trx, gatewayId),
+      () => requireSource(ctx, trx, now),
+    ]);
     const { subject, actor } = await subjectOf(ctx, trx, gateway, body.subject ?? null);
     const ttlSeconds = ttlOf(gateway, body.ttlSeconds ?? null);
     const providerIds = providersOf(gateway, body.providerIds ?? null);
     if (gateway.status !== 'active') throw new ApiError('gateway_not_active', 'The gateway is disabled.');
     const { tenantLimits } = ctx.services;
     await tenantLimits.addRecord(trx, gateway.tenantId, { resource: 'openSessions', content: [body, providerIds] });
-    const [grants] = await Promise.all([
-      grantsOf(trx, gateway, providerIds),
-      ctx.services.subjectSessions.add(gateway, subject),
+    const [, grants] = await together(trx, [
+      () => ctx.services.subjectSessions.add(gateway, subject),
+      () => grantsOf(trx, gateway, providerIds),
     ]);
     const values = {
       gatewayId: gateway.id,
@@ -59,9 +63,9 @@ export async function createGatewaySession(
       metadata: body.metadata ?? {},
     };
     const beforeStoring = (bytes: number) => tenantLimits.add(trx, gateway.tenantId, 'storedBytes', bytes);
-    const [inserted, signer] = await Promise.all([
-      insertGatewaySession(trx, gateway, values, beforeStoring, now),
-      findSigner(ctx.services, trx),
+    const [inserted, signer] = await together(trx, [
+      () => insertGatewaySession(trx, gateway, values, beforeStoring, now),
+      () => findSigner(ctx.services, trx),
     ]);
     record({ place: gateway, target: { type: 'gateway_session', id: inserted.id }, changed: Object.keys(body) });
     return { session: inserted, signer };

@@ -1,3 +1,4 @@
+import { together } from '@quartermaster/db/concurrent-statements.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { selectFreshSpans } from '@quartermaster/db/repositories/fresh-spans.ts';
 import { findKnownSpans } from '@quartermaster/db/repositories/known-spans.ts';
@@ -151,9 +152,9 @@ async function store(
   now: Date,
 ): Promise<Stored> {
   const interpreted = batch.flatMap((span) => span.interpreted ?? []);
-  const [known, matched] = await Promise.all([
-    findKnownSpans(trx, place, { spans: batch, sender }),
-    matchUses(trx, place, interpreted, now),
+  const [known, matched] = await together(trx, [
+    () => findKnownSpans(trx, place, { spans: batch, sender }),
+    () => matchUses(trx, place, interpreted, now),
   ]);
   const { fresh, variants, ...others } = selectFreshSpans(batch, { known, sender });
   if (fresh.length === 0) return { ...others, stored: 0, bytes: 0, unobserved: NOTHING_UNOBSERVED };
