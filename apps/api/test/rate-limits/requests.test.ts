@@ -118,18 +118,23 @@ test('a tenant that uses its points much faster than evenly waits while another 
     await request();
     return performance.now() - from;
   };
+  // What does not wait is quick at least once of three times, also on a busy machine.
+  const fastestMs = async (request: () => Promise<unknown>) => {
+    const took = [await tookMs(request), await tookMs(request), await tookMs(request)];
+    return Math.min(...took);
+  };
   // Ten points each. The clock stands still: 300 points may be used at once, and each further one waits 50 ms longer than the last.
   const sync = () => server.call('POST', '/v1/providers/none/sync', { as: fast });
   expect(await times(30, sync)).toEqual(repeated([30, 404]));
   await list(server, other);
   const beside = await tookMs(() => times(10, sync));
   expect(beside).toBeGreaterThanOrEqual(1500);
-  expect(await tookMs(() => list(server, other))).toBeLessThan(beside / 5);
+  expect(await fastestMs(() => list(server, other))).toBeLessThan(beside / 5);
   // After two seconds without a request the other tenant no longer counts as working.
   await sleep(2100);
   await sync();
-  expect(await tookMs(() => times(10, sync))).toBeLessThan(beside / 5);
-}, 20_000);
+  expect(await fastestMs(() => times(10, sync))).toBeLessThan(beside / 5);
+}, 60_000);
 
 test('all keys of an account share one limit; another account has another one', async () => {
   const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '10' });
