@@ -1,5 +1,6 @@
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import type { Database } from './database.ts';
+import { isPostgres } from './dialects/postgres.ts';
 
 /** By transaction: the connection on which its cached statements run. */
 const connections = new WeakMap<Database, DatabaseConnection>();
@@ -35,16 +36,17 @@ type Results<P extends Parts> = { -readonly [Index in keyof P]: Awaited<ReturnTy
 
 /**
  * Runs parts of the work of a transaction that do not need each other's results or effects. On PostgreSQL their first cached
- * statements are sent together, which saves round trips. Outside of a transaction they run one after the other, since each would
- * take a connection.
+ * statements are sent together, which saves round trips. On SQLite, which answers at once, they run one after the other, so that
+ * long work gives way between its statements. So they do outside of a transaction, where each would take a connection.
  *
- * Unlike `Promise.all` it ends when all parts have ended, so that no part goes on while the transaction is rolled back.
+ * Unlike `Promise.all` it ends when all parts that began have ended, so that none goes on while the transaction is rolled back.
  *
- * @throws what the first part threw, in their order, that failed
+ * @throws what the first of the failed parts threw, in their order
  */
 export async function together<const P extends Parts>(db: Database, parts: P): Promise<Results<P>> {
   const results: PromiseSettledResult<unknown>[] = [];
-  if (db.isTransaction) results.push(...(await Promise.allSettled(parts.map(async (part) => part()))));
+  if (db.isTransaction && isPostgres(db))
+    results.push(...(await Promise.allSettled(parts.map(async (part) => part()))));
   else for (const part of parts) results.push({ status: 'fulfilled', value: await part() });
   return results.map((result) => {
     if (result.status === 'rejected') throw result.reason;
