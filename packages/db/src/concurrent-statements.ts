@@ -25,8 +25,8 @@ export async function withConcurrentStatements<T>(trx: Database, work: () => Pro
   }
 }
 
-/** Runs a compiled statement: beside others of its transaction if that is allowed. */
-export async function executeCompiled<Row>(db: Database, query: CompiledQuery<Row>): Promise<QueryResult<Row>> {
+/** Runs a compiled statement: beside others of its transaction if that is allowed. @throws at once if the transaction has ended */
+export function executeCompiled<Row>(db: Database, query: CompiledQuery<Row>): Promise<QueryResult<Row>> {
   if (ended.has(db)) throw new Error('the transaction has ended');
   return (connections.get(db) ?? db.getExecutor()).executeQuery<Row>(query);
 }
@@ -44,10 +44,12 @@ type Results<P extends Parts> = { -readonly [Index in keyof P]: Awaited<ReturnTy
  * @throws what the first of the failed parts threw, in their order
  */
 export async function together<const P extends Parts>(db: Database, parts: P): Promise<Results<P>> {
-  const results: PromiseSettledResult<unknown>[] = [];
-  if (db.isTransaction && isPostgres(db))
-    results.push(...(await Promise.allSettled(parts.map(async (part) => part()))));
-  else for (const part of parts) results.push({ status: 'fulfilled', value: await part() });
+  if (!db.isTransaction || !isPostgres(db)) {
+    const values: unknown[] = [];
+    for (const part of parts) values.push(await part());
+    return values as Results<P>;
+  }
+  const results = await Promise.allSettled(parts.map(async (part) => part()));
   return results.map((result) => {
     if (result.status === 'rejected') throw result.reason;
     return result.value;

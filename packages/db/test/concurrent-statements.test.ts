@@ -109,7 +109,6 @@ test('a statement that still waits for its turn of the event loop when its trans
   });
   await expect(failing).rejects.toThrow('the work failed');
   await expect(late).rejects.toThrow('the transaction has ended');
-  await sleep(50);
   expect(await tenantsOf(db)).toEqual([]);
 });
 

@@ -292,10 +292,7 @@ test.each([
   ['/console/callback', '/Console/Callback'],
 ])('another spelling of %s costs as much: %s', async (path, spelling) => {
   const server = await limited({ QM_RATE_LIMIT_PUBLIC: '1000' });
-  const left = async (asked: string) => {
-    const { headers } = await server.call('GET', asked, { unchecked: true });
-    return Number(/r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1]);
-  };
+  const left = (asked: string) => pointsLeft(server.call('GET', asked, { unchecked: true }));
   const cost = 1000 - (await left(path));
   expect(cost).toBeGreaterThan(1);
   expect(await left(spelling)).toBe(1000 - 2 * cost);
@@ -303,10 +300,8 @@ test.each([
 
 test('publishing and deleting a manifest takes points for each 50 declarations that change', async () => {
   const server = await limited({});
-  const left = async (answer: Promise<{ headers: Headers }>) =>
-    Number(/r=(\d+)/.exec((await answer).headers.get('ratelimit') ?? '')?.[1]);
   const account = await accountWithKey(server, { tenantId: 'acme' });
-  const remaining = () => left(server.call('GET', '/v1/manifests?limit=1', { as: account }));
+  const remaining = () => pointsLeft(server.call('GET', '/v1/manifests?limit=1', { as: account }));
   const costOf = async (work: () => Promise<unknown>) => {
     const before = await remaining();
     await work();
@@ -341,7 +336,7 @@ test('a list of agents takes points for all records that it reads, even if it re
   };
   await sendSpans(server, { key: account.key }, [span]);
   const ask = () => server.call('GET', '/v1/agents?limit=1', { as: account });
-  const left = async () => Number(/r=(\d+)/.exec((await ask()).headers.get('ratelimit') ?? '')?.[1]);
+  const left = () => pointsLeft(ask());
   const [before, after] = [await left(), await left()];
   expect(before - after).toBe(1);
   const { db } = server.services;
@@ -369,7 +364,7 @@ test('a waterfall takes points for the observations that it reads, however few i
   const traceId = 'a'.repeat(32);
   await sendSpans(server, { key: account.key }, [{ ...chat('gpt-5'), traceId }]);
   const ask = () => server.call('GET', `/v1/traces/${traceId}/waterfall`, { as: account });
-  const left = async () => Number(/r=(\d+)/.exec((await ask()).headers.get('ratelimit') ?? '')?.[1]);
+  const left = () => pointsLeft(ask());
   const [before, after] = [await left(), await left()];
   expect(before - after).toBe(1);
   const { db } = server.services;
@@ -426,3 +421,8 @@ test('without rate limits nothing is counted, and answers have no RateLimit head
   expect(await times(3, () => list(server, null))).toEqual([401, 401, 401]);
   expect((await list(server, server.admin)).headers.get('ratelimit')).toBeNull();
 });
+
+/** How many points an answer says are left. */
+async function pointsLeft(answer: Promise<{ headers: Headers }>): Promise<number> {
+  return Number(/r=(\d+)/.exec((await answer).headers.get('ratelimit') ?? '')?.[1]);
+}

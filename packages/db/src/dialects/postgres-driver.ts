@@ -105,12 +105,17 @@ export class PostgresDriver implements Driver {
   }
 }
 
+/** A transaction, and the error that aborted it. The server rejects every later statement of it. */
+type OpenTransaction = { failure?: unknown };
+
+/** Stands for a transaction while the server ends it. No statement of it is sent then. */
+const ENDING: OpenTransaction = Object.freeze({});
+
 /** A connection during one statement or one transaction. */
 class PostgresConnection implements DatabaseConnection {
   readonly #client: PoolClient;
   readonly #names: StatementNames;
-  /** The open transaction, and the error that aborted it or says that it ends. No later statement of it is sent. */
-  #transaction: { failure?: unknown } | null = null;
+  #transaction: OpenTransaction | null = null;
   #isReleased = false;
   /** How many requests the server has not answered, and the timer that ends the connection if it stays silent. */
   #unanswered = 0;
@@ -130,7 +135,8 @@ class PostgresConnection implements DatabaseConnection {
     if (isYieldDue()) await yieldWhenDue();
     // Of several statements that were started together, another one may have failed meanwhile.
     if (transaction?.failure !== undefined) throw transaction.failure;
-    if (transaction !== this.#transaction || this.#isReleased) throw new Error('the transaction has ended');
+    const isOver = transaction === ENDING || transaction !== this.#transaction || this.#isReleased;
+    if (isOver) throw new Error('the transaction has ended');
     const values = parameters.map(bindable);
     const timed = TIMED.test(query.kind);
     const name = timed ? this.#names.nameOf(sql, values.length) : undefined;
@@ -188,15 +194,15 @@ class PostgresConnection implements DatabaseConnection {
   async commit(): Promise<void> {
     // After a failed statement the server would answer COMMIT with ROLLBACK, but without an error.
     if (this.#transaction?.failure !== undefined) throw this.#transaction.failure;
-    this.#transaction = ending();
+    this.#transaction = ENDING;
     try {
       await this.#send(true, () => this.#client.query('commit'));
       this.#transaction = null;
     } catch (error) {
       const translated = this.#translate(error);
-      if (this.#broken) this.#transaction = null;
-      if (this.#broken) throw new CommitOutcomeUnknownError({ cause: error });
-      throw translated;
+      if (!this.#broken) throw translated;
+      this.#transaction = null;
+      throw new CommitOutcomeUnknownError({ cause: error });
     }
   }
 
@@ -204,7 +210,7 @@ class PostgresConnection implements DatabaseConnection {
   async rollback(): Promise<void> {
     const isOpen = this.#transaction !== null && !this.#broken;
     // Before the server answers, so that no statement follows the rollback.
-    this.#transaction = ending();
+    this.#transaction = ENDING;
     if (isOpen) {
       try {
         await this.#send(true, () => this.#client.query('rollback'));
@@ -268,11 +274,6 @@ class PostgresConnection implements DatabaseConnection {
 function isStale(error: unknown): boolean {
   if (!(error instanceof DatabaseError)) return false;
   return error.code === '26000' || (error.code === '0A000' && /cached plan/.test(error.message));
-}
-
-/** What a transaction is while the server ends it. */
-function ending(): { failure: Error } {
-  return { failure: new Error('the transaction has ended') };
 }
 
 /** Sets the planner option and enters the gate in one statement, so that the gate costs no extra round trip. */

@@ -73,8 +73,8 @@ const COUNTED_ROWS: Record<
 
 async function countStoredBytes(db: Database, tenantId: string): Promise<number> {
   const [sums] = await sumsOfBytes(db, { tenantId });
-  const [total, changes, records] = [sums?.total, sums?.changes, sums?.records].map((sum) => Number(sum ?? 0));
-  return Math.max(0, (total ?? 0) + (changes ?? 0)) + Math.max(0, records ?? 0);
+  const numberOf = (sum: number | null | undefined) => Number(sum ?? 0);
+  return Math.max(0, numberOf(sums?.total) + numberOf(sums?.changes)) + Math.max(0, numberOf(sums?.records));
 }
 
 const sumsOfBytes = cachedStatement((db, { tenantId }: { tenantId: string }) => {
