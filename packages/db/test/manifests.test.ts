@@ -1,19 +1,21 @@
+import type { Manifest } from '@quartermaster/contracts/manifests.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { expect, test } from 'vitest';
+import type { Database } from '../src/database.ts';
 import { DuplicateKeyError } from '../src/errors.ts';
 import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
 import {
-  changedDeclarations,
+  compareDeclarations,
+  type Declaration,
   deleteDeclarations,
   endManifest,
   findActiveManifest,
   findDeclarations,
   findLastManifestVersion,
   findManifest,
-  insertDeclarations,
   insertManifest,
   listManifests,
-  moveDeclarations,
+  storeDeclarations,
   type NewManifest,
 } from '../src/repositories/manifests.ts';
 import { findProvidersDeclared, insertProvider, type NewProvider } from '../src/repositories/providers.ts';
@@ -82,28 +84,45 @@ test('declarations are stored without duplicates, with case-folded providers, un
     { provider: 'openai', kind: 'model', name: 'GPT-5' },
     { provider: 'openai', kind: 'model', name: 'gpt-5' },
   ];
-  expect(await insertDeclarations(db, manifest, declared)).toEqual(kept);
-  expect(await insertDeclarations(db, again, declared)).toEqual(kept);
-  expect(await insertDeclarations(db, manifest, [])).toEqual([]);
+  expect(compareDeclarations([], declared)).toEqual({ added: kept, removed: [] });
+  await declare(db, manifest, declared);
+  await declare(db, again, declared);
+  await declare(db, manifest, []);
   expect(await deleteDeclarations(db, manifest)).toEqual(kept);
   expect(await deleteDeclarations(db, manifest)).toEqual([]);
   expect(await deleteDeclarations(db, again)).toHaveLength(2);
 });
 
-test('a version that declares the same takes over the declarations of the one before; else what only one declares has changed', async () => {
+test('a version takes over what the one before it declares as well, removes what only that one declared, and adds what is new', async () => {
   const db = await temporaryDatabase(ACME);
-  const [first, second] = [
+  const [first, second, third] = [
     await insertManifest(db, ACME, version(1), NOW),
     await insertManifest(db, ACME, version(2), NOW),
+    await insertManifest(db, ACME, version(3), NOW),
   ];
-  const declared = (name: string) => ({ provider: 'openai', kind: 'model', name }) as const;
-  const former = await insertDeclarations(db, first, [declared('gpt-5'), declared('gpt-4')]);
-  expect(changedDeclarations(former, [declared('gpt-4'), { ...declared('gpt-5'), provider: 'OpenAI' }])).toEqual([]);
-  expect(changedDeclarations(former, [declared('gpt-5'), declared('o9')])).toEqual([declared('gpt-4'), declared('o9')]);
-  expect(changedDeclarations([], former)).toEqual(former);
-  await moveDeclarations(db, first, second);
+  // Stays as it is, although it declares the same at another provider and of another kind.
+  const other = await insertManifest(db, ACME, { ...version(1), name: 'seller' }, NOW);
+  const of = (provider: string, kind: 'model' | 'tool', name: string) => ({ provider, kind, name }) as const;
+  const former = [of('openai', 'model', 'gpt-5'), of('openai', 'model', 'gpt-4'), of('openai', 'tool', 'gpt-4')];
+  await declare(db, first, former);
+  await declare(db, other, former);
+
+  const same = compareDeclarations(
+    former,
+    former.toReversed().map((one) => ({ ...one, provider: 'OpenAI' })),
+  );
+  expect(same).toEqual({ added: [], removed: [] });
+  await storeDeclarations(db, second, same, first);
   expect(await findDeclarations(db, first)).toEqual([]);
-  expect(await findDeclarations(db, second)).toEqual(expect.arrayContaining(former));
+  expect(new Set(await findDeclarations(db, second))).toEqual(new Set(former));
+
+  const next = [of('openai', 'model', 'gpt-5'), of('openai', 'tool', 'gpt-4'), of('azure', 'model', 'gpt-4')];
+  const changes = compareDeclarations(former, next);
+  expect(changes).toEqual({ added: [of('azure', 'model', 'gpt-4')], removed: [of('openai', 'model', 'gpt-4')] });
+  await storeDeclarations(db, third, changes, second);
+  expect(await findDeclarations(db, second)).toEqual([]);
+  expect(new Set(await findDeclarations(db, third))).toEqual(new Set(next));
+  expect(new Set(await findDeclarations(db, other))).toEqual(new Set(former));
 });
 
 test('a name in a declaration refers to providers of its place and of the whole tenant, an id to any in the tenant', async () => {
@@ -133,14 +152,14 @@ test('a name in a declaration refers to providers of its place and of the whole 
   };
   const declared = (provider: string) => ({ provider, kind: 'model', name: 'gpt-5' }) as const;
   const manifest = await insertManifest(db, ACME, version(1), NOW);
-  await insertDeclarations(db, manifest, [declared('wide'), declared('same')]);
+  await declare(db, manifest, [declared('wide'), declared('same')]);
   expect([await isDeclared(wide, ACME), await isDeclared(wide, EU)]).toEqual([true, true]);
   expect([await isDeclared(eu, EU), await isDeclared(us, US)]).toEqual([false, false]);
   const ofEu = await insertManifest(db, EU, version(1), NOW);
-  await insertDeclarations(db, ofEu, [declared('same')]);
+  await declare(db, ofEu, [declared('same')]);
   expect([await isDeclared(eu, EU), await isDeclared(us, US)]).toEqual([true, false]);
   await deleteDeclarations(db, manifest);
-  await insertDeclarations(db, manifest, [declared(us.id)]);
+  await declare(db, manifest, [declared(us.id)]);
   expect([await isDeclared(us, US), await isDeclared(wide, US)]).toEqual([true, false]);
 });
 
@@ -151,9 +170,13 @@ test('a thousand declarations, the limit of a manifest, are inserted with one ca
     { length: 1000 },
     (_, index) => ({ provider: 'x', kind: 'tool', name: `t${index}` }) as const,
   );
-  await insertDeclarations(db, manifest, many);
+  await declare(db, manifest, many);
   expect(await deleteDeclarations(db, manifest)).toHaveLength(1000);
 });
+
+function declare(db: Database, manifest: Manifest, declared: readonly Declaration[]): Promise<void> {
+  return storeDeclarations(db, manifest, compareDeclarations([], declared));
+}
 
 function version(number: number): NewManifest {
   return { ...AGENT, version: number, digest: `sha256:${number}`, spec: { number }, createdBy: 'user:1' };

@@ -15,7 +15,7 @@ import { countOpenSessions, insertGatewaySession, listGatewaySessions } from '..
 import { insertGateway } from '../src/repositories/gateways.ts';
 import { findBlockedItems, findInventoryItemsOfFamilies, listInventory } from '../src/repositories/inventory.ts';
 import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
-import { insertDeclarations, insertManifest } from '../src/repositories/manifests.ts';
+import { insertManifest, storeDeclarations } from '../src/repositories/manifests.ts';
 import { listMemberships } from '../src/repositories/memberships.ts';
 import { findLastOperatorTask, finishOperatorTasks, openOperatorTasks } from '../src/repositories/operator-tasks.ts';
 import { selectObservations } from '../src/repositories/observation-lists.ts';
@@ -150,13 +150,28 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     async (db) => {
       const made = { name: 'a', kind: 'agent', version: 1, digest: '', spec: {}, createdBy: 'user:usr_1' } as const;
       const manifest = await insertManifest(db, ACME, made, NOW);
-      await insertDeclarations(db, manifest, [{ provider: 'openai', kind: 'model', name: 'gpt-5' }]);
+      const declared = { provider: 'openai', kind: 'model', name: 'gpt-5' } as const;
+      await storeDeclarations(db, manifest, { added: [declared], removed: [] });
       await manifestDeclarations(db, ACME, [SUBJECT]);
     },
     [
       'SCAN called',
       'manifest_declarations_by_family (tenant_id=? AND provider_key=?)',
       'manifest_declarations_by_family (tenant_id=? AND provider_key=? AND kind=? AND name_family=?)',
+    ],
+  ],
+  [
+    'declarations that a version no longer contains, and those that it takes over',
+    async (db) => {
+      const made = { name: 'a', kind: 'agent', version: 1, digest: '', spec: {}, createdBy: 'user:usr_1' } as const;
+      const before = await insertManifest(db, ACME, made, NOW);
+      const manifest = await insertManifest(db, ACME, { ...made, version: 2 }, NOW);
+      const former = { provider: 'openai', kind: 'model', name: 'gpt-5' } as const;
+      await storeDeclarations(db, manifest, { added: [], removed: [former] }, before);
+    },
+    [
+      'manifest_declarations (tenant_id=? AND provider_key=? AND kind=? AND name=? AND manifest_id=?)',
+      'manifest_declarations_by_manifest (tenant_id=? AND manifest_id=?)',
     ],
   ],
   [

@@ -6,7 +6,7 @@ import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { nameFamily } from '../name-family.ts';
-import { multiRowStatement } from '../multi-row-statement.ts';
+import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import { nameKey } from '../name-key.ts';
 import { caseFolded, inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
 import { cachedStatement } from '../cached-statement.ts';
@@ -156,19 +156,34 @@ export async function endManifest(
   return row && toManifest(row);
 }
 
-/** Stores the declarations of an active manifest. Returns them without duplicates. */
-export async function insertDeclarations(
+/**
+ * Stores what a version declares: removes what the version before it declared and this one does not, takes over the rest, and adds
+ * what is new.
+ *
+ * @param changes see {@link compareDeclarations}
+ * @param before the version before it, if there is one
+ */
+export async function storeDeclarations(
   db: Database,
   manifest: TenantPlace & Pick<Manifest, 'id'>,
-  declared: readonly Declaration[],
-): Promise<Declaration[]> {
-  const declarations = [...distinctDeclarations(declared).values()];
-  const rows = declarations.map(({ provider, kind, name }) => {
+  { added, removed }: DeclarationChanges,
+  before?: Pick<Manifest, 'id'>,
+): Promise<void> {
+  const { tenantId, id } = manifest;
+  if (before) {
+    await deleteDeclarationRows(db, removed, { tenantId, manifestId: before.id });
+    await db
+      .updateTable('manifest_declarations')
+      .set({ manifest_id: id })
+      .where('tenant_id', '=', tenantId)
+      .where('manifest_id', '=', before.id)
+      .execute();
+  }
+  const rows = added.map(({ provider, kind, name }) => {
     const key = nameKey(kind, name, null);
     return { provider, kind, name, key, family: nameFamily(kind, key) };
   });
-  await insertDeclarationRows(db, rows, { ...placeColumns(manifest), manifestId: manifest.id });
-  return declarations;
+  await insertDeclarationRows(db, rows, { ...placeColumns(manifest), manifestId: id });
 }
 
 type DeclarationRow = Declaration & { key: string; family: string };
@@ -189,19 +204,19 @@ const insertDeclarationRows = multiRowStatement(
     ),
 );
 
-/** Gives the declarations of a version to the next one, which declares the same. */
-export async function moveDeclarations(
-  db: Database,
-  { tenantId, id }: TenantPlace & Pick<Manifest, 'id'>,
-  next: Pick<Manifest, 'id'>,
-): Promise<void> {
-  await db
-    .updateTable('manifest_declarations')
-    .set({ manifest_id: next.id })
-    .where('tenant_id', '=', tenantId)
-    .where('manifest_id', '=', id)
-    .execute();
-}
+const deleteDeclarationRows = multiRowStatement(
+  (db, rows: readonly Declaration[], shared: { tenantId: string; manifestId: string }) =>
+    db
+      .deleteFrom('manifest_declarations')
+      .where('tenant_id', '=', shared.tenantId)
+      .where('manifest_id', '=', shared.manifestId)
+      .where(
+        tupleIn(
+          ['provider_key', 'kind', 'name'],
+          rows.map(({ provider, kind, name }) => [provider, kind, name]),
+        ),
+      ),
+);
 
 /** The columns of a declaration. */
 const DECLARATION = ['provider_key as provider', 'kind', 'name'] as const;
@@ -232,24 +247,29 @@ export async function deleteDeclarations(
     .execute();
 }
 
-/** What only one of two lists declares. */
-export function changedDeclarations(former: readonly Declaration[], declared: readonly Declaration[]): Declaration[] {
-  const [one, other] = [distinctDeclarations(former), distinctDeclarations(declared)];
-  return [...withoutThoseOf(one, other), ...withoutThoseOf(other, one)];
+/** What a version declares that the one before it did not, and the reverse. Without duplicates, with case-folded providers. */
+export type DeclarationChanges = { added: Declaration[]; removed: Declaration[] };
+
+/**
+ * Compares what a version declares with what is stored of the one before it.
+ *
+ * @param stored see {@link findDeclarations}
+ */
+export function compareDeclarations(
+  stored: readonly Declaration[],
+  declared: readonly Declaration[],
+): DeclarationChanges {
+  const former = byText(stored);
+  const next = byText(declared.map(({ provider, kind, name }) => ({ provider: caseFolded(provider), kind, name })));
+  return { added: withoutThoseOf(next, former), removed: withoutThoseOf(former, next) };
+}
+
+function byText(declarations: readonly Declaration[]): Map<string, Declaration> {
+  return new Map(declarations.map((one) => [JSON.stringify([one.provider, one.kind, one.name]), one]));
 }
 
 function withoutThoseOf(some: Map<string, Declaration>, others: Map<string, Declaration>): Declaration[] {
   return [...some].flatMap(([key, declaration]) => (others.has(key) ? [] : [declaration]));
-}
-
-/** Declarations without duplicates, with case-folded providers. */
-function distinctDeclarations(declared: readonly Declaration[]): Map<string, Declaration> {
-  const distinct = new Map<string, Declaration>();
-  for (const { provider, kind, name } of declared) {
-    const declaration = { provider: caseFolded(provider), kind, name };
-    distinct.set(JSON.stringify(declaration), declaration);
-  }
-  return distinct;
 }
 
 function toManifest(row: Selectable<Tables['manifests']>): Manifest {

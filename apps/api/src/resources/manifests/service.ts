@@ -3,16 +3,15 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { findActiveGatewayOfManifest } from '@quartermaster/db/repositories/gateways.ts';
 import {
-  changedDeclarations,
+  compareDeclarations,
   deleteDeclarations,
   endManifest,
   findActiveManifest,
   findDeclarations,
   findLastManifestVersion,
   findManifest,
-  insertDeclarations,
   insertManifest,
-  moveDeclarations,
+  storeDeclarations,
 } from '@quartermaster/db/repositories/manifests.ts';
 import { covers } from '@quartermaster/db/tenancy.ts';
 import { existingPlace } from '../../auth/places.ts';
@@ -89,15 +88,10 @@ async function publish(
     const version = (await findLastManifestVersion(trx, place, body)) + 1;
     const createdBy = principalName(ctx.principal);
     const manifest = await insertManifest(trx, place, { name, kind, version, digest, spec, createdBy }, now);
-    const former = before ? await findDeclarations(trx, before) : [];
-    const changed = changedDeclarations(former, spec.declares ?? []);
-    if (before && changed.length === 0) {
-      await moveDeclarations(trx, before, manifest);
-    } else {
-      if (before) await deleteDeclarations(trx, before);
-      await insertDeclarations(trx, manifest, spec.declares ?? []);
-      await reevaluateDeclared(trx, place, changed, now);
-    }
+    const changes = compareDeclarations(before ? await findDeclarations(trx, before) : [], spec.declares ?? []);
+    const changed = [...changes.added, ...changes.removed];
+    await storeDeclarations(trx, manifest, changes, before);
+    await reevaluateDeclared(trx, place, changed, now);
     if (before) {
       await endManifest(trx, [place], before.id, 'superseded', now);
       record({ place, target: { type: 'manifest', id: before.id }, changed: ['status'] });
