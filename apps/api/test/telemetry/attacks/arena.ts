@@ -121,8 +121,14 @@ export async function startArena() {
     });
   }
 
-  const until = performance.now() + BASELINE_MS;
-  const calm = await timesOfOther(() => performance.now() > until);
+  let calm: number[];
+
+  /** Measures what the requests of the other tenant take without an attack. */
+  async function measureCalm(): Promise<void> {
+    const until = performance.now() + BASELINE_MS;
+    calm = (await timesOfOther(() => performance.now() > until)).times;
+  }
+  await measureCalm();
 
   /** Runs an attack while the other tenant sends spans. */
   async function runAttack<A extends { status: number }>(attack: () => Promise<A[]>): Promise<Outcome<A>> {
@@ -132,7 +138,7 @@ export async function startArena() {
       over = true;
     });
     const { times, failures } = await attacked;
-    const medians = { attacked: median(times), calm: median(calm.times) };
+    const medians = { attacked: median(times), calm: median(calm) };
     return {
       answers,
       peakMiB: await peakMiB(),
@@ -152,6 +158,7 @@ export async function startArena() {
   return {
     send,
     changeAttacker,
+    measureCalm,
     keepContentOfAttacker,
     readTrace,
     runAttack,

@@ -17,6 +17,9 @@ import {
 const MIB = 1024 * 1024;
 const JSON_TYPE = 'application/json';
 
+/** How often an attack is tried that seems to disturb the other tenant. */
+const ATTEMPTS = 3;
+
 /** Tolerance for other processes on the machine, in milliseconds. */
 const NOISE_MS = 150;
 
@@ -39,26 +42,40 @@ beforeEach(async (context) => {
   await arena.changeAttacker();
 });
 
-/** Expects that the attack did not exhaust the memory of the service, and did not disturb the other tenant. */
-async function expectHarmless(outcome: Outcome<{ status: number }>, usualNoiseMs = NOISE_MS): Promise<void> {
-  const { answers, peakMiB, medians, usualMs, longestMs, failures } = outcome;
-  const statuses = JSON.stringify(statusesOf(answers));
-  const [calm, attacked] = [medians.calm, medians.attacked].map(Math.round);
-  const [usual, longest, peak] = [usualMs, longestMs, peakMiB].map(Math.round);
-  // `--reporter verbose` shows it.
-  await annotate(
-    `${statuses}, peak ${peak} MiB, the other tenant ${calm} -> ${attacked} ms, at a random moment ${usual} ms, at most ${longest} ms`,
-  );
-  expect(peakMiB).toBeLessThan(1024);
-  expect(failures).toBe(0);
-  expect(medians.attacked).toBeLessThan(3 * medians.calm + NOISE_MS);
-  expect(usualMs).toBeLessThan(3 * medians.calm + usualNoiseMs);
+/**
+ * Runs an attack, and expects that it neither exhausts the memory of the service nor disturbs the other tenant. What other programs on
+ * the machine delay is not the attack's effect, so an attack that seems to disturb is repeated by another attacker.
+ */
+async function expectHarmless<A extends { status: number }>(
+  attack: () => Promise<A[]>,
+  usualNoiseMs = NOISE_MS,
+): Promise<Outcome<A>> {
+  for (let attempt = 1; ; attempt += 1) {
+    const outcome = await arena.runAttack(attack);
+    const { answers, peakMiB, medians, usualMs, longestMs, failures } = outcome;
+    const statuses = JSON.stringify(statusesOf(answers));
+    const [calm, attacked] = [medians.calm, medians.attacked].map(Math.round);
+    const [usual, longest, peak] = [usualMs, longestMs, peakMiB].map(Math.round);
+    // `--reporter verbose` shows it.
+    await annotate(
+      `${statuses}, peak ${peak} MiB, the other tenant ${calm} -> ${attacked} ms, at a random moment ${usual} ms, at most ${longest} ms`,
+    );
+    expect(peakMiB).toBeLessThan(1024);
+    expect(failures).toBe(0);
+    const limits = { median: 3 * medians.calm + NOISE_MS, usual: 3 * medians.calm + usualNoiseMs };
+    const disturbs = medians.attacked >= limits.median || usualMs >= limits.usual;
+    if (!disturbs || attempt === ATTEMPTS) {
+      expect(medians.attacked).toBeLessThan(limits.median);
+      expect(usualMs).toBeLessThan(limits.usual);
+      return outcome;
+    }
+    await arena.changeAttacker();
+    await arena.measureCalm();
+  }
 }
 
-async function attackWith(sent: Sent, times: number): Promise<Outcome> {
-  const outcome = await arena.runAttack(() => Promise.all(Array.from({ length: times }, () => arena.send(sent))));
-  await expectHarmless(outcome);
-  return outcome;
+function attackWith(sent: Sent, times: number): Promise<Outcome> {
+  return expectHarmless(() => Promise.all(Array.from({ length: times }, () => arena.send(sent))));
 }
 
 /** Expects only these statuses. An answer that is not final must have Retry-After. */
@@ -73,9 +90,11 @@ describe('an attack by an account that may only send telemetry is harmless:', { 
   test('one small request with 10,000 spans that share a resource of 60 KiB', async () => {
     const body = gzipSync(sharedResource(60 * 1024, 10_000));
     expect(body.length).toBeLessThan(42 * 1024);
-    const before = (await stat(arena.databaseFile)).size;
-    const outcome = await arena.runAttack(async () => [await arena.send({ gzip: true, body })]);
-    await expectHarmless(outcome);
+    let before = 0;
+    const outcome = await expectHarmless(async () => {
+      before = (await stat(arena.databaseFile)).size;
+      return [await arena.send({ gzip: true, body })];
+    });
     expect(statusesOf(outcome.answers)).toEqual({ 200: 1 });
     expect((await stat(arena.databaseFile)).size - before).toBeLessThan(32 * MIB);
   });
@@ -115,8 +134,7 @@ describe('an attack by an account that may only send telemetry is harmless:', { 
   test('a trace whose spans answer 124 MB is read in pages of 8 MiB', async () => {
     await arena.keepContentOfAttacker();
     expect((await arena.send({ body: largeTrace(58, 2000) })).status).toBe(200);
-    const outcome = await arena.runAttack(() => arena.readTrace(LARGE_TRACE_ID));
-    await expectHarmless(outcome, PAGE_MS);
+    const outcome = await expectHarmless(() => arena.readTrace(LARGE_TRACE_ID), PAGE_MS);
     expect(statusesOf(outcome.answers)).toEqual({ 200: outcome.answers.length });
     const sizes = outcome.answers.map(({ length }) => length);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThan(110_000_000);
