@@ -26,8 +26,12 @@ test('regression: after a deadlock with a transaction that writes to two tables 
     await sql`update tenants set display_name = 'written'`.execute(trx);
   });
   await held.promise;
-  const read = await withWritesBlocked(db, async (frozen) => {
-    return (await sql<{ one: number }>`select 1 as one`.execute(frozen)).rows;
+  const read = await db.connection().execute(async (connection) => {
+    // Postgres looks for a deadlock once. On a busy machine the other session may not wait yet after the usual second.
+    await sql`set deadlock_timeout = '3s'`.execute(connection);
+    return withWritesBlocked(connection, async (frozen) => {
+      return (await sql<{ one: number }>`select 1 as one`.execute(frozen)).rows;
+    });
   });
   await writing;
   expect(read).toEqual([{ one: 1 }]);
