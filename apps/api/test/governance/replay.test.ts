@@ -62,7 +62,7 @@ const SUBJECTS: Subject[] = [
 ];
 
 test(`${BATCHES} batches, each sent twice, shuffled, over ${CONNECTIONS} connections, count every span once`, {
-  timeout: 180_000,
+  timeout: scaled({ usual: 180_000, full: 1_200_000 }),
 }, async () => {
   const random = seeded(20_260_728);
   const tenant = await newTenant(server);

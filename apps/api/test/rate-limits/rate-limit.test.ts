@@ -111,6 +111,23 @@ test('points that a request took beyond a portion are subtracted from the next o
   }
 });
 
+test('regression: a limit that is lowered counts at once, although the process holds a larger portion of the former one', async () => {
+  for (const take of [null, table().take]) {
+    const limit = limitOf(1000, clock(), take);
+    const allowedOf = async (most: number, requests: number) => {
+      let allowed = 0;
+      for (let count = 0; count < requests; count += 1) {
+        if ((await limit.count({ ...caller('a'), limit: most })).allowed) allowed += 1;
+      }
+      return allowed;
+    };
+    expect(await allowedOf(1000, 9)).toBe(9);
+    expect(await allowedOf(10, 20)).toBe(1);
+    // Raised again, it is as if it had not been lowered, except for the portion that was taken.
+    expect(await allowedOf(1000, 2000)).toBe(take === null ? 990 : 950);
+  }
+});
+
 test('the remaining points are those of the process plus those that no process has taken', async () => {
   const time = clock();
   const { take } = table();

@@ -110,7 +110,7 @@ function recommendationRows(db: Database, filter: RecommendationFilter, range: K
   return query.$call(inKeysetRange(range));
 }
 
-/** The recommendations of a provider among `ids`, in any status. */
+/** The recommendations of a provider among `ids`, in any status, oldest first. */
 export async function findRecommendations(
   db: Database,
   scope: TenantScope,
@@ -124,6 +124,8 @@ export async function findRecommendations(
     .where('provider_id', '=', providerId)
     .where('id', 'in', ids)
     .where(inScope(scope))
+    .orderBy('created_at')
+    .orderBy('id')
     .execute();
   return withObservationIds(db, rows);
 }

@@ -161,7 +161,11 @@ export class RateLimit {
   /** The limit of a caller was changed within the window. */
   #changeLimit(count: Count, limit: number): void {
     if (this.#takePoints === null) count.granted = limit;
-    else count.untaken = Math.max(0, count.untaken + limit - count.limit);
+    else {
+      count.untaken = Math.max(0, count.untaken + limit - count.limit);
+      // A portion of the former limit may be more than the new one.
+      count.granted = Math.min(count.granted, limit);
+    }
     count.limit = limit;
   }
 
