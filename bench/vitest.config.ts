@@ -1,3 +1,4 @@
+import { TIME_LIMITS } from '@quartermaster/db/testing/scale.ts';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -5,5 +6,6 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
+    ...TIME_LIMITS,
   },
 });

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { FULL, SEQUENCE } from '@quartermaster/db/testing/scale.ts';
+import { FULL, SEQUENCE, TIME_LIMITS } from '@quartermaster/db/testing/scale.ts';
 import { defineConfig } from 'vitest/config';
 
 /**
@@ -103,10 +103,7 @@ export default defineConfig({
   test: {
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
-    // Long, because the machine may do other work. A test whose point is a time measures it.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
-    expect: { poll: { timeout: 30_000 } },
+    ...TIME_LIMITS,
     // Each file has its own servers and databases. Files share the OpenAPI document and its schemas, which are slow to create.
     isolate: false,
     sequence: SEQUENCE,

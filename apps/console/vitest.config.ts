@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { TIME_LIMITS } from '@quartermaster/db/testing/scale.ts';
 import { defineConfig } from 'vitest/config';
 
 /** The governance loop as a whole, which makes and applies decisions in one transaction each. */
@@ -16,10 +17,7 @@ export default defineConfig({
   test: {
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
-    // Long, because the machine may do other work. A test whose point is a time measures it.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
-    expect: { poll: { timeout: 30_000 } },
+    ...TIME_LIMITS,
     // The files of a project share the database of the seed.
     isolate: false,
     maxWorkers: 1,

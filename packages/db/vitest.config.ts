@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { SEQUENCE } from './testing/scale.ts';
+import { SEQUENCE, TIME_LIMITS } from './testing/scale.ts';
 
 /** Suites without a database. */
 const PURE = [
@@ -23,10 +23,7 @@ export default defineConfig({
   test: {
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
-    // Long, because the machine may do other work. A test whose point is a time measures it.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
-    expect: { poll: { timeout: 30_000 } },
+    ...TIME_LIMITS,
     // Files are independent: each has its own databases.
     isolate: false,
     sequence: SEQUENCE,

@@ -38,9 +38,7 @@ async function openSession({ url }: RunningServer, gateway: string): Promise<num
   return (await post(`/v1/gateways/${id}/sessions`, {})).status;
 }
 
-test('the command copies a database during writes with all acknowledged ones, and a server starts on the copy', {
-  timeout: 120_000,
-}, async () => {
+test('the command copies a database during writes with all acknowledged ones, and a server starts on the copy', async () => {
   const file = await databaseFile();
   const service = await startService(environmentOf(file));
   expect(await openSession(service, 'edge')).toBe(200);

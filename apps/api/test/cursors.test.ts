@@ -167,7 +167,6 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
 
 test.each(lists.map((operation) => [operation.operationId, operation] as const))(
   '%s refuses cursors that are invented, edited, or from another list or caller',
-  { timeout: 120_000 },
   async (_, operation) => {
     const others = [...genuine]
       .filter(([other]) => other !== operation)

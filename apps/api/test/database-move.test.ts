@@ -131,9 +131,7 @@ async function beginMove(source: Database, target: Database): Promise<void> {
 
 const ORIGIN = 'sqlite:/the/source.db';
 
-test('a deployment is moved to a file and then to another database, and a server continues on it', {
-  timeout: 120_000,
-}, async () => {
+test('a deployment is moved to a file and then to another database, and a server continues on it', async () => {
   const { url, admin } = await deployment();
   const before = await checksumsOf(url);
   const file = `sqlite:${await databaseFile()}`;
@@ -214,7 +212,7 @@ test('a move that is interrupted several times copies each row once', async () =
   expect(batches).toEqual(expected);
 });
 
-test('after a kill -9 the same command continues the move where it stopped', { timeout: 180_000 }, async () => {
+test('after a kill -9 the same command continues the move where it stopped', async () => {
   const url = await auditEvents(EVENTS_WHEN_KILLED);
   const target = await newUrl('migrated');
   const begun = spawnMove(url, target);
@@ -240,9 +238,7 @@ test('after a kill -9 the same command continues the move where it stopped', { t
   expect(await checksumsOf(target)).toEqual(await checksumsOf(url));
 });
 
-test('SIGINT ends the program between two batches, and the same command continues it', {
-  timeout: 120_000,
-}, async () => {
+test('SIGINT ends the program between two batches, and the same command continues it', async () => {
   const url = await auditEvents(EVENTS_WHEN_KILLED);
   const target = await newUrl('migrated');
   const command = spawnMove(url, target);

@@ -63,4 +63,4 @@ test('readiness, reads and last use do not wait for an open transaction; a write
   end();
   await transaction;
   await server.ok('POST', '/v1/service-accounts', { as: server.admin, body: { name: 'in time' } });
-}, 20_000);
+});

@@ -52,9 +52,7 @@ async function manyEvents(): Promise<Database> {
   return db;
 }
 
-test('a search of the audit scans a bounded number of rows, and a time filter reduces it', {
-  timeout: 120_000,
-}, async () => {
+test('a search of the audit scans a bounded number of rows, and a time filter reduces it', async () => {
   const db = await manyEvents();
   const listed = (filter: AuditEventFilter, limit: number) =>
     allPages((page) => listAuditEvents(db, [ACME], filter, page), limit);
@@ -166,7 +164,6 @@ const LISTS_BY_PARENT: {
 
 test.each(LISTS_BY_PARENT)(
   'a list of one parent scans a bounded number of rows: $table',
-  { timeout: 120_000 },
   async ({ table, columns, values, rare, none, list }) => {
     const db = await temporaryDatabase(EU);
     const newParent = table === 'gateway_sessions' ? gateway : provider;
@@ -241,9 +238,7 @@ async function manyPeople(): Promise<Database> {
   return db;
 }
 
-test('a search of users scans a bounded number of rows, and finds the few members of a tenant among many', {
-  timeout: 120_000,
-}, async () => {
+test('a search of users scans a bounded number of rows, and finds the few members of a tenant among many', async () => {
   const db = await manyPeople();
   const users = (scope: TenantScope, filter: UserFilter) => (page: PageRequest) =>
     listUsers(db, scope, { scope, self: null }, filter, page);
@@ -263,7 +258,7 @@ test('a search of users scans a bounded number of rows, and finds the few member
   expect(await allPages(users([BETA], { email: '7@x.example' }), 25)).toEqual([[]]);
 });
 
-test('a search of memberships scans a bounded number of rows', { timeout: 120_000 }, async () => {
+test('a search of memberships scans a bounded number of rows', async () => {
   const db = await manyPeople();
   const memberships = (scope: TenantScope, filter: MembershipFilter) => (page: PageRequest) =>
     listMemberships(db, scope, filter, page);

@@ -52,9 +52,7 @@ async function pagesOf(db: Database, filter: ServiceAccountFilter, limit: number
   return { pages, turns: counted.turns() };
 }
 
-test('a search scans a bounded number of rows for each page, and yields to the event loop', {
-  timeout: 120_000,
-}, async () => {
+test('a search scans a bounded number of rows for each page, and yields to the event loop', async () => {
   const db = await largeDatabase(MANY);
   const nothing = await pagesOf(db, { name: 'none' }, 25);
   expect(nothing.pages).toEqual([[], []]);

@@ -152,7 +152,7 @@ test('the heads of more tenants than one batch are all read before anything is s
   const fresh = sealer(server.services);
   await fresh.pass();
   for (const tenantId of tenants) expect(fresh.remembered(tenantId)?.size).toBe(1);
-}, 60_000);
+});
 
 test('memory is bounded: the chain that grew the longest ago is forgotten, except for chains that are refused', async () => {
   const all: { tenantId: string; key: string }[] = [];

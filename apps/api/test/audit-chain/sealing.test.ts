@@ -151,9 +151,7 @@ test('sealers of two processes that pass at once do not fail, and seal each even
   expect(await verified(one, key)).toMatchObject({ status: 'intact', faults: [], unsealed: 0 });
 });
 
-test('a process that is killed while it seals leaves an intact chain, and the next process continues it', {
-  timeout: 120_000,
-}, async () => {
+test('a process that is killed while it seals leaves an intact chain, and the next process continues it', async () => {
   const { environment, admin, db } = await processDatabase();
   const sizes: number[] = [];
   for (let round = 0; round < KILLS; round += 1) {
@@ -302,9 +300,7 @@ test('a head can be verified even after its signing key is no longer published',
   expect(decodeProtectedHeader(answer.head).kid).not.toBe(decodeProtectedHeader(early).kid);
 });
 
-test('heads can be verified after QM_SECRET_KEY changed; with QM_SECRET_KEY_LOST=1 the newest head is signed again', {
-  timeout: 60_000,
-}, async () => {
+test('heads can be verified after QM_SECRET_KEY changed; with QM_SECRET_KEY_LOST=1 the newest head is signed again', async () => {
   const { environment: process, admin: bootstrap } = await processDatabase();
   const [old, current, other] = [key32(), key32(), key32()];
   const lines: string[] = [];

@@ -37,7 +37,6 @@ afterAll(async () => {
 
 test.each(OPERATIONS.map((served) => [served.operation.operationId, served.operation] as const))(
   `%s accepts valid requests, refuses all others without effect, and answers as the document declares`,
-  { timeout: 60_000 + CASES * 100 },
   async (_, operation) => {
     const mine = await stage.records.of(operation);
     const seen = new Map<number, number>();

@@ -200,7 +200,7 @@ describe('bounds', () => {
   });
 
   // Look-ups without an index get slower with the number of open names: with 8,000 names they took seven times as long.
-  test('the cost of a new name does not depend on the number of open ones', { timeout: 120_000 }, async () => {
+  test('the cost of a new name does not depend on the number of open ones', async () => {
     const [few, many] = [await newTenant(server), await newTenant(server)];
     const tools = (prefix: string, count: number) =>
       Array.from({ length: count }, (_, index) => toolRun(`${prefix}-${index}`));
@@ -222,7 +222,7 @@ describe('bounds', () => {
     expect(late / early).toBeLessThan(3);
   });
 
-  test('other requests are answered while a large batch is aggregated', { timeout: 120_000 }, async () => {
+  test('other requests are answered while a large batch is aggregated', async () => {
     const tenant = await newTenant(server);
     const state = { done: false };
     const spans = Array.from({ length: onPostgres() ? 300 : scaled({ usual: 1000, full: 3000 }) }, (_, index) =>

@@ -83,7 +83,7 @@ test('aggregation: spans lead to the same observations in any order, in any batc
     ),
     { numRuns: runs(40) },
   );
-}, 240_000);
+});
 
 /** The observations of a new tenant after these batches, without the fields that depend on the order. */
 async function observedOf(batches: SpanInput[][]): Promise<unknown[]> {
@@ -170,7 +170,7 @@ test('an undo right after an apply restores the exact former state, after any hi
     { numRuns: runs(120) },
   );
   expect(undone).toBeGreaterThan(runs(40));
-}, 240_000);
+});
 
 test('an undo after other changes succeeds or is refused with 409, and never restores a withdrawn approval', async () => {
   const histories = fc.tuple(
@@ -200,7 +200,7 @@ test('an undo after other changes succeeds or is refused with 409, and never res
     { numRuns: runs(60) },
   );
   expect(answers).toContain(200);
-}, 240_000);
+});
 
 /** A tenant with a sender of the whole tenant and one in each of two sub-tenants, and functions that read its governance. */
 async function newWorld() {

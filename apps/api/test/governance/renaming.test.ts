@@ -208,7 +208,7 @@ test('a rename merges more observations than one batch, and the counter of obser
   // The share of one account: half of the tenant's limit.
   expect(await all(small, '/v1/runtime-observations?limit=100', as)).toHaveLength(450);
   await small.stop();
-}, 120_000);
+});
 
 test('a sync fails without effect if its provider is renamed meanwhile', async () => {
   const tenant = await newTenant(server);

@@ -61,9 +61,7 @@ const SUBJECTS: Subject[] = [
   ...numbered(5).flatMap((index) => [tool(`find-${index}`), tool(`Find-${index}`)]),
 ];
 
-test(`${BATCHES} batches, each sent twice, shuffled, over ${CONNECTIONS} connections, count every span once`, {
-  timeout: scaled({ usual: 180_000, full: 1_200_000 }),
-}, async () => {
+test(`${BATCHES} batches, each sent twice, shuffled, over ${CONNECTIONS} connections, count every span once`, async () => {
   const random = seeded(20_260_728);
   const tenant = await newTenant(server);
   const { tenantId, operator: as } = tenant;

@@ -193,9 +193,7 @@ test('a stored allow-list that cannot be read allows nothing', async () => {
   expect(await at.granted()).toEqual([]);
 });
 
-test('an allow-list allows a session that would exceed the limit of grants without it', {
-  timeout: 30_000,
-}, async () => {
+test('an allow-list allows a session that would exceed the limit of grants without it', async () => {
   const as = await accountWithKey(server, { tenantId: unique('policy') });
   const provider = await server.ok('POST', '/v1/providers', { as, body: { name: 'huge', kind: 'mcp' } });
   const { db } = server.services;

@@ -57,7 +57,7 @@ test('the document passes the recommended rules of Redocly without a warning', a
   } finally {
     await rm(folder, { recursive: true });
   }
-}, 30_000);
+});
 
 test('the document is deterministic', () => {
   expect(JSON.stringify(generate())).toBe(JSON.stringify(document));

@@ -49,9 +49,7 @@ async function restarted(file: string) {
   };
 }
 
-test('killed between commit and reply: a retry gets the answer, and changes nothing', {
-  timeout: 60_000,
-}, async () => {
+test('killed between commit and reply: a retry gets the answer, and changes nothing', async () => {
   const file = await databaseFile();
   const request = { name: 'once', key: randomUUID() };
   const dying = await startProcess({ ...environment(file), DIE_AT: 'reply' }, DYING);
@@ -67,9 +65,7 @@ test('killed between commit and reply: a retry gets the answer, and changes noth
   expect(effects(file)).toEqual(done);
 });
 
-test('killed before the commit: nothing is done, and a retry after the lease is done once', {
-  timeout: 60_000,
-}, async () => {
+test('killed before the commit: nothing is done, and a retry after the lease is done once', async () => {
   const file = await databaseFile();
   const request = { name: 'once', key: randomUUID() };
   const dying = await startProcess({ ...environment(file), DIE_AT: 'commit' }, DYING);
@@ -86,7 +82,7 @@ test('killed before the commit: nothing is done, and a retry after the lease is 
   expect(effects(file)).toEqual({ accounts: { once: 1 }, events: 1 });
 });
 
-test('killed under load: each request is done once after a retry', { timeout: 120_000 }, async () => {
+test('killed under load: each request is done once after a retry', async () => {
   const file = await databaseFile();
   const first = await startProcess(environment(file));
   const requests: { name: string; key: string }[] = [];

@@ -62,7 +62,7 @@ test('two processes that start at once on an empty database create one schema an
     expect(await service.ended).toEqual({ code: 0, signal: null });
   }
   await remove();
-}, 60_000);
+});
 
 test('of two servers with different secret keys that start at once on an empty database, only one starts', async () => {
   const { url, remove } = await newTestDatabase('empty');
@@ -78,7 +78,7 @@ test('of two servers with different secret keys that start at once on an empty d
   expect(refusals.map(({ message }) => message)).toEqual([
     expect.stringMatching(/^QM_SECRET_KEY: none of the configured keys opens /),
   ]);
-}, 60_000);
+});
 
 test('a key that one server revoked is refused by the other within five seconds', async () => {
   const account = await accountWithKey(one, { tenantId: 'keys' });
@@ -114,7 +114,7 @@ test('of concurrent requests to both servers that create one id, one answers 200
   expect(statusesOf(answers)).toEqual({ 200: 1, '409 id_taken': 59 });
   const { items } = await two.ok('GET', '/v1/audit-events?target_id=contended', { as: one.admin });
   expect(items).toHaveLength(1);
-}, 60_000);
+});
 
 test('manifests that both servers publish at once get different versions, and one is active', async () => {
   const { key } = await accountWithKey(one, { tenantId: 'manifests' });
@@ -127,7 +127,7 @@ test('manifests that both servers publish at once get different versions, and on
   expect(new Set(answers.map(({ body }) => body.version))).toEqual(new Set([1, 2, 3, 4, 5, 6]));
   const { items } = await two.ok('GET', '/v1/manifests?status=active', { as: { key } });
   expect(items).toHaveLength(1);
-}, 60_000);
+});
 
 test('spans sent to both servers, some to both at once, are counted exactly', async () => {
   const tenant = await newTenant(one);
@@ -156,7 +156,7 @@ test('spans sent to both servers, some to both at once, are counted exactly', as
   expect(counts).toEqual(Object.fromEntries(models.map((name) => [name, 24])));
   const traces = await all(one, '/v1/traces?limit=100', tenant.operator);
   expect(traces.map(({ spanCount }) => spanCount)).toEqual(Array.from({ length: 24 }, () => 3));
-}, 120_000);
+});
 
 test('recommendations that both servers apply at once are applied once', async () => {
   const tenant = await newTenant(one);
@@ -169,7 +169,7 @@ test('recommendations that both servers apply at once are applied once', async (
   expect(applied).toHaveLength(3);
   expect(new Set(applied).size).toBe(3);
   expect(new Set((await tenant.items()).map(({ name }) => name))).toEqual(new Set(['a', 'b', 'c']));
-}, 60_000);
+});
 
 test('of concurrent syncs of one provider at both servers, one runs', async () => {
   const held: ServerResponse[] = [];
@@ -189,7 +189,7 @@ test('of concurrent syncs of one provider at both servers, one runs', async () =
   expect(items.filter(({ status }: Body) => status === 'running')).toHaveLength(1);
   held[0]?.end(JSON.stringify({ object: 'list', data: [{ id: 'm' }] }));
   expect(statusesOf(await syncs)).toEqual({ 200: 1, '409 sync_running': 5 });
-}, 60_000);
+});
 
 test('a task that is claimed at both servers at once is claimed by one caller', async () => {
   const tenant = await newTenant(one);

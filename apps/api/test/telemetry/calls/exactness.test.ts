@@ -13,9 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('counts equal the true calls, for any split, order and repetition of their spans', {
-  timeout: 120_000,
-}, async () => {
+test('counts equal the true calls, for any split, order and repetition of their spans', async () => {
   const tenant = await callsTenant(server);
   const expected: Record<string, [number, number, number]> = {};
   await fc.assert(

@@ -19,7 +19,7 @@ const DAY_MS = 24 * 3600 * 1000;
 /** Writes and reads during the removal. SQLite removes 20,000 spans in 80 batches, PostgreSQL drops the partition of the day. */
 const ROUNDS = onPostgres() ? 1 : 5;
 
-test(`a trace of ${SPANS} spans is removed while reads and writes go on`, { timeout: 120_000 }, async () => {
+test(`a trace of ${SPANS} spans is removed while reads and writes go on`, async () => {
   const { sender, operator, tenantId } = await newTenant(server);
   const traceId = newTraceId();
   const spans = Array.from({ length: SPANS }, (_, index) => ({

@@ -79,9 +79,7 @@ describe('the place of spans', () => {
   });
 });
 
-test('while the database is locked the answer is 503 with Retry-After, and a retry succeeds', {
-  timeout: 20_000,
-}, async () => {
+test('while the database is locked the answer is 503 with Retry-After, and a retry succeeds', async () => {
   const sender = await accountWithKey(server, { tenantId: 'locked' }, ['traces:write', 'traces:read']);
   const traceId = newTraceId();
   const request = exportRequest([{ traceId, ...chat('gpt-5') }]);
