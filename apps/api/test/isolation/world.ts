@@ -67,7 +67,16 @@ export async function ensurePlace(server: TestServer, place: Place): Promise<voi
 async function usedOnce(server: TestServer, key: string): Promise<string> {
   await server.call('GET', '/v1/providers', { as: { key } });
   const id = /^qm_(key_[^_]+)_/.exec(key)?.[1] ?? '';
-  const query = server.services.db.selectFrom('credentials').select('last_used_at').where('id', '=', id);
+  // The account comes after its key.
+  const query = server.services.db
+    .selectFrom('credentials')
+    .innerJoin('service_accounts', (join) =>
+      join
+        .onRef('service_accounts.tenant_id', '=', 'credentials.tenant_id')
+        .onRef('service_accounts.id', '=', 'credentials.owner_id'),
+    )
+    .select('service_accounts.last_used_at')
+    .where('credentials.id', '=', id);
   await vi.waitFor(async () => expect((await query.executeTakeFirst())?.last_used_at).toEqual(expect.any(String)), {
     timeout: 30_000,
   });
