@@ -1,3 +1,4 @@
+import { cachedTokensIn } from './cached-tokens.ts';
 import type { Dialect, FactSources, ReadSource } from './dialect.ts';
 import { hasFormOf, isOfEnding, slotFinder } from './endings.ts';
 import { countIn, type Slot, textIn } from './fact-slots.ts';
@@ -50,6 +51,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     facts.serverAddress ??= place.serverAddress;
     facts.serverPort ??= place.serverPort;
     facts.errorType ??= place.errorType;
+    addCachedTokens(source.attributes, facts);
     readMcpName(source.name, facts);
     moveServerName(facts);
     setToolRunsAt(facts);
@@ -128,6 +130,13 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     if (isAgentTool(facts.tool)) facts.toolRunsAt = 'agent';
     else if (isVendorTool(facts.tool)) facts.toolRunsAt = 'vendor';
   }
+}
+
+/** If more tokens were cached than the input has, the input was counted without them. */
+function addCachedTokens(attributes: ReadSource['attributes'], facts: Facts): void {
+  if (facts.inputTokens === null) return;
+  const cached = cachedTokensIn(attributes);
+  if (cached > facts.inputTokens) facts.inputTokens += cached;
 }
 
 /** The conventions name an MCP call `tools/call <tool>`. Some SDKs write the tool only there. */

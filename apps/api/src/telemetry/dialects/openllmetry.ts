@@ -1,3 +1,4 @@
+import { cachedTokensIn } from './cached-tokens.ts';
 import type { Dialect } from './dialect.ts';
 
 /** OpenLLMetry (github.com/traceloop/openllmetry, opentelemetry-semantic-conventions-ai), which adds to GenAI. */
@@ -10,6 +11,8 @@ export const openllmetry: Dialect = {
     agent: ['gen_ai.agent.name', 'crewai.agent.role'],
     model: ['gen_ai.request.model', 'llm.request.model'],
     responseModel: ['gen_ai.response.model', 'llm.response.model'],
+    // The base URL of OpenAI's client.
+    serverAddress: ['server.address', 'gen_ai.openai.api_base', 'llm.openai.api_base'],
   },
   operations: {
     tool: 'execute_tool',
@@ -38,7 +41,12 @@ export const openllmetry: Dialect = {
   ],
   safe: ['traceloop.span.kind', 'traceloop.entity.name', 'traceloop.entity.path', 'traceloop.workflow.name'],
   alsoReads: ['traceloop.entity.name'],
-  refine({ attributes }, facts) {
+  refine({ attributes, scope }, facts) {
+    // Anthropic's own count of input tokens, which excludes cached ones. A larger cached part is added for every dialect.
+    if (scope.name === '@traceloop/instrumentation-anthropic' && facts.inputTokens !== null) {
+      const cached = cachedTokensIn(attributes);
+      if (cached <= facts.inputTokens) facts.inputTokens += cached;
+    }
     const kind = String(attributes['traceloop.span.kind']).toLowerCase();
     const entity = attributes['traceloop.entity.name'];
     if (typeof entity === 'string') {

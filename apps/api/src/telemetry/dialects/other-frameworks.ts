@@ -3,6 +3,7 @@ import type { Facts } from './facts.ts';
 import { genai } from './genai.ts';
 import { isModelCall } from './operations.ts';
 import { subjectIn } from './span-subject.ts';
+import { usageInTexts } from './usage-texts.ts';
 
 /**
  * Frameworks without a dialect of their own. They write the OpenTelemetry names, or names of their own with usual endings.
@@ -40,6 +41,11 @@ export const otherFrameworks: Dialect = {
   wrappers: ['chain', 'entry', 'evaluator', 'framework', 'guardrail', 'session', 'step', 'task'],
   refine(span, facts) {
     const { attributes, name } = span;
+    if (facts.inputTokens === null && facts.outputTokens === null) {
+      const { input, output } = usageInTexts(attributes);
+      facts.inputTokens = input;
+      facts.outputTokens = output;
+    }
     if (attributes['gen_ai.operation.name'] === undefined) {
       if (facts.operation === 'execute_tool') facts.tool ??= subjectOf(name);
       if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);

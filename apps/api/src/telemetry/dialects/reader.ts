@@ -1,9 +1,11 @@
+import { CACHED_TOKEN_NAMES } from './cached-tokens.ts';
 import type { Dialect, LogSource, ReadSource } from './dialect.ts';
 import { type FactReader, factReader } from './fact-reader.ts';
 import { compileSlots, sourcesOf } from './fact-slots.ts';
 import type { Facts, Reading, Use } from './facts.ts';
 import { isModelCall } from './operations.ts';
 import { recogniser } from './recognise.ts';
+import { serverToolsIn } from './server-tools.ts';
 import { usesOf } from './uses.ts';
 
 /** Reads spans and log records. */
@@ -55,7 +57,7 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
       const reading = readingOf(dialect, source, read(source));
       return tokensOnly(record) ? withoutCall(reading) : reading;
     },
-    readNames: new Set(dialects.flatMap(namesOf)),
+    readNames: new Set([...dialects.flatMap(namesOf), ...CACHED_TOKEN_NAMES, OUTPUT_MESSAGES]),
   };
 }
 
@@ -63,8 +65,21 @@ function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactRe
   if (read === null) return emptyReading(dialect.endings === undefined ? dialect : null);
   const usual = usesOf(source, read.facts, read.isWrapper);
   const own = dialect.uses?.(source, read.facts, usual) ?? usual;
-  const uses = isUncountedModelCall(source, own) ? [...own, ...modelOf(read.facts)] : own;
+  const counted = isUncountedModelCall(source, own) ? [...own, ...modelOf(read.facts)] : own;
+  const uses = [...counted, ...serverToolUses(source, read.facts, counted)];
   return { dialect: dialect.name, facts: read.facts, uses: uses.length > MAX_USES ? boundedUses(uses) : uses };
+}
+
+/** The conventional attribute of a model's answer. */
+const OUTPUT_MESSAGES = 'gen_ai.output.messages';
+
+/** The tools that the vendor ran during a model call, unless the dialect has found tools itself. */
+function serverToolUses({ attributes }: ReadSource, facts: Facts, uses: readonly Use[]): Use[] {
+  if (attributes[OUTPUT_MESSAGES] === undefined || !uses.some(({ kind }) => kind === 'model')) return [];
+  if (uses.some(({ kind }) => kind === 'tool')) return [];
+  const tools = serverToolsIn(attributes[OUTPUT_MESSAGES]);
+  if (tools.length > 0) facts.toolRunsAt = 'vendor';
+  return tools.map((name) => ({ kind: 'tool', name }));
 }
 
 /** Whether a client span has a conventional model operation, although none of its uses is a model. Its model then counts. */

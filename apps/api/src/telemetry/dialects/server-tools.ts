@@ -33,11 +33,11 @@ const UNKNOWN_TOOL = 'server_tool';
 const MAX_ITEMS = 1000;
 
 /**
- * The tools that the vendor ran while it answered, by the answer's JSON. One entry for each call. Reads answers of OpenAI's
- * Responses API, of Anthropic's Messages API, and `gen_ai.output.messages`.
+ * The tools that the vendor ran while it answered, by the answer, which may be JSON. One entry for each call. Reads answers of
+ * OpenAI's Responses API, of Anthropic's Messages API, and `gen_ai.output.messages`.
  */
 export function serverToolsIn(answer: unknown): string[] {
-  const parsed = typeof answer === 'string' ? parsedJson(answer) : undefined;
+  const parsed = typeof answer === 'string' ? parsedJson(answer) : answer;
   const messages = Array.isArray(parsed) ? parsed : [parsed];
   const items = messages.slice(0, MAX_ITEMS).flatMap((message) => {
     return ['output', 'content', 'parts'].flatMap((key) => itemsOf(ownMember(message, key)));

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedSpans, recordedUses } from './recorded-uses.ts';
+import { source } from './source.ts';
 
 // Two spans that report one call are two uses here. `calls` merges them.
 test.each([
@@ -101,4 +102,72 @@ test.each([
 test('openlit: a tool that a model only asks for is not a use', () => {
   const facts = recordedSpans('openlit').map((span) => readSpan(span).facts);
   expect(new Set(facts.map((one) => one?.tool))).toEqual(new Set([null]));
+});
+
+// The first is the form of LangWatch's SDK.
+test.each([
+  ['langwatch.metrics', { type: 'json', value: { promptTokens: 21, completionTokens: 8 } }],
+  ['acme.usage', { input_tokens: 21, output_tokens: 8 }],
+  ['acme.tokenUsage', { prompt_tokens: 21, completion_tokens: 8, total_tokens: 29 }],
+  ['acme.response.usage_metadata', { promptTokenCount: 21, candidatesTokenCount: 8 }],
+])('reads tokens from the JSON text %s', (name, usage) => {
+  const attributes = { 'acme.span.type': 'llm', 'gen_ai.request.model': 'gpt-5-mini', [name]: JSON.stringify(usage) };
+  expect(readSpan(source(attributes)).facts).toMatchObject({ inputTokens: 21, outputTokens: 8 });
+});
+
+test.each([
+  ['acme.usage', '{"input_tokens":"many"}'],
+  ['acme.usage', 'not JSON'],
+  ['acme.usage', '{"value":null}'],
+  ['acme.prompt', '{"input_tokens":21}'],
+])('reads no tokens from %s, which is %s', (name, text) => {
+  const attributes = { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'gpt-5-mini', [name]: text };
+  expect(readSpan(source(attributes)).facts).toMatchObject({ inputTokens: null, outputTokens: null });
+});
+
+test.each([
+  ['more cached tokens than input: they are added', 'gen_ai.usage.cache_read.input_tokens', 900, 916],
+  ['fewer: the input includes them', 'gen_ai.usage.cache_read.input_tokens', 5, 16],
+  ['the older name', 'gen_ai.usage.cache_read_input_tokens', 900, 916],
+  ['written to the cache', 'gen_ai.usage.cache_creation.input_tokens', 900, 916],
+])('input tokens with cached ones, %s', (_case, name, cached, inputTokens) => {
+  const attributes = {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.request.model': 'claude-sonnet-5',
+    'gen_ai.usage.input_tokens': 16,
+    [name]: cached,
+  };
+  expect(readSpan(source(attributes)).facts).toMatchObject({ inputTokens });
+});
+
+const SEARCH = { type: 'server_tool_call', id: 'srvtoolu_1', name: 'web_search', server_tool_call: {} };
+const MESSAGES = [{ role: 'assistant', finish_reason: 'stop', parts: [SEARCH, { type: 'text', content: 'Dry.' }] }];
+
+test.each([
+  ['a JSON text', JSON.stringify(MESSAGES)],
+  ['a list', MESSAGES],
+])('a tool that the vendor ran is read from gen_ai.output.messages as %s', (_form, messages) => {
+  const attributes = {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': 'anthropic',
+    'gen_ai.request.model': 'claude-sonnet-5',
+    'gen_ai.output.messages': messages,
+  };
+  expect(readSpan(source(attributes))).toMatchObject({
+    facts: { toolRunsAt: 'vendor' },
+    uses: [
+      { kind: 'model', name: 'claude-sonnet-5' },
+      { kind: 'tool', name: 'web_search' },
+    ],
+  });
+});
+
+test('the messages of an agent repeat those of its model calls', () => {
+  const attributes = {
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.agent.name': 'weather_agent',
+    'gen_ai.request.model': 'claude-sonnet-5',
+    'gen_ai.output.messages': JSON.stringify(MESSAGES),
+  };
+  expect(readSpan(source(attributes)).uses).toEqual([{ kind: 'agent', name: 'weather_agent' }]);
 });

@@ -7,6 +7,20 @@
  */
 export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly string[]; gaps?: readonly string[] }>> =
   {
+    'anthropic-openinference': {
+      cannotKnow: [
+        'tool everything/echo: not seen',
+        'tool everything/get-sum: not seen',
+        'tool weather-service/get_weather: not seen',
+      ],
+    },
+    'anthropic-openllmetry': {
+      cannotKnow: [
+        'tool everything/echo: not seen',
+        'tool everything/get-sum: not seen',
+        'tool weather-service/get_weather: not seen',
+      ],
+    },
     'anthropic-sdk': { cannotKnow: ['tool anthropic/web_search: not seen'] },
     beeai: {
       cannotKnow: [

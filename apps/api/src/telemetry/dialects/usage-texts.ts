@@ -1,0 +1,32 @@
+import { ownMember } from '../../platform/own-member.ts';
+import type { Attributes } from '../otlp/span.ts';
+import { parsedJson } from './inside.ts';
+
+/** Names of attributes that hold the usage of a call as one JSON text: `acme.usage`, `acme.tokenUsage`, `langwatch.metrics`. */
+const USAGE_NAME = /(?:^|[._:/-]|[a-z])(?:usage(?:[._-]?details|[._-]?metadata)?|metrics)$/i;
+
+const INPUT_KEYS = ['input_tokens', 'prompt_tokens', 'inputTokens', 'promptTokens', 'promptTokenCount'];
+const OUTPUT_KEYS = ['output_tokens', 'completion_tokens', 'outputTokens', 'completionTokens', 'candidatesTokenCount'];
+
+/** The tokens in an attribute that holds a call's usage as JSON. The counts may stand in its member `value`. */
+export function usageInTexts(attributes: Attributes): { input: number | null; output: number | null } {
+  for (const name in attributes) {
+    const text = attributes[name];
+    if (typeof text !== 'string' || !text.startsWith('{') || !USAGE_NAME.test(name)) continue;
+    const parsed = parsedJson(text);
+    for (const usage of [parsed, ownMember(parsed, 'value')]) {
+      const input = countUnder(usage, INPUT_KEYS);
+      const output = countUnder(usage, OUTPUT_KEYS);
+      if (input !== null || output !== null) return { input, output };
+    }
+  }
+  return { input: null, output: null };
+}
+
+function countUnder(usage: unknown, keys: readonly string[]): number | null {
+  for (const key of keys) {
+    const value = ownMember(usage, key);
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+  }
+  return null;
+}
