@@ -10,6 +10,48 @@ const NO_EMBEDDINGS = 'Embeddings have no spans.';
 
 export const recordings: RecordingDefinition[] = [
   {
+    name: 'openai-langfuse',
+    framework: 'OpenAI SDK with Langfuse',
+    packages: ['@langfuse/openai', '@langfuse/otel', 'openai7'],
+    program: 'langfuse.ts',
+    dialects: ['langfuse'],
+    setUp: `\`\`\`ts
+// npm install @langfuse/openai @langfuse/otel @opentelemetry/sdk-node @opentelemetry/exporter-trace-otlp-proto
+${VARIABLES}
+import { observeOpenAI } from '@langfuse/openai';
+import { LangfuseSpanProcessor } from '@langfuse/otel';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+import OpenAI from 'openai';
+
+const toQuartermaster = new LangfuseSpanProcessor({ exporter: new OTLPTraceExporter() });
+new NodeSDK({ spanProcessors: [toQuartermaster] }).start();
+const client = observeOpenAI(new OpenAI());
+\`\`\``,
+    cannotKnow: [NO_VENDOR_TOOLS, 'The span of an embedding has no token counts.'],
+  },
+  {
+    name: 'openai-langtrace',
+    framework: 'OpenAI SDK with Langtrace',
+    packages: ['@langtrase/typescript-sdk', 'openai5'],
+    program: 'langtrace.ts',
+    dialects: ['langtrace'],
+    setUp: `\`\`\`ts
+// npm install @langtrase/typescript-sdk @opentelemetry/exporter-trace-otlp-proto@0.57 openai@5
+${VARIABLES}
+import * as langtrace from '@langtrase/typescript-sdk';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import * as openai from 'openai';
+
+langtrace.init({ custom_remote_exporter: new OTLPTraceExporter(), instrumentations: { openai } });
+\`\`\``,
+    cannotKnow: [
+      NO_TOOLS,
+      'Calls of the Responses API have no spans.',
+      'The tokens of a streamed chat are estimated, and the span of an embedding has none.',
+    ],
+  },
+  {
     name: 'openai-openinference',
     framework: 'OpenAI SDK with OpenInference',
     packages: ['@arizeai/openinference-instrumentation-openai', 'openai7'],

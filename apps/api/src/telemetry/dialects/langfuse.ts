@@ -1,4 +1,5 @@
 import type { AttributeValue } from '../otlp/span.ts';
+import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import type { Dialect } from './dialect.ts';
 import { subjectIn } from './span-subject.ts';
 
@@ -67,6 +68,12 @@ export const langfuse: Dialect = {
     if (facts.operation === 'invoke_agent') facts.agent ??= subjectIn(span.name);
     // LangChain writes the agent's name on every span inside it, and uses it as the name of the agent's own span.
     if (facts.operation === null && facts.agent === span.name) facts.operation = 'invoke_agent';
+    // The wrapper of OpenAI's client names a span after the client and its method: `OpenAI.chat`, `AzureOpenAI.embeddings`.
+    const [, client = '', method] = /^(\w+)\.(\w+)$/.exec(span.name) ?? [];
+    if (facts.operation === 'chat') {
+      facts.vendor ??= canonicalVendor(client);
+      if (method === 'embeddings') facts.operation = 'embeddings';
+    }
     if (attributes['langfuse.observation.level'] === 'ERROR') facts.errorType ??= '_OTHER';
     // The LangChain handler counts cached tokens and reasoning tokens separately.
     const usage = parse(attributes[USAGE]);

@@ -13,6 +13,7 @@ import { tanstackAi } from './tanstack-ai.ts';
 import { strands } from './strands.ts';
 import { openlit } from './openlit.ts';
 import { langsmith } from './langsmith.ts';
+import { langtrace } from './langtrace.ts';
 import { langfuse } from './langfuse.ts';
 import { googleAdk } from './google-adk.ts';
 import { beeai } from './beeai.ts';
@@ -59,6 +60,7 @@ export const DIALECTS: readonly Dialect[] = [
   googleAdk,
   langsmith,
   langfuse,
+  langtrace,
   openlit,
   pydanticAi,
   logfire,

@@ -14,6 +14,29 @@ test('langfuse: reads models, tools and the agent of LangGraph', () => {
   });
 });
 
+test('langfuse: a wrapped OpenAI client names the vendor and the operation in the name of the span', () => {
+  expect(recordedUses('openai-langfuse')).toEqual({
+    'model openai/gpt-5-mini, 21 + 8 tokens': 1,
+    'model openai/gpt-5-mini-2026-01-01, 21 + 8 tokens': 4,
+    'model openai/gpt-5-mini': 1,
+    'model openai/text-embedding-3-small-2026-01-01': 1,
+    'tool get_weather': 1,
+    'tool echo': 1,
+    'tool get-sum': 1,
+    'agent weather_agent': 1,
+  });
+  const operations = recordedSpans('openai-langfuse').map((span) => readSpan(span).facts?.operation);
+  expect(operations.filter((operation) => operation === 'embeddings')).toHaveLength(1);
+});
+
+test.each([
+  ['AzureOpenAI.chat', 'azure.ai.openai'],
+  ['weather.answer', null],
+])('langfuse: a generation that is named %s has the vendor %s', (name, vendor) => {
+  const generation = { 'langfuse.observation.type': 'generation', 'langfuse.observation.model.name': 'gpt-5-mini' };
+  expect(readSpan(source(generation, name)).facts).toMatchObject({ vendor });
+});
+
 test('langfuse: reads the requested and the answering model, and a failure that only the level shows', () => {
   const calls = recordedSpans('langgraph-langfuse').map((span) => ({
     status: span.status.code,

@@ -88,6 +88,23 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
       ],
     },
     'openai-agents': { cannotKnow: ['model openai/gpt-5-mini: 5 calls counted, 6 made'] },
+    'openai-langfuse': {
+      cannotKnow: [
+        'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
+        'tool openai/web_search: not seen',
+      ],
+    },
+    'openai-langtrace': {
+      cannotKnow: [
+        'model openai/gpt-5-mini: 5 calls counted, 6 made',
+        'model openai/gpt-5-mini: 69 + 25 tokens counted, 105 + 40 used',
+        'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
+        'tool everything/echo: not seen',
+        'tool everything/get-sum: not seen',
+        'tool weather-service/get_weather: not seen',
+        'tool openai/web_search: not seen',
+      ],
+    },
     'openai-openinference': {
       cannotKnow: [
         'model openai/gpt-5-mini: 5 calls counted, 6 made',
