@@ -1,4 +1,6 @@
 import type { Dialect, ReadSource } from './dialect.ts';
+import type { Facts } from './facts.ts';
+import { readInside } from './inside.ts';
 import { subjectIn } from './span-subject.ts';
 import { serverToolsIn } from './server-tools.ts';
 import { splitVendorPrefix } from './vendor-prefix.ts';
@@ -82,13 +84,14 @@ export const openinference: Dialect = {
     'metadata',
   ],
   safe: ['input.mime_type', 'output.mime_type', 'graph.node.id', 'graph.node.name', 'graph.node.parent_id'],
-  alsoReads: ['graph.node.id', 'graph.node.name', 'output.value'],
+  alsoReads: ['graph.node.id', 'graph.node.name', 'input.value', 'output.value', 'llm.token_count.total'],
   refine(span, facts) {
     const kind = kindOf(span);
     // LangChain writes the agent's name on every span inside it. The agent's own span is a chain with this name.
     if (kind === 'CHAIN' && facts.agent !== null && facts.agent === span.name) facts.operation = 'invoke_agent';
     if (kind === 'AGENT') facts.agent ??= agentOf(span);
     if (kind === 'TOOL') facts.tool ??= subjectIn(span.name)?.replace(METHOD, '') ?? null;
+    if (span.scope.name === BEDROCK) correctBedrock(span, facts);
     if (WITH_VENDOR_PREFIX.has(span.scope.name)) splitVendorPrefix(facts);
   },
   uses(span, facts, usual) {
@@ -98,6 +101,22 @@ export const openinference: Dialect = {
     return [...usual, ...tools.map((name) => ({ kind: 'tool' as const, name }))];
   },
 };
+
+const BEDROCK = '@arizeai/openinference-instrumentation-bedrock';
+
+/**
+ * The instrumentation of Bedrock shortens the model's id, which leaves only `anthropic` of `us.anthropic.claude-sonnet-5-v1:0`,
+ * and reports input tokens without cached ones. The request of the Converse API has the whole id, and its total counts all tokens.
+ */
+function correctBedrock({ attributes }: ReadSource, facts: Facts): void {
+  const id = readInside(attributes['input.value'], ['modelId']);
+  if (typeof id === 'string' && MODEL_ID.test(id)) facts.model = id;
+  const total = attributes['llm.token_count.total'];
+  if (typeof total !== 'number' || facts.inputTokens === null || facts.outputTokens === null) return;
+  facts.inputTokens = Math.max(facts.inputTokens, total - facts.outputTokens);
+}
+
+const MODEL_ID = /^[\w.:/-]{2,256}$/;
 
 function kindOf({ attributes }: ReadSource): string {
   return String(attributes['openinference.span.kind']).toUpperCase();

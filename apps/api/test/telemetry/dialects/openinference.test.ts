@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { readSpan } from '../../../src/telemetry/dialects/read.ts';
+import { source } from './source.ts';
+
+// Made from what @arizeai/openinference-instrumentation-bedrock 0.5.1 sends for a call of the Converse API.
+const CONVERSE = {
+  'openinference.span.kind': 'LLM',
+  'llm.provider': 'aws',
+  'llm.system': 'anthropic',
+  'llm.model_name': 'anthropic',
+  'input.value': '{"modelId":"us.anthropic.claude-sonnet-4-5-20250929-v1:0","messages":[]}',
+  'llm.token_count.prompt': 16,
+  'llm.token_count.completion': 8,
+  'llm.token_count.total': 29,
+};
+const scope = '@arizeai/openinference-instrumentation-bedrock';
+
+test('openinference: a call of Bedrock has the whole id of the model, and its input includes cached tokens', () => {
+  expect(readSpan(source(CONVERSE, 'bedrock.converse', { scope })).facts).toMatchObject({
+    vendor: 'aws.bedrock',
+    model: 'us.anthropic.claude-sonnet-4-5-20250929-v1:0',
+    inputTokens: 21,
+    outputTokens: 8,
+  });
+});
+
+test('openinference: a text of a request to Bedrock that cannot be an id is not the model', () => {
+  const attributes = { ...CONVERSE, 'input.value': '{"modelId":"what is the weather?"}' };
+  expect(readSpan(source(attributes, 'bedrock.converse', { scope })).facts).toMatchObject({ model: 'anthropic' });
+});
