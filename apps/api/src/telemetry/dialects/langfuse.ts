@@ -1,7 +1,6 @@
 import type { AttributeValue } from '../otlp/span.ts';
-import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import type { Dialect } from './dialect.ts';
-import { subjectIn } from './span-subject.ts';
+import { subjectIn, vendorInSpanName } from './span-subject.ts';
 
 const USAGE = 'langfuse.observation.usage_details';
 
@@ -69,10 +68,9 @@ export const langfuse: Dialect = {
     // LangChain writes the agent's name on every span inside it, and uses it as the name of the agent's own span.
     if (facts.operation === null && facts.agent === span.name) facts.operation = 'invoke_agent';
     // The wrapper of OpenAI's client names a span after the client and its method: `OpenAI.chat`, `AzureOpenAI.embeddings`.
-    const [, client = '', method] = /^(\w+)\.(\w+)$/.exec(span.name) ?? [];
     if (facts.operation === 'chat') {
-      facts.vendor ??= canonicalVendor(client);
-      if (method === 'embeddings') facts.operation = 'embeddings';
+      facts.vendor ??= vendorInSpanName(span.name);
+      if (span.name.endsWith('.embeddings')) facts.operation = 'embeddings';
     }
     if (attributes['langfuse.observation.level'] === 'ERROR') facts.errorType ??= '_OTHER';
     // The LangChain handler counts cached tokens and reasoning tokens separately.

@@ -1,8 +1,9 @@
 import type { Dialect, ReadSource } from './dialect.ts';
-import type { Facts } from './facts.ts';
+import type { Facts, Use } from './facts.ts';
 import { genai } from './genai.ts';
 import { isModelCall } from './operations.ts';
-import { subjectIn } from './span-subject.ts';
+import { serverToolsIn } from './server-tools.ts';
+import { subjectIn, vendorInSpanName } from './span-subject.ts';
 import { usageInTexts } from './usage-texts.ts';
 
 /**
@@ -41,20 +42,40 @@ export const otherFrameworks: Dialect = {
   wrappers: ['chain', 'entry', 'evaluator', 'framework', 'guardrail', 'session', 'step', 'task'],
   refine(span, facts) {
     const { attributes, name } = span;
-    if (facts.inputTokens === null && facts.outputTokens === null) {
+    if (facts.inputTokens === null || facts.outputTokens === null) {
       const { input, output } = usageInTexts(attributes);
-      facts.inputTokens = input;
-      facts.outputTokens = output;
+      facts.inputTokens ??= input;
+      facts.outputTokens ??= output;
     }
     if (attributes['gen_ai.operation.name'] === undefined) {
       if (facts.operation === 'execute_tool') facts.tool ??= subjectOf(name);
       if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);
     }
     if (!followsConvention(attributes)) requireEvidence(span, facts);
+    if (facts.model !== null && facts.tool === null) facts.vendor ??= vendorInSpanName(name);
+  },
+  uses(span, facts, usual) {
+    if (usual.some(({ kind }) => kind === 'tool') || !usual.some(({ kind }) => kind === 'model')) return usual;
+    const tools = serverToolsInAnswer(span.attributes);
+    if (tools.length > 0) facts.toolRunsAt = 'vendor';
+    return [...usual, ...tools.map((name): Use => ({ kind: 'tool', name }))];
   },
   // The event repeats the span that it was written in, if there is one.
   logs: { 'gen_ai.client.inference.operation.details': { operation: 'chat' } },
 };
+
+const NAME_OF_ANSWER = /(?:^|[._:/-]|[a-z])(?:output|response|completion)(?:[._]?(?:json|value))?$/i;
+
+/** The tools that the vendor ran, by an attribute that holds the vendor's answer as JSON. */
+function serverToolsInAnswer(attributes: ReadSource['attributes']): string[] {
+  for (const name in attributes) {
+    const text = attributes[name];
+    if (typeof text !== 'string' || !/^[[{]/.test(text) || !NAME_OF_ANSWER.test(name)) continue;
+    const tools = serverToolsIn(text);
+    if (tools.length > 0) return tools;
+  }
+  return [];
+}
 
 function followsConvention(attributes: ReadSource['attributes']): boolean {
   for (const name in attributes) {

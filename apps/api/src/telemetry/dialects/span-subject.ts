@@ -1,3 +1,4 @@
+import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import { isProse, isWord } from '../words.ts';
 
 const MAX_WORDS = 4;
@@ -17,4 +18,14 @@ export function subjectIn(spanName: string): string | null {
 function isWordOfName(word: string): boolean {
   if (/^\p{ASCII}*$/u.test(word)) return isWord(word);
   return word.length <= MAX_CHARACTERS && /^[\p{L}\p{M}\p{N}_.:/-]+$/u.test(word);
+}
+
+/**
+ * The vendor in front of the name of a model call, as wrappers of clients write it: `OpenAI.chat`, `anthropic.messages.create`,
+ * `OPENAI_API_CALL`. Null if there is none.
+ */
+export function vendorInSpanName(spanName: string): string | null {
+  const [, client] =
+    /^([a-z]\w*?)(?:\.|_(?:api|chat|client|completion|message|response|request))/i.exec(spanName) ?? [];
+  return client === undefined ? null : canonicalVendor(client);
 }

@@ -115,6 +115,33 @@ test.each([
   expect(readSpan(source(attributes)).facts).toMatchObject({ inputTokens: 21, outputTokens: 8 });
 });
 
+// Judgment's SDK reports the parts of the input, and the vendor's own usage as JSON.
+test('reads the input tokens from JSON if only the output tokens have an attribute, and the vendor from the span’s name', () => {
+  const attributes = {
+    'judgment.span_kind': 'llm',
+    'judgment.llm.model': 'gpt-5-mini',
+    'judgment.usage.non_cached_input_tokens': 16,
+    'judgment.usage.cache_read_input_tokens': 5,
+    'judgment.usage.output_tokens': 8,
+    'judgment.usage.metadata': '{"prompt_tokens":21,"completion_tokens":8}',
+  };
+  expect(readSpan(source(attributes, 'OPENAI_API_CALL'))).toMatchObject({
+    facts: { vendor: 'openai', inputTokens: 21, outputTokens: 8 },
+    uses: [{ kind: 'model', name: 'gpt-5-mini' }],
+  });
+});
+
+test.each([
+  ['anthropic.messages.create', 'anthropic'],
+  ['AzureOpenAI.chat', 'azure.ai.openai'],
+  ['OpenAI-completion', null],
+  ['together we plan', null],
+  ['weather.answer', null],
+])('the vendor in the name of the model call %s is %s', (name, vendor) => {
+  const attributes = { 'acme.model.name': 'some-model', 'acme.input_tokens': 21 };
+  expect(readSpan(source(attributes, name)).facts).toMatchObject({ vendor });
+});
+
 test.each([
   ['acme.usage', '{"input_tokens":"many"}'],
   ['acme.usage', 'not JSON'],
@@ -157,6 +184,28 @@ test.each([
     facts: { toolRunsAt: 'vendor' },
     uses: [
       { kind: 'model', name: 'claude-sonnet-5' },
+      { kind: 'tool', name: 'web_search' },
+    ],
+  });
+});
+
+test.each([
+  [
+    'judgment.output',
+    {
+      output: [
+        { type: 'web_search_call', id: 'ws_1' },
+        { type: 'message', content: [] },
+      ],
+    },
+  ],
+  ['acme.response', { content: [{ type: 'server_tool_use', name: 'web_search' }] }],
+])('a tool that the vendor ran is read from the answer in %s', (name, answer) => {
+  const attributes = { 'acme.span.type': 'llm', 'acme.model.name': 'gpt-5-mini', [name]: JSON.stringify(answer) };
+  expect(readSpan(source(attributes, 'openai.responses'))).toMatchObject({
+    facts: { vendor: 'openai', toolRunsAt: 'vendor' },
+    uses: [
+      { kind: 'model', name: 'gpt-5-mini' },
       { kind: 'tool', name: 'web_search' },
     ],
   });
