@@ -1,10 +1,11 @@
 /**
  * AI SDK 7 with `@ai-sdk/otel`: an agent with a local tool and MCP tools, a streamed answer, a web search, a failure, an
  * object, an embedding. With the argument `legacy` it sends the `ai.*` spans of the
- * versions before, with `openinference` OpenInference's attributes too.
+ * versions before, with `openinference` OpenInference's attributes too. With `laminar`, Laminar reports the calls.
  */
 import { LegacyOpenTelemetry, OpenTelemetry } from '@ai-sdk/otel';
 import { OpenInferenceBatchSpanProcessor } from '@arizeai/openinference-vercel';
+import { Laminar, LaminarAiSdkTelemetry } from '@lmnr-ai/lmnr';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { embed, generateText, isStepCount, Output, registerTelemetry, streamText, ToolLoopAgent, tool } from 'ai7';
@@ -30,7 +31,14 @@ const everything = {
   toolChoice: true,
   schema: true,
 };
-registerTelemetry(form === 'legacy' ? new LegacyOpenTelemetry() : new OpenTelemetry(everything));
+if (form === 'laminar') {
+  const { origin, port } = new URL(process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] ?? '');
+  const baseUrl = origin.slice(0, -`:${port}`.length);
+  Laminar.initialize({ projectApiKey: 'recorded', baseUrl, httpPort: Number(port), forceHttp: true });
+  registerTelemetry(new LaminarAiSdkTelemetry());
+} else {
+  registerTelemetry(form === 'legacy' ? new LegacyOpenTelemetry() : new OpenTelemetry(everything));
+}
 
 const mcp = await createMCPClient({ transport: new StdioTransport(mcpCommand) });
 const { echo, 'get-sum': getSum } = await mcp.tools();
@@ -88,4 +96,5 @@ await embed({
 });
 
 await mcp.close();
+if (form === 'laminar') await Laminar.shutdown();
 await sdk.shutdown();

@@ -69,6 +69,28 @@ export const recordings: RecordingDefinition[] = [
     cannotKnow: [NO_SERVER],
   },
   {
+    name: 'vercel-ai-7-laminar',
+    framework: `${FRAMEWORK} with Laminar`,
+    packages: ['ai7', '@lmnr-ai/lmnr'],
+    program: 'ai-7.ts',
+    args: ['laminar'],
+    dialects: ['vercel-ai'],
+    setUp: `\`\`\`ts
+// npm install ai@7 @lmnr-ai/lmnr
+import { Laminar, LaminarAiSdkTelemetry } from '@lmnr-ai/lmnr';
+import { registerTelemetry } from 'ai';
+
+Laminar.initialize({
+  projectApiKey: '<key>', // sent as a bearer token
+  baseUrl: "<Quartermaster's URL, without its port>",
+  httpPort: 443,
+  forceHttp: true,
+});
+registerTelemetry(new LaminarAiSdkTelemetry());
+\`\`\``,
+    cannotKnow: [NO_SERVER, 'The span of an embedding has no token counts.'],
+  },
+  {
     name: 'vercel-ai-7-legacy',
     framework: `${FRAMEWORK} with LegacyOpenTelemetry`,
     packages: ['ai7', '@ai-sdk/otel'],

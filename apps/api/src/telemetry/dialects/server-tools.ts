@@ -34,7 +34,7 @@ const MAX_ITEMS = 1000;
 
 /**
  * The tools that the vendor ran while it answered, by the answer, which may be JSON. One entry for each call. Reads answers of
- * OpenAI's Responses API, of Anthropic's Messages API, and `gen_ai.output.messages`.
+ * OpenAI's Responses API, of Anthropic's Messages API and of the Vercel AI SDK, and `gen_ai.output.messages`.
  */
 export function serverToolsIn(answer: unknown): string[] {
   const parsed = typeof answer === 'string' ? parsedJson(answer) : answer;
@@ -54,8 +54,9 @@ function toolOf(item: unknown): string[] {
   if (typeof type !== 'string') return [];
   const known = OPENAI_TOOLS.get(type);
   if (known !== undefined) return [known];
-  if (type !== 'server_tool_use' && type !== 'server_tool_call') return [];
-  const name = ownMember(item, 'name');
+  const isOfAiSdk = type === 'tool-call' && ownMember(item, 'providerExecuted') === true;
+  if (type !== 'server_tool_use' && type !== 'server_tool_call' && !isOfAiSdk) return [];
+  const name = ownMember(item, isOfAiSdk ? 'toolName' : 'name');
   if (typeof name !== 'string') return [];
   return [KNOWN_TOOLS.has(name) ? name : UNKNOWN_TOOL];
 }

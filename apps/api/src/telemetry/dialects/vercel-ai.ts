@@ -17,7 +17,7 @@ export const vercelAi: Dialect = {
     vendor: ['ai.model.provider'],
     model: ['ai.model.id'],
     responseModel: ['ai.response.model'],
-    agent: ['ai.telemetry.functionId'],
+    agent: ['ai.telemetry.functionId', 'ai.functionId'],
     tool: ['ai.toolCall.name'],
     callId: ['ai.toolCall.id', 'ai.response.id'],
     inputTokens: ['ai.usage.inputTokens', 'ai.usage.promptTokens', 'ai.usage.tokens'],
@@ -42,6 +42,11 @@ export const vercelAi: Dialect = {
     'ai.rerank.dorerank': 'rerank',
   },
   wrappers: ['ai.embed', 'ai.embedmany', 'ai.rerank'],
+  // Laminar's integration of version 7 (github.com/lmnr-ai/lmnr-ts) has the operation in the span's name.
+  spanNames: [
+    { pattern: /^ai\.(?:generate|stream)(?:Text|Object)$/, operation: 'invoke_agent' },
+    { pattern: /^ai\.(?:generate|stream)(?:Text|Object) (?<agent>.+)$/, operation: 'invoke_agent' },
+  ],
   content: [
     'ai.prompt',
     'ai.response.text',

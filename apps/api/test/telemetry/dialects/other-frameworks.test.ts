@@ -168,11 +168,13 @@ test.each([
 });
 
 const SEARCH = { type: 'server_tool_call', id: 'srvtoolu_1', name: 'web_search', server_tool_call: {} };
+const OF_AI_SDK = { type: 'tool-call', toolCallId: 'ws_1', toolName: 'web_search', input: {}, providerExecuted: true };
 const MESSAGES = [{ role: 'assistant', finish_reason: 'stop', parts: [SEARCH, { type: 'text', content: 'Dry.' }] }];
 
 test.each([
   ['a JSON text', JSON.stringify(MESSAGES)],
   ['a list', MESSAGES],
+  ['messages of the Vercel AI SDK', JSON.stringify([{ role: 'assistant', content: [OF_AI_SDK] }])],
 ])('a tool that the vendor ran is read from gen_ai.output.messages as %s', (_form, messages) => {
   const attributes = {
     'gen_ai.operation.name': 'chat',

@@ -23,6 +23,11 @@ test.each([
   ['vercel-ai-7-legacy', { ...CALLS, ...EMBEDDING, ...SEARCH }],
   // Both spans of an embedding report a request to the model. One is inside the other.
   ['vercel-ai-7', { ...CALLS, ...EMBEDDING, ...SEARCH, 'model openai/text-embedding-3-small': 1 }],
+  [
+    'vercel-ai-7-laminar',
+    // The outer spans repeat the model, as clients do.
+    { ...CALLS, ...SEARCH, 'model openai/gpt-5-mini': 6, 'model openai/text-embedding-3-small': 1 },
+  ],
   ['vercel-ai-7-openinference', { ...CALLS, ...EMBEDDING, ...SEARCH, 'model openai/text-embedding-3-small': 1 }],
 ])('%s: each request to a model and each tool call, models at their vendor', (recording, uses) => {
   expect(recordedUses(recording)).toEqual(uses);

@@ -151,6 +151,9 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
       ],
     },
     'vercel-ai-4': { cannotKnow: ['tool openai/web_search: not seen'] },
+    'vercel-ai-7-laminar': {
+      cannotKnow: ['model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used'],
+    },
     voltagent: {
       cannotKnow: [
         'model openai/gpt-5-mini: 5 calls counted, 8 made',
