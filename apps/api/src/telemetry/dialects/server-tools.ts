@@ -29,6 +29,9 @@ const KNOWN_TOOLS = new Set([
 /** The name for tools that are not in this list. An answer is content, so no unknown name is taken from it. */
 const UNKNOWN_TOOL = 'server_tool';
 
+/** Every answer with a call of a server tool contains one of these, so most answers need not be parsed. */
+const MARKS: readonly string[] = [...OPENAI_TOOLS.keys(), 'server_tool_use', 'server_tool_call', 'providerExecuted'];
+
 /** The maximum number of items of an answer that are read. */
 const MAX_ITEMS = 1000;
 
@@ -37,12 +40,16 @@ const MAX_ITEMS = 1000;
  * OpenAI's Responses API, of Anthropic's Messages API and of the Vercel AI SDK, and `gen_ai.output.messages`.
  */
 export function serverToolsIn(answer: unknown): string[] {
-  const parsed = typeof answer === 'string' ? parsedJson(answer) : answer;
+  const parsed = typeof answer === 'string' ? parsedIfMarked(answer) : answer;
   const messages = Array.isArray(parsed) ? parsed : [parsed];
   const items = messages.slice(0, MAX_ITEMS).flatMap((message) => {
     return ['output', 'content', 'parts'].flatMap((key) => itemsOf(ownMember(message, key)));
   });
   return items.flatMap(toolOf);
+}
+
+function parsedIfMarked(text: string): unknown {
+  return MARKS.some((mark) => text.includes(mark)) ? parsedJson(text) : undefined;
 }
 
 function itemsOf(list: unknown): unknown[] {
