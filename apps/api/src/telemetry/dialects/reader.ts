@@ -66,7 +66,8 @@ function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactRe
   const usual = usesOf(source, read.facts, read.isWrapper);
   const own = dialect.uses?.(source, read.facts, usual) ?? usual;
   const counted = isUncountedModelCall(source, own) ? [...own, ...modelOf(read.facts)] : own;
-  const uses = [...counted, ...serverToolUses(source, read.facts, counted)];
+  const ofServer = serverToolUses(source, read.facts, counted);
+  const uses = ofServer.length === 0 ? counted : [...counted, ...ofServer];
   return { dialect: dialect.name, facts: read.facts, uses: uses.length > MAX_USES ? boundedUses(uses) : uses };
 }
 
