@@ -18,7 +18,7 @@ export const otherFrameworks: Dialect = {
     vendor: ['llm.provider', 'llm.vendor', 'llm.system', 'model.provider', 'provider', 'provider.name'],
     model: ['request.model', 'llm.model', 'llm.model.name', 'llm.model.id', 'model.name', 'model.id', 'model'],
     responseModel: ['response.model', 'response.model.name'],
-    tool: ['tool.name', 'tool.function.name', 'tool.definition.name'],
+    tool: ['tool.name', 'tool.function.name', 'tool.definition.name', 'tool'],
     toolServer: ['mcp.server', 'mcp.server.name', 'tool.server', 'tool.server.name'],
     callId: ['tool.call.id', 'function.tool.id'],
     agent: ['agent.name', 'agent.label'],
@@ -50,6 +50,7 @@ export const otherFrameworks: Dialect = {
     if (attributes['gen_ai.operation.name'] === undefined) {
       if (facts.operation === 'execute_tool') facts.tool ??= subjectOf(name);
       if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);
+      if (facts.operation === null && ABOUT_A_CALL.test(name)) facts.tool = null;
     }
     if (!followsConvention(attributes)) requireEvidence(span, facts);
     if (facts.model !== null && facts.tool === null) facts.vendor ??= vendorInSpanName(name);
@@ -93,6 +94,9 @@ function subjectOf(spanName: string): string | null {
   return name === null || GENERIC_NAMES.has(name.toLowerCase()) ? null : name;
 }
 
+/** Spans of hooks and approvals name the tool that they are about. Its call has a span of its own. */
+const ABOUT_A_CALL = /(?:^|[._ :/-])(?:approval|confirmation|hook|permission)s?(?:$|[._ :/-])/i;
+
 const GENERIC_NAMES = new Set(['agent', 'execute_tool', 'function', 'invoke_agent', 'run', 'tool']);
 
 const NAMES_OF_MODEL_CALLS = /llm|gen_?ai|chat|complet|generat|embed|infer|model|rerank|speech|transcri/i;
@@ -100,6 +104,9 @@ const NAMES_OF_MODEL_CALLS = /llm|gen_?ai|chat|complet|generat|embed|infer|model
 /** Attributes that calls of tools have beside the name. */
 const OF_TOOL_CALL =
   /(?:^|[._])tool[._]?(?:[a-z]+[._])?(?:args|arguments|call|error|id|input|output|parameters|result)/i;
+
+/** `runTool`, `tool.execute`, `Toolkit.handle`, and not `toolchain`. */
+const NAMES_OF_TOOL_CALLS = /tool(?!bar|box|chain|tip)/i;
 
 /** Clears what only resembles a model, a tool or an agent. */
 function requireEvidence({ name, attributes }: ReadSource, facts: Facts): void {
@@ -110,7 +117,7 @@ function requireEvidence({ name, attributes }: ReadSource, facts: Facts): void {
     facts.responseModel = null;
   }
   if (facts.tool !== null) {
-    const isNamed = operation === 'execute_tool' || /tool/i.test(name) || name === facts.tool;
+    const isNamed = operation === 'execute_tool' || NAMES_OF_TOOL_CALLS.test(name) || name === facts.tool;
     const isToolCall = isNamed || Object.keys(attributes).some((attribute) => OF_TOOL_CALL.test(attribute));
     if (!isToolCall) facts.tool = null;
   }

@@ -39,6 +39,13 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
         'tool everything/get-sum: not seen',
       ],
     },
+    effect: {
+      cannotKnow: [
+        'tool openai/web_search: not seen',
+        'model openai/text-embedding-3-small: not seen',
+        'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
+      ],
+    },
     'gemini-cli': { cannotKnow: ['tool gcp.gemini/google_search: not seen'] },
     genkit: { cannotKnow: ['model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used'] },
     'google-adk': {
@@ -133,6 +140,7 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
         'tool weather-service/get_weather: not seen',
       ],
     },
+    opencode: { cannotKnow: ['agent opencode/build: not seen'] },
     openlit: {
       cannotKnow: [
         'tool everything/echo: not seen',

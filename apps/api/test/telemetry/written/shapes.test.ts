@@ -98,7 +98,27 @@ const SHAPES: Readonly<Record<string, Shape>> = {
       { name: 'read sensor', attributes: { 'sensor.model': 'T1000', provider: 'azure' } },
       { name: 'assign agent', attributes: { 'agent.name': 'Zoe Zebra', 'agent.id': '7' } },
       { name: 'save', attributes: { 'orm.model': 'Invoice', 'orm.provider.name': 'mysql' } },
+      { name: 'toolchain setup', attributes: { tool: 'gcc' } },
+      { name: 'rent', attributes: { tool: 'hammer' } },
     ],
+  },
+  'hooks and approvals of a tool call': {
+    spans: [
+      {
+        name: 'acme.tool',
+        attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'read_file' },
+        inside: [
+          { name: 'acme.hook', attributes: { 'tool.name': 'read_file', hook_event: 'PreToolUse' }, failed: true },
+          { name: 'acme.tool.approval', attributes: { 'tool.name': 'read_file' } },
+        ],
+      },
+      { name: 'acme.permission.ask', attributes: { 'tool.name': 'delete_file' } },
+    ],
+    tools: [{ name: 'read_file', calls: 1, failed: 0 }],
+  },
+  'a tool in an attribute without a namespace': {
+    spans: [{ name: 'Toolkit.handle', attributes: { tool: 'get_weather', parameters: CONTENT } }],
+    tools: [{ name: 'get_weather', calls: 1 }],
   },
   'chunks and attempts of a call': {
     spans: [
