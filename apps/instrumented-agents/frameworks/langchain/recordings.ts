@@ -70,4 +70,22 @@ new OpenAIInstrumentation().manuallyInstrument(OpenAI);
       NO_MCP_SERVER,
     ],
   },
+  {
+    name: 'langchain-openllmetry',
+    framework: 'LangChain with OpenLLMetry',
+    packages: ['@traceloop/instrumentation-langchain', 'langchain'],
+    program: 'openllmetry.ts',
+    dialects: ['openllmetry'],
+    setUp: `\`\`\`ts
+// npm install @traceloop/instrumentation-langchain @opentelemetry/sdk-node
+${VARIABLES}
+import * as callbackManagerModule from '@langchain/core/callbacks/manager';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+import { LangChainInstrumentation } from '@traceloop/instrumentation-langchain';
+
+new NodeSDK().start();
+new LangChainInstrumentation().manuallyInstrument({ callbackManagerModule });
+\`\`\``,
+    cannotKnow: [NO_EMBEDDINGS, NO_MCP_SERVER, 'A graph is named after its class: no span names the agent.'],
+  },
 ];

@@ -49,4 +49,26 @@ export const mastra = new Mastra({
 });
 \`\`\``,
   },
+  {
+    name: 'mastra-arize',
+    framework: 'Mastra with ArizeExporter',
+    packages: ['@mastra/core', '@mastra/arize'],
+    program: 'arize.ts',
+    dialects: ['mastra'],
+    setUp: `\`\`\`ts
+// npm install @mastra/observability @mastra/arize
+import { ArizeExporter } from '@mastra/arize';
+import { Observability } from '@mastra/observability';
+
+const endpoint = process.env.OTEL_EXPORTER_OTLP_ENDPOINT + '/v1/traces'; // Quartermaster's URL
+const headers = { 'x-api-key': process.env.QUARTERMASTER_KEY };
+
+export const mastra = new Mastra({
+  agents,
+  observability: new Observability({
+    configs: { arize: { serviceName: '<service>', exporters: [new ArizeExporter({ endpoint, headers })] } },
+  }),
+});
+\`\`\``,
+  },
 ];

@@ -1,7 +1,9 @@
-import type { Dialect, ReadSource } from './dialect.ts';
+import type { AttributeValue } from '../otlp/span.ts';
+import type { Dialect } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { readInside } from './inside.ts';
 import { DELEGATE } from './operations.ts';
+import { openinference } from './openinference.ts';
 import { vendorIn } from './vendors.ts';
 
 /** Steps of the framework itself. Mastra writes their span types as operations, because the conventions have none for them. */
@@ -35,10 +37,22 @@ const OWN_STEPS = [
   'workflow_wait_event',
 ];
 
+/** The operations of span types. Spans in the names of OpenInference have no others. */
+const OPERATIONS_OF_TYPES: ReadonlyMap<string, string> = new Map([
+  ['agent_run', 'invoke_agent'],
+  ['workflow_run', 'invoke_workflow'],
+  ['model_generation', 'chat'],
+  ['rag_embedding', 'embeddings'],
+  ['tool_call', 'execute_tool'],
+  ['mcp_tool_call', 'execute_tool'],
+  ['client_tool_call', 'execute_tool'],
+  ['provider_tool_call', 'execute_tool'],
+]);
+
 /**
  * Mastra with `@mastra/otel-exporter` or `@mastra/otel-bridge` (github.com/mastra-ai/mastra,
  * observability/otel-exporter/src/gen-ai-semantics.ts): the OpenTelemetry GenAI conventions, plus the type, input, output and
- * metadata of each span.
+ * metadata of each span. `@mastra/arize` replaces the names of GenAI with those of OpenInference, and leaves the span types.
  */
 export const mastra: Dialect = {
   name: 'mastra',
@@ -46,6 +60,14 @@ export const mastra: Dialect = {
   signature: ['mastra.*'],
   attributes: {
     toolServer: ['mastra.mcp_tool_call.server_name'],
+    vendor: ['gen_ai.provider.name', 'llm.provider'],
+    model: ['gen_ai.request.model', 'llm.invocation_parameters#model', 'llm.model_name'],
+    responseModel: ['gen_ai.response.model', 'llm.model_name'],
+    agent: ['gen_ai.agent.name', 'agent.name'],
+    tool: ['gen_ai.tool.name', 'tool.name'],
+    callId: ['gen_ai.tool.call.id', 'gen_ai.response.id', 'tool_call.id'],
+    inputTokens: ['gen_ai.usage.input_tokens', 'llm.token_count.prompt'],
+    outputTokens: ['gen_ai.usage.output_tokens', 'llm.token_count.completion'],
   },
   operations: {
     ...Object.fromEntries(OWN_STEPS.map((type) => [type, null])),
@@ -64,6 +86,9 @@ export const mastra: Dialect = {
     'mastra.log',
     'gen_ai.tool.description',
     'error.message',
+    ...(openinference.content ?? []),
+    'tool.description',
+    'tag.tags',
   ],
   safe: [
     'mastra.span.type',
@@ -74,10 +99,22 @@ export const mastra: Dialect = {
     'error.domain',
     'error.category',
   ],
-  alsoReads: ['mastra.span.type', 'mastra.metadata.modelMetadata', 'gen_ai.response.finish_reasons'],
+  alsoReads: [
+    'mastra.span.type',
+    'mastra.metadata.modelMetadata',
+    'metadata',
+    'openinference.span.kind',
+    'gen_ai.response.finish_reasons',
+  ],
   refine({ name, attributes }, facts) {
-    if (attributes['gen_ai.operation.name'] === 'model_step') readModelStep(attributes, facts);
-    if (attributes['mastra.span.type'] === 'provider_tool_call' && facts.tool !== null) facts.toolRunsAt = 'vendor';
+    const type = attributes['mastra.span.type'];
+    if (attributes['openinference.span.kind'] !== undefined) {
+      facts.operation = OPERATIONS_OF_TYPES.get(String(type)) ?? null;
+      if (type === 'model_step') readModelStep(readInside(attributes['metadata'], ['modelMetadata']), facts);
+    } else if (attributes['gen_ai.operation.name'] === 'model_step') {
+      readModelStep(attributes['mastra.metadata.modelMetadata'], facts);
+    }
+    if (type === 'provider_tool_call' && facts.tool !== null) facts.toolRunsAt = 'vendor';
     // Mastra offers sub-agents and workflows to the model as tools with these names. Each usually has its own span.
     if (facts.toolServer === null && /^(?:agent|workflow)-/.test(facts.tool ?? '')) facts.operation = DELEGATE;
     // The name of a workflow is only in the span's name.
@@ -91,8 +128,7 @@ export const mastra: Dialect = {
  * Up to version 1.3 of the exporter, and with the bridge, one span covers all model requests of a run. Each request is a step
  * inside it, whose metadata names the model.
  */
-function readModelStep(attributes: ReadSource['attributes'], facts: Facts): void {
-  const metadata = attributes['mastra.metadata.modelMetadata'];
+function readModelStep(metadata: AttributeValue | undefined, facts: Facts): void {
   const model = readInside(metadata, ['modelId']);
   const provider = readInside(metadata, ['modelProvider']);
   if (typeof model !== 'string') return;

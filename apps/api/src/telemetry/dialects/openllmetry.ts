@@ -1,5 +1,7 @@
 import { cachedTokensIn } from './cached-tokens.ts';
 import type { Dialect } from './dialect.ts';
+import { FUNCTION_NAMES } from './function-names.ts';
+import { readInside } from './inside.ts';
 
 /** OpenLLMetry (github.com/traceloop/openllmetry, opentelemetry-semantic-conventions-ai), which adds to GenAI. */
 export const openllmetry: Dialect = {
@@ -40,7 +42,7 @@ export const openllmetry: Dialect = {
     'db.search.result.entity',
   ],
   safe: ['traceloop.span.kind', 'traceloop.entity.name', 'traceloop.entity.path', 'traceloop.workflow.name'],
-  alsoReads: ['traceloop.entity.name'],
+  alsoReads: ['traceloop.entity.name', 'traceloop.entity.output'],
   refine({ attributes, scope }, facts) {
     // Anthropic's own count of input tokens, which excludes cached ones. A larger cached part is added for every dialect.
     if (scope.name === '@traceloop/instrumentation-anthropic' && facts.inputTokens !== null) {
@@ -53,6 +55,13 @@ export const openllmetry: Dialect = {
       if (kind === 'tool') facts.tool ??= entity;
       if (kind === 'agent') facts.agent ??= entity;
       if (kind === 'workflow') facts.workflow ??= entity;
+    }
+    // LangChain's tools are named after their class. The name of a tool is in the message with its result.
+    if (facts.operation === 'execute_tool' && facts.tool === null) {
+      const name = readInside(attributes['traceloop.entity.output'], ['kwargs', 'name']);
+      if (typeof name === 'string' && FUNCTION_NAMES.tool.test(name)) facts.tool = name;
+      const callId = readInside(attributes['traceloop.entity.output'], ['kwargs', 'tool_call_id']);
+      if (typeof callId === 'string') facts.callId ??= callId;
     }
     // Every conversation is a workflow here, whose name is only an id.
     if (facts.workflow === `conversation.${facts.conversationId}`) facts.workflow = null;

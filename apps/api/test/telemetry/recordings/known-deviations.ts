@@ -61,6 +61,13 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
         'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
       ],
     },
+    'langchain-openllmetry': {
+      cannotKnow: [
+        'agent weather-service/weather_agent: not seen',
+        'model openai/text-embedding-3-small: not seen',
+        'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
+      ],
+    },
     'langchain-two-instrumentations': {
       cannotKnow: [
         'model openai/gpt-5-mini: 9 calls counted, 5 made',
