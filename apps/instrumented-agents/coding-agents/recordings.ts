@@ -117,6 +117,33 @@ gemini
     cannotKnow: [`The tool google_web_search ${HIDDEN_SEARCH}`],
   },
   {
+    name: 'opencode',
+    framework: 'opencode',
+    packages: ['opencode-ai'],
+    program: 'opencode.ts',
+    dialects: ['opencode'],
+    setUp: shell(
+      `# ~/.config/opencode/opencode.json: { "experimental": { "openTelemetry": true } }\nexport ${ENDPOINT}\nopencode`,
+    ),
+    cannotKnow: [
+      'No span names the agent that answers. Subagents are known by the calls of the tool task.',
+      'opencode run ends without sending the spans of the last seconds. opencode serve and the terminal interface send them.',
+    ],
+  },
+  {
+    name: 'qwen-code',
+    framework: 'Qwen Code',
+    packages: ['@qwen-code/qwen-code'],
+    program: 'qwen-code.ts',
+    dialects: ['genai'],
+    setUp: `\`\`\`sh
+# ~/.qwen/settings.json: { "telemetry": { "enabled": true, "target": "local", "otlpProtocol": "http",
+#   "otlpEndpoint": "https://quartermaster.example.com", "logPrompts": false } }
+export OTEL_EXPORTER_OTLP_HEADERS="x-api-key=<key of a service account with traces:write>"
+qwen
+\`\`\``,
+  },
+  {
     name: 'copilot-cli',
     framework: 'GitHub Copilot CLI',
     packages: ['@github/copilot'],

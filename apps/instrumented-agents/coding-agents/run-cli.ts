@@ -24,18 +24,24 @@ export async function runCli(
   args: string[],
   environment: Record<string, string>,
 ): Promise<number | null> {
+  const child = startCli(program, args, environment);
+  child.stdout.pipe(process.stdout);
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code;
+}
+
+/** Starts the command as `runCli` does. Its output is for the caller to read. */
+export function startCli(program: string, args: string[], environment: Record<string, string>) {
   const folder = join(HOME, 'work');
   mkdirSync(folder, { recursive: true });
   const file = fileURLToPath(new URL(`node_modules/${program}`, import.meta.url));
   const [command, first] = file.endsWith('js') ? [process.execPath, [file]] : [file, []];
-  const child = spawn(command, [...first, ...args], {
+  return spawn(command, [...first, ...args], {
     cwd: folder,
     env: { PATH: process.env['PATH'], HOME, TMPDIR: HOME, TERM: 'dumb', LANG: 'C.UTF-8', ...environment },
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['ignore', 'pipe', 'inherit'],
     timeout: TIME_LIMIT_MS,
   });
-  const [code] = (await once(child, 'exit')) as [number | null];
-  return code;
 }
 
 /** The question must be answered, and the failing one must fail. */

@@ -17,7 +17,10 @@ export function builtInSteps(): { tool: RegExp; arguments: Record<string, unknow
     [{ tool: /^(websearch|google_web_search)$/, arguments: { query: MARKERS.toolArgument } }],
     [
       { tool: /^agent$/, arguments: { ...task, subagent_type: 'weather_agent' } },
-      { tool: /^task$/, arguments: { ...task, agent_type: 'weather_agent', name: 'weather' } },
+      {
+        tool: /^task$/,
+        arguments: { ...task, agent_type: 'weather_agent', subagent_type: 'weather_agent', name: 'weather' },
+      },
       { tool: /^invoke_agent$/, arguments: { agent_name: 'weather_agent', prompt: task.prompt } },
     ],
   ];

@@ -1,3 +1,4 @@
+import { MARKERS } from './markers.ts';
 import { type Answer, type ModelRequest, type Route, serverSentEvent, wordsOf } from './route.ts';
 import {
   ANSWER,
@@ -18,7 +19,7 @@ type ChatRequest = {
   stream_options?: { include_usage?: boolean };
   tools?: { function: { name: string } }[];
   response_format?: { type: string; json_schema?: { schema: unknown } };
-  messages: { role: string; tool_calls?: ToolCall[] }[];
+  messages: { role: string; content?: unknown; tool_calls?: ToolCall[]; tool_call_id?: string }[];
 };
 
 const USAGE = {
@@ -44,15 +45,36 @@ export function openAiChat(): Route {
       if (mustFail(body)) return openAiFailure(request);
       const called = body.messages.flatMap((message) => message.tool_calls ?? []).map((call) => call.function.name);
       const offered = (body.tools ?? []).map((tool) => tool.function.name);
-      const calls = planCalls({ offered, called }).map((call) => toolCall(call, nextId('call')));
+      const planned = body.messages.some(isSubagentTask) ? [] : planCalls({ offered, called });
+      const calls = planned.map((call) => toolCall(call, nextId('call')));
       const head = { id: nextId('chatcmpl'), created: 1_763_720_000, model: datedModel(body.model) };
-      const counts = { model: body.model, inputTokens: TOKENS.input, outputTokens: TOKENS.output };
+      const counts = {
+        model: body.model,
+        inputTokens: TOKENS.input,
+        outputTokens: TOKENS.output,
+        toolResults: newToolResults(body),
+      };
       const schema = body.response_format?.json_schema?.schema;
       const text = schema === undefined ? ANSWER : jsonAnswer(schema);
       if (body.stream === true) return { ...counts, response: { events: chatEvents(body, { head, text, calls }) } };
       return { ...counts, response: { status: 200, json: completion({ head, text, calls }) } };
     },
   };
+}
+
+/** A subagent answers at once. */
+function isSubagentTask({ role, content }: ChatRequest['messages'][number]): boolean {
+  return role === 'user' && JSON.stringify(content).includes(MARKERS.subagentTask);
+}
+
+/** The results that came with this request for the first time: those after the last answer. */
+function newToolResults({ messages }: ChatRequest): { name: string; failed: boolean }[] {
+  const calls = messages.flatMap((message) => message.tool_calls ?? []);
+  const lastAnswer = messages.findLastIndex(({ role }) => role === 'assistant');
+  return messages.slice(lastAnswer + 1).flatMap(({ role, tool_call_id: id }) => {
+    const name = role === 'tool' ? calls.find((call) => call.id === id)?.function.name : undefined;
+    return name === undefined ? [] : [{ name, failed: false }];
+  });
 }
 
 /** An error as every endpoint of OpenAI words it. Clients do not repeat a 400. */

@@ -11,6 +11,7 @@ import { logfire } from './logfire.ts';
 import { litellm } from './litellm.ts';
 import { tanstackAi } from './tanstack-ai.ts';
 import { strands } from './strands.ts';
+import { opencode } from './opencode.ts';
 import { openlit } from './openlit.ts';
 import { langsmith } from './langsmith.ts';
 import { langtrace } from './langtrace.ts';
@@ -46,6 +47,7 @@ export const DIALECTS: readonly Dialect[] = [
   codex,
   geminiCli,
   copilot,
+  opencode,
   openllmetry,
   openaiAgents,
   vercelAi,
