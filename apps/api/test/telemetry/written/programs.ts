@@ -2,7 +2,7 @@ import type { Program } from './program.ts';
 import { ag2 } from './programs/ag2.ts';
 import { agentops, laminar } from './programs/agentops.ts';
 import { braintrust } from './programs/braintrust.ts';
-import { cline, qwenCode } from './programs/coding-agents.ts';
+import { cline } from './programs/coding-agents.ts';
 import { agentFrameworkDotnet, loongsuite, opentelemetryGenaiEvents } from './programs/conventions.ts';
 import { crewaiOpeninference, crewaiOpenlit, crewaiOpenllmetry } from './programs/crewai.ts';
 import { eino, rig, trpcAgentGo } from './programs/go-and-rust.ts';
@@ -44,7 +44,6 @@ export const PROGRAMS: readonly Program[] = [
   opentelemetryGenaiEvents,
   pipecat,
   quarkusLangchain4j,
-  qwenCode,
   rig,
   semanticKernel,
   smolagents,
