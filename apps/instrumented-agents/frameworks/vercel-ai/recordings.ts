@@ -121,4 +121,23 @@ registerTelemetry(new OpenTelemetry());
 \`\`\``,
     cannotKnow: [NO_SERVER],
   },
+  {
+    name: 'vercel-ai-6-langsmith',
+    framework: 'AI SDK 6 with LangSmith',
+    packages: ['ai6', 'langsmith'],
+    program: 'langsmith.ts',
+    environment: { LANGSMITH_TRACING: 'true', LANGSMITH_TRACING_MODE: 'otel' },
+    dialects: ['langsmith'],
+    setUp: `\`\`\`ts
+// npm install langsmith @opentelemetry/sdk-trace-base@2 @opentelemetry/context-async-hooks@2 @opentelemetry/exporter-trace-otlp-proto
+// LANGSMITH_TRACING=true LANGSMITH_TRACING_MODE=otel
+// OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key>
+import * as ai from 'ai';
+import { initializeOTEL } from 'langsmith/experimental/otel/setup';
+import { wrapAISDK } from 'langsmith/experimental/vercel';
+
+initializeOTEL();
+const { generateText, streamText } = wrapAISDK(ai);
+\`\`\``,
+  },
 ];

@@ -1,5 +1,7 @@
+import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import type { Dialect } from './dialect.ts';
 import { serverToolsIn } from './server-tools.ts';
+import { subjectIn } from './span-subject.ts';
 
 /**
  * LangSmith's OpenTelemetry mode (github.com/langchain-ai/langsmith-sdk, js/src/experimental/otel/translator.ts and
@@ -18,6 +20,9 @@ export const langsmith: Dialect = {
       'langsmith.metadata.session_id',
       'langsmith.metadata.conversation_id',
     ],
+    // The span of a streamed answer of the AI SDK has its tokens nowhere else.
+    inputTokens: ['gen_ai.usage.input_tokens', 'langsmith.usage_metadata#input_tokens'],
+    outputTokens: ['gen_ai.usage.output_tokens', 'langsmith.usage_metadata#output_tokens'],
   },
   // Ignored because it is `embeddings` for a retriever, `chat` for a prompt, and a name of LangSmith's for other spans.
   ignores: ['gen_ai.operation.name'],
@@ -58,10 +63,15 @@ export const langsmith: Dialect = {
     'gen_ai.response.service_tier',
     'gen_ai.response.system_fingerprint',
   ],
-  alsoReads: ['langsmith.trace.name', 'gen_ai.completion'],
+  alsoReads: ['langsmith.trace.name', 'langsmith.metadata.ai_sdk_method', 'gen_ai.completion'],
   refine(span, facts) {
     const name = span.attributes['langsmith.trace.name'] ?? span.name;
     if (facts.operation === null && facts.agent !== null && facts.agent === name) facts.operation = 'invoke_agent';
+    const method = String(span.attributes['langsmith.metadata.ai_sdk_method']);
+    if (facts.operation === null && RUNS_OF_AI_SDK.test(method) && vendorOf(name) === null) {
+      facts.agent ??= typeof name === 'string' ? subjectIn(name) : null;
+      if (facts.agent !== null) facts.operation = 'invoke_agent';
+    }
     // If a span starts and ends in different batches, its status stays `ok` in spite of an error.
     const exception = span.events?.find((event) => event.name === 'exception');
     if (exception) facts.errorType ??= String(exception.attributes['exception.type'] ?? '_OTHER');
@@ -73,3 +83,11 @@ export const langsmith: Dialect = {
     return [...usual, ...tools.map((name) => ({ kind: 'tool' as const, name }))];
   },
 };
+
+/** The AI SDK's functions that may ask the model several times. Their span has the name that the application gives. */
+const RUNS_OF_AI_SDK = /^ai\.(?:generate|stream)(?:Text|Object)$/;
+
+/** The vendor in a run's name that LangSmith has made from the model, such as `openai.responses`. */
+function vendorOf(name: unknown): string | null {
+  return typeof name === 'string' ? canonicalVendor(name.split('.')[0] ?? '') : null;
+}
