@@ -17,10 +17,22 @@ export const DELEGATE = 'delegate';
 
 const MODEL_CALLS = new Set(['chat', 'embeddings', 'generate_content', 'text_completion']);
 
-/** A conventional operation in lower case. Other operations stay as they are written. */
+/** Longer texts are no spelling of an operation. */
+const MAX_SPELLING = 32;
+
+/**
+ * A conventional operation in lower case, also if it is written as `executeTool`, `ExecuteTool`, `execute-tool` or `execute
+ * tool`. Other operations stay as they are written.
+ */
 export function canonicalOperation(text: string): string {
-  const operation = text.trim().toLowerCase();
-  return OPERATIONS.has(operation) ? operation : text;
+  const written = text.trim();
+  if (OPERATIONS.has(written.toLowerCase())) return written.toLowerCase();
+  if (written.length > MAX_SPELLING) return text;
+  const spelled = written
+    .replaceAll(/([a-z])([A-Z])/g, '$1_$2')
+    .replaceAll(/[\s.-]+/g, '_')
+    .toLowerCase();
+  return OPERATIONS.has(spelled) ? spelled : text;
 }
 
 export function isKnownOperation(operation: string): boolean {

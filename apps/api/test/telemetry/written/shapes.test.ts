@@ -102,6 +102,25 @@ const SHAPES: Readonly<Record<string, Shape>> = {
       { name: 'rent', attributes: { tool: 'hammer' } },
     ],
   },
+  'operations in other spellings': {
+    spans: [
+      {
+        name: 'run',
+        attributes: {
+          'gen_ai.operation.name': 'InvokeAgent',
+          'gen_ai.agent.name': 'weather_agent',
+          'gen_ai.request.model': 'gpt-5-mini',
+        },
+        inside: [
+          { name: 'ask', attributes: { ...CHAT, 'gen_ai.operation.name': 'TextCompletion' } },
+          { name: 'act', attributes: { 'gen_ai.operation.name': 'execute-tool', 'gen_ai.tool.name': 'get_weather' } },
+        ],
+      },
+    ],
+    models: [GPT],
+    tools: [{ name: 'get_weather', calls: 1 }],
+    agents: ['weather_agent'],
+  },
   'hooks and approvals of a tool call': {
     spans: [
       {
