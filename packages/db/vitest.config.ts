@@ -32,7 +32,8 @@ export default defineConfig({
     // The suites of two workspaces run at the same time.
     maxWorkers: 1,
     projects: [
-      { extends: true, test: { name: 'pure', include: PURE } },
+      // Some replace the clock of modules that remember times.
+      { extends: true, test: { name: 'pure', include: PURE, isolate: true } },
       { extends: true, test: { name: 'sqlite', include, exclude: [...PURE, ...POSTGRES], globalSetup } },
       { extends: true, test: { name: 'postgres', include, exclude: [...PURE, ...SQLITE], globalSetup } },
     ],

@@ -192,7 +192,9 @@ test('the command palette finds a screen by its name, and a list shows the keybo
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   await page.keyboard.press('Control+k');
-  await page.getByRole('combobox', { name: 'Command' }).fill('trac');
+  // Regression: the first letters after the shortcut were lost, or taken for shortcuts.
+  await page.keyboard.type('trac');
+  expect(await page.getByRole('combobox', { name: 'Command' }).inputValue()).toBe('trac');
   await expectFaultless('palette');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Traces', level: 1 }).waitFor();

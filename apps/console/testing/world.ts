@@ -1,6 +1,7 @@
 import { openConsole } from '@quartermaster/api/src/server/console/build.ts';
 import { signedInBrowser } from '@quartermaster/api/test/support/browser.ts';
 import { startTestServer, type TestServer } from '@quartermaster/api/test/support/server.ts';
+import { scaled } from '@quartermaster/db/testing/scale.ts';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { launchBrowser } from './browser.ts';
 import { startSeededServer } from './seeded-server.ts';
@@ -8,6 +9,9 @@ import { openTab, type Tab, type Window, WINDOW } from './tab.ts';
 
 /** The development identity provider signs this person in for the link of a start. */
 const ADMINISTRATOR = 'admin@example.com';
+
+/** How long a test waits for something to be shown, in milliseconds. */
+const TIMEOUT_MS = scaled({ usual: 30_000, full: 120_000 });
 
 type WorldOptions = {
   /** Whether the database has the data of the seed. */
@@ -70,6 +74,7 @@ export async function startWorld({ isSeeded = true, environment }: WorldOptions 
 
 async function newWindow(browser: Browser): Promise<Window> {
   const context = await browser.newContext(WINDOW);
+  context.setDefaultTimeout(TIMEOUT_MS);
   return { context, page: await context.newPage() };
 }
 

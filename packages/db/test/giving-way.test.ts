@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { beginRequest, givesWay, runRequestForTenant } from '../src/giving-way.ts';
 import { endTurn, noteLoopTime } from '../src/loop-time.ts';
 import { giveWay, yieldToOtherTenants, yieldWhenDue } from '../src/loop-turns.ts';
@@ -8,13 +8,11 @@ import { runAsGateHolder, runForTenant, runInTransaction } from '../src/tenant-c
 // The clock is a variable, because other processes may stop this one.
 let time = 0;
 let tenants = 0;
+vi.spyOn(performance, 'now').mockImplementation(() => time);
 beforeEach(() => {
-  // Later than everything in earlier tests.
+  // What an earlier test left running ends now, and everything in it was long ago.
+  endTurn();
   time += 1_000_000;
-  vi.spyOn(performance, 'now').mockImplementation(() => time);
-});
-afterEach(() => {
-  vi.restoreAllMocks();
 });
 
 /** A tenant that has just worked for some milliseconds. */

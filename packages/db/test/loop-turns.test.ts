@@ -1,15 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { endTurn } from '../src/loop-time.ts';
 import { yieldToOtherTenants, yieldWhenDue } from '../src/loop-turns.ts';
 import { runAsWriter, runForTenant } from '../src/tenant-context.ts';
 
 // The clock is a variable, because other processes may stop this one for longer than a turn.
 let time = 0;
+vi.spyOn(performance, 'now').mockImplementation(() => time);
 beforeEach(() => {
-  vi.spyOn(performance, 'now').mockImplementation(() => time);
-});
-afterEach(() => {
-  vi.restoreAllMocks();
+  // What an earlier test left running ends now, and everything in it was long ago.
+  endTurn();
+  time += 1_000_000;
 });
 
 function workFor(milliseconds: number): void {

@@ -56,6 +56,8 @@ function PaletteBody({ close, openHelp }: Omit<Props, 'isOpen'>): ReactNode {
         aria-expanded
         aria-controls={listId}
         aria-activedescendant={active === undefined ? undefined : `${listId}-${active.id}`}
+        // The dialog itself moves the focus only later, and the first letters would be taken for shortcuts.
+        ref={focusOn}
         data-autofocus
         value={text}
         onChange={(event) => {
@@ -84,6 +86,10 @@ function PaletteBody({ close, openHelp }: Omit<Props, 'isOpen'>): ReactNode {
       {found.length === 0 && <p className={classes.nothing}>Nothing has this name.</p>}
     </div>
   );
+}
+
+function focusOn(element: HTMLElement | null): void {
+  element?.focus();
 }
 
 function useCommands(openHelp: () => void): Command[] {
