@@ -126,7 +126,6 @@ gemini
       `# ~/.config/opencode/opencode.json: { "experimental": { "openTelemetry": true } }\nexport ${ENDPOINT}\nopencode`,
     ),
     cannotKnow: [
-      'No span names the agent that answers. Subagents are known by the calls of the tool task.',
       'opencode run ends without sending the spans of the last seconds. opencode serve and the terminal interface send them.',
     ],
   },

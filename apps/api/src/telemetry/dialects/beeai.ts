@@ -11,6 +11,7 @@ export const beeai: Dialect = {
   name: 'beeai',
   scopes: ['@arizeai/openinference-instrumentation-beeai'],
   signature: ['beeai.version'],
+  readsAlone: true,
   attributes: {
     vendor: ['llm.provider', 'metadata.provider'],
     model: ['llm.model_name', 'metadata.model_name'],

@@ -65,6 +65,11 @@ export type Dialect = {
    * only if `content` covers them.
    */
   safe?: readonly string[];
+  /**
+   * A span of this dialect in which it reads nothing is no call, although it has names that another dialect would read. Without
+   * this field the other dialect reads it.
+   */
+  readsAlone?: true;
   /** Attributes that `refine` and `uses` read and that no other field lists. */
   alsoReads?: readonly string[];
   /** Corrects what was read by the tables. Changes `facts` in place. */

@@ -34,23 +34,29 @@ const MAX_USES = 64;
 const MAX_SPAN_NAME = 1024;
 
 export function dialectReader(dialects: readonly Dialect[]): Reader {
-  const recognise = recogniser(dialects);
-  const compiled = new Map(dialects.map((dialect) => [dialect, { dialect, read: factReader(dialect) }]));
+  const { dialectOf, nextAfter } = recogniser(dialects);
+  const compiled = new Map<Dialect | null, Compiled>(
+    dialects.map((dialect) => [dialect, { dialect, read: factReader(dialect) }]),
+  );
   const events = new Map([...compiled.values()].flatMap(compileEvents));
   return {
     readSpan(span) {
-      const dialect = recognise(span.scope, span.attributes);
-      const found = dialect && compiled.get(dialect);
+      const found = compiled.get(dialectOf(span.scope, span.attributes));
       if (!found) return emptyReading(null);
+      const { dialect } = found;
       const source = span.name.length > MAX_SPAN_NAME ? { ...span, name: span.name.slice(0, MAX_SPAN_NAME) } : span;
-      return readingOf(found.dialect, source, found.read(source));
+      const read = found.read(source);
+      if (read !== null) return readingOf(dialect, source, read);
+      const next = compiled.get(nextAfter(dialect, span.scope, span.attributes));
+      const readNext = next?.read(source) ?? null;
+      return next && readNext !== null ? readingOf(next.dialect, source, readNext) : readingOf(dialect, source, null);
     },
     readLogRecord(record) {
       const event = events.get(record.eventName ?? '');
       if (!event) return emptyReading(null);
       const { dialect, read, counts, tokensOnly } = event;
       // A framework that has events of its own may repeat them as events of the conventions.
-      const ofScope = recognise(record.scope, {});
+      const ofScope = dialectOf(record.scope, {});
       if (dialect.endings !== undefined && ofScope !== null && ofScope !== dialect) return emptyReading(ofScope);
       if (!counts(record)) return emptyReading(dialect);
       const source: ReadSource = { ...record, name: record.eventName ?? '', kind: 'internal' };

@@ -3,10 +3,17 @@ import { memoizeByName } from '../memoize-by-name.ts';
 import type { Dialect } from './dialect.ts';
 import { endingTest } from './endings.ts';
 
-/** Returns a function that finds the dialect of a span: by its scope, otherwise by its attributes in the order of the table. */
-export function recogniser(
-  dialects: readonly Dialect[],
-): (scope: OtlpSpan['scope'], attributes: Attributes) => Dialect | null {
+type Recogniser = {
+  /** The dialect of a span: by its scope, otherwise by its attributes in the order of the table. */
+  dialectOf: (scope: OtlpSpan['scope'], attributes: Attributes) => Dialect | null;
+  /**
+   * The dialect to try next if that one reads nothing in a span: exporters replace the names of a framework and keep its scope, and
+   * attributes of a tool that decorates spans are no reason to read them as its own. Null if there is none.
+   */
+  nextAfter: (dialect: Dialect, scope: OtlpSpan['scope'], attributes: Attributes) => Dialect | null;
+};
+
+export function recogniser(dialects: readonly Dialect[]): Recogniser {
   const exactNames = new Map<string, number>();
   const prefixes: [string, number][] = [];
   for (const [index, { signature = [] }] of dialects.entries()) {
@@ -19,19 +26,30 @@ export function recogniser(
   const byScope = memoizeByName((scope: string) => {
     return dialects.find(({ scopes = [] }) => scopes.some((one) => isName(one, scope))) ?? null;
   });
-  // The index of the first dialect whose signature has the name, or `dialects.length` if none has it.
-  const byAttribute = memoizeByName((name: string) => {
+  // The index of the first dialect that has the name in its signature, or an ending of it; `dialects.length` if none has.
+  const bySignature = memoizeByName((name: string) => {
     const indexes = prefixes.filter(([prefix]) => name.startsWith(prefix)).map(([, index]) => index);
-    const ending = endingTests.findIndex((hasEnding) => hasEnding(name));
-    return Math.min(exactNames.get(name) ?? dialects.length, ...indexes, ending === -1 ? dialects.length : ending);
+    return Math.min(exactNames.get(name) ?? dialects.length, ...indexes);
   });
+  const byEnding = memoizeByName((name: string) => {
+    const index = endingTests.findIndex((hasEnding) => hasEnding(name));
+    return index === -1 ? dialects.length : index;
+  });
+  const byAttribute = memoizeByName((name: string) => Math.min(bySignature(name), byEnding(name)));
 
-  return (scope, attributes) => {
-    const known = byScope(scope.name);
-    if (known !== null) return known;
+  function firstBy(indexOf: (name: string) => number, attributes: Attributes): Dialect | null {
     let first = dialects.length;
-    for (const name in attributes) first = Math.min(first, byAttribute(name));
+    for (const name in attributes) first = Math.min(first, indexOf(name));
     return dialects[first] ?? null;
+  }
+
+  return {
+    dialectOf: (scope, attributes) => byScope(scope.name) ?? firstBy(byAttribute, attributes),
+    nextAfter(dialect, scope, attributes) {
+      if (dialect.readsAlone === true) return null;
+      const next = firstBy(byScope(scope.name) === null ? byEnding : bySignature, attributes);
+      return next === dialect ? null : next;
+    },
   };
 }
 

@@ -175,6 +175,8 @@ export const SAFE_IN_DIALECTS: [string, string][] = [
   ['openai-agents', 'tool.name'],
   ['voltagent', 'tool.name'],
   ['ax', 'tool.name'],
+  ['mastra', 'tool.name'],
+  ['opencode', 'tool.name'],
   ['openinference', 'llm.model_name'],
   ['openinference', 'input.mime_type'],
   ['openinference', 'openinference.span.kind'],

@@ -56,6 +56,24 @@ test.each<[string, string, Attributes, string | null]>([
   expect(readSpan(span({ attributes, scope: scope(name) })).dialect).toBe(dialect);
 });
 
+const decorator: Dialect = { name: 'decorator', signature: ['note.*'], attributes: { agent: ['note.agent'] } };
+const unlisted: Dialect = {
+  name: 'unlisted',
+  endings: { model: ['model.name'], inputTokens: ['input.tokens'] },
+};
+const alone: Dialect = { name: 'alone', scopes: ['alone'], attributes: { model: ['alone.model'] }, readsAlone: true };
+
+test.each<[string, string, Attributes, string]>([
+  ['of a known scope in names of another dialect', 'acme', { 'note.agent': 'a' }, 'decorator'],
+  ['that is decorated, by the endings of its own names', 'x', { 'note.id': 1, 'my.model.name': 'gpt-5' }, 'unlisted'],
+  ['of a known scope, never by endings', 'acme', { 'my.model.name': 'gpt-5' }, 'acme'],
+  ['of a dialect that reads alone, by no other one', 'alone', { 'note.agent': 'a' }, 'alone'],
+])('a span in which its dialect reads nothing is read, %s', (_what, scopeName, attributes, dialect) => {
+  const reader = dialectReader([acme, decorator, alone, genai, unlisted]);
+  const reading = reader.readSpan(span({ attributes, scope: scope(scopeName) }));
+  expect([reading.dialect, reading.facts === null]).toEqual([dialect, dialect === 'acme' || dialect === 'alone']);
+});
+
 test('a recognised span without readable attributes has a dialect and no facts', () => {
   expect(inScope({ other: 1 })).toEqual({ dialect: 'acme', facts: null, uses: [] });
 });
