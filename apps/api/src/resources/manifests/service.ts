@@ -91,7 +91,7 @@ async function publish(
     const changes = compareDeclarations(before ? await findDeclarations(trx, before) : [], spec.declares ?? []);
     const changed = [...changes.added, ...changes.removed];
     await storeDeclarations(trx, manifest, changes, before);
-    await reevaluateDeclared(trx, place, changed, now);
+    if (changed.length > 0) await reevaluateDeclared(trx, place, changed, now);
     if (before) {
       await endManifest(trx, [place], before.id, 'superseded', now);
       record({ place, target: { type: 'manifest', id: before.id }, changed: ['status'] });

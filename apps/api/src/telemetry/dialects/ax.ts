@@ -1,4 +1,5 @@
 import type { Dialect } from './dialect.ts';
+import { asCount } from './fact-slots.ts';
 
 /**
  * Ax (github.com/ax-llm/ax, src/ax/trace/trace.ts): OpenTelemetry GenAI of 2024 on requests to a model, and its own names on
@@ -18,15 +19,11 @@ export const ax: Dialect = {
   safe: ['tool.mode', 'request.id', 'provided_functions', 'ax.provider.request_id'],
   refine(span, facts) {
     const usage = span.events?.find((event) => event.name === 'gen_ai.usage')?.attributes ?? {};
-    const output = countIn(usage['gen_ai.usage.output_tokens']);
-    const total = countIn(usage['gen_ai.usage.total_tokens']);
+    const output = asCount(usage['gen_ai.usage.output_tokens']);
+    const total = asCount(usage['gen_ai.usage.total_tokens']);
     facts.outputTokens ??= output;
     // The input count excludes cached tokens, the total includes them.
     facts.inputTokens ??=
-      total !== null && output !== null ? total - output : countIn(usage['gen_ai.usage.input_tokens']);
+      total !== null && output !== null ? total - output : asCount(usage['gen_ai.usage.input_tokens']);
   },
 };
-
-function countIn(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
-}

@@ -1,4 +1,5 @@
 import type { Attributes } from '../otlp/span.ts';
+import { asCount } from './fact-slots.ts';
 
 const READ_FROM_CACHE = [
   'gen_ai.usage.cache_read.input_tokens',
@@ -27,8 +28,8 @@ export function cachedTokensIn(attributes: Attributes): number {
 
 function firstCount(attributes: Attributes, names: readonly string[]): number {
   for (const name of names) {
-    const value = attributes[name];
-    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+    const count = asCount(attributes[name]);
+    if (count !== null) return count;
   }
   return 0;
 }

@@ -58,5 +58,10 @@ export function boundedText(text: string): string | null {
 export function countIn(value: AttributeValue, { path }: Slot): number | null {
   const inside = path === null ? value : readInside(value, path);
   const number = typeof inside === 'string' && /^\d{1,15}$/.test(inside) ? Number(inside) : inside;
-  return typeof number === 'number' && Number.isSafeInteger(number) && number >= 0 ? number : null;
+  return asCount(number);
+}
+
+/** A value as a non-negative integer. Null for any other one. */
+export function asCount(value: unknown): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }

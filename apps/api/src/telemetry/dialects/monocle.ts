@@ -1,4 +1,5 @@
 import type { Dialect, ReadSource } from './dialect.ts';
+import { asCount } from './fact-slots.ts';
 
 /**
  * Monocle (github.com/monocle2ai/monocle, apptrace/src/monocle_apptrace/instrumentation). A span has numbered entities:
@@ -37,8 +38,8 @@ export const monocle: Dialect = {
     if (operation !== 'chat' && operation !== 'embeddings') return;
     facts.model ??= entityOf(span, 'model.');
     const usage = span.events?.find(({ name }) => name === 'metadata')?.attributes ?? {};
-    facts.inputTokens ??= countOf(usage['prompt_tokens']);
-    facts.outputTokens ??= countOf(usage['completion_tokens']);
+    facts.inputTokens ??= asCount(usage['prompt_tokens']);
+    facts.outputTokens ??= asCount(usage['completion_tokens']);
   },
 };
 
@@ -54,8 +55,4 @@ function entityOf({ attributes }: ReadSource, type: string): string | null {
 
 function textOf(value: unknown): string | null {
   return typeof value === 'string' && value.trim() !== '' ? value : null;
-}
-
-function countOf(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }

@@ -1,5 +1,6 @@
 import { ownMember } from '../../platform/own-member.ts';
 import type { Attributes } from '../otlp/span.ts';
+import { asCount } from './fact-slots.ts';
 import { parsedJson } from './inside.ts';
 
 /** Names of attributes that hold the usage of a call as one JSON text: `acme.usage`, `acme.tokenUsage`, `langwatch.metrics`. */
@@ -25,8 +26,8 @@ export function usageInTexts(attributes: Attributes): { input: number | null; ou
 
 function countUnder(usage: unknown, keys: readonly string[]): number | null {
   for (const key of keys) {
-    const value = ownMember(usage, key);
-    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+    const count = asCount(ownMember(usage, key));
+    if (count !== null) return count;
   }
   return null;
 }
