@@ -1,8 +1,8 @@
 import type { Dialect, ReadSource } from './dialect.ts';
-import type { Facts, Use } from './facts.ts';
+import type { Facts } from './facts.ts';
 import { genai } from './genai.ts';
 import { isModelCall } from './operations.ts';
-import { serverToolsIn } from './server-tools.ts';
+import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { subjectIn, vendorInSpanName } from './span-subject.ts';
 import { usageInTexts } from './usage-texts.ts';
 
@@ -55,12 +55,7 @@ export const otherFrameworks: Dialect = {
     if (!followsConvention(attributes)) requireEvidence(span, facts);
     if (facts.model !== null && facts.tool === null) facts.vendor ??= vendorInSpanName(name);
   },
-  uses(span, facts, usual) {
-    if (usual.some(({ kind }) => kind === 'tool') || !usual.some(({ kind }) => kind === 'model')) return usual;
-    const tools = serverToolsInAnswer(span.attributes);
-    if (tools.length > 0) facts.toolRunsAt = 'vendor';
-    return [...usual, ...tools.map((name): Use => ({ kind: 'tool', name }))];
-  },
+  uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsInAnswer(attributes)),
   // The event repeats the span that it was written in, if there is one.
   logs: { 'gen_ai.client.inference.operation.details': { operation: 'chat' } },
 };

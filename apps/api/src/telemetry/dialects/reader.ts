@@ -5,7 +5,7 @@ import { compileSlots, sourcesOf } from './fact-slots.ts';
 import type { Facts, Reading, Use } from './facts.ts';
 import { isModelCall } from './operations.ts';
 import { recogniser } from './recognise.ts';
-import { serverToolsIn } from './server-tools.ts';
+import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { usesOf } from './uses.ts';
 
 /** Reads spans and log records. */
@@ -72,22 +72,13 @@ function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactRe
   const usual = usesOf(source, read.facts, read.isWrapper);
   const own = dialect.uses?.(source, read.facts, usual) ?? usual;
   const counted = isUncountedModelCall(source, own) ? [...own, ...modelOf(read.facts)] : own;
-  const ofServer = serverToolUses(source, read.facts, counted);
-  const uses = ofServer.length === 0 ? counted : [...counted, ...ofServer];
+  const answer = source.attributes[OUTPUT_MESSAGES];
+  const uses = answer === undefined ? counted : withServerTools(read.facts, counted, () => serverToolsIn(answer));
   return { dialect: dialect.name, facts: read.facts, uses: uses.length > MAX_USES ? boundedUses(uses) : uses };
 }
 
 /** The conventional attribute of a model's answer. */
 const OUTPUT_MESSAGES = 'gen_ai.output.messages';
-
-/** The tools that the vendor ran during a model call, unless the dialect has found tools itself. */
-function serverToolUses({ attributes }: ReadSource, facts: Facts, uses: readonly Use[]): Use[] {
-  if (attributes[OUTPUT_MESSAGES] === undefined || !uses.some(({ kind }) => kind === 'model')) return [];
-  if (uses.some(({ kind }) => kind === 'tool')) return [];
-  const tools = serverToolsIn(attributes[OUTPUT_MESSAGES]);
-  if (tools.length > 0) facts.toolRunsAt = 'vendor';
-  return tools.map((name) => ({ kind: 'tool', name }));
-}
 
 /** Whether a client span has a conventional model operation, although none of its uses is a model. Its model then counts. */
 function isUncountedModelCall({ kind, attributes }: ReadSource, uses: readonly Use[]): boolean {

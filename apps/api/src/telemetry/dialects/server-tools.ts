@@ -1,4 +1,5 @@
 import { ownMember } from '../../platform/own-member.ts';
+import type { Facts, Use } from './facts.ts';
 import { parsedJson } from './inside.ts';
 
 /** The types of items in answers of OpenAI's Responses API that are calls of its own tools. */
@@ -46,6 +47,15 @@ export function serverToolsIn(answer: unknown): string[] {
     return ['output', 'content', 'parts'].flatMap((key) => itemsOf(ownMember(message, key)));
   });
   return items.flatMap(toolOf);
+}
+
+/** Adds the tools that the vendor ran during a model call to the uses of its span, unless these contain tools already. */
+export function withServerTools(facts: Facts, uses: Use[], find: () => string[]): Use[] {
+  const isOnlyModel = uses.some(({ kind }) => kind === 'model') && !uses.some(({ kind }) => kind === 'tool');
+  const tools = isOnlyModel ? find() : [];
+  if (tools.length === 0) return uses;
+  facts.toolRunsAt = 'vendor';
+  return [...uses, ...tools.map((name): Use => ({ kind: 'tool', name }))];
 }
 
 function parsedIfMarked(text: string): unknown {
