@@ -82,7 +82,7 @@ export type Dialect = {
 
 /**
  * The attributes that hold each fact. `x#y.z` reads inside the attribute `x`, which is a JSON text: the key `z` of its key
- * `y`. No attribute name contains `#`.
+ * `y`, or the key `y.z`. No attribute name contains `#`.
  */
 export type FactSources = { readonly [fact in Exclude<keyof Facts, 'toolRunsAt'>]?: readonly string[] };
 
@@ -93,7 +93,10 @@ export type FactSources = { readonly [fact in Exclude<keyof Facts, 'toolRunsAt'>
 export type ReadSource = Pick<OtlpSpan, 'name' | 'kind' | 'attributes' | 'scope' | 'resource'> &
   Partial<Pick<OtlpSpan, 'events'>>;
 
-/** The parts of a log record that a reader uses. */
+/**
+ * The parts of a log record that a reader uses. If the body is a list, as Effect's logger writes it, the attribute `body` is its
+ * second text: the data of the message as JSON.
+ */
 export type LogSource = Pick<OtlpSpan, 'attributes' | 'scope' | 'resource'> & {
   eventName: string | null;
   body: AttributeValue;

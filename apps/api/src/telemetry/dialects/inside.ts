@@ -7,10 +7,13 @@ const MAX_CHARACTERS = 64 * 1024;
 /** A cache of the last parsed text, because several facts may be read from one attribute. */
 let last: { text: string; value: unknown } = { text: '', value: undefined };
 
-/** The string or number under a path of keys in an attribute that is a JSON text. */
+/** The string or number under a path of keys in an attribute that is a JSON text. The path may also be one key with dots. */
 export function readInside(attribute: AttributeValue | undefined, path: readonly string[]): string | number | null {
-  let value: unknown = typeof attribute === 'string' ? parsedJson(attribute) : undefined;
+  const whole: unknown = typeof attribute === 'string' ? parsedJson(attribute) : undefined;
+  if (typeof whole !== 'object' || whole === null) return null;
+  let value: unknown = whole;
   for (const key of path) value = ownMember(value, key);
+  if (value === undefined && path.length > 1) value = ownMember(whole, path.join('.'));
   return typeof value === 'string' || typeof value === 'number' ? value : null;
 }
 

@@ -1,4 +1,6 @@
+import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
+import { readInside } from './inside.ts';
 import { vercelAi } from './vercel-ai.ts';
 
 /**
@@ -45,6 +47,14 @@ export const opencode: Dialect = {
     'write',
   ],
   safe: [...(vercelAi.safe ?? []), 'tool.name', 'tool.call_id', 'message.id'],
+  logs: {
+    // Written before each call of a model. Only this names the agent that a person speaks to. It counts once for a session.
+    stream: {
+      operation: 'invoke_agent',
+      attributes: { agent: ['body#agent'], callId: ['body#session.id'] },
+      counts: ({ scope, attributes: { body } }) => scope.name === 'opencode' && isOfPerson(body),
+    },
+  },
   uses(span, facts, usual) {
     const subagent = facts.agent;
     if (facts.operation !== 'execute_tool' || subagent === null) return vercelAi.uses?.(span, facts, usual) ?? usual;
@@ -53,3 +63,8 @@ export const opencode: Dialect = {
     return [...usual, { kind: 'agent', name: subagent }];
   },
 };
+
+/** Subagents are counted by the tool that runs them. Agents of opencode's own, such as the one that writes titles, are "small". */
+function isOfPerson(data: AttributeValue | undefined): boolean {
+  return readInside(data, ['mode']) === 'primary' && readInside(data, ['small']) === 'false';
+}

@@ -51,10 +51,11 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
       const readNext = next?.read(source) ?? null;
       return next && readNext !== null ? readingOf(next.dialect, source, readNext) : readingOf(dialect, source, null);
     },
-    readLogRecord(record) {
-      const event = events.get(record.eventName ?? '');
+    readLogRecord(given) {
+      const event = events.get(given.eventName ?? '');
       if (!event) return emptyReading(null);
       const { dialect, read, counts, tokensOnly } = event;
+      const record = withDataOfBody(given);
       // A framework that has events of its own may repeat them as events of the conventions.
       const ofScope = dialectOf(record.scope, {});
       if (dialect.endings !== undefined && ofScope !== null && ofScope !== dialect) return emptyReading(ofScope);
@@ -65,6 +66,12 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
     },
     readNames: new Set([...dialects.flatMap(namesOf), ...CACHED_TOKEN_NAMES, OUTPUT_MESSAGES]),
   };
+}
+
+/** Adds the second text of a body that is a list as the attribute `body`. */
+function withDataOfBody(record: LogSource): LogSource {
+  const data = Array.isArray(record.body) ? record.body[1] : undefined;
+  return typeof data === 'string' ? { ...record, attributes: { ...record.attributes, body: data } } : record;
 }
 
 function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactReader>): Reading {

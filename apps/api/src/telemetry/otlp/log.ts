@@ -14,7 +14,10 @@ export type OtlpLogRecord = {
   traceId: string | null;
   /** 16 lower-case hex digits. */
   spanId: string | null;
-  /** The record's event name if it is one word, otherwise the attribute `event.name`, otherwise a body of one word. */
+  /**
+   * The record's event name if it is one word, otherwise the attribute `event.name`, otherwise a body of one word, or of which the
+   * first text is one word.
+   */
   eventName: string | null;
   /** The severity text, otherwise the name of the severity number's range, such as `WARN`. */
   severity: string | null;
@@ -133,5 +136,9 @@ function eventNameOf({ eventName, attributes, body }: RawLogRecord): string | nu
   const attribute = attributes['event.name'];
   if (typeof attribute === 'string' && attribute !== '') return attribute;
   if (eventName !== '') return storable(eventName);
-  return typeof body === 'string' && body.length <= MAX_EVENT_NAME_CHARACTERS && WORD.test(body) ? body : null;
+  // Effect's logger writes a list: the message, and its data as JSON.
+  const message = Array.isArray(body) ? body[0] : body;
+  return typeof message === 'string' && message.length <= MAX_EVENT_NAME_CHARACTERS && WORD.test(message)
+    ? message
+    : null;
 }

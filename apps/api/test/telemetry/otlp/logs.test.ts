@@ -6,6 +6,8 @@ import { attribute, type Json, logEncodings, logRequest, RECEIVED_AT, SPAN_ID, T
 
 const TIME = '1700000000000000001';
 
+const list = (...texts: string[]): Json => ({ arrayValue: { values: texts.map((text) => ({ stringValue: text })) } });
+
 describe.each(logEncodings)('%s', (_encoding, decode) => {
   const decodeOne = (fields: Json) => {
     const { records, rejected } = decode(logRequest({ timeUnixNano: TIME, ...fields }));
@@ -81,6 +83,8 @@ describe.each(logEncodings)('%s', (_encoding, decode) => {
     ],
     ['a body of one word', { body: { stringValue: 'claude_code.api_request' } }, 'claude_code.api_request'],
     ['not a sentence', { body: { stringValue: 'API request failed' } }, null],
+    ['the first text of a list', { body: list('stream', '{"agent":"build"}') }, 'stream'],
+    ['not the first sentence of a list', { body: list('stream error', '{}') }, null],
     ['not a long word', { body: { stringValue: 'x'.repeat(257) } }, null],
     ['nothing', {}, null],
   ])('the event name is %s', (_name, fields, eventName) => {

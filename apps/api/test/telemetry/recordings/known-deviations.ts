@@ -147,8 +147,6 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
         'tool weather-service/get_weather: not seen',
       ],
     },
-    // The agent that answers stands only in the texts of log records, as JSON.
-    opencode: { gaps: ['agent opencode/build: not seen'] },
     openlit: {
       cannotKnow: [
         'tool everything/echo: not seen',

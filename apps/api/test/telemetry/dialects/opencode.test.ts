@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { readLogRecord } from '../../../src/telemetry/dialects/read.ts';
+import { recordedLogs, recordedLogUses } from './recorded-uses.ts';
+
+test('opencode: log records name the agent that a person speaks to, with the session as its call id', () => {
+  // Once for each call of a model, in two sessions.
+  expect(recordedLogUses('opencode')).toEqual({ 'agent build': 6 });
+  const sessions = recordedLogs('opencode').flatMap((record) => readLogRecord(record).facts?.callId ?? []);
+  expect(new Set(sessions).size).toBe(2);
+});
+
+const DATA = '{"session.id":"ses_1","small":"false","agent":"build","mode":"primary"}';
+
+test.each([
+  ['another scope', 'app', ['stream', DATA]],
+  ['another message', 'opencode', ['loop', DATA]],
+  ['no data', 'opencode', ['stream']],
+  ['data that is no JSON', 'opencode', ['stream', '{"agent":undefined}']],
+  ['no list', 'opencode', 'stream'],
+])('opencode: a log record with %s names no agent', (_what, scope, body) => {
+  const record = { scope: { name: scope, version: null, attributes: {} }, resource: {}, attributes: {}, body };
+  const eventName = Array.isArray(body) ? (body[0] ?? null) : body;
+  expect(readLogRecord({ ...record, eventName }).uses).toEqual([]);
+});
