@@ -1,14 +1,16 @@
 import { once } from 'node:events';
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 
-/** A worker thread ended before it answered: it was terminated, failed, or used up its heap. */
+/** A worker thread ended before it answered: it was terminated, failed, or used up its heap or its CPU time. */
 export class WorkerEnded extends Error {
   readonly outOfMemory: boolean;
+  readonly outOfTime: boolean;
 
-  constructor(cause?: unknown) {
+  constructor({ cause, outOfTime = false }: { cause?: unknown; outOfTime?: boolean } = {}) {
     super('the worker thread ended before it answered', { cause });
     this.name = 'WorkerEnded';
     this.outOfMemory = cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY';
+    this.outOfTime = outOfTime;
   }
 }
 
@@ -20,6 +22,19 @@ type Options = {
   /** Default: the thread's heap may grow as large as that of the process. */
   resourceLimits?: ResourceLimits;
 };
+
+type Limits = {
+  /** Aborts the job. If it is running, its thread is terminated, and the next job starts a new one. */
+  signal?: AbortSignal | undefined;
+  /**
+   * A job whose thread has used more CPU time is ended in the same way. In milliseconds, exact to about a tenth of a second. The time
+   * in the queue does not count, nor do times in which the machine runs something else.
+   */
+  cpuMs?: number;
+};
+
+/** How often the CPU time of a thread is read, in milliseconds. */
+const WATCH_MS = 50;
 
 type Ask<Request, Reply> = (message: Request) => Promise<Reply>;
 
@@ -40,12 +55,12 @@ export class WorkerQueue<Request, Reply> {
    * Runs a job after all earlier jobs have ended.
    *
    * @param job sends messages to the thread, and gets a reply to each
-   * @param signal aborts the job. If it is running, its thread is terminated, and the next job starts a new one.
-   * @throws WorkerEnded if the thread ended before it replied; the abort reason of `signal`; what `job` throws
+   * @throws WorkerEnded if the thread ended before it replied; the abort reason of the signal; what `job` throws
    */
-  async run<T>(job: (ask: Ask<Request, Reply>) => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async run<T>(job: (ask: Ask<Request, Reply>) => Promise<T>, limits: Limits = {}): Promise<T> {
+    const { signal } = limits;
     signal?.throwIfAborted();
-    const turn = this.#last.then(() => this.#perform(job, signal));
+    const turn = this.#last.then(() => this.#perform(job, limits));
     const ended = turn.then(
       () => {},
       () => {},
@@ -61,20 +76,27 @@ export class WorkerQueue<Request, Reply> {
     return Promise.race([turn, aborted]).finally(() => settled.abort());
   }
 
-  async #perform<T>(job: (ask: Ask<Request, Reply>) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  async #perform<T>(job: (ask: Ask<Request, Reply>) => Promise<T>, { signal, cpuMs }: Limits): Promise<T> {
     signal?.throwIfAborted();
     const thread = this.#started();
     const end = () => {
       this.#forget(thread);
       void thread.terminate();
     };
+    let outOfTime = false;
+    const watch = watchCpuTime(thread, cpuMs ?? Number.POSITIVE_INFINITY, () => {
+      outOfTime = true;
+      end();
+    });
     signal?.addEventListener('abort', end, { once: true });
     try {
       return await job((message) => ask<Reply>(thread, message));
     } catch (error) {
-      if (error instanceof WorkerEnded) this.#forget(thread);
-      throw error;
+      if (!(error instanceof WorkerEnded)) throw error;
+      this.#forget(thread);
+      throw outOfTime ? new WorkerEnded({ cause: error, outOfTime }) : error;
     } finally {
+      clearInterval(watch);
       signal?.removeEventListener('abort', end);
     }
   }
@@ -104,14 +126,26 @@ export class WorkerQueue<Request, Reply> {
   }
 }
 
+/** Calls `exceeded` when a thread has used that much CPU time since its job began. The time to start the thread does not count. */
+function watchCpuTime(thread: Worker, cpuMs: number, exceeded: () => void): NodeJS.Timeout | undefined {
+  if (cpuMs === Number.POSITIVE_INFINITY) return undefined;
+  let atFirst: NodeJS.CpuUsage | undefined;
+  const read = (used: NodeJS.CpuUsage) => {
+    if (atFirst === undefined) atFirst = used;
+    else if (used.user + used.system - atFirst.user - atFirst.system > cpuMs * 1000) exceeded();
+  };
+  // A thread that has not started yet, or has ended, says so.
+  return setInterval(() => void thread.cpuUsage().then(read, () => {}), WATCH_MS);
+}
+
 async function ask<Reply>(thread: Worker, message: unknown): Promise<Reply> {
   const settled = new AbortController();
   const gone = once(thread, 'exit', { signal: settled.signal }).then(
     () => Promise.reject(new WorkerEnded()),
-    (cause: unknown) => Promise.reject(new WorkerEnded(cause)),
+    (cause: unknown) => Promise.reject(new WorkerEnded({ cause })),
   );
   const answered = once(thread, 'message', { signal: settled.signal }).catch((cause: unknown) => {
-    throw new WorkerEnded(cause);
+    throw new WorkerEnded({ cause });
   }) as Promise<[Reply]>;
   try {
     // Nothing is transferred. A second argument shows that this is no window, whose messages need an origin.
