@@ -17,7 +17,15 @@ type Props = { isOpen: boolean; close: () => void; openHelp: () => void };
 /** Every screen, tenant, provider and general action by a few letters of its name. */
 export function Palette({ isOpen, close, openHelp }: Props): ReactNode {
   return (
-    <Modal.Root opened={isOpen} onClose={close} yOffset="12vh" centered={false} size={560}>
+    // No transition: it would show the field two frames late, and the letters typed until then would be taken for shortcuts.
+    <Modal.Root
+      opened={isOpen}
+      onClose={close}
+      yOffset="12vh"
+      centered={false}
+      size={560}
+      transitionProps={{ duration: 0 }}
+    >
       <Modal.Overlay />
       <Modal.Content aria-label="Command palette">
         <Modal.Body p={0}>{isOpen && <PaletteBody close={close} openHelp={openHelp} />}</Modal.Body>
@@ -56,7 +64,7 @@ function PaletteBody({ close, openHelp }: Omit<Props, 'isOpen'>): ReactNode {
         aria-expanded
         aria-controls={listId}
         aria-activedescendant={active === undefined ? undefined : `${listId}-${active.id}`}
-        // The dialog itself moves the focus only later, and the first letters would be taken for shortcuts.
+        // The dialog itself moves the focus only later.
         ref={focusOn}
         data-autofocus
         value={text}
