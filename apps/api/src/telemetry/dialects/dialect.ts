@@ -107,6 +107,8 @@ type LogEvent = {
   operation: string;
   /** Read before the dialect's own `attributes`. */
   attributes?: FactSources;
+  /** The name of the event is a common word. It is this event only under a scope of the dialect. */
+  isCommonName?: true;
   /** Whether the record reports a call. A rejected tool call, for example, is not one. */
   counts?: (record: LogSource) => boolean;
   /** Whether the record only adds tokens to a call that another record reports. */

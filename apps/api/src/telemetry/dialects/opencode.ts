@@ -52,7 +52,8 @@ export const opencode: Dialect = {
     stream: {
       operation: 'invoke_agent',
       attributes: { agent: ['body#agent'], callId: ['body#session.id'] },
-      counts: ({ scope, attributes: { body } }) => scope.name === 'opencode' && isOfPerson(body),
+      isCommonName: true,
+      counts: ({ attributes: { body } }) => isOfPerson(body),
     },
   },
   uses(span, facts, usual) {

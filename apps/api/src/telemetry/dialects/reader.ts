@@ -23,6 +23,7 @@ type Reader = {
 
 type Compiled = { dialect: Dialect; read: FactReader };
 type CompiledEvent = Compiled & {
+  isCommonName: boolean;
   counts: (record: LogSource) => boolean;
   tokensOnly: (record: LogSource) => boolean;
 };
@@ -54,10 +55,11 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
     readLogRecord(given) {
       const event = events.get(given.eventName ?? '');
       if (!event) return emptyReading(null);
-      const { dialect, read, counts, tokensOnly } = event;
+      const { dialect, read, isCommonName, counts, tokensOnly } = event;
       const record = withDataOfBody(given);
-      // A framework that has events of its own may repeat them as events of the conventions.
       const ofScope = dialectOf(record.scope, {});
+      if (isCommonName && ofScope !== dialect) return emptyReading(null);
+      // A framework that has events of its own may repeat them as events of the conventions.
       if (dialect.endings !== undefined && ofScope !== null && ofScope !== dialect) return emptyReading(ofScope);
       if (!counts(record)) return emptyReading(dialect);
       const source: ReadSource = { ...record, name: record.eventName ?? '', kind: 'internal' };
@@ -114,8 +116,9 @@ function emptyReading(dialect: Dialect | null): Reading {
 
 function compileEvents({ dialect }: Compiled): [string, CompiledEvent][] {
   return Object.entries(dialect.logs ?? {}).map(([name, event]) => {
-    const { operation, attributes = {}, counts = () => true, tokensOnly = () => false } = event;
-    return [name, { dialect, read: factReader(dialect, { operation, sources: attributes }), counts, tokensOnly }];
+    const { operation, attributes = {}, isCommonName = false, counts = () => true, tokensOnly = () => false } = event;
+    const read = factReader(dialect, { operation, sources: attributes });
+    return [name, { dialect, read, isCommonName, counts, tokensOnly }];
   });
 }
 

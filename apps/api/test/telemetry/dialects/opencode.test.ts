@@ -12,13 +12,14 @@ test('opencode: log records name the agent that a person speaks to, with the ses
 const DATA = '{"session.id":"ses_1","small":"false","agent":"build","mode":"primary"}';
 
 test.each([
-  ['another scope', 'app', ['stream', DATA]],
-  ['another message', 'opencode', ['loop', DATA]],
-  ['no data', 'opencode', ['stream']],
-  ['data that is no JSON', 'opencode', ['stream', '{"agent":undefined}']],
-  ['no list', 'opencode', 'stream'],
-])('opencode: a log record with %s names no agent', (_what, scope, body) => {
+  // Its name is a common word, so it says nothing about what sent it.
+  ['another scope', 'app', ['stream', DATA], null],
+  ['another message', 'opencode', ['loop', DATA], null],
+  ['no data', 'opencode', ['stream'], 'opencode'],
+  ['data that is no JSON', 'opencode', ['stream', '{"agent":undefined}'], 'opencode'],
+  ['no list', 'opencode', 'stream', 'opencode'],
+])('opencode: a log record with %s names no agent', (_what, scope, body, dialect) => {
   const record = { scope: { name: scope, version: null, attributes: {} }, resource: {}, attributes: {}, body };
   const eventName = Array.isArray(body) ? (body[0] ?? null) : body;
-  expect(readLogRecord({ ...record, eventName }).uses).toEqual([]);
+  expect(readLogRecord({ ...record, eventName })).toEqual({ dialect, facts: null, uses: [] });
 });
