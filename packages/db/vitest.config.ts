@@ -7,6 +7,7 @@ const PURE = [
   'test/delay-budget.test.ts',
   'test/giving-way.test.ts',
   'test/ids.test.ts',
+  'test/loop-time.test.ts',
   'test/loop-turns.test.ts',
   'test/queries-scope.test.ts',
   'test/stored-json.test.ts',

@@ -57,7 +57,7 @@ export function othersWork(tenant: string): boolean {
   return performance.now() - (tenant === lastTenant ? otherAt : lastAt) < WORKING_MS;
 }
 
-/** Counts that a tenant has delayed whatever else there was to do. */
+/** Counts that a tenant has delayed whatever else there was to do, for so much CPU time. */
 export function noteDelay(tenant: string, milliseconds: number): void {
   if (milliseconds > FREE_MS && othersWork(tenant)) charge(tenant, milliseconds - FREE_MS);
 }

@@ -16,11 +16,14 @@ const SMALL_MS = 100;
 /** A longer turn counts as one of so many milliseconds: what took long is over. */
 const MAX_TURN_MS = 500;
 
+/** A shorter turn counts as CPU time as a whole, because to ask for its CPU time takes half a microsecond. In milliseconds. */
+const SHORT_TURN_MS = 4;
+
 /** For how long each tenant has worked in this turn, in milliseconds. Null is the service itself. */
 const inTurn = new Map<string | null, number>();
 
-/** For how long each tenant has worked since the start, in milliseconds. */
-const totals = new BoundedMap<string | null, number>(MAX_TENANTS);
+/** The CPU time of each tenant since the start, in milliseconds, without the current turn. */
+const cpuTimes = new BoundedMap<string | null, number>(MAX_TENANTS);
 
 /** For how long each tenant has worked in about the last second, without the current turn. */
 const lately = new DecayingSums(MAX_TENANTS);
@@ -34,8 +37,8 @@ let large: string[] = [];
 /** The tenant that the running code works for, and since when. Null: unknown. */
 let running: { tenant: string | null; since: number } | null = null;
 
-/** Null before the first work of a turn. */
-let turnBegan: number | null = null;
+/** When the turn began, and the CPU time of the thread until then. In milliseconds. Null before the first work of a turn. */
+let turn: { began: number; cpu: number } | null = null;
 let endIsScheduled = false;
 
 /**
@@ -48,8 +51,8 @@ export function noteLoopTime(tenant: string | null = currentTenant()): number {
   const now = performance.now();
   countUntil(now);
   running = { tenant, since: now };
-  if (turnBegan === null) {
-    turnBegan = now;
+  if (turn === null) {
+    turn = { began: now, cpu: threadCpuTime() };
     setImmediate(endTurn);
   }
   if (!endIsScheduled) {
@@ -60,10 +63,11 @@ export function noteLoopTime(tenant: string | null = currentTenant()): number {
   return inTurn.get(tenant) ?? 0;
 }
 
-/** For how long a tenant has worked since the start, in milliseconds. */
-export function loopTimeOf(tenant: string | null): number {
-  const sinceThen = running?.tenant === tenant ? performance.now() - running.since : 0;
-  return (totals.get(tenant) ?? 0) + sinceThen;
+/** The CPU time of a tenant's work since the start, in milliseconds. */
+export function cpuTimeOf(tenant: string | null): number {
+  const now = performance.now();
+  const sinceThen = running?.tenant === tenant ? now - running.since : 0;
+  return (cpuTimes.get(tenant) ?? 0) + ((inTurn.get(tenant) ?? 0) + sinceThen) * partThatRan(now);
 }
 
 /** For how long a tenant has worked in about the last second, in milliseconds, without the current turn. */
@@ -89,16 +93,35 @@ export function recentLoopTimes(): { small: number; heavy: number; heavyTenants:
 
 /** How long this turn has lasted, in milliseconds. */
 export function ageOfTurn(): number {
-  return turnBegan === null ? 0 : performance.now() - turnBegan;
+  return turn === null ? 0 : performance.now() - turn.began;
+}
+
+/**
+ * The part of this turn in which the thread ran. In the rest of it the system ran other programs, or the thread waited for the disk: no
+ * tenant is to blame for that.
+ */
+function partThatRan(now: number): number {
+  const elapsed = turn === null ? 0 : now - turn.began;
+  if (turn === null || elapsed < SHORT_TURN_MS) return 1;
+  return Math.min(1, (threadCpuTime() - turn.cpu) / elapsed);
+}
+
+/** The CPU time of this thread, in milliseconds. */
+function threadCpuTime(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
 }
 
 /** Begins a new turn. */
 export function endTurn(): void {
-  countUntil(performance.now());
-  turnBegan = null;
+  const now = performance.now();
+  countUntil(now);
+  const part = partThatRan(now);
+  turn = null;
   for (const [tenant, milliseconds] of inTurn) {
+    cpuTimes.set(tenant, (cpuTimes.get(tenant) ?? 0) + milliseconds * part);
     if (tenant === null) continue;
-    noteDelay(tenant, milliseconds);
+    noteDelay(tenant, milliseconds * part);
     const counted = Math.min(milliseconds, MAX_TURN_MS);
     lately.add(tenant, counted);
     latelyByAll.add(counted);
@@ -120,6 +143,5 @@ function countUntil(now: number): void {
   if (running === null) return;
   const { tenant, since } = running;
   inTurn.set(tenant, (inTurn.get(tenant) ?? 0) + now - since);
-  totals.set(tenant, (totals.get(tenant) ?? 0) + now - since);
   running = null;
 }

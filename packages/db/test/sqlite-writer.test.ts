@@ -252,13 +252,17 @@ test('a long transaction yields between its statements, so that other work goes 
 test('a transaction for which another tenant waits counts as a delay, and one for which no other tenant waits does not', async () => {
   const { db } = await opened();
   let now = 0;
+  let cpuTime = 0;
+  let isStopped = false;
   vi.spyOn(performance, 'now').mockImplementation(() => now);
+  vi.spyOn(process, 'threadCpuUsage').mockImplementation(() => ({ user: cpuTime * 1000, system: 0 }));
   const write = (tenant: string, id: string, milliseconds: number) =>
     runForTenant(tenant, () =>
       db.transaction().execute(async (trx) => {
         await trx.insertInto('things').values({ id, count: 0 }).execute();
         for (let spent = 0; spent < milliseconds; spent += 8) {
           now += 8;
+          if (!isStopped) cpuTime += 8;
           await trx.selectFrom('things').select('id').executeTakeFirst();
         }
       }),
@@ -268,7 +272,12 @@ test('a transaction for which another tenant waits counts as a delay, and one fo
   expect(isNearPause('slow')).toBe(false);
   await Promise.all([write('slow', 'first', 80), write('slow', 'second', 0)]);
   expect(isNearPause('slow')).toBe(false);
-  await Promise.all([write('slow', 'third', 80), write('beta', 'waiting', 0)]);
+  // Meanwhile the system runs other programs.
+  isStopped = true;
+  await Promise.all([write('slow', 'third', 800), write('beta', 'waiting', 0)]);
+  expect(isNearPause('slow')).toBe(false);
+  isStopped = false;
+  await Promise.all([write('slow', 'fourth', 80), write('beta', 'waiting too', 0)]);
   expect(isNearPause('slow')).toBe(true);
   expect(isNearPause('beta')).toBe(false);
 });

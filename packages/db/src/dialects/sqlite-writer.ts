@@ -4,7 +4,7 @@ import { DatabaseUnavailableError } from '../errors.ts';
 import { noteDelay } from '../delay-budget.ts';
 import { FairQueue } from '../fair-queue.ts';
 import { givesWay, isLightBeside, LOOK_AGAIN_MS } from '../giving-way.ts';
-import { loopTimeOf, noteLoopTime } from '../loop-time.ts';
+import { cpuTimeOf, noteLoopTime } from '../loop-time.ts';
 import { currentTenant } from '../tenant-context.ts';
 import { MAX_LOG_PAGES, type SqliteCheckpoints } from './sqlite-checkpoints.ts';
 import { BUSY_TIMEOUT_MS, type SqliteHandle } from './sqlite-handle.ts';
@@ -53,7 +53,7 @@ export class SqliteWriter {
   readonly #handle: SqliteHandle;
   readonly #checkpoints: SqliteCheckpoints;
   #busy = false;
-  /** The tenant that holds the connection, and its loop time when it took it. */
+  /** The tenant that holds the connection, and its CPU time when it took it. */
   #holder: { tenant: string | null; before: number } = { tenant: null, before: 0 };
   #group: Group | null = null;
   /** Transactions that wait for the connection. */
@@ -259,14 +259,14 @@ export class SqliteWriter {
   }
 
   #hold(tenant: string | null): void {
-    this.#holder = { tenant, before: loopTimeOf(tenant) };
+    this.#holder = { tenant, before: cpuTimeOf(tenant) };
   }
 
   /** Hands the connection to the next waiting transaction. */
   #release(): void {
     const { tenant, before } = this.#holder;
     const hasDelayedOthers = !this.#queue.isEmpty && !this.#queue.hasOnly(tenant);
-    if (tenant !== null && hasDelayedOthers) noteDelay(tenant, loopTimeOf(tenant) - before);
+    if (tenant !== null && hasDelayedOthers) noteDelay(tenant, cpuTimeOf(tenant) - before);
     this.#serve();
   }
 
