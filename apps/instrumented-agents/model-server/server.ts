@@ -5,6 +5,7 @@ import { readBody } from '../recorder/read-body.ts';
 import type { CountedEvent } from '../recorder/truth.ts';
 import { anthropicMessages, anthropicTokenCount } from './anthropic-messages.ts';
 import { gemini } from './gemini.ts';
+import { mistral } from './mistral.ts';
 import { openAiChat } from './openai-chat.ts';
 import { openAiEmbeddings } from './openai-embeddings.ts';
 import { openAiResponses } from './openai-responses.ts';
@@ -20,7 +21,15 @@ export type ModelServer = {
 
 /** A new vendor's API is a file beside this one and a row here. */
 function routes(): Route[] {
-  return [openAiChat(), openAiResponses(), openAiEmbeddings, anthropicMessages(), anthropicTokenCount, gemini];
+  return [
+    openAiChat(),
+    openAiResponses(),
+    openAiEmbeddings,
+    anthropicMessages(),
+    anthropicTokenCount,
+    gemini,
+    ...mistral(),
+  ];
 }
 
 /**

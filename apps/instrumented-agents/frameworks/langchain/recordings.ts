@@ -88,4 +88,23 @@ new LangChainInstrumentation().manuallyInstrument({ callbackManagerModule });
 \`\`\``,
     cannotKnow: [NO_EMBEDDINGS, NO_MCP_SERVER, 'A graph is named after its class: no span names the agent.'],
   },
+  {
+    name: 'langchain-microsoft',
+    framework: "LangChain with Microsoft's OpenTelemetry distribution",
+    packages: ['@microsoft/opentelemetry', 'langchain'],
+    program: 'microsoft.ts',
+    environment: { NODE_OPTIONS: '--import ./microsoft-telemetry.ts' },
+    dialects: ['genai'],
+    setUp: `\`\`\`ts
+// npm install @microsoft/opentelemetry
+${VARIABLES}
+// telemetry.ts: run the program with node --import ./telemetry.ts
+import '@microsoft/opentelemetry/loader';
+import { useMicrosoftOpenTelemetry } from '@microsoft/opentelemetry';
+
+// Otherwise only some spans are sent once there are more than five traces a second.
+useMicrosoftOpenTelemetry({ tracesPerSecond: 0, samplingRatio: 1 });
+\`\`\``,
+    cannotKnow: [NO_EMBEDDINGS, NO_MCP_SERVER],
+  },
 ];

@@ -1,5 +1,11 @@
 import type { RecordingDefinition } from '../../recorder/definition.ts';
 
+const CANNOT_KNOW = [
+  'No span names the MCP server of a tool. It is known where one provider declares the tool.',
+  'The span of a response names the model as the vendor answered it (gpt-5-mini-2026-01-01), not as it was requested.',
+  'The span of a failed response names no model: such a call is not counted.',
+];
+
 export const recordings: RecordingDefinition[] = [
   {
     name: 'openai-agents',
@@ -7,11 +13,7 @@ export const recordings: RecordingDefinition[] = [
     packages: ['@openai/agents', '@arizeai/openinference-instrumentation-openai-agents'],
     program: 'program.ts',
     dialects: ['openai-agents'],
-    cannotKnow: [
-      'No span names the MCP server of a tool. It is known where one provider declares the tool.',
-      'The span of a response names the model as the vendor answered it (gpt-5-mini-2026-01-01), not as it was requested.',
-      'The span of a failed response names no model: such a call is not counted.',
-    ],
+    cannotKnow: CANNOT_KNOW,
     setUp: `\`\`\`ts
 // npm install @openai/agents @arizeai/openinference-instrumentation-openai-agents @opentelemetry/sdk-node
 // OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>
@@ -21,6 +23,25 @@ import { NodeSDK } from '@opentelemetry/sdk-node';
 
 new NodeSDK().start();
 new OpenAIAgentsInstrumentation().manuallyInstrument(agents);
+\`\`\``,
+  },
+  {
+    name: 'openai-agents-microsoft',
+    framework: "OpenAI Agents SDK (JavaScript) with Microsoft's OpenTelemetry distribution",
+    packages: ['@openai/agents', '@microsoft/opentelemetry'],
+    program: 'microsoft.ts',
+    environment: { NODE_OPTIONS: '--import ./microsoft-telemetry.ts' },
+    dialects: ['microsoft-opentelemetry'],
+    cannotKnow: CANNOT_KNOW,
+    setUp: `\`\`\`ts
+// npm install @microsoft/opentelemetry
+// OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>
+// telemetry.ts: run the program with node --import ./telemetry.ts
+import '@microsoft/opentelemetry/loader';
+import { useMicrosoftOpenTelemetry } from '@microsoft/opentelemetry';
+
+// Otherwise only some spans are sent once there are more than five traces a second.
+useMicrosoftOpenTelemetry({ tracesPerSecond: 0, samplingRatio: 1 });
 \`\`\``,
   },
 ];

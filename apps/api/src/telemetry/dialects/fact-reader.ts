@@ -6,7 +6,7 @@ import type { Facts } from './facts.ts';
 import { withoutEncodedId } from '../encoded-text.ts';
 import { withPublicUrls } from '../urls.ts';
 import { canonicalOperation, operationKey } from './operations.ts';
-import { hostIn, isHost } from './server-address.ts';
+import { hostIn, isAddress, isHost } from './server-address.ts';
 import { vendorIn } from './vendors.ts';
 import { subjectIn } from './span-subject.ts';
 import { boundedId, boundedName } from './visible-name.ts';
@@ -98,6 +98,11 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     else {
       const named = fact === 'operation' ? operationIn(text) : fact === 'vendor' ? vendorOf(text) : text;
       if (named === null) return false;
+      // Clients of a gateway may write its address as the vendor.
+      if (fact === 'vendor' && named === text && isAddress(text)) {
+        place.serverAddress ??= hostIn(text);
+        return false;
+      }
       facts[fact] = named;
     }
     return true;

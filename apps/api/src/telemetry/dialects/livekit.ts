@@ -1,6 +1,12 @@
-import type { Dialect } from './dialect.ts';
+import { canonicalVendor } from '@quartermaster/db/vendors.ts';
+import type { Dialect, ReadSource } from './dialect.ts';
+import type { Facts } from './facts.ts';
+import { isHost } from './server-address.ts';
 
-/** LiveKit Agents (github.com/livekit/agents, livekit-agents/livekit/agents/telemetry). The label of an agent is its class. */
+/**
+ * LiveKit Agents (github.com/livekit/agents, livekit-agents/livekit/agents/telemetry, and github.com/livekit/agents-js). The label of
+ * an agent is its class. The vendor of a model is the host of its endpoint.
+ */
 export const livekit: Dialect = {
   name: 'livekit',
   scopes: ['livekit-agents'],
@@ -10,6 +16,8 @@ export const livekit: Dialect = {
     callId: ['gen_ai.tool.call.id', 'lk.function_tool.id'],
     agent: ['gen_ai.agent.name', 'lk.agent_label'],
   },
+  // The workflow of every session is called agent_session.
+  ignores: ['gen_ai.workflow.name'],
   spanNames: [
     { pattern: /^(?:agent_session|start_agent_activity)$/, operation: 'invoke_agent' },
     { pattern: /^function_tool$/, operation: 'execute_tool' },
@@ -29,8 +37,23 @@ export const livekit: Dialect = {
     'gen_ai.tool.description',
   ],
   safe: ['lk.function_tools', 'lk.generation_id', 'lk.parent_generation_id', 'lk.speech_id'],
-  alsoReads: ['lk.function_tool.is_error'],
+  alsoReads: ['lk.function_tool.is_error', 'lk.llm_metrics'],
   refine({ attributes }, facts) {
     if (attributes['lk.function_tool.is_error'] === true) facts.errorType ??= 'tool_error';
+    if (isUnanswered(attributes, facts)) facts.errorType ??= 'no_answer';
+    if (facts.vendor !== null && canonicalVendor(facts.vendor) === null && isHost(facts.vendor)) {
+      facts.serverAddress = facts.vendor;
+      facts.vendor = null;
+    }
   },
 };
+
+/** A failed request has no error itself: the error is on the span of each attempt, which does not name the model. */
+function isUnanswered(
+  attributes: ReadSource['attributes'],
+  { operation, callId, inputTokens, outputTokens }: Facts,
+): boolean {
+  if (operation !== 'chat' || callId !== null || inputTokens !== 0 || outputTokens !== 0) return false;
+  const metrics = attributes['lk.llm_metrics'];
+  return typeof metrics !== 'string' || !metrics.includes('"cancelled":true');
+}

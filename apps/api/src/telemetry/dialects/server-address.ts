@@ -18,6 +18,11 @@ export function isHost(text: string): boolean {
   return text.length <= MAX_HOST_CHARACTERS && labels.length > 1 && labels.every((label) => LABEL.test(label));
 }
 
+/** Whether the text can only be an address: an IP address, or a host with a port. */
+export function isAddress(text: string): boolean {
+  return isIP(hostIn(text) ?? '') !== 0 || /^[\w.-]+:\d{1,5}$/.test(text);
+}
+
 /** Whether a host is the sender's own machine. Such an address does not identify a provider. */
 export function isLoopback(host: string): boolean {
   if (isIP(host) === 4) return host.startsWith('127.');

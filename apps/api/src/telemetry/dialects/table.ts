@@ -6,7 +6,9 @@ import { copilot } from './copilot.ts';
 import { ax } from './ax.ts';
 import type { Dialect } from './dialect.ts';
 import { pydanticAi } from './pydantic-ai.ts';
+import { mistral } from './mistral.ts';
 import { microsoftAgents } from './microsoft-agents.ts';
+import { microsoftOpentelemetry } from './microsoft-opentelemetry.ts';
 import { logfire } from './logfire.ts';
 import { litellm } from './litellm.ts';
 import { tanstackAi } from './tanstack-ai.ts';
@@ -67,7 +69,9 @@ export const DIALECTS: readonly Dialect[] = [
   pydanticAi,
   logfire,
   litellm,
+  mistral,
   microsoftAgents,
+  microsoftOpentelemetry,
   openclaw,
   pipecat,
   livekit,

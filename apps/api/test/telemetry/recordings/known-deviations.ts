@@ -55,6 +55,12 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
       ],
     },
     'iqai-adk': { cannotKnow: ['model openai/gpt-5-mini: 0 + 0 tokens counted, 63 + 24 used'] },
+    'langchain-microsoft': {
+      cannotKnow: [
+        'model openai/text-embedding-3-small: not seen',
+        'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
+      ],
+    },
     'langchain-openinference': {
       cannotKnow: [
         'model openai/text-embedding-3-small: not seen',
@@ -101,7 +107,17 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
         'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
       ],
     },
+    mistral: {
+      cannotKnow: [
+        'tool everything/echo: not seen',
+        'tool everything/get-sum: not seen',
+        'tool weather-service/get_weather: not seen',
+      ],
+    },
     'openai-agents': { cannotKnow: ['model openai/gpt-5-mini: 5 calls counted, 6 made'] },
+    'openai-agents-microsoft': {
+      cannotKnow: ['model openai/gpt-5-mini: 5 calls counted, 6 made'],
+    },
     'openai-langfuse': {
       cannotKnow: [
         'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
