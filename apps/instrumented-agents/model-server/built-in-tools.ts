@@ -9,7 +9,19 @@ export function builtInSteps(): { tool: RegExp; arguments: Record<string, unknow
     [
       { tool: /^(bash|run_shell_command)$/, arguments: { command, description: MARKERS.toolArgument } },
       { tool: /^exec_command$/, arguments: { cmd: command } },
+      // Droid starts its MCP servers while it asks the first question.
+      {
+        tool: /^execute$/,
+        arguments: {
+          command: `sleep 3; ${command}`,
+          riskLevel: 'low',
+          riskLevelReason: MARKERS.toolArgument,
+          summary: MARKERS.toolArgument,
+        },
+      },
     ],
+    // Droid loads the tools of MCP servers when the model searches for them.
+    [{ tool: /^toolsearch$/, arguments: { query: 'echo sum' } }],
     [
       { tool: /^(read|read_file)$/, arguments: { file_path } },
       { tool: /^(view|view_image)$/, arguments: { path: file_path } },

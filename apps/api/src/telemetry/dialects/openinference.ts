@@ -1,6 +1,7 @@
 import type { Dialect, ReadSource } from './dialect.ts';
-import type { Facts } from './facts.ts';
+import type { Facts, Use } from './facts.ts';
 import { readInside } from './inside.ts';
+import { MCP_PREFIX, splitServer } from './mcp-name.ts';
 import { subjectIn } from './span-subject.ts';
 import { serverToolsIn } from './server-tools.ts';
 import { splitVendorPrefix } from './vendor-prefix.ts';
@@ -84,7 +85,14 @@ export const openinference: Dialect = {
     'metadata',
   ],
   safe: ['input.mime_type', 'output.mime_type', 'graph.node.id', 'graph.node.name', 'graph.node.parent_id'],
-  alsoReads: ['graph.node.id', 'graph.node.name', 'input.value', 'output.value', 'llm.token_count.total'],
+  alsoReads: [
+    'graph.node.id',
+    'graph.node.name',
+    'input.value',
+    'output.value',
+    'llm.token_count.total',
+    'tool.parameters',
+  ],
   refine(span, facts) {
     const kind = kindOf(span);
     // LangChain writes the agent's name on every span inside it. The agent's own span is a chain with this name.
@@ -92,15 +100,38 @@ export const openinference: Dialect = {
     if (kind === 'AGENT') facts.agent ??= agentOf(span);
     if (kind === 'TOOL') facts.tool ??= subjectIn(span.name)?.replace(METHOD, '') ?? null;
     if (span.scope.name === BEDROCK) correctBedrock(span, facts);
+    if (CLAUDE_AGENT_SDK.test(span.scope.name) && kind === 'TOOL') placeToolOfClaudeAgent(facts);
     if (WITH_VENDOR_PREFIX.has(span.scope.name)) splitVendorPrefix(facts);
   },
   uses(span, facts, usual) {
+    if (CLAUDE_AGENT_SDK.test(span.scope.name)) return [...usual, ...usesOfClaudeAgent(span, facts)];
     const tools = kindOf(span) === 'LLM' ? serverToolsIn(span.attributes['output.value']) : [];
     if (tools.length === 0) return usual;
     facts.toolRunsAt = 'vendor';
     return [...usual, ...tools.map((name) => ({ kind: 'tool' as const, name }))];
   },
 };
+
+/** Its calls of models have no spans: only the span of the query names the model. A subagent is known by the arguments of its tool. */
+function usesOfClaudeAgent(span: ReadSource, { model, toolRunsAt }: Facts): Use[] {
+  if (kindOf(span) === 'AGENT') return model === null ? [] : [{ kind: 'model', name: model }];
+  const subagent = toolRunsAt === 'agent' ? readInside(span.attributes['tool.parameters'], ['subagent_type']) : null;
+  return typeof subagent === 'string' && SUBAGENT.test(subagent) ? [{ kind: 'agent', name: subagent }] : [];
+}
+
+/** The tools of MCP servers are called `mcp__<server>__<tool>`. The agent runs all others itself. */
+function placeToolOfClaudeAgent(facts: Facts): void {
+  const { tool } = facts;
+  if (tool === null) return;
+  const named = tool.startsWith(MCP_PREFIX) ? splitServer(tool.slice(MCP_PREFIX.length)) : null;
+  facts.tool = named?.tool ?? tool;
+  facts.toolServer = named?.server ?? null;
+  facts.toolRunsAt = named === null ? 'agent' : null;
+}
+
+const CLAUDE_AGENT_SDK = /claude[-_]agent[-_]sdk$/;
+
+const SUBAGENT = /^[\w.:-]{1,64}$/;
 
 const BEDROCK = '@arizeai/openinference-instrumentation-bedrock';
 

@@ -12,6 +12,7 @@ import { microsoftOpentelemetry } from './microsoft-opentelemetry.ts';
 import { logfire } from './logfire.ts';
 import { litellm } from './litellm.ts';
 import { tanstackAi } from './tanstack-ai.ts';
+import { sentry } from './sentry.ts';
 import { strands } from './strands.ts';
 import { opencode } from './opencode.ts';
 import { openlit } from './openlit.ts';
@@ -29,6 +30,7 @@ import { braintrust } from './braintrust.ts';
 import { monocle } from './monocle.ts';
 import { openclaw } from './openclaw.ts';
 import { pipecat } from './pipecat.ts';
+import { droid } from './droid.ts';
 import { haystack } from './haystack.ts';
 import { openaiAgents } from './openai-agents.ts';
 import { openinference } from './openinference.ts';
@@ -49,6 +51,7 @@ export const DIALECTS: readonly Dialect[] = [
   codex,
   geminiCli,
   copilot,
+  droid,
   opencode,
   openllmetry,
   openaiAgents,
@@ -72,6 +75,7 @@ export const DIALECTS: readonly Dialect[] = [
   mistral,
   microsoftAgents,
   microsoftOpentelemetry,
+  sentry,
   openclaw,
   pipecat,
   livekit,

@@ -170,6 +170,7 @@ export const UNLISTED = [
 
 /** Names that one dialect declares safe. */
 export const SAFE_IN_DIALECTS: [string, string][] = [
+  ['droid', 'tool.name'],
   ['openinference', 'tool.name'],
   ['codex', 'tool.name'],
   ['openai-agents', 'tool.name'],

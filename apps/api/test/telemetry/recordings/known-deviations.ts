@@ -29,6 +29,13 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
       ],
     },
     'claude-agent-sdk': { cannotKnow: ['tool anthropic/web_search: not seen'] },
+    'claude-agent-sdk-openinference': {
+      cannotKnow: [
+        'tool anthropic/web_search: not seen',
+        'model anthropic/claude-sonnet-5: 2 calls counted, 11 made',
+        'model anthropic/claude-sonnet-5: 16 + 8 tokens counted, 210 + 80 used',
+      ],
+    },
     'claude-code': { cannotKnow: ['tool anthropic/web_search: not seen'] },
     'claude-code-detailed': { cannotKnow: ['tool anthropic/web_search: not seen'] },
     'claude-code-events': {
@@ -37,6 +44,15 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
         'tool anthropic/web_search: not seen',
         'tool everything/echo: not seen',
         'tool everything/get-sum: not seen',
+      ],
+    },
+    droid: {
+      cannotKnow: ['model openai/gpt-5-mini: 0 + 0 tokens counted, 168 + 64 used'],
+    },
+    'droid-legacy': {
+      cannotKnow: [
+        'model openai/gpt-5-mini: 3 calls counted, 9 made',
+        'model openai/gpt-5-mini: 0 + 0 tokens counted, 168 + 64 used',
       ],
     },
     effect: {
@@ -179,6 +195,9 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
         'model openai/text-embedding-3-small: not seen',
         'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
       ],
+    },
+    sentry: {
+      cannotKnow: ['tool openai/web_search: not seen'],
     },
     'vercel-ai-4': { cannotKnow: ['tool openai/web_search: not seen'] },
     'vercel-ai-7-laminar': {

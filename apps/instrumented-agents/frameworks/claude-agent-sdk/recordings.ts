@@ -1,0 +1,25 @@
+import type { RecordingDefinition } from '../../recorder/definition.ts';
+
+export const recordings: RecordingDefinition[] = [
+  {
+    name: 'claude-agent-sdk-openinference',
+    framework: 'Claude Agent SDK with OpenInference',
+    packages: ['@anthropic-ai/claude-agent-sdk', '@arizeai/openinference-instrumentation-claude-agent-sdk'],
+    program: 'openinference.ts',
+    dialects: ['openinference'],
+    setUp: `\`\`\`ts
+// npm install @arizeai/openinference-instrumentation-claude-agent-sdk @opentelemetry/sdk-node
+// OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>
+import * as sdk from '@anthropic-ai/claude-agent-sdk';
+import { ClaudeAgentSDKInstrumentation } from '@arizeai/openinference-instrumentation-claude-agent-sdk';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+
+new NodeSDK().start();
+const { query } = new ClaudeAgentSDKInstrumentation().manuallyInstrument(sdk);
+\`\`\``,
+    cannotKnow: [
+      'Calls of models have no spans. The span of a query names the model and has the tokens of the last answer, so a query counts as one call.',
+      'A web search that the vendor runs has no span.',
+    ],
+  },
+];

@@ -1,0 +1,27 @@
+import type { RecordingDefinition } from '../../recorder/definition.ts';
+
+export const recordings: RecordingDefinition[] = [
+  {
+    name: 'sentry',
+    framework: 'Sentry SDK for Node.js (OpenAI client, AI SDK and MCP server)',
+    packages: ['@sentry/node', 'openai', 'ai'],
+    program: 'program.ts',
+    environment: { NODE_OPTIONS: '--import ./telemetry.ts' },
+    dialects: ['sentry'],
+    setUp: `\`\`\`ts
+// npm install @sentry/node@10 @opentelemetry/exporter-trace-otlp-proto@0.223 @opentelemetry/sdk-trace-base@2
+// OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>
+// telemetry.ts: run the program with node --import ./telemetry.ts
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import * as Sentry from '@sentry/node';
+
+Sentry.init({
+  dsn: '<Sentry project>',
+  tracesSampleRate: 1,
+  openTelemetrySpanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
+});
+\`\`\``,
+    cannotKnow: ['A web search that the vendor runs has no span, and is in no attribute.'],
+  },
+];
