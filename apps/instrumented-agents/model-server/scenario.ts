@@ -27,6 +27,8 @@ const STEPS: { tool: RegExp; arguments: Record<string, unknown> }[][] = [
     { tool: /(^|_)get_sum$/, arguments: { a: 1, b: 2 } },
   ],
   [{ tool: /^transfer_to_/, arguments: {} }],
+  // eve calls the tools of MCP servers by a tool of its own.
+  [{ tool: /^eve_tool$/, arguments: { name: 'everything__echo', input: { message: MARKERS.toolArgument } } }],
   // Some agents give their answer by a tool.
   [{ tool: /^final_answer$/, arguments: { response: ANSWER } }],
   [{ tool: /^agent_/, arguments: { prompt: MARKERS.toolArgument } }],

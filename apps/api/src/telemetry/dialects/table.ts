@@ -15,6 +15,7 @@ import { tanstackAi } from './tanstack-ai.ts';
 import { sentry } from './sentry.ts';
 import { strands } from './strands.ts';
 import { opencode } from './opencode.ts';
+import { neurolink } from './neurolink.ts';
 import { openlit } from './openlit.ts';
 import { langsmith } from './langsmith.ts';
 import { langtrace } from './langtrace.ts';
@@ -31,6 +32,7 @@ import { monocle } from './monocle.ts';
 import { openclaw } from './openclaw.ts';
 import { pipecat } from './pipecat.ts';
 import { droid } from './droid.ts';
+import { eve } from './eve.ts';
 import { haystack } from './haystack.ts';
 import { openaiAgents } from './openai-agents.ts';
 import { openinference } from './openinference.ts';
@@ -68,6 +70,7 @@ export const DIALECTS: readonly Dialect[] = [
   langsmith,
   langfuse,
   langtrace,
+  neurolink,
   openlit,
   pydanticAi,
   logfire,
@@ -79,6 +82,7 @@ export const DIALECTS: readonly Dialect[] = [
   openclaw,
   pipecat,
   livekit,
+  eve,
   haystack,
   monocle,
   braintrust,

@@ -130,6 +130,12 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
         'tool weather-service/get_weather: not seen',
       ],
     },
+    neurolink: {
+      cannotKnow: [
+        'model openai/gpt-5-mini: 3 calls counted, 5 made',
+        'model openai/gpt-5-mini: 42 + 16 tokens counted, 84 + 32 used',
+      ],
+    },
     'openai-agents': { cannotKnow: ['model openai/gpt-5-mini: 5 calls counted, 6 made'] },
     'openai-agents-microsoft': {
       cannotKnow: ['model openai/gpt-5-mini: 5 calls counted, 6 made'],

@@ -1,0 +1,28 @@
+import type { Dialect } from './dialect.ts';
+
+/**
+ * NeuroLink (github.com/juspay/neurolink, src/lib/telemetry). A generation is written by up to four spans inside each other, and a
+ * call of its own tools by three. One of them counts. The spans of its own tools name a server `custom-tool-<tool>`.
+ */
+export const neurolink: Dialect = {
+  name: 'neurolink',
+  scopes: [/^neurolink(?:\.|$)/],
+  signature: ['neurolink.*'],
+  attributes: {
+    tool: ['gen_ai.tool.name', 'mcp.tool_name'],
+    toolServer: ['mcp.server_id'],
+    conversationId: ['gen_ai.conversation.id', 'session.id'],
+  },
+  spanNames: [
+    { pattern: /^neurolink\.(?:executeGeneration|provider\.streamText)$/, operation: 'chat' },
+    { pattern: /^neurolink\.(?:tool\.execute|mcp\.callTool)$/, operation: 'execute_tool' },
+  ],
+  content: ['tool.input_preview', 'tool.output_preview'],
+  safe: ['tool.type', 'tool.result.status', 'neurolink.provider', 'neurolink.model', 'neurolink.path'],
+  alsoReads: ['tool.success'],
+  refine({ attributes }, facts) {
+    if (facts.toolServer?.startsWith('custom-tool-')) facts.toolServer = null;
+    if (facts.tool !== null && attributes['tool.success'] === false) facts.errorType ??= 'tool_error';
+  },
+  uses: (_span, { operation }, usual) => (operation === 'chat' || operation === 'execute_tool' ? usual : []),
+};

@@ -1,0 +1,3 @@
+import { otel } from 'eve/instrumentation/otel';
+
+export default otel({ tracePolicy: () => ({ emit: true, recordInputs: true, recordOutputs: true }) });
