@@ -57,9 +57,14 @@ export function othersWork(tenant: string): boolean {
   return performance.now() - (tenant === lastTenant ? otherAt : lastAt) < WORKING_MS;
 }
 
-/** Counts that a tenant has delayed whatever else there was to do, for so much CPU time. */
-export function noteDelay(tenant: string, milliseconds: number): void {
-  if (milliseconds > FREE_MS && othersWork(tenant)) charge(tenant, milliseconds - FREE_MS);
+/**
+ * Counts that a tenant has delayed whatever else there was to do.
+ *
+ * @param cpuMs the CPU time of its work in milliseconds: it is not to blame if the system runs other programs in the middle of it
+ * @param slowdown how many times as long others wait for CPU time, on average
+ */
+export function noteDelay(tenant: string, cpuMs: number, slowdown: number): void {
+  if (cpuMs > FREE_MS && othersWork(tenant)) charge(tenant, (cpuMs - FREE_MS) * slowdown);
 }
 
 /** Whether a tenant will soon have to pause. Its requests run one after the other then. */

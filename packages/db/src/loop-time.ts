@@ -31,6 +31,12 @@ const lately = new DecayingSums(MAX_TENANTS);
 /** For how long all tenants together have worked in about the last second. */
 const latelyByAll = new DecayingSum();
 
+/** Elapsed time and CPU time of the turns of about the last second. */
+const recentTurns = { elapsed: new DecayingSum(), cpu: new DecayingSum() };
+
+/** The largest slowdown that counts. */
+const MAX_SLOWDOWN = 10;
+
 /** The tenants that are not small. It may contain some that are small again. */
 let large: string[] = [];
 
@@ -106,6 +112,15 @@ function partThatRan(now: number): number {
   return Math.min(1, (threadCpuTime() - turn.cpu) / elapsed);
 }
 
+/**
+ * How many times as long as their CPU time the turns of about the last second took, because other programs use the machine. So much
+ * longer others wait for a tenant's work.
+ */
+export function slowdown(): number {
+  const { elapsed, cpu } = recentTurns;
+  return cpu.value < 1 ? 1 : Math.min(MAX_SLOWDOWN, Math.max(1, elapsed.value / cpu.value));
+}
+
 /** The CPU time of this thread, in milliseconds. */
 function threadCpuTime(): number {
   const { user, system } = process.threadCpuUsage();
@@ -116,12 +131,15 @@ function threadCpuTime(): number {
 export function endTurn(): void {
   const now = performance.now();
   countUntil(now);
+  const elapsed = turn === null ? 0 : now - turn.began;
   const part = partThatRan(now);
+  recentTurns.elapsed.add(elapsed);
+  recentTurns.cpu.add(elapsed * part);
   turn = null;
   for (const [tenant, milliseconds] of inTurn) {
     cpuTimes.set(tenant, (cpuTimes.get(tenant) ?? 0) + milliseconds * part);
     if (tenant === null) continue;
-    noteDelay(tenant, milliseconds * part);
+    noteDelay(tenant, milliseconds * part, slowdown());
     const counted = Math.min(milliseconds, MAX_TURN_MS);
     lately.add(tenant, counted);
     latelyByAll.add(counted);

@@ -45,10 +45,10 @@ async function secondsOfPause(tenant: string): Promise<number> {
 test('a tenant pauses a hundred times as long as it has delayed others beyond 100 ms, less 20 ms of each delay', async () => {
   const tenant = newTenant();
   workBeside(tenant);
-  noteDelay(tenant, 20);
-  noteDelay(tenant, 120);
+  noteDelay(tenant, 20, 1);
+  noteDelay(tenant, 120, 1);
   expect(await secondsOfPause(tenant)).toBe(0);
-  noteDelay(tenant, 50);
+  noteDelay(tenant, 50, 1);
   expect(await secondsOfPause(tenant)).toBe(3);
   expect(await secondsOfPause(tenant)).toBe(0);
 });
@@ -56,7 +56,7 @@ test('a tenant pauses a hundred times as long as it has delayed others beyond 10
 test('short delays are not counted, however many', async () => {
   const tenant = newTenant();
   workBeside(tenant);
-  for (let i = 0; i < 1000; i += 1) noteDelay(tenant, 20);
+  for (let i = 0; i < 1000; i += 1) noteDelay(tenant, 20, 1);
   expect(isNearPause(tenant)).toBe(false);
   expect(await secondsOfPause(tenant)).toBe(0);
 });
@@ -65,7 +65,7 @@ test('a tenant that works alone does not pause, and what it does then is not cou
   const tenant = newTenant();
   await vi.advanceTimersByTimeAsync(5000);
   noteRequest(tenant);
-  noteDelay(tenant, 5000);
+  noteDelay(tenant, 5000, 1);
   expect(othersWork(tenant)).toBe(false);
   expect(await secondsOfPause(tenant)).toBe(0);
   workBeside(tenant);
@@ -76,7 +76,7 @@ test('a pause ends within a second once the others no longer work', async () => 
   const tenant = newTenant();
   noteRequest(newTenant());
   noteRequest(tenant);
-  noteDelay(tenant, 5000);
+  noteDelay(tenant, 5000, 1);
   // Others count as working for two seconds after their last request.
   expect(await secondsOfPause(tenant)).toBe(2);
 });
@@ -84,7 +84,7 @@ test('a pause ends within a second once the others no longer work', async () => 
 test('a pause lasts five seconds, however long the delay was', async () => {
   const tenant = newTenant();
   workBeside(tenant);
-  noteDelay(tenant, 100_000);
+  noteDelay(tenant, 100_000, 1);
   expect(await secondsOfPause(tenant)).toBe(5);
   expect(await secondsOfPause(tenant)).toBe(0);
 });
@@ -93,7 +93,7 @@ test('a tenant whose requests all pause still counts as one beside others', asyn
   const [tenant, other] = [newTenant(), newTenant()];
   noteRequest(tenant);
   noteRequest(other);
-  noteDelay(tenant, 100_000);
+  noteDelay(tenant, 100_000, 1);
   const noting = setInterval(() => noteRequest(other), 500);
   expect(await secondsOfPause(tenant)).toBe(5);
   clearInterval(noting);
@@ -102,7 +102,7 @@ test('a tenant whose requests all pause still counts as one beside others', asyn
 test('requests that wait go on one after the other, because each is charged in advance', async () => {
   const tenant = newTenant();
   workBeside(tenant);
-  noteDelay(tenant, 140);
+  noteDelay(tenant, 140, 1);
   const from = performance.now();
   const ended: number[] = [];
   const requests = Array.from({ length: 3 }, async () => {
@@ -130,7 +130,7 @@ function ordered(tenant: string): { order: string[]; request: (name: string) => 
 test('requests go on in the order of their arrival, also when the pauses of several end at the same time', async () => {
   const tenant = newTenant();
   workBeside(tenant);
-  noteDelay(tenant, 135);
+  noteDelay(tenant, 135, 1);
   const { order, request } = ordered(tenant);
   // Looks again after a second, and then after half of one. The other looks again at that time as well, and decided so earlier.
   const first = request('first');
@@ -145,7 +145,7 @@ test('a request that arrives later does not overtake those that pause', async ()
   const tenant = newTenant();
   noteRequest(newTenant());
   noteRequest(tenant);
-  noteDelay(tenant, 5000);
+  noteDelay(tenant, 5000, 1);
   const { order, request } = ordered(tenant);
   await vi.advanceTimersByTimeAsync(500);
   const first = request('first');
@@ -162,7 +162,7 @@ test('once the others no longer work, everything that pauses goes on within a se
   const tenant = newTenant();
   noteRequest(newTenant());
   noteRequest(tenant);
-  noteDelay(tenant, 5000);
+  noteDelay(tenant, 5000, 1);
   const from = performance.now();
   const ended: number[] = [];
   const requests: Promise<void>[] = [];
@@ -183,7 +183,7 @@ test('once the others no longer work, everything that pauses goes on within a se
 test('a signal ends a pause with its reason', async () => {
   const tenant = newTenant();
   workBeside(tenant);
-  noteDelay(tenant, 5000);
+  noteDelay(tenant, 5000, 1);
   const stopping = new AbortController();
   const paused = Promise.allSettled([pauseAfterDelays(tenant, stopping.signal)]);
   await vi.advanceTimersByTimeAsync(300);

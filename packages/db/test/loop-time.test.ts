@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { isNearPause, noteRequest } from '../src/delay-budget.ts';
-import { cpuTimeOf, endTurn, noteLoopTime, recentLoopTimeOf } from '../src/loop-time.ts';
+import { cpuTimeOf, endTurn, noteLoopTime, recentLoopTimeOf, slowdown } from '../src/loop-time.ts';
 
 // Both clocks are variables, because other processes may stop this one.
 let time = 0;
@@ -34,6 +34,16 @@ test('regression: a tenant had to pause because the system ran other programs in
   expect(cpuTimeOf('stopped')).toBeCloseTo(100);
   // The event loop was occupied all the same.
   expect(recentLoopTimeOf('stopped')).toBeGreaterThan(500);
+});
+
+test('a delay counts for as long as others wait for it, on average, while the system runs other programs as well', () => {
+  turnOf('alone on the machine', { elapsed: 40, ran: 40 });
+  expect(isNearPause('alone on the machine')).toBe(false);
+  for (let turns = 0; turns < 20; turns += 1) turnOf('slowed', { elapsed: 100, ran: 20 });
+  expect(slowdown()).toBeCloseTo(5, 0);
+  turnOf('beside other programs', { elapsed: 40, ran: 40 });
+  expect(isNearPause('beside other programs')).toBe(true);
+  expect(isNearPause('slowed')).toBe(false);
 });
 
 test('the CPU time of a tenant contains its part of the turn that has not ended', () => {

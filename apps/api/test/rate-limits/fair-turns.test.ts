@@ -82,7 +82,7 @@ test('after long delays of others the writes of a caller pause and then run one 
   const others = note();
   await turns.run(takerOf(name), READ, async () => {});
   // A pause of a second.
-  noteDelay(name, 130);
+  noteDelay(name, 130, 1);
   const from = performance.now();
   const writes = ['first', 'second'].map((what) =>
     turns.run(takerOf(name), WRITE, async () => {
@@ -110,7 +110,7 @@ test('the users of a tenant have turns of their own, and pause for the delays of
   for (const { end } of works) end();
   await Promise.all(works.map(({ done }) => done));
   await turns.run(takerOf('tenant:other'), READ, async () => {});
-  noteDelay(tenant, 130);
+  noteDelay(tenant, 130, 1);
   const from = performance.now();
   expect(await turns.run(users, READ, async () => 'does not pause')).toBe('does not pause');
   const others = sleep(500).then(() => turns.run(takerOf('tenant:other'), READ, async () => {}));
@@ -149,7 +149,7 @@ test('a write that pauses while it runs does not delay the reads of its caller',
   await turns.run(takerOf('tenant:other'), READ, async () => {});
   const works = Array.from({ length: 5 }, () => startWork(turns, name, []));
   // Near its pause a caller has one turn for its writes.
-  noteDelay(name, 100);
+  noteDelay(name, 100, 1);
   await turns.run(takerOf(name), READ, async () => {});
   works[0]?.end();
   await works[0]?.done;

@@ -4,7 +4,7 @@ import { DatabaseUnavailableError } from '../errors.ts';
 import { noteDelay } from '../delay-budget.ts';
 import { FairQueue } from '../fair-queue.ts';
 import { givesWay, isLightBeside, LOOK_AGAIN_MS } from '../giving-way.ts';
-import { cpuTimeOf, noteLoopTime } from '../loop-time.ts';
+import { cpuTimeOf, noteLoopTime, slowdown } from '../loop-time.ts';
 import { currentTenant } from '../tenant-context.ts';
 import { MAX_LOG_PAGES, type SqliteCheckpoints } from './sqlite-checkpoints.ts';
 import { BUSY_TIMEOUT_MS, type SqliteHandle } from './sqlite-handle.ts';
@@ -266,7 +266,7 @@ export class SqliteWriter {
   #release(): void {
     const { tenant, before } = this.#holder;
     const hasDelayedOthers = !this.#queue.isEmpty && !this.#queue.hasOnly(tenant);
-    if (tenant !== null && hasDelayedOthers) noteDelay(tenant, cpuTimeOf(tenant) - before);
+    if (tenant !== null && hasDelayedOthers) noteDelay(tenant, cpuTimeOf(tenant) - before, slowdown());
     this.#serve();
   }
 
