@@ -9,6 +9,7 @@ export function builtInSteps(): { tool: RegExp; arguments: Record<string, unknow
     [
       { tool: /^(bash|run_shell_command)$/, arguments: { command, description: MARKERS.toolArgument } },
       { tool: /^exec_command$/, arguments: { cmd: command } },
+      { tool: /^run_commands$/, arguments: { commands: [command] } },
       // Droid starts its MCP servers while it asks the first question.
       {
         tool: /^execute$/,
@@ -25,6 +26,7 @@ export function builtInSteps(): { tool: RegExp; arguments: Record<string, unknow
     [
       { tool: /^(read|read_file)$/, arguments: { file_path } },
       { tool: /^(view|view_image)$/, arguments: { path: file_path } },
+      { tool: /^read_files$/, arguments: { files: [{ path: file_path }] } },
     ],
     [{ tool: /^(websearch|google_web_search)$/, arguments: { query: MARKERS.toolArgument } }],
     [

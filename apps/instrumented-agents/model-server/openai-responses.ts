@@ -29,7 +29,7 @@ const USAGE = {
  * Responses as OpenAI serves them: https://platform.openai.com/docs/api-reference/responses. Clients may refer to earlier
  * responses and items by id, so each server remembers what it answered.
  */
-export function openAiResponses(): Route {
+export function openAiResponses({ path = /^\/v1\/responses$/, vendor = 'openai' } = {}): Route {
   const itemsById = new Map<string, Item>();
   const itemsByResponse = new Map<string, Item[]>();
   let lastId = 0;
@@ -41,8 +41,8 @@ export function openAiResponses(): Route {
   ];
 
   return {
-    path: /^\/v1\/responses$/,
-    vendor: 'openai',
+    path,
+    vendor,
     answer(request) {
       const body = request.body as ResponsesRequest;
       if (mustFail(body)) return openAiFailure(request);

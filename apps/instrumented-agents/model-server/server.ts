@@ -24,6 +24,8 @@ function routes(): Route[] {
   return [
     openAiChat(),
     openAiResponses(),
+    // Microsoft Foundry serves OpenAI's responses for each project.
+    openAiResponses({ path: /^\/api\/projects\/\w+\/openai\/v1\/responses$/, vendor: 'azure.ai.inference' }),
     openAiEmbeddings,
     anthropicMessages(),
     anthropicTokenCount,

@@ -71,6 +71,12 @@ function toolOf(item: unknown): string[] {
   if (typeof type !== 'string') return [];
   const known = OPENAI_TOOLS.get(type);
   if (known !== undefined) return [known];
+  // Azure's client puts the item of the answer into a part of the conventions.
+  if (type === 'tool_call') {
+    const itemType = ownMember(ownMember(item, 'content'), 'type');
+    const tool = typeof itemType === 'string' ? OPENAI_TOOLS.get(itemType) : undefined;
+    return tool === undefined ? [] : [tool];
+  }
   const isOfAiSdk = type === 'tool-call' && ownMember(item, 'providerExecuted') === true;
   if (type !== 'server_tool_use' && type !== 'server_tool_call' && !isOfAiSdk) return [];
   const name = ownMember(item, isOfAiSdk ? 'toolName' : 'name');

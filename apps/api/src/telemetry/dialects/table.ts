@@ -31,6 +31,7 @@ import { braintrust } from './braintrust.ts';
 import { monocle } from './monocle.ts';
 import { openclaw } from './openclaw.ts';
 import { pipecat } from './pipecat.ts';
+import { datadog } from './datadog.ts';
 import { droid } from './droid.ts';
 import { eve } from './eve.ts';
 import { haystack } from './haystack.ts';
@@ -79,6 +80,7 @@ export const DIALECTS: readonly Dialect[] = [
   microsoftAgents,
   microsoftOpentelemetry,
   sentry,
+  datadog,
   openclaw,
   pipecat,
   livekit,

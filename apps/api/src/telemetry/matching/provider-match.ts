@@ -144,7 +144,9 @@ export async function providerMatcher(
     const sole = lookup.soleTool(written);
     if (sole) return sole;
     if (facts.toolRunsAt === 'vendor' && facts.vendor !== null) {
-      const [owner = discovered([facts.vendor], 'llm', facts.vendor)] = providers.findOfVendor(facts.vendor);
+      const { serverAddress, serverPort, vendor } = facts;
+      const atAddress = serverAddress === null ? [] : providers.findAtHost(serverAddress, serverPort);
+      const [owner = discovered([vendor], 'llm', vendor)] = [...atAddress, ...providers.findOfVendor(vendor)];
       return atServer(owner, written);
     }
     return atServer(facts.mcpMethod === null ? service(span) : discovered(serviceNames(span), 'mcp'), written);
@@ -176,7 +178,7 @@ export async function providerMatcher(
   function unknownServer({ facts }: MatchableSpan, written: string): Match | undefined {
     const named = facts.toolServer ?? (isServerName(facts.serverAddress) ? facts.serverAddress : null);
     if (named !== null) return atServer(discovered([named], 'mcp'), written);
-    const address = toolAddress(facts);
+    const address = facts.toolRunsAt === 'vendor' ? null : toolAddress(facts);
     if (address !== null) {
       return atServer(discovered([address], facts.mcpMethod === null ? 'agent_runtime' : 'mcp'), written);
     }

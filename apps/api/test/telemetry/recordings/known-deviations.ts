@@ -22,6 +22,7 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
       ],
     },
     'anthropic-sdk': { cannotKnow: ['tool anthropic/web_search: not seen'] },
+    'azure-ai-projects': { cannotKnow: ['tool weather-service/get_weather: not seen'] },
     beeai: {
       cannotKnow: [
         'agent weather-service/weather_agent: not seen',
@@ -44,6 +45,13 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
         'tool anthropic/web_search: not seen',
         'tool everything/echo: not seen',
         'tool everything/get-sum: not seen',
+      ],
+    },
+    datadog: {
+      cannotKnow: [
+        'tool everything/echo: not seen',
+        'tool everything/get-sum: not seen',
+        'tool openai/web_search: not seen',
       ],
     },
     droid: {

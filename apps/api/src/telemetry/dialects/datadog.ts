@@ -1,0 +1,49 @@
+import type { Dialect } from './dialect.ts';
+import { subjectIn } from './span-subject.ts';
+
+/**
+ * Datadog's tracer (github.com/DataDog/dd-trace-js, packages/dd-trace/src/llmobs) with OTLP export. It writes OpenTelemetry GenAI with
+ * its own names of operations. Only the name of its span names a tool or an agent. The name of a model is that of the answer.
+ */
+export const datadog: Dialect = {
+  name: 'datadog',
+  scopes: [/^dd-trace(?:-|$)/],
+  attributes: {
+    model: ['openai.request.model', 'anthropic.request.model', 'langchain.request.model', 'gen_ai.request.model'],
+    responseModel: ['openai.response.model', 'gen_ai.response.model'],
+    callId: ['openai.response.id'],
+  },
+  operations: {
+    llm: 'chat',
+    embedding: 'embeddings',
+    tool: 'execute_tool',
+    agent: 'invoke_agent',
+    workflow: 'invoke_workflow',
+  },
+  content: ['error.message', 'error.stack', 'cmd.exec', 'resource.name'],
+  safe: ['span.type', 'component', '_dd.integration', 'openai.request.endpoint', 'openai.request.method'],
+  alsoReads: ['component', 'gen_ai.operation.name'],
+  refine({ name, attributes }, facts) {
+    // Spans of HTTP requests have no operation.
+    if (attributes['gen_ai.operation.name'] === undefined) facts.errorType = null;
+    if (facts.model === UNKNOWN_MODEL) facts.model = null;
+    const component = String(attributes['component'] ?? '');
+    if (facts.operation === 'invoke_agent' && !UNNAMED.test(name)) facts.agent ??= subjectIn(name);
+    if (facts.operation !== 'execute_tool' || NAMED_OTHERWISE.test(component)) return;
+    // A handoff of OpenAI Agents looks like a tool. The agent that takes over has its own span.
+    if (component === 'openai-agents' && name.startsWith('transfer_to_')) facts.operation = 'handoff';
+    else if (!UNNAMED.test(name)) facts.tool ??= subjectIn(LANGCHAIN_TOOL.exec(name)?.[1] ?? name);
+  },
+  // OpenAI's client writes a span of the same response.
+  uses: ({ name }, _facts, usual) => (name === 'openai_agents.response' ? [] : usual),
+};
+
+/** Written if the model is not known. */
+const UNKNOWN_MODEL = 'custom';
+
+/** `client_tool_call` of every tool of an MCP server, and the AI SDK's function id. */
+const NAMED_OTHERWISE = /^(?:modelcontextprotocol_client|ai_tracing_vercel_telemetry)$/;
+
+const UNNAMED = /^claude_agent_sdk\./;
+
+const LANGCHAIN_TOOL = /^langchain\.tools\.\w+\.(.+)$/;
