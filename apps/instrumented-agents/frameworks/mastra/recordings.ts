@@ -71,4 +71,26 @@ export const mastra = new Mastra({
 });
 \`\`\``,
   },
+  {
+    name: 'mastra-laminar',
+    framework: 'Mastra with LaminarExporter',
+    packages: ['@mastra/core', '@mastra/laminar'],
+    program: 'laminar.ts',
+    dialects: ['mastra-laminar'],
+    setUp: `\`\`\`ts
+// npm install @mastra/observability @mastra/laminar
+import { LaminarExporter } from '@mastra/laminar';
+import { Observability } from '@mastra/observability';
+
+const endpoint = process.env.OTEL_EXPORTER_OTLP_ENDPOINT + '/v1/traces'; // Quartermaster's URL
+const headers = { 'x-api-key': process.env.QUARTERMASTER_KEY };
+
+export const mastra = new Mastra({
+  agents,
+  observability: new Observability({
+    configs: { laminar: { serviceName: '<service>', exporters: [new LaminarExporter({ apiKey: 'none', endpoint, headers })] } },
+  }),
+});
+\`\`\``,
+  },
 ];

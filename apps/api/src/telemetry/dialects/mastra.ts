@@ -128,7 +128,7 @@ export const mastra: Dialect = {
  * Up to version 1.3 of the exporter, and with the bridge, one span covers all model requests of a run. Each request is a step
  * inside it, whose metadata names the model.
  */
-function readModelStep(metadata: AttributeValue | undefined, facts: Facts): void {
+export function readModelStep(metadata: AttributeValue | undefined, facts: Facts): void {
   const model = readInside(metadata, ['modelId']);
   const provider = readInside(metadata, ['modelProvider']);
   if (typeof model !== 'string') return;

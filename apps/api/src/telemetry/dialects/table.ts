@@ -25,6 +25,7 @@ import { beeai } from './beeai.ts';
 import { geminiCli } from './gemini-cli.ts';
 import { genkit } from './genkit.ts';
 import { mastra } from './mastra.ts';
+import { mastraLaminar } from './mastra-laminar.ts';
 import { mcp } from './mcp.ts';
 import { livekit } from './livekit.ts';
 import { braintrust } from './braintrust.ts';
@@ -60,6 +61,7 @@ export const DIALECTS: readonly Dialect[] = [
   openaiAgents,
   vercelAi,
   vercelAi7,
+  mastraLaminar,
   mastra,
   genkit,
   voltagent,
