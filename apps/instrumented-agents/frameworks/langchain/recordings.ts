@@ -7,6 +7,24 @@ const NO_MCP_SERVER = 'A tool has no server: LangChain has the tools of all MCP 
 
 export const recordings: RecordingDefinition[] = [
   {
+    name: 'deepagents-openinference',
+    framework: 'Deep Agents with OpenInference',
+    packages: ['@arizeai/openinference-instrumentation-langchain', 'deepagents', 'langchain'],
+    program: 'deepagents.ts',
+    dialects: ['openinference'],
+    setUp: `\`\`\`ts
+// npm install @arizeai/openinference-instrumentation-langchain @opentelemetry/sdk-node
+${VARIABLES}
+import { LangChainInstrumentation } from '@arizeai/openinference-instrumentation-langchain';
+import * as callbackManager from '@langchain/core/callbacks/manager';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+
+new NodeSDK().start();
+new LangChainInstrumentation().manuallyInstrument(callbackManager);
+\`\`\``,
+    cannotKnow: [NO_MCP_SERVER],
+  },
+  {
     name: 'langgraph-langfuse',
     framework: 'LangGraph with Langfuse',
     packages: ['@langfuse/langchain', '@langfuse/otel', 'langchain'],

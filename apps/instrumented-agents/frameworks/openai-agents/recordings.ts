@@ -1,9 +1,13 @@
 import type { RecordingDefinition } from '../../recorder/definition.ts';
 
-const CANNOT_KNOW = [
-  'No span names the MCP server of a tool. It is known where one provider declares the tool.',
+const OF_RESPONSES = [
   'The span of a response names the model as the vendor answered it (gpt-5-mini-2026-01-01), not as it was requested.',
   'The span of a failed response names no model: such a call is not counted.',
+];
+
+const CANNOT_KNOW = [
+  'No span names the MCP server of a tool. It is known where one provider declares the tool.',
+  ...OF_RESPONSES,
 ];
 
 export const recordings: RecordingDefinition[] = [
@@ -42,6 +46,21 @@ import { useMicrosoftOpenTelemetry } from '@microsoft/opentelemetry';
 
 // Otherwise only some spans are sent once there are more than five traces a second.
 useMicrosoftOpenTelemetry({ tracesPerSecond: 0, samplingRatio: 1 });
+\`\`\``,
+  },
+  {
+    name: 'openai-agents-promptlayer',
+    framework: 'OpenAI Agents SDK (JavaScript) with PromptLayer',
+    packages: ['@openai/agents', 'promptlayer'],
+    program: 'promptlayer.ts',
+    dialects: ['promptlayer'],
+    cannotKnow: OF_RESPONSES,
+    setUp: `\`\`\`ts
+// npm install @openai/agents promptlayer
+// Its requests have the key of PromptLayer only: put a collector that adds the header x-api-key between.
+import { instrumentOpenAIAgents } from 'promptlayer/openai-agents';
+
+await instrumentOpenAIAgents({ apiKey: '<key>', baseURL: "<URL of the collector>" });
 \`\`\``,
   },
 ];

@@ -31,6 +31,49 @@ const client = observeOpenAI(new OpenAI());
     cannotKnow: [NO_VENDOR_TOOLS, 'The span of an embedding has no token counts.'],
   },
   {
+    name: 'langfuse-sdk',
+    framework: "Langfuse's SDK",
+    packages: ['@langfuse/tracing', '@langfuse/otel', 'openai7', '@anthropic-ai/sdk'],
+    program: 'langfuse-sdk.ts',
+    dialects: ['langfuse', 'anthropic-sdk'],
+    setUp: `\`\`\`ts
+// npm install @langfuse/tracing @langfuse/otel @opentelemetry/sdk-node @opentelemetry/exporter-trace-otlp-proto
+${VARIABLES}
+import { LangfuseSpanProcessor } from '@langfuse/otel';
+import { observe } from '@langfuse/tracing';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+
+const toQuartermaster = new LangfuseSpanProcessor({ exporter: new OTLPTraceExporter() });
+new NodeSDK({ spanProcessors: [toQuartermaster] }).start();
+const getWeather = observe(async (city: string) => { /* ... */ }, { name: 'get_weather', asType: 'tool' });
+\`\`\``,
+    cannotKnow: ['No span names the MCP server of a tool. It is known where one provider declares the tool.'],
+  },
+  {
+    name: 'openai-logfire',
+    framework: 'OpenAI SDK with Logfire for Node.js and OpenLLMetry',
+    packages: ['@pydantic/logfire-node', '@traceloop/instrumentation-openai', 'openai7'],
+    program: 'logfire.ts',
+    dialects: ['logfire', 'openllmetry'],
+    setUp: `\`\`\`ts
+// npm install @pydantic/logfire-node @traceloop/instrumentation-openai
+// Logfire sends its token in the header Authorization: put a collector that adds the header x-api-key between.
+import * as logfire from '@pydantic/logfire-node';
+import { OpenAIInstrumentation } from '@traceloop/instrumentation-openai';
+import OpenAI from 'openai';
+
+logfire.configure({ token: '<key>', serviceName: '<service>', advanced: { baseUrl: '<URL of the collector>' } });
+new OpenAIInstrumentation().manuallyInstrument(OpenAI);
+\`\`\``,
+    cannotKnow: [
+      NO_VENDOR_TOOLS,
+      NO_EMBEDDINGS,
+      'The span of a refused call never ends: only its beginning is sent.',
+      'The span of a streamed chat has no token counts.',
+    ],
+  },
+  {
     name: 'openai-langtrace',
     framework: 'OpenAI SDK with Langtrace',
     packages: ['@langtrase/typescript-sdk', 'openai5'],

@@ -6,6 +6,7 @@ import type { Facts } from './facts.ts';
 import { withoutEncodedId } from '../encoded-text.ts';
 import { withPublicUrls } from '../urls.ts';
 import { canonicalOperation, operationKey } from './operations.ts';
+import { uncountedReasoningTokensIn } from './reasoning-tokens.ts';
 import { hostIn, isAddress, isHost } from './server-address.ts';
 import { vendorIn } from './vendors.ts';
 import { subjectIn } from './span-subject.ts';
@@ -51,6 +52,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     facts.serverAddress ??= place.serverAddress;
     facts.serverPort ??= place.serverPort;
     facts.errorType ??= place.errorType;
+    addReasoningTokens(source.attributes, facts);
     addCachedTokens(source.attributes, facts);
     readMcpName(source.name, facts);
     moveServerName(facts);
@@ -135,6 +137,12 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     if (isAgentTool(facts.tool)) facts.toolRunsAt = 'agent';
     else if (isVendorTool(facts.tool)) facts.toolRunsAt = 'vendor';
   }
+}
+
+function addReasoningTokens(attributes: ReadSource['attributes'], facts: Facts): void {
+  const { inputTokens, outputTokens } = facts;
+  if (inputTokens === null || outputTokens === null) return;
+  facts.outputTokens = outputTokens + uncountedReasoningTokensIn(attributes, inputTokens, outputTokens);
 }
 
 /** If more tokens were cached than the input has, the input was counted without them. */

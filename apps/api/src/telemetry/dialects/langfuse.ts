@@ -22,8 +22,9 @@ export const langfuse: Dialect = {
     agent: ['langfuse.observation.metadata.lc_agent_name'],
     prompt: ['langfuse.observation.prompt.name'],
     conversationId: ['session.id', 'langfuse.session.id', 'langfuse.observation.metadata.thread_id'],
-    inputTokens: [`${USAGE}#input`],
-    outputTokens: [`${USAGE}#output`],
+    // Programs may hand over OpenAI's or Anthropic's usage as it is.
+    inputTokens: [`${USAGE}#input`, `${USAGE}#prompt_tokens`, `${USAGE}#input_tokens`],
+    outputTokens: [`${USAGE}#output`, `${USAGE}#completion_tokens`, `${USAGE}#output_tokens`],
   },
   operations: {
     generation: 'chat',
@@ -73,15 +74,19 @@ export const langfuse: Dialect = {
       if (span.name.endsWith('.embeddings')) facts.operation = 'embeddings';
     }
     if (attributes['langfuse.observation.level'] === 'ERROR') facts.errorType ??= '_OTHER';
-    // The LangChain handler counts cached tokens and reasoning tokens separately.
+    // Cached tokens and reasoning tokens are counted separately.
     const usage = parse(attributes[USAGE]);
-    if (facts.inputTokens !== null) facts.inputTokens += sumOf(usage, 'input_');
-    if (facts.outputTokens !== null) facts.outputTokens += sumOf(usage, 'output_');
+    if (facts.inputTokens !== null) facts.inputTokens += sumOf(usage, FURTHER_INPUT);
+    if (facts.outputTokens !== null) facts.outputTokens += sumOf(usage, FURTHER_OUTPUT);
   },
 };
 
-function sumOf(usage: Record<string, unknown>, prefix: string): number {
-  const counts = Object.keys(usage).filter((key) => key.startsWith(prefix));
+/** Langfuse's own names (`input_cache_read`), and Anthropic's (`cache_read_input_tokens`). */
+const FURTHER_INPUT = /^input_(?!tokens$)|._input_tokens$/;
+const FURTHER_OUTPUT = /^output_(?!tokens$)|._output_tokens$/;
+
+function sumOf(usage: Record<string, unknown>, names: RegExp): number {
+  const counts = Object.keys(usage).filter((key) => names.test(key));
   return counts.reduce((sum, key) => sum + (Number.isSafeInteger(usage[key]) ? Number(usage[key]) : 0), 0);
 }
 

@@ -1,5 +1,6 @@
 import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import type { Dialect } from './dialect.ts';
+import { readInside } from './inside.ts';
 import { serverToolsIn } from './server-tools.ts';
 import { subjectIn } from './span-subject.ts';
 
@@ -71,6 +72,13 @@ export const langsmith: Dialect = {
     if (facts.operation === null && RUNS_OF_AI_SDK.test(method) && vendorOf(name) === null) {
       facts.agent ??= typeof name === 'string' ? subjectIn(name) : null;
       if (facts.agent !== null) facts.operation = 'invoke_agent';
+    }
+    // LangSmith's wrapper of Google's client copies its output tokens, which do not include the reasoning tokens.
+    const usage = span.attributes['langsmith.usage_metadata'];
+    const reasoning = readInside(usage, ['output_token_details', 'reasoning']);
+    const total = readInside(usage, ['total_tokens']);
+    if (facts.outputTokens !== null && typeof reasoning === 'number' && reasoning > 0) {
+      if (total === (facts.inputTokens ?? 0) + facts.outputTokens + reasoning) facts.outputTokens += reasoning;
     }
     // If a span starts and ends in different batches, its status stays `ok` in spite of an error.
     const exception = span.events?.find((event) => event.name === 'exception');

@@ -1,5 +1,7 @@
+import { withPublicUrls } from '../urls.ts';
 import { cachedTokensIn } from './cached-tokens.ts';
-import type { Dialect } from './dialect.ts';
+import type { Dialect, ReadSource } from './dialect.ts';
+import type { Facts } from './facts.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
 import { readInside } from './inside.ts';
 
@@ -42,8 +44,10 @@ export const openllmetry: Dialect = {
     'db.search.result.entity',
   ],
   safe: ['traceloop.span.kind', 'traceloop.entity.name', 'traceloop.entity.path', 'traceloop.workflow.name'],
-  alsoReads: ['traceloop.entity.name', 'traceloop.entity.output'],
-  refine({ attributes, scope }, facts) {
+  alsoReads: ['traceloop.entity.name', 'traceloop.entity.input', 'traceloop.entity.output'],
+  refine(span, facts) {
+    const { attributes, scope } = span;
+    if (OF_MCP.test(scope.name)) readMcpRequest(span, facts);
     // Anthropic's own count of input tokens, which excludes cached ones. A larger cached part is added for every dialect.
     if (scope.name === '@traceloop/instrumentation-anthropic' && facts.inputTokens !== null) {
       const cached = cachedTokensIn(attributes);
@@ -67,3 +71,17 @@ export const openllmetry: Dialect = {
     if (facts.workflow === `conversation.${facts.conversationId}`) facts.workflow = null;
   },
 };
+
+const OF_MCP = /instrumentation[-.]mcp$/;
+
+/** A request to an MCP server that calls no tool is named after its method: `resources/read.mcp`. */
+function readMcpRequest({ name, attributes }: ReadSource, facts: Facts): void {
+  const [, method = null] = /^([a-z]+\/[a-z]+)\.mcp$/.exec(name) ?? [];
+  if (method === null) return;
+  facts.mcpMethod = method;
+  const input = attributes['traceloop.entity.input'];
+  const uri = readInside(input, ['uri']);
+  if (method.startsWith('resources/') && typeof uri === 'string') facts.mcpResource = withPublicUrls(uri);
+  const prompt = readInside(input, ['name']);
+  if (method === 'prompts/get' && typeof prompt === 'string' && FUNCTION_NAMES.tool.test(prompt)) facts.prompt = prompt;
+}

@@ -4,6 +4,7 @@ import { type FactReader, factReader } from './fact-reader.ts';
 import { compileSlots, sourcesOf } from './fact-slots.ts';
 import type { Facts, Reading, Use } from './facts.ts';
 import { isModelCall } from './operations.ts';
+import { REASONING_TOKEN_NAMES } from './reasoning-tokens.ts';
 import { recogniser } from './recognise.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { usesOf } from './uses.ts';
@@ -45,6 +46,7 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
       const found = compiled.get(dialectOf(span.scope, span.attributes));
       if (!found) return emptyReading(null);
       const { dialect } = found;
+      if (span.attributes[SPAN_TYPE_OF_LOGFIRE] === 'pending_span') return emptyReading(dialect);
       const source = span.name.length > MAX_SPAN_NAME ? { ...span, name: span.name.slice(0, MAX_SPAN_NAME) } : span;
       const read = found.read(source);
       if (read !== null) return readingOf(dialect, source, read);
@@ -66,9 +68,18 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
       const reading = readingOf(dialect, source, read(source));
       return tokensOnly(record) ? withoutCall(reading) : reading;
     },
-    readNames: new Set([...dialects.flatMap(namesOf), ...CACHED_TOKEN_NAMES, OUTPUT_MESSAGES]),
+    readNames: new Set([
+      ...dialects.flatMap(namesOf),
+      ...CACHED_TOKEN_NAMES,
+      ...REASONING_TOKEN_NAMES,
+      SPAN_TYPE_OF_LOGFIRE,
+      OUTPUT_MESSAGES,
+    ]),
   };
 }
+
+/** Logfire sends a span that begins as a span of its own, `pending_span`, and sends it again when it has ended. */
+const SPAN_TYPE_OF_LOGFIRE = 'logfire.span_type';
 
 /** Adds the second text of a body that is a list as the attribute `body`. */
 function withDataOfBody(record: LogSource): LogSource {

@@ -33,6 +33,7 @@ import { monocle } from './monocle.ts';
 import { openclaw } from './openclaw.ts';
 import { pipecat } from './pipecat.ts';
 import { datadog } from './datadog.ts';
+import { promptlayer } from './promptlayer.ts';
 import { droid } from './droid.ts';
 import { eve } from './eve.ts';
 import { haystack } from './haystack.ts';
@@ -85,6 +86,7 @@ export const DIALECTS: readonly Dialect[] = [
   datadog,
   openclaw,
   pipecat,
+  promptlayer,
   livekit,
   eve,
   haystack,

@@ -73,3 +73,32 @@ test.each([
   const reading = readSpan(source({ 'langfuse.observation.type': type, 'session.id': 's' }, 'weather_agent'));
   expect(reading).toMatchObject({ dialect: 'langfuse', facts, uses });
 });
+
+test("langfuse: reads the observations that a program makes with Langfuse's SDK", () => {
+  expect(recordedUses('langfuse-sdk')).toEqual({
+    'model gpt-5-mini, 21 + 8 tokens': 1,
+    'model gpt-5-mini': 1,
+    'model claude-sonnet-5, 21 + 8 tokens': 1,
+    // The client of Anthropic has spans of its own.
+    'model anthropic/claude-sonnet-5, 21 + 8 tokens': 1,
+    'model text-embedding-3-small, 4 tokens': 1,
+    'tool get_weather': 1,
+    'tool echo': 1,
+    'tool failing_tool': 1,
+    'agent weather_agent': 1,
+  });
+});
+
+test.each([
+  ['of OpenAI chats', { prompt_tokens: 21, completion_tokens: 8, total_tokens: 29 }],
+  ['of OpenAI responses', { input_tokens: 21, output_tokens: 8, total_tokens: 29 }],
+  ['of Anthropic', { input_tokens: 16, output_tokens: 8, cache_read_input_tokens: 5, cache_creation_input_tokens: 0 }],
+  ['of Langfuse', { input: 16, output: 5, input_cache_read: 5, output_reasoning: 3, total: 29 }],
+])('langfuse: reads the usage in the spelling %s', (_whose, usage) => {
+  const attributes = {
+    'langfuse.observation.type': 'generation',
+    'langfuse.observation.model.name': 'gpt-5-mini',
+    'langfuse.observation.usage_details': JSON.stringify(usage),
+  };
+  expect(readSpan(source(attributes)).facts).toMatchObject({ inputTokens: 21, outputTokens: 8 });
+});

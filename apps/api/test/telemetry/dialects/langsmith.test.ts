@@ -35,3 +35,18 @@ test.each([
   const reading = readSpan(source({ 'langsmith.span.kind': kind, ...attributes }, 'run', { scope: 'langsmith' }));
   expect(reading).toMatchObject({ dialect: 'langsmith', uses });
 });
+
+// Made from what wrapGemini of langsmith 0.12.0 sends.
+test.each([
+  [29, 8],
+  [26, 5],
+])('langsmith: with a total of %i tokens, an output of 5 with 3 reasoning tokens is %i', (total, outputTokens) => {
+  const attributes = {
+    'langsmith.span.kind': 'llm',
+    'gen_ai.request.model': 'gemini-3-flash',
+    'gen_ai.usage.input_tokens': 21,
+    'gen_ai.usage.output_tokens': 5,
+    'langsmith.usage_metadata': JSON.stringify({ total_tokens: total, output_token_details: { reasoning: 3 } }),
+  };
+  expect(readSpan(source(attributes, 'run', { scope: 'langsmith' })).facts).toMatchObject({ outputTokens });
+});

@@ -28,3 +28,11 @@ test('openinference: a text of a request to Bedrock that cannot be an id is not 
   const attributes = { ...CONVERSE, 'input.value': '{"modelId":"what is the weather?"}' };
   expect(readSpan(source(attributes, 'bedrock.converse', { scope })).facts).toMatchObject({ model: 'anthropic' });
 });
+
+test("openinference: the tokens of an answer of Anthropic's API on Bedrock, which has no total, include cached ones", () => {
+  const { 'llm.token_count.total': _total, ...attributes } = CONVERSE;
+  const span = source({ ...attributes, 'llm.token_count.prompt_details.cache_read': 5 }, 'bedrock.invoke_model', {
+    scope,
+  });
+  expect(readSpan(span).facts).toMatchObject({ inputTokens: 21, outputTokens: 8 });
+});

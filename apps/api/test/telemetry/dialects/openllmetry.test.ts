@@ -21,3 +21,25 @@ test.each(['gen_ai.openai.api_base', 'llm.openai.api_base'])('openllmetry: %s is
   };
   expect(readSpan(source(attributes)).facts).toMatchObject({ serverAddress: 'api.groq.com' });
 });
+
+test("openllmetry: Google's count of output tokens is completed by the reasoning tokens", () => {
+  expect(recordedUses('google-genai-openllmetry')).toEqual({
+    'model gcp.gen_ai/gemini-3-flash, 21 + 8 tokens': 6,
+    'model gcp.gen_ai/gemini-3-flash': 1,
+  });
+});
+
+// Made from what @traceloop/instrumentation-mcp 0.27.0 sends.
+test.each([
+  ['resources/read.mcp', '{"uri":"demo://documents/features.md?key=1"}', 'resource', 'demo://documents/features.md'],
+  ['prompts/get.mcp', '{"name":"simple-prompt"}', 'prompt', 'simple-prompt'],
+])('openllmetry: %s of an MCP client names what it asks for in its input', (name, input, kind, used) => {
+  const scope = '@traceloop/instrumentation-mcp';
+  const attributes = { 'traceloop.entity.input': input };
+  expect(readSpan(source(attributes, name, { scope, kind: 'client' })).uses).toEqual([{ kind, name: used }]);
+});
+
+test('openllmetry: the list of the tools of an MCP server is no use', () => {
+  const scope = '@traceloop/instrumentation-mcp';
+  expect(readSpan(source({}, 'tools/list.mcp', { scope, kind: 'client' })).uses).toEqual([]);
+});
