@@ -71,9 +71,8 @@ export function noteLoopTime(tenant: string | null = currentTenant()): number {
 
 /** The CPU time of a tenant's work since the start, in milliseconds. */
 export function cpuTimeOf(tenant: string | null): number {
-  const now = performance.now();
-  const sinceThen = running?.tenant === tenant ? now - running.since : 0;
-  return (cpuTimes.get(tenant) ?? 0) + ((inTurn.get(tenant) ?? 0) + sinceThen) * partThatRan(now);
+  const sinceThen = running?.tenant === tenant ? performance.now() - running.since : 0;
+  return (cpuTimes.get(tenant) ?? 0) + ((inTurn.get(tenant) ?? 0) + sinceThen) * partThatRan(ageOfTurn());
 }
 
 /** For how long a tenant has worked in about the last second, in milliseconds, without the current turn. */
@@ -106,8 +105,7 @@ export function ageOfTurn(): number {
  * The part of this turn in which the thread ran. In the rest of it the system ran other programs, or the thread waited for the disk: no
  * tenant is to blame for that.
  */
-function partThatRan(now: number): number {
-  const elapsed = turn === null ? 0 : now - turn.began;
+function partThatRan(elapsed: number): number {
   if (turn === null || elapsed < SHORT_TURN_MS) return 1;
   return Math.min(1, (threadCpuTime() - turn.cpu) / elapsed);
 }
@@ -129,17 +127,17 @@ function threadCpuTime(): number {
 
 /** Begins a new turn. */
 export function endTurn(): void {
-  const now = performance.now();
-  countUntil(now);
-  const elapsed = turn === null ? 0 : now - turn.began;
-  const part = partThatRan(now);
+  countUntil(performance.now());
+  const elapsed = ageOfTurn();
+  const part = partThatRan(elapsed);
   recentTurns.elapsed.add(elapsed);
   recentTurns.cpu.add(elapsed * part);
   turn = null;
+  const factor = slowdown();
   for (const [tenant, milliseconds] of inTurn) {
     cpuTimes.set(tenant, (cpuTimes.get(tenant) ?? 0) + milliseconds * part);
     if (tenant === null) continue;
-    noteDelay(tenant, milliseconds * part, slowdown());
+    noteDelay(tenant, milliseconds * part, factor);
     const counted = Math.min(milliseconds, MAX_TURN_MS);
     lately.add(tenant, counted);
     latelyByAll.add(counted);

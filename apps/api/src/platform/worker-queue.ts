@@ -84,10 +84,11 @@ export class WorkerQueue<Request, Reply> {
       void thread.terminate();
     };
     let outOfTime = false;
-    const watch = watchCpuTime(thread, cpuMs ?? Number.POSITIVE_INFINITY, () => {
+    const endLate = () => {
       outOfTime = true;
       end();
-    });
+    };
+    const watch = cpuMs === undefined ? undefined : watchCpuTime(thread, cpuMs, endLate);
     signal?.addEventListener('abort', end, { once: true });
     try {
       return await job((message) => ask<Reply>(thread, message));
@@ -127,8 +128,7 @@ export class WorkerQueue<Request, Reply> {
 }
 
 /** Calls `exceeded` when a thread has used that much CPU time since its job began. The time to start the thread does not count. */
-function watchCpuTime(thread: Worker, cpuMs: number, exceeded: () => void): NodeJS.Timeout | undefined {
-  if (cpuMs === Number.POSITIVE_INFINITY) return undefined;
+function watchCpuTime(thread: Worker, cpuMs: number, exceeded: () => void): NodeJS.Timeout {
   let atFirst: NodeJS.CpuUsage | undefined;
   const read = (used: NodeJS.CpuUsage) => {
     if (atFirst === undefined) atFirst = used;

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { rewrittenName } from '@quartermaster/db/name-family.ts';
 import type { Use } from '../dialects/facts.ts';
-import { MCP_PREFIX, splitServer } from '../dialects/mcp-name.ts';
+import { splitMarked } from '../dialects/mcp-name.ts';
 import { comparableName } from './same-name.ts';
 
 /*
@@ -33,7 +33,7 @@ export function namesOfCall(
 }
 
 function withoutServer(name: string, server: string | null): string {
-  const marked = name.startsWith(MCP_PREFIX) ? splitServer(name.slice(MCP_PREFIX.length)) : null;
+  const marked = splitMarked(name);
   if (marked) return marked.tool;
   const [tool, prefix] = [rewrittenName(name), server === null ? '' : `${rewrittenName(server)}_`];
   return prefix !== '' && tool.startsWith(prefix) && tool.length > prefix.length ? tool.slice(prefix.length) : name;

@@ -1,5 +1,5 @@
 import type { Attributes } from '../otlp/span.ts';
-import { asCount } from './fact-slots.ts';
+import { firstCount } from './fact-slots.ts';
 
 const READ_FROM_CACHE = [
   'gen_ai.usage.cache_read.input_tokens',
@@ -24,12 +24,4 @@ export const CACHED_TOKEN_NAMES: readonly string[] = [...READ_FROM_CACHE, ...WRI
  */
 export function cachedTokensIn(attributes: Attributes): number {
   return firstCount(attributes, READ_FROM_CACHE) + firstCount(attributes, WRITTEN_TO_CACHE);
-}
-
-function firstCount(attributes: Attributes, names: readonly string[]): number {
-  for (const name of names) {
-    const count = asCount(attributes[name]);
-    if (count !== null) return count;
-  }
-  return 0;
 }

@@ -1,7 +1,7 @@
 import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect, LogSource } from './dialect.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
-import { MCP_PREFIX, splitServer } from './mcp-name.ts';
+import { splitMarked } from './mcp-name.ts';
 
 /** The name of every MCP tool in log records, unless `OTEL_LOG_TOOL_DETAILS` is set. */
 const UNNAMED_MCP_TOOL = 'mcp_tool';
@@ -95,7 +95,7 @@ export const claudeCode: Dialect = {
       facts.inputTokens += count(attributes['cache_read_tokens']) + count(attributes['cache_creation_tokens']);
     }
     if (facts.agent === UNNAMED_AGENT) facts.agent = null;
-    const named = facts.tool?.startsWith(MCP_PREFIX) ? splitServer(facts.tool.slice(MCP_PREFIX.length)) : null;
+    const named = splitMarked(facts.tool ?? '');
     if (named) Object.assign(facts, { toolServer: named.server, tool: named.tool });
     if (String(attributes['success']) === 'false' || name === 'api_error') {
       const { error_type, error_class, status_code } = attributes;

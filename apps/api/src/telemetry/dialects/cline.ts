@@ -1,11 +1,10 @@
 import type { Dialect } from './dialect.ts';
 import { asCount } from './fact-slots.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
+import { splitServer } from './mcp-name.ts';
 
 /** The event of the SDK that has the tokens of a call. Its input excludes cached tokens. */
 const TOKENS = 'task.tokens';
-
-const SDK_MCP_TOOL = /^(.+?)__(.+)$/;
 
 /**
  * Cline (github.com/cline/cline, src/services/telemetry/TelemetryService.ts), and its SDK, which later versions are built on
@@ -27,10 +26,10 @@ export const cline: Dialect = {
       const { cacheReadTokens, cacheWriteTokens } = attributes;
       facts.inputTokens += (asCount(cacheReadTokens) ?? 0) + (asCount(cacheWriteTokens) ?? 0);
     }
-    const [, server, tool] = SDK_MCP_TOOL.exec(facts.tool ?? '') ?? [];
-    if (server === undefined || tool === undefined) return;
-    facts.toolServer = server;
-    facts.tool = tool;
+    const named = splitServer(facts.tool ?? '');
+    if (named === null) return;
+    facts.toolServer = named.server;
+    facts.tool = named.tool;
   },
   logs: {
     'task.conversation_turn': {

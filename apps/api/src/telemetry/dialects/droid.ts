@@ -1,6 +1,7 @@
 import type { Dialect } from './dialect.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
 import { readInside } from './inside.ts';
+import { splitServer } from './mcp-name.ts';
 
 /**
  * Factory's Droid (docs.factory.ai, OTEL_CUSTOMER_ENABLED). Its format `genai` is OpenTelemetry GenAI without vendor and tokens. Its
@@ -31,10 +32,10 @@ export const droid: Dialect = {
   refine(_span, facts) {
     if (facts.operation === 'event') facts.model = null;
     if (facts.model !== null) facts.model = CUSTOM_MODEL.exec(facts.model)?.[1] ?? facts.model;
-    const [, server, tool] = MCP_TOOL.exec(facts.tool ?? '') ?? [];
-    if (server === undefined || tool === undefined) return;
-    facts.toolServer = server;
-    facts.tool = tool;
+    const named = splitServer(facts.tool ?? '', '___');
+    if (named === null) return;
+    facts.toolServer = named.server;
+    facts.tool = named.tool;
   },
   uses({ attributes }, { operation, toolServer }, usual) {
     if (operation !== 'execute_tool' || toolServer !== null) return usual;
@@ -47,5 +48,3 @@ export const droid: Dialect = {
 
 /** The id that Droid makes from the display name of a user's own model. */
 const CUSTOM_MODEL = /^custom:(.+?)(?:-\d+)?$/;
-
-const MCP_TOOL = /^(.+?)___(.+)$/;

@@ -140,9 +140,9 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
 }
 
 function addReasoningTokens(attributes: ReadSource['attributes'], facts: Facts): void {
-  const { inputTokens, outputTokens } = facts;
-  if (inputTokens === null || outputTokens === null) return;
-  facts.outputTokens = outputTokens + uncountedReasoningTokensIn(attributes, inputTokens, outputTokens);
+  const { inputTokens: input, outputTokens: output } = facts;
+  if (input === null || output === null) return;
+  facts.outputTokens = output + uncountedReasoningTokensIn(attributes, { input, output });
 }
 
 /** If more tokens were cached than the input has, the input was counted without them. */

@@ -1,4 +1,4 @@
-import type { AttributeValue } from '../otlp/span.ts';
+import type { Attributes, AttributeValue } from '../otlp/span.ts';
 import type { Dialect, FactSources } from './dialect.ts';
 import { genai } from './genai.ts';
 import { readInside } from './inside.ts';
@@ -64,4 +64,13 @@ export function countIn(value: AttributeValue, { path }: Slot): number | null {
 /** A value as a non-negative integer. Null for any other one. */
 export function asCount(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}
+
+/** The first of these attributes that is a count. 0 if none is one. */
+export function firstCount(attributes: Attributes, names: readonly string[]): number {
+  for (const name of names) {
+    const count = asCount(attributes[name]);
+    if (count !== null) return count;
+  }
+  return 0;
 }

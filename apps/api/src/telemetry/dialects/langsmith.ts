@@ -1,7 +1,9 @@
 import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import type { Dialect } from './dialect.ts';
+import { asCount } from './fact-slots.ts';
 import { readInside } from './inside.ts';
-import { serverToolsIn } from './server-tools.ts';
+import { uncountedReasoningTokens } from './reasoning-tokens.ts';
+import { addServerTools, serverToolsIn } from './server-tools.ts';
 import { subjectIn } from './span-subject.ts';
 
 /**
@@ -75,10 +77,11 @@ export const langsmith: Dialect = {
     }
     // LangSmith's wrapper of Google's client copies its output tokens, which do not include the reasoning tokens.
     const usage = span.attributes['langsmith.usage_metadata'];
-    const reasoning = readInside(usage, ['output_token_details', 'reasoning']);
-    const total = readInside(usage, ['total_tokens']);
-    if (facts.outputTokens !== null && typeof reasoning === 'number' && reasoning > 0) {
-      if (total === (facts.inputTokens ?? 0) + facts.outputTokens + reasoning) facts.outputTokens += reasoning;
+    const reasoning = asCount(readInside(usage, ['output_token_details', 'reasoning'])) ?? 0;
+    const total = asCount(readInside(usage, ['total_tokens'])) ?? 0;
+    const { inputTokens, outputTokens: output } = facts;
+    if (output !== null) {
+      facts.outputTokens = output + uncountedReasoningTokens({ input: inputTokens ?? 0, output, reasoning, total });
     }
     // If a span starts and ends in different batches, its status stays `ok` in spite of an error.
     const exception = span.events?.find((event) => event.name === 'exception');
@@ -86,9 +89,7 @@ export const langsmith: Dialect = {
   },
   uses(span, facts, usual) {
     const tools = facts.operation === 'chat' ? serverToolsIn(span.attributes['gen_ai.completion']) : [];
-    if (tools.length === 0) return usual;
-    facts.toolRunsAt = 'vendor';
-    return [...usual, ...tools.map((name) => ({ kind: 'tool' as const, name }))];
+    return addServerTools(facts, usual, tools);
   },
 };
 

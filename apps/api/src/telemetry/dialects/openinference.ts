@@ -2,9 +2,9 @@ import { cachedTokensIn } from './cached-tokens.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts, Use } from './facts.ts';
 import { readInside } from './inside.ts';
-import { MCP_PREFIX, splitServer } from './mcp-name.ts';
+import { splitMarked } from './mcp-name.ts';
 import { subjectIn } from './span-subject.ts';
-import { serverToolsIn } from './server-tools.ts';
+import { addServerTools, serverToolsIn } from './server-tools.ts';
 import { splitVendorPrefix } from './vendor-prefix.ts';
 
 /** OpenInference (github.com/Arize-ai/openinference, spec/semantic_conventions.md). */
@@ -107,9 +107,7 @@ export const openinference: Dialect = {
   uses(span, facts, usual) {
     if (CLAUDE_AGENT_SDK.test(span.scope.name)) return [...usual, ...usesOfClaudeAgent(span, facts)];
     const tools = kindOf(span) === 'LLM' ? serverToolsIn(span.attributes['output.value']) : [];
-    if (tools.length === 0) return usual;
-    facts.toolRunsAt = 'vendor';
-    return [...usual, ...tools.map((name) => ({ kind: 'tool' as const, name }))];
+    return addServerTools(facts, usual, tools);
   },
 };
 
@@ -124,7 +122,7 @@ function usesOfClaudeAgent(span: ReadSource, { model, toolRunsAt }: Facts): Use[
 function placeToolOfClaudeAgent(facts: Facts): void {
   const { tool } = facts;
   if (tool === null) return;
-  const named = tool.startsWith(MCP_PREFIX) ? splitServer(tool.slice(MCP_PREFIX.length)) : null;
+  const named = splitMarked(tool);
   facts.tool = named?.tool ?? tool;
   facts.toolServer = named?.server ?? null;
   facts.toolRunsAt = named === null ? 'agent' : null;

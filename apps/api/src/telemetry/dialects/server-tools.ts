@@ -52,7 +52,11 @@ export function serverToolsIn(answer: unknown): string[] {
 /** Adds the tools that the vendor ran during a model call to the uses of its span, unless these contain tools already. */
 export function withServerTools(facts: Facts, uses: Use[], find: () => string[]): Use[] {
   const isOnlyModel = uses.some(({ kind }) => kind === 'model') && !uses.some(({ kind }) => kind === 'tool');
-  const tools = isOnlyModel ? find() : [];
+  return isOnlyModel ? addServerTools(facts, uses, find()) : uses;
+}
+
+/** Adds calls of tools that the vendor ran to the uses of a span. */
+export function addServerTools(facts: Facts, uses: Use[], tools: readonly string[]): Use[] {
   if (tools.length === 0) return uses;
   facts.toolRunsAt = 'vendor';
   return [...uses, ...tools.map((name): Use => ({ kind: 'tool', name }))];
