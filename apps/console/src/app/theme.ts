@@ -39,6 +39,7 @@ const dark: MantineColorsTuple = [
   '#0b0d11',
 ];
 
+/** What opens has no transition: it would be there two frames late, and lose the keys that are typed until then. */
 export const theme = createTheme({
   primaryColor: 'accent',
   primaryShade: { light: 6, dark: 6 },
@@ -60,6 +61,7 @@ export const theme = createTheme({
         position: 'bottom-end',
         // A focusable element that is no item may not be in a menu.
         withInitialFocusPlaceholder: false,
+        transitionProps: { duration: 0 },
       },
     }),
     Modal: Modal.extend({
