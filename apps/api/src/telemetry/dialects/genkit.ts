@@ -1,4 +1,11 @@
+import { ownMember } from '../../platform/own-member.ts';
+import type { Attributes } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
+import { asCount } from './fact-slots.ts';
+import type { Facts } from './facts.ts';
+import { parsedJson } from './inside.ts';
+import { uncountedReasoningTokens } from './reasoning-tokens.ts';
+import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { vendorIn } from './vendors.ts';
 
 /**
@@ -52,7 +59,7 @@ export const genkit: Dialect = {
     'genkit:metadata:agent:sessionId',
     'genkit:sessionId',
   ],
-  alsoReads: ['genkit:name'],
+  alsoReads: ['genkit:name', 'genkit:output'],
   refine({ attributes }, facts) {
     const name = attributes['genkit:name'];
     if (typeof name !== 'string') return;
@@ -63,6 +70,7 @@ export const genkit: Dialect = {
       case 'rerank':
         facts.vendor = prefix && vendorIn(prefix);
         facts.model = rest;
+        addUncountedTokens(outputOf(attributes), facts);
         break;
       case 'execute_tool':
         facts.toolServer = prefix;
@@ -79,4 +87,28 @@ export const genkit: Dialect = {
         Object.assign(facts, { responseModel: null, model: null, callId: null, inputTokens: null, outputTokens: null });
     }
   },
+  uses: ({ attributes }, facts, usual) =>
+    withServerTools(facts, usual, () => serverToolsIn(answerIn(outputOf(attributes)))),
 };
+
+function outputOf({ 'genkit:output': output }: Attributes): unknown {
+  return typeof output === 'string' ? parsedJson(output) : undefined;
+}
+
+/** The vendor's own answer. */
+function answerIn(output: unknown): unknown {
+  return ownMember(output, 'raw') ?? ownMember(output, 'custom');
+}
+
+/** Genkit's counts are those of the vendor: Google leaves the reasoning tokens out of the output, Anthropic the cached ones out of the input. */
+function addUncountedTokens(output: unknown, facts: Facts): void {
+  const { inputTokens: input, outputTokens } = facts;
+  if (input === null || outputTokens === null) return;
+  const countIn = (usage: unknown, key: string) => asCount(ownMember(usage, key)) ?? 0;
+  const usage = ownMember(output, 'usage');
+  const [reasoning, total] = [countIn(usage, 'thoughtsTokens'), countIn(usage, 'totalTokens')];
+  facts.outputTokens = outputTokens + uncountedReasoningTokens({ input, output: outputTokens, reasoning, total });
+  const ofVendor = ownMember(answerIn(output), 'usage');
+  facts.inputTokens =
+    input + countIn(ofVendor, 'cache_read_input_tokens') + countIn(ofVendor, 'cache_creation_input_tokens');
+}

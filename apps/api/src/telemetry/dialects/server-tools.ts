@@ -30,15 +30,28 @@ const KNOWN_TOOLS = new Set([
 /** The name for tools that are not in this list. An answer is content, so no unknown name is taken from it. */
 const UNKNOWN_TOOL = 'server_tool';
 
+/** Where a candidate of Gemini's answer lists what was searched for. Google's client for Python writes the names in snake case. */
+const GOOGLE_SEARCH_QUERIES = [
+  ['groundingMetadata', 'webSearchQueries'],
+  ['grounding_metadata', 'web_search_queries'],
+] as const;
+
 /** Every answer with a call of a server tool contains one of these, so most answers need not be parsed. */
-const MARKS: readonly string[] = [...OPENAI_TOOLS.keys(), 'server_tool_use', 'server_tool_call', 'providerExecuted'];
+const MARKS: readonly string[] = [
+  ...OPENAI_TOOLS.keys(),
+  'server_tool_use',
+  'server_tool_call',
+  'providerExecuted',
+  ...GOOGLE_SEARCH_QUERIES.map(([metadata]) => metadata),
+];
 
 /** The maximum number of items of an answer that are read. */
 const MAX_ITEMS = 1000;
 
 /**
  * The tools that the vendor ran while it answered, by the answer, which may be JSON. One entry for each call. Reads answers of
- * OpenAI's Responses API, of Anthropic's Messages API and of the Vercel AI SDK, and `gen_ai.output.messages`.
+ * OpenAI's Responses API, of Anthropic's Messages API, of Gemini (its searches) and of the Vercel AI SDK, and
+ * `gen_ai.output.messages`.
  */
 export function serverToolsIn(answer: unknown): string[] {
   const parsed = typeof answer === 'string' ? parsedIfMarked(answer) : answer;
@@ -46,7 +59,14 @@ export function serverToolsIn(answer: unknown): string[] {
   const items = messages.slice(0, MAX_ITEMS).flatMap((message) => {
     return ['output', 'content', 'parts'].flatMap((key) => itemsOf(ownMember(message, key)));
   });
-  return items.flatMap(toolOf);
+  const candidates = messages.slice(0, MAX_ITEMS).flatMap((message) => itemsOf(ownMember(message, 'candidates')));
+  return [...items.flatMap(toolOf), ...candidates.filter(hasSearched).map(() => 'google_search')];
+}
+
+function hasSearched(candidate: unknown): boolean {
+  return GOOGLE_SEARCH_QUERIES.some(([metadata, queries]) => {
+    return itemsOf(ownMember(ownMember(candidate, metadata), queries)).length > 0;
+  });
 }
 
 /** Adds the tools that the vendor ran during a model call to the uses of its span, unless these contain tools already. */

@@ -15,6 +15,15 @@ test('genkit: vendors and MCP servers come from the names of actions, tokens fro
   });
 });
 
+test("genkit: input and output tokens include what Anthropic and Google count separately, and the answers name the vendors' tools", () => {
+  expect(recordedUses('genkit-vendors')).toMatchObject({
+    'model gcp.gen_ai/gemini-3-flash, 21 + 8 tokens': 5,
+    'model anthropic/claude-sonnet-4-5, 21 + 8 tokens': 5,
+    'tool google_search at the vendor': 1,
+    'tool web_search at the vendor': 1,
+  });
+});
+
 test('genkit: spans around a request to the model do not report it', () => {
   const generate = recordedSpans('genkit').filter(({ name }) => name === 'generate');
   expect(generate.length).toBeGreaterThan(0);

@@ -72,6 +72,9 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
     },
     'gemini-cli': { cannotKnow: ['tool gcp.gemini/google_search: not seen'] },
     genkit: { cannotKnow: ['model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used'] },
+    'genkit-vendors': {
+      cannotKnow: ['model gcp.gemini/gemini-embedding-001: 0 + 0 tokens counted, 4 + 0 used'],
+    },
     'google-adk': {
       cannotKnow: [
         'model gcp.gemini/gemini-3-flash: 4 calls counted, 5 made',
