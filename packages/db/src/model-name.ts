@@ -42,6 +42,11 @@ export function splitRouters(name: string): { routers: string[]; model: string }
   }
 }
 
+/** Whether a vendor's name is that of a router. */
+export function isRouter(vendor: string): boolean {
+  return ROUTER.test(`${vendor}/-`);
+}
+
 /** @param vendorPrefixes case-folded prefixes that do not belong to the model's name */
 export function parseModelName(key: string, vendorPrefixes: readonly string[]): ModelName {
   const qualifiers = new Map<Qualifier, string>();

@@ -97,6 +97,7 @@ const ROUTED: Row[] = [
       sent('litellm_proxy/gemini-2.5-pro', 'openai', 'litellm.corp.example'),
       sent('gemini-2.5-pro', 'litellm_proxy'),
       sent('vercel_ai_gateway/openai/gpt-4o', 'vercel'),
+      sent('openai/gpt-4o', 'vercel_ai_gateway'),
       sent('@openai/gpt-4o', 'openai', 'api.portkey.ai'),
       sent('openai/responses/gpt-4o'),
       sent('litellm_proxy/azure/gpt-4o'),
@@ -104,7 +105,7 @@ const ROUTED: Row[] = [
     observed: [
       'anthropic: model claude-sonnet-4-5 x3',
       'azure: model gpt-4o x1',
-      'openai: model gpt-4o x3',
+      'openai: model gpt-4o x4',
       'openai: model responses/gpt-4o x1',
       'vertex: model gemini-2.5-pro x3',
     ],
@@ -120,14 +121,16 @@ const ROUTED: Row[] = [
         baseUrl: 'https://litellm.corp.example',
         models: ['m'],
       },
+      { name: 'requesty', kind: 'llm' },
     ],
     spans: [
       sent('litellm_proxy/m'),
       sent('litellm_proxy/gpt-4o', 'openai'),
       sent('m', undefined, 'litellm.corp.example'),
       sent('litellm_proxy/m', 'openai', 'litellm.corp.example'),
+      sent('openai/gpt-4o', 'requesty'),
     ],
-    observed: ['litellm: model gpt-4o x1', 'litellm: model m x3'],
+    observed: ['litellm: model gpt-4o x1', 'litellm: model m x3', 'requesty: model openai/gpt-4o x1'],
   },
   {
     name: 'a router that sells models is a provider of its own, unless the model behind it is blocked',
@@ -148,8 +151,18 @@ const ROUTED: Row[] = [
   },
   {
     name: 'an undeclared model behind a router is observed under its own name',
-    spans: [sent('litellm_proxy/o9'), sent('litellm/o9', 'openai'), sent('@cf/meta/llama-3')],
-    observed: ['openai?: model o9 x1', 'travel-agent?: model @cf/meta/llama-3 x1', 'travel-agent?: model o9 x1'],
+    spans: [
+      sent('litellm_proxy/o9'),
+      sent('litellm/o9', 'openai'),
+      sent('@cf/meta/llama-3'),
+      sent('openai/o9', 'vercel_ai_gateway'),
+    ],
+    observed: [
+      'openai?: model o9 x1',
+      'travel-agent?: model @cf/meta/llama-3 x1',
+      'travel-agent?: model o9 x1',
+      'vercel_ai_gateway?: model openai/o9 x1',
+    ],
   },
   {
     name: 'a prefix whose provider does not have the model changes nothing: names on Hugging Face have the same form',

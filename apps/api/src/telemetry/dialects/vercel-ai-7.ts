@@ -10,6 +10,7 @@ export const vercelAi7: Dialect = {
   scopes: ['gen_ai'],
   // An agent's step contains the model request and the tool calls that follow.
   operations: { agent_step: null },
+  vendors: vercelAi.vendors ?? {},
   // Its own attributes have the names of earlier versions.
   content: vercelAi.content ?? [],
   alsoReads: ['gen_ai.tool.type'],

@@ -42,6 +42,7 @@ export const vercelAi: Dialect = {
     'ai.rerank.dorerank': 'rerank',
   },
   wrappers: ['ai.embed', 'ai.embedmany', 'ai.rerank'],
+  vendors: { gateway: 'vercel_ai_gateway' },
   // Laminar's integration of version 7 (github.com/lmnr-ai/lmnr-ts) has the operation in the span's name.
   spanNames: [
     { pattern: /^ai\.(?:generate|stream)(?:Text|Object)$/, operation: 'invoke_agent' },

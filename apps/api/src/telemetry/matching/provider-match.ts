@@ -1,6 +1,6 @@
 import type { Provider, ProviderKind } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { splitRouters } from '@quartermaster/db/model-name.ts';
+import { isRouter, splitRouters } from '@quartermaster/db/model-name.ts';
 import { rewrittenName } from '@quartermaster/db/name-family.ts';
 import { caseFoldedNames } from '@quartermaster/db/provider-names.ts';
 import { discoveredProvider } from '@quartermaster/db/repositories/discovered-providers.ts';
@@ -62,7 +62,8 @@ export async function providerMatcher(
 
   /** The model behind a router is the model, wherever the router is. */
   function matchModel(span: MatchableSpan, written: string): Match {
-    const { routers, model } = splitRouters(written);
+    const { vendor } = span.facts;
+    const { routers, model } = splitRouters(vendor !== null && isRouter(vendor) ? `${vendor}/${written}` : written);
     return { provider: ownerOfModel(span, model, routers), name: model };
   }
 
@@ -73,12 +74,13 @@ export async function providerMatcher(
     const named = address !== null && !isHost(address) ? providers.findByName(address) : undefined;
     if (named) return named;
     const apiVendor = address === null ? null : vendorOfHost(address);
-    const isLibrary = facts.vendor === null || LIBRARY_VENDORS.prefix.has(facts.vendor);
+    const ofSpan = facts.vendor !== null && routers.includes(facts.vendor) ? null : facts.vendor;
+    const isLibrary = ofSpan === null || LIBRARY_VENDORS.prefix.has(ofSpan);
     const isRouted = routers.length > 0 && apiVendor === null && isLibrary;
     const declaredRouters = isRouted ? routers.flatMap(declaredOf) : [];
     if (declaredRouters.length > 0) return preferred(declaredRouters, model);
     const seller = isRouted ? routers.map(canonicalVendor).find((one) => one !== null) : undefined;
-    const vendor = seller ?? facts.vendor;
+    const vendor = seller ?? ofSpan;
     const routed = apiVendor === null ? routedOwner(vendor, model) : undefined;
     if (routed) return routed;
     const vendors = distinct([vendor, apiVendor]).flatMap((one) => providers.findOfVendor(one));
@@ -94,7 +96,7 @@ export async function providerMatcher(
     const blocking = isDiscovered ? blockingVendor(model) : undefined;
     if (blocking) return blocking;
     if (own.length > 0 && !(isElsewhere && isDiscovered)) return preferred(own, model);
-    const names = address === null ? [vendor ?? serviceName ?? UNNAMED_SERVICE] : [address];
+    const names = address === null ? [vendor ?? facts.vendor ?? serviceName ?? UNNAMED_SERVICE] : [address];
     return discovered([...distinct([vendor ?? apiVendor]), ...names], 'llm', vendor);
   }
 

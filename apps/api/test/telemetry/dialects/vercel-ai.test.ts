@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedSpans, recordedUses } from './recorded-uses.ts';
+import { source } from './source.ts';
 
 const CALLS = {
   'model openai/gpt-5-mini, 21 + 8 tokens': 6,
@@ -92,3 +93,21 @@ function doGenerate(attributes: Record<string, string | string[]>) {
     attributes: { 'ai.operationId': 'ai.generateText.doGenerate', ...attributes },
   };
 }
+
+test.each([
+  source(
+    { 'ai.operationId': 'ai.generateText.doGenerate', 'ai.model.provider': 'gateway', 'ai.model.id': 'openai/gpt-5' },
+    'ai.generateText.doGenerate',
+    { scope: 'ai' },
+  ),
+  source(
+    { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'gateway', 'gen_ai.request.model': 'openai/gpt-5' },
+    'chat openai/gpt-5',
+    { scope: 'gen_ai', kind: 'client' },
+  ),
+])("vercel-ai: the vendor `gateway` is Vercel's AI Gateway, $scope.name", (span) => {
+  expect(readSpan(span)).toMatchObject({
+    facts: { vendor: 'vercel_ai_gateway', model: 'openai/gpt-5' },
+    uses: [{ kind: 'model', name: 'openai/gpt-5' }],
+  });
+});
