@@ -5,14 +5,7 @@ const VARIABLES = `// OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXP
 const NO_EMBEDDINGS = 'Embeddings have no spans: LangChain tells its callbacks nothing of them.';
 const NO_MCP_SERVER = 'A tool has no server: LangChain has the tools of all MCP servers under their own names.';
 
-export const recordings: RecordingDefinition[] = [
-  {
-    name: 'deepagents-openinference',
-    framework: 'Deep Agents with OpenInference',
-    packages: ['@arizeai/openinference-instrumentation-langchain', 'deepagents', 'langchain'],
-    program: 'deepagents.ts',
-    dialects: ['openinference'],
-    setUp: `\`\`\`ts
+const WITH_OPENINFERENCE = `\`\`\`ts
 // npm install @arizeai/openinference-instrumentation-langchain @opentelemetry/sdk-node
 ${VARIABLES}
 import { LangChainInstrumentation } from '@arizeai/openinference-instrumentation-langchain';
@@ -21,16 +14,9 @@ import { NodeSDK } from '@opentelemetry/sdk-node';
 
 new NodeSDK().start();
 new LangChainInstrumentation().manuallyInstrument(callbackManager);
-\`\`\``,
-    cannotKnow: [NO_MCP_SERVER],
-  },
-  {
-    name: 'langgraph-langfuse',
-    framework: 'LangGraph with Langfuse',
-    packages: ['@langfuse/langchain', '@langfuse/otel', 'langchain'],
-    program: 'langfuse.ts',
-    dialects: ['langfuse'],
-    setUp: `\`\`\`ts
+\`\`\``;
+
+const WITH_LANGFUSE = `\`\`\`ts
 // npm install @langfuse/langchain @langfuse/otel @opentelemetry/sdk-node @opentelemetry/exporter-trace-otlp-proto
 ${VARIABLES}
 import { CallbackHandler } from '@langfuse/langchain';
@@ -42,7 +28,25 @@ const toQuartermaster = new LangfuseSpanProcessor({ exporter: new OTLPTraceExpor
 new NodeSDK({ spanProcessors: [toQuartermaster] }).start();
 // Add new LangfuseSpanProcessor() to the list to send to Langfuse as well.
 await agent.invoke(input, { callbacks: [new CallbackHandler()] });
-\`\`\``,
+\`\`\``;
+
+export const recordings: RecordingDefinition[] = [
+  {
+    name: 'deepagents-openinference',
+    framework: 'Deep Agents with OpenInference',
+    packages: ['@arizeai/openinference-instrumentation-langchain', 'deepagents', 'langchain'],
+    program: 'deepagents.ts',
+    dialects: ['openinference'],
+    setUp: WITH_OPENINFERENCE,
+    cannotKnow: [NO_MCP_SERVER],
+  },
+  {
+    name: 'langgraph-langfuse',
+    framework: 'LangGraph with Langfuse',
+    packages: ['@langfuse/langchain', '@langfuse/otel', 'langchain'],
+    program: 'langfuse.ts',
+    dialects: ['langfuse'],
+    setUp: WITH_LANGFUSE,
     cannotKnow: [NO_EMBEDDINGS, NO_MCP_SERVER],
   },
   {
@@ -51,16 +55,7 @@ await agent.invoke(input, { callbacks: [new CallbackHandler()] });
     packages: ['@arizeai/openinference-instrumentation-langchain', 'langchain'],
     program: 'openinference.ts',
     dialects: ['openinference'],
-    setUp: `\`\`\`ts
-// npm install @arizeai/openinference-instrumentation-langchain @opentelemetry/sdk-node
-${VARIABLES}
-import { LangChainInstrumentation } from '@arizeai/openinference-instrumentation-langchain';
-import * as callbackManager from '@langchain/core/callbacks/manager';
-import { NodeSDK } from '@opentelemetry/sdk-node';
-
-new NodeSDK().start();
-new LangChainInstrumentation().manuallyInstrument(callbackManager);
-\`\`\``,
+    setUp: WITH_OPENINFERENCE,
     cannotKnow: [NO_EMBEDDINGS, NO_MCP_SERVER],
   },
   {
@@ -124,5 +119,35 @@ import { useMicrosoftOpenTelemetry } from '@microsoft/opentelemetry';
 useMicrosoftOpenTelemetry({ tracesPerSecond: 0, samplingRatio: 1 });
 \`\`\``,
     cannotKnow: [NO_EMBEDDINGS, NO_MCP_SERVER],
+  },
+  {
+    name: 'langchain-vendors-openinference',
+    framework: "LangChain's clients of Anthropic, Google and OpenAI with OpenInference",
+    packages: [
+      '@arizeai/openinference-instrumentation-langchain',
+      'langchain',
+      '@langchain/anthropic',
+      '@langchain/google-genai',
+      '@langchain/langgraph-swarm',
+    ],
+    program: 'vendors.ts',
+    dialects: ['openinference'],
+    setUp: WITH_OPENINFERENCE,
+  },
+  {
+    name: 'langchain-vendors-langfuse',
+    framework: "LangChain's clients of Anthropic, Google and OpenAI with Langfuse",
+    packages: [
+      '@langfuse/langchain',
+      'langchain',
+      '@langchain/anthropic',
+      '@langchain/google-genai',
+      '@langchain/langgraph-swarm',
+    ],
+    program: 'vendors.ts',
+    args: ['langfuse'],
+    dialects: ['langfuse'],
+    setUp: WITH_LANGFUSE,
+    cannotKnow: ["Langfuse's handler leaves the searches of OpenAI and Google out of the answer."],
   },
 ];

@@ -140,9 +140,9 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
 }
 
 function addReasoningTokens(attributes: ReadSource['attributes'], facts: Facts): void {
-  const { inputTokens: input, outputTokens: output } = facts;
+  const { model, inputTokens: input, outputTokens: output } = facts;
   if (input === null || output === null) return;
-  facts.outputTokens = output + uncountedReasoningTokensIn(attributes, { input, output });
+  facts.outputTokens = output + uncountedReasoningTokensIn(attributes, { model, input, output });
 }
 
 /** If more tokens were cached than the input has, the input was counted without them. */

@@ -101,14 +101,14 @@ function answerIn(output: unknown): unknown {
 }
 
 /** Genkit's counts are those of the vendor: Google leaves the reasoning tokens out of the output, Anthropic the cached ones out of the input. */
-function addUncountedTokens(output: unknown, facts: Facts): void {
-  const { inputTokens: input, outputTokens } = facts;
-  if (input === null || outputTokens === null) return;
+function addUncountedTokens(answer: unknown, facts: Facts): void {
+  const { model, inputTokens: input, outputTokens: output } = facts;
+  if (input === null || output === null) return;
   const countIn = (usage: unknown, key: string) => asCount(ownMember(usage, key)) ?? 0;
-  const usage = ownMember(output, 'usage');
+  const usage = ownMember(answer, 'usage');
   const [reasoning, total] = [countIn(usage, 'thoughtsTokens'), countIn(usage, 'totalTokens')];
-  facts.outputTokens = outputTokens + uncountedReasoningTokens({ input, output: outputTokens, reasoning, total });
-  const ofVendor = ownMember(answerIn(output), 'usage');
+  facts.outputTokens = output + uncountedReasoningTokens({ model, input, output, reasoning, total });
+  const ofVendor = ownMember(answerIn(answer), 'usage');
   facts.inputTokens =
     input + countIn(ofVendor, 'cache_read_input_tokens') + countIn(ofVendor, 'cache_creation_input_tokens');
 }

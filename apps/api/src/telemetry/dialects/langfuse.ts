@@ -1,8 +1,12 @@
 import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
+import { asCount } from './fact-slots.ts';
+import { uncountedReasoningTokens } from './reasoning-tokens.ts';
+import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { subjectIn, vendorInSpanName } from './span-subject.ts';
 
 const USAGE = 'langfuse.observation.usage_details';
+const OUTPUT = 'langfuse.observation.output';
 
 /**
  * Langfuse's SDKs and callback handlers (github.com/langfuse/langfuse-js, packages/core/src/constants.ts and
@@ -41,7 +45,7 @@ export const langfuse: Dialect = {
   wrappers: ['span', 'chain', 'agent', 'evaluator', 'guardrail'],
   content: [
     'langfuse.observation.input',
-    'langfuse.observation.output',
+    OUTPUT,
     'langfuse.observation.metadata',
     'langfuse.observation.model.parameters',
     'langfuse.observation.status_message',
@@ -61,7 +65,7 @@ export const langfuse: Dialect = {
     'langfuse.release',
     'langfuse.version',
   ],
-  alsoReads: ['langfuse.observation.level'],
+  alsoReads: ['langfuse.observation.level', OUTPUT],
   refine(span, facts) {
     const { attributes } = span;
     if (facts.operation === 'execute_tool') facts.tool ??= subjectIn(span.name);
@@ -78,7 +82,12 @@ export const langfuse: Dialect = {
     const usage = parse(attributes[USAGE]);
     if (facts.inputTokens !== null) facts.inputTokens += sumOf(usage, FURTHER_INPUT);
     if (facts.outputTokens !== null) facts.outputTokens += sumOf(usage, FURTHER_OUTPUT);
+    const { model, inputTokens: input, outputTokens: output } = facts;
+    if (input === null || output === null) return;
+    const total = asCount(usage['total']) ?? 0;
+    facts.outputTokens = output + uncountedReasoningTokens({ model, input, output, reasoning: 0, total });
   },
+  uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsIn(attributes[OUTPUT])),
 };
 
 /** Langfuse's own names (`input_cache_read`), and Anthropic's (`cache_read_input_tokens`). */

@@ -79,9 +79,10 @@ export const langsmith: Dialect = {
     const usage = span.attributes['langsmith.usage_metadata'];
     const reasoning = asCount(readInside(usage, ['output_token_details', 'reasoning'])) ?? 0;
     const total = asCount(readInside(usage, ['total_tokens'])) ?? 0;
-    const { inputTokens, outputTokens: output } = facts;
+    const { model, inputTokens, outputTokens: output } = facts;
     if (output !== null) {
-      facts.outputTokens = output + uncountedReasoningTokens({ input: inputTokens ?? 0, output, reasoning, total });
+      facts.outputTokens =
+        output + uncountedReasoningTokens({ model, input: inputTokens ?? 0, output, reasoning, total });
     }
     // If a span starts and ends in different batches, its status stays `ok` in spite of an error.
     const exception = span.events?.find((event) => event.name === 'exception');

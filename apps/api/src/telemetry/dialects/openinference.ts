@@ -14,7 +14,7 @@ export const openinference: Dialect = {
   signature: ['openinference.*', 'llm.model_name', 'llm.request.model_name', 'llm.response.model_name'],
   attributes: {
     operation: ['gen_ai.operation.name', 'openinference.span.kind'],
-    // For LangChain, OpenInference writes vendor and agent only into the metadata.
+    // For LangChain, OpenInference writes vendor and agent only into the metadata, and for some of its clients the model too.
     vendor: ['gen_ai.provider.name', 'gen_ai.system', 'llm.provider', 'llm.system', 'metadata#ls_provider'],
     model: [
       'gen_ai.request.model',
@@ -24,6 +24,7 @@ export const openinference: Dialect = {
       'llm.model_name',
       'embedding.model_name',
       'reranker.model_name',
+      'metadata#ls_model_name',
     ],
     responseModel: ['gen_ai.response.model', 'llm.response.model_name'],
     agent: ['gen_ai.agent.name', 'agent.name', 'metadata#lc_agent_name'],

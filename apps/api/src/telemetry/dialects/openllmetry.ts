@@ -1,9 +1,11 @@
+import { ownMember } from '../../platform/own-member.ts';
+import type { AttributeValue } from '../otlp/span.ts';
 import { withPublicUrls } from '../urls.ts';
 import { cachedTokensIn } from './cached-tokens.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
-import { readInside } from './inside.ts';
+import { parsedJson, readInside } from './inside.ts';
 
 /** OpenLLMetry (github.com/traceloop/openllmetry, opentelemetry-semantic-conventions-ai), which adds to GenAI. */
 export const openllmetry: Dialect = {
@@ -62,15 +64,22 @@ export const openllmetry: Dialect = {
     }
     // LangChain's tools are named after their class. The name of a tool is in the message with its result.
     if (facts.operation === 'execute_tool' && facts.tool === null) {
-      const name = readInside(attributes['traceloop.entity.output'], ['kwargs', 'name']);
+      const message = resultIn(attributes['traceloop.entity.output']);
+      const [name, callId] = [ownMember(message, 'name'), ownMember(message, 'tool_call_id')];
       if (typeof name === 'string' && FUNCTION_NAMES.tool.test(name)) facts.tool = name;
-      const callId = readInside(attributes['traceloop.entity.output'], ['kwargs', 'tool_call_id']);
       if (typeof callId === 'string') facts.callId ??= callId;
     }
     // Every conversation is a workflow here, whose name is only an id.
     if (facts.workflow === `conversation.${facts.conversationId}`) facts.workflow = null;
   },
 };
+
+/** The message with a tool's result. A handoff of LangGraph answers with a command, whose last message it is. */
+function resultIn(output: AttributeValue | undefined): unknown {
+  const parsed = typeof output === 'string' ? parsedJson(output) : undefined;
+  const messages = ownMember(ownMember(parsed, 'update'), 'messages');
+  return ownMember(Array.isArray(messages) ? messages.at(-1) : parsed, 'kwargs');
+}
 
 const OF_MCP = /instrumentation[-.]mcp$/;
 

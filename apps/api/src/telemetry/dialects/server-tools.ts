@@ -50,17 +50,28 @@ const MAX_ITEMS = 1000;
 
 /**
  * The tools that the vendor ran while it answered, by the answer, which may be JSON. One entry for each call. Reads answers of
- * OpenAI's Responses API, of Anthropic's Messages API, of Gemini (its searches) and of the Vercel AI SDK, and
- * `gen_ai.output.messages`.
+ * OpenAI's Responses API, of Anthropic's Messages API, of Gemini (its searches), of LangChain and of the Vercel AI
+ * SDK, and `gen_ai.output.messages`.
  */
 export function serverToolsIn(answer: unknown): string[] {
   const parsed = typeof answer === 'string' ? parsedIfMarked(answer) : answer;
-  const messages = Array.isArray(parsed) ? parsed : [parsed];
-  const items = messages.slice(0, MAX_ITEMS).flatMap((message) => {
-    return ['output', 'content', 'parts'].flatMap((key) => itemsOf(ownMember(message, key)));
+  const messages = itemsOf(Array.isArray(parsed) ? parsed : [parsed]).flatMap(messagesIn);
+  const items = messages.flatMap((message) => {
+    const ofOpenAi = ownMember(ownMember(message, 'additional_kwargs'), 'tool_outputs');
+    return [...['output', 'content', 'parts'].map((key) => ownMember(message, key)), ofOpenAi].flatMap(itemsOf);
   });
-  const candidates = messages.slice(0, MAX_ITEMS).flatMap((message) => itemsOf(ownMember(message, 'candidates')));
+  const candidates = messages.flatMap((message) => [
+    ...itemsOf(ownMember(message, 'candidates')),
+    ownMember(message, 'response_metadata'),
+  ]);
   return [...items.flatMap(toolOf), ...candidates.filter(hasSearched).map(() => 'google_search')];
+}
+
+/** The messages of LangChain's answer. Any other answer is one message. */
+function messagesIn(answer: unknown): unknown[] {
+  const generations = itemsOf(ownMember(answer, 'generations')).flatMap(itemsOf);
+  if (generations.length === 0) return [answer];
+  return generations.slice(0, MAX_ITEMS).map((one) => ownMember(ownMember(one, 'message'), 'kwargs'));
 }
 
 function hasSearched(candidate: unknown): boolean {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { readSpan } from '../../../src/telemetry/dialects/read.ts';
+import { recordedUses } from './recorded-uses.ts';
 import { source } from './source.ts';
 
 // Made from what @arizeai/openinference-instrumentation-bedrock 0.5.1 sends for a call of the Converse API.
@@ -35,4 +36,12 @@ test("openinference: the tokens of an answer of Anthropic's API on Bedrock, whic
     scope,
   });
   expect(readSpan(span).facts).toMatchObject({ inputTokens: 21, outputTokens: 8 });
+});
+
+test('openinference: LangChain names the model of some clients only in the metadata; a Gemini total includes the reasoning tokens', () => {
+  expect(recordedUses('langchain-vendors-openinference')).toMatchObject({
+    'model gcp.gen_ai/gemini-3-flash, 21 + 8 tokens': 4,
+    'tool google_search at the vendor': 1,
+    'tool web_search at the vendor': 2,
+  });
 });

@@ -43,3 +43,18 @@ test('openllmetry: the list of the tools of an MCP server is no use', () => {
   const scope = '@traceloop/instrumentation-mcp';
   expect(readSpan(source({}, 'tools/list.mcp', { scope, kind: 'client' })).uses).toEqual([]);
 });
+
+test('openllmetry: a handoff of LangGraph answers with a command, whose last message names the tool', () => {
+  const message = (kwargs: object) => ({ lc: 1, type: 'constructor', kwargs });
+  const messages = [message({ content: 'question' }), message({ name: 'transfer_to_writer', tool_call_id: 'call_1' })];
+  const output = JSON.stringify({ lg_name: 'Command', update: { messages }, goto: [] });
+  const span = source(
+    { 'gen_ai.operation.name': 'execute_tool', 'traceloop.entity.output': output },
+    'execute_tool DynamicStructuredTool',
+    { scope: '@traceloop/instrumentation-langchain' },
+  );
+  expect(readSpan(span)).toMatchObject({
+    facts: { callId: 'call_1' },
+    uses: [{ kind: 'tool', name: 'transfer_to_writer' }],
+  });
+});

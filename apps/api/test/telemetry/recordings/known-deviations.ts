@@ -119,6 +119,9 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
         'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
       ],
     },
+    'langchain-vendors-langfuse': {
+      cannotKnow: ['tool anthropic/google_search: not seen', 'tool anthropic/web_search: 1 call counted, 2 made'],
+    },
     'langgraph-langfuse': {
       cannotKnow: [
         'model openai/text-embedding-3-small: not seen',
