@@ -29,7 +29,7 @@ const VENDORS: readonly Vendor[] = [
   vendor('aws.sagemaker', 'aws-sagemaker aws_sagemaker sagemaker', ''),
   vendor(
     'azure.ai.inference',
-    'az.ai.inference azure-ai azure-ai-inference azure.ai azure_ai azure_ai_inference azureai microsoft_foundry',
+    'az.ai.agents az.ai.inference azure-ai azure-ai-inference azure.ai azure_ai azure_ai_agents azure_ai_foundry azure_ai_inference azureai microsoft_foundry',
     '*.services.ai.azure.com *.inference.ai.azure.com models.inference.ai.azure.com',
     'azure',
   ),

@@ -50,5 +50,7 @@ export const googleAdk: Dialect = {
     // If several tools ran in parallel, an additional span has the results of all of them.
     if (facts.tool === '(merged tools)') Object.assign(facts, { tool: null, operation: null });
     if (facts.callId === '<not specified>') facts.callId = null;
+    // The framework's tool that hands over to another agent, which has its own span.
+    if (facts.tool === 'transfer_to_agent') Object.assign(facts, { tool: null, operation: 'handoff' });
   },
 };

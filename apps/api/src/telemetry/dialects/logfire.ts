@@ -30,11 +30,13 @@ export const logfire: Dialect = {
     'logfire.msg',
   ],
   safe: ['agent_name', 'logfire.msg_template', 'logfire.span_type', 'rpc.system', 'rpc.method', 'rpc.jsonrpc.version'],
-  alsoReads: ['name', 'rpc.system', 'rpc.method', 'request'],
+  alsoReads: ['name', 'rpc.system', 'rpc.method', 'request', 'logfire.level_num'],
   refine({ name, attributes }, facts) {
     const subject = typeof attributes['name'] === 'string' ? attributes['name'] : null;
     if (name.startsWith('Agent run: ')) facts.agent ??= subject;
     if (name.startsWith('Function: ')) facts.tool ??= subject;
+    // A failed call of OpenAI Agents has the level of an error, and no status.
+    if (Number(attributes['logfire.level_num']) >= LEVEL_OF_ERRORS) facts.errorType ??= '_OTHER';
     const method = attributes['rpc.method'];
     if (attributes['rpc.system'] !== 'jsonrpc' || typeof method !== 'string') return;
     facts.mcpMethod ??= method;
@@ -43,6 +45,9 @@ export const logfire: Dialect = {
   // The server's side of an MCP call does not count.
   uses: ({ name }, _facts, usual) => (name.startsWith('MCP server handle request') ? [] : usual),
 };
+
+/** The lowest severity number of an error in OpenTelemetry. */
+const LEVEL_OF_ERRORS = 17;
 
 function toolIn(request: unknown): string | null {
   const params =

@@ -1,7 +1,10 @@
 import type { Dialect } from './dialect.ts';
 
+const FAILURE_STAGE = 'pydantic_ai.tool.failure_stage';
+const DEFERRAL = 'pydantic_ai.tool.deferral.name';
+
 /**
- * Pydantic AI (github.com/pydantic/pydantic-ai, pydantic_ai_slim/pydantic_ai/_instrumentation.py). Up to version 2 of its
+ * Pydantic AI (github.com/pydantic/pydantic-ai, pydantic_ai_slim/pydantic_ai/capabilities/instrumentation.py). Up to version 2 of its
  * instrumentation, the spans of agents and tools are recognised only by their names.
  */
 export const pydanticAi: Dialect = {
@@ -26,8 +29,14 @@ export const pydanticAi: Dialect = {
     'logfire.msg',
   ],
   safe: ['agent_name', 'model_name', 'gen_ai.agent.call.id', 'logfire.span_type'],
-  alsoReads: ['logfire.msg'],
-  // An output function only converts the answer into the result. It is not a tool, although the model calls it like one.
-  uses: ({ name, attributes }, _facts, usual) =>
-    [name, attributes['logfire.msg']].some((text) => String(text).startsWith('running output function')) ? [] : usual,
+  alsoReads: ['logfire.msg', FAILURE_STAGE, DEFERRAL],
+  uses: ({ name, attributes }, _facts, usual) => {
+    // An output function only converts the answer into the result. It is not a tool, although the model calls it like one.
+    const isOutput = [name, attributes['logfire.msg']].some((text) =>
+      String(text).startsWith('running output function'),
+    );
+    // The tool did not run: its arguments were invalid, or the call waits for an approval.
+    const isNotRun = attributes[FAILURE_STAGE] === 'validation' || attributes[DEFERRAL] === 'ApprovalRequired';
+    return isOutput || isNotRun ? [] : usual;
+  },
 };

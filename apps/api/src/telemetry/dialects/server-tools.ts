@@ -43,6 +43,7 @@ const MARKS: readonly string[] = [
   'server_tool_call',
   'providerExecuted',
   ...GOOGLE_SEARCH_QUERIES.map(([metadata]) => metadata),
+  '"builtin"',
 ];
 
 /** The maximum number of items of an answer that are read. */
@@ -106,14 +107,15 @@ function toolOf(item: unknown): string[] {
   if (typeof type !== 'string') return [];
   const known = OPENAI_TOOLS.get(type);
   if (known !== undefined) return [known];
-  // Azure's client puts the item of the answer into a part of the conventions.
-  if (type === 'tool_call') {
+  // Azure's client puts the item of the answer into a part of the conventions. Pydantic AI marks the part.
+  const isBuiltin = type === 'tool_call' && ownMember(item, 'builtin') === true;
+  if (type === 'tool_call' && !isBuiltin) {
     const itemType = ownMember(ownMember(item, 'content'), 'type');
     const tool = typeof itemType === 'string' ? OPENAI_TOOLS.get(itemType) : undefined;
     return tool === undefined ? [] : [tool];
   }
   const isOfAiSdk = type === 'tool-call' && ownMember(item, 'providerExecuted') === true;
-  if (type !== 'server_tool_use' && type !== 'server_tool_call' && !isOfAiSdk) return [];
+  if (type !== 'server_tool_use' && type !== 'server_tool_call' && !isOfAiSdk && !isBuiltin) return [];
   const name = ownMember(item, isOfAiSdk ? 'toolName' : 'name');
   if (typeof name !== 'string') return [];
   return [KNOWN_TOOLS.has(name) ? name : UNKNOWN_TOOL];

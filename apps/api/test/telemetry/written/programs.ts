@@ -1,27 +1,39 @@
 import type { Program } from './program.ts';
 import { ag2 } from './programs/ag2.ts';
+import { agentFrameworkPython } from './programs/agent-framework-python.ts';
 import { agentops, laminar } from './programs/agentops.ts';
 import { braintrust } from './programs/braintrust.ts';
 import { cline } from './programs/coding-agents.ts';
 import { agentFrameworkDotnet, loongsuite, opentelemetryGenaiEvents } from './programs/conventions.ts';
 import { crewaiOpeninference, crewaiOpenlit, crewaiOpenllmetry } from './programs/crewai.ts';
 import { eino, rig, trpcAgentGo } from './programs/go-and-rust.ts';
+import { googleAdkPython } from './programs/google-adk-python.ts';
 import { haystack } from './programs/haystack.ts';
 import { koog } from './programs/koog.ts';
+import { litellm, litellmV2 } from './programs/litellm.ts';
 import { livekit } from './programs/livekit.ts';
 import { envoyAiGateway, fastmcp, mcpCsharp } from './programs/mcp-gateways.ts';
 import { monocle } from './programs/monocle.ts';
+import {
+  openaiAgentsLogfire,
+  openaiAgentsOpeninference,
+  openaiAgentsOpenllmetry,
+  openaiAgentsOpentelemetry,
+} from './programs/openai-agents-python.ts';
 import { openclaw } from './programs/openclaw.ts';
 import { agno, dspy, smolagents } from './programs/openinference-python.ts';
 import { pipecat } from './programs/pipecat.ts';
+import { pydanticAi } from './programs/pydantic-ai.ts';
 import { quarkusLangchain4j } from './programs/quarkus-langchain4j.ts';
 import { semanticKernel } from './programs/semantic-kernel.ts';
 import { springAi } from './programs/spring-ai.ts';
+import { strandsPython } from './programs/strands-python.ts';
 
 /** Programs of frameworks whose packages do not run here, by name. */
 export const PROGRAMS: readonly Program[] = [
   ag2,
   agentFrameworkDotnet,
+  agentFrameworkPython,
   agentops,
   agno,
   braintrust,
@@ -33,20 +45,29 @@ export const PROGRAMS: readonly Program[] = [
   eino,
   envoyAiGateway,
   fastmcp,
+  googleAdkPython,
   haystack,
   koog,
   laminar,
+  litellm,
+  litellmV2,
   livekit,
   loongsuite,
   mcpCsharp,
   monocle,
+  openaiAgentsLogfire,
+  openaiAgentsOpeninference,
+  openaiAgentsOpenllmetry,
+  openaiAgentsOpentelemetry,
   openclaw,
   opentelemetryGenaiEvents,
   pipecat,
+  pydanticAi,
   quarkusLangchain4j,
   rig,
   semanticKernel,
   smolagents,
   springAi,
+  strandsPython,
   trpcAgentGo,
 ];
