@@ -18,7 +18,8 @@ export type Answer = {
   vendorTools?: string[];
   /** Results that the client sends back for the first time. Built-in tools of coding agents are counted by them. */
   toolResults?: { name: string; failed: boolean }[];
-  response: { status: number; json: unknown } | { events: string[] };
+  /** `eventStream`: binary messages, as AWS sends them. */
+  response: { status: number; json: unknown } | { events: string[] } | { eventStream: Buffer[] };
 };
 
 /** A server-sent event. OpenAI's chat completions name no event, its responses and Anthropic's messages do. */

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { readBody } from '../recorder/read-body.ts';
 import type { CountedEvent } from '../recorder/truth.ts';
 import { anthropicMessages, anthropicTokenCount } from './anthropic-messages.ts';
+import { bedrock } from './bedrock.ts';
 import { gemini } from './gemini.ts';
 import { mistral } from './mistral.ts';
 import { openAiChat } from './openai-chat.ts';
@@ -30,6 +31,7 @@ function routes(): Route[] {
     anthropicMessages(),
     anthropicTokenCount,
     gemini,
+    ...bedrock(),
     ...mistral(),
   ];
 }
@@ -83,6 +85,9 @@ async function answerRequest(
     res.writeHead(200, { 'content-type': 'text/event-stream', 'request-id': newRequestId() });
     for (const event of response.events) res.write(event);
     res.end();
+  } else if ('eventStream' in response) {
+    res.writeHead(200, { 'content-type': 'application/vnd.amazon.eventstream' });
+    res.end(Buffer.concat(response.eventStream));
   } else {
     sendJson(res, response.status, response.json);
   }

@@ -3,6 +3,7 @@ import type { Match } from '../matching/match.ts';
 import type { InterpretedSpan } from './interpreted-span.ts';
 import type { Use } from '../dialects/facts.ts';
 import { DAY_MS } from '../usage/periods.ts';
+import { REJECTION } from '../dialects/operations.ts';
 import type { CallSpan, CallUse } from './call-span.ts';
 import { certaintyOf } from './certainty.ts';
 
@@ -10,14 +11,14 @@ import { certaintyOf } from './certainty.ts';
 const MAX_TOKENS = 1_000_000_000;
 const MAX_DURATION_US = 7 * 24 * 3600 * 1_000_000;
 
-/** The call span of an interpreted span. Null if it reports no call. */
+/** The call span of an interpreted span. Null if it reports neither a call nor that a call was rejected. */
 export function makeCallSpan(
   span: InterpretedSpan,
   matchOf: (use: Use) => Match,
   { now, limits }: { now: Date; limits: Pick<AggregationLimits, 'usageRetentionDays'> },
 ): CallSpan | null {
   const { facts, uses, spanId, parentSpanId, scope, spanName, serviceName, environment, start, end, failed } = span;
-  if (uses.length === 0) return null;
+  if (uses.length === 0 && facts.operation !== REJECTION) return null;
   const startMs = Math.floor(start / 1000);
   const retainedSince = now.getTime() - limits.usageRetentionDays * DAY_MS;
   const isRetained = startMs >= retainedSince && startMs <= now.getTime();

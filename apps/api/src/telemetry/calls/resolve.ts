@@ -1,5 +1,5 @@
 import type { CallSpan, CallUse } from './call-span.ts';
-import { DELEGATE } from '../dialects/operations.ts';
+import { DELEGATE, REJECTION } from '../dialects/operations.ts';
 import { type Grouped, groupUses, type Report } from './group-uses.ts';
 import type { Spellings } from './same-name.ts';
 import { type SpanTree, spanTree } from './span-tree.ts';
@@ -44,7 +44,7 @@ export function resolve(
 ): Call[] {
   if (spans.length === 0) return [];
   const tree = spanTree(parents);
-  const grouped = groupUses(tree, withoutDelegating(tree, spans), spellingsOf);
+  const grouped = groupUses(tree, withoutRejected(withoutDelegating(tree, spans)), spellingsOf);
   return grouped.isSeparate ? callOfEach(tree, grouped) : callsOfSets(tree, grouped);
 }
 
@@ -94,6 +94,14 @@ function withoutDelegating(tree: SpanTree, spans: readonly CallSpan[]): readonly
   const agents = spans.filter(({ uses }) => uses.some(({ kind }) => kind === 'agent'));
   const answered = new Set(agents.map(({ spanId }) => around(spanId)));
   return spans.filter(({ spanId, operation }) => operation !== DELEGATE || !answered.has(spanId));
+}
+
+/** Leaves out the spans of calls that were rejected, so that they never ran. A span directly inside says so. */
+function withoutRejected(spans: readonly CallSpan[]): readonly CallSpan[] {
+  const rejections = spans.filter(({ operation }) => operation === REJECTION);
+  if (rejections.length === 0) return spans;
+  const rejected = new Set(rejections.map(({ parentSpanId }) => parentSpanId));
+  return spans.filter(({ spanId }) => !rejected.has(spanId));
 }
 
 function callOf(

@@ -138,9 +138,10 @@ const BEDROCK = '@arizeai/openinference-instrumentation-bedrock';
 /**
  * The instrumentation of Bedrock shortens the model's id, which leaves only `anthropic` of `us.anthropic.claude-sonnet-5-v1:0`,
  * and reports input tokens without cached ones. The request of the Converse API has the whole id, and its total counts all tokens.
+ * The answer of InvokeModel has the name that Anthropic gives to the model.
  */
 function correctBedrock({ attributes }: ReadSource, facts: Facts): void {
-  const id = readInside(attributes['input.value'], ['modelId']);
+  const id = readInside(attributes['input.value'], ['modelId']) ?? readInside(attributes['output.value'], ['model']);
   if (typeof id === 'string' && MODEL_ID.test(id)) facts.model = id;
   const total = attributes['llm.token_count.total'];
   if (facts.inputTokens === null || facts.outputTokens === null) return;

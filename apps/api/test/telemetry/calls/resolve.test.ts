@@ -317,3 +317,11 @@ test('a tool that delegates to an agent counts only where no span of the agent i
   const elsewhere = span('d', use('agent', 'helper'));
   expect(resolved([delegating, elsewhere]).map(({ name }) => name)).toEqual(['delegate_task', 'helper']);
 });
+
+test('a tool call that was rejected does not count, and the calls around it do', () => {
+  const outer = span('a', use('tool', 'review'));
+  const rejected = span('b', use('tool', 'deploy'), { parent: 'a' });
+  const rejection = span('c', [], { parent: 'b', operation: 'rejection' });
+  expect(resolved([outer, rejected]).map(({ name }) => name)).toEqual(['review', 'deploy']);
+  expect(resolved([outer, rejected, rejection]).map(({ name }) => name)).toEqual(['review']);
+});

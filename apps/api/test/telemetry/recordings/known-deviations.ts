@@ -23,6 +23,26 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
     },
     'anthropic-sdk': { cannotKnow: ['tool anthropic/web_search: not seen'] },
     'azure-ai-projects': { cannotKnow: ['tool weather-service/get_weather: not seen'] },
+    'bedrock-openinference': {
+      cannotKnow: [
+        'model aws.bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0: 3 calls counted, 5 made',
+        'model aws.bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0: 42 + 16 tokens counted, 84 + 32 used',
+        'spurious: model aws.bedrock/anthropic, 1 call',
+        'spurious: model aws.bedrock/claude-sonnet-4-5-20250929, 1 call',
+      ],
+    },
+    'bedrock-openllmetry': {
+      cannotKnow: [
+        'model aws.bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0: not seen',
+        'model aws.bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0: 0 + 0 tokens counted, 84 + 32 used',
+        'spurious: model aws.bedrock/claude-sonnet-4-5-20250929-v1:0, 5 calls',
+      ],
+    },
+    'bedrock-opentelemetry': {
+      cannotKnow: [
+        'model aws.bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0: 64 + 25 tokens counted, 84 + 32 used',
+      ],
+    },
     beeai: {
       cannotKnow: [
         'agent weather-service/weather_agent: not seen',
@@ -39,6 +59,7 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
     },
     'claude-code': { cannotKnow: ['tool anthropic/web_search: not seen'] },
     'claude-code-detailed': { cannotKnow: ['tool anthropic/web_search: not seen'] },
+    'claude-code-session': { cannotKnow: ['tool anthropic/web_search: not seen'] },
     'claude-code-events': {
       cannotKnow: [
         'agent claude-code/weather_agent: not seen',
