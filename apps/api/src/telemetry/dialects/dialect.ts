@@ -40,8 +40,8 @@ export type Dialect = {
   spanNames?: readonly { pattern: RegExp; operation?: string }[];
   /**
    * Operations, as the sender writes them and in lower case, whose spans enclose other spans and repeat the model that is
-   * called inside. The model of such a span is shown, and not counted. `invoke_agent`, `create_agent`, `invoke_workflow` and
-   * `plan` are wrappers in every dialect, unless the span's kind is `client`.
+   * called inside. The model of such a span is shown, and not counted. `create_agent` is a wrapper in every dialect. So are
+   * `invoke_agent`, `invoke_workflow` and `plan`, unless the span's kind is `client`.
    */
   wrappers?: readonly string[];
   /** This dialect's spellings of vendors, in lower case. Null: a framework's own name, which is not a vendor. */

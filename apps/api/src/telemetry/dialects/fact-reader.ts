@@ -3,9 +3,10 @@ import type { Dialect, FactSources, ReadSource } from './dialect.ts';
 import { hasFormOf, isOfEnding, slotFinder } from './endings.ts';
 import { countIn, type Slot, textIn } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
+import { isUnnamedRun } from './langchain-runs.ts';
 import { withoutEncodedId } from '../encoded-text.ts';
 import { withPublicUrls } from '../urls.ts';
-import { canonicalOperation, operationKey } from './operations.ts';
+import { canonicalOperation, operationKey, withoutQuotes } from './operations.ts';
 import { uncountedReasoningTokensIn } from './reasoning-tokens.ts';
 import { hostIn, isAddress, isHost } from './server-address.ts';
 import { vendorIn } from './vendors.ts';
@@ -22,6 +23,9 @@ type Read = {
 };
 
 const FUNCTION_NAMESPACE = /^(?:default_api|functions)[.:](?=.)/;
+
+/** The tools of Google ADK and Strands that hand over to another agent, which has its own span. */
+const HANDOFF_TOOLS = new Set(['transfer_to_agent', 'handoff_to_agent']);
 
 const MAX_PORT = 65_535;
 
@@ -47,6 +51,9 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     facts.model ??= facts.responseModel;
     refine?.(source, facts);
     if (names) refuseTexts(names, facts);
+    if (HANDOFF_TOOLS.has(facts.tool ?? '')) Object.assign(facts, { tool: null, operation: 'handoff' });
+    if (isUnnamedRun(facts.agent)) facts.agent = null;
+    if (isUnnamedRun(facts.workflow)) facts.workflow = null;
     // An address or an error alone does not count, because any span may have one.
     if (isEmpty(facts)) return null;
     facts.serverAddress ??= place.serverAddress;
@@ -71,7 +78,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     for (const name in attributes) {
       for (const slot of slotsOf(name)) {
         const value = attributes[name] ?? null;
-        if (slot.fact === 'operation' && wrappers.has(textIn(value, slot)?.toLowerCase() ?? '')) {
+        if (slot.fact === 'operation' && wrappers.has(operationKey(textIn(value, slot) ?? ''))) {
           wrapperRank = Math.min(wrapperRank, slot.rank);
         }
         if (slot.rank >= (ranks[slot.fact] ?? Number.POSITIVE_INFINITY)) continue;
@@ -90,7 +97,8 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
       else if (count !== null && count > 0 && count <= MAX_PORT) place.serverPort = count;
       return count !== null;
     }
-    const whole = textIn(value, slot);
+    const written = textIn(value, slot);
+    const whole = written !== null && isOfEnding(slot) ? withoutQuotes(written) : written;
     if (whole === null || isPlaceholder(fact, whole)) return false;
     if (isOfEnding(slot) && !hasFormOf(fact, whole, operations)) return false;
     // Done before dialects split names, because a part of a URL would not be recognised as one.

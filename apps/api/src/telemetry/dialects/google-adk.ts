@@ -1,4 +1,7 @@
 import type { Dialect } from './dialect.ts';
+import { serverToolsIn, withServerTools } from './server-tools.ts';
+
+const ANSWER = 'gcp.vertex.agent.llm_response';
 
 /**
  * Google's Agent Development Kit (github.com/google/adk-js, core/src/telemetry/tracing.ts; github.com/google/adk-python,
@@ -22,7 +25,7 @@ export const googleAdk: Dialect = {
   ],
   content: [
     'gcp.vertex.agent.llm_request',
-    'gcp.vertex.agent.llm_response',
+    ANSWER,
     'gcp.vertex.agent.tool_call_args',
     'gcp.vertex.agent.tool_response',
     'gcp.vertex.agent.data',
@@ -46,11 +49,11 @@ export const googleAdk: Dialect = {
     'adk.node.run_id',
     'adk.node.status',
   ],
+  alsoReads: [ANSWER],
   refine(_span, facts) {
     // If several tools ran in parallel, an additional span has the results of all of them.
     if (facts.tool === '(merged tools)') Object.assign(facts, { tool: null, operation: null });
     if (facts.callId === '<not specified>') facts.callId = null;
-    // The framework's tool that hands over to another agent, which has its own span.
-    if (facts.tool === 'transfer_to_agent') Object.assign(facts, { tool: null, operation: 'handoff' });
   },
+  uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsIn(attributes[ANSWER])),
 };

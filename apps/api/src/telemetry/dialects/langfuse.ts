@@ -1,12 +1,15 @@
 import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
 import { asCount } from './fact-slots.ts';
+import { isAgentRun } from './langchain-runs.ts';
 import { uncountedReasoningTokens } from './reasoning-tokens.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { subjectIn, vendorInSpanName } from './span-subject.ts';
 
 const USAGE = 'langfuse.observation.usage_details';
 const OUTPUT = 'langfuse.observation.output';
+const AGENT_AROUND = 'langfuse.observation.metadata.lc_agent_name';
+const NODE = 'langfuse.observation.metadata.langgraph_node';
 
 /**
  * Langfuse's SDKs and callback handlers (github.com/langfuse/langfuse-js, packages/core/src/constants.ts and
@@ -23,7 +26,7 @@ export const langfuse: Dialect = {
     // At the start this is the requested model, at the end the model that answered.
     model: ['langfuse.observation.metadata.ls_model_name', 'langfuse.observation.model.name'],
     responseModel: ['langfuse.observation.model.name'],
-    agent: ['langfuse.observation.metadata.lc_agent_name'],
+    agent: [AGENT_AROUND],
     prompt: ['langfuse.observation.prompt.name'],
     conversationId: ['session.id', 'langfuse.session.id', 'langfuse.observation.metadata.thread_id'],
     // Programs may hand over OpenAI's or Anthropic's usage as it is.
@@ -65,10 +68,13 @@ export const langfuse: Dialect = {
     'langfuse.release',
     'langfuse.version',
   ],
-  alsoReads: ['langfuse.observation.level', OUTPUT],
+  alsoReads: ['langfuse.observation.level', NODE, OUTPUT],
   refine(span, facts) {
     const { attributes } = span;
     if (facts.operation === 'execute_tool') facts.tool ??= subjectIn(span.name);
+    const agentAround = attributes[AGENT_AROUND] ?? null;
+    const isInGraph = agentAround !== null || attributes[NODE] !== undefined;
+    if (facts.operation === 'invoke_agent' && isInGraph && !isAgentRun(span.name, agentAround)) facts.operation = null;
     if (facts.operation === 'invoke_agent') facts.agent ??= subjectIn(span.name);
     // LangChain writes the agent's name on every span inside it, and uses it as the name of the agent's own span.
     if (facts.operation === null && facts.agent === span.name) facts.operation = 'invoke_agent';

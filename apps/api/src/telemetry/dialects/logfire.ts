@@ -11,6 +11,9 @@ export const logfire: Dialect = {
   attributes: {
     model: ['gen_ai.request.model', 'request_data#model'],
     toolServer: ['mcp_data#server'],
+    // Of one message of the Claude Agent SDK, whose sum only the agent's span has.
+    inputTokens: ['gen_ai.usage.input_tokens', 'gen_ai.usage.partial.input_tokens'],
+    outputTokens: ['gen_ai.usage.output_tokens', 'gen_ai.usage.partial.output_tokens'],
   },
   spanNames: [
     { pattern: /^Agent run: /, operation: 'invoke_agent' },

@@ -7,5 +7,7 @@ import type { Dialect } from './dialect.ts';
 export const mcp = {
   name: 'mcp',
   signature: ['mcp.method.name'],
+  // agentgateway's name.
+  attributes: { toolServer: ['mcp.server.name', 'mcp.target'] },
   content: ['mcp.request.argument', 'mcp.response.value', 'mcp.session.init_options'],
 } satisfies Dialect;

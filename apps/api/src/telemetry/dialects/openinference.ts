@@ -2,6 +2,7 @@ import { cachedTokensIn } from './cached-tokens.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts, Use } from './facts.ts';
 import { readInside } from './inside.ts';
+import { isAgentRun } from './langchain-runs.ts';
 import { splitMarked } from './mcp-name.ts';
 import { subjectIn } from './span-subject.ts';
 import { addServerTools, serverToolsIn } from './server-tools.ts';
@@ -99,10 +100,18 @@ export const openinference: Dialect = {
     const kind = kindOf(span);
     // LangChain writes the agent's name on every span inside it. The agent's own span is a chain with this name.
     if (kind === 'CHAIN' && facts.agent !== null && facts.agent === span.name) facts.operation = 'invoke_agent';
-    if (kind === 'AGENT') facts.agent ??= agentOf(span);
-    if (kind === 'TOOL') facts.tool ??= subjectIn(span.name)?.replace(METHOD, '') ?? null;
+    const isOtherRun =
+      OF_LANGCHAIN.test(span.scope.name) && (facts.tool !== null || !isAgentRun(span.name, facts.agent));
+    if (kind === 'AGENT' && isOtherRun) facts.operation = facts.tool === null ? null : 'execute_tool';
+    else if (kind === 'AGENT') facts.agent ??= agentOf(span);
+    if (kind === 'TOOL' && span.attributes['gen_ai.tool.name'] === undefined)
+      facts.tool ??= subjectIn(span.name)?.replace(METHOD, '') ?? null;
     if (span.scope.name === BEDROCK) correctBedrock(span, facts);
-    if (CLAUDE_AGENT_SDK.test(span.scope.name) && kind === 'TOOL') placeToolOfClaudeAgent(facts);
+    if (CLAUDE_AGENT_SDK.test(span.scope.name)) {
+      if (kind === 'TOOL') placeToolOfClaudeAgent(facts);
+      // The run of a subagent is called like the tool that starts it, which names the subagent.
+      if (kind === 'AGENT' && SUBAGENT_RUN.test(span.name)) Object.assign(facts, { operation: null, agent: null });
+    }
     if (WITH_VENDOR_PREFIX.has(span.scope.name)) splitVendorPrefix(facts);
   },
   uses(span, facts, usual) {
@@ -129,7 +138,11 @@ function placeToolOfClaudeAgent(facts: Facts): void {
   facts.toolRunsAt = named === null ? 'agent' : null;
 }
 
+const OF_LANGCHAIN = /[-.]langchain$/;
+
 const CLAUDE_AGENT_SDK = /claude[-_]agent[-_]sdk$/;
+
+const SUBAGENT_RUN = /\.(?:Agent|Subagent|Task)$/;
 
 const SUBAGENT = /^[\w.:-]{1,64}$/;
 

@@ -5,6 +5,7 @@ export const openlit: Dialect = {
   name: 'openlit',
   scopes: [/^@openlit\//, /^openlit(\.|$)/],
   signature: ['openlit.*', 'gen_ai.request.is_stream'],
+  attributes: { mcpMethod: ['mcp.method.name', 'mcp.operation.name', 'mcp.method'] },
   operations: { framework: null, vectordb: null, workflow: null, graph: null, agent: 'invoke_agent' },
   wrappers: ['framework', 'workflow', 'graph', 'agent'],
   content: [
@@ -25,6 +26,8 @@ export const openlit: Dialect = {
   ],
   safe: ['gen_ai.sdk.version', 'openai.api.type', 'openai.response.service_tier', 'openlit.agent.version_hash'],
   refine(span, facts) {
+    // The instrumentation of MCP for Python writes `tools_call` for `tools/call`.
+    facts.mcpMethod = facts.mcpMethod?.replace(/^(tools|resources|prompts)_/, '$1/') ?? null;
     // The span of a model call names the tools that the model asked for. They run later, or never.
     if (facts.operation === 'execute_tool' || facts.mcpMethod !== null) return;
     facts.tool = null;

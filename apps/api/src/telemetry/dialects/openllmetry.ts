@@ -20,6 +20,8 @@ export const openllmetry: Dialect = {
     // The base URL of OpenAI's client.
     serverAddress: ['server.address', 'gen_ai.openai.api_base', 'llm.openai.api_base'],
   },
+  // The id of a run.
+  ignores: ['gen_ai.agent.id'],
   operations: {
     tool: 'execute_tool',
     agent: 'invoke_agent',

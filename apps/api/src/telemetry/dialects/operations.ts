@@ -47,8 +47,12 @@ export function isModelCall(operation: unknown): boolean {
   return typeof operation === 'string' && MODEL_CALLS.has(canonicalOperation(operation));
 }
 
-/** An operation as dialects list it: in lower case, and without quotes. MLflow writes every value as JSON. */
+/** An operation as dialects list it: in lower case, and without quotes. */
 export function operationKey(text: string): string {
-  const key = text.trim().toLowerCase();
-  return key.startsWith('"') && key.endsWith('"') ? key.slice(1, -1) : key;
+  return withoutQuotes(text.trim().toLowerCase());
+}
+
+/** A text without the quotes of a JSON string. MLflow writes every value as JSON. */
+export function withoutQuotes(text: string): string {
+  return text.length > 2 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text;
 }

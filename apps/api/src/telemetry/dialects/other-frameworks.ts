@@ -36,6 +36,7 @@ export const otherFrameworks: Dialect = {
     function: 'execute_tool',
     agent: 'invoke_agent',
     chatmodel: 'chat',
+    chat_model: 'chat',
     retriever: 'retrieval',
     workflow: 'invoke_workflow',
   },

@@ -30,20 +30,14 @@ const KNOWN_TOOLS = new Set([
 /** The name for tools that are not in this list. An answer is content, so no unknown name is taken from it. */
 const UNKNOWN_TOOL = 'server_tool';
 
-/** Where a candidate of Gemini's answer lists what was searched for. Google's client for Python writes the names in snake case. */
-const GOOGLE_SEARCH_QUERIES = [
-  ['groundingMetadata', 'webSearchQueries'],
-  ['grounding_metadata', 'web_search_queries'],
-] as const;
-
 /** Every answer with a call of a server tool contains one of these, so most answers need not be parsed. */
 const MARKS: readonly string[] = [
   ...OPENAI_TOOLS.keys(),
   'server_tool_use',
   'server_tool_call',
   'providerExecuted',
-  ...GOOGLE_SEARCH_QUERIES.map(([metadata]) => metadata),
   '"builtin"',
+  ...['web_search_queries', 'url_metadata', 'executable_code'].flatMap((key) => [key, camelCased(key)]),
 ];
 
 /** The maximum number of items of an answer that are read. */
@@ -51,8 +45,8 @@ const MAX_ITEMS = 1000;
 
 /**
  * The tools that the vendor ran while it answered, by the answer, which may be JSON. One entry for each call. Reads answers of
- * OpenAI's Responses API, of Anthropic's Messages API, of Gemini (its searches), of LangChain and of the Vercel AI
- * SDK, and `gen_ai.output.messages`.
+ * OpenAI's Responses API, of Anthropic's Messages API, of Google's API, of LangChain and of the Vercel AI SDK, and
+ * `gen_ai.output.messages`.
  */
 export function serverToolsIn(answer: unknown): string[] {
   const parsed = typeof answer === 'string' ? parsedIfMarked(answer) : answer;
@@ -62,10 +56,11 @@ export function serverToolsIn(answer: unknown): string[] {
     return [...['output', 'content', 'parts'].map((key) => ownMember(message, key)), ofOpenAi].flatMap(itemsOf);
   });
   const candidates = messages.flatMap((message) => [
-    ...itemsOf(ownMember(message, 'candidates')),
+    message,
     ownMember(message, 'response_metadata'),
+    ...itemsOf(ownMember(message, 'candidates')),
   ]);
-  return [...items.flatMap(toolOf), ...candidates.filter(hasSearched).map(() => 'google_search')];
+  return [...items.flatMap(toolOf), ...candidates.flatMap(googleToolsOf)];
 }
 
 /** The messages of LangChain's answer. Any other answer is one message. */
@@ -75,10 +70,27 @@ function messagesIn(answer: unknown): unknown[] {
   return generations.slice(0, MAX_ITEMS).map((one) => ownMember(ownMember(one, 'message'), 'kwargs'));
 }
 
-function hasSearched(candidate: unknown): boolean {
-  return GOOGLE_SEARCH_QUERIES.some(([metadata, queries]) => {
-    return itemsOf(ownMember(ownMember(candidate, metadata), queries)).length > 0;
-  });
+/** The tools that Google's API ran, by a candidate of its answer. Clients write its keys in two spellings. */
+function googleToolsOf(candidate: unknown): string[] {
+  const searches = itemsOf(memberOf(memberOf(candidate, 'grounding_metadata'), 'web_search_queries'));
+  const pages = itemsOf(memberOf(memberOf(candidate, 'url_context_metadata'), 'url_metadata'));
+  const parts = itemsOf(ownMember(ownMember(candidate, 'content'), 'parts'));
+  const programs = parts.filter((part) => (memberOf(part, 'executable_code') ?? null) !== null);
+  return [
+    // One search may have several queries.
+    ...(searches.length > 0 ? ['google_search'] : []),
+    ...pages.map(() => 'url_context'),
+    ...programs.map(() => 'code_execution'),
+  ];
+}
+
+/** The member of a key, which may also be written in camel case. */
+function memberOf(value: unknown, key: string): unknown {
+  return ownMember(value, key) ?? ownMember(value, camelCased(key));
+}
+
+function camelCased(key: string): string {
+  return key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** Adds the tools that the vendor ran during a model call to the uses of its span, unless these contain tools already. */

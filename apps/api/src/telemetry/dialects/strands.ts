@@ -44,8 +44,6 @@ export const strands: Dialect = {
     'memory.parent.span_id',
   ],
   refine(_span, facts) {
-    // The framework's tool that hands over to another agent of a swarm, which has its own span.
-    if (facts.tool === 'handoff_to_agent') Object.assign(facts, { tool: null, operation: 'handoff' });
     // For a group of agents, the name is the kind of cooperation, and the id is the name that the application chose.
     if (facts.operation !== 'invoke_workflow') return;
     facts.workflow ??= facts.agentId;

@@ -4,6 +4,7 @@ import { cline } from './cline.ts';
 import { codex } from './codex.ts';
 import { copilot } from './copilot.ts';
 import { ax } from './ax.ts';
+import { azureAgents } from './azure-agents.ts';
 import type { Dialect } from './dialect.ts';
 import { pydanticAi } from './pydantic-ai.ts';
 import { mistral } from './mistral.ts';
@@ -80,6 +81,7 @@ export const DIALECTS: readonly Dialect[] = [
   logfire,
   litellm,
   mistral,
+  azureAgents,
   microsoftAgents,
   microsoftOpentelemetry,
   sentry,

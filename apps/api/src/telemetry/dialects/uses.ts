@@ -8,6 +8,7 @@ import { isKnownOperation, isModelCall } from './operations.ts';
  * - An agent counts on its own span, and not on each call that it makes. A workflow counts as an agent.
  * - A span of an agent or chain in this process may repeat the model that is called inside. It does not count, because the
  *   model call has its own span. On a client's span of a remote agent the model counts, because no other span reports it.
+ *   The creation of an agent calls no model.
  * - A tool counts under any operation except those of models and agents, which may name a tool that was only asked for. A span
  *   that has the tokens of a model's answer is a call of the model.
  * - An evaluation or a guardrail may name the model that it is about. It counts if the model answered.
@@ -27,6 +28,7 @@ export function usesOf(span: Pick<ReadSource, 'kind'>, facts: Facts, isWrapper: 
   if (operation !== null && tool !== null && !isKnownOperation(operation) && !isModelAnswer) return named('tool', tool);
   const isEnclosing =
     isWrapper ||
+    operation === 'create_agent' ||
     (ENCLOSING_OPERATIONS.has(operation ?? '') && span.kind !== 'client') ||
     (EVALUATIONS.has(operation ?? '') && !isAnswered);
   const model = isEnclosing ? null : facts.model;
@@ -47,7 +49,7 @@ function isOtherCall(mcpMethod: string, { operation, model, tool }: Facts): bool
   return operation === 'execute_tool' ? tool !== null : isModelCall(operation) && model !== null;
 }
 
-const ENCLOSING_OPERATIONS = new Set(['invoke_agent', 'create_agent', 'invoke_workflow', 'plan']);
+const ENCLOSING_OPERATIONS = new Set(['invoke_agent', 'invoke_workflow', 'plan']);
 
 const EVALUATIONS = new Set(['apply_guardrail', 'evaluate', 'evaluation', 'guardrail']);
 

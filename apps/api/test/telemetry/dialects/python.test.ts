@@ -4,7 +4,7 @@ import type { Attributes } from '../../../src/telemetry/otlp/span.ts';
 import { source } from './source.ts';
 
 /**
- * Spans of frameworks that exist only for Python or .NET. They are not recorded, but written by hand after the published sources
+ * Spans of frameworks whose packages do not run here. They are not recorded, but written by hand after the published sources
  * that the dialects name.
  */
 type Row = [string, { scope: string; name: string; attributes: Attributes }, { dialect: string; uses: string[] }];
@@ -157,6 +157,141 @@ const ROWS: Row[] = [
       attributes: { 'openinference.span.kind': 'CHAIN', 'input.value': 'x' },
     },
     { dialect: 'openinference', uses: [] },
+  ],
+  [
+    'LangChain with OpenInference: a node that is called agent is not an agent',
+    {
+      scope: 'openinference.instrumentation.langchain',
+      name: 'agent',
+      attributes: { 'openinference.span.kind': 'AGENT', metadata: '{"langgraph_node":"agent"}' },
+    },
+    { dialect: 'openinference', uses: [] },
+  ],
+  [
+    'LangChain with OpenInference: a tool with "agent" in its name is a tool',
+    {
+      scope: 'openinference.instrumentation.langchain',
+      name: 'ask_agent',
+      attributes: {
+        'openinference.span.kind': 'AGENT',
+        'tool.name': 'ask_agent',
+        metadata: '{"lc_agent_name":"weather_agent"}',
+      },
+    },
+    { dialect: 'openinference', uses: ['tool ask_agent'] },
+  ],
+  [
+    'LangChain with OpenInference: an agent',
+    {
+      scope: 'openinference.instrumentation.langchain',
+      name: 'weather_agent',
+      attributes: { 'openinference.span.kind': 'AGENT', metadata: '{"lc_agent_name":"weather_agent"}' },
+    },
+    { dialect: 'openinference', uses: ['agent weather_agent'] },
+  ],
+  [
+    'LangChain with Langfuse: a node that is called agent is not an agent',
+    {
+      scope: 'langfuse-sdk',
+      name: 'agent',
+      attributes: { 'langfuse.observation.type': 'agent', 'langfuse.observation.metadata.langgraph_node': 'agent' },
+    },
+    { dialect: 'langfuse', uses: [] },
+  ],
+  [
+    'LangChain with Langfuse: a chain inside an agent is not an agent',
+    {
+      scope: 'langfuse-sdk',
+      name: 'route_to_agent',
+      attributes: {
+        'langfuse.observation.type': 'agent',
+        'langfuse.observation.metadata.lc_agent_name': 'weather_agent',
+      },
+    },
+    { dialect: 'langfuse', uses: [] },
+  ],
+  [
+    'OpenLIT: a call of an MCP tool',
+    {
+      scope: 'openlit.instrumentation.mcp',
+      name: 'mcp tools/call',
+      attributes: { 'mcp.operation.name': 'tools_call', 'mcp.method': 'call_tool', 'mcp.tool.name': 'echo' },
+    },
+    { dialect: 'openlit', uses: ['tool echo'] },
+  ],
+  [
+    'OpenLIT: the request that an MCP client sends for it',
+    { scope: 'openlit.instrumentation.mcp', name: 'mcp tools/call', attributes: { 'mcp.method': 'tools/call' } },
+    { dialect: 'openlit', uses: [] },
+  ],
+  [
+    'Claude Agent SDK with OpenInference: a subagent is known by the tool that starts it',
+    {
+      scope: 'openinference.instrumentation.claude_agent_sdk',
+      name: 'ClaudeAgentSDK.Task',
+      attributes: { 'openinference.span.kind': 'AGENT', 'agent.name': 'Task', 'llm.model_name': 'claude-haiku-5' },
+    },
+    { dialect: 'openinference', uses: ['model claude-haiku-5'] },
+  ],
+  [
+    'Google ADK with OpenInference: the results of several tools',
+    {
+      scope: 'openinference.instrumentation.google_adk',
+      name: 'execute_tool (merged)',
+      attributes: { 'openinference.span.kind': 'TOOL', 'gen_ai.tool.name': '(merged tools)' },
+    },
+    { dialect: 'openinference', uses: [] },
+  ],
+  [
+    'Google ADK with OpenInference: a tool that hands over to another agent',
+    {
+      scope: 'openinference.instrumentation.google_adk',
+      name: 'execute_tool transfer_to_agent',
+      attributes: {
+        'openinference.span.kind': 'TOOL',
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': 'transfer_to_agent',
+      },
+    },
+    { dialect: 'openinference', uses: [] },
+  ],
+  [
+    'Logfire: a chat of the Claude Agent SDK',
+    {
+      scope: 'logfire.claude_agent_sdk',
+      name: 'chat claude-sonnet-5',
+      attributes: {
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.provider.name': 'anthropic',
+        'gen_ai.request.model': 'claude-sonnet-5',
+        'gen_ai.usage.partial.input_tokens': 21,
+        'gen_ai.usage.partial.output_tokens': 8,
+      },
+    },
+    { dialect: 'logfire', uses: ['model anthropic/claude-sonnet-5'] },
+  ],
+  [
+    'MLflow: values are JSON',
+    {
+      scope: '',
+      name: 'Completions',
+      attributes: {
+        'mlflow.spanType': '"CHAT_MODEL"',
+        'mlflow.llm.model': '"gpt-5-mini"',
+        'mlflow.llm.provider': '"openai"',
+        'mlflow.chat.tokenUsage': '{"input_tokens":21,"output_tokens":8,"total_tokens":29}',
+      },
+    },
+    { dialect: 'genai', uses: ['model openai/gpt-5-mini'] },
+  ],
+  [
+    'agentgateway: a call of an MCP tool names its target',
+    {
+      scope: 'agentgateway',
+      name: 'tools/call everything_echo',
+      attributes: { 'mcp.method.name': 'tools/call', 'mcp.target': 'everything', 'gen_ai.tool.name': 'echo' },
+    },
+    { dialect: 'mcp', uses: ['tool everything/echo'] },
   ],
   [
     'LiteLLM: a request',

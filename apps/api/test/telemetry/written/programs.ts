@@ -2,6 +2,7 @@ import type { Program } from './program.ts';
 import { ag2 } from './programs/ag2.ts';
 import { agentFrameworkPython } from './programs/agent-framework-python.ts';
 import { agentops, laminar } from './programs/agentops.ts';
+import { azureAgents } from './programs/azure-agents.ts';
 import { braintrust } from './programs/braintrust.ts';
 import { cline } from './programs/coding-agents.ts';
 import { agentFrameworkDotnet, loongsuite, opentelemetryGenaiEvents } from './programs/conventions.ts';
@@ -10,9 +11,10 @@ import { eino, rig, trpcAgentGo } from './programs/go-and-rust.ts';
 import { googleAdkPython } from './programs/google-adk-python.ts';
 import { haystack } from './programs/haystack.ts';
 import { koog } from './programs/koog.ts';
+import { langgraphOpenllmetryPython } from './programs/langgraph-python.ts';
 import { litellm, litellmV2 } from './programs/litellm.ts';
 import { livekit } from './programs/livekit.ts';
-import { envoyAiGateway, fastmcp, mcpCsharp } from './programs/mcp-gateways.ts';
+import { agentgateway, envoyAiGateway, fastmcp, mcpCsharp } from './programs/mcp-gateways.ts';
 import { monocle } from './programs/monocle.ts';
 import {
   openaiAgentsLogfire,
@@ -34,8 +36,10 @@ export const PROGRAMS: readonly Program[] = [
   ag2,
   agentFrameworkDotnet,
   agentFrameworkPython,
+  agentgateway,
   agentops,
   agno,
+  azureAgents,
   braintrust,
   cline,
   crewaiOpeninference,
@@ -49,6 +53,7 @@ export const PROGRAMS: readonly Program[] = [
   haystack,
   koog,
   laminar,
+  langgraphOpenllmetryPython,
   litellm,
   litellmV2,
   livekit,

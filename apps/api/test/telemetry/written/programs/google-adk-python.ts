@@ -12,8 +12,14 @@ type Spans = NonNullable<Program['spans']>;
 
 const message = (event: string) => ({ event, attributes: { 'gen_ai.system': 'gemini' } });
 
+/** The answer after a search by Google's API. */
+const SEARCHED = JSON.stringify({
+  content: { parts: [{ text: CONTENT }], role: 'model' },
+  grounding_metadata: { web_search_queries: [CONTENT], grounding_chunks: [] },
+});
+
 /** A step of an agent: the request to the model, and after it the tools and agents that the answer asks for. */
-const callLlm = (agent: string, inside: Spans = [], model = 'gemini-3-flash') => ({
+const callLlm = (agent: string, inside: Spans = [], model = 'gemini-3-flash', response = CONTENT) => ({
   name: 'call_llm',
   attributes: {
     ...IDS,
@@ -22,7 +28,7 @@ const callLlm = (agent: string, inside: Spans = [], model = 'gemini-3-flash') =>
     'gen_ai.request.model': model,
     'gcp.vertex.agent.session_id': 'session-1',
     'gcp.vertex.agent.llm_request': CONTENT,
-    'gcp.vertex.agent.llm_response': CONTENT,
+    'gcp.vertex.agent.llm_response': response,
   },
   inside: [
     {
@@ -128,6 +134,7 @@ maybe_set_otel_providers()
                   inside: [{ name: 'invocation', inside: [agent('expert', [callLlm('expert')])] }],
                 },
               ]),
+              callLlm('weather_agent', [], 'gemini-3-flash', SEARCHED),
               callLlm('weather_agent', [failing('get_weather', 'TimeoutError')]),
               callLlm('weather_agent', [
                 tool('transfer_to_agent', 'TransferToAgentTool'),
@@ -140,11 +147,12 @@ maybe_set_otel_providers()
     },
   ],
   models: [
-    { name: 'gemini-3-flash', vendor: 'gcp.gemini', calls: 5, inputTokens: 105, outputTokens: 40 },
+    { name: 'gemini-3-flash', vendor: 'gcp.gemini', calls: 6, inputTokens: 126, outputTokens: 48 },
     { name: 'gpt-5-mini', vendor: 'openai', calls: 1, inputTokens: 21, outputTokens: 8 },
   ],
   tools: [
     { name: 'get_weather', calls: 2, failed: 1 },
+    { name: 'google_search', runsAt: 'vendor', calls: 1 },
     { name: 'expert', calls: 1 },
     { name: 'echo', server: 'everything', calls: 1 },
   ],

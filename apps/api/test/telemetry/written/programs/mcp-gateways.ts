@@ -229,3 +229,83 @@ using var tracerProvider = Sdk.CreateTracerProviderBuilder()
   ],
   tools: [{ name: 'echo', server: 'everything', calls: 1, failed: 0 }],
 };
+
+const OUTBOUND = { 'agentgateway.outbound.kind': 'primary', 'agentgateway.outbound.subtype': 'mcp' };
+
+/** The span of a request has everything that the gateway knows of it. A target is an MCP server of its settings. */
+export const agentgateway: Program = {
+  id: 'agentgateway',
+  framework: 'agentgateway',
+  version: 'August 2026',
+  source: 'github.com/agentgateway/agentgateway, crates/agentgateway/src (telemetry/log.rs, mcp/upstream/mod.rs)',
+  setUp: `\`\`\`yaml
+# config.yaml. gRPC: port 4317 of Quartermaster
+config:
+  tracing:
+    otlpEndpoint: http://<Quartermaster's host>:4317
+    headers: { x-api-key: <key> }
+\`\`\``,
+  cannotKnow: ['The gateway does not know agents.'],
+  scope: 'agentgateway',
+  spans: [
+    {
+      name: 'POST /v1/chat/completions',
+      kind: 'server',
+      attributes: {
+        'http.method': 'POST',
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.provider.name': 'openai',
+        'gen_ai.request.model': 'gpt-5-mini',
+        'gen_ai.response.model': 'gpt-5-mini-2025-08-07',
+        'gen_ai.usage.input_tokens': 21n,
+        'gen_ai.usage.output_tokens': 8n,
+        'gen_ai.usage.reasoning_tokens': 2n,
+        'gen_ai.prompt': CONTENT,
+      },
+      inside: [
+        {
+          name: 'llm',
+          kind: 'client',
+          attributes: { 'agentgateway.outbound.kind': 'primary', 'agentgateway.outbound.subtype': 'llm' },
+        },
+      ],
+    },
+    {
+      name: 'tools/call',
+      kind: 'server',
+      attributes: {
+        'mcp.method.name': 'tools/call',
+        'mcp.target': 'everything',
+        'mcp.resource.type': 'tool',
+        'gen_ai.tool.name': 'echo',
+        'mcp.session.id': 'session-1',
+      },
+      inside: [
+        {
+          name: 'tools/call everything_echo',
+          kind: 'client',
+          attributes: {
+            ...OUTBOUND,
+            'mcp.target': 'everything',
+            'mcp.method.name': 'tools/call',
+            'gen_ai.tool.name': 'echo',
+          },
+        },
+      ],
+    },
+    {
+      name: 'tools/list',
+      kind: 'server',
+      attributes: { 'mcp.method.name': 'tools/list' },
+      inside: [
+        {
+          name: 'tools/list everything',
+          kind: 'client',
+          attributes: { ...OUTBOUND, 'mcp.target': 'everything', 'mcp.method.name': 'tools/list' },
+        },
+      ],
+    },
+  ],
+  models: [{ name: 'gpt-5-mini', vendor: 'openai', calls: 1, inputTokens: 21, outputTokens: 8 }],
+  tools: [{ name: 'echo', server: 'everything', calls: 1 }],
+};
