@@ -294,6 +294,31 @@ const ROWS: Row[] = [
     { dialect: 'mcp', uses: ['tool everything/echo'] },
   ],
   [
+    'Google GenAI with OpenInference: what Google ran, in the other spelling of the keys',
+    {
+      scope: 'openinference.instrumentation.google_genai',
+      name: 'GenerateContent',
+      attributes: {
+        'openinference.span.kind': 'LLM',
+        'llm.model_name': 'gemini-3-flash',
+        'llm.provider': 'google',
+        'output.value': JSON.stringify({
+          candidates: [
+            {
+              content: { parts: [{ executableCode: { code: 'x' } }, { text: 'x' }] },
+              groundingMetadata: { webSearchQueries: ['x', 'y'] },
+              urlContextMetadata: { urlMetadata: [{ retrievedUrl: 'x' }] },
+            },
+          ],
+        }),
+      },
+    },
+    {
+      dialect: 'openinference',
+      uses: ['model gcp.gen_ai/gemini-3-flash', 'tool google_search', 'tool url_context', 'tool code_execution'],
+    },
+  ],
+  [
     'LiteLLM: a request',
     {
       scope: 'litellm',
