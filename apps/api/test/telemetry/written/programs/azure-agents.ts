@@ -27,7 +27,7 @@ const run = (operation: string, status: string, attributes: Record<string, bigin
 export const azureAgents: Program = {
   id: 'azure-agents',
   framework: 'Azure AI Agents for Python',
-  version: 'August 2026',
+  version: 'commit 98e3ef7',
   source: 'github.com/Azure/azure-sdk-for-python, sdk/ai/azure-ai-agents/azure/ai/agents/telemetry',
   setUp: `\`\`\`python
 # pip install azure-ai-agents opentelemetry-exporter-otlp-proto-http azure-core-tracing-opentelemetry

@@ -85,7 +85,7 @@ const agent = (name: string, inside: Spans) => ({
 export const googleAdkPython: Program = {
   id: 'google-adk-python',
   framework: 'Google ADK for Python',
-  version: 'August 2026',
+  version: 'commit 1d23a29',
   source: 'github.com/google/adk-python, src/google/adk/telemetry (tracing.py, node_tracing.py, _instrumentation.py)',
   setUp: `\`\`\`python
 # pip install google-adk opentelemetry-exporter-otlp-proto-http

@@ -47,7 +47,7 @@ const service = (name: string, callType: string) => ({ name, attributes: { call_
 export const litellm: Program = {
   id: 'litellm',
   framework: 'LiteLLM proxy',
-  version: 'February 2026',
+  version: 'commit 00145a6',
   source: `${SOURCE}, litellm/integrations/opentelemetry.py`,
   setUp: setUp(''),
   cannotKnow: ['No span names the MCP server of a tool.'],
@@ -144,7 +144,7 @@ const chat = (attributes: NonNullable<NonNullable<Program['spans']>[number]['att
 export const litellmV2: Program = {
   id: 'litellm-v2',
   framework: 'LiteLLM proxy with `LITELLM_OTEL_V2`',
-  version: 'August 2026',
+  version: 'commit 00e7401',
   source: `${SOURCE}, litellm/integrations/otel`,
   setUp: setUp('LITELLM_OTEL_V2=true '),
   scope: 'litellm',
