@@ -231,13 +231,22 @@ function hasDistinctCallIds(reports: readonly Report[]): boolean {
   return true;
 }
 
-/** Whether one instrumentation repeats the id on spans of one name. Some servers number calls from 1 in every answer. */
+/**
+ * Whether one instrumentation repeats the id on spans of one name. Some servers number calls from 1 in every answer. Spans of
+ * one parent at the same time are no repetition: some instrumentations write each span twice.
+ */
 function isRepeated(reports: readonly Report[], indexes: readonly number[]): boolean {
   const spans = new Map(
     indexes.flatMap((index) => (reports[index] ? [[reports[index].span.spanId, reports[index]]] : [])),
   );
-  const places = [...spans.values()].map(({ span, use }) => `${span.scope}\0${span.spanName}\0${use.written}`);
-  return new Set(places).size < places.length;
+  const places = Map.groupBy(spans.values(), ({ span, use }) => `${span.scope}\0${span.spanName}\0${use.written}`);
+  return [...places.values()].some((at) => !areAtOnce(at.map(({ span }) => span)));
+}
+
+function areAtOnce(spans: readonly CallSpan[]): boolean {
+  if (spans.length === 1) return true;
+  const isOfOneParent = spans.every(({ parentSpanId }) => parentSpanId === spans[0]?.parentSpanId);
+  return isOfOneParent && Math.max(...spans.map(({ start }) => start)) < Math.min(...spans.map(({ end }) => end));
 }
 
 function placeIn(one: Report | undefined, placeOf: (one: Report) => string): string {

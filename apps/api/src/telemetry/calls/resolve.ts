@@ -96,12 +96,15 @@ function withoutDelegating(tree: SpanTree, spans: readonly CallSpan[]): readonly
   return spans.filter(({ spanId, operation }) => operation !== DELEGATE || !answered.has(spanId));
 }
 
-/** Leaves out the spans of calls that were rejected, so that they never ran. A span directly inside says so. */
+/** Leaves out the spans of calls that were rejected, so that they never ran. A span directly inside one of them says so. */
 function withoutRejected(spans: readonly CallSpan[]): readonly CallSpan[] {
   const rejections = spans.filter(({ operation }) => operation === REJECTION);
   if (rejections.length === 0) return spans;
-  const rejected = new Set(rejections.map(({ parentSpanId }) => parentSpanId));
-  return spans.filter(({ spanId }) => !rejected.has(spanId));
+  const rejectedIds = new Set(rejections.map(({ parentSpanId }) => parentSpanId));
+  const keyOf = ({ spanId, parentSpanId, spanName, callId }: CallSpan) =>
+    callId === null ? spanId : `${parentSpanId} ${spanName} ${callId}`;
+  const rejected = new Set(spans.filter(({ spanId }) => rejectedIds.has(spanId)).map(keyOf));
+  return spans.filter((span) => !rejected.has(keyOf(span)));
 }
 
 function callOf(

@@ -1,11 +1,19 @@
+import type { Attributes } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
+import type { Facts } from './facts.ts';
+import { REJECTION } from './operations.ts';
 
 /** SHA-256 of the server's name and of the tool's name. Sent in place of the names unless content is captured. */
 const HASHED_NAME = /^([0-9a-f]{64})\/([0-9a-f]{64})$/;
 
+const PERMISSION = 'github.copilot.permission.result';
+
+/** The name of every user-defined agent in the telemetry of the Copilot SDK. */
+const UNNAMED_AGENT = 'custom-agent';
+
 /**
- * GitHub Copilot CLI (`copilot help monitoring`) and Copilot Chat in VS Code (code.visualstudio.com/docs/agents/guides/
- * monitoring-agents). Both follow OpenTelemetry GenAI. Copilot Chat also sends log records, which report nothing beyond its
+ * GitHub Copilot CLI (`copilot help monitoring`), its SDK, and Copilot Chat in VS Code (code.visualstudio.com/docs/agents/guides/
+ * monitoring-agents). They follow OpenTelemetry GenAI. Copilot Chat also sends log records, which report nothing beyond its
  * spans.
  */
 export const copilot: Dialect = {
@@ -59,8 +67,11 @@ export const copilot: Dialect = {
     'copilot_chat.session_id',
     'copilot_chat.server_request_id',
   ],
-  alsoReads: ['gen_ai.tool.type'],
-  refine({ attributes }, facts) {
+  alsoReads: [PERMISSION, 'gen_ai.tool.type', 'gen_ai.response.finish_reasons'],
+  refine({ name, attributes }, facts) {
+    if (name === 'permission' && String(attributes[PERMISSION]).startsWith('denied')) facts.operation = REJECTION;
+    if (facts.agent === UNNAMED_AGENT) facts.agent = null;
+    if (facts.operation === 'chat' && !isModelCall(attributes, facts)) facts.model = null;
     if (facts.tool === null) return;
     const [, server, tool] = HASHED_NAME.exec(facts.tool) ?? [];
     if (tool !== undefined) Object.assign(facts, { toolServer: server, tool });
@@ -68,3 +79,14 @@ export const copilot: Dialect = {
     if (facts.toolServer === null && attributes['gen_ai.tool.type'] !== 'extension') facts.toolRunsAt = 'agent';
   },
 };
+
+/**
+ * The Copilot SDK writes each call twice, the first time without the response. It also writes spans of turns that call no model,
+ * or that end with another turn.
+ */
+function isModelCall(attributes: Attributes, { responseModel }: Facts): boolean {
+  const { 'gen_ai.response.finish_reasons': reasons, 'error.type': error = TURN_ENDED } = attributes;
+  return responseModel !== null || reasons !== undefined || error !== TURN_ENDED;
+}
+
+const TURN_ENDED = 'SessionTurnError';

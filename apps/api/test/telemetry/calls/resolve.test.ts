@@ -324,4 +324,16 @@ test('a tool call that was rejected does not count, and the calls around it do',
   const rejection = span('c', [], { parent: 'b', operation: 'rejection' });
   expect(resolved([outer, rejected]).map(({ name }) => name)).toEqual(['review', 'deploy']);
   expect(resolved([outer, rejected, rejection]).map(({ name }) => name)).toEqual(['review']);
+  const twice = ['d', 'e'].map((id) => span(id, use('tool', 'build'), { parent: 'a', callId: 'call_1' }));
+  expect(resolved([outer, ...twice, { ...rejection, span: null }])).toHaveLength(2);
+  expect(resolved([outer, ...twice, span('f', [], { parent: 'e', operation: 'rejection' })])).toHaveLength(1);
+});
+
+test('spans of one instrumentation that repeat a call id are one call if they have one parent and overlap', () => {
+  const first = span('a', use('tool', 'echo'), { parent: 'turn', callId: 'call_1', end: 10 });
+  const at = (start: number, parent: string) =>
+    span('b', use('tool', 'echo'), { parent, callId: 'call_1', start, end: 90 });
+  expect(resolved([first, at(1, 'turn')])).toHaveLength(1);
+  expect(resolved([first, at(10, 'turn')])).toHaveLength(2);
+  expect(resolved([first, at(1, 'other turn')])).toHaveLength(2);
 });

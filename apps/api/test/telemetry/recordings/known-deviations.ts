@@ -68,6 +68,14 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
         'tool everything/get-sum: not seen',
       ],
     },
+    'copilot-sdk': {
+      cannotKnow: [
+        'agent github-copilot/weather_agent: not seen',
+        'model openai/gpt-5-mini: 126 + 48 tokens counted, 63 + 24 used',
+        'model openai/gpt-5-mini: 4 calls counted, 3 made',
+        'model openai/gpt-5.2: 210 + 80 tokens counted, 105 + 40 used',
+      ],
+    },
     datadog: {
       cannotKnow: [
         'tool everything/echo: not seen',
