@@ -4,6 +4,8 @@ import { MARKERS } from '../model-server/markers.ts';
 import { countAgent, mcpCommand, modelServerUrl, telemetryUrl } from '../recorder/program.ts';
 import { HOME, runBoth, runCli } from './run-cli.ts';
 
+// `node qwen-code.ts denied`: most tools need a permission, which a run without a terminal cannot ask for.
+const isDenied = process.argv[2] === 'denied';
 mkdirSync(join(HOME, '.qwen/agents'), { recursive: true });
 writeFileSync(
   join(HOME, '.qwen/settings.json'),
@@ -20,7 +22,7 @@ writeFileSync(
       logPrompts: true,
     },
     tools: { visible: ['mcp__everything__echo', 'mcp__everything__get-sum'] },
-    mcpServers: { everything: { ...mcpCommand, trust: true, includeTools: ['echo', 'get-sum'] } },
+    mcpServers: { everything: { ...mcpCommand, trust: !isDenied, includeTools: ['echo', 'get-sum'] } },
   }),
 );
 writeFileSync(
@@ -42,5 +44,7 @@ const environment = {
   OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
 };
 countAgent('qwen-code');
-countAgent('weather_agent');
-await runBoth((question) => runCli('.bin/qwen', ['-p', question, '--yolo', '-m', 'gpt-5-mini'], environment));
+if (!isDenied) countAgent('weather_agent');
+await runBoth((question) =>
+  runCli('.bin/qwen', ['-p', question, ...(isDenied ? [] : ['--yolo']), '-m', 'gpt-5-mini'], environment),
+);

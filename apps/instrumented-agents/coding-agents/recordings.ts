@@ -15,6 +15,13 @@ export OTEL_TRACES_EXPORTER=otlp`;
 
 const COPILOT = `export ${ENDPOINT}`;
 
+const QWEN_CODE = `\`\`\`sh
+# ~/.qwen/settings.json: { "telemetry": { "enabled": true, "target": "local", "otlpProtocol": "http",
+#   "otlpEndpoint": "https://quartermaster.example.com", "logPrompts": false } }
+export OTEL_EXPORTER_OTLP_HEADERS="x-api-key=<key of a service account with traces:write>"
+qwen
+\`\`\``;
+
 const HIDDEN_SEARCH = 'asks a model that has the vendor’s search, but no span or log record shows the search.';
 
 export const recordings: RecordingDefinition[] = [
@@ -154,12 +161,16 @@ gemini
     packages: ['@qwen-code/qwen-code'],
     program: 'qwen-code.ts',
     dialects: ['genai'],
-    setUp: `\`\`\`sh
-# ~/.qwen/settings.json: { "telemetry": { "enabled": true, "target": "local", "otlpProtocol": "http",
-#   "otlpEndpoint": "https://quartermaster.example.com", "logPrompts": false } }
-export OTEL_EXPORTER_OTLP_HEADERS="x-api-key=<key of a service account with traces:write>"
-qwen
-\`\`\``,
+    setUp: QWEN_CODE,
+  },
+  {
+    name: 'qwen-code-denied',
+    framework: 'Qwen Code without permissions',
+    packages: ['@qwen-code/qwen-code'],
+    program: 'qwen-code.ts',
+    args: ['denied'],
+    dialects: ['genai'],
+    setUp: QWEN_CODE,
   },
   {
     name: 'copilot-cli',

@@ -67,11 +67,12 @@ function isSubagentTask({ role, content }: ChatRequest['messages'][number]): boo
   return role === 'user' && JSON.stringify(content).includes(MARKERS.subagentTask);
 }
 
-/** The results that came with this request for the first time: those after the last answer. */
+/** The results that came with this request for the first time: those after the last answer. A tool that was denied has none. */
 function newToolResults({ messages }: ChatRequest): { name: string; failed: boolean }[] {
   const calls = messages.flatMap((message) => message.tool_calls ?? []);
   const lastAnswer = messages.findLastIndex(({ role }) => role === 'assistant');
-  return messages.slice(lastAnswer + 1).flatMap(({ role, tool_call_id: id }) => {
+  return messages.slice(lastAnswer + 1).flatMap(({ role, tool_call_id: id, content }) => {
+    if (/permission was declined/.test(JSON.stringify(content))) return [];
     const name = role === 'tool' ? calls.find((call) => call.id === id)?.function.name : undefined;
     return name === undefined ? [] : [{ name, failed: false }];
   });

@@ -53,6 +53,7 @@ export const otherFrameworks: Dialect = {
       if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);
       if (facts.operation === null && ABOUT_A_CALL.test(name)) facts.tool = null;
     }
+    if (facts.tool !== null && wasRejected(attributes)) facts.tool = null;
     if (!followsConvention(attributes)) requireEvidence(span, facts);
     if (facts.model !== null && facts.tool === null) facts.vendor ??= vendorInSpanName(name);
   },
@@ -60,6 +61,14 @@ export const otherFrameworks: Dialect = {
   // The event repeats the span that it was written in, if there is one.
   logs: { 'gen_ai.client.inference.operation.details': { operation: 'chat' } },
 };
+
+const STATUS_OF_TOOL = /(?:^|[._])tool[._](?:decision|failure_kind|status)$/;
+const REJECTED = /(?:^|_)(?:blocked|declined|denied|rejected|skipped)$/i;
+
+/** Whether the tool was rejected before it ran: `tool.failure_kind: plan_mode_blocked`, `acme.tool.status: denied`. */
+function wasRejected(attributes: ReadSource['attributes']): boolean {
+  return Object.entries(attributes).some(([name, value]) => STATUS_OF_TOOL.test(name) && REJECTED.test(String(value)));
+}
 
 const NAME_OF_ANSWER = /(?:^|[._:/-]|[a-z])(?:output|response|completion)(?:[._]?(?:json|value))?$/i;
 

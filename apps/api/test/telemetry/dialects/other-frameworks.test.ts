@@ -222,3 +222,13 @@ test('the messages of an agent repeat those of its model calls', () => {
   };
   expect(readSpan(source(attributes)).uses).toEqual([{ kind: 'agent', name: 'weather_agent' }]);
 });
+
+test.each([
+  ['tool.failure_kind', 'plan_mode_blocked', []],
+  ['acme.tool.status', 'denied', []],
+  ['tool.failure_kind', 'tool_error', [{ kind: 'tool', name: 'deploy' }]],
+  ['error.type', 'permission_denied', [{ kind: 'tool', name: 'deploy' }]],
+])('a tool with %s %s was rejected, or counts', (name, status, uses) => {
+  const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'deploy', [name]: status };
+  expect(readSpan(source(attributes)).uses).toEqual(uses);
+});
