@@ -7,7 +7,7 @@ import { isModelCall } from './operations.ts';
 import { REASONING_TOKEN_NAMES } from './reasoning-tokens.ts';
 import { recogniser } from './recognise.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
-import { usesOf } from './uses.ts';
+import { CLIENT_ADDRESS, usesOf } from './uses.ts';
 
 /** Reads spans and log records. */
 type Reader = {
@@ -74,6 +74,7 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
       ...REASONING_TOKEN_NAMES,
       SPAN_TYPE_OF_LOGFIRE,
       OUTPUT_MESSAGES,
+      CLIENT_ADDRESS,
     ]),
   };
 }

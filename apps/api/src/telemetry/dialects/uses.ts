@@ -4,7 +4,8 @@ import { isKnownOperation, isModelCall } from './operations.ts';
 
 /**
  * The uses that a span counts as:
- * - Both sides of an MCP call write a span. Only the client's span counts.
+ * - Both sides of an MCP call write a span. Only the client's span counts. A server's span has the kind `server`, or names the
+ *   client's address.
  * - An agent counts on its own span, and not on each call that it makes. A workflow counts as an agent.
  * - A span of an agent or chain in this process may repeat the model that is called inside. It does not count, because the
  *   model call has its own span. On a client's span of a remote agent the model counts, because no other span reports it.
@@ -13,10 +14,10 @@ import { isKnownOperation, isModelCall } from './operations.ts';
  *   that has the tokens of a model's answer is a call of the model.
  * - An evaluation or a guardrail may name the model that it is about. It counts if the model answered.
  */
-export function usesOf(span: Pick<ReadSource, 'kind'>, facts: Facts, isWrapper: boolean): Use[] {
+export function usesOf(span: Pick<ReadSource, 'kind' | 'attributes'>, facts: Facts, isWrapper: boolean): Use[] {
   const { operation, tool, prompt, mcpMethod, mcpResource } = facts;
   if (mcpMethod !== null && !isOtherCall(mcpMethod, facts)) {
-    if (span.kind === 'server') return [];
+    if (span.kind === 'server' || span.attributes[CLIENT_ADDRESS] !== undefined) return [];
     if (mcpMethod === 'tools/call') return named('tool', tool);
     if (mcpMethod === 'prompts/get') return named('prompt', prompt);
     if (RESOURCE_METHODS.has(mcpMethod)) return named('resource', mcpResource);
@@ -42,6 +43,9 @@ export function usesOf(span: Pick<ReadSource, 'kind'>, facts: Facts, isWrapper: 
   const unnamedTool = model === null && !isEnclosing ? named('tool', tool) : [];
   return [...named('model', model), ...unnamedTool, ...named('prompt', prompt)];
 }
+
+/** The address of a client. Only its server writes it. */
+export const CLIENT_ADDRESS = 'client.address';
 
 /** Whether a span with an MCP method that calls nothing, such as `ping`, reports a model or tool call as well. */
 function isOtherCall(mcpMethod: string, { operation, model, tool }: Facts): boolean {

@@ -232,3 +232,9 @@ test.each([
   const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'deploy', [name]: status };
   expect(readSpan(source(attributes)).uses).toEqual(uses);
 });
+
+test('the span of an MCP server is no call, also if its kind does not say that it is a server', () => {
+  const attributes = { 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': 'forecast' };
+  expect(readSpan(source(attributes)).uses).toEqual([{ kind: 'tool', name: 'forecast' }]);
+  expect(readSpan(source({ ...attributes, 'client.address': '192.0.2.2' })).uses).toEqual([]);
+});
