@@ -9,6 +9,8 @@ const WITHOUT_CONTENT =
   'With `recordInputs: false, recordOutputs: false` beside `functionId`, prompts and answers do not leave the application; ' +
   'tools that the vendor runs are then not seen.';
 
+const SEARCHES_OF_GEMINI = 'Searches of Gemini are seen with `new OpenTelemetry({ providerMetadata: true })`.';
+
 /** AI SDK 4 to 6: each call has to say that it is recorded. */
 function setUpOf(version: number): string {
   return `\`\`\`ts
@@ -60,12 +62,21 @@ export const recordings: RecordingDefinition[] = [
         : [NO_SERVER],
   })),
   {
+    name: 'vercel-ai-6-vendors',
+    framework: `${FRAMEWORK} with Anthropic and Google`,
+    packages: ['ai6', 'ai6-anthropic', 'ai6-google'],
+    program: 'ai-6-vendors.ts',
+    dialects: ['vercel-ai'],
+    setUp: setUpOf(6),
+    cannotKnow: [NO_SERVER, "Google's answer to an embedding has no token counts."],
+  },
+  {
     name: 'vercel-ai-7',
     framework: FRAMEWORK,
     packages: ['ai7', '@ai-sdk/otel'],
     program: 'ai-7.ts',
     dialects: ['vercel-ai-7'],
-    setUp: setUpOfSeven('OpenTelemetry'),
+    setUp: `${setUpOfSeven('OpenTelemetry')} ${SEARCHES_OF_GEMINI}`,
     cannotKnow: [NO_SERVER],
   },
   {

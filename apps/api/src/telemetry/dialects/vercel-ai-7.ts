@@ -1,5 +1,6 @@
 import type { Dialect } from './dialect.ts';
-import { vercelAi } from './vercel-ai.ts';
+import { withServerTools } from './server-tools.ts';
+import { PROVIDER_METADATA, searchesOfGoogle, vercelAi } from './vercel-ai.ts';
 
 /**
  * Vercel AI SDK 7 with `@ai-sdk/otel` (github.com/vercel/ai, packages/otel/src/open-telemetry.ts): the OpenTelemetry GenAI
@@ -13,9 +14,10 @@ export const vercelAi7: Dialect = {
   vendors: vercelAi.vendors ?? {},
   // Its own attributes have the names of earlier versions.
   content: vercelAi.content ?? [],
-  alsoReads: ['gen_ai.tool.type'],
+  alsoReads: ['gen_ai.tool.type', PROVIDER_METADATA],
   refine(span, facts) {
     // The type `extension` is a tool that the vendor ran.
     if (facts.tool !== null && span.attributes['gen_ai.tool.type'] === 'extension') facts.toolRunsAt = 'vendor';
   },
+  uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => searchesOfGoogle(attributes)),
 };

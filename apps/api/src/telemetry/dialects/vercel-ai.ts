@@ -1,6 +1,9 @@
-import type { AttributeValue } from '../otlp/span.ts';
+import type { Attributes, AttributeValue } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
-import type { Use } from './facts.ts';
+import { parsedJson } from './inside.ts';
+import { addServerTools, serverToolsIn, withServerTools } from './server-tools.ts';
+
+export const PROVIDER_METADATA = 'ai.response.providerMetadata';
 
 /**
  * Vercel AI SDK 4 to 6, and 7 with `LegacyOpenTelemetry` (github.com/vercel/ai, packages/ai/src/telemetry and
@@ -55,7 +58,7 @@ export const vercelAi: Dialect = {
     'ai.response.reasoning',
     'ai.response.toolCalls',
     'ai.response.files',
-    'ai.response.providerMetadata',
+    PROVIDER_METADATA,
     'ai.response.usage',
     // Versions before 3.4 wrote `ai.result` instead of `ai.response`.
     'ai.result',
@@ -75,16 +78,21 @@ export const vercelAi: Dialect = {
     'ai.telemetry.metadata',
   ],
   safe: ['operation.name', 'resource.name', 'ai.response.finishReason', 'ai.response.timestamp'],
-  alsoReads: ['ai.prompt.tools', 'ai.response.toolCalls'],
-  uses(span, facts, usual) {
+  alsoReads: ['ai.prompt.tools', 'ai.response.toolCalls', PROVIDER_METADATA],
+  uses({ attributes }, facts, usual) {
     if (facts.operation !== 'chat' || facts.model === null) return usual;
-    const tools = vendorToolsIn(span.attributes['ai.prompt.tools'], span.attributes['ai.response.toolCalls']);
-    if (tools.length === 0) return usual;
+    const tools = vendorToolsIn(attributes['ai.prompt.tools'], attributes['ai.response.toolCalls']);
+    if (tools.length === 0) return withServerTools(facts, usual, () => searchesOfGoogle(attributes));
     facts.tool = tools[0] ?? null;
-    facts.toolRunsAt = 'vendor';
-    return [...usual, ...tools.map((name): Use => ({ kind: 'tool', name }))];
+    return addServerTools(facts, usual, tools);
   },
 };
+
+/** The searches of Gemini: they are no tool calls. The metadata of the answer has a member for each vendor. */
+export function searchesOfGoogle({ [PROVIDER_METADATA]: metadata }: Attributes): string[] {
+  const byVendor = typeof metadata === 'string' && metadata.includes('groundingMetadata') ? parsedJson(metadata) : null;
+  return serverToolsIn({ candidates: Object.values(byVendor ?? {}) });
+}
 
 /** Provider tools that the vendor runs. Other provider tools (`computer`, `bash`, `text_editor`) run in the application. */
 const RUN_BY_VENDOR =

@@ -111,3 +111,28 @@ test.each([
     uses: [{ kind: 'model', name: 'openai/gpt-5' }],
   });
 });
+
+test('vercel-ai: tokens and searches of Anthropic and Google', () => {
+  expect(recordedUses('vercel-ai-6-vendors')).toMatchObject({
+    'model anthropic/claude-sonnet-5, 21 + 8 tokens': 5,
+    'model gcp.gemini/gemini-3-flash, 21 + 8 tokens': 5,
+    'tool web_search at the vendor': 2,
+    'tool google_search at the vendor': 2,
+  });
+});
+
+test('vercel-ai-7: the metadata of the answer shows a search of Gemini', () => {
+  const attributes = {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': 'gcp.gemini',
+    'gen_ai.request.model': 'gemini-3-flash',
+    'ai.response.providerMetadata': JSON.stringify({
+      google: { groundingMetadata: { webSearchQueries: ['weather'] } },
+    }),
+  };
+  const { uses } = readSpan(source(attributes, 'chat gemini-3-flash', { scope: 'gen_ai', kind: 'client' }));
+  expect(uses).toEqual([
+    { kind: 'model', name: 'gemini-3-flash' },
+    { kind: 'tool', name: 'google_search' },
+  ]);
+});

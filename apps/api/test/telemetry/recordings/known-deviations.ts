@@ -270,6 +270,9 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
       cannotKnow: ['tool openai/web_search: not seen'],
     },
     'vercel-ai-4': { cannotKnow: ['tool openai/web_search: not seen'] },
+    'vercel-ai-6-vendors': {
+      cannotKnow: ['model gcp.gemini/gemini-embedding-001: 0 + 0 tokens counted, 4 + 0 used'],
+    },
     'vercel-ai-7-laminar': {
       cannotKnow: ['model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used'],
     },
