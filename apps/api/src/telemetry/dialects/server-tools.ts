@@ -1,4 +1,5 @@
 import { ownMember } from '../../platform/own-member.ts';
+import { asCount } from './fact-slots.ts';
 import type { Facts, Use } from './facts.ts';
 import { parsedJson } from './inside.ts';
 
@@ -43,6 +44,9 @@ const MARKS: readonly string[] = [
 /** The maximum number of items of an answer that are read. */
 const MAX_ITEMS = 1000;
 
+/** The maximum number of calls of one tool that are taken from a count. */
+const MAX_COUNTED = 64;
+
 /**
  * The tools that the vendor ran while it answered, by the answer, which may be JSON. One entry for each call. Reads answers of
  * OpenAI's Responses API, of Anthropic's Messages API, of Google's API, of LangChain and of the Vercel AI SDK, and
@@ -50,17 +54,19 @@ const MAX_ITEMS = 1000;
  */
 export function serverToolsIn(answer: unknown): string[] {
   const parsed = typeof answer === 'string' ? parsedIfMarked(answer) : answer;
-  const messages = itemsOf(Array.isArray(parsed) ? parsed : [parsed]).flatMap(messagesIn);
+  const messages = itemsOf(Array.isArray(parsed) ? parsed : [parsed]).flatMap(messagesIn).slice(0, MAX_ITEMS);
   const items = messages.flatMap((message) => {
     const ofOpenAi = ownMember(ownMember(message, 'additional_kwargs'), 'tool_outputs');
     return [...['output', 'content', 'parts'].map((key) => ownMember(message, key)), ofOpenAi].flatMap(itemsOf);
   });
-  const candidates = messages.flatMap((message) => [
+  const parts = messages.flatMap((message) => [
     message,
     ownMember(message, 'response_metadata'),
     ...itemsOf(ownMember(message, 'candidates')),
+    ...itemsOf(Object.values(ownMember(message, 'providerMetadata') ?? {})),
   ]);
-  return [...items.flatMap(toolOf), ...candidates.flatMap(googleToolsOf)];
+  const named = items.flatMap(toolOf);
+  return [...(named.length > 0 ? named : countedTools(parts)), ...parts.flatMap(googleToolsOf)];
 }
 
 /** The messages of LangChain's answer. Any other answer is one message. */
@@ -68,6 +74,19 @@ function messagesIn(answer: unknown): unknown[] {
   const generations = itemsOf(ownMember(answer, 'generations')).flatMap(itemsOf);
   if (generations.length === 0) return [answer];
   return generations.slice(0, MAX_ITEMS).map((one) => ownMember(ownMember(one, 'message'), 'kwargs'));
+}
+
+/** The tools in the usage of an answer by Anthropic. Some senders keep it and leave the calls out. */
+function countedTools(parts: readonly unknown[]): string[] {
+  for (const part of parts) {
+    const requests = ownMember(ownMember(part, 'usage'), 'server_tool_use');
+    const tools = ['web_search', 'web_fetch'].flatMap((tool) => {
+      const count = asCount(ownMember(requests, `${tool}_requests`)) ?? 0;
+      return Array.from({ length: Math.min(count, MAX_COUNTED) }, () => tool);
+    });
+    if (tools.length > 0) return tools;
+  }
+  return [];
 }
 
 /** The tools that Google's API ran, by a candidate of its answer. Clients write its keys in two spellings. */

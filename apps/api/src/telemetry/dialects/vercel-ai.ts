@@ -88,10 +88,10 @@ export const vercelAi: Dialect = {
   },
 };
 
-/** The searches of Gemini: they are no tool calls. The metadata of the answer has a member for each vendor. */
+/** The searches of Gemini, which are no tool calls: only the metadata of the answer shows them. */
 export function searchesOfGoogle({ [PROVIDER_METADATA]: metadata }: Attributes): string[] {
-  const byVendor = typeof metadata === 'string' && metadata.includes('groundingMetadata') ? parsedJson(metadata) : null;
-  return serverToolsIn({ candidates: Object.values(byVendor ?? {}) });
+  if (typeof metadata !== 'string' || !metadata.includes('groundingMetadata')) return [];
+  return serverToolsIn({ providerMetadata: parsedJson(metadata) }).filter((tool) => tool === 'google_search');
 }
 
 /** Provider tools that the vendor runs. Other provider tools (`computer`, `bash`, `text_editor`) run in the application. */

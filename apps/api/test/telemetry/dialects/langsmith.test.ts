@@ -50,3 +50,22 @@ test.each([
   };
   expect(readSpan(source(attributes, 'run', { scope: 'langsmith' })).facts).toMatchObject({ outputTokens });
 });
+
+// What wrapAISDK of langsmith 0.12.0 sends of streamed answers: the calls have lost their type.
+test.each([
+  ['web_search', { anthropic: { usage: { server_tool_use: { web_search_requests: 2 } } } }],
+  ['google_search', { google: { groundingMetadata: { webSearchQueries: ['weather'] } } }],
+])('langsmith: the metadata of a streamed answer shows %s', (tool, providerMetadata) => {
+  const attributes = {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.request.model': 'm',
+    'langsmith.span.kind': 'llm',
+    'gen_ai.completion': JSON.stringify({ content: 'dry', role: 'assistant', tool_calls: [], providerMetadata }),
+  };
+  const { uses } = readSpan(source(attributes, 'anthropic.messages', { scope: 'langsmith' }));
+  const calls = tool === 'web_search' ? 2 : 1;
+  expect(uses).toEqual([
+    { kind: 'model', name: 'm' },
+    ...Array.from({ length: calls }, () => ({ kind: 'tool', name: tool })),
+  ]);
+});
