@@ -1,3 +1,4 @@
+import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import type { Dialect } from './dialect.ts';
 import type { Use } from './facts.ts';
 import { openinference } from './openinference.ts';
@@ -15,6 +16,10 @@ export const openaiAgents: Dialect = {
   attributes: { ...openinference.attributes, agent: ['graph.node.id'] },
   alsoReads: ['output.value'],
   refine({ name }, facts) {
+    // Models of the AI SDK have its provider in front: `anthropic.messages:claude-sonnet-5`. The vendor is always OpenAI here.
+    const [, prefix = '', model = null] = /^([^:]+):(.+)$/.exec(facts.model ?? '') ?? [];
+    const vendor = canonicalVendor(prefix);
+    if (vendor !== null) Object.assign(facts, { vendor, model });
     // A handoff looks like a tool, but function names have no spaces. The agent that takes over has its own span.
     if (name.startsWith('handoff to ') && facts.operation === 'execute_tool') {
       Object.assign(facts, { operation: 'handoff', tool: null });

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedUses } from './recorded-uses.ts';
+import { source } from './source.ts';
 
 test('openai-agents: agents are named by their graph node; handoffs and listed tools are not uses of tools', () => {
   expect(recordedUses('openai-agents')).toEqual({
@@ -13,4 +15,15 @@ test('openai-agents: agents are named by their graph node; handoffs and listed t
     'agent weather_agent': 3,
     'agent umbrella_agent': 1,
   });
+});
+
+// What @arizeai/openinference-instrumentation-openai-agents 0.2.15 sends with @openai/agents-extensions 0.18.0.
+test.each([
+  ['anthropic.messages:claude-sonnet-5', { vendor: 'anthropic', model: 'claude-sonnet-5' }],
+  ['google.generative-ai:gemini-3-flash', { vendor: 'gcp.gemini', model: 'gemini-3-flash' }],
+  ['ft:gpt-4o-mini-2024-07-18:acme::id', { vendor: 'openai', model: 'ft:gpt-4o-mini-2024-07-18:acme::id' }],
+])('openai-agents: the model %s of the AI SDK has its provider in front', (model, facts) => {
+  const attributes = { 'openinference.span.kind': 'LLM', 'llm.system': 'openai', 'llm.model_name': model };
+  const span = source(attributes, 'generation', { scope: '@arizeai/openinference-instrumentation-openai-agents' });
+  expect(readSpan(span)).toMatchObject({ facts, uses: [{ kind: 'model', name: facts.model }] });
 });
