@@ -54,7 +54,9 @@ const MAX_COUNTED = 64;
  */
 export function serverToolsIn(answer: unknown): string[] {
   const parsed = typeof answer === 'string' ? parsedIfMarked(answer) : answer;
-  const messages = itemsOf(Array.isArray(parsed) ? parsed : [parsed]).flatMap(messagesIn).slice(0, MAX_ITEMS);
+  const messages = itemsOf(Array.isArray(parsed) ? parsed : [parsed])
+    .flatMap(messagesIn)
+    .slice(0, MAX_ITEMS);
   const items = messages.flatMap((message) => {
     const ofOpenAi = ownMember(ownMember(message, 'additional_kwargs'), 'tool_outputs');
     return [...['output', 'content', 'parts'].map((key) => ownMember(message, key)), ofOpenAi].flatMap(itemsOf);
