@@ -243,10 +243,15 @@ function isRepeated(reports: readonly Report[], indexes: readonly number[]): boo
   return [...places.values()].some((at) => !areAtOnce(at.map(({ span }) => span)));
 }
 
+/** Whether all spans have one parent, and a moment at which all of them run. */
 function areAtOnce(spans: readonly CallSpan[]): boolean {
-  if (spans.length === 1) return true;
-  const isOfOneParent = spans.every(({ parentSpanId }) => parentSpanId === spans[0]?.parentSpanId);
-  return isOfOneParent && Math.max(...spans.map(({ start }) => start)) < Math.min(...spans.map(({ end }) => end));
+  let [latestStart, earliestEnd] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (const { start, end, parentSpanId } of spans) {
+    if (parentSpanId !== spans[0]?.parentSpanId) return false;
+    latestStart = Math.max(latestStart, start);
+    earliestEnd = Math.min(earliestEnd, end);
+  }
+  return spans.length === 1 || latestStart < earliestEnd;
 }
 
 function placeIn(one: Report | undefined, placeOf: (one: Report) => string): string {
