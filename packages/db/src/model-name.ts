@@ -7,6 +7,8 @@ export type ModelName = {
   /** The directory before the name, a NUL, and the name without qualifiers. Only used in comparisons. */
   base: string;
   qualifiers: ReadonlyMap<Qualifier, string>;
+  /** Whether it begins with its maker, as Bedrock's ids do. */
+  hasMaker: boolean;
 };
 
 /**
@@ -20,6 +22,9 @@ type Qualifier = 'route' | 'date' | 'revision' | 'variant' | 'shortDate' | 'tag'
 
 /** Qualifiers that may also name a different model. A declaration does not cover them, but a block does. */
 const DOUBTFUL: ReadonlySet<Qualifier> = new Set(['shortDate', 'tag']);
+
+/** Qualifiers that only Bedrock's ids have. */
+const BEDROCK_ONLY: ReadonlySet<Qualifier> = new Set(['route', 'revision']);
 
 /**
  * The prefixes of routers and of clients that name one: `litellm_proxy/gpt-5`, `openrouter/anthropic/claude-sonnet-5`. Whoever
@@ -51,7 +56,8 @@ export function isRouter(vendor: string): boolean {
 export function parseModelName(key: string, vendorPrefixes: readonly string[]): ModelName {
   const qualifiers = new Map<Qualifier, string>();
   const { directory, name } = splitName(withoutPrefixes(key, vendorPrefixes, qualifiers));
-  return { base: `${directory}\0${withoutQualifiers(name, qualifiers)}`, qualifiers };
+  const base = `${directory}\0${withoutQualifiers(name, qualifiers)}`;
+  return { base, qualifiers, hasMaker: MAKER.test(name.replace(PROFILE, '')) };
 }
 
 /**
@@ -68,10 +74,15 @@ export type Coverage = { exactness: number; doubtful: boolean };
 /** How a declared name covers an observed one. Null if it does not. Both come without their provider's prefix. */
 export function modelCoverage(declared: ModelName, seen: ModelName): Coverage | null {
   if (declared.base !== seen.base) return null;
+  let isCut = false;
   for (const [qualifier, value] of declared.qualifiers) {
     const isLatest = qualifier === 'date' && value === 'latest' && !seen.qualifiers.has('date');
-    if (seen.qualifiers.get(qualifier) !== value && !isLatest) return null;
+    if (seen.qualifiers.get(qualifier) === value || isLatest) continue;
+    // Some instrumentations cut Bedrock's ids to the maker's own name. The call may have had any route and revision then.
+    isCut = BEDROCK_ONLY.has(qualifier) && declared.hasMaker && !seen.hasMaker && !seen.qualifiers.has(qualifier);
+    if (!isCut) return null;
   }
+  if (isCut) return { exactness: 0, doubtful: true };
   const added = [...seen.qualifiers.keys()].filter((qualifier) => !declared.qualifiers.has(qualifier));
   return { exactness: declared.qualifiers.size, doubtful: added.some((qualifier) => DOUBTFUL.has(qualifier)) };
 }

@@ -70,15 +70,17 @@ describe('a declaration of a model covers', () => {
     expect(coverage(provider, declared, seen)).toBe('yes');
   });
 
-  test.each<[string, string]>([
+  test.each<[string, string, Provider?]>([
     ['gpt-4', 'gpt-4-0613'],
     ['gemini-1.5-pro', 'gemini-1.5-pro-002'],
     ['mistral-large', 'mistral-large-2411'],
     ['gemini-3-flash-preview', 'gemini-3-flash-preview-05-20'],
     ['llama3', 'llama3:70b'],
     ['deepseek-r1', 'deepseek-r1:free'],
-  ])('only a block of %s covers %s, because it may be another model', (declared, seen) => {
-    expect(coverage(OPENAI, declared, seen)).toBe('block');
+    ['us.anthropic.claude-sonnet-5-20260101-v1:0', 'claude-sonnet-5-20260101-v1:0', BEDROCK],
+    ['anthropic.claude-sonnet-5-20260101-v1:0', 'claude-sonnet-5-20260101', BEDROCK],
+  ])('only a block of %s covers %s, because it may be another model', (declared, seen, provider = OPENAI) => {
+    expect(coverage(provider, declared, seen)).toBe('block');
   });
 
   test.each<[string, string, Provider?]>([
@@ -93,6 +95,9 @@ describe('a declaration of a model covers', () => {
     ['gpt-4o-mini', 'ft:gpt-4o-mini-2024-07-18:org:name:id'],
     ['deepseek', 'deepseek-v3'],
     ['us.anthropic.claude-sonnet-5', 'eu.anthropic.claude-sonnet-5', BEDROCK],
+    ['us.anthropic.claude-sonnet-5', 'anthropic.claude-sonnet-5', BEDROCK],
+    ['us.anthropic.claude-sonnet-5-20260101-v1:0', 'claude-sonnet-5-20260202-v1:0', BEDROCK],
+    ['arn:aws:bedrock:us-east-1:123456789012:inference-profile/m', 'm', BEDROCK],
     ['gpt-5', 'gpt-5-20261399'],
   ])('%s does not cover %s', (declared, seen, provider = OPENAI) => {
     expect(coverage(provider, declared, seen)).toBe('no');
