@@ -42,7 +42,8 @@ export function compare(recording: Recording, { outcome, blocked }: { outcome: O
   const blockable = expected.filter(({ kind, providers }) => {
     return kind !== 'agent' && !providers.some((name) => outcome.services.includes(name));
   });
-  const isNoticed = (one: Expected) => blocked.observed.some((seen) => isSame(one, seen) && seen.blocked);
+  const isNoticed = ({ kind, providers, name }: Expected) =>
+    blocked.observed.some((seen) => seen.kind === kind && providers.includes(seen.provider) && seen.blockedBy === name);
   const spurious = outcome.observed
     .filter((seen) => !expected.some((one) => isSame(one, seen)))
     .map(({ kind, provider, name, occurrences }) => `${kind} ${provider}/${name}, ${callsText(occurrences)}`);

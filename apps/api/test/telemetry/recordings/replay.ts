@@ -22,7 +22,8 @@ export type Observed = {
   name: string;
   occurrences: number;
   unknown: boolean;
-  blocked: boolean;
+  /** The name of the blocked item that covers it. Null if none does. */
+  blockedBy: string | null;
 };
 
 /** The status with which the tenant declares models, tools of MCP servers and tools of vendors. */
@@ -36,12 +37,14 @@ export async function replay(server: TestServer, { requests, truth }: Recording,
   const place = { tenantId: unique('recording') };
   const reader = await accountWithKey(server, place);
   const sender = await accountWithKey(server, place, ['traces:write']);
+  const itemNames = new Map<string, string>();
   for (const [name, { kind, items }] of providersIn(truth)) {
     const body = { name, kind, ...(kind === 'llm' && { baseUrl: MODEL_SERVER }) };
     const provider = await server.ok('POST', '/v1/providers', { as: reader, body });
     for (const item of items) {
       const declared = { ...item, status: declares };
-      await server.ok('POST', `/v1/providers/${provider.id}/inventory`, { as: reader, body: declared });
+      const { id } = await server.ok('POST', `/v1/providers/${provider.id}/inventory`, { as: reader, body: declared });
+      itemNames.set(id, item.name);
     }
   }
   for (const { path, contentType, contentEncoding, body } of requests) {
@@ -57,20 +60,30 @@ export async function replay(server: TestServer, { requests, truth }: Recording,
       unchecked: true,
     });
   }
-  return outcomeIn(server, reader);
+  return outcomeIn(server, reader, itemNames);
 }
 
-/** What the API shows of the tenant now, and what is stored of it. */
-export async function outcomeIn(server: TestServer, as: { key: string; place: Place }): Promise<Outcome> {
+/**
+ * What the API shows of the tenant now, and what is stored of it.
+ *
+ * @param itemNames the names of declared inventory items, by id
+ */
+export async function outcomeIn(
+  server: TestServer,
+  as: { key: string; place: Place },
+  itemNames: ReadonlyMap<string, string> = new Map(),
+): Promise<Outcome> {
   const providers = await all(server, '/v1/providers?limit=100', as);
   const nameOf = new Map(providers.map(({ id, name }) => [id, name]));
   const observations = await all(server, '/v1/runtime-observations?limit=100', as);
   const traces = await all(server, '/v1/traces?limit=100', as);
   const spans = await Promise.all(traces.map(({ traceId }) => all(server, `/v1/traces/${traceId}/spans`, as)));
   const tasks = await all(server, '/v1/operator/tasks?limit=100', as);
-  const observed = observations.map(({ providerId, kind, name, occurrences, unknown, risk }: Body): Observed => {
-    const blocked = risk.factors.some(({ factor }: Body) => factor === 'blocked_item');
-    return { provider: nameOf.get(providerId) ?? providerId, kind, name, occurrences, unknown, blocked };
+  const observed = observations.map((observation: Body): Observed => {
+    const { providerId, kind, name, occurrences, unknown, inventoryItemId, risk } = observation;
+    const isBlocked = risk.factors.some(({ factor }: Body) => factor === 'blocked_item');
+    const blockedBy = isBlocked ? (itemNames.get(inventoryItemId) ?? null) : null;
+    return { provider: nameOf.get(providerId) ?? providerId, kind, name, occurrences, unknown, blockedBy };
   });
   return {
     observed,
