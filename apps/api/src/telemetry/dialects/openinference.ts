@@ -100,18 +100,13 @@ export const openinference: Dialect = {
     const kind = kindOf(span);
     // LangChain writes the agent's name on every span inside it. The agent's own span is a chain with this name.
     if (kind === 'CHAIN' && facts.agent !== null && facts.agent === span.name) facts.operation = 'invoke_agent';
-    const isOtherRun =
-      OF_LANGCHAIN.test(span.scope.name) && (facts.tool !== null || !isAgentRun(span.name, facts.agent));
-    if (kind === 'AGENT' && isOtherRun) facts.operation = facts.tool === null ? null : 'execute_tool';
-    else if (kind === 'AGENT') facts.agent ??= agentOf(span);
-    if (kind === 'TOOL' && span.attributes['gen_ai.tool.name'] === undefined)
-      facts.tool ??= subjectIn(span.name)?.replace(METHOD, '') ?? null;
-    if (span.scope.name === BEDROCK) correctBedrock(span, facts);
-    if (CLAUDE_AGENT_SDK.test(span.scope.name)) {
-      if (kind === 'TOOL') placeToolOfClaudeAgent(facts);
-      // The run of a subagent is called like the tool that starts it, which names the subagent.
-      if (kind === 'AGENT' && SUBAGENT_RUN.test(span.name)) Object.assign(facts, { operation: null, agent: null });
+    if (kind === 'AGENT') readAgentRun(span, facts);
+    if (kind === 'TOOL') {
+      if (span.attributes['gen_ai.tool.name'] === undefined)
+        facts.tool ??= subjectIn(span.name)?.replace(METHOD, '') ?? null;
+      if (CLAUDE_AGENT_SDK.test(span.scope.name)) placeToolOfClaudeAgent(facts);
     }
+    if (span.scope.name === BEDROCK) correctBedrock(span, facts);
     if (WITH_VENDOR_PREFIX.has(span.scope.name)) splitVendorPrefix(facts);
   },
   uses(span, facts, usual) {
@@ -120,6 +115,21 @@ export const openinference: Dialect = {
     return addServerTools(facts, usual, tools);
   },
 };
+
+function readAgentRun(span: ReadSource, facts: Facts): void {
+  const { name, scope } = span;
+  // LangChain's handler calls each run an agent that has "agent" in its name, also a tool.
+  if (OF_LANGCHAIN.test(scope.name) && (facts.tool !== null || !isAgentRun(name, facts.agent))) {
+    facts.operation = facts.tool === null ? null : 'execute_tool';
+    return;
+  }
+  // The run of a subagent is called like the tool that starts it, which names the subagent.
+  if (CLAUDE_AGENT_SDK.test(scope.name) && SUBAGENT_RUN.test(name)) {
+    Object.assign(facts, { operation: null, agent: null });
+    return;
+  }
+  facts.agent ??= agentOf(span);
+}
 
 /** Its calls of models have no spans: only the span of the query names the model. A subagent is known by the arguments of its tool. */
 function usesOfClaudeAgent(span: ReadSource, { model, toolRunsAt }: Facts): Use[] {
