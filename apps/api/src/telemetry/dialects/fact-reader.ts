@@ -27,6 +27,9 @@ const FUNCTION_NAMESPACE = /^(?:default_api|functions)[.:](?=.)/;
 /** The tools of Google ADK and Strands that hand over to another agent, which has its own span. */
 const HANDOFF_TOOLS = new Set(['transfer_to_agent', 'handoff_to_agent']);
 
+/** LlamaIndex reserves a name for such a tool, which a tool of another framework may have as well. */
+const OF_LLAMA_INDEX = /llama[-_]?index/;
+
 const MAX_PORT = 65_535;
 
 /** @param event for log records: the operation of this kind of event, and attributes that take precedence */
@@ -51,7 +54,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     facts.model ??= facts.responseModel;
     refine?.(source, facts);
     if (names) refuseTexts(names, facts);
-    if (HANDOFF_TOOLS.has(facts.tool ?? '')) Object.assign(facts, { tool: null, operation: 'handoff' });
+    if (isHandoff(facts.tool, source.scope.name)) Object.assign(facts, { tool: null, operation: 'handoff' });
     if (isUnnamedRun(facts.agent)) facts.agent = null;
     if (isUnnamedRun(facts.workflow)) facts.workflow = null;
     // An address or an error alone does not count, because any span may have one.
@@ -62,6 +65,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     addReasoningTokens(source.attributes, facts);
     addCachedTokens(source.attributes, facts);
     readMcpName(source.name, facts);
+    if (facts.operation === 'invoke_workflow') facts.workflow ??= targetIn(source.name, facts.operation);
     moveServerName(facts);
     setToolRunsAt(facts);
     for (const [fact, value] of defaults) setIfNull(facts, fact, value);
@@ -153,6 +157,10 @@ function addReasoningTokens(attributes: ReadSource['attributes'], facts: Facts):
   facts.outputTokens = output + uncountedReasoningTokensIn(attributes, { model, input, output });
 }
 
+function isHandoff(tool: string | null, scope: string): boolean {
+  return HANDOFF_TOOLS.has(tool ?? '') || (tool === 'handoff' && OF_LLAMA_INDEX.test(scope));
+}
+
 /** If more tokens were cached than the input has, the input was counted without them. */
 function addCachedTokens(attributes: ReadSource['attributes'], facts: Facts): void {
   if (facts.inputTokens === null) return;
@@ -164,12 +172,17 @@ function addCachedTokens(attributes: ReadSource['attributes'], facts: Facts): vo
 function readMcpName(spanName: string, facts: Facts): void {
   const { mcpMethod } = facts;
   if (mcpMethod === null) return;
-  const target = spanName.startsWith(`${mcpMethod} `) ? subjectIn(spanName.slice(mcpMethod.length + 1)) : null;
+  const target = targetIn(spanName, mcpMethod);
   if (mcpMethod === 'tools/call') {
     facts.operation ??= 'execute_tool';
     facts.tool ??= target;
   }
   if (mcpMethod === 'prompts/get') facts.prompt ??= target;
+}
+
+/** The target in a conventional span name: `<operation> <target>`. */
+function targetIn(spanName: string, operation: string): string | null {
+  return spanName.startsWith(`${operation} `) ? subjectIn(spanName.slice(operation.length + 1)) : null;
 }
 
 /** What senders write if they do not know a name. */

@@ -7,7 +7,7 @@ import type { Dialect } from './dialect.ts';
 export const mcp = {
   name: 'mcp',
   signature: ['mcp.method.name'],
-  // agentgateway's name.
-  attributes: { toolServer: ['mcp.server.name', 'mcp.target'] },
+  // The second name is agentgateway's, the third that of Splunk's instrumentation of FastMCP.
+  attributes: { toolServer: ['mcp.server.name', 'mcp.target', 'sdot.mcp.server_name'] },
   content: ['mcp.request.argument', 'mcp.response.value', 'mcp.session.init_options'],
 } satisfies Dialect;

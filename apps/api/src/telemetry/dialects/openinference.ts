@@ -4,7 +4,7 @@ import type { Facts, Use } from './facts.ts';
 import { readInside } from './inside.ts';
 import { isAgentRun } from './langchain-runs.ts';
 import { splitMarked } from './mcp-name.ts';
-import { subjectIn } from './span-subject.ts';
+import { subjectIn, vendorInSpanName } from './span-subject.ts';
 import { addServerTools, serverToolsIn } from './server-tools.ts';
 import { splitVendorPrefix } from './vendor-prefix.ts';
 
@@ -106,6 +106,9 @@ export const openinference: Dialect = {
         facts.tool ??= subjectIn(span.name)?.replace(METHOD, '') ?? null;
       if (CLAUDE_AGENT_SDK.test(span.scope.name)) placeToolOfClaudeAgent(facts);
     }
+    // LlamaIndex names a span after the client's class, and takes every client that extends OpenAI's for OpenAI.
+    if (facts.model !== null && OF_LLAMA_INDEX.test(span.scope.name))
+      facts.vendor = vendorInSpanName(span.name) ?? facts.vendor;
     if (span.scope.name === BEDROCK) correctBedrock(span, facts);
     if (WITH_VENDOR_PREFIX.has(span.scope.name)) splitVendorPrefix(facts);
   },
@@ -149,6 +152,8 @@ function placeToolOfClaudeAgent(facts: Facts): void {
 }
 
 const OF_LANGCHAIN = /[-.]langchain$/;
+
+const OF_LLAMA_INDEX = /[-.]llama[-_]index$/;
 
 const CLAUDE_AGENT_SDK = /claude[-_]agent[-_]sdk$/;
 

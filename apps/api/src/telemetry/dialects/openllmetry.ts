@@ -6,6 +6,7 @@ import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
 import { parsedJson, readInside } from './inside.ts';
+import { vendorInSpanName } from './span-subject.ts';
 
 /** OpenLLMetry (github.com/traceloop/openllmetry, opentelemetry-semantic-conventions-ai), which adds to GenAI. */
 export const openllmetry: Dialect = {
@@ -15,6 +16,8 @@ export const openllmetry: Dialect = {
   attributes: {
     operation: ['gen_ai.operation.name', 'traceloop.span.kind', 'llm.request.type'],
     agent: ['gen_ai.agent.name', 'crewai.agent.role'],
+    // The tool that a step of LlamaIndex calls.
+    tool: ['gen_ai.tool.name', 'tool.name'],
     model: ['gen_ai.request.model', 'llm.request.model'],
     responseModel: ['gen_ai.response.model', 'llm.response.model'],
     // The base URL of OpenAI's client.
@@ -58,12 +61,15 @@ export const openllmetry: Dialect = {
       if (cached <= facts.inputTokens) facts.inputTokens += cached;
     }
     const kind = String(attributes['traceloop.span.kind']).toLowerCase();
-    const entity = attributes['traceloop.entity.name'];
-    if (typeof entity === 'string') {
+    const named = attributes['traceloop.entity.name'];
+    if (typeof named === 'string') {
+      // The instrumentation of LlamaIndex for Python adds the kind: `FunctionAgent.workflow`.
+      const entity = named.replace(/(?<=.)\.(?:agent|tool|workflow)$/, '');
       if (kind === 'tool') facts.tool ??= entity;
       if (kind === 'agent') facts.agent ??= entity;
       if (kind === 'workflow') facts.workflow ??= entity;
     }
+    if (facts.model !== null && facts.tool === null) facts.vendor ??= vendorInSpanName(span.name);
     // LangChain's tools are named after their class. The name of a tool is in the message with its result.
     if (facts.operation === 'execute_tool' && facts.tool === null) {
       const message = resultIn(attributes['traceloop.entity.output']);

@@ -96,13 +96,16 @@ const KIND_AT_END = /(?<=.)\.(?:tool|agent|run)$/;
 /** The tool or agent that a span is named after. */
 function subjectOf(spanName: string): string | null {
   const name = subjectIn(spanName.replace(OPERATION_IN_FRONT, '').replace(KIND_AT_END, ''));
-  return name === null || GENERIC_NAMES.has(name.toLowerCase()) ? null : name;
+  return name === null || GENERIC_NAMES.has(name.toLowerCase()) || GENERIC_METHOD.test(name) ? null : name;
 }
 
 /** Spans of hooks and approvals name the tool that they are about. Its call has a span of its own. */
 const ABOUT_A_CALL = /(?:^|[._ :/-])(?:approval|confirmation|hook|permission)s?(?:$|[._ :/-])/i;
 
 const GENERIC_NAMES = new Set(['agent', 'execute_tool', 'function', 'invoke_agent', 'run', 'tool']);
+
+/** A method that calls any tool, such as `MCPToolExecutor.call_tool` of OpenHands. */
+const GENERIC_METHOD = /\.(?:call|execute|run)_tool$/;
 
 const NAMES_OF_MODEL_CALLS = /llm|gen_?ai|chat|complet|generat|embed|infer|model|rerank|speech|transcri/i;
 

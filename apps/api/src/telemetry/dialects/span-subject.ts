@@ -26,6 +26,8 @@ function isWordOfName(word: string): boolean {
  */
 export function vendorInSpanName(spanName: string): string | null {
   const [, client] =
-    /^([a-z]\w*?)(?:\.|_(?:api|chat|client|completion|message|response|request))/i.exec(spanName) ?? [];
+    /^([a-z]\w*?)(?:Embeddings?|LLM|Rerank(?:er)?)?(?:\.|_(?:api|chat|client|completion|message|response|request))/i.exec(
+      spanName,
+    ) ?? [];
   return client === undefined ? null : canonicalVendor(client);
 }

@@ -12,6 +12,10 @@ import { microsoftAgents } from './microsoft-agents.ts';
 import { microsoftOpentelemetry } from './microsoft-opentelemetry.ts';
 import { logfire } from './logfire.ts';
 import { litellm } from './litellm.ts';
+import { bifrost } from './bifrost.ts';
+import { goose } from './goose.ts';
+import { trpcAgentGo } from './trpc-agent-go.ts';
+import { contextforge } from './contextforge.ts';
 import { tanstackAi } from './tanstack-ai.ts';
 import { sentry } from './sentry.ts';
 import { strands } from './strands.ts';
@@ -80,6 +84,10 @@ export const DIALECTS: readonly Dialect[] = [
   pydanticAi,
   logfire,
   litellm,
+  bifrost,
+  goose,
+  trpcAgentGo,
+  contextforge,
   mistral,
   azureAgents,
   microsoftAgents,

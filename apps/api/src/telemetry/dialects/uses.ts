@@ -34,7 +34,11 @@ export function usesOf(span: Pick<ReadSource, 'kind' | 'attributes'>, facts: Fac
     (EVALUATIONS.has(operation ?? '') && !isAnswered);
   const model = isEnclosing ? null : facts.model;
   if (operation === 'invoke_agent' || operation === 'create_agent') {
-    return [...named('agent', facts.agent ?? facts.agentId), ...named('model', model), ...named('prompt', prompt)];
+    return [
+      ...named('agent', facts.agent ?? idAsName(facts.agentId)),
+      ...named('model', model),
+      ...named('prompt', prompt),
+    ];
   }
   if (operation === 'invoke_workflow') {
     return [...named('agent', facts.workflow), ...named('model', model), ...named('prompt', prompt)];
@@ -59,6 +63,13 @@ const EVALUATIONS = new Set(['apply_guardrail', 'evaluate', 'evaluation', 'guard
 
 const RESOURCE_METHODS = new Set(['resources/read', 'resources/subscribe']);
 const CALLING_METHODS = new Set(['tools/call', 'prompts/get', ...RESOURCE_METHODS]);
+
+const UUID = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i;
+
+/** The id of an agent without a name. A UUID is not one: most often it is the id of a run. */
+function idAsName(agentId: string | null): string | null {
+  return agentId === null || UUID.test(agentId) ? null : agentId;
+}
 
 function named(kind: Use['kind'], name: string | null): Use[] {
   return name === null ? [] : [{ kind, name }];

@@ -172,6 +172,7 @@ export const UNLISTED = [
 export const SAFE_IN_DIALECTS: [string, string][] = [
   ['droid', 'tool.name'],
   ['openinference', 'tool.name'],
+  ['openllmetry', 'tool.name'],
   ['codex', 'tool.name'],
   ['openai-agents', 'tool.name'],
   ['voltagent', 'tool.name'],

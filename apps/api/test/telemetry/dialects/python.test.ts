@@ -7,7 +7,11 @@ import { source } from './source.ts';
  * Spans of frameworks whose packages do not run here. They are not recorded, but written by hand after the published sources
  * that the dialects name.
  */
-type Row = [string, { scope: string; name: string; attributes: Attributes }, { dialect: string; uses: string[] }];
+type Row = [
+  string,
+  { scope: string; name: string; attributes: Attributes },
+  { dialect: string | null; uses: string[] },
+];
 
 const ROWS: Row[] = [
   [
@@ -407,6 +411,46 @@ const ROWS: Row[] = [
       },
     },
     { dialect: 'genai', uses: ['model aws.bedrock/us.anthropic.claude-sonnet-5'] },
+  ],
+  [
+    'OpenHands with Laminar: the method that calls an MCP tool is inside the span of the tool',
+    { scope: 'lmnr.tracer', name: 'MCPToolExecutor.call_tool', attributes: { 'lmnr.span.type': 'TOOL' } },
+    { dialect: null, uses: [] },
+  ],
+  [
+    'OpenTelemetry for Python: only the name of the span has the name of a workflow',
+    {
+      scope: 'opentelemetry.util.genai.handler',
+      name: 'invoke_workflow forecast',
+      attributes: { 'gen_ai.operation.name': 'invoke_workflow' },
+    },
+    { dialect: 'genai', uses: ['agent forecast'] },
+  ],
+  [
+    'LlamaIndex with its own OpenTelemetry handler: the id of a task is not the name of an agent',
+    {
+      scope: 'opentelemetry.util.genai.handler',
+      name: 'invoke_agent',
+      attributes: {
+        'gen_ai.operation.name': 'invoke_agent',
+        'gen_ai.agent.id': '6b2ff3a8-7c1f-4c1a-a3c3-6a8b52f6b2bc',
+      },
+    },
+    { dialect: 'genai', uses: [] },
+  ],
+  [
+    'FastMCP with Splunk: the MCP server has a name of Splunk’s',
+    {
+      scope: 'opentelemetry.util.genai.handler',
+      name: 'tools/call echo',
+      attributes: {
+        'mcp.method.name': 'tools/call',
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': 'echo',
+        'sdot.mcp.server_name': 'everything',
+      },
+    },
+    { dialect: 'mcp', uses: ['tool everything/echo'] },
   ],
 ];
 

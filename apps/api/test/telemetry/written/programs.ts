@@ -4,7 +4,7 @@ import { agentFrameworkPython } from './programs/agent-framework-python.ts';
 import { agentops, laminar } from './programs/agentops.ts';
 import { azureAgents } from './programs/azure-agents.ts';
 import { braintrust } from './programs/braintrust.ts';
-import { cline } from './programs/coding-agents.ts';
+import { cline, goose } from './programs/coding-agents.ts';
 import { agentFrameworkDotnet, loongsuite, opentelemetryGenaiEvents } from './programs/conventions.ts';
 import { crewaiOpeninference, crewaiOpenlit, crewaiOpenllmetry } from './programs/crewai.ts';
 import { eino, rig, trpcAgentGo } from './programs/go-and-rust.ts';
@@ -13,8 +13,9 @@ import { haystack } from './programs/haystack.ts';
 import { koog } from './programs/koog.ts';
 import { langgraphOpenllmetryPython } from './programs/langgraph-python.ts';
 import { litellm, litellmV2 } from './programs/litellm.ts';
+import { llamaindexOpeninference, llamaindexOpenllmetry } from './programs/llamaindex.ts';
 import { livekit } from './programs/livekit.ts';
-import { agentgateway, envoyAiGateway, fastmcp, mcpCsharp } from './programs/mcp-gateways.ts';
+import { agentgateway, bifrost, contextforge, envoyAiGateway, fastmcp, mcpCsharp } from './programs/mcp-gateways.ts';
 import { monocle } from './programs/monocle.ts';
 import {
   openaiAgentsLogfire,
@@ -40,8 +41,10 @@ export const PROGRAMS: readonly Program[] = [
   agentops,
   agno,
   azureAgents,
+  bifrost,
   braintrust,
   cline,
+  contextforge,
   crewaiOpeninference,
   crewaiOpenlit,
   crewaiOpenllmetry,
@@ -49,6 +52,7 @@ export const PROGRAMS: readonly Program[] = [
   eino,
   envoyAiGateway,
   fastmcp,
+  goose,
   googleAdkPython,
   haystack,
   koog,
@@ -57,6 +61,8 @@ export const PROGRAMS: readonly Program[] = [
   litellm,
   litellmV2,
   livekit,
+  llamaindexOpeninference,
+  llamaindexOpenllmetry,
   loongsuite,
   mcpCsharp,
   monocle,

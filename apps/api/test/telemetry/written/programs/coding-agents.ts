@@ -61,3 +61,73 @@ export CLINE_OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key>
     { name: 'echo', server: 'everything', calls: 1, failed: 1 },
   ],
 };
+
+const GOOSE = { 'session.id': '20261126_1', 'gen_ai.conversation.id': '20261126_1' };
+
+const toolOfGoose = (name: string, failed = false) => ({
+  name: 'dispatch_tool_call',
+  attributes: {
+    ...GOOSE,
+    input: CONTENT,
+    output: CONTENT,
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': name,
+    'gen_ai.tool.call.id': `call_${name}`,
+    'gen_ai.tool.call.arguments': CONTENT,
+  },
+  failed,
+});
+
+const chatOfGoose = {
+  name: 'stream_response_from_provider',
+  attributes: {
+    ...GOOSE,
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': 'anthropic',
+    'gen_ai.request.model': 'claude-sonnet-5',
+    'gen_ai.input.messages': CONTENT,
+    'gen_ai.output.messages': CONTENT,
+    'gen_ai.usage.input_tokens': 21n,
+    'gen_ai.usage.output_tokens': 8n,
+  },
+};
+
+/** The name of a recipe is the name of the agent. A tool has its extension in front, which is an MCP server. */
+export const goose: Program = {
+  id: 'goose',
+  framework: 'goose',
+  version: 'August 2026',
+  source:
+    'github.com/aaif-goose/goose, crates/goose/src/agents/{agent,reply_parts,gen_ai_telemetry}.rs, crates/goose/src/otel',
+  setUp: `\`\`\`sh
+export OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL>
+export OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key>
+\`\`\``,
+  scope: 'goose',
+  service: 'goose',
+  spans: [
+    {
+      name: 'reply_stream',
+      attributes: {
+        ...GOOSE,
+        'session.agent_type': 'goose',
+        'session.user': CONTENT,
+        'session.host': CONTENT,
+        trace_output: CONTENT,
+        'gen_ai.operation.name': 'invoke_agent',
+        'gen_ai.agent.name': 'weather_agent',
+        'gen_ai.provider.name': 'anthropic',
+        'gen_ai.request.model': 'claude-sonnet-5',
+        'gen_ai.usage.input_tokens': 42n,
+        'gen_ai.usage.output_tokens': 16n,
+      },
+      inside: [chatOfGoose, toolOfGoose('everything__echo', true), toolOfGoose('get_weather'), chatOfGoose],
+    },
+  ],
+  models: [{ name: 'claude-sonnet-5', vendor: 'anthropic', calls: 2, inputTokens: 42, outputTokens: 16 }],
+  tools: [
+    { name: 'echo', server: 'everything', calls: 1, failed: 1 },
+    { name: 'get_weather', calls: 1 },
+  ],
+  agents: ['weather_agent'],
+};

@@ -98,12 +98,26 @@ const TRPC_TOOL = {
   'gen_ai.tool.call.arguments': CONTENT,
 };
 
-/** After parallel calls, one more span stands for all of them: the merged tools. */
+const nodeOfGraph = (name: string, type: string, inside: Program['spans'] = []) => ({
+  name: `workflow ${name}`,
+  attributes: {
+    'gen_ai.operation.name': 'workflow',
+    'gen_ai.workflow.name': name,
+    'gen_ai.workflow.id': name,
+    'gen_ai.workflow.type': type,
+    'gen_ai.workflow.request': CONTENT,
+    'gen_ai.workflow.response': CONTENT,
+  },
+  inside,
+});
+
+/** After parallel calls, one more span stands for all of them: the merged tools. A node of a graph is called a workflow. */
 export const trpcAgentGo: Program = {
   id: 'trpc-agent-go',
   framework: 'tRPC-Agent-Go',
   version: 'August 2026',
-  source: 'github.com/trpc-group/trpc-agent-go, internal/telemetry/trace.go, telemetry/semconv/trace/trace.go',
+  source:
+    'github.com/trpc-group/trpc-agent-go, internal/telemetry/trace.go, telemetry/semconv/trace, graph/{executor,state_graph}.go',
   setUp: `\`\`\`go
 // OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key>
 clean, err := trace.Start(ctx, trace.WithEndpointURL("<Quartermaster's URL>/v1/traces"), trace.WithProtocol("http"))
@@ -146,7 +160,12 @@ clean, err := trace.Start(ctx, trace.WithEndpointURL("<Quartermaster's URL>/v1/t
           name: 'execute_tool (merged tools)',
           attributes: { ...TRPC_TOOL, 'gen_ai.tool.name': '(merged tools)', 'gen_ai.tool.call.id': 'call_1' },
         },
-        { name: 'chat gpt-5-mini', attributes: { ...TRPC_CHAT, 'gen_ai.response.id': 'r2' } },
+        nodeOfGraph('execute_graph weather_agent', 'graph', [
+          nodeOfGraph('execute_function_node plan', 'function'),
+          nodeOfGraph('execute_function_node answer', 'llm', [
+            { name: 'chat gpt-5-mini', attributes: { ...TRPC_CHAT, 'gen_ai.response.id': 'r2' } },
+          ]),
+        ]),
       ],
     },
   ],

@@ -309,3 +309,189 @@ config:
   models: [{ name: 'gpt-5-mini', vendor: 'openai', calls: 1, inputTokens: 21, outputTokens: 8 }],
   tools: [{ name: 'echo', server: 'everything', calls: 1 }],
 };
+
+const FORGED = {
+  'user.email': CONTENT,
+  'langfuse.trace.name': CONTENT,
+  'langfuse.observation.level': 'DEFAULT',
+  'langfuse.observation.input': CONTENT,
+};
+
+const toolOfForge = (name: string, type: string) => {
+  return { ...FORGED, 'tool.name': name, 'tool.id': '4f', 'tool.integration_type': type };
+};
+
+const requestOfForge = {
+  ...FORGED,
+  'mcp.tool.name': 'echo',
+  'contextforge.tool.id': '4f',
+  'contextforge.gateway_id': '7a',
+  'contextforge.runtime': 'python',
+};
+
+/** Each step of a call has a span that names the tool again. Its MCP server has another name for the tool. */
+export const contextforge: Program = {
+  id: 'contextforge',
+  framework: 'ContextForge',
+  version: 'August 2026',
+  source:
+    'github.com/IBM/mcp-context-forge, mcpgateway/services/{tool,a2a,llm_proxy}_service.py, mcpgateway/observability.py',
+  setUp: `\`\`\`sh
+OTEL_ENABLE_OBSERVABILITY=true
+OTEL_TRACES_EXPORTER=otlp
+OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL>
+OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key>
+OTEL_SERVICE_NAME=<service>
+\`\`\``,
+  cannotKnow: ['An MCP server is known by its address only.'],
+  scope: 'mcp-gateway',
+  spans: [
+    { name: 'tool.list', attributes: { ...FORGED, include_inactive: false } },
+    {
+      name: 'tool.invoke',
+      attributes: toolOfForge('everything-echo', 'MCP'),
+      inside: [
+        { name: 'tool.lookup', attributes: toolOfForge('everything-echo', 'MCP') },
+        {
+          name: 'tool.gateway_call',
+          attributes: toolOfForge('everything-echo', 'MCP'),
+          inside: [
+            {
+              name: 'mcp.client.call',
+              attributes: { ...requestOfForge, 'server.address': 'everything', 'url.full': 'http://everything/mcp' },
+              inside: [
+                { name: 'mcp.client.initialize', attributes: FORGED },
+                { name: 'mcp.client.request', attributes: requestOfForge },
+                { name: 'mcp.client.response', attributes: { ...requestOfForge, 'upstream.response.success': true } },
+              ],
+            },
+          ],
+        },
+        { name: 'tool.post_process', attributes: toolOfForge('everything-echo', 'MCP') },
+      ],
+    },
+    {
+      name: 'tool.invoke',
+      attributes: toolOfForge('get_weather', 'REST'),
+      failed: true,
+      inside: [
+        { name: 'tool.lookup', attributes: toolOfForge('get_weather', 'REST') },
+        { name: 'tool.gateway_call', attributes: toolOfForge('get_weather', 'REST') },
+      ],
+    },
+    {
+      name: 'tool.invoke',
+      attributes: toolOfForge('a2a_news', 'A2A'),
+      inside: [
+        {
+          name: 'tool.gateway_call',
+          attributes: toolOfForge('a2a_news', 'A2A'),
+          inside: [
+            {
+              name: 'a2a.invoke',
+              attributes: {
+                ...FORGED,
+                'a2a.agent.name': 'news_agent',
+                'a2a.agent.id': '7',
+                'a2a.agent.type': 'generic',
+              },
+            },
+          ],
+        },
+      ],
+    },
+    {
+      name: 'llm.proxy',
+      attributes: {
+        ...FORGED,
+        'langfuse.observation.type': 'generation',
+        'gen_ai.system': 'openai',
+        'gen_ai.request.model': 'gpt-5-mini',
+        'gen_ai.response.model': 'gpt-5-mini',
+        'gen_ai.usage.prompt_tokens': 21n,
+        'gen_ai.usage.completion_tokens': 8n,
+      },
+    },
+  ],
+  models: [{ name: 'gpt-5-mini', vendor: 'openai', calls: 1, inputTokens: 21, outputTokens: 8 }],
+  tools: [
+    { name: 'echo', server: 'everything', calls: 1 },
+    { name: 'get_weather', calls: 1, failed: 1 },
+  ],
+  agents: ['news_agent'],
+};
+
+const chatOfBifrost = (name: string, failed = false) => ({
+  name,
+  kind: 'client' as const,
+  attributes: {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': 'openai',
+    'bifrost.provider.name': 'openai',
+    'gen_ai.request.model': 'gpt-5-mini',
+    'gen_ai.input.messages': CONTENT,
+    'bifrost.virtual_key.name': CONTENT,
+    'bifrost.retries': failed ? 0n : 1n,
+    ...(failed
+      ? { 'error.type': 'rate_limit_error', 'gen_ai.error': CONTENT }
+      : { 'gen_ai.response.id': 'r1', 'gen_ai.usage.input_tokens': 21n, 'gen_ai.usage.output_tokens': 8n }),
+  },
+  failed,
+});
+
+/** An attempt that failed has its own span. The name of a span names the MCP server. */
+export const bifrost: Program = {
+  id: 'bifrost',
+  framework: 'Bifrost',
+  version: 'August 2026',
+  source: 'github.com/maximhq/bifrost, plugins/otel, framework/tracing/llmspan.go, core/schemas/trace.go, core/mcp',
+  setUp: `\`\`\`json
+{
+  "plugins": [
+    {
+      "name": "otel",
+      "enabled": true,
+      "config": {
+        "service_name": "<service>",
+        "collector_url": "<Quartermaster's URL>/v1/traces",
+        "headers": { "x-api-key": "<key>" },
+        "trace_type": "genai_extension",
+        "protocol": "http"
+      }
+    }
+  ]
+}
+\`\`\``,
+  cannotKnow: ['The gateway does not know agents.'],
+  scope: 'bifrost',
+  spans: [
+    {
+      name: '/v1/chat/completions',
+      kind: 'server',
+      attributes: { 'gen_ai.input.messages': CONTENT, 'gen_ai.output.messages': CONTENT, 'bifrost.request.id': 'q1' },
+      inside: [
+        { name: 'plugin.governance.prehook', attributes: { 'plugin.name': 'governance' } },
+        chatOfBifrost('llm.call', true),
+        chatOfBifrost('retry.attempt.1'),
+        {
+          name: 'mcp.chat_tool_call.everything',
+          kind: 'client',
+          attributes: {
+            'mcp.method.name': 'tools/call',
+            'network.transport': 'pipe',
+            'gen_ai.operation.name': 'execute_tool',
+            'gen_ai.tool.type': 'function',
+            'gen_ai.tool.name': 'everything-echo',
+            'gen_ai.tool.call.id': 'call_1',
+            'gen_ai.tool.call.arguments': CONTENT,
+            'gen_ai.tool.call.result': CONTENT,
+            'bifrost.mcp.tool.duration_ms': 4n,
+          },
+        },
+        { name: 'mcp.ping.everything', kind: 'client', attributes: { 'mcp.method.name': 'ping' } },
+      ],
+    },
+  ],
+  models: [{ name: 'gpt-5-mini', vendor: 'openai', calls: 2, failed: 1, inputTokens: 21, outputTokens: 8 }],
+  tools: [{ name: 'echo', server: 'everything', calls: 1 }],
+};
