@@ -5,6 +5,7 @@ import { isModelCall } from './operations.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { subjectIn, vendorInSpanName } from './span-subject.ts';
 import { usageInTexts } from './usage-texts.ts';
+import { splitVendorPrefix } from './vendor-prefix.ts';
 
 /**
  * Frameworks without a dialect of their own. They write the OpenTelemetry names, or names of their own with usual endings.
@@ -56,6 +57,7 @@ export const otherFrameworks: Dialect = {
     if (facts.tool !== null && wasRejected(attributes)) facts.tool = null;
     if (!followsConvention(attributes)) requireEvidence(span, facts);
     if (facts.model !== null && facts.tool === null) facts.vendor ??= vendorInSpanName(name);
+    if (span.scope.name === LANGWATCH) splitVendorPrefix(facts);
   },
   uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsInAnswer(attributes)),
   // The event repeats the span that it was written in, if there is one.
@@ -69,6 +71,9 @@ const REJECTED = /(?:^|_)(?:blocked|declined|denied|rejected|skipped)$/i;
 function wasRejected(attributes: ReadSource['attributes']): boolean {
   return Object.entries(attributes).some(([name, value]) => STATUS_OF_TOOL.test(name) && REJECTED.test(String(value)));
 }
+
+/** LangWatch's SDK for Python (github.com/langwatch/langwatch, sdks/python) writes the vendor in front of the model. */
+const LANGWATCH = 'langwatch';
 
 const NAME_OF_ANSWER = /(?:^|[._:/-]|[a-z])(?:output|response|completion)(?:[._]?(?:json|value))?$/i;
 

@@ -43,6 +43,7 @@ import { droid } from './droid.ts';
 import { eve } from './eve.ts';
 import { haystack } from './haystack.ts';
 import { openaiAgents } from './openai-agents.ts';
+import { nemoAgentToolkit } from './nemo-agent-toolkit.ts';
 import { openinference } from './openinference.ts';
 import { openllmetry } from './openllmetry.ts';
 import { otherFrameworks } from './other-frameworks.ts';
@@ -102,6 +103,7 @@ export const DIALECTS: readonly Dialect[] = [
   haystack,
   monocle,
   braintrust,
+  nemoAgentToolkit,
   openinference,
   mcp,
   otherFrameworks,

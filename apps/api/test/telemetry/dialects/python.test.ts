@@ -452,6 +452,59 @@ const ROWS: Row[] = [
     },
     { dialect: 'mcp', uses: ['tool everything/echo'] },
   ],
+  [
+    'LangWatch: the vendor is in front of the model',
+    {
+      scope: 'langwatch',
+      name: 'llm',
+      attributes: {
+        'langwatch.span.type': 'llm',
+        'gen_ai.request.model': 'openai/gpt-5-mini',
+        'langwatch.metrics': '{"prompt_tokens":21,"completion_tokens":8}',
+      },
+    },
+    { dialect: 'genai', uses: ['model openai/gpt-5-mini'] },
+  ],
+  [
+    'AWS Distro for OpenTelemetry: a chain of LangChain in the agent that it names',
+    {
+      scope: 'amazon.opentelemetry.distro.instrumentation.langchain',
+      name: 'chain model',
+      attributes: {
+        'gen_ai.agent.name': 'weather_agent',
+        'gen_ai.provider.name': 'aws.bedrock',
+        'langgraph.node': 'model',
+      },
+    },
+    { dialect: 'genai', uses: [] },
+  ],
+  [
+    'NeMo Agent Toolkit: a function is a part of the workflow',
+    {
+      scope: 'nat',
+      name: 'react_agent',
+      attributes: {
+        'openinference.span.kind': 'CHAIN',
+        'nat.span.kind': 'FUNCTION',
+        'nat.function.name': 'react_agent',
+      },
+    },
+    { dialect: 'nemo-agent-toolkit', uses: [] },
+  ],
+  [
+    'NeMo Agent Toolkit: the provider of a model is a framework',
+    {
+      scope: 'nat',
+      name: 'gpt-5-mini',
+      attributes: {
+        'openinference.span.kind': 'LLM',
+        'nat.span.kind': 'LLM',
+        'llm.model_name': 'gpt-5-mini',
+        'llm.provider': 'adk',
+      },
+    },
+    { dialect: 'nemo-agent-toolkit', uses: ['model gpt-5-mini'] },
+  ],
 ];
 
 test.each(ROWS)('%s', (_title, { scope, name, attributes }, expected) => {
