@@ -1,13 +1,6 @@
 import type { RecordingDefinition } from '../../recorder/definition.ts';
 
-export const recordings: RecordingDefinition[] = [
-  {
-    name: 'mastra',
-    framework: 'Mastra',
-    packages: ['@mastra/core', '@mastra/otel-exporter'],
-    program: 'exporter.ts',
-    dialects: ['mastra'],
-    setUp: `\`\`\`ts
+const SET_UP = `\`\`\`ts
 // npm install @mastra/observability @mastra/otel-exporter @opentelemetry/exporter-trace-otlp-proto
 import { Observability } from '@mastra/observability';
 import { OtelExporter } from '@mastra/otel-exporter';
@@ -26,7 +19,16 @@ export const mastra = new Mastra({
     },
   }),
 });
-\`\`\``,
+\`\`\``;
+
+export const recordings: RecordingDefinition[] = [
+  {
+    name: 'mastra',
+    framework: 'Mastra',
+    packages: ['@mastra/core', '@mastra/otel-exporter'],
+    program: 'exporter.ts',
+    dialects: ['mastra'],
+    setUp: SET_UP,
   },
   {
     name: 'mastra-bridge',
@@ -92,5 +94,14 @@ export const mastra = new Mastra({
   }),
 });
 \`\`\``,
+  },
+  {
+    name: 'mastra-vendors',
+    framework: 'Mastra with the models of Anthropic and Google',
+    packages: ['@mastra/core', '@mastra/otel-exporter', '@ai-sdk/anthropic', '@ai-sdk/google'],
+    program: 'vendors.ts',
+    dialects: ['mastra'],
+    setUp: SET_UP,
+    cannotKnow: ['A search that Google runs during a streamed answer leaves only its sources.'],
   },
 ];

@@ -1,9 +1,12 @@
 import type { Dialect } from './dialect.ts';
-import { readModelStep } from './mastra.ts';
+import { readModelStep, withGoogleTools } from './mastra.ts';
 import { DELEGATE } from './operations.ts';
 
 /** The metadata of a step that names its model. */
 const MODEL_OF_STEP = 'lmnr.association.properties.metadata.modelMetadata';
+
+/** The body of the vendor's answer. */
+const BODY_OF_STEP = 'lmnr.association.properties.metadata.body';
 
 /**
  * Mastra with `@mastra/laminar` (github.com/mastra-ai/mastra, observability/laminar/src/tracing.ts). Agents and tools are named by
@@ -27,10 +30,11 @@ export const mastraLaminar: Dialect = {
     'lmnr.association.properties.tags',
   ],
   safe: ['lmnr.span.type', 'lmnr.span.instrumentation_source', 'lmnr.span.sdk_version', 'lmnr.span.language_version'],
-  alsoReads: [MODEL_OF_STEP],
+  alsoReads: [MODEL_OF_STEP, BODY_OF_STEP],
   refine({ name, attributes }, facts) {
     if (name.startsWith('step: ')) readModelStep(attributes[MODEL_OF_STEP], facts);
     if (name.startsWith('provider_tool: ')) facts.toolRunsAt = 'vendor';
     if (facts.toolServer === null && /^(?:agent|workflow)-/.test(facts.tool ?? '')) facts.operation = DELEGATE;
   },
+  uses: ({ attributes }, facts, usual) => withGoogleTools(facts, usual, attributes[BODY_OF_STEP]),
 };

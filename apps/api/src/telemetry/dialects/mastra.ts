@@ -1,8 +1,9 @@
 import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
-import type { Facts } from './facts.ts';
+import type { Facts, Use } from './facts.ts';
 import { readInside } from './inside.ts';
 import { DELEGATE } from './operations.ts';
+import { addServerTools, serverToolsIn } from './server-tools.ts';
 import { openinference } from './openinference.ts';
 import { vendorIn } from './vendors.ts';
 
@@ -102,6 +103,7 @@ export const mastra: Dialect = {
   alsoReads: [
     'mastra.span.type',
     'mastra.metadata.modelMetadata',
+    'mastra.metadata.body',
     'metadata',
     'openinference.span.kind',
     'gen_ai.response.finish_reasons',
@@ -113,6 +115,9 @@ export const mastra: Dialect = {
       if (type === 'model_step') readModelStep(readInside(attributes['metadata'], ['modelMetadata']), facts);
     } else if (attributes['gen_ai.operation.name'] === 'model_step') {
       readModelStep(attributes['mastra.metadata.modelMetadata'], facts);
+    } else if (type === 'model_step') {
+      // The request to the model has a span inside this step. The answer is here.
+      facts.vendor = vendorOfStep(attributes['mastra.metadata.modelMetadata']);
     }
     if (type === 'provider_tool_call' && facts.tool !== null) facts.toolRunsAt = 'vendor';
     // Mastra offers sub-agents and workflows to the model as tools with these names. Each usually has its own span.
@@ -122,7 +127,23 @@ export const mastra: Dialect = {
     // The span of a failed model request has the status `ok`.
     if (String(attributes['gen_ai.response.finish_reasons']).includes('"error"')) facts.errorType ??= 'error';
   },
+  uses({ attributes }, facts, usual) {
+    if (attributes['mastra.span.type'] !== 'model_step') return usual;
+    const body = attributes['mastra.metadata.body'] ?? readInside(attributes['metadata'], ['body']);
+    return withGoogleTools(facts, usual, body);
+  },
 };
+
+/**
+ * Adds the tools that Google ran during a step, by the body of its answer, which only answers without a stream have. The AI SDK
+ * reports other tools of vendors as calls, which have spans.
+ */
+export function withGoogleTools(facts: Facts, uses: Use[], body: unknown): Use[] {
+  const tools = facts.vendor === null ? [] : serverToolsIn(body).filter((tool) => TOOLS_WITHOUT_SPANS.has(tool));
+  return addServerTools(facts, uses, tools);
+}
+
+const TOOLS_WITHOUT_SPANS = new Set(['google_search', 'url_context']);
 
 /**
  * Up to version 1.3 of the exporter, and with the bridge, one span covers all model requests of a run. Each request is a step
@@ -130,9 +151,13 @@ export const mastra: Dialect = {
  */
 export function readModelStep(metadata: AttributeValue | undefined, facts: Facts): void {
   const model = readInside(metadata, ['modelId']);
-  const provider = readInside(metadata, ['modelProvider']);
   if (typeof model !== 'string') return;
   facts.operation = 'chat';
   facts.model = model;
-  facts.vendor = typeof provider === 'string' ? vendorIn(provider) : null;
+  facts.vendor = vendorOfStep(metadata);
+}
+
+function vendorOfStep(metadata: AttributeValue | undefined): string | null {
+  const provider = readInside(metadata, ['modelProvider']);
+  return typeof provider === 'string' ? vendorIn(provider) : null;
 }
