@@ -1,14 +1,6 @@
 import type { RecordingDefinition } from '../../recorder/definition.ts';
 
-export const recordings: RecordingDefinition[] = [
-  {
-    name: 'sentry',
-    framework: 'Sentry SDK for Node.js (OpenAI client, AI SDK and MCP server)',
-    packages: ['@sentry/node', 'openai', 'ai'],
-    program: 'program.ts',
-    environment: { NODE_OPTIONS: '--import ./telemetry.ts' },
-    dialects: ['sentry'],
-    setUp: `\`\`\`ts
+const SET_UP = `\`\`\`ts
 // npm install @sentry/node@10 @opentelemetry/exporter-trace-otlp-proto@0.223 @opentelemetry/sdk-trace-base@2
 // OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>
 // telemetry.ts: run the program with node --import ./telemetry.ts
@@ -21,7 +13,27 @@ Sentry.init({
   tracesSampleRate: 1,
   openTelemetrySpanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
 });
-\`\`\``,
+\`\`\``;
+
+export const recordings: RecordingDefinition[] = [
+  {
+    name: 'sentry',
+    framework: 'Sentry SDK for Node.js (OpenAI client, AI SDK and MCP server)',
+    packages: ['@sentry/node', 'openai', 'ai'],
+    program: 'program.ts',
+    environment: { NODE_OPTIONS: '--import ./telemetry.ts' },
+    dialects: ['sentry'],
+    setUp: SET_UP,
     cannotKnow: ['A web search that the vendor runs has no span, and is in no attribute.'],
+  },
+  {
+    name: 'sentry-vendors',
+    framework: "Sentry with Anthropic's and Google's clients",
+    packages: ['@sentry/node', '@anthropic-ai/sdk', '@google/genai'],
+    program: 'vendors.ts',
+    environment: { NODE_OPTIONS: '--import ./telemetry.ts' },
+    dialects: ['sentry'],
+    setUp: SET_UP,
+    cannotKnow: ['A search that Google runs leaves no trace.', 'The span of an embedding has no token counts.'],
   },
 ];

@@ -1,4 +1,5 @@
 import type { Dialect } from './dialect.ts';
+import { serverToolsIn, withServerTools } from './server-tools.ts';
 
 /**
  * Sentry's SDK for Node.js (github.com/getsentry/sentry-javascript, packages/core/src/tracing and
@@ -22,7 +23,13 @@ export const sentry: Dialect = {
     'mcp.logging',
   ],
   safe: ['sentry.op', 'sentry.origin', 'vercel.ai.operationId', 'vercel.ai.model.provider', 'mcp.transport'],
-  alsoReads: ['sentry.op'],
+  alsoReads: ['sentry.op', 'gen_ai.response.tool_calls'],
   // Only the client's span of an MCP call counts.
-  uses: ({ attributes }, _facts, usual) => (String(attributes['sentry.op']).startsWith('mcp.') ? [] : usual),
+  uses({ attributes }, facts, usual) {
+    if (String(attributes['sentry.op']).startsWith('mcp.')) return [];
+    return withServerTools(facts, usual, () => serverToolsIn(attributes[TOOL_CALLS]));
+  },
 };
+
+/** The tools that the model asked for, as items of the vendor's answer. */
+const TOOL_CALLS = 'gen_ai.response.tool_calls';

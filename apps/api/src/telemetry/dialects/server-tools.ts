@@ -31,11 +31,15 @@ const KNOWN_TOOLS = new Set([
 /** The name for tools that are not in this list. An answer is content, so no unknown name is taken from it. */
 const UNKNOWN_TOOL = 'server_tool';
 
+/** The ids of calls that Anthropic runs begin with it. Some senders write these calls as `tool_use`, like those of functions. */
+const ID_OF_ANTHROPIC = 'srvtoolu_';
+
 /** Every answer with a call of a server tool contains one of these, so most answers need not be parsed. */
 const MARKS: readonly string[] = [
   ...OPENAI_TOOLS.keys(),
   'server_tool_use',
   'server_tool_call',
+  ID_OF_ANTHROPIC,
   'providerExecuted',
   '"builtin"',
   ...['web_search_queries', 'url_metadata', 'executable_code'].flatMap((key) => [key, camelCased(key)]),
@@ -59,7 +63,9 @@ export function serverToolsIn(answer: unknown): string[] {
     .slice(0, MAX_ITEMS);
   const items = messages.flatMap((message) => {
     const ofOpenAi = ownMember(ownMember(message, 'additional_kwargs'), 'tool_outputs');
-    return [...['output', 'content', 'parts'].map((key) => ownMember(message, key)), ofOpenAi].flatMap(itemsOf);
+    const lists = [...['output', 'content', 'parts'].map((key) => ownMember(message, key)), ofOpenAi];
+    // The answer may also be a list of items itself.
+    return [message, ...lists.flatMap(itemsOf)];
   });
   const parts = messages.flatMap((message) => [
     message,
@@ -148,7 +154,9 @@ function toolOf(item: unknown): string[] {
     return tool === undefined ? [] : [tool];
   }
   const isOfAiSdk = type === 'tool-call' && ownMember(item, 'providerExecuted') === true;
-  if (type !== 'server_tool_use' && type !== 'server_tool_call' && !isOfAiSdk && !isBuiltin) return [];
+  const isOfAnthropic = type === 'tool_use' && String(ownMember(item, 'id')).startsWith(ID_OF_ANTHROPIC);
+  const isCall = type === 'server_tool_use' || type === 'server_tool_call';
+  if (!isCall && !isOfAnthropic && !isOfAiSdk && !isBuiltin) return [];
   const name = ownMember(item, isOfAiSdk ? 'toolName' : 'name');
   if (typeof name !== 'string') return [];
   return [KNOWN_TOOLS.has(name) ? name : UNKNOWN_TOOL];
