@@ -28,7 +28,8 @@ export const gemini: Route = {
   path: /\/models\/[^/]+:(generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$/,
   vendor: 'gcp.gemini',
   answer({ path, body: sent }) {
-    const body = sent as GeminiRequest;
+    // A single tool may also be sent without a list.
+    const body = { ...sent, tools: [sent['tools'] ?? []].flat() } as GeminiRequest;
     const [, model = '', method] = /\/models\/([^/:]+):(\w+)$/.exec(path) ?? [];
     if (method === 'countTokens') return { response: { status: 200, json: { totalTokens: TOKENS.input } } };
     if (mustFail(body)) {

@@ -17,7 +17,6 @@ maybeSetOtelProviders([], resourceFromAttributes({ 'service.name': '<service>' }
 \`\`\``,
     cannotKnow: [
       'The span of a failed model call has no attributes and no error: neither model nor failure is known.',
-      'Output tokens are without those of thinking.',
       'The telemetry shows that a tool belongs to an MCP server, but not to which one.',
     ],
   },

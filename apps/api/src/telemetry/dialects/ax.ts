@@ -17,9 +17,14 @@ export const ax: Dialect = {
   spanNames: [{ pattern: /^Tool: (?<tool>.+)$/, operation: 'execute_tool' }],
   content: ['signature_name', 'tool.args', 'tool.result'],
   safe: ['tool.mode', 'request.id', 'provided_functions', 'ax.provider.request_id'],
+  vendors: { googlegeminiai: 'gcp.gemini' },
   refine(span, facts) {
-    const usage = span.events?.find((event) => event.name === 'gen_ai.usage')?.attributes ?? {};
-    const output = asCount(usage['gen_ai.usage.output_tokens']);
+    // A stream has several, and the last one has the final counts.
+    const usage = span.events?.findLast((event) => event.name === 'gen_ai.usage')?.attributes ?? {};
+    const answered = asCount(usage['gen_ai.usage.output_tokens']);
+    // Google does not count thoughts as part of the answer.
+    const thoughts = facts.vendor === 'gcp.gemini' ? asCount(usage['gen_ai.usage.thoughts_tokens']) : null;
+    const output = answered === null ? null : answered + (thoughts ?? 0);
     const total = asCount(usage['gen_ai.usage.total_tokens']);
     facts.outputTokens ??= output;
     // The input count excludes cached tokens, the total includes them.

@@ -1,5 +1,6 @@
 import type { Attributes } from '../otlp/span.ts';
 import { firstCount } from './fact-slots.ts';
+import type { Facts } from './facts.ts';
 
 const READ_FROM_CACHE = [
   'gen_ai.usage.cache_read.input_tokens',
@@ -12,16 +13,34 @@ const WRITTEN_TO_CACHE = [
   'gen_ai.usage.cache_creation.input_tokens',
   'gen_ai.usage.cache_creation_input_tokens',
   'gen_ai.usage.cache_write.input_tokens',
+  'gen_ai.usage.cache_write_input_tokens',
   'llm.token_count.prompt_details.cache_write',
 ];
 
-/** The attributes that `cachedTokensIn` reads. */
-export const CACHED_TOKEN_NAMES: readonly string[] = [...READ_FROM_CACHE, ...WRITTEN_TO_CACHE];
+export const TOTAL_TOKENS: readonly string[] = ['gen_ai.usage.total_tokens', 'llm.token_count.total'];
+
+/** The attributes that this file reads. */
+export const CACHED_TOKEN_NAMES: readonly string[] = [...READ_FROM_CACHE, ...WRITTEN_TO_CACHE, ...TOTAL_TOKENS];
 
 /**
- * The input tokens that were read from a cache or written to it. The conventions include them in the input tokens. Anthropic's
- * API counts them separately, and some instrumentations copy its numbers.
+ * Adds the cached tokens to the input tokens if the numbers show that these exclude them: if more tokens were cached than the
+ * input has, or if the total is the sum of all three. The conventions include cached tokens in the input. The APIs of Anthropic
+ * and Bedrock count them separately, and some instrumentations copy their numbers.
  */
-export function cachedTokensIn(attributes: Attributes): number {
+export function addUncountedCache(attributes: Attributes, facts: Facts): void {
+  const { inputTokens: input, outputTokens: output } = facts;
+  const cached = cachedTokensIn(attributes);
+  if (input === null || cached === 0) return;
+  const isInTotal = output !== null && firstCount(attributes, TOTAL_TOKENS) - input - output === cached;
+  if (cached > input || isInTotal) facts.inputTokens = input + cached;
+}
+
+/** Adds the cached tokens to input tokens that are Anthropic's own count. `addUncountedCache` does not add them again. */
+export function addCacheOfAnthropic(attributes: Attributes, facts: Facts): void {
+  if (facts.inputTokens !== null) facts.inputTokens += cachedTokensIn(attributes);
+}
+
+/** The input tokens that were read from a cache or written to it. */
+function cachedTokensIn(attributes: Attributes): number {
   return firstCount(attributes, READ_FROM_CACHE) + firstCount(attributes, WRITTEN_TO_CACHE);
 }

@@ -1,4 +1,4 @@
-import { cachedTokensIn } from './cached-tokens.ts';
+import { addUncountedCache } from './cached-tokens.ts';
 import type { Dialect, FactSources, ReadSource } from './dialect.ts';
 import { hasFormOf, isOfEnding, slotFinder } from './endings.ts';
 import { countIn, type Slot, textIn } from './fact-slots.ts';
@@ -63,7 +63,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     facts.serverPort ??= place.serverPort;
     facts.errorType ??= place.errorType;
     addReasoningTokens(source.attributes, facts);
-    addCachedTokens(source.attributes, facts);
+    addUncountedCache(source.attributes, facts);
     readMcpName(source.name, facts);
     if (facts.operation === 'invoke_workflow') facts.workflow ??= targetIn(source.name, facts.operation);
     moveServerName(facts);
@@ -159,13 +159,6 @@ function addReasoningTokens(attributes: ReadSource['attributes'], facts: Facts):
 
 function isHandoff(tool: string | null, scope: string): boolean {
   return HANDOFF_TOOLS.has(tool ?? '') || (tool === 'handoff' && OF_LLAMA_INDEX.test(scope));
-}
-
-/** If more tokens were cached than the input has, the input was counted without them. */
-function addCachedTokens(attributes: ReadSource['attributes'], facts: Facts): void {
-  if (facts.inputTokens === null) return;
-  const cached = cachedTokensIn(attributes);
-  if (cached > facts.inputTokens) facts.inputTokens += cached;
 }
 
 /** The conventions name an MCP call `tools/call <tool>`. Some SDKs write the tool only there. */

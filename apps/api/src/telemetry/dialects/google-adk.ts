@@ -1,4 +1,9 @@
+import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
+import { asCount } from './fact-slots.ts';
+import type { Facts } from './facts.ts';
+import { readInside } from './inside.ts';
+import { uncountedReasoningTokens } from './reasoning-tokens.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
 
 const ANSWER = 'gcp.vertex.agent.llm_response';
@@ -50,10 +55,22 @@ export const googleAdk: Dialect = {
     'adk.node.status',
   ],
   alsoReads: [ANSWER],
-  refine(_span, facts) {
+  refine({ attributes }, facts) {
+    addThoughts(attributes[ANSWER], facts);
     // If several tools ran in parallel, an additional span has the results of all of them.
     if (facts.tool === '(merged tools)') Object.assign(facts, { tool: null, operation: null });
     if (facts.callId === '<not specified>') facts.callId = null;
   },
   uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsIn(attributes[ANSWER])),
 };
+
+/** Adds the tokens of thinking to the output. Only the answer has them. Its keys are written in two spellings. */
+function addThoughts(answer: AttributeValue | undefined, facts: Facts): void {
+  const { model, inputTokens: input, outputTokens: output } = facts;
+  if (input === null || output === null) return;
+  const [reasoning = 0, total = 0] = ['thoughts', 'total'].map((count) => {
+    const snake = readInside(answer, ['usage_metadata', `${count}_token_count`]);
+    return asCount(snake ?? readInside(answer, ['usageMetadata', `${count}TokenCount`])) ?? 0;
+  });
+  facts.outputTokens = output + uncountedReasoningTokens({ model, input, output, reasoning, total });
+}

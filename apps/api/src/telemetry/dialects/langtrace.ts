@@ -24,8 +24,13 @@ export const langtrace: Dialect = {
     'langtrace.service.version',
     'langtrace.version',
   ],
-  alsoReads: ['langtrace.service.type'],
-  refine({ attributes }, facts) {
+  alsoReads: ['langtrace.service.type', 'langtrace.service.name'],
+  refine({ attributes, scope }, facts) {
+    // The instrumentation of Anthropic's client for TypeScript exchanges the two counts.
+    if (scope.name === '@langtrase/typescript-sdk' && attributes['langtrace.service.name'] === 'anthropic') {
+      const { inputTokens, outputTokens } = facts;
+      Object.assign(facts, { inputTokens: outputTokens, outputTokens: inputTokens });
+    }
     if (attributes['langtrace.service.type'] === 'llm') return;
     const { 'gen_ai.provider.name': provider, 'gen_ai.system': system } = attributes;
     if (provider === undefined && system === undefined) facts.vendor = null;

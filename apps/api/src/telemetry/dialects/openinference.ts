@@ -1,4 +1,4 @@
-import { cachedTokensIn } from './cached-tokens.ts';
+import { addCacheOfAnthropic } from './cached-tokens.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts, Use } from './facts.ts';
 import { readInside } from './inside.ts';
@@ -174,11 +174,8 @@ function correctBedrock({ attributes }: ReadSource, facts: Facts): void {
   const total = attributes['llm.token_count.total'];
   if (facts.inputTokens === null || facts.outputTokens === null) return;
   if (typeof total === 'number') facts.inputTokens = Math.max(facts.inputTokens, total - facts.outputTokens);
-  else {
-    // The answer of Anthropic's own API, which has no total. A larger cached part is added for every dialect.
-    const cached = cachedTokensIn(attributes);
-    if (cached <= facts.inputTokens) facts.inputTokens += cached;
-  }
+  // The answer of Anthropic's own API, which has no total.
+  else addCacheOfAnthropic(attributes, facts);
 }
 
 const MODEL_ID = /^[\w.:/-]{2,256}$/;

@@ -1,7 +1,7 @@
 import { ownMember } from '../../platform/own-member.ts';
 import type { AttributeValue } from '../otlp/span.ts';
 import { withPublicUrls } from '../urls.ts';
-import { cachedTokensIn } from './cached-tokens.ts';
+import { addCacheOfAnthropic } from './cached-tokens.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
@@ -55,11 +55,7 @@ export const openllmetry: Dialect = {
   refine(span, facts) {
     const { attributes, scope } = span;
     if (OF_MCP.test(scope.name)) readMcpRequest(span, facts);
-    // Anthropic's own count of input tokens, which excludes cached ones. A larger cached part is added for every dialect.
-    if (scope.name === '@traceloop/instrumentation-anthropic' && facts.inputTokens !== null) {
-      const cached = cachedTokensIn(attributes);
-      if (cached <= facts.inputTokens) facts.inputTokens += cached;
-    }
+    if (scope.name === '@traceloop/instrumentation-anthropic') addCacheOfAnthropic(attributes, facts);
     const kind = String(attributes['traceloop.span.kind']).toLowerCase();
     const named = attributes['traceloop.entity.name'];
     if (typeof named === 'string') {

@@ -1,4 +1,5 @@
 import type { Attributes } from '../otlp/span.ts';
+import { TOTAL_TOKENS } from './cached-tokens.ts';
 import { firstCount } from './fact-slots.ts';
 
 const REASONING = [
@@ -6,10 +7,9 @@ const REASONING = [
   'gen_ai.usage.reasoning_tokens',
   'llm.token_count.completion_details.reasoning',
 ];
-const TOTAL = ['gen_ai.usage.total_tokens', 'llm.token_count.total'];
 
 /** The attributes that `uncountedReasoningTokensIn` reads. */
-export const REASONING_TOKEN_NAMES: readonly string[] = [...REASONING, ...TOTAL];
+export const REASONING_TOKEN_NAMES: readonly string[] = [...REASONING, ...TOTAL_TOKENS];
 
 type Counts = {
   model: string | null;
@@ -25,7 +25,7 @@ type Counted = Pick<Counts, 'model' | 'input' | 'output'>;
 
 /** The reasoning tokens in the attributes of the conventions that are not part of the output tokens. */
 export function uncountedReasoningTokensIn(attributes: Attributes, counted: Counted): number {
-  const [reasoning, total] = [firstCount(attributes, REASONING), firstCount(attributes, TOTAL)];
+  const [reasoning, total] = [firstCount(attributes, REASONING), firstCount(attributes, TOTAL_TOKENS)];
   return uncountedReasoningTokens({ ...counted, reasoning, total });
 }
 

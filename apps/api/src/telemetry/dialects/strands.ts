@@ -1,3 +1,4 @@
+import { addCacheOfAnthropic } from './cached-tokens.ts';
 import type { Dialect } from './dialect.ts';
 
 /**
@@ -43,7 +44,9 @@ export const strands: Dialect = {
     'memory.parent.trace_id',
     'memory.parent.span_id',
   ],
-  refine(_span, facts) {
+  refine({ attributes }, facts) {
+    // Anthropic's own count of input tokens. Elsewhere the names of its models have a prefix.
+    if (facts.model?.startsWith('claude-')) addCacheOfAnthropic(attributes, facts);
     // For a group of agents, the name is the kind of cooperation, and the id is the name that the application chose.
     if (facts.operation !== 'invoke_workflow') return;
     facts.workflow ??= facts.agentId;

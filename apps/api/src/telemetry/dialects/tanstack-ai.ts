@@ -1,3 +1,4 @@
+import { addCacheOfAnthropic } from './cached-tokens.ts';
 import type { Dialect } from './dialect.ts';
 
 /** TanStack AI's `otelMiddleware` (github.com/TanStack/ai, packages/ai/src/middlewares/otel.ts). The application names the scope. */
@@ -14,6 +15,9 @@ export const tanstackAi: Dialect = {
     'tanstack.ai.system_prompt',
   ],
   safe: ['tanstack.ai.tool.outcome'],
+  refine({ attributes }, facts) {
+    if (facts.vendor === 'anthropic') addCacheOfAnthropic(attributes, facts);
+  },
   uses(span, _facts, usual) {
     // The span of the whole chat repeats the model of its iterations.
     return 'tanstack.ai.iterations' in span.attributes ? [] : usual;

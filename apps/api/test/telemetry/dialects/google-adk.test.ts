@@ -3,9 +3,9 @@ import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedUses } from './recorded-uses.ts';
 import { source } from './source.ts';
 
-test('google-adk: the framework is not a vendor, and “merged tools” is not a tool', () => {
+test('google-adk: the framework is not a vendor, “merged tools” is not a tool, and output includes thinking', () => {
   expect(recordedUses('google-adk')).toEqual({
-    'model gemini-3-flash, 21 + 5 tokens': 4,
+    'model gemini-3-flash, 21 + 8 tokens': 4,
     'tool get_weather': 1,
     'tool echo': 1,
     'tool get-sum': 1,

@@ -28,3 +28,17 @@ test.each([
   };
   expect(readSpan(source(attributes))).toMatchObject({ dialect: 'langtrace', facts: { vendor } });
 });
+
+// Made from langtrace-typescript-sdk's src/instrumentation/anthropic/patch.ts, not recorded.
+test('langtrace: the instrumentation of Anthropic for TypeScript exchanges input and output', () => {
+  const attributes = {
+    'langtrace.service.type': 'llm',
+    'langtrace.service.name': 'anthropic',
+    'gen_ai.request.model': 'claude-sonnet-5',
+    'gen_ai.usage.input_tokens': 8,
+    'gen_ai.usage.output_tokens': 16,
+  };
+  const tokensOf = (scope: string) => readSpan(source(attributes, 'anthropic.messages.create', { scope })).facts;
+  expect(tokensOf('@langtrase/typescript-sdk')).toMatchObject({ inputTokens: 16, outputTokens: 8 });
+  expect(tokensOf('langtrace_python_sdk')).toMatchObject({ inputTokens: 8, outputTokens: 16 });
+});

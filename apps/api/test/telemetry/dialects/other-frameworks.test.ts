@@ -167,6 +167,35 @@ test.each([
   expect(readSpan(source(attributes)).facts).toMatchObject({ inputTokens });
 });
 
+test.each([
+  ['excludes', 29, 21],
+  ['includes', 24, 16],
+])('input that %s cached tokens by the total', (_case, total, inputTokens) => {
+  const attributes = {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.request.model': 'amazon.nova-pro-v1:0',
+    'gen_ai.usage.input_tokens': 16,
+    'gen_ai.usage.output_tokens': 8,
+    'gen_ai.usage.total_tokens': total,
+    'gen_ai.usage.cache_read.input_tokens': 5,
+  };
+  expect(readSpan(source(attributes)).facts).toMatchObject({ inputTokens, outputTokens: 8 });
+});
+
+// Made from a recording of `@openlit/instrumentation-anthropic` that is not kept.
+test('openlit: input of Anthropic includes cached tokens', () => {
+  const attributes = {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.provider.name': 'anthropic',
+    'gen_ai.request.model': 'claude-sonnet-5',
+    'gen_ai.usage.input_tokens': 16,
+    'gen_ai.usage.output_tokens': 8,
+    'gen_ai.usage.cache_read.input_tokens': 5,
+  };
+  const span = source(attributes, 'chat claude-sonnet-5', { scope: '@openlit/instrumentation-anthropic' });
+  expect(readSpan(span)).toMatchObject({ dialect: 'openlit', facts: { inputTokens: 21, outputTokens: 8 } });
+});
+
 const SEARCH = { type: 'server_tool_call', id: 'srvtoolu_1', name: 'web_search', server_tool_call: {} };
 const OF_AI_SDK = { type: 'tool-call', toolCallId: 'ws_1', toolName: 'web_search', input: {}, providerExecuted: true };
 const MESSAGES = [{ role: 'assistant', finish_reason: 'stop', parts: [SEARCH, { type: 'text', content: 'Dry.' }] }];

@@ -105,10 +105,7 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
       cannotKnow: ['model gcp.gemini/gemini-embedding-001: 0 + 0 tokens counted, 4 + 0 used'],
     },
     'google-adk': {
-      cannotKnow: [
-        'model gcp.gemini/gemini-3-flash: 4 calls counted, 5 made',
-        'model gcp.gemini/gemini-3-flash: 84 + 20 tokens counted, 84 + 32 used',
-      ],
+      cannotKnow: ['model gcp.gemini/gemini-3-flash: 4 calls counted, 5 made'],
     },
     'google-genai-openllmetry': {
       cannotKnow: [
@@ -275,6 +272,18 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
     },
     'vercel-ai-7-laminar': {
       cannotKnow: ['model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used'],
+    },
+    'sentry-vendors': {
+      cannotKnow: [
+        'tool anthropic/google_search: not seen',
+        'model gcp.gemini/gemini-embedding-001: 0 + 0 tokens counted, 4 + 0 used',
+      ],
+    },
+    'strands-vendors': {
+      cannotKnow: ['tool anthropic/google_search: not seen', 'tool anthropic/web_search: not seen'],
+    },
+    'tanstack-ai-vendors': {
+      cannotKnow: ['tool anthropic/google_search: not seen', 'tool anthropic/web_search: not seen'],
     },
     voltagent: {
       cannotKnow: [
