@@ -244,7 +244,7 @@ function isRepeated(reports: readonly Report[], indexes: readonly number[]): boo
 }
 
 /** Whether all spans have one parent, and a moment at which all of them run. */
-function areAtOnce(spans: readonly CallSpan[]): boolean {
+export function areAtOnce(spans: readonly CallSpan[]): boolean {
   let [latestStart, earliestEnd] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
   for (const { start, end, parentSpanId } of spans) {
     if (parentSpanId !== spans[0]?.parentSpanId) return false;

@@ -1,6 +1,6 @@
 import type { CallSpan, CallUse } from './call-span.ts';
 import { DELEGATE, REJECTION } from '../dialects/operations.ts';
-import { type Grouped, groupUses, type Report } from './group-uses.ts';
+import { areAtOnce, type Grouped, groupUses, type Report } from './group-uses.ts';
 import type { Spellings } from './same-name.ts';
 import { type SpanTree, spanTree } from './span-tree.ts';
 import { type Tokens, tokensOfWrappers } from './wrapper-tokens.ts';
@@ -96,15 +96,26 @@ function withoutDelegating(tree: SpanTree, spans: readonly CallSpan[]): readonly
   return spans.filter(({ spanId, operation }) => operation !== DELEGATE || !answered.has(spanId));
 }
 
-/** Leaves out the spans of calls that were rejected, so that they never ran. A span directly inside one of them says so. */
+/** Leaves out tool calls that were rejected, so that they never ran. A span directly inside the call says so. */
 function withoutRejected(spans: readonly CallSpan[]): readonly CallSpan[] {
   const rejections = spans.filter(({ operation }) => operation === REJECTION);
   if (rejections.length === 0) return spans;
   const rejectedIds = new Set(rejections.map(({ parentSpanId }) => parentSpanId));
-  const keyOf = ({ spanId, parentSpanId, spanName, callId }: CallSpan) =>
-    callId === null ? spanId : `${parentSpanId} ${spanName} ${callId}`;
-  const rejected = new Set(spans.filter(({ spanId }) => rejectedIds.has(spanId)).map(keyOf));
-  return spans.filter((span) => !rejected.has(keyOf(span)));
+  const rejected = new Set(spans.filter((span) => isToolCall(span) && rejectedIds.has(span.spanId)));
+  // Some instrumentations write each call twice, and the rejection is only inside one of the two spans.
+  for (const twins of Map.groupBy(spans.filter(isToolCall), twinKeyOf).values()) {
+    if (twins.some((span) => rejected.has(span)) && areAtOnce(twins)) for (const twin of twins) rejected.add(twin);
+  }
+  return spans.filter((span) => !rejected.has(span));
+}
+
+/** A tool may also run an agent. The span of a model's call may name tools that the vendor ran. */
+function isToolCall({ uses }: CallSpan): boolean {
+  return uses.some(({ kind }) => kind === 'tool') && uses.every(({ kind }) => kind !== 'model');
+}
+
+function twinKeyOf({ spanId, parentSpanId, spanName, callId }: CallSpan): string {
+  return JSON.stringify(callId === null ? [spanId] : [parentSpanId, spanName, callId]);
 }
 
 function callOf(

@@ -1,6 +1,6 @@
 import type { ReadSource } from './dialect.ts';
 import type { Facts, Use } from './facts.ts';
-import { isKnownOperation, isModelCall } from './operations.ts';
+import { isKnownOperation, isModelCall, REJECTION } from './operations.ts';
 
 /**
  * The uses that a span counts as:
@@ -12,10 +12,12 @@ import { isKnownOperation, isModelCall } from './operations.ts';
  *   The creation of an agent calls no model.
  * - A tool counts under any operation except those of models and agents, which may name a tool that was only asked for. A span
  *   that has the tokens of a model's answer is a call of the model.
+ * - The rejection of a call names the tool that did not run.
  * - An evaluation or a guardrail may name the model that it is about. It counts if the model answered.
  */
 export function usesOf(span: Pick<ReadSource, 'kind' | 'attributes'>, facts: Facts, isWrapper: boolean): Use[] {
   const { operation, tool, prompt, mcpMethod, mcpResource } = facts;
+  if (operation === REJECTION) return [];
   if (mcpMethod !== null && !isOtherCall(mcpMethod, facts)) {
     if (span.kind === 'server' || span.attributes[CLIENT_ADDRESS] !== undefined) return [];
     if (mcpMethod === 'tools/call') return named('tool', tool);

@@ -329,6 +329,19 @@ test('a tool call that was rejected does not count, and the calls around it do',
   expect(resolved([outer, ...twice, span('f', [], { parent: 'e', operation: 'rejection' })])).toHaveLength(1);
 });
 
+test('a rejection leaves out only the tool call that it is in', () => {
+  const agent = span('a', use('agent', 'planner'));
+  const model = span('m', [use('model', 'gpt-5'), use('tool', 'web_search')], { parent: 'a' });
+  const rejectionIn = (parent: string) => span('r', [], { parent, operation: 'rejection' });
+  expect(resolved([agent, model, rejectionIn('a')])).toHaveLength(3);
+  expect(resolved([agent, model, rejectionIn('m')])).toHaveLength(3);
+  // A server that numbers its calls from 0 in every answer.
+  const first = span('f', use('tool', 'bash'), { parent: 'a', callId: 'call_0' });
+  const later = span('l', use('tool', 'bash'), { parent: 'a', callId: 'call_0', start: 90 });
+  const calls = resolved([agent, first, later, rejectionIn('f')]);
+  expect(calls.map(({ span: { spanId } }) => spanId)).toEqual(['a', 'l']);
+});
+
 test('spans of one instrumentation that repeat a call id are one call if they have one parent and overlap', () => {
   const first = span('a', use('tool', 'echo'), { parent: 'turn', callId: 'call_1', end: 10 });
   const at = (start: number, parent: string) =>

@@ -102,3 +102,10 @@ function readClaudeSpan(name: string, attributes: Attributes) {
   const scope = { name: 'com.anthropic.claude_code.tracing', version: '1.0.0', attributes: {} };
   return readSpan({ name, kind: 'internal', attributes, scope, resource: {} });
 }
+
+test('claude-code: the rejection of a tool call is no call, although it names the tool', () => {
+  const attributes = { tool_name: 'Bash', tool_use_id: 'toolu_1', decision: 'reject' };
+  const { facts, uses } = readClaudeSpan('claude_code.tool.blocked_on_user', attributes);
+  expect(facts?.operation).toBe('rejection');
+  expect(uses).toEqual([]);
+});
