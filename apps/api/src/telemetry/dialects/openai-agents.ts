@@ -17,7 +17,7 @@ export const openaiAgents: Dialect = {
   alsoReads: ['output.value'],
   refine({ name }, facts) {
     // Models of the AI SDK have its provider in front: `anthropic.messages:claude-sonnet-5`. The vendor is always OpenAI here.
-    const [, prefix = '', model = null] = /^([^:]+):(.+)$/.exec(facts.model ?? '') ?? [];
+    const [, prefix = '', model = null] = OF_AI_SDK.exec(facts.model ?? '') ?? [];
     const vendor = canonicalVendor(prefix);
     if (vendor !== null) Object.assign(facts, { vendor, model });
     // A handoff looks like a tool, but function names have no spaces. The agent that takes over has its own span.
@@ -38,6 +38,9 @@ export const openaiAgents: Dialect = {
     return [...usual, ...tools];
   },
 };
+
+/** Most providers of the AI SDK have a dot in their names. Ollama's models have a tag, and some the name of a vendor: `mistral:7b`. */
+const OF_AI_SDK = /^([^:]+\.[^:]+|amazon-bedrock|perplexity):(.+)$/;
 
 /**
  * A call of a tool that OpenAI runs, among the output items of a response. Such calls have no span. The answer's text cannot

@@ -21,6 +21,7 @@ test('openai-agents: agents are named by their graph node; handoffs and listed t
 test.each([
   ['anthropic.messages:claude-sonnet-5', { vendor: 'anthropic', model: 'claude-sonnet-5' }],
   ['google.generative-ai:gemini-3-flash', { vendor: 'gcp.gemini', model: 'gemini-3-flash' }],
+  ['mistral:7b', { vendor: 'openai', model: 'mistral:7b' }],
   ['ft:gpt-4o-mini-2024-07-18:acme::id', { vendor: 'openai', model: 'ft:gpt-4o-mini-2024-07-18:acme::id' }],
 ])('openai-agents: the model %s of the AI SDK has its provider in front', (model, facts) => {
   const attributes = { 'openinference.span.kind': 'LLM', 'llm.system': 'openai', 'llm.model_name': model };
