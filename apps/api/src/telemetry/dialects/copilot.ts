@@ -84,9 +84,9 @@ export const copilot: Dialect = {
  * The Copilot SDK writes each call twice, the first time without the response. It also writes spans of turns that call no model,
  * or that end with another turn.
  */
-function isModelCall(attributes: Attributes, { responseModel }: Facts): boolean {
+function isModelCall(attributes: Attributes, { responseModel, inputTokens }: Facts): boolean {
   const { 'gen_ai.response.finish_reasons': reasons, 'error.type': error = TURN_ENDED } = attributes;
-  return responseModel !== null || reasons !== undefined || error !== TURN_ENDED;
+  return responseModel !== null || inputTokens !== null || reasons !== undefined || error !== TURN_ENDED;
 }
 
 const TURN_ENDED = 'SessionTurnError';

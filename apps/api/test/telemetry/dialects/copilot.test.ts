@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedSpans, recordedUses } from './recorded-uses.ts';
+import { source } from './source.ts';
 
 const hash = (name: string) => createHash('sha256').update(name).digest('hex');
 
@@ -49,4 +50,12 @@ test('copilot-cli: a failed request and a failed tool have the type of their err
     .map(readSpan)
     .filter(({ facts, uses }) => facts?.errorType != null && uses.length > 0);
   expect(failed.map(({ facts }) => facts?.errorType)).toEqual(['ToolError', 'ModelCallError']);
+});
+
+test('copilot: a call with tokens counts, also without the name of the model that answered', () => {
+  const attributes = { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'gpt-5' };
+  const usesOf = (more: object) =>
+    readSpan(source({ ...attributes, ...more }, 'chat gpt-5', { scope: 'github.copilot', kind: 'client' })).uses;
+  expect(usesOf({})).toEqual([]);
+  expect(usesOf({ 'gen_ai.usage.input_tokens': 21 })).toEqual([{ kind: 'model', name: 'gpt-5' }]);
 });
