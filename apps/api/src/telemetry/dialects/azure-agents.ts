@@ -1,4 +1,5 @@
 import type { Dialect } from './dialect.ts';
+import { isModelCall } from './operations.ts';
 
 /**
  * Azure AI Agents (github.com/Azure/azure-sdk-for-python, sdk/ai/azure-ai-agents/azure/ai/agents/telemetry; JavaScript writes the
@@ -9,6 +10,6 @@ export const azureAgents: Dialect = {
   signature: ['gen_ai.thread.run.id', 'gen_ai.thread.run.status'],
   attributes: { callId: ['gen_ai.tool.call.id', 'gen_ai.thread.run.id'] },
   safe: ['gen_ai.thread.id', 'gen_ai.thread.run.id', 'gen_ai.thread.run.status', 'gen_ai.message.id', 'az.namespace'],
-  uses: (_span, { inputTokens }, usual) =>
-    inputTokens === null ? usual.filter(({ kind }) => kind !== 'model') : usual,
+  uses: (_span, { operation, inputTokens }, usual) =>
+    inputTokens === null && !isModelCall(operation) ? usual.filter(({ kind }) => kind !== 'model') : usual,
 };

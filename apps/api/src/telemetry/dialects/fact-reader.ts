@@ -54,7 +54,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     facts.model ??= facts.responseModel;
     refine?.(source, facts);
     if (names) refuseTexts(names, facts);
-    if (isHandoff(facts.tool, source.scope.name)) Object.assign(facts, { tool: null, operation: 'handoff' });
+    if (isHandoff(facts, source.scope.name)) Object.assign(facts, { tool: null, operation: 'handoff' });
     if (isUnnamedRun(facts.agent)) facts.agent = null;
     if (isUnnamedRun(facts.workflow)) facts.workflow = null;
     // An address or an error alone does not count, because any span may have one.
@@ -157,8 +157,10 @@ function addReasoningTokens(attributes: ReadSource['attributes'], facts: Facts):
   facts.outputTokens = output + uncountedReasoningTokensIn(attributes, { model, input, output });
 }
 
-function isHandoff(tool: string | null, scope: string): boolean {
-  return HANDOFF_TOOLS.has(tool ?? '') || (tool === 'handoff' && OF_LLAMA_INDEX.test(scope));
+/** A tool of an MCP server with such a name, such as a call centre's, is a tool. */
+function isHandoff({ tool, toolServer, mcpMethod }: Facts, scope: string): boolean {
+  if (tool === null || toolServer !== null || mcpMethod !== null) return false;
+  return HANDOFF_TOOLS.has(tool) || (tool === 'handoff' && OF_LLAMA_INDEX.test(scope));
 }
 
 /** The conventions name an MCP call `tools/call <tool>`. Some SDKs write the tool only there. */

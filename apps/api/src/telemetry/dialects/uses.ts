@@ -5,7 +5,7 @@ import { isKnownOperation, isModelCall, REJECTION } from './operations.ts';
 /**
  * The uses that a span counts as:
  * - Both sides of an MCP call write a span. Only the client's span counts. A server's span has the kind `server`, or names the
- *   client's address.
+ *   client's address and does not have the kind `client`.
  * - An agent counts on its own span, and not on each call that it makes. A workflow counts as an agent.
  * - A span of an agent or chain in this process may repeat the model that is called inside. It does not count, because the
  *   model call has its own span. On a client's span of a remote agent the model counts, because no other span reports it.
@@ -19,7 +19,7 @@ export function usesOf(span: Pick<ReadSource, 'kind' | 'attributes'>, facts: Fac
   const { operation, tool, prompt, mcpMethod, mcpResource } = facts;
   if (operation === REJECTION) return [];
   if (mcpMethod !== null && !isOtherCall(mcpMethod, facts)) {
-    if (span.kind === 'server' || span.attributes[CLIENT_ADDRESS] !== undefined) return [];
+    if (isOfServer(span)) return [];
     if (mcpMethod === 'tools/call') return named('tool', tool);
     if (mcpMethod === 'prompts/get') return named('prompt', prompt);
     if (RESOURCE_METHODS.has(mcpMethod)) return named('resource', mcpResource);
@@ -50,8 +50,12 @@ export function usesOf(span: Pick<ReadSource, 'kind' | 'attributes'>, facts: Fac
   return [...named('model', model), ...unnamedTool, ...named('prompt', prompt)];
 }
 
-/** The address of a client. Only its server writes it. */
+/** The address of a client. Servers write it. */
 export const CLIENT_ADDRESS = 'client.address';
+
+function isOfServer({ kind, attributes }: Pick<ReadSource, 'kind' | 'attributes'>): boolean {
+  return kind === 'server' || (kind !== 'client' && attributes[CLIENT_ADDRESS] !== undefined);
+}
 
 /** Whether a span with an MCP method that calls nothing, such as `ping`, reports a model or tool call as well. */
 function isOtherCall(mcpMethod: string, { operation, model, tool }: Facts): boolean {

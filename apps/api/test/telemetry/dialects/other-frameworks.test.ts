@@ -265,5 +265,27 @@ test.each([
 test('the span of an MCP server is no call, also if its kind does not say that it is a server', () => {
   const attributes = { 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': 'forecast' };
   expect(readSpan(source(attributes)).uses).toEqual([{ kind: 'tool', name: 'forecast' }]);
-  expect(readSpan(source({ ...attributes, 'client.address': '192.0.2.2' })).uses).toEqual([]);
+  const withClient = { ...attributes, 'client.address': '192.0.2.2' };
+  expect(readSpan(source(withClient)).uses).toEqual([]);
+  expect(readSpan(source(withClient, 'tools/call forecast', { kind: 'client' })).uses).toHaveLength(1);
+});
+
+test.each([
+  ['gen_ai.tool.name', 'transfer_to_agent', []],
+  ['mcp.server.name', 'callcenter', [{ kind: 'tool', name: 'transfer_to_agent' }]],
+  ['mcp.method.name', 'tools/call', [{ kind: 'tool', name: 'transfer_to_agent' }]],
+])('a tool that is called like a handoff, with %s %s', (name, value, uses) => {
+  const attributes = {
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': 'transfer_to_agent',
+    [name]: value,
+  };
+  expect(readSpan(source(attributes)).uses).toEqual(uses);
+});
+
+test('a model call with the id of an Azure run counts, also without tokens', () => {
+  const attributes = { 'gen_ai.request.model': 'gpt-5', 'gen_ai.thread.run.id': 'run_1' };
+  const usesOf = (operation: string) => readSpan(source({ ...attributes, 'gen_ai.operation.name': operation })).uses;
+  expect(usesOf('chat')).toEqual([{ kind: 'model', name: 'gpt-5' }]);
+  expect(usesOf('get_thread_run')).toEqual([]);
 });
