@@ -233,14 +233,16 @@ function hasDistinctCallIds(reports: readonly Report[]): boolean {
 
 /**
  * Whether one instrumentation repeats the id on spans of one name. Some servers number calls from 1 in every answer. Spans of
- * one parent at the same time are no repetition: some instrumentations write each span twice.
+ * tools with one parent at the same time are no repetition: some instrumentations write each span twice.
  */
 function isRepeated(reports: readonly Report[], indexes: readonly number[]): boolean {
   const spans = new Map(
     indexes.flatMap((index) => (reports[index] ? [[reports[index].span.spanId, reports[index]]] : [])),
   );
   const places = Map.groupBy(spans.values(), ({ span, use }) => `${span.scope}\0${span.spanName}\0${use.written}`);
-  return [...places.values()].some((at) => !areAtOnce(at.map(({ span }) => span)));
+  return [...places.values()].some((at) => {
+    return at.length > 1 && !(at[0]?.use.kind === 'tool' && areAtOnce(at.map(({ span }) => span)));
+  });
 }
 
 /** Whether all spans have one parent, and a moment at which all of them run. */

@@ -65,7 +65,7 @@ export const otherFrameworks: Dialect = {
 };
 
 const STATUS_OF_TOOL = /(?:^|[._])tool[._](?:decision|failure_kind|status)$/;
-const REJECTED = /(?:^|_)(?:blocked|declined|denied|rejected|skipped)$/i;
+const REJECTED = /^(?!output|result)(?:\w+_)?(?:blocked|declined|denied|rejected|skipped)$/i;
 
 /** Whether the tool was rejected before it ran: `tool.failure_kind: plan_mode_blocked`, `acme.tool.status: denied`. */
 function wasRejected(attributes: ReadSource['attributes']): boolean {

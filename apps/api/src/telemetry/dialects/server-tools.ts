@@ -48,9 +48,6 @@ const MARKS: readonly string[] = [
 /** The maximum number of items of an answer that are read. */
 const MAX_ITEMS = 1000;
 
-/** The maximum number of calls of one tool that are taken from a count. */
-const MAX_COUNTED = 64;
-
 /**
  * The tools that the vendor ran while it answered, by the answer, which may be JSON. One entry for each call. Reads answers of
  * OpenAI's Responses API, of Anthropic's Messages API, of Google's API, of LangChain and of the Vercel AI SDK, and
@@ -84,14 +81,12 @@ function messagesIn(answer: unknown): unknown[] {
   return generations.slice(0, MAX_ITEMS).map((one) => ownMember(ownMember(one, 'message'), 'kwargs'));
 }
 
-/** The tools in the usage of an answer by Anthropic. Some senders keep it and leave the calls out. */
+/** The tools in the usage of an answer by Anthropic, once each. Some senders keep it and leave the calls out. */
 function countedTools(parts: readonly unknown[]): string[] {
   for (const part of parts) {
     const requests = ownMember(ownMember(part, 'usage'), 'server_tool_use');
-    const tools = ['web_search', 'web_fetch'].flatMap((tool) => {
-      const count = asCount(ownMember(requests, `${tool}_requests`)) ?? 0;
-      return Array.from({ length: Math.min(count, MAX_COUNTED) }, () => tool);
-    });
+    const isCounted = (tool: string) => (asCount(ownMember(requests, `${tool}_requests`)) ?? 0) > 0;
+    const tools = ['web_search', 'web_fetch'].filter(isCounted);
     if (tools.length > 0) return tools;
   }
   return [];

@@ -342,11 +342,14 @@ test('a rejection leaves out only the tool call that it is in', () => {
   expect(calls.map(({ span: { spanId } }) => spanId)).toEqual(['a', 'l']);
 });
 
-test('spans of one instrumentation that repeat a call id are one call if they have one parent and overlap', () => {
+test('spans of one instrumentation that repeat the call id of a tool are one call if they have one parent and overlap', () => {
   const first = span('a', use('tool', 'echo'), { parent: 'turn', callId: 'call_1', end: 10 });
   const at = (start: number, parent: string) =>
     span('b', use('tool', 'echo'), { parent, callId: 'call_1', start, end: 90 });
   expect(resolved([first, at(1, 'turn')])).toHaveLength(1);
   expect(resolved([first, at(10, 'turn')])).toHaveLength(2);
   expect(resolved([first, at(1, 'other turn')])).toHaveLength(2);
+  // A server that answers with a constant id.
+  const chats = ['c', 'd'].map((id) => span(id, use('model', 'gpt-5'), { parent: 'turn', callId: 'chatcmpl-0' }));
+  expect(resolved(chats)).toHaveLength(2);
 });
