@@ -10,9 +10,9 @@ export const bifrost: Dialect = {
   spanNames: [{ pattern: /^mcp\.(?:chat_tool_call|responses_tool_call|execute_tool)\.(?<toolServer>.+)$/ }],
   safe: ['bifrost.provider.name', 'bifrost.request.id'],
   refine(_span, facts) {
-    const prefix = `${facts.toolServer}-`;
-    if (facts.tool !== null && facts.tool.startsWith(prefix) && facts.tool !== prefix) {
-      facts.tool = facts.tool.slice(prefix.length);
-    }
+    const { tool, toolServer } = facts;
+    if (tool === null || toolServer === null) return;
+    const prefix = `${toolServer}-`;
+    if (tool.startsWith(prefix) && tool !== prefix) facts.tool = tool.slice(prefix.length);
   },
 };
