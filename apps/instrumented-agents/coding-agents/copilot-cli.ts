@@ -14,7 +14,7 @@ const servers = { mcpServers: { everything: { type: 'local', tools: ['*'], ...mc
 const tools = ['bash', 'view', 'task', 'everything-echo', 'everything-get-sum'];
 const options = ['--allow-all-tools', '--allow-all-paths', '--no-auto-update', '--available-tools', ...tools];
 
-// Its own provider settings: without GitHub, nobody has to sign in. `node copilot-cli.ts content` records content too.
+// Its own provider settings: without GitHub, no sign-in is needed. `node copilot-cli.ts content` records content too.
 const environment = {
   COPILOT_OFFLINE: 'true',
   COPILOT_PROVIDER_BASE_URL: `${modelServerUrl}/v1`,

@@ -21,7 +21,7 @@ const transfer = defineTool('transfer_to_office', {
   parameters: z.object({}),
   handler: () => countTool('transfer_to_office'),
 });
-// Its own provider settings: without GitHub, nobody has to sign in.
+// Its own provider settings: without GitHub, no sign-in is needed.
 const client = new CopilotClient({
   env: { PATH: process.env['PATH'], HOME: process.env['HOME'], COPILOT_OFFLINE: 'true' },
   telemetry: { otlpEndpoint: telemetryUrl },

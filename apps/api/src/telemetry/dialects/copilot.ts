@@ -71,7 +71,7 @@ export const copilot: Dialect = {
   refine({ name, attributes }, facts) {
     if (name === 'permission' && String(attributes[PERMISSION]).startsWith('denied')) facts.operation = REJECTION;
     if (facts.agent === UNNAMED_AGENT) facts.agent = null;
-    if (facts.operation === 'chat' && !isModelCall(attributes, facts)) facts.model = null;
+    if (facts.operation === 'chat' && !hasAnswer(attributes, facts)) facts.model = null;
     if (facts.tool === null) return;
     const [, server, tool] = HASHED_NAME.exec(facts.tool) ?? [];
     if (tool !== undefined) Object.assign(facts, { toolServer: server, tool });
@@ -81,10 +81,10 @@ export const copilot: Dialect = {
 };
 
 /**
- * The Copilot SDK writes each call twice, the first time without the response. It also writes spans of turns that call no model,
+ * Whether the span of a chat reports an answer, or why there is none. The Copilot SDK writes each call twice, the first time without the response. It also writes spans of turns that call no model,
  * or that end with another turn.
  */
-function isModelCall(attributes: Attributes, { responseModel, inputTokens }: Facts): boolean {
+function hasAnswer(attributes: Attributes, { responseModel, inputTokens }: Facts): boolean {
   const { 'gen_ai.response.finish_reasons': reasons, 'error.type': error = TURN_ENDED } = attributes;
   return responseModel !== null || inputTokens !== null || reasons !== undefined || error !== TURN_ENDED;
 }

@@ -7,7 +7,7 @@ import { isUnnamedRun } from './langchain-runs.ts';
 import { withoutEncodedId } from '../encoded-text.ts';
 import { withPublicUrls } from '../urls.ts';
 import { canonicalOperation, operationKey, withoutQuotes } from './operations.ts';
-import { uncountedReasoningTokensIn } from './reasoning-tokens.ts';
+import { addUncountedReasoning, reasoningCountsIn } from './reasoning-tokens.ts';
 import { hostIn, isAddress, isHost } from './server-address.ts';
 import { vendorIn } from './vendors.ts';
 import { subjectIn } from './span-subject.ts';
@@ -62,7 +62,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     facts.serverAddress ??= place.serverAddress;
     facts.serverPort ??= place.serverPort;
     facts.errorType ??= place.errorType;
-    addReasoningTokens(source.attributes, facts);
+    addUncountedReasoning(facts, reasoningCountsIn(source.attributes));
     addUncountedCache(source.attributes, facts);
     readMcpName(source.name, facts);
     if (facts.operation === 'invoke_workflow') facts.workflow ??= targetIn(source.name, facts.operation);
@@ -149,12 +149,6 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     if (isAgentTool(facts.tool)) facts.toolRunsAt = 'agent';
     else if (isVendorTool(facts.tool)) facts.toolRunsAt = 'vendor';
   }
-}
-
-function addReasoningTokens(attributes: ReadSource['attributes'], facts: Facts): void {
-  const { model, inputTokens: input, outputTokens: output } = facts;
-  if (input === null || output === null) return;
-  facts.outputTokens = output + uncountedReasoningTokensIn(attributes, { model, input, output });
 }
 
 /** A tool of an MCP server with such a name, such as a call centre's, is a tool. */

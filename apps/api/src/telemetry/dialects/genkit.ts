@@ -3,8 +3,8 @@ import type { Attributes } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
 import { asCount } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
-import { parsedJson } from './inside.ts';
-import { uncountedReasoningTokens } from './reasoning-tokens.ts';
+import { parsedAttribute } from './inside.ts';
+import { addUncountedReasoning } from './reasoning-tokens.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { vendorIn } from './vendors.ts';
 
@@ -92,7 +92,7 @@ export const genkit: Dialect = {
 };
 
 function outputOf({ 'genkit:output': output }: Attributes): unknown {
-  return typeof output === 'string' ? parsedJson(output) : undefined;
+  return parsedAttribute(output);
 }
 
 /** The vendor's own answer. */
@@ -100,15 +100,15 @@ function answerIn(output: unknown): unknown {
   return ownMember(output, 'raw') ?? ownMember(output, 'custom');
 }
 
-/** Genkit's counts are those of the vendor: Google leaves the reasoning tokens out of the output, Anthropic the cached ones out of the input. */
+/**
+ * Genkit's counts are those of the vendor: Google leaves the reasoning tokens out of the output, Anthropic the cached ones out of the
+ * input.
+ */
 function addUncountedTokens(answer: unknown, facts: Facts): void {
-  const { model, inputTokens: input, outputTokens: output } = facts;
-  if (input === null || output === null) return;
+  if (facts.inputTokens === null || facts.outputTokens === null) return;
   const countIn = (usage: unknown, key: string) => asCount(ownMember(usage, key)) ?? 0;
   const usage = ownMember(answer, 'usage');
-  const [reasoning, total] = [countIn(usage, 'thoughtsTokens'), countIn(usage, 'totalTokens')];
-  facts.outputTokens = output + uncountedReasoningTokens({ model, input, output, reasoning, total });
+  addUncountedReasoning(facts, { reasoning: countIn(usage, 'thoughtsTokens'), total: countIn(usage, 'totalTokens') });
   const ofVendor = ownMember(answerIn(answer), 'usage');
-  facts.inputTokens =
-    input + countIn(ofVendor, 'cache_read_input_tokens') + countIn(ofVendor, 'cache_creation_input_tokens');
+  facts.inputTokens += countIn(ofVendor, 'cache_read_input_tokens') + countIn(ofVendor, 'cache_creation_input_tokens');
 }

@@ -2,8 +2,8 @@ import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
 import { asCount } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
-import { readInside } from './inside.ts';
-import { uncountedReasoningTokens } from './reasoning-tokens.ts';
+import { memberOfEitherCase, parsedAttribute } from './inside.ts';
+import { addUncountedReasoning } from './reasoning-tokens.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
 
 const ANSWER = 'gcp.vertex.agent.llm_response';
@@ -64,13 +64,9 @@ export const googleAdk: Dialect = {
   uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsIn(attributes[ANSWER])),
 };
 
-/** Adds the tokens of thinking to the output. Only the answer has them. Its keys are written in two spellings. */
+/** Adds the tokens of thinking to the output. Only the answer has them. */
 function addThoughts(answer: AttributeValue | undefined, facts: Facts): void {
-  const { model, inputTokens: input, outputTokens: output } = facts;
-  if (input === null || output === null) return;
-  const [reasoning = 0, total = 0] = ['thoughts', 'total'].map((count) => {
-    const snake = readInside(answer, ['usage_metadata', `${count}_token_count`]);
-    return asCount(snake ?? readInside(answer, ['usageMetadata', `${count}TokenCount`])) ?? 0;
-  });
-  facts.outputTokens = output + uncountedReasoningTokens({ model, input, output, reasoning, total });
+  const usage = memberOfEitherCase(parsedAttribute(answer), 'usage_metadata');
+  const countOf = (key: string) => asCount(memberOfEitherCase(usage, key)) ?? 0;
+  addUncountedReasoning(facts, { reasoning: countOf('thoughts_token_count'), total: countOf('total_token_count') });
 }

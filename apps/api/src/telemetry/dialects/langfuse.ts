@@ -2,7 +2,7 @@ import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
 import { asCount } from './fact-slots.ts';
 import { isAgentRun } from './langchain-runs.ts';
-import { uncountedReasoningTokens } from './reasoning-tokens.ts';
+import { addUncountedReasoning } from './reasoning-tokens.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { subjectIn, vendorInSpanName } from './span-subject.ts';
 
@@ -88,10 +88,7 @@ export const langfuse: Dialect = {
     const usage = parse(attributes[USAGE]);
     if (facts.inputTokens !== null) facts.inputTokens += sumOf(usage, FURTHER_INPUT);
     if (facts.outputTokens !== null) facts.outputTokens += sumOf(usage, FURTHER_OUTPUT);
-    const { model, inputTokens: input, outputTokens: output } = facts;
-    if (input === null || output === null) return;
-    const total = asCount(usage['total']) ?? 0;
-    facts.outputTokens = output + uncountedReasoningTokens({ model, input, output, reasoning: 0, total });
+    addUncountedReasoning(facts, { reasoning: 0, total: asCount(usage['total']) ?? 0 });
   },
   uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsIn(attributes[OUTPUT])),
 };

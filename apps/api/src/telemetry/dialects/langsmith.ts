@@ -2,7 +2,7 @@ import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import type { Dialect } from './dialect.ts';
 import { asCount } from './fact-slots.ts';
 import { readInside } from './inside.ts';
-import { uncountedReasoningTokens } from './reasoning-tokens.ts';
+import { addUncountedReasoning } from './reasoning-tokens.ts';
 import { addServerTools, serverToolsIn } from './server-tools.ts';
 import { subjectIn } from './span-subject.ts';
 
@@ -79,11 +79,7 @@ export const langsmith: Dialect = {
     const usage = span.attributes['langsmith.usage_metadata'];
     const reasoning = asCount(readInside(usage, ['output_token_details', 'reasoning'])) ?? 0;
     const total = asCount(readInside(usage, ['total_tokens'])) ?? 0;
-    const { model, inputTokens, outputTokens: output } = facts;
-    if (output !== null) {
-      facts.outputTokens =
-        output + uncountedReasoningTokens({ model, input: inputTokens ?? 0, output, reasoning, total });
-    }
+    addUncountedReasoning(facts, { reasoning, total, input: facts.inputTokens ?? 0 });
     // If a span starts and ends in different batches, its status stays `ok` in spite of an error.
     const exception = span.events?.find((event) => event.name === 'exception');
     if (exception) facts.errorType ??= String(exception.attributes['exception.type'] ?? '_OTHER');

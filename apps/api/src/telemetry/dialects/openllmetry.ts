@@ -5,7 +5,7 @@ import { addCacheOfAnthropic } from './cached-tokens.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
-import { parsedJson, readInside } from './inside.ts';
+import { parsedAttribute, readInside } from './inside.ts';
 import { vendorInSpanName } from './span-subject.ts';
 
 /** OpenLLMetry (github.com/traceloop/openllmetry, opentelemetry-semantic-conventions-ai), which adds to GenAI. */
@@ -80,7 +80,7 @@ export const openllmetry: Dialect = {
 
 /** The message with a tool's result. A handoff of LangGraph answers with a command, whose last message it is. */
 function resultIn(output: AttributeValue | undefined): unknown {
-  const parsed = typeof output === 'string' ? parsedJson(output) : undefined;
+  const parsed = parsedAttribute(output);
   const messages = ownMember(ownMember(parsed, 'update'), 'messages');
   return ownMember(Array.isArray(messages) ? messages.at(-1) : parsed, 'kwargs');
 }

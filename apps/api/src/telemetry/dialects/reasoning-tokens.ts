@@ -1,6 +1,7 @@
 import type { Attributes } from '../otlp/span.ts';
 import { TOTAL_TOKENS } from './cached-tokens.ts';
 import { firstCount } from './fact-slots.ts';
+import type { Facts } from './facts.ts';
 
 const REASONING = [
   'gen_ai.usage.reasoning.output_tokens',
@@ -8,36 +9,33 @@ const REASONING = [
   'llm.token_count.completion_details.reasoning',
 ];
 
-/** The attributes that `uncountedReasoningTokensIn` reads. */
+/** The attributes of the conventions that this file reads. */
 export const REASONING_TOKEN_NAMES: readonly string[] = [...REASONING, ...TOTAL_TOKENS];
 
 type Counts = {
-  model: string | null;
-  input: number;
-  output: number;
   /** 0 if they are not reported. */
   reasoning: number;
   /** 0 if it is not reported. */
   total: number;
+  /** The input tokens, if they are not those of the facts. */
+  input?: number | null;
 };
 
-type Counted = Pick<Counts, 'model' | 'input' | 'output'>;
-
-/** The reasoning tokens in the attributes of the conventions that are not part of the output tokens. */
-export function uncountedReasoningTokensIn(attributes: Attributes, counted: Counted): number {
-  const [reasoning, total] = [firstCount(attributes, REASONING), firstCount(attributes, TOTAL_TOKENS)];
-  return uncountedReasoningTokens({ ...counted, reasoning, total });
+/** The counts in the attributes of the conventions. */
+export function reasoningCountsIn(attributes: Attributes): Counts {
+  return { reasoning: firstCount(attributes, REASONING), total: firstCount(attributes, TOTAL_TOKENS) };
 }
 
 /**
- * The reasoning tokens that are not part of the output tokens. The conventions include them. Google's API counts them separately,
- * and some instrumentations copy its numbers: the total shows it. The total of a Gemini model shows them even if they are not
- * reported themselves.
+ * Adds the reasoning tokens to the output tokens if these exclude them. The conventions include them. Google's API counts them
+ * separately, and some instrumentations copy its numbers: the total shows it. The total of a Gemini model shows them even if they
+ * are not reported themselves.
  */
-export function uncountedReasoningTokens({ model, input, output, reasoning, total }: Counts): number {
-  const rest = total - input - output;
-  if (rest <= 0) return 0;
-  return rest === reasoning || (reasoning === 0 && GEMINI.test(model ?? '')) ? rest : 0;
+export function addUncountedReasoning(facts: Facts, { reasoning, total, input = facts.inputTokens }: Counts): void {
+  if (input === null || facts.outputTokens === null) return;
+  const rest = total - input - facts.outputTokens;
+  const isReasoning = rest === reasoning || (reasoning === 0 && GEMINI.test(facts.model ?? ''));
+  if (rest > 0 && isReasoning) facts.outputTokens += rest;
 }
 
 const GEMINI = /(?:^|[/.])gemini-/i;

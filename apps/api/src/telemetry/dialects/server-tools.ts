@@ -1,7 +1,7 @@
 import { ownMember } from '../../platform/own-member.ts';
 import { asCount } from './fact-slots.ts';
 import type { Facts, Use } from './facts.ts';
-import { parsedJson } from './inside.ts';
+import { camelCased, memberOfEitherCase, parsedJson } from './inside.ts';
 
 /** The types of items in answers of OpenAI's Responses API that are calls of its own tools. */
 const OPENAI_TOOLS: ReadonlyMap<string, string> = new Map([
@@ -49,7 +49,7 @@ const MARKS: readonly string[] = [
 const MAX_ITEMS = 1000;
 
 /**
- * The tools that the vendor ran while it answered, by the answer, which may be JSON. One entry for each call. Reads answers of
+ * The tools that the vendor ran while it answered, by the answer, which may be JSON. One entry for each call that it lists. Reads answers of
  * OpenAI's Responses API, of Anthropic's Messages API, of Google's API, of LangChain and of the Vercel AI SDK, and
  * `gen_ai.output.messages`.
  */
@@ -94,25 +94,18 @@ function countedTools(parts: readonly unknown[]): string[] {
 
 /** The tools that Google's API ran, by a candidate of its answer. Clients write its keys in two spellings. */
 function googleToolsOf(candidate: unknown): string[] {
-  const searches = itemsOf(memberOf(memberOf(candidate, 'grounding_metadata'), 'web_search_queries'));
-  const pages = itemsOf(memberOf(memberOf(candidate, 'url_context_metadata'), 'url_metadata'));
+  const searches = itemsOf(
+    memberOfEitherCase(memberOfEitherCase(candidate, 'grounding_metadata'), 'web_search_queries'),
+  );
+  const pages = itemsOf(memberOfEitherCase(memberOfEitherCase(candidate, 'url_context_metadata'), 'url_metadata'));
   const parts = itemsOf(ownMember(ownMember(candidate, 'content'), 'parts'));
-  const programs = parts.filter((part) => (memberOf(part, 'executable_code') ?? null) !== null);
+  const programs = parts.filter((part) => (memberOfEitherCase(part, 'executable_code') ?? null) !== null);
   return [
     // One search may have several queries.
     ...(searches.length > 0 ? ['google_search'] : []),
     ...pages.map(() => 'url_context'),
     ...programs.map(() => 'code_execution'),
   ];
-}
-
-/** The member of a key, which may also be written in camel case. */
-function memberOf(value: unknown, key: string): unknown {
-  return ownMember(value, key) ?? ownMember(value, camelCased(key));
-}
-
-function camelCased(key: string): string {
-  return key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** Adds the tools that the vendor ran during a model call to the uses of its span, unless these contain tools already. */
