@@ -37,6 +37,7 @@ export function diffCalls(
 
 /** A text of everything that a call adds to counts and sums. Calls with the same text need no change. */
 function contributionOf(call: Call): string {
-  const { kind, name, provider, agent, countedAt, durationUs, failed, inputTokens, outputTokens } = call;
-  return JSON.stringify([kind, name, provider.id, agent, countedAt, durationUs, failed, inputTokens, outputTokens]);
+  const { kind, name, provider, agent, countedAt, durationUs, failed, times, inputTokens, outputTokens } = call;
+  const subject = [kind, name, provider.id, agent];
+  return JSON.stringify([...subject, countedAt, durationUs, failed, times, inputTokens, outputTokens]);
 }

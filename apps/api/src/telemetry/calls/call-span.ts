@@ -45,4 +45,6 @@ export type CallUse = {
   isMcp: boolean;
   /** Whether a log record counted the call before. */
   isCounted: boolean;
+  /** How many calls it stands for. */
+  times: number;
 };

@@ -109,5 +109,6 @@ function decodeUse([words, provider, numbers]: StoredUse, text: (index: Text) =>
     certainty,
     isMcp: isMcp === 1,
     isCounted: isCounted === 1,
+    times: 1,
   };
 }

@@ -79,8 +79,8 @@ function emptySighting(provider: Provider, use: Use): Sighting {
 /** Adds a change to a sighting. @param now a call that claims to be later counts as seen now */
 function count(counted: Counted, { call, traceId, by }: CallChange, now: number): void {
   const { sighting } = counted;
-  sighting.count += by;
-  if (call.failed) sighting.errors += by;
+  sighting.count += by * call.times;
+  if (call.failed) sighting.errors += by * call.times;
   if (by < 0) return;
   const startedAt = Math.floor(call.span.start / 1000);
   const time = Math.min(startedAt, now);

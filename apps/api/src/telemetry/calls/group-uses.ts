@@ -97,7 +97,7 @@ function sortedReports(spans: readonly CallSpan[], spellingsOf: (use: CallUse) =
   }
 }
 
-/** Uses of one span with the same kind and name count as one call, so one of them is enough. */
+/** Uses of one span with the same kind and name are one report. Traces that were stored before `times` repeat them. */
 function distinctUses({ uses }: CallSpan): readonly CallUse[] {
   if (uses.length < 2) return uses;
   return [...new Map(uses.map((use) => [`${use.kind} ${use.written}`, use])).values()];
@@ -175,7 +175,8 @@ function isOuterOf(outer: Report | undefined, inner: Report): boolean {
   if (a.scope !== b.scope || (a.callId !== null && a.callId === b.callId)) return true;
   // One instrumentation reports two calls if the ids differ, or if the spans have one name (a tool that calls itself).
   if (a.callId !== null && b.callId !== null) return false;
-  return outer.use.kind !== 'tool' || a.spanName !== b.spanName;
+  // Spans of one model call may list the tools that the vendor ran in it.
+  return outer.use.kind !== 'tool' || isModelCall(a.operation) || a.spanName !== b.spanName;
 }
 
 /**

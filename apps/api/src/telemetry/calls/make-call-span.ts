@@ -56,6 +56,7 @@ function makeUse(span: InterpretedSpan, use: Use, { provider, name }: Match): Ca
     certainty: certaintyOf({ span, use, provider }),
     isMcp: facts.mcpMethod !== null,
     isCounted: false,
+    times: use.times ?? 1,
   };
 }
 

@@ -5,7 +5,7 @@ import type { Spellings } from './same-name.ts';
 import { type SpanTree, spanTree } from './span-tree.ts';
 import { type Tokens, tokensOfWrappers } from './wrapper-tokens.ts';
 
-/** One call of a model, tool, agent, prompt or resource. */
+/** One call of a model, tool, agent, prompt or resource. Calls of a tool that one answer lists are one with `times`. */
 export type Call = {
   kind: CallUse['kind'];
   name: string;
@@ -16,6 +16,7 @@ export type Call = {
   countedAt: number;
   durationUs: number;
   failed: boolean;
+  times: number;
   inputTokens: number;
   outputTokens: number;
   /** The innermost span that reports it. */
@@ -143,6 +144,7 @@ function callOf(
     countedAt: span.countedAt,
     durationUs: span.end - span.start,
     failed: members.some((one) => one.span.failed),
+    times: members.reduce((most, one) => Math.max(most, one.use.times), 1),
     inputTokens: use.kind === 'model' ? (firstOf((one) => one.inputTokens) ?? tokens?.inputTokens ?? 0) : 0,
     outputTokens: use.kind === 'model' ? (firstOf((one) => one.outputTokens) ?? tokens?.outputTokens ?? 0) : 0,
     span,

@@ -29,7 +29,7 @@ const [NO_ID, HEX_ID, TEXT_ID, IN_SPANS] = [0, 1, 2, 3];
 const [FAILED, HAS_OWN_TIME] = [1, 2];
 
 /** Bits of a use. */
-const [IS_MCP, IS_COUNTED] = [1, 2];
+const [IS_MCP, IS_COUNTED, HAS_TIMES] = [1, 2, 4];
 
 // Reused for every trace, which is safe because encoding is synchronous.
 const shapeBytes = new ByteWriter();
@@ -126,7 +126,9 @@ function writeShape(span: CallSpan, texts: Map<string, number>): void {
     writeText(use.provider.name, texts);
     writeText(use.provider.kind, texts);
     shapeBytes.byte(use.certainty);
-    shapeBytes.byte((use.isMcp ? IS_MCP : 0) | (use.isCounted ? IS_COUNTED : 0));
+    const hasTimes = use.times > 1;
+    shapeBytes.byte((use.isMcp ? IS_MCP : 0) | (use.isCounted ? IS_COUNTED : 0) | (hasTimes ? HAS_TIMES : 0));
+    if (hasTimes) shapeBytes.count(use.times);
   }
 }
 
@@ -204,7 +206,8 @@ function readUse(reader: ByteReader, textAt: () => string | null): CallUse {
     certainty: reader.byte(),
   };
   const bits = reader.byte();
-  return { ...use, isMcp: (bits & IS_MCP) !== 0, isCounted: (bits & IS_COUNTED) !== 0 };
+  const times = (bits & HAS_TIMES) === 0 ? 1 : reader.count();
+  return { ...use, isMcp: (bits & IS_MCP) !== 0, isCounted: (bits & IS_COUNTED) !== 0, times };
 }
 
 function readTimesAndTokens(reader: ByteReader, { shapes, since }: { shapes: readonly Shape[]; since: number }) {

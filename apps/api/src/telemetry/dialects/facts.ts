@@ -36,7 +36,12 @@ export type Facts = {
 };
 
 /** A use of a model, tool, agent, prompt or resource. Governance counts uses. */
-export type Use = { kind: 'model' | 'tool' | 'agent' | 'prompt' | 'resource'; name: string };
+export type Use = {
+  kind: 'model' | 'tool' | 'agent' | 'prompt' | 'resource';
+  name: string;
+  /** How many calls it stands for, if more than one: a vendor may run a tool several times in one answer. */
+  times?: number;
+};
 
 /** The result of reading a span or a log record. */
 export type Reading = {

@@ -49,7 +49,7 @@ const MARKS: readonly string[] = [
 const MAX_ITEMS = 1000;
 
 /**
- * The tools that the vendor ran while it answered, by the answer, which may be JSON. One entry for each call that it lists. Reads answers of
+ * The tools that the vendor ran while it answered, by the answer, which may be JSON. One entry for each call. Reads answers of
  * OpenAI's Responses API, of Anthropic's Messages API, of Google's API, of LangChain and of the Vercel AI SDK, and
  * `gen_ai.output.messages`.
  */
@@ -70,8 +70,18 @@ export function serverToolsIn(answer: unknown): string[] {
     ...itemsOf(ownMember(message, 'candidates')),
     ...itemsOf(Object.values(ownMember(message, 'providerMetadata') ?? {})),
   ]);
-  const named = items.flatMap(toolOf);
+  const named = toolsOf(items);
   return [...(named.length > 0 ? named : countedTools(parts)), ...parts.flatMap(googleToolsOf)];
+}
+
+/** The tools of the calls among items. Some clients list a call twice, with one id. */
+function toolsOf(items: readonly unknown[]): string[] {
+  const tools = new Map<unknown, string>();
+  for (const item of items) {
+    const tool = toolOf(item);
+    if (tool !== null) tools.set(ownMember(item, 'id') ?? ownMember(item, 'toolCallId') ?? item, tool);
+  }
+  return [...tools.values()];
 }
 
 /** The messages of LangChain's answer. Any other answer is one message. */
@@ -81,12 +91,12 @@ function messagesIn(answer: unknown): unknown[] {
   return generations.slice(0, MAX_ITEMS).map((one) => ownMember(ownMember(one, 'message'), 'kwargs'));
 }
 
-/** The tools in the usage of an answer by Anthropic, once each. Some senders keep it and leave the calls out. */
+/** The tools in the usage of an answer by Anthropic. Some senders keep it and leave the calls out. */
 function countedTools(parts: readonly unknown[]): string[] {
   for (const part of parts) {
     const requests = ownMember(ownMember(part, 'usage'), 'server_tool_use');
-    const isCounted = (tool: string) => (asCount(ownMember(requests, `${tool}_requests`)) ?? 0) > 0;
-    const tools = ['web_search', 'web_fetch'].filter(isCounted);
+    const callsOf = (tool: string) => Math.min(asCount(ownMember(requests, `${tool}_requests`)) ?? 0, MAX_ITEMS);
+    const tools = ['web_search', 'web_fetch'].flatMap((tool) => Array.from({ length: callsOf(tool) }, () => tool));
     if (tools.length > 0) return tools;
   }
   return [];
@@ -101,9 +111,9 @@ function googleToolsOf(candidate: unknown): string[] {
   const parts = itemsOf(ownMember(ownMember(candidate, 'content'), 'parts'));
   const programs = parts.filter((part) => (memberOfEitherCase(part, 'executable_code') ?? null) !== null);
   return [
-    // One search may have several queries.
+    // One search may have several queries, and one call may read several pages.
     ...(searches.length > 0 ? ['google_search'] : []),
-    ...pages.map(() => 'url_context'),
+    ...(pages.length > 0 ? ['url_context'] : []),
     ...programs.map(() => 'code_execution'),
   ];
 }
@@ -118,7 +128,11 @@ export function withServerTools(facts: Facts, uses: Use[], find: () => string[])
 export function addServerTools(facts: Facts, uses: Use[], tools: readonly string[]): Use[] {
   if (tools.length === 0) return uses;
   facts.toolRunsAt = 'vendor';
-  return [...uses, ...tools.map((name): Use => ({ kind: 'tool', name }))];
+  const calls = [...Map.groupBy(tools, (name) => name)];
+  return [
+    ...uses,
+    ...calls.map(([name, { length }]): Use => ({ kind: 'tool', name, ...(length > 1 && { times: length }) })),
+  ];
 }
 
 function parsedIfMarked(text: string): unknown {
@@ -129,23 +143,22 @@ function itemsOf(list: unknown): unknown[] {
   return Array.isArray(list) ? list.slice(0, MAX_ITEMS) : [];
 }
 
-function toolOf(item: unknown): string[] {
+function toolOf(item: unknown): string | null {
   const type = ownMember(item, 'type');
-  if (typeof type !== 'string') return [];
+  if (typeof type !== 'string') return null;
   const known = OPENAI_TOOLS.get(type);
-  if (known !== undefined) return [known];
+  if (known !== undefined) return known;
   // Azure's client puts the item of the answer into a part of the conventions. Pydantic AI marks the part.
   const isBuiltin = type === 'tool_call' && ownMember(item, 'builtin') === true;
   if (type === 'tool_call' && !isBuiltin) {
     const itemType = ownMember(ownMember(item, 'content'), 'type');
-    const tool = typeof itemType === 'string' ? OPENAI_TOOLS.get(itemType) : undefined;
-    return tool === undefined ? [] : [tool];
+    return (typeof itemType === 'string' ? OPENAI_TOOLS.get(itemType) : undefined) ?? null;
   }
   const isOfAiSdk = type === 'tool-call' && ownMember(item, 'providerExecuted') === true;
   const isOfAnthropic = type === 'tool_use' && String(ownMember(item, 'id')).startsWith(ID_OF_ANTHROPIC);
   const isCall = type === 'server_tool_use' || type === 'server_tool_call';
-  if (!isCall && !isOfAnthropic && !isOfAiSdk && !isBuiltin) return [];
+  if (!isCall && !isOfAnthropic && !isOfAiSdk && !isBuiltin) return null;
   const name = ownMember(item, isOfAiSdk ? 'toolName' : 'name');
-  if (typeof name !== 'string') return [];
-  return [KNOWN_TOOLS.has(name) ? name : UNKNOWN_TOOL];
+  if (typeof name !== 'string') return null;
+  return KNOWN_TOOLS.has(name) ? name : UNKNOWN_TOOL;
 }

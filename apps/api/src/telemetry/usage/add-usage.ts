@@ -96,12 +96,13 @@ function addCall(byHour: Map<number, UsageSums>, { call, by, isTokensOnly = fals
     sums = { calls: 0, errors: 0, inputTokens: 0, outputTokens: 0, durationUs: 0 };
     byHour.set(hour, sums);
   }
-  const calls = isTokensOnly ? 0 : by;
+  const changes = isTokensOnly ? 0 : by;
+  const calls = changes * call.times;
   sums.calls += calls;
   if (call.failed) sums.errors += calls;
   sums.inputTokens += by * call.inputTokens;
   sums.outputTokens += by * call.outputTokens;
-  sums.durationUs += calls * Math.max(0, call.durationUs);
+  sums.durationUs += changes * Math.max(0, call.durationUs);
 }
 
 function addTo(rollups: Map<string, Rollup>, rollup: Rollup): void {

@@ -52,6 +52,37 @@ describe('an outer and an inner span of one tool call count once, at the MCP ser
   });
 });
 
+test('each search that a vendor ran for one answer counts, however many spans report the answer', async () => {
+  const tenant = await callsTenant(server);
+  const traceId = newTraceId();
+  const search = (id: string) => ({ type: 'server_tool_call', id, name: 'web_search' });
+  // The third call is written twice.
+  const parts = ['srvtoolu_1', 'srvtoolu_2', 'srvtoolu_3', 'srvtoolu_3'].map(search);
+  const answer = {
+    'gen_ai.provider.name': 'anthropic',
+    'gen_ai.output.messages': JSON.stringify([{ role: 'assistant', parts }]),
+  };
+  const outer = at(traceId, chat('claude-sonnet-5', answer), 0, 30);
+  const inner = { ...at(traceId, chat('claude-sonnet-5', answer), 5, 15), parentSpanId: outer.spanId };
+  const sums = { errors: 0, tokens: 0 };
+  const expectCounts = async (durationUs: number) => {
+    expect(await tenant.observed()).toEqual({
+      'model claude-sonnet-5 at anthropic': 1,
+      'tool web_search at anthropic': 3,
+    });
+    expect(await tenant.usage()).toEqual({
+      'model claude-sonnet-5 at anthropic by travel-agent': { calls: 1, ...sums, durationUs },
+      'tool web_search at anthropic by travel-agent': { calls: 3, ...sums, durationUs },
+    });
+  };
+  await tenant.send([outer]);
+  await expectCounts(30_000);
+  await tenant.send([inner]);
+  await expectCounts(10_000);
+  await tenant.send([inner, { ...inner, spanId: newSpanId(), parentSpanId: inner.spanId, scope: 'a third one' }]);
+  await expectCounts(10_000);
+});
+
 test('an observation that drops to 0 disappears with its task, its recommendations and its discovered provider', async () => {
   const tenant = await callsTenant(server);
   const { outer, inner } = outerAndInner();

@@ -20,6 +20,7 @@ export function use(kind: CallUse['kind'], name: string, options: UseOptions = {
     certainty: provider === 'service' ? 0 : 3,
     isMcp: false,
     isCounted: false,
+    times: 1,
     ...rest,
   };
 }

@@ -53,9 +53,9 @@ test.each([
 
 // What wrapAISDK of langsmith 0.12.0 sends of streamed answers: the calls have lost their type.
 test.each([
-  ['web_search', { anthropic: { usage: { server_tool_use: { web_search_requests: 2 } } } }],
-  ['google_search', { google: { groundingMetadata: { webSearchQueries: ['weather'] } } }],
-])('langsmith: the metadata of a streamed answer shows %s', (tool, providerMetadata) => {
+  [{ name: 'web_search', times: 2 }, { anthropic: { usage: { server_tool_use: { web_search_requests: 2 } } } }],
+  [{ name: 'google_search' }, { google: { groundingMetadata: { webSearchQueries: ['weather', 'rain'] } } }],
+])('langsmith: the metadata of a streamed answer shows $name', (tool, providerMetadata) => {
   const attributes = {
     'gen_ai.operation.name': 'chat',
     'gen_ai.request.model': 'm',
@@ -63,9 +63,8 @@ test.each([
     'gen_ai.completion': JSON.stringify({ content: 'dry', role: 'assistant', tool_calls: [], providerMetadata }),
   };
   const { uses } = readSpan(source(attributes, 'anthropic.messages', { scope: 'langsmith' }));
-  // A tool counts once for each span, however often the answer counts it.
   expect(uses).toEqual([
     { kind: 'model', name: 'm' },
-    { kind: 'tool', name: tool },
+    { kind: 'tool', ...tool },
   ]);
 });

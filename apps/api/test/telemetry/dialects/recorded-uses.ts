@@ -59,9 +59,12 @@ export function recordedLogUses(name: string): Record<string, number> {
 function countUses(readings: Reading[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { facts, uses, tokensOf } of readings) {
-    const lines = facts === null ? [] : uses.map((use) => describeUse(use, facts));
-    if (facts !== null && tokensOf !== undefined) lines.push(`tokens of ${describeUse(tokensOf, facts)}`);
-    for (const line of lines) counts[line] = (counts[line] ?? 0) + 1;
+    if (facts === null) continue;
+    const add = (line: string, times = 1) => {
+      counts[line] = (counts[line] ?? 0) + times;
+    };
+    for (const use of uses) add(describeUse(use, facts), use.times);
+    if (tokensOf !== undefined) add(`tokens of ${describeUse(tokensOf, facts)}`);
   }
   return counts;
 }

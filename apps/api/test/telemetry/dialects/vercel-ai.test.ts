@@ -78,8 +78,7 @@ test('a provider tool that the application runs does not belong to the vendor', 
   );
   expect(read.uses).toEqual([
     { kind: 'model', name: 'claude-sonnet-5' },
-    { kind: 'tool', name: 'web_search' },
-    { kind: 'tool', name: 'web_search' },
+    { kind: 'tool', name: 'web_search', times: 2 },
   ]);
   expect(read.facts).toMatchObject({ vendor: 'anthropic', tool: 'web_search', toolRunsAt: 'vendor' });
 });
