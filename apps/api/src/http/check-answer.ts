@@ -14,8 +14,17 @@ export function checkAnswer(operation: Operation, output: unknown): void {
     throw new Error('Output validation failed: the schema changes the answer');
 }
 
-/** The value as JSON has it. JSON cannot express a bigint: that fails later, when the answer is sent. */
+/** The value as JSON has it. */
 function asJson(value: unknown): unknown {
-  const text = JSON.stringify(value, (_key, part: unknown) => (typeof part === 'bigint' ? String(part) : part));
+  const text = textOf(value);
   return text === undefined ? undefined : JSON.parse(text);
+}
+
+/** JSON cannot express a bigint: that fails later, when the answer is sent. Without a function `stringify` is several times faster. */
+function textOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return JSON.stringify(value, (_key, part: unknown) => (typeof part === 'bigint' ? String(part) : part));
+  }
 }
