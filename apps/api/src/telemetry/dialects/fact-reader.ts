@@ -11,6 +11,7 @@ import { addUncountedReasoning, reasoningCountsIn } from './reasoning-tokens.ts'
 import { hostIn, isAddress, isHost } from './server-address.ts';
 import { vendorIn } from './vendors.ts';
 import { subjectIn } from './span-subject.ts';
+import { splitProviderOfAiSdk } from './vendor-prefix.ts';
 import { boundedId, boundedName } from './visible-name.ts';
 
 /** Reads the facts of one dialect. Null for a span or log record that says nothing about models, tools or agents. */
@@ -53,6 +54,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     else if (spanNames.length > 0) readSpanName(source.name, facts);
     facts.model ??= facts.responseModel;
     refine?.(source, facts);
+    splitProviderOfAiSdk(facts);
     if (names) refuseTexts(names, facts);
     if (isHandoff(facts, source.scope.name)) Object.assign(facts, { tool: null, operation: 'handoff' });
     if (isUnnamedRun(facts.agent)) facts.agent = null;

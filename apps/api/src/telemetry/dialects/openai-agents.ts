@@ -1,4 +1,3 @@
-import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import type { Dialect } from './dialect.ts';
 import type { Use } from './facts.ts';
 import { openinference } from './openinference.ts';
@@ -16,10 +15,6 @@ export const openaiAgents: Dialect = {
   attributes: { ...openinference.attributes, agent: ['graph.node.id'] },
   alsoReads: ['output.value'],
   refine({ name }, facts) {
-    // Models of the AI SDK have its provider in front: `anthropic.messages:claude-sonnet-5`. The vendor is always OpenAI here.
-    const [, prefix = '', model = null] = OF_AI_SDK.exec(facts.model ?? '') ?? [];
-    const vendor = canonicalVendor(prefix);
-    if (vendor !== null) Object.assign(facts, { vendor, model });
     // A handoff looks like a tool, but function names have no spaces. The agent that takes over has its own span.
     if (name.startsWith('handoff to ') && facts.operation === 'execute_tool') {
       Object.assign(facts, { operation: 'handoff', tool: null });
@@ -38,9 +33,6 @@ export const openaiAgents: Dialect = {
     return [...usual, ...tools];
   },
 };
-
-/** Most providers of the AI SDK have a dot in their names. Ollama's models have a tag, and some the name of a vendor: `mistral:7b`. */
-const OF_AI_SDK = /^([^:]+\.[^:]+|amazon-bedrock|perplexity):(.+)$/;
 
 /**
  * A call of a tool that OpenAI runs, among the output items of a response. Such calls have no span. The answer's text cannot

@@ -9,3 +9,17 @@ export function splitVendorPrefix(facts: Facts): void {
   facts.vendor = vendor;
   facts.model = model;
 }
+
+/**
+ * Splits `anthropic.messages:claude-sonnet-5`, a model of the AI SDK as the OpenAI Agents SDK names it. Exporters of that SDK write
+ * OpenAI as the vendor of every model.
+ */
+export function splitProviderOfAiSdk(facts: Facts): void {
+  const [, prefix = '', model = null] = /^([^:]+):(.+)$/.exec(facts.model ?? '') ?? [];
+  if (!PROVIDER_OF_AI_SDK.test(prefix)) return;
+  const vendor = canonicalVendor(prefix);
+  if (vendor !== null) Object.assign(facts, { vendor, model });
+}
+
+/** Most of them have a dot in their names. Ollama's models have a tag, and some the name of a vendor: `mistral:7b`. */
+const PROVIDER_OF_AI_SDK = /\.|^(?:amazon-bedrock|perplexity)$/;

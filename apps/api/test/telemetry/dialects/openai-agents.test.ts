@@ -28,3 +28,18 @@ test.each([
   const span = source(attributes, 'generation', { scope: '@arizeai/openinference-instrumentation-openai-agents' });
   expect(readSpan(span)).toMatchObject({ facts, uses: [{ kind: 'model', name: facts.model }] });
 });
+
+// promptlayer 1.3.6, @microsoft/opentelemetry 1.4.0
+test.each(['promptlayer.integrations.openai_agents', 'microsoft-otel-openai-agents'])(
+  '%s: a model of the AI SDK has its provider in front, and OpenAI is written as the vendor',
+  (scope) => {
+    const attributes = {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': 'openai',
+      'gen_ai.request.model': 'google.generative-ai:gemini-3-flash',
+    };
+    const facts = { vendor: 'gcp.gemini', model: 'gemini-3-flash' };
+    const uses = [{ kind: 'model', name: 'gemini-3-flash' }];
+    expect(readSpan(source(attributes, 'chat', { scope, kind: 'client' }))).toMatchObject({ facts, uses });
+  },
+);
