@@ -1,6 +1,9 @@
 import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
+import { asCount } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
+import { memberOfEitherCase, parsedAttribute } from './inside.ts';
+import { addUncountedReasoning } from './reasoning-tokens.ts';
 import { isHost } from './server-address.ts';
 
 /**
@@ -40,6 +43,9 @@ export const livekit: Dialect = {
   alsoReads: ['lk.function_tool.is_error', 'lk.llm_metrics'],
   refine({ attributes }, facts) {
     if (attributes['lk.function_tool.is_error'] === true) facts.errorType ??= 'tool_error';
+    // The total of a Gemini model is only in the metrics.
+    const total = memberOfEitherCase(parsedAttribute(attributes['lk.llm_metrics']), 'total_tokens');
+    addUncountedReasoning(facts, { reasoning: 0, total: asCount(total) ?? 0 });
     if (isUnanswered(attributes, facts)) facts.errorType ??= 'no_answer';
     if (facts.vendor !== null && canonicalVendor(facts.vendor) === null && isHost(facts.vendor)) {
       facts.serverAddress = facts.vendor;

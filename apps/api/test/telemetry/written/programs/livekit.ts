@@ -126,6 +126,18 @@ set_tracer_provider(provider)
           ],
         },
         {
+          // The plugin for Google, whose output excludes the tokens of thinking.
+          name: 'llm_request',
+          attributes: {
+            'gen_ai.operation.name': 'chat',
+            'gen_ai.provider.name': 'gcp.gemini',
+            'gen_ai.request.model': 'gemini-3-flash',
+            'gen_ai.usage.input_tokens': 21n,
+            'gen_ai.usage.output_tokens': 5n,
+            'lk.llm_metrics': JSON.stringify({ label: CONTENT, completion_tokens: 5, prompt_tokens: 21, total_tokens: 29 }),
+          },
+        },
+        {
           name: 'realtime_metrics',
           attributes: {
             'gen_ai.operation.name': 'chat',
@@ -149,6 +161,7 @@ set_tracer_provider(provider)
   ],
   models: [
     { name: 'gpt-5-mini', vendor: 'openai', calls: 2, inputTokens: 42, outputTokens: 16 },
+    { name: 'gemini-3-flash', vendor: 'gcp.gemini', calls: 1, inputTokens: 21, outputTokens: 8 },
     { name: 'gpt-realtime', vendor: 'openai', calls: 1, inputTokens: 50, outputTokens: 20 },
   ],
   tools: [
