@@ -16,6 +16,7 @@ new NodeSDK().start();
 \`\`\``,
     cannotKnow: [
       'An answer has one span, however often the model is asked while tools are called, and the tokens of the last request.',
+      'A stream of a Google model has no tokens. With tools, an answer of Gemini 3 has those of all requests without the tokens of thinking.',
     ],
   },
 ];

@@ -2,7 +2,8 @@ import type { Dialect } from './dialect.ts';
 
 /**
  * NeuroLink (github.com/juspay/neurolink, src/lib/telemetry). A generation is written by up to four spans inside each other, and a
- * call of its own tools by three. One of them counts. The spans of its own tools name a server `custom-tool-<tool>`.
+ * call of its own tools by three. Each counts once. A stream has spans in several traces, of which one counts. The spans of its own
+ * tools name a server `custom-tool-<tool>`.
  */
 export const neurolink: Dialect = {
   name: 'neurolink',
@@ -13,16 +14,24 @@ export const neurolink: Dialect = {
     toolServer: ['mcp.server_id'],
     conversationId: ['gen_ai.conversation.id', 'session.id'],
   },
+  operations: { generate: 'chat' },
   spanNames: [
     { pattern: /^neurolink\.(?:executeGeneration|provider\.streamText)$/, operation: 'chat' },
     { pattern: /^neurolink\.(?:tool\.execute|mcp\.callTool)$/, operation: 'execute_tool' },
   ],
   content: ['tool.input_preview', 'tool.output_preview'],
   safe: ['tool.type', 'tool.result.status', 'neurolink.provider', 'neurolink.model', 'neurolink.path'],
-  alsoReads: ['tool.success'],
+  alsoReads: ['neurolink.provider', 'tool.success'],
   refine({ attributes }, facts) {
     if (facts.toolServer?.startsWith('custom-tool-')) facts.toolServer = null;
     if (facts.tool !== null && attributes['tool.success'] === false) facts.errorType ??= 'tool_error';
   },
-  uses: (_span, { operation }, usual) => (operation === 'chat' || operation === 'execute_tool' ? usual : []),
+  uses({ attributes }, { operation }, usual) {
+    const isCall = operation === 'chat' || operation === 'execute_tool';
+    const isOnlySpan = operation === 'stream' && !WITH_STREAM_TEXT.has(String(attributes['neurolink.provider']));
+    return isCall || isOnlySpan ? usual : [];
+  },
 };
+
+/** The providers whose streams have a span `neurolink.provider.streamText` with the tokens. */
+const WITH_STREAM_TEXT = new Set(['anthropic', 'litellm', 'openai', 'vertex']);

@@ -184,6 +184,12 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
       cannotKnow: [
         'model openai/gpt-5-mini: 3 calls counted, 5 made',
         'model openai/gpt-5-mini: 42 + 16 tokens counted, 84 + 32 used',
+        'model anthropic/claude-sonnet-4-5: 3 calls counted, 5 made',
+        'model anthropic/claude-sonnet-4-5: 42 + 16 tokens counted, 84 + 32 used',
+        'model gcp.gemini/gemini-2.5-flash: 3 calls counted, 5 made',
+        'model gcp.gemini/gemini-2.5-flash: 21 + 8 tokens counted, 84 + 32 used',
+        'model gcp.gemini/gemini-3-flash: 3 calls counted, 5 made',
+        'model gcp.gemini/gemini-3-flash: 63 + 15 tokens counted, 84 + 32 used',
       ],
     },
     'openai-agents': { cannotKnow: ['model openai/gpt-5-mini: 5 calls counted, 6 made'] },

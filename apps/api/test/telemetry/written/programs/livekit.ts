@@ -134,7 +134,12 @@ set_tracer_provider(provider)
             'gen_ai.request.model': 'gemini-3-flash',
             'gen_ai.usage.input_tokens': 21n,
             'gen_ai.usage.output_tokens': 5n,
-            'lk.llm_metrics': JSON.stringify({ label: CONTENT, completion_tokens: 5, prompt_tokens: 21, total_tokens: 29 }),
+            'lk.llm_metrics': JSON.stringify({
+              label: CONTENT,
+              completion_tokens: 5,
+              prompt_tokens: 21,
+              total_tokens: 29,
+            }),
           },
         },
         {
