@@ -27,6 +27,8 @@ export const googleAdk: Dialect = {
     { pattern: /^invoke_agent (?<agent>.+)$/, operation: 'invoke_agent' },
     { pattern: /^agent_run \[(?<agent>.+)\]$/, operation: 'invoke_agent' },
     { pattern: /^call_llm$/, operation: 'chat' },
+    // The span of a tool that failed has no attributes. If several tools ran in parallel, an additional span has all results.
+    { pattern: /^execute_tool (?<tool>(?!\(merged\)).+)$/, operation: 'execute_tool' },
   ],
   content: [
     'gcp.vertex.agent.llm_request',
@@ -57,8 +59,6 @@ export const googleAdk: Dialect = {
   alsoReads: [ANSWER],
   refine({ attributes }, facts) {
     addThoughts(attributes[ANSWER], facts);
-    // If several tools ran in parallel, an additional span has the results of all of them.
-    if (facts.tool === '(merged tools)') Object.assign(facts, { tool: null, operation: null });
     if (facts.callId === '<not specified>') facts.callId = null;
   },
   uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsIn(attributes[ANSWER])),

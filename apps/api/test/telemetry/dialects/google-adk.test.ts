@@ -40,3 +40,9 @@ test('google-adk: the Python version writes tool calls without an id', () => {
   );
   expect(facts).toMatchObject({ tool: 'get_weather', callId: null, vendor: null });
 });
+
+// @google/adk 2.0.0 sets the attributes when the tool has answered.
+test('google-adk: the span of a tool that failed has only its name', () => {
+  const { uses } = readSpan(source({}, 'execute_tool get_weather', { scope: 'gcp.vertex.agent' }));
+  expect(uses).toEqual([{ kind: 'tool', name: 'get_weather' }]);
+});
