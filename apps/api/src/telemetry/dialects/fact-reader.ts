@@ -9,6 +9,7 @@ import { withPublicUrls } from '../urls.ts';
 import { canonicalOperation, operationKey, withoutQuotes } from './operations.ts';
 import { addUncountedReasoning, reasoningCountsIn } from './reasoning-tokens.ts';
 import { hostIn, isAddress, isHost } from './server-address.ts';
+import { ID_OF_ANTHROPIC } from './server-tools.ts';
 import { vendorIn } from './vendors.ts';
 import { subjectIn } from './span-subject.ts';
 import { splitProviderOfAiSdk } from './vendor-prefix.ts';
@@ -147,7 +148,12 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
   }
 
   function setToolRunsAt(facts: Facts): void {
-    if (facts.tool === null || facts.toolServer !== null || facts.toolRunsAt !== null) return;
+    if (facts.tool === null || facts.toolServer !== null) return;
+    if (facts.callId?.startsWith(ID_OF_ANTHROPIC)) {
+      facts.toolRunsAt = 'vendor';
+      facts.vendor ??= 'anthropic';
+    }
+    if (facts.toolRunsAt !== null) return;
     if (isAgentTool(facts.tool)) facts.toolRunsAt = 'agent';
     else if (isVendorTool(facts.tool)) facts.toolRunsAt = 'vendor';
   }

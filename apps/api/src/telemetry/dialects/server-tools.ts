@@ -32,7 +32,7 @@ const KNOWN_TOOLS = new Set([
 const UNKNOWN_TOOL = 'server_tool';
 
 /** The ids of calls that Anthropic runs begin with it. Some senders write these calls as `tool_use`, like those of functions. */
-const ID_OF_ANTHROPIC = 'srvtoolu_';
+export const ID_OF_ANTHROPIC = 'srvtoolu_';
 
 /** Every answer with a call of a server tool contains one of these, so most answers need not be parsed. */
 const MARKS: readonly string[] = [

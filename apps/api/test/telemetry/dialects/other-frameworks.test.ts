@@ -289,3 +289,16 @@ test('a model call with the id of an Azure run counts, also without tokens', () 
   expect(usesOf('chat')).toEqual([{ kind: 'model', name: 'gpt-5' }]);
   expect(usesOf('get_thread_run')).toEqual([]);
 });
+
+// eve 0.80.1 with a model of Anthropic. It calls its web search a tool of the framework.
+test('eve: a tool call with an id of Anthropic is a tool of Anthropic', () => {
+  const attributes = {
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': 'web_search',
+    'gen_ai.tool.call.id': 'srvtoolu_b148a679f7bb4a4c8c3a4f8e',
+    'agent.tool.is_framework': true,
+  };
+  const { facts, uses } = readSpan(source(attributes, 'execute_tool web_search', { scope: 'eve.agent' }));
+  expect(facts).toMatchObject({ vendor: 'anthropic', toolRunsAt: 'vendor' });
+  expect(uses).toEqual([{ kind: 'tool', name: 'web_search' }]);
+});
