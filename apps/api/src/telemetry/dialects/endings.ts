@@ -28,7 +28,7 @@ export function slotFinder(dialect: Dialect, event: FactSources = {}): SlotFinde
  */
 const QUALIFIERS = new Set(
   [
-    'allowed available default eval evaluation evaluator fallback from judge next parent previous source target to user',
+    'allowed available caller default eval evaluation evaluator fallback from judge next parent previous source target to user',
     'audio cache cached cost details image limit max reasoning',
     'auth cloud device faas host identity machine oauth payment product storage vehicle',
   ].flatMap((words) => words.split(' ')),

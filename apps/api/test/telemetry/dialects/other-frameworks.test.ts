@@ -302,3 +302,9 @@ test('eve: a tool call with an id of Anthropic is a tool of Anthropic', () => {
   expect(facts).toMatchObject({ vendor: 'anthropic', toolRunsAt: 'vendor' });
   expect(uses).toEqual([{ kind: 'tool', name: 'web_search' }]);
 });
+
+// @microsoft/agents-a365-observability 1.0.0
+test('the agent that calls another agent is not the agent that runs', () => {
+  const attributes = { 'gen_ai.operation.name': 'invoke_agent', 'microsoft.a365.caller.agent.name': 'planner' };
+  expect(readSpan(source(attributes, 'invoke_agent', { scope: 'Agent365Sdk', kind: 'client' })).uses).toEqual([]);
+});
