@@ -15,6 +15,7 @@ import { litellm } from './litellm.ts';
 import { bifrost } from './bifrost.ts';
 import { goose } from './goose.ts';
 import { trpcAgentGo } from './trpc-agent-go.ts';
+import { cloudflareAgents } from './cloudflare-agents.ts';
 import { contextforge } from './contextforge.ts';
 import { tanstackAi } from './tanstack-ai.ts';
 import { sentry } from './sentry.ts';
@@ -88,6 +89,7 @@ export const DIALECTS: readonly Dialect[] = [
   bifrost,
   goose,
   trpcAgentGo,
+  cloudflareAgents,
   contextforge,
   mistral,
   azureAgents,

@@ -4,6 +4,7 @@ import { agentFrameworkPython } from './programs/agent-framework-python.ts';
 import { agentops, laminar } from './programs/agentops.ts';
 import { azureAgents } from './programs/azure-agents.ts';
 import { braintrust } from './programs/braintrust.ts';
+import { cloudflareAgents } from './programs/cloudflare-agents.ts';
 import { cline, goose } from './programs/coding-agents.ts';
 import { agentFrameworkDotnet, loongsuite, opentelemetryGenaiEvents } from './programs/conventions.ts';
 import { crewaiOpeninference, crewaiOpenlit, crewaiOpenllmetry } from './programs/crewai.ts';
@@ -44,6 +45,7 @@ export const PROGRAMS: readonly Program[] = [
   bifrost,
   braintrust,
   cline,
+  cloudflareAgents,
   contextforge,
   crewaiOpeninference,
   crewaiOpenlit,
