@@ -1,6 +1,8 @@
+import type { Attributes } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
+import { readInside } from './inside.ts';
 
 /**
  * Gemini CLI (geminicli.com/docs/cli/telemetry; packages/core/src/telemetry). It sends spans and log records. The record of a
@@ -58,7 +60,7 @@ export const geminiCli: Dialect = {
   alsoReads: ['success', 'thoughts_token_count', 'status_code', 'error.type', 'error_type'],
   refine({ name, attributes }, facts) {
     if (name === 'agent_call' && facts.agent === attributes['gen_ai.agent.name']) facts.agent = null;
-    if (facts.tool !== null) readToolName(facts.tool, facts);
+    if (facts.tool !== null) readToolName(facts.tool, attributes, facts);
     const thoughts = Number(attributes['thoughts_token_count'] ?? 0);
     if (facts.outputTokens !== null && Number.isSafeInteger(thoughts) && thoughts > 0) facts.outputTokens += thoughts;
     if (attributes['success'] === false || name === 'gemini_cli.api_error') {
@@ -66,6 +68,10 @@ export const geminiCli: Dialect = {
       facts.errorType = typeof type === 'string' && type !== '' ? type : 'error';
     }
     facts.vendor ??= facts.operation === 'chat' ? 'gcp.gemini' : null;
+  },
+  // The log record of the call names the server.
+  uses({ attributes }, _facts, usual) {
+    return AMBIGUOUS.test(String(attributes['gen_ai.tool.name'])) && displayedTool(attributes) === null ? [] : usual;
   },
   logs: {
     'gemini_cli.api_request': { operation: 'chat', attributes: { model: ['model'] } },
@@ -86,12 +92,25 @@ export const geminiCli: Dialect = {
   },
 };
 
-/** Splits `mcp_everything_echo` into the server `everything` and the tool `echo`. Server names contain no underscore here. */
-function readToolName(written: string, facts: Facts): void {
-  const [, server, tool] = /^mcp_([^_]+)_(.+)$/.exec(written) ?? [];
-  if (tool !== undefined) {
-    facts.toolServer ??= server ?? null;
-    facts.tool = tool;
-  }
-  if (facts.toolServer === null) facts.toolRunsAt = 'agent';
+/** The tool of an MCP server as the user sees it, `echo (everything MCP Server)`. It is in the span if content is sent. */
+function displayedTool(attributes: Attributes): { server: string; tool: string } | null {
+  const name = readInside(attributes['gen_ai.input.messages'], ['display', 'name']);
+  const [, tool = '', server = ''] = /^(\S+) \((.+) MCP Server\)$/.exec(String(name)) ?? [];
+  return FUNCTION_NAMES.tool.test(tool) && FUNCTION_NAMES.toolServer.test(server) ? { server, tool } : null;
 }
+
+/** Splits `mcp_everything_echo` into the server `everything` and the tool `echo`. */
+function readToolName(written: string, attributes: Attributes, facts: Facts): void {
+  const displayed = displayedTool(attributes);
+  const server = facts.toolServer ?? displayed?.server ?? /^mcp_([^_]+)_./.exec(written)?.[1];
+  if (server === undefined) {
+    facts.toolRunsAt = 'agent';
+    return;
+  }
+  facts.toolServer = server;
+  const prefix = `mcp_${server.replaceAll(/[^\w.:-]/g, '_')}_`;
+  facts.tool = displayed?.tool ?? (written.startsWith(prefix) ? written.slice(prefix.length) : written);
+}
+
+/** Whether the name may be split in several ways: `mcp_weather_get_city` has the server `weather` or `weather_get`. */
+const AMBIGUOUS = /^mcp_[^_]+_[^_]+_/;

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { readLogRecord, readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedLogs, recordedLogUses, recordedSpans, recordedUses } from './recorded-uses.ts';
+import { source } from './source.ts';
 
 const TOOLS = {
   'tool everything/echo': 1,
@@ -67,4 +68,26 @@ test.each([
   const onSpan = { 'gen_ai.operation.name': 'tool_call', 'gen_ai.tool.name': name };
   const span = { name: 'tool_call', kind: 'internal' as const, attributes: onSpan, scope, resource: {} };
   expect(readSpan(span).facts?.tool).toBe(tool);
+});
+
+const SERVER_WITH_UNDERSCORE = 'mcp_second_server_get-sum';
+
+test('gemini-cli: the record of a call names a server with an underscore', () => {
+  const scope = { name: 'gemini-cli', version: null, attributes: {} };
+  const attributes = { function_name: SERVER_WITH_UNDERSCORE, mcp_server_name: 'second_server', success: true };
+  const record = { eventName: 'gemini_cli.tool_call', body: null, attributes, scope, resource: {} };
+  expect(readLogRecord(record).facts).toMatchObject({ toolServer: 'second_server', tool: 'get-sum' });
+});
+
+test('gemini-cli: a span with such a name counts only if its content names the server', () => {
+  const attributes = { 'gen_ai.operation.name': 'tool_call', 'gen_ai.tool.name': SERVER_WITH_UNDERSCORE };
+  const read = (display: string) => {
+    const input = JSON.stringify({ display: { name: display } });
+    return readSpan(source({ ...attributes, 'gen_ai.input.messages': input }, 'tool_call', { scope: 'gemini-cli' }));
+  };
+  expect(read('get-sum (second_server MCP Server)')).toMatchObject({
+    facts: { toolServer: 'second_server', tool: 'get-sum' },
+    uses: [{ kind: 'tool', name: 'get-sum' }],
+  });
+  expect(read('').uses).toEqual([]);
 });
