@@ -49,13 +49,15 @@ type RecordReport = {
   below: CallsBelow | null;
   /** Another record counts the call. */
   isTokensOnly: boolean;
+  /** The call was rejected. It does not count, and its keys are stored so that no other record or span counts it. */
+  isRejection: boolean;
 };
 
 /**
  * Aggregates the calls that log records report, in the caller's transaction. A call that spans and records report counts
  * once, by the signal that comes first. It is recognised by its call id, or by the span that the record was written in:
  * the call's span or its parent. A record that is sent again counts once. A record that reports only tokens adds them to
- * usage.
+ * usage. A call that a record says was rejected does not count.
  *
  * @returns how many reports were counted, how many were known before, and how many calls were not observed because a limit
  *   is full
@@ -76,7 +78,8 @@ export async function aggregateRecordCalls(
     fresh.map(({ span }) => span),
     now,
   );
-  const changes = fresh.flatMap(({ record, span, use, isTokensOnly }): CallChange[] => {
+  const changes = fresh.flatMap(({ record, span, use, isTokensOnly, isRejection }): CallChange[] => {
+    if (isRejection) return [];
     const call = makeCallSpan({ ...span, uses: [use] }, (own) => matchOf(span, own), { now, limits });
     if (!call) return [];
     const calls = resolve(new Map([[call.spanId, null]]), [call]);
@@ -126,20 +129,21 @@ async function findFreshReports(
 }
 
 function reportsOf(record: InterpretedRecord, sender: string): RecordReport[] {
-  const { facts, uses, tokensOf } = record.reading;
+  const { facts, uses, tokensOf, rejected } = record.reading;
   if (facts === null) return [];
   const span = asSpan(record, facts);
-  const reports = uses.map((use) => ({
+  const reports = [...uses, ...(rejected ? [rejected] : [])].map((use) => ({
     record,
     span,
     use,
     isTokensOnly: false,
+    isRejection: use === rejected,
     ...keysOf(record, use, { facts, sender }),
   }));
   if (tokensOf === undefined) return reports;
   const own = [keyOfRecord(sender, `${record.digest} tokens`)];
   const keys = { recognised: own, own, remembered: own, below: null };
-  return [...reports, { record, span, use: tokensOf, ...keys, isTokensOnly: true }];
+  return [...reports, { record, span, use: tokensOf, ...keys, isTokensOnly: true, isRejection: false }];
 }
 
 function keysOf(

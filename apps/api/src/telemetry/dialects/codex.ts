@@ -1,9 +1,10 @@
 import type { Attributes } from '../otlp/span.ts';
-import type { Dialect, LogSource } from './dialect.ts';
+import type { Dialect, LogSource, ReadSource } from './dialect.ts';
 import { boundedText } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
 import { MCP_PREFIX, splitServer } from './mcp-name.ts';
+import { REJECTION } from './operations.ts';
 
 /**
  * Codex CLI (github.com/openai/codex, codex-rs/otel). It reports calls as events, which one exporter sends as log records and
@@ -45,9 +46,21 @@ export const codex: Dialect = {
     'mcp.server.origin',
     'rpc.transport',
   ],
-  alsoReads: ['event.name', 'event.kind', 'http.response.status_code', 'success', 'error.message', 'tool_namespace'],
-  refine({ name, attributes, events = [] }, facts) {
-    const event = events.findLast((one) => SPAN_EVENTS.has(String(one.attributes['event.name'])))?.attributes;
+  alsoReads: [
+    'event.name',
+    'event.kind',
+    'http.response.status_code',
+    'success',
+    'error.message',
+    'tool_namespace',
+    'outcome',
+    'output',
+  ],
+  refine(span, facts) {
+    const { name, attributes } = span;
+    // No process was started, because the user or a rule rejected the command.
+    if (name === 'unified_exec.exec_command' && attributes['outcome'] === 'failed') facts.operation = REJECTION;
+    const event = reportIn(span);
     if (event) readSpanEvent(event, facts);
     const fields = event ?? (name.startsWith('codex.') ? attributes : undefined);
     if (!fields) return;
@@ -66,6 +79,8 @@ export const codex: Dialect = {
       facts.callId = `${text(fields['conversation.id'])}/${text(fields['event.timestamp'])}`;
     }
   },
+  // The call of an MCP server's tool has a span of its own, `mcp.tools.call`, unless it was rejected.
+  uses: (span, _facts, usual) => (String(reportIn(span)?.['mcp_tool']) === 'true' ? [] : usual),
   logs: {
     'codex.api_request': { operation: 'chat', attributes: { model: ['model'] } },
     'codex.websocket_request': { operation: 'chat', attributes: { model: ['model'] } },
@@ -78,6 +93,13 @@ export const codex: Dialect = {
     'codex.tool_result': {
       operation: 'execute_tool',
       attributes: { tool: ['tool_name'], toolServer: ['mcp_server'] },
+      counts: ({ attributes }) => !REJECTED_BY_RULE.test(String(attributes['output'])),
+    },
+    'codex.tool_decision': {
+      operation: 'execute_tool',
+      attributes: { tool: ['tool_name'] },
+      counts: ({ attributes }) => REJECTING.has(String(attributes['decision'])),
+      isRejection: true,
     },
   },
 };
@@ -87,7 +109,17 @@ const SPAN_EVENTS = new Set(['codex.api_request', 'codex.websocket_request', 'co
 /** Tools that the vendor runs while it answers. */
 const HOSTED_CALL = /^response\.(web_search|file_search|code_interpreter|image_generation)_call\.completed$/;
 
+const REJECTING = new Set(['abort', 'denied', 'timed_out']);
+
+/** A command that a rule forbids. No `codex.tool_decision` says so. */
+const REJECTED_BY_RULE = /^exec_command failed: CreateProcess \{ message: "Rejected\(/;
+
 const OPENAI_MODEL = /^(gpt-(?!oss)|o\d|codex|chatgpt)/;
+
+/** The event of a span that reports a call. */
+function reportIn({ events = [] }: ReadSource): Attributes | undefined {
+  return events.findLast((one) => SPAN_EVENTS.has(String(one.attributes['event.name'])))?.attributes;
+}
 
 function readSpanEvent(event: Attributes, facts: Facts): void {
   facts.conversationId ??= text(event['conversation.id']);

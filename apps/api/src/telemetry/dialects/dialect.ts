@@ -114,4 +114,6 @@ type LogEvent = {
   counts?: (record: LogSource) => boolean;
   /** Whether the record only adds tokens to a call that another record reports. */
   tokensOnly?: (record: LogSource) => boolean;
+  /** The record says that a call was rejected. Other records and spans with the same call id do not count. */
+  isRejection?: true;
 };

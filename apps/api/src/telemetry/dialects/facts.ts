@@ -55,4 +55,6 @@ export type Reading = {
    * two records without a common id. `uses` is empty then.
    */
   tokensOf?: Use;
+  /** The call that was rejected before it ran, if the record says that. `uses` is empty then. */
+  rejected?: Use;
 };

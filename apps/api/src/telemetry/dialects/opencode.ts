@@ -56,6 +56,10 @@ export const opencode: Dialect = {
       counts: ({ attributes: { body } }) => isOfPerson(body),
     },
   },
+  refine({ events = [] }, facts) {
+    if (events.some(({ attributes }) => REJECTION.test(String(attributes['exception.type']))))
+      facts.errorType = 'rejected';
+  },
   uses(span, facts, usual) {
     const subagent = facts.agent;
     if (facts.operation !== 'execute_tool' || subagent === null) return vercelAi.uses?.(span, facts, usual) ?? usual;
@@ -64,6 +68,9 @@ export const opencode: Dialect = {
     return [...usual, { kind: 'agent', name: subagent }];
   },
 };
+
+/** The errors of a tool that the user or a rule rejects. */
+const REJECTION = /^Permission(?:Corrected|Denied|Rejected)Error$/;
 
 /** Subagents are counted by the tool that runs them. Agents of opencode's own, such as the one that writes titles, are "small". */
 function isOfPerson(data: AttributeValue | undefined): boolean {

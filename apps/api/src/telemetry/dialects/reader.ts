@@ -7,7 +7,7 @@ import { isModelCall } from './operations.ts';
 import { REASONING_TOKEN_NAMES } from './reasoning-tokens.ts';
 import { recogniser } from './recognise.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
-import { CLIENT_ADDRESS, usesOf } from './uses.ts';
+import { CLIENT_ADDRESS, usesOf, wasRejected } from './uses.ts';
 
 /** Reads spans and log records. */
 type Reader = {
@@ -27,6 +27,7 @@ type CompiledEvent = Compiled & {
   isCommonName: boolean;
   counts: (record: LogSource) => boolean;
   tokensOnly: (record: LogSource) => boolean;
+  isRejection: boolean;
 };
 
 /** The maximum number of uses of one span. Bounded because calls are compared in pairs. */
@@ -57,7 +58,7 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
     readLogRecord(given) {
       const event = events.get(given.eventName ?? '');
       if (!event) return emptyReading(null);
-      const { dialect, read, isCommonName, counts, tokensOnly } = event;
+      const { dialect, read, isCommonName, counts, tokensOnly, isRejection } = event;
       const record = withDataOfBody(given);
       const ofScope = dialectOf(record.scope, {});
       if (isCommonName && ofScope !== dialect) return emptyReading(null);
@@ -66,7 +67,8 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
       if (!counts(record)) return emptyReading(dialect);
       const source: ReadSource = { ...record, name: record.eventName ?? '', kind: 'internal' };
       const reading = readingOf(dialect, source, read(source));
-      return tokensOnly(record) ? withoutCall(reading) : reading;
+      if (isRejection) return withoutCall(reading, 'rejected');
+      return tokensOnly(record) ? withoutCall(reading, 'tokensOf') : reading;
     },
     readNames: new Set([
       ...dialects.flatMap(namesOf),
@@ -90,6 +92,7 @@ function withDataOfBody(record: LogSource): LogSource {
 
 function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactReader>): Reading {
   if (read === null) return emptyReading(dialect.endings === undefined ? dialect : null);
+  if (wasRejected(read.facts)) return { dialect: dialect.name, facts: read.facts, uses: [] };
   const usual = usesOf(source, read.facts, read.isWrapper);
   const own = dialect.uses?.(source, read.facts, usual) ?? usual;
   const counted = isUncountedModelCall(source, own) ? [...own, ...modelOf(read.facts)] : own;
@@ -117,9 +120,10 @@ function boundedUses(uses: readonly Use[]): Use[] {
   return [...distinct.values()].slice(0, MAX_USES);
 }
 
-function withoutCall({ uses, ...reading }: Reading): Reading {
-  const [tokensOf] = uses;
-  return tokensOf === undefined ? { ...reading, uses } : { ...reading, uses: [], tokensOf };
+/** The call moves from `uses` to another field. */
+function withoutCall({ uses, ...reading }: Reading, field: 'tokensOf' | 'rejected'): Reading {
+  const [use] = uses;
+  return use === undefined ? { ...reading, uses } : { ...reading, uses: [], [field]: use };
 }
 
 function emptyReading(dialect: Dialect | null): Reading {
@@ -129,8 +133,9 @@ function emptyReading(dialect: Dialect | null): Reading {
 function compileEvents({ dialect }: Compiled): [string, CompiledEvent][] {
   return Object.entries(dialect.logs ?? {}).map(([name, event]) => {
     const { operation, attributes = {}, isCommonName = false, counts = () => true, tokensOnly = () => false } = event;
+    const { isRejection = false } = event;
     const read = factReader(dialect, { operation, sources: attributes });
-    return [name, { dialect, read, isCommonName, counts, tokensOnly }];
+    return [name, { dialect, read, isCommonName, counts, tokensOnly, isRejection }];
   });
 }
 

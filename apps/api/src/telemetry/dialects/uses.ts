@@ -50,6 +50,13 @@ export function usesOf(span: Pick<ReadSource, 'kind' | 'attributes'>, facts: Fac
   return [...named('model', model), ...unnamedTool, ...named('prompt', prompt)];
 }
 
+/** Whether the user or a rule rejected the call of a tool, so that it never ran. */
+export function wasRejected({ tool, operation, errorType }: Facts): boolean {
+  return tool !== null && operation === 'execute_tool' && REJECTED.has(errorType ?? '');
+}
+
+const REJECTED = new Set(['denied', 'rejected']);
+
 /** The address of a client. Servers write it. */
 export const CLIENT_ADDRESS = 'client.address';
 

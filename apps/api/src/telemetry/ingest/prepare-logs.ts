@@ -14,7 +14,7 @@ import { ScopeCounts } from './scope-counts.ts';
 /** The log records of a request. Plain data, because it may cross threads. */
 export type PreparedLogs<Reporting = InterpretedRecord[]> = Omit<DecodedLogs, 'records'> & {
   received: number;
-  /** The records that report a call or its tokens. */
+  /** The records that report a call, its tokens or its rejection. */
   reporting: Reporting;
   scopes: ScopeCount[];
 };
@@ -38,7 +38,8 @@ function prepareWith(decode: (take: (record: OtlpLogRecord) => null) => DecodedL
   const { records, ...refused } = decode((record) => {
     const reading = readLogRecord(record);
     scopes.add(record.scope.name, reading.dialect !== null);
-    if (reading.uses.length > 0 || reading.tokensOf !== undefined) reporting.push(interpretedRecord(record, reading));
+    const { uses, tokensOf, rejected } = reading;
+    if (uses.length > 0 || tokensOf || rejected) reporting.push(interpretedRecord(record, reading));
     return null;
   });
   return { ...refused, received: records.length, reporting, scopes: scopes.done() };

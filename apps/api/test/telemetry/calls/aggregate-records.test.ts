@@ -4,7 +4,7 @@ import { aggregateRecordCalls, type InterpretedRecord } from '../../../src/telem
 import { NOTHING_UNOBSERVED } from '../../../src/governance/observations/admit-sightings.ts';
 import { unique } from '../../support/people.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
-import { chat, newSpanId, newTraceId } from '../traces/sending.ts';
+import { chat, newSpanId, newTraceId, toolRun } from '../traces/sending.ts';
 import { factsOf } from './facts.ts';
 import { callsTenant } from './calls-tenant.ts';
 
@@ -83,6 +83,33 @@ test('a record that reports only tokens adds them to usage, and does not count a
   await aggregate(tenant, [tokens]);
   expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 1 });
   expect(await tenant.usage()).toEqual({ 'model gpt-5 at openai by travel-agent': ONCE });
+});
+
+describe('a call that a record says was rejected does not count', () => {
+  const facts = { operation: 'execute_tool', tool: 'deploy', callId: 'call_1' };
+  const use = { kind: 'tool', name: 'deploy' } as const;
+  const rejection = () => {
+    const result = record(facts);
+    return { ...result, reading: { ...result.reading, rejected: use } };
+  };
+
+  test('when another record reports it', async () => {
+    const tenant = await callsTenant(server);
+    const result = record(facts);
+    const reported = { ...result, reading: { ...result.reading, uses: [use] } };
+    await aggregate(tenant, [rejection(), reported]);
+    await aggregate(tenant, [reported]);
+    expect(await tenant.observed()).toEqual({});
+    await aggregate(tenant, [{ ...reported, reading: { ...reported.reading, facts: factsOf({ tool: 'deploy' }) } }]);
+    expect(await tenant.observed()).toEqual({ 'tool deploy at travel-agent': 1 });
+  });
+
+  test('when a span reports it', async () => {
+    const tenant = await callsTenant(server);
+    await aggregate(tenant, [rejection()]);
+    await tenant.send([toolRun('deploy', { 'gen_ai.tool.call.id': 'call_1' })]);
+    expect(await tenant.observed()).toEqual({});
+  });
 });
 
 test('the same call id of another sender is another call', async () => {

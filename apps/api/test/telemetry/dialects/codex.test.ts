@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { readLogRecord, readSpan } from '../../../src/telemetry/dialects/read.ts';
 import type { Attributes } from '../../../src/telemetry/otlp/span.ts';
 import { recordedLogs, recordedLogUses, recordedSpans, recordedUses } from './recorded-uses.ts';
+import { source } from './source.ts';
 
 const BUILT_IN = { 'tool exec_command at the agent': 1, 'tool view_image at the agent': 1 };
 
@@ -16,14 +17,13 @@ test('codex: log records report each attempt and the vendor’s search, and toke
   });
 });
 
-test('codex: spans report requests, and each MCP call twice with the same call id', () => {
+test('codex: spans report requests, and each MCP call once', () => {
   const uses = recordedUses('codex');
   expect(uses).toEqual({
     ...BUILT_IN,
     'model openai/gpt-5-mini': 4,
-    'tool everything/echo': 2,
+    'tool everything/echo': 1,
     'tool everything/get-sum': 1,
-    'tool everything/get_sum': 1,
   });
   const mcpCalls = recordedSpans('codex')
     .map(readSpan)
@@ -69,6 +69,34 @@ test.each([
   ],
 ])('codex: the server in the result of a tool %j', (attributes, facts) => {
   expect(readEvent('codex.tool_result', attributes).facts).toMatchObject(facts);
+});
+
+test.each([
+  ['codex.tool_decision', { tool_name: 'exec_command', decision: 'denied' }, 'exec_command'],
+  ['codex.tool_decision', { tool_name: 'echo', tool_namespace: 'mcp__everything', decision: 'abort' }, 'echo'],
+  ['codex.tool_decision', { tool_name: 'exec_command', decision: 'approved_for_session' }, undefined],
+  [
+    'codex.tool_result',
+    { tool_name: 'exec_command', output: 'exec_command failed: CreateProcess { message: "Rejected(' },
+    undefined,
+  ],
+])('codex: a call that the user or a rule rejects does not count: %s %j', (eventName, attributes, rejected) => {
+  const reading = readEvent(eventName, attributes);
+  expect(reading.uses).toEqual([]);
+  expect(reading.rejected?.name).toBe(rejected);
+});
+
+test('codex: a command without a process, and the dispatch of an MCP call, are no calls', () => {
+  const exec = source({ outcome: 'failed' }, 'unified_exec.exec_command', { scope: 'codex_exec' });
+  expect(readSpan(exec).facts?.operation).toBe('rejection');
+  const result = { 'event.name': 'codex.tool_result', tool_name: 'echo', tool_namespace: 'mcp__everything' };
+  const dispatch = (more: Attributes) =>
+    readSpan({
+      ...source({}, 'dispatch_tool_call_with_state', { scope: 'codex_exec' }),
+      events: [{ name: 'event', time: '', attributes: { ...result, ...more } }],
+    });
+  expect(dispatch({}).uses).toEqual([{ kind: 'tool', name: 'echo' }]);
+  expect(dispatch({ mcp_tool: true })).toMatchObject({ facts: { tool: 'echo' }, uses: [] });
 });
 
 test('codex: a model that OpenAI does not offer has no vendor', () => {

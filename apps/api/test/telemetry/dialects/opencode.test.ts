@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { readLogRecord } from '../../../src/telemetry/dialects/read.ts';
+import { readLogRecord, readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedLogs, recordedLogUses } from './recorded-uses.ts';
+import { source } from './source.ts';
 
 test('opencode: log records name the agent that a person speaks to, with the session as its call id', () => {
   // Once for each call of a model, in two sessions.
@@ -22,4 +23,13 @@ test.each([
   const record = { scope: { name: scope, version: null, attributes: {} }, resource: {}, attributes: {}, body };
   const eventName = Array.isArray(body) ? (body[0] ?? null) : body;
   expect(readLogRecord({ ...record, eventName })).toEqual({ dialect, facts: null, uses: [] });
+});
+
+test.each([
+  ['PermissionRejectedError', []],
+  ['Error', [{ kind: 'tool', name: 'bash' }]],
+])('opencode: a tool that failed with %s', (type, uses) => {
+  const span = source({ 'tool.name': 'bash', 'tool.call_id': 'call_1' }, 'Tool.execute', { scope: 'opencode' });
+  const events = [{ name: 'exception', time: '', attributes: { 'exception.type': type } }];
+  expect(readSpan({ ...span, events }).uses).toEqual(uses);
 });

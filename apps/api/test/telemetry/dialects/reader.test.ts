@@ -35,6 +35,7 @@ const acme: Dialect = {
       attributes: { model: ['model'], outputTokens: ['output_tokens'] },
       tokensOnly: ({ attributes }) => attributes['output_tokens'] !== undefined,
     },
+    'acme.rejection': { operation: 'execute_tool', attributes: { tool: ['tool'] }, isRejection: true },
   },
 };
 
@@ -176,6 +177,20 @@ test('a record that only adds tokens names the use that they belong to, and is n
   expect(record({ model: 'm', output_tokens: 8 })).toMatchObject({ uses: [], tokensOf: { kind: 'model', name: 'm' } });
   expect(record({ model: 'm' })).toMatchObject({ uses: [{ kind: 'model', name: 'm' }] });
   expect(record({ model: 'm' }).tokensOf).toBeUndefined();
+});
+
+test('a record of a rejection names the call that was rejected, and is not a use itself', () => {
+  const attributes = { tool: 'deploy' };
+  expect(
+    readLogRecord({ eventName: 'acme.rejection', body: null, attributes, scope: scope('any'), resource: {} }),
+  ).toMatchObject({ uses: [], rejected: { kind: 'tool', name: 'deploy' } });
+});
+
+test.each(['denied', 'rejected'])('a tool with the error type %s did not run, in every dialect', (errorType) => {
+  const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'deploy', 'error.type': errorType };
+  for (const name of ['acme', 'other']) {
+    expect(readSpan(span({ attributes, scope: scope(name) }))).toMatchObject({ facts: { tool: 'deploy' }, uses: [] });
+  }
 });
 
 test('decoders keep every attribute that dialects read', () => {
