@@ -71,7 +71,10 @@ const FRAMEWORK_NAMES: ReadonlySet<string> = new Set([
   'none',
   'null',
   'openai-agents',
+  'openai-compatible',
   'openai_agents',
+  'openai_api_compatible',
+  'openai_compatible',
   'openclaw',
   'opencode',
   'openhands',
@@ -106,14 +109,15 @@ const API_SUFFIX =
 
 /**
  * The canonical name of a vendor. Some clients write the host of its API, or the id of a plugin. An unknown vendor keeps its
- * name, without the suffix of an API. Null for a framework.
+ * name, without the suffix of an API. Null for a framework, also at the end of a path.
  */
 export function vendorIn(text: string): string | null {
   const known = canonicalVendor(text) ?? vendorInPath(text);
   if (known !== null) return known;
   const lower = text.toLowerCase();
   const plain = text.slice(0, lower.replace(API_SUFFIX, '').length) || text;
-  return [text, plain].some((name) => FRAMEWORK_NAMES.has(name.trim().toLowerCase())) ? null : plain;
+  const last = text.slice(text.lastIndexOf('/') + 1);
+  return [text, plain, last].some((name) => FRAMEWORK_NAMES.has(name.trim().toLowerCase())) ? null : plain;
 }
 
 /** The vendor in a host such as `api.openai.com`, or at the end of a path such as `langgenius/openai/openai`. */

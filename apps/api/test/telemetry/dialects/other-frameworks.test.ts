@@ -308,3 +308,18 @@ test('the agent that calls another agent is not the agent that runs', () => {
   const attributes = { 'gen_ai.operation.name': 'invoke_agent', 'microsoft.a365.caller.agent.name': 'planner' };
   expect(readSpan(source(attributes, 'invoke_agent', { scope: 'Agent365Sdk', kind: 'client' })).uses).toEqual([]);
 });
+
+test.each([
+  ['langgenius/openai/openai', 'openai'],
+  ['langgenius/bedrock/bedrock', 'aws.bedrock'],
+  // The form of an API, which many vendors have.
+  ['langgenius/openai_api_compatible/openai_api_compatible', null],
+  ['openai-compatible', null],
+])('Dify: the vendor of %s', (provider, vendor) => {
+  const attributes = {
+    'gen_ai.span.kind': 'LLM',
+    'gen_ai.request.model': 'gpt-5-mini',
+    'gen_ai.provider.name': provider,
+  };
+  expect(readSpan(source(attributes, 'LLM 2')).facts?.vendor).toBe(vendor);
+});
