@@ -21,6 +21,7 @@ import { tanstackAi } from './tanstack-ai.ts';
 import { sentry } from './sentry.ts';
 import { strands } from './strands.ts';
 import { opencode } from './opencode.ts';
+import { n8n } from './n8n.ts';
 import { neurolink } from './neurolink.ts';
 import { openlit } from './openlit.ts';
 import { langsmith } from './langsmith.ts';
@@ -81,6 +82,7 @@ export const DIALECTS: readonly Dialect[] = [
   langsmith,
   langfuse,
   langtrace,
+  n8n,
   neurolink,
   openlit,
   pydanticAi,

@@ -18,6 +18,7 @@ import { llamaindexOpeninference, llamaindexOpenllmetry } from './programs/llama
 import { livekit } from './programs/livekit.ts';
 import { agentgateway, bifrost, contextforge, envoyAiGateway, fastmcp, mcpCsharp } from './programs/mcp-gateways.ts';
 import { monocle } from './programs/monocle.ts';
+import { n8n } from './programs/n8n.ts';
 import {
   openaiAgentsLogfire,
   openaiAgentsOpeninference,
@@ -68,6 +69,7 @@ export const PROGRAMS: readonly Program[] = [
   loongsuite,
   mcpCsharp,
   monocle,
+  n8n,
   openaiAgentsLogfire,
   openaiAgentsOpeninference,
   openaiAgentsOpenllmetry,
