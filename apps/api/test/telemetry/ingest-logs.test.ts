@@ -83,6 +83,36 @@ test.each(['span', 'record'])('a call that a span and a record report counts onc
   expect(await occurrences(tool)).toEqual([1]);
 });
 
+test.each(['span', 'record'])(
+  'Gemini CLI: a tool and its declared server with underscores in their names are found, the %s first',
+  async (first) => {
+    const { account, take, tenantId } = await newSender();
+    const as = await accountWithKey(server, { tenantId });
+    const provider = await server.ok('POST', '/v1/providers', { as, body: { name: 'second_server', kind: 'mcp' } });
+    const item = { kind: 'tool', name: 'get_sum', status: 'blocked' };
+    await server.ok('POST', `/v1/providers/${provider.id}/inventory`, { as, body: item });
+    const span = {
+      name: 'tool_call',
+      scope: 'gemini-cli',
+      attributes: {
+        'gen_ai.operation.name': 'tool_call',
+        'gen_ai.tool.name': 'mcp_second_server_get_sum',
+        'gen_ai.tool.call_id': 'call_1',
+      },
+    };
+    const facts = factsOf({ tool: 'get_sum', toolServer: 'second_server', callId: 'call_1' });
+    const record = recordOf('get_sum');
+    const steps = [
+      () => server.ok('POST', '/v1/traces', { as: account, body: exportRequest([span]) }),
+      () => take([{ ...record, reading: { ...record.reading, dialect: 'gemini-cli', facts } }]),
+    ];
+    for (const send of first === 'span' ? steps : steps.toReversed()) await send();
+    const observed = await all(server, '/v1/runtime-observations', as);
+    expect(observed).toMatchObject([{ providerId: provider.id, name: 'get_sum', occurrences: 1 }]);
+    expect(observed[0].risk.factors).toContainEqual(expect.objectContaining({ factor: 'blocked_item' }));
+  },
+);
+
 test('records that report calls are refused once the tenant reached its storage limit', async () => {
   const { take, occurrences, tenantId } = await newSender();
   const tool = unique('tool');

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { rewrittenName } from '@quartermaster/db/name-family.ts';
 import type { Use } from '../dialects/facts.ts';
 import { splitMarked } from '../dialects/mcp-name.ts';
+import { serverToolsIn } from '../matching/tool-names.ts';
 import { comparableName } from './same-name.ts';
 
 /*
@@ -21,15 +22,21 @@ export type SignalledCall = {
 
 /**
  * The names under which two signals may report one call. A tool may be named with or without its server, a model as it was
- * requested or as it answered.
+ * requested or as it answered. `mcp_weather_get_city` may be the tool `get_city` or `city`.
  */
 export function namesOfCall(
   { kind, name }: Use,
   { responseModel, toolServer }: { responseModel: string | null; toolServer: string | null },
 ): string[] {
-  const comparable = comparableName(kind, kind === 'tool' ? withoutServer(name, toolServer) : name);
-  if (kind !== 'model' || responseModel === null) return [comparable];
-  return [...new Set([comparable, comparableName(kind, responseModel)])];
+  const names = [name];
+  if (kind === 'tool') names.splice(0, 1, ...toolsIn(withoutServer(name, toolServer)));
+  if (kind === 'model' && responseModel !== null) names.push(responseModel);
+  return [...new Set(names.map((one) => comparableName(kind, one)))];
+}
+
+/** The name, and the names of the tool that `mcp_<server>_<tool>` may mean: both may contain underscores. */
+function toolsIn(name: string): string[] {
+  return [name, ...(name.startsWith('mcp_') ? serverToolsIn(name).map(({ tool }) => tool) : [])];
 }
 
 function withoutServer(name: string, server: string | null): string {

@@ -69,10 +69,6 @@ export const geminiCli: Dialect = {
     }
     facts.vendor ??= facts.operation === 'chat' ? 'gcp.gemini' : null;
   },
-  // The log record of the call names the server.
-  uses({ attributes }, _facts, usual) {
-    return AMBIGUOUS.test(String(attributes['gen_ai.tool.name'])) && displayedTool(attributes) === null ? [] : usual;
-  },
   logs: {
     'gemini_cli.api_request': { operation: 'chat', attributes: { model: ['model'] } },
     'gemini_cli.api_response': {
@@ -99,18 +95,23 @@ function displayedTool(attributes: Attributes): { server: string; tool: string }
   return FUNCTION_NAMES.tool.test(tool) && FUNCTION_NAMES.toolServer.test(server) ? { server, tool } : null;
 }
 
-/** Splits `mcp_everything_echo` into the server `everything` and the tool `echo`. */
+/**
+ * Splits `mcp_everything_echo` into the server `everything` and the tool `echo`. If there are several ways to split a name, the tool
+ * keeps the whole name, and belongs to the known server that fits best.
+ */
 function readToolName(written: string, attributes: Attributes, facts: Facts): void {
   const displayed = displayedTool(attributes);
-  const server = facts.toolServer ?? displayed?.server ?? /^mcp_([^_]+)_./.exec(written)?.[1];
+  const known = facts.toolServer ?? displayed?.server;
+  const server = known ?? /^mcp_([^_]+)_./.exec(written)?.[1];
   if (server === undefined) {
     facts.toolRunsAt = 'agent';
     return;
   }
   facts.toolServer = server;
+  if (known === undefined && AMBIGUOUS.test(written)) return;
   const prefix = `mcp_${server.replaceAll(/[^\w.:-]/g, '_')}_`;
   facts.tool = displayed?.tool ?? (written.startsWith(prefix) ? written.slice(prefix.length) : written);
 }
 
-/** Whether the name may be split in several ways: `mcp_weather_get_city` has the server `weather` or `weather_get`. */
+/** A name with several ways to split it: `mcp_weather_get_city` has the server `weather` or `weather_get`. */
 const AMBIGUOUS = /^mcp_[^_]+_[^_]+_/;
