@@ -4,7 +4,7 @@ export const recordings: RecordingDefinition[] = [
   {
     name: 'datadog',
     framework: "Datadog's tracer for Node.js",
-    packages: ['dd-trace', 'openai'],
+    packages: ['dd-trace', 'openai', '@openai/agents', '@anthropic-ai/sdk', '@google/genai'],
     program: 'program.ts',
     dialects: ['datadog'],
     setUp: `\`\`\`sh

@@ -1,14 +1,18 @@
 /**
  * Datadog's tracer with OTLP export: OpenAI's client with a local tool and MCP tools in one agent of the LLM Observability SDK, a
- * streamed answer, a response with a web search, a failure and an embedding.
+ * streamed answer, a response with a web search, a failure and an embedding. An agent of OpenAI's SDK with chat completions, and
+ * one with responses. Streamed answers of Anthropic and Google.
  */
+import Anthropic from '@anthropic-ai/sdk';
+import { GoogleGenAI } from '@google/genai';
+import { Agent, OpenAIProvider, run } from '@openai/agents';
 import tracer from 'dd-trace';
 import OpenAI from 'openai';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { setTimeout } from 'node:timers/promises';
 import { MARKERS } from '../../model-server/markers.ts';
-import { countAgent, countTool, mcpCommand } from '../../recorder/program.ts';
+import { countAgent, countTool, mcpCommand, modelServerUrl } from '../../recorder/program.ts';
 
 const { llmobs } = tracer;
 const openai = new OpenAI({ maxRetries: 0 });
@@ -56,6 +60,22 @@ await openai.responses.create({ model, input: MARKERS.question, tools: [{ type: 
 const failing = [{ role: 'user' as const, content: MARKERS.fail }];
 await openai.chat.completions.create({ model, messages: failing }).catch(() => undefined);
 await openai.embeddings.create({ model: 'text-embedding-3-small', input: MARKERS.document });
+
+for (const useResponses of [false, true]) {
+  countAgent('umbrella_agent');
+  const agent = new Agent({
+    name: 'umbrella_agent',
+    model: await new OpenAIProvider({ useResponses }).getModel(model),
+  });
+  await run(agent, MARKERS.question);
+}
+
+const anthropic = new Anthropic({ baseURL: modelServerUrl, apiKey: 'scripted', maxRetries: 0 });
+const messages = anthropic.messages.stream({ model: 'claude-sonnet-5', max_tokens: 100, messages: question });
+await messages.finalMessage();
+const google = new GoogleGenAI({ apiKey: 'scripted', httpOptions: { baseUrl: modelServerUrl } });
+const asked = { model: 'gemini-3-flash', contents: MARKERS.question };
+for await (const chunk of await google.models.generateContentStream(asked)) void chunk;
 // It sends every second, and once more when the process ends.
 await setTimeout(3000);
 

@@ -4,7 +4,7 @@ import type { MatchableSpan } from '../matching/match.ts';
 export type InterpretedSpan = MatchableSpan & {
   /** The name of the dialect. Null if no dialect recognised the span. */
   dialect: string | null;
-  /** The name of the instrumentation scope. */
+  /** The name of the instrumentation scope, and that of the instrumentation if the scope does not tell it. */
   scope: string;
   /** The environment of the service, see `environmentOf`. */
   environment: string | null;

@@ -152,11 +152,14 @@ function callOf(
   };
 }
 
-/** The name of a tool as an MCP client writes it, which is the server's. The requested name of a model, not the response's. */
+/**
+ * The name of a tool as an MCP client writes it, which is the server's. The requested name of a model, not the response's, which
+ * may stand in another span of the call.
+ */
 function nameOf(members: readonly Report[], best: Report): string {
   const exact =
     best.use.kind === 'model'
-      ? members.find(({ use }) => use.written !== use.responseModel)
+      ? members.find(({ use }) => members.every((other) => other.use.responseModel !== use.written))
       : members.find(({ use }) => use.isMcp);
   return (exact ?? best).use.name;
 }

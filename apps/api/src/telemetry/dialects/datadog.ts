@@ -1,3 +1,4 @@
+import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import type { Dialect } from './dialect.ts';
 import { subjectIn } from './span-subject.ts';
 
@@ -8,6 +9,7 @@ import { subjectIn } from './span-subject.ts';
 export const datadog: Dialect = {
   name: 'datadog',
   scopes: [/^dd-trace(?:-|$)/],
+  instrumentation: 'component',
   attributes: {
     model: ['openai.request.model', 'anthropic.request.model', 'langchain.request.model', 'gen_ai.request.model'],
     responseModel: ['openai.response.model', 'gen_ai.response.model'],
@@ -28,14 +30,14 @@ export const datadog: Dialect = {
     if (attributes['gen_ai.operation.name'] === undefined) facts.errorType = null;
     if (facts.model === UNKNOWN_MODEL) facts.model = null;
     const component = String(attributes['component'] ?? '');
+    // The vendor is not known at any other address than its own.
+    if (facts.model !== null) facts.vendor ??= canonicalVendor(component);
     if (facts.operation === 'invoke_agent' && !UNNAMED.test(name)) facts.agent ??= subjectIn(name);
     if (facts.operation !== 'execute_tool' || NAMED_OTHERWISE.test(component)) return;
     // A handoff of OpenAI Agents looks like a tool. The agent that takes over has its own span.
     if (component === 'openai-agents' && name.startsWith('transfer_to_')) facts.operation = 'handoff';
     else if (!UNNAMED.test(name)) facts.tool ??= subjectIn(LANGCHAIN_TOOL.exec(name)?.[1] ?? name);
   },
-  // OpenAI's client writes a span of the same response.
-  uses: ({ name }, _facts, usual) => (name === 'openai_agents.response' ? [] : usual),
 };
 
 /** Written if the model is not known. */

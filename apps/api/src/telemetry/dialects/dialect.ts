@@ -14,6 +14,8 @@ export type Dialect = {
   name: string;
   /** Names of instrumentation scopes. They precede signatures of all dialects. A string matches exactly. */
   scopes?: readonly (string | RegExp)[];
+  /** The attribute that names the instrumentation of a span, if all instrumentations of the sender share one scope. */
+  instrumentation?: string;
   /** Attribute names. Under an unknown scope, one of them identifies the dialect. `x.*` is any name that begins with `x.`. */
   signature?: readonly string[];
   /** The attributes that hold each fact. The first one that is present is taken. */

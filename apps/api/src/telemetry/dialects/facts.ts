@@ -47,6 +47,8 @@ export type Use = {
 export type Reading = {
   /** The name of its dialect. Null if no dialect was recognised. */
   dialect: string | null;
+  /** The name of the instrumentation, if the scope of the span does not tell it. */
+  instrumentation?: string;
   /** Null if it says nothing about models, tools or agents. */
   facts: Facts | null;
   uses: Use[];

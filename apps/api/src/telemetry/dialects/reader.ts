@@ -1,3 +1,4 @@
+import { withoutEncodedId } from '../encoded-text.ts';
 import { CACHED_TOKEN_NAMES } from './cached-tokens.ts';
 import type { Dialect, LogSource, ReadSource } from './dialect.ts';
 import { type FactReader, factReader } from './fact-reader.ts';
@@ -8,6 +9,7 @@ import { REASONING_TOKEN_NAMES } from './reasoning-tokens.ts';
 import { recogniser } from './recognise.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { CLIENT_ADDRESS, usesOf, wasRejected } from './uses.ts';
+import { boundedId } from './visible-name.ts';
 
 /** Reads spans and log records. */
 type Reader = {
@@ -98,7 +100,13 @@ function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactRe
   const counted = isUncountedModelCall(source, own) ? [...own, ...modelOf(read.facts)] : own;
   const answer = source.attributes[OUTPUT_MESSAGES];
   const uses = answer === undefined ? counted : withServerTools(read.facts, counted, () => serverToolsIn(answer));
-  return { dialect: dialect.name, facts: read.facts, uses: uses.length > MAX_USES ? boundedUses(uses) : uses };
+  const instrumentation = source.attributes[dialect.instrumentation ?? ''];
+  return {
+    dialect: dialect.name,
+    ...(typeof instrumentation === 'string' && { instrumentation: boundedId(withoutEncodedId(instrumentation)) }),
+    facts: read.facts,
+    uses: uses.length > MAX_USES ? boundedUses(uses) : uses,
+  };
 }
 
 /** The conventional attribute of a model's answer. */

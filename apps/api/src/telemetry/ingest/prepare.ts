@@ -48,7 +48,7 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): SpanPre
 
   function prepare(span: OtlpSpan): PreparedSpan {
     // Read before content is removed, because some names are in attributes that also hold content.
-    const { dialect, facts, uses } = readSpan(span);
+    const { dialect, instrumentation, facts, uses } = readSpan(span);
     scopes.add(span.scope.name, dialect !== null && !isUncounted(facts, uses));
     const serviceName = serviceNameOf(span);
     const stored = boundSpan(filter(span, dialect));
@@ -63,7 +63,7 @@ export function spanPreparer({ keepContent }: { keepContent: boolean }): SpanPre
       serviceName: visibleOf(serviceName),
       environment: environmentOf(span),
       dialect,
-      scope: stored.scope.name,
+      scope: instrumentation === undefined ? stored.scope.name : `${stored.scope.name}/${instrumentation}`,
       spanName: name,
       start: microseconds(startTime),
       end: microseconds(endTime),

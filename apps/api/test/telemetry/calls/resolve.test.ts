@@ -38,6 +38,14 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ['model gpt-5-mini at service by service'],
   ],
   [
+    'only one of two spans says which of the names is that of the answer',
+    [
+      span('a', use('model', 'gpt-5-mini', { responseModel: 'gpt-5-mini-2026-01-01' }), { ...SDK, end: 20 }),
+      span('b', use('model', 'gpt-5-mini-2026-01-01'), FRAMEWORK),
+    ],
+    ['model gpt-5-mini at service by service'],
+  ],
+  [
     'execute_tool around tools/call counts at the MCP server',
     [span('a', use('tool', 'echo'), FRAMEWORK), span('b', mcp('echo'), { ...MCP, parent: 'a' })],
     ['tool echo at everything by service'],
