@@ -25,14 +25,17 @@ export const CACHED_TOKEN_NAMES: readonly string[] = [...READ_FROM_CACHE, ...WRI
 /**
  * Adds the cached tokens to the input tokens if the numbers show that these exclude them: if more tokens were cached than the
  * input has, or if the total is the sum of all three. The conventions include cached tokens in the input. The APIs of Anthropic
- * and Bedrock count them separately, and some instrumentations copy their numbers.
+ * and Bedrock count them separately, and some instrumentations copy their numbers. The total of Bedrock shows them even if they
+ * are not reported themselves.
  */
 export function addUncountedCache(attributes: Attributes, facts: Facts): void {
   const { inputTokens: input, outputTokens: output } = facts;
   const cached = cachedTokensIn(attributes);
-  if (input === null || cached === 0) return;
-  const isInTotal = output !== null && firstCount(attributes, TOTAL_TOKENS) - input - output === cached;
-  if (cached > input || isInTotal) facts.inputTokens = input + cached;
+  if (input === null) return;
+  const rest = firstCount(attributes, TOTAL_TOKENS) - input - (output ?? 0);
+  if (cached > input || (output !== null && rest === cached)) facts.inputTokens = input + cached;
+  else if (cached === 0 && output !== null && rest > 0 && facts.vendor === 'aws.bedrock')
+    facts.inputTokens = input + rest;
 }
 
 /** Adds the cached tokens to input tokens that are Anthropic's own count. `addUncountedCache` does not add them again. */

@@ -1,4 +1,4 @@
-import type { Dialect } from './dialect.ts';
+import type { Dialect, ReadSource } from './dialect.ts';
 
 /**
  * Langtrace (github.com/Scale3-Labs/langtrace-typescript-sdk, src/instrumentation; langtrace-python-sdk): OpenTelemetry GenAI
@@ -24,15 +24,27 @@ export const langtrace: Dialect = {
     'langtrace.service.version',
     'langtrace.version',
   ],
-  alsoReads: ['langtrace.service.type', 'langtrace.service.name'],
-  refine({ attributes, scope }, facts) {
-    // The instrumentation of Anthropic's client for TypeScript exchanges the two counts.
-    if (scope.name === '@langtrase/typescript-sdk' && attributes['langtrace.service.name'] === 'anthropic') {
+  alsoReads: ['langtrace.service.type', 'langtrace.service.name', 'url.path', 'gen_ai.request.stream'],
+  refine(span, facts) {
+    const { attributes, scope } = span;
+    if (scope.name === '@langtrase/typescript-sdk' && isExchanged(span)) {
       const { inputTokens, outputTokens } = facts;
       Object.assign(facts, { inputTokens: outputTokens, outputTokens: inputTokens });
     }
-    if (attributes['langtrace.service.type'] === 'llm') return;
+    // Bedrock is called a framework.
+    if (attributes['langtrace.service.type'] === 'llm' || facts.vendor === 'aws.bedrock') return;
     const { 'gen_ai.provider.name': provider, 'gen_ai.system': system } = attributes;
     if (provider === undefined && system === undefined) facts.vendor = null;
   },
 };
+
+/** Whether the instrumentation of the client exchanges the two counts. Some do so for streams alone. */
+function isExchanged({ name, attributes }: ReadSource): boolean {
+  const isStream = attributes['gen_ai.request.stream'] === true || name.endsWith('Stream');
+  if (attributes['langtrace.service.name'] === 'cohere') return attributes['url.path'] !== '/v2/chat';
+  return (isStream ? EXCHANGE_IN_STREAMS : EXCHANGE).test(String(attributes['langtrace.service.name']));
+}
+
+const EXCHANGE = /^(?:anthropic|ollama)$/;
+
+const EXCHANGE_IN_STREAMS = /^(?:anthropic|awsbedrock|gemini|mistral|ollama|openai)$/;

@@ -171,11 +171,8 @@ const BEDROCK = '@arizeai/openinference-instrumentation-bedrock';
 function correctBedrock({ attributes }: ReadSource, facts: Facts): void {
   const id = readInside(attributes['input.value'], ['modelId']) ?? readInside(attributes['output.value'], ['model']);
   if (typeof id === 'string' && MODEL_ID.test(id)) facts.model = id;
-  const total = attributes['llm.token_count.total'];
-  if (facts.inputTokens === null || facts.outputTokens === null) return;
-  if (typeof total === 'number') facts.inputTokens = Math.max(facts.inputTokens, total - facts.outputTokens);
-  // The answer of Anthropic's own API, which has no total.
-  else addCacheOfAnthropic(attributes, facts);
+  // The answer of Anthropic's own API has no total.
+  if (attributes['llm.token_count.total'] === undefined) addCacheOfAnthropic(attributes, facts);
 }
 
 const MODEL_ID = /^[\w.:/-]{2,256}$/;

@@ -1,5 +1,6 @@
 import { addCacheOfAnthropic } from './cached-tokens.ts';
 import type { Dialect } from './dialect.ts';
+import { addReasoningOfGoogle } from './reasoning-tokens.ts';
 
 /** OpenLIT (github.com/openlit/openlit, sdk/typescript/src and sdk/python/src/openlit, semantic_convention). */
 export const openlit: Dialect = {
@@ -27,7 +28,8 @@ export const openlit: Dialect = {
   ],
   safe: ['gen_ai.sdk.version', 'openai.api.type', 'openai.response.service_tier', 'openlit.agent.version_hash'],
   refine(span, facts) {
-    if (span.scope.name === '@openlit/instrumentation-anthropic') addCacheOfAnthropic(span.attributes, facts);
+    if (/instrumentation-(?:anthropic|bedrock)$/.test(span.scope.name)) addCacheOfAnthropic(span.attributes, facts);
+    if (span.scope.name === '@openlit/instrumentation-google-ai') addReasoningOfGoogle(span.attributes, facts);
     // The instrumentation of MCP for Python writes `tools_call` for `tools/call`.
     facts.mcpMethod = facts.mcpMethod?.replace(/^(tools|resources|prompts)_/, '$1/') ?? null;
     // The span of a model call names the tools that the model asked for. They run later, or never.

@@ -38,4 +38,9 @@ export function addUncountedReasoning(facts: Facts, { reasoning, total, input = 
   if (rest > 0 && isReasoning) facts.outputTokens += rest;
 }
 
+/** Adds the reasoning tokens to output tokens that are Google's own count. `addUncountedReasoning` does not add them again. */
+export function addReasoningOfGoogle(attributes: Attributes, facts: Facts): void {
+  if (facts.outputTokens !== null) facts.outputTokens += firstCount(attributes, REASONING);
+}
+
 const GEMINI = /(?:^|[/.])gemini-/i;

@@ -182,17 +182,37 @@ test.each([
   expect(readSpan(source(attributes)).facts).toMatchObject({ inputTokens, outputTokens: 8 });
 });
 
-// Made from a recording of `@openlit/instrumentation-anthropic` that is not kept.
-test('openlit: input of Anthropic includes cached tokens', () => {
+test('the total of Bedrock shows cached tokens that are not reported', () => {
+  const tokensOf = (vendor: string) =>
+    readSpan(
+      source({
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.provider.name': vendor,
+        'gen_ai.request.model': 'amazon.nova-pro-v1:0',
+        'gen_ai.usage.input_tokens': 16,
+        'gen_ai.usage.output_tokens': 8,
+        'gen_ai.usage.total_tokens': 29,
+      }),
+    ).facts;
+  expect(tokensOf('aws.bedrock')).toMatchObject({ inputTokens: 21, outputTokens: 8 });
+  expect(tokensOf('acme')).toMatchObject({ inputTokens: 16, outputTokens: 8 });
+});
+
+// Made from recordings of OpenLIT 1.15 that are not kept.
+test.each([
+  ['anthropic', 16, 8],
+  ['bedrock', 16, 8],
+  ['google-ai', 21, 5],
+])('openlit: input of %s includes cached tokens, output includes reasoning tokens', (client, input, output) => {
   const attributes = {
     'gen_ai.operation.name': 'chat',
-    'gen_ai.provider.name': 'anthropic',
     'gen_ai.request.model': 'claude-sonnet-5',
-    'gen_ai.usage.input_tokens': 16,
-    'gen_ai.usage.output_tokens': 8,
+    'gen_ai.usage.input_tokens': input,
+    'gen_ai.usage.output_tokens': output,
     'gen_ai.usage.cache_read.input_tokens': 5,
+    'gen_ai.usage.reasoning_tokens': 3,
   };
-  const span = source(attributes, 'chat claude-sonnet-5', { scope: '@openlit/instrumentation-anthropic' });
+  const span = source(attributes, 'chat claude-sonnet-5', { scope: `@openlit/instrumentation-${client}` });
   expect(readSpan(span)).toMatchObject({ dialect: 'openlit', facts: { inputTokens: 21, outputTokens: 8 } });
 });
 

@@ -80,7 +80,7 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
       cannotKnow: [
         'tool everything/echo: not seen',
         'tool everything/get-sum: not seen',
-        'tool openai/web_search: not seen',
+        'tool anthropic/web_search: not seen',
       ],
     },
     droid: {
@@ -206,7 +206,7 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
     'openai-langtrace': {
       cannotKnow: [
         'model openai/gpt-5-mini: 5 calls counted, 6 made',
-        'model openai/gpt-5-mini: 69 + 25 tokens counted, 105 + 40 used',
+        'model openai/gpt-5-mini: 64 + 30 tokens counted, 105 + 40 used',
         'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
         'tool everything/echo: not seen',
         'tool everything/get-sum: not seen',
