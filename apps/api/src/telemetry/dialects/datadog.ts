@@ -24,7 +24,7 @@ export const datadog: Dialect = {
   },
   content: ['error.message', 'error.stack', 'cmd.exec', 'resource.name'],
   safe: ['span.type', 'component', '_dd.integration', 'openai.request.endpoint', 'openai.request.method'],
-  alsoReads: ['component', 'gen_ai.operation.name'],
+  alsoReads: ['component', 'gen_ai.operation.name', 'operation.name'],
   refine({ name, attributes }, facts) {
     // Spans of HTTP requests have no operation.
     if (attributes['gen_ai.operation.name'] === undefined) facts.errorType = null;
@@ -32,6 +32,9 @@ export const datadog: Dialect = {
     const component = String(attributes['component'] ?? '');
     // The vendor is not known at any other address than its own.
     if (facts.model !== null) facts.vendor ??= canonicalVendor(component);
+    // The AI SDK's function id replaces the name of the span. It is the only name of an agent.
+    const method = String(attributes['operation.name']);
+    if (component === AI_SDK && RUN_OF_AI_SDK.test(method) && name !== method) facts.operation = 'invoke_agent';
     if (facts.operation === 'invoke_agent' && !UNNAMED.test(name)) facts.agent ??= subjectIn(name);
     if (facts.operation !== 'execute_tool' || NAMED_OTHERWISE.test(component)) return;
     // A handoff of OpenAI Agents looks like a tool. The agent that takes over has its own span.
@@ -42,6 +45,10 @@ export const datadog: Dialect = {
 
 /** Written if the model is not known. */
 const UNKNOWN_MODEL = 'custom';
+
+const AI_SDK = 'ai_tracing_vercel_telemetry';
+
+const RUN_OF_AI_SDK = /^(?:generate|stream)(?:Text|Object)$/;
 
 /** `client_tool_call` of every tool of an MCP server, and the AI SDK's function id. */
 const NAMED_OTHERWISE = /^(?:modelcontextprotocol_client|ai_tracing_vercel_telemetry)$/;
