@@ -17,7 +17,11 @@ const WRITTEN_TO_CACHE = [
   'llm.token_count.prompt_details.cache_write',
 ];
 
-export const TOTAL_TOKENS: readonly string[] = ['gen_ai.usage.total_tokens', 'llm.token_count.total'];
+export const TOTAL_TOKENS: readonly string[] = [
+  'gen_ai.usage.total_tokens',
+  'llm.token_count.total',
+  'llm.usage.total_tokens',
+];
 
 /** The attributes that this file reads. */
 export const CACHED_TOKEN_NAMES: readonly string[] = [...READ_FROM_CACHE, ...WRITTEN_TO_CACHE, ...TOTAL_TOKENS];

@@ -48,6 +48,9 @@ const MARKS: readonly string[] = [
 /** The maximum number of items of an answer that are read. */
 const MAX_ITEMS = 1000;
 
+/** The maximum number of lists in each other. LangWatch writes two. */
+const MAX_LISTS = 2;
+
 /**
  * The tools that the vendor ran while it answered, by the answer, which may be JSON. One entry for each call. Reads answers of
  * OpenAI's Responses API, of Anthropic's Messages API, of Google's API, of LangChain and of the Vercel AI SDK, and
@@ -56,17 +59,18 @@ const MAX_ITEMS = 1000;
 export function serverToolsIn(answer: unknown): string[] {
   const parsed = typeof answer === 'string' ? parsedIfMarked(answer) : answer;
   const messages = itemsOf(Array.isArray(parsed) ? parsed : [parsed])
-    .flatMap(messagesIn)
+    .flatMap((item) => messagesIn(item))
     .slice(0, MAX_ITEMS);
   const items = messages.flatMap((message) => {
-    const ofOpenAi = ownMember(ownMember(message, 'additional_kwargs'), 'tool_outputs');
-    const lists = [...['output', 'content', 'parts'].map((key) => ownMember(message, key)), ofOpenAi];
+    const ofOpenAi = LANGCHAIN_KEYS.map((key) => ownMember(ownMember(message, key), 'tool_outputs'));
+    const lists = [...['output', 'content', 'parts'].map((key) => ownMember(message, key)), ...ofOpenAi];
     // The answer may also be a list of items itself.
     return [message, ...lists.flatMap(itemsOf)];
   });
   const parts = messages.flatMap((message) => [
     message,
     ownMember(message, 'response_metadata'),
+    ownMember(message, 'function_call'),
     ...itemsOf(ownMember(message, 'candidates')),
     ...itemsOf(Object.values(ownMember(message, 'providerMetadata') ?? {})),
   ]);
@@ -84,8 +88,15 @@ function toolsOf(items: readonly unknown[]): string[] {
   return [...tools.values()];
 }
 
-/** The messages of LangChain's answer. Any other answer is one message. */
-function messagesIn(answer: unknown): unknown[] {
+/** Where LangChain keeps the other keys of the vendor's message. LangWatch writes them as a function call. */
+const LANGCHAIN_KEYS = ['additional_kwargs', 'function_call'];
+
+/** The messages of LangChain's answer, or of LangWatch's lists, whose items have a type. Any other answer is one message. */
+function messagesIn(answer: unknown, depth = 0): unknown[] {
+  const value = ownMember(answer, 'value');
+  if (Array.isArray(value) && depth < MAX_LISTS)
+    return value.slice(0, MAX_ITEMS).flatMap((item) => messagesIn(item, depth + 1));
+  if (ownMember(answer, 'type') === 'json' && value !== undefined) return [value];
   const generations = itemsOf(ownMember(answer, 'generations')).flatMap(itemsOf);
   if (generations.length === 0) return [answer];
   return generations.slice(0, MAX_ITEMS).map((one) => ownMember(ownMember(one, 'message'), 'kwargs'));

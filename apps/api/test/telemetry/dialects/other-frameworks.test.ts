@@ -182,6 +182,23 @@ test.each([
   expect(readSpan(source(attributes)).facts).toMatchObject({ inputTokens, outputTokens: 8 });
 });
 
+// Made from recordings of OpenLLMetry's instrumentation of Vertex AI and of Laminar's of Google's client that are not kept.
+test.each(['gen_ai.usage.total_tokens', 'llm.usage.total_tokens'])(
+  '%s of a Gemini model shows reasoning tokens',
+  (name) => {
+    const attributes = {
+      'gen_ai.system': 'Google',
+      'llm.request.type': 'completion',
+      'gen_ai.request.model': 'gemini-3-flash',
+      'gen_ai.usage.prompt_tokens': 21,
+      'gen_ai.usage.completion_tokens': 5,
+      [name]: 29,
+    };
+    const span = source(attributes, 'vertexai.completion', { scope: '@traceloop/instrumentation-vertexai' });
+    expect(readSpan(span).facts).toMatchObject({ inputTokens: 21, outputTokens: 8 });
+  },
+);
+
 test('the total of Bedrock shows cached tokens that are not reported', () => {
   const tokensOf = (vendor: string) =>
     readSpan(
@@ -214,6 +231,31 @@ test.each([
   };
   const span = source(attributes, 'chat claude-sonnet-5', { scope: `@openlit/instrumentation-${client}` });
   expect(readSpan(span)).toMatchObject({ dialect: 'openlit', facts: { inputTokens: 21, outputTokens: 8 } });
+});
+
+// Made from a recording of LangWatch 0.16 with LangChain that is not kept.
+test.each([
+  ['of OpenAI', { function_call: { tool_outputs: [{ type: 'web_search_call', id: 'ws_1' }] } }],
+  ['of Anthropic', { function_call: { usage: { server_tool_use: { web_search_requests: 1 } } } }],
+])('langwatch: a search %s is read in the lists of an answer', (_vendor, message) => {
+  const value = [{ type: 'list', value: [{ type: 'json', value: { role: 'assistant', ...message } }] }];
+  const attributes = {
+    'langwatch.span.type': 'llm',
+    'gen_ai.system': 'anthropic',
+    'gen_ai.request.model': 'claude-sonnet-5',
+    'langwatch.output': JSON.stringify({ type: 'list', value }),
+  };
+  expect(readSpan(source(attributes)).uses).toEqual([
+    { kind: 'model', name: 'claude-sonnet-5' },
+    { kind: 'tool', name: 'web_search' },
+  ]);
+});
+
+test('an answer of any depth is read', () => {
+  const depth = 5000;
+  const output = `${'{"value":['.repeat(depth)}"server_tool_use"${']}'.repeat(depth)}`;
+  const attributes = { 'gen_ai.request.model': 'm', 'gen_ai.system': 'openai', 'acme.output': output };
+  expect(readSpan(source(attributes)).uses).toEqual([{ kind: 'model', name: 'm' }]);
 });
 
 const SEARCH = { type: 'server_tool_call', id: 'srvtoolu_1', name: 'web_search', server_tool_call: {} };
