@@ -157,11 +157,9 @@ function callOf(
  * may stand in another span of the call.
  */
 function nameOf(members: readonly Report[], best: Report): string {
-  const exact =
-    best.use.kind === 'model'
-      ? members.find(({ use }) => members.every((other) => other.use.responseModel !== use.written))
-      : members.find(({ use }) => use.isMcp);
-  return (exact ?? best).use.name;
+  const answered = new Set(members.map(({ use }) => use.responseModel));
+  const isExact = ({ use }: Report) => (use.kind === 'model' ? !answered.has(use.written) : use.isMcp);
+  return (members.find(isExact) ?? best).use.name;
 }
 
 /** Sorts children before their parents, and the shorter of two siblings first, because it is nearer to the call. */

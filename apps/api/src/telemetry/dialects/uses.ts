@@ -50,9 +50,9 @@ export function usesOf(span: Pick<ReadSource, 'kind' | 'attributes'>, facts: Fac
   return [...named('model', model), ...unnamedTool, ...named('prompt', prompt)];
 }
 
-/** Whether the user or a rule rejected the call of a tool, so that it never ran. */
-export function wasRejected({ tool, operation, errorType }: Facts): boolean {
-  return tool !== null && operation === 'execute_tool' && REJECTED.has(errorType ?? '');
+/** Whether the user or a rule rejected the call of a tool, so that it never ran. A call that was sent to an MCP server was not. */
+export function wasRejected({ tool, operation, mcpMethod, errorType }: Facts): boolean {
+  return tool !== null && operation === 'execute_tool' && mcpMethod === null && REJECTED.has(errorType ?? '');
 }
 
 const REJECTED = new Set(['denied', 'rejected']);
