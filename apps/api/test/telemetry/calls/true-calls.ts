@@ -9,6 +9,8 @@ export type TrueCall = {
   spanCount: 0 | 1 | 2;
   failed: boolean;
   tokens: number;
+  /** How many searches the vendor of a model made for its answer. */
+  searches: number;
   inside: TrueCall[];
 };
 
@@ -24,11 +26,13 @@ function callAt(depth: number): fc.Arbitrary<TrueCall> {
     spanCount: fc.constantFrom(0 as const, 1 as const, 2 as const),
     failed: fc.boolean(),
     tokens: fc.nat(100),
+    searches: fc.constant(0),
   };
   const model = fc.record({
     kind: fc.constant('model' as const),
     name: fc.constantFrom<string>(...MODELS),
     ...common,
+    searches: fc.nat(3),
     inside: fc.constant<TrueCall[]>([]),
   });
   const nested = (kind: 'agent' | 'tool') =>
@@ -79,9 +83,15 @@ export function spansOf(calls: readonly TrueCall[], traceId: string): SpanInScop
   return spans;
 }
 
-function attributesOf({ kind, name }: TrueCall): NonNullable<SpanInput['attributes']> {
+function attributesOf({ kind, name, searches }: TrueCall): NonNullable<SpanInput['attributes']> {
   if (kind === 'model') {
-    return { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'openai', 'gen_ai.request.model': name };
+    const parts = Array.from({ length: searches }, () => ({ type: 'server_tool_call', name: 'web_search' }));
+    return {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': 'openai',
+      'gen_ai.request.model': name,
+      'gen_ai.output.messages': JSON.stringify([{ role: 'assistant', parts }]),
+    };
   }
   if (kind === 'tool') return { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': name };
   return { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': name };
@@ -94,12 +104,18 @@ function tokensOf({ kind, tokens }: TrueCall): NonNullable<SpanInput['attributes
 /** The expected counts: calls, errors and tokens by kind, name and agent. */
 export function countsOf(calls: readonly TrueCall[], agent: string): Record<string, [number, number, number]> {
   const counts: Record<string, [number, number, number]> = {};
+  const add = (subject: string, calls: number, { failed, tokens }: Pick<TrueCall, 'failed' | 'tokens'>): void => {
+    const sums = (counts[subject] ??= [0, 0, 0]);
+    sums[0] += calls;
+    sums[1] += failed ? calls : 0;
+    sums[2] += tokens;
+  };
   const count = (call: TrueCall, by: string): void => {
     const provider = call.kind === 'model' ? 'openai' : agent;
-    const sums = (counts[`${call.kind} ${call.name} at ${provider} by ${by}`] ??= [0, 0, 0]);
-    sums[0] += 1;
-    sums[1] += call.failed ? 1 : 0;
-    sums[2] += call.kind === 'model' ? call.tokens : 0;
+    const { failed } = call;
+    const tokens = call.kind === 'model' ? call.tokens : 0;
+    add(`${call.kind} ${call.name} at ${provider} by ${by}`, 1, { failed, tokens });
+    if (call.searches > 0) add(`tool web_search at openai by ${by}`, call.searches, { failed, tokens: 0 });
     for (const inside of call.inside) count(inside, call.kind === 'agent' ? call.name : by);
   };
   for (const call of calls) count(call, agent);
