@@ -8,7 +8,7 @@ export const recordings: RecordingDefinition[] = [
     program: 'program.ts',
     dialects: ['voltagent'],
     cannotKnow: [
-      'One span covers all requests of a run to the model, with the tokens of the last request: 3 requests fewer than were made.',
+      'One span covers all requests of a run to the model: 3 requests fewer than were made. The tokens are on the span of the agent.',
       'No span names the vendor of a model, unless the model is written as <provider>/<model>.',
       'A web search that the vendor runs leaves no trace.',
     ],

@@ -80,11 +80,15 @@ export async function aggregateRecordCalls(
   );
   const changes = fresh.flatMap(({ record, span, use, isTokensOnly, isRejection }): CallChange[] => {
     if (isRejection) return [];
-    const call = makeCallSpan({ ...span, uses: [use] }, (own) => matchOf(span, own), { now, limits });
+    const call = makeCallSpan(
+      { ...span, uses: [isTokensOnly ? { ...use, times: 0 } : use] },
+      (own) => matchOf(span, own),
+      { now, limits },
+    );
     if (!call) return [];
     const calls = resolve(new Map([[call.spanId, null]]), [call]);
     const traceId = record.spanId === null ? null : record.traceId;
-    return calls.map((one) => ({ call: one, traceId, by: 1, isTokensOnly }));
+    return calls.map((one) => ({ call: one, traceId, by: 1 }));
   });
   const unobserved = await applyChanges(db, place, { changes, providers, newProviders, sender, limits }, now);
   return { counted: changes.length, known: all.length - changes.length, unobserved };

@@ -7,8 +7,6 @@ export type CallChange = {
   traceId: string | null;
   /** 0: the call is counted already, and a new span adds to its evidence. */
   by: 1 | 0 | -1;
-  /** Another record counts the call. Only its tokens are added to usage, and nothing is observed. */
-  isTokensOnly?: boolean;
 };
 
 /**

@@ -25,6 +25,8 @@ export type CallSpan = {
   serverAddress: string | null;
   operation: string | null;
   uses: CallUse[];
+  /** The use that the tokens belong to, if other spans report its calls. */
+  tokensOf: CallUse | null;
 };
 
 /** A use in a span, with the provider that it was matched to when the span came in. */

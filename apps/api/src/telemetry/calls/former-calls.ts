@@ -68,13 +68,14 @@ export function decodeFormerCalls(value: Uint8Array): CallSpan[] {
       inputTokens,
       outputTokens,
       uses: shared.uses,
+      tokensOf: null,
     };
   });
 }
 
 type Shape = Omit<
   CallSpan,
-  'spanId' | 'parentSpanId' | 'callId' | 'start' | 'end' | 'countedAt' | 'inputTokens' | 'outputTokens'
+  'spanId' | 'parentSpanId' | 'callId' | 'start' | 'end' | 'countedAt' | 'inputTokens' | 'outputTokens' | 'tokensOf'
 > & { countedAt: number | null };
 
 function decodeShape([countedAt, failed, words, uses]: StoredShape, text: (index: Text) => string | null): Shape {

@@ -19,6 +19,7 @@ export function makeCallSpan(
 ): CallSpan | null {
   const { facts, uses, spanId, parentSpanId, scope, spanName, serviceName, environment, start, end, failed } = span;
   if (uses.length === 0 && facts.operation !== REJECTION) return null;
+  const made = uses.map((use) => makeUse(span, use, matchOf(use)));
   const startMs = Math.floor(start / 1000);
   const retainedSince = now.getTime() - limits.usageRetentionDays * DAY_MS;
   const isRetained = startMs >= retainedSince && startMs <= now.getTime();
@@ -39,7 +40,8 @@ export function makeCallSpan(
     outputTokens: tokens(facts.outputTokens),
     serverAddress: facts.serverAddress,
     operation: facts.operation ?? facts.mcpMethod,
-    uses: uses.map((use) => makeUse(span, use, matchOf(use))),
+    uses: made.filter(({ times }) => times > 0),
+    tokensOf: made.find(({ times }) => times === 0) ?? null,
   };
 }
 

@@ -5,6 +5,8 @@ import type { Spellings } from './same-name.ts';
 import { type SpanTree, spanTree } from './span-tree.ts';
 import { type Tokens, tokensOfWrappers } from './wrapper-tokens.ts';
 
+type CallReport = Pick<Report, 'span' | 'use'>;
+
 /** One call of a model, tool, agent, prompt or resource. Calls of a tool that one answer lists are one with `times`. */
 export type Call = {
   kind: CallUse['kind'];
@@ -16,13 +18,14 @@ export type Call = {
   countedAt: number;
   durationUs: number;
   failed: boolean;
+  /** How many calls. 0: tokens of calls that other spans report. */
   times: number;
   inputTokens: number;
   outputTokens: number;
   /** The innermost span that reports it. */
   span: CallSpan;
   /** All reports of the call, the innermost first. */
-  reports: readonly Pick<Report, 'span' | 'use'>[];
+  reports: readonly CallReport[];
 };
 
 const UNNAMED_SERVICE = 'unknown_service';
@@ -46,7 +49,32 @@ export function resolve(
   if (spans.length === 0) return [];
   const tree = spanTree(parents);
   const grouped = groupUses(tree, withoutRejected(withoutDelegating(tree, spans)), spellingsOf);
-  return grouped.isSeparate ? callOfEach(tree, grouped) : callsOfSets(tree, grouped);
+  const calls = grouped.isSeparate ? callOfEach(tree, grouped) : callsOfSets(tree, grouped);
+  return spans.some(({ tokensOf }) => tokensOf !== null) ? [...calls, ...tokensOfCalls(tree, spans)] : calls;
+}
+
+/** The tokens that spans have of calls which other spans report. */
+function tokensOfCalls(tree: SpanTree, spans: readonly CallSpan[]): Call[] {
+  const agents = new Map<string, string>();
+  const sums = new Map<string, CallReport>();
+  for (const span of spans) {
+    const { spanId, uses, tokensOf } = span;
+    const agent = uses.find(({ kind }) => kind === 'agent');
+    if (agent) agents.set(spanId, agent.name);
+    if (tokensOf === null) continue;
+    // A span that was exported several times has the whole sum in the last one.
+    const other = sums.get(spanId);
+    if (other === undefined || tokensIn(other.span) < tokensIn(span)) sums.set(spanId, { span, use: tokensOf });
+  }
+  const nearest = tree.nearest(agents);
+  return [...sums].map(([spanId, report]) => {
+    const agent = agents.get(spanId) ?? agents.get(nearest(spanId) ?? '') ?? null;
+    return { ...callOf([report], { best: report, agent, tokens: undefined }), times: 0, failed: false };
+  });
+}
+
+function tokensIn({ inputTokens, outputTokens }: CallSpan): number {
+  return (inputTokens ?? 0) + (outputTokens ?? 0);
 }
 
 /** The calls if each report is one. */
@@ -120,10 +148,10 @@ function twinKeyOf({ spanId, parentSpanId, spanName, callId }: CallSpan): string
 }
 
 function callOf(
-  members: readonly Report[],
-  { best, agent, tokens }: { best: Report; agent: string | null; tokens: Tokens | undefined },
+  members: readonly CallReport[],
+  { best, agent, tokens }: { best: CallReport; agent: string | null; tokens: Tokens | undefined },
 ): Call {
-  const [{ span, use }] = members as [Report, ...Report[]];
+  const [{ span, use }] = members as [CallReport, ...CallReport[]];
   const firstOf = <Value>(read: (span: CallSpan) => Value | null): Value | null => {
     for (const one of members) {
       const value = read(one.span);
@@ -156,9 +184,9 @@ function callOf(
  * The name of a tool as an MCP client writes it, which is the server's. The requested name of a model, not the response's, which
  * may stand in another span of the call.
  */
-function nameOf(members: readonly Report[], best: Report): string {
+function nameOf(members: readonly CallReport[], best: CallReport): string {
   const answered = new Set(members.map(({ use }) => use.responseModel));
-  const isExact = ({ use }: Report) => (use.kind === 'model' ? !answered.has(use.written) : use.isMcp);
+  const isExact = ({ use }: CallReport) => (use.kind === 'model' ? !answered.has(use.written) : use.isMcp);
   return (members.find(isExact) ?? best).use.name;
 }
 

@@ -26,7 +26,7 @@ const ID_BYTES = 8;
 const [NO_ID, HEX_ID, TEXT_ID, IN_SPANS] = [0, 1, 2, 3];
 
 /** Bits of a shape. */
-const [FAILED, HAS_OWN_TIME] = [1, 2];
+const [FAILED, HAS_OWN_TIME, HAS_TOKENS_OF] = [1, 2, 4];
 
 /** Bits of a use. */
 const [IS_MCP, IS_COUNTED, HAS_TIMES] = [1, 2, 4];
@@ -106,7 +106,8 @@ function shapeOf(span: CallSpan, { shapes, texts }: Known): number {
 
 function writeShape(span: CallSpan, texts: Map<string, number>): void {
   const isOwnTime = span.countedAt !== Math.floor(span.start / 1000);
-  shapeBytes.byte((span.failed ? FAILED : 0) | (isOwnTime ? HAS_OWN_TIME : 0));
+  const hasTokensOf = span.tokensOf === null ? 0 : HAS_TOKENS_OF;
+  shapeBytes.byte((span.failed ? FAILED : 0) | (isOwnTime ? HAS_OWN_TIME : 0) | hasTokensOf);
   if (isOwnTime) shapeBytes.integer(span.countedAt);
   writeText(span.scope, texts);
   writeText(span.spanName, texts);
@@ -116,20 +117,23 @@ function writeShape(span: CallSpan, texts: Map<string, number>): void {
   writeText(span.serverAddress, texts);
   writeText(span.operation, texts);
   shapeBytes.count(span.uses.length);
-  for (const use of span.uses) {
-    writeText(use.kind, texts);
-    writeText(use.name, texts);
-    writeText(use.written, texts);
-    writeText(use.responseModel, texts);
-    writeText(use.server, texts);
-    writeText(use.provider.id, texts);
-    writeText(use.provider.name, texts);
-    writeText(use.provider.kind, texts);
-    shapeBytes.byte(use.certainty);
-    const hasTimes = use.times > 1;
-    shapeBytes.byte((use.isMcp ? IS_MCP : 0) | (use.isCounted ? IS_COUNTED : 0) | (hasTimes ? HAS_TIMES : 0));
-    if (hasTimes) shapeBytes.count(use.times);
-  }
+  for (const use of span.uses) writeUse(use, texts);
+  if (span.tokensOf !== null) writeUse(span.tokensOf, texts);
+}
+
+function writeUse(use: CallUse, texts: Map<string, number>): void {
+  writeText(use.kind, texts);
+  writeText(use.name, texts);
+  writeText(use.written, texts);
+  writeText(use.responseModel, texts);
+  writeText(use.server, texts);
+  writeText(use.provider.id, texts);
+  writeText(use.provider.name, texts);
+  writeText(use.provider.kind, texts);
+  shapeBytes.byte(use.certainty);
+  const hasTimes = use.times !== 1;
+  shapeBytes.byte((use.isMcp ? IS_MCP : 0) | (use.isCounted ? IS_COUNTED : 0) | (hasTimes ? HAS_TIMES : 0));
+  if (hasTimes) shapeBytes.count(use.times);
 }
 
 function writeText(text: string | null, texts: Map<string, number>): void {
@@ -172,7 +176,10 @@ export function decodeCalls(value: Uint8Array): CallSpan[] {
 
 type Shape = Pick<
   CallSpan,
-  'failed' | 'scope' | 'spanName' | 'serviceName' | 'environment' | 'agent' | 'serverAddress' | 'operation' | 'uses'
+  Exclude<
+    keyof CallSpan,
+    'spanId' | 'parentSpanId' | 'callId' | 'start' | 'end' | 'countedAt' | 'inputTokens' | 'outputTokens'
+  >
 > & { countedAt: number | null };
 
 function readShape(reader: ByteReader, textAt: () => string | null): Shape {
@@ -188,6 +195,7 @@ function readShape(reader: ByteReader, textAt: () => string | null): Shape {
     serverAddress: textAt(),
     operation: textAt(),
     uses: repeat(reader, () => readUse(reader, textAt)),
+    tokensOf: (bits & HAS_TOKENS_OF) === 0 ? null : readUse(reader, textAt),
   };
 }
 

@@ -39,7 +39,10 @@ export type Facts = {
 export type Use = {
   kind: 'model' | 'tool' | 'agent' | 'prompt' | 'resource';
   name: string;
-  /** How many calls it stands for, if more than one: a vendor may run a tool several times in one answer. */
+  /**
+   * How many calls it stands for, if not one: a vendor may run a tool several times in one answer. 0: other spans report the calls,
+   * and this one has the sum of their tokens.
+   */
   times?: number;
 };
 

@@ -102,11 +102,17 @@ export const voltagent: Dialect = {
     if (attributes['span.type'] === undefined) facts.operation = isWorkflow ? 'invoke_workflow' : 'invoke_agent';
     // `delegate_task` passes a task to sub-agents, which usually have their own spans.
     if (facts.tool === 'delegate_task') facts.operation = DELEGATE;
+    // The span of a model call has the tokens of its last request, that of the agent the sum of all.
+    if (attributes['span.type'] === 'llm') Object.assign(facts, { inputTokens: null, outputTokens: null });
     // The model router writes the provider in front of the model.
     const [, provider, model] = /^([^/]+)\/(.+)$/.exec(facts.model ?? '') ?? [];
     if (provider && model) {
       facts.vendor ??= vendorIn(provider);
       facts.model = model;
     }
+  },
+  uses(_span, { operation, model, inputTokens }, usual) {
+    const hasSum = operation === 'invoke_agent' && model !== null && inputTokens !== null;
+    return hasSum ? [...usual, { kind: 'model', name: model, times: 0 }] : usual;
   },
 };

@@ -89,20 +89,19 @@ function cacheKey({ kind, name, agent, provider }: Call) {
   return [kind, agent, provider.id, provider.name, name];
 }
 
-function addCall(byHour: Map<number, UsageSums>, { call, by, isTokensOnly = false }: CallChange): void {
+function addCall(byHour: Map<number, UsageSums>, { call, by }: CallChange): void {
   const hour = Math.floor(call.countedAt / HOUR_MS);
   let sums = byHour.get(hour);
   if (!sums) {
     sums = { calls: 0, errors: 0, inputTokens: 0, outputTokens: 0, durationUs: 0 };
     byHour.set(hour, sums);
   }
-  const changes = isTokensOnly ? 0 : by;
-  const calls = changes * call.times;
+  const calls = by * call.times;
   sums.calls += calls;
   if (call.failed) sums.errors += calls;
   sums.inputTokens += by * call.inputTokens;
   sums.outputTokens += by * call.outputTokens;
-  sums.durationUs += changes * Math.max(0, call.durationUs);
+  sums.durationUs += Math.sign(calls) * Math.max(0, call.durationUs);
 }
 
 function addTo(rollups: Map<string, Rollup>, rollup: Rollup): void {

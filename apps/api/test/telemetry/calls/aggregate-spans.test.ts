@@ -83,6 +83,52 @@ test('each search that a vendor ran for one answer counts, however many spans re
   await expectCounts(10_000);
 });
 
+test.each(['first', 'last'])(
+  'VoltAgent: tokens are counted from the span of the agent, which comes %s',
+  async (order) => {
+    const tenant = await callsTenant(server);
+    const traceId = newTraceId();
+    const scope = '@voltagent/core';
+    const tokens = { 'usage.prompt_tokens': 84, 'usage.completion_tokens': 32 };
+    const root = {
+      ...at(
+        traceId,
+        { name: 'planner', kind: 1, attributes: { 'entity.name': 'planner', 'ai.model.name': 'gpt-5', ...tokens } },
+        0,
+        90,
+      ),
+      scope,
+    };
+    const lastRequest = { 'llm.usage.prompt_tokens': 21, 'llm.usage.completion_tokens': 8 };
+    const call = {
+      ...at(traceId, {
+        name: 'llm:generateText',
+        attributes: { 'span.type': 'llm', 'llm.model': 'gpt-5', ...lastRequest },
+      }),
+      scope,
+      parentSpanId: root.spanId,
+    };
+    for (const span of order === 'first' ? [root, call] : [call, root]) await tenant.send([span]);
+    await tenant.send([root]);
+    const usage = await tenant.usage();
+    const [model] = Object.keys(usage).filter((subject) => subject.startsWith('model'));
+    expect(model).toMatch(/^model gpt-5 at .* by planner$/);
+    expect(usage[model ?? '']).toEqual({ calls: 1, errors: 0, tokens: 116, durationUs: 10_000 });
+    expect(Object.entries(await tenant.observed()).filter(([subject]) => subject.startsWith('model'))).toEqual([
+      [expect.stringContaining('model gpt-5 at'), 1],
+    ]);
+  },
+);
+
+test('tokens of calls that no span reports are in the usage, and nothing is observed', async () => {
+  const tenant = await callsTenant(server);
+  const attributes = { 'entity.name': 'planner', 'ai.model.name': 'gpt-5', 'usage.prompt_tokens': 84 };
+  await tenant.send([{ ...at(newTraceId(), { name: 'planner', kind: 1, attributes }), scope: '@voltagent/core' }]);
+  expect(Object.keys(await tenant.observed())).toEqual(['agent planner at travel-agent']);
+  const sums = Object.entries(await tenant.usage()).filter(([subject]) => subject.startsWith('model'));
+  expect(sums.map(([, { calls, tokens }]) => [calls, tokens])).toEqual([[0, 84]]);
+});
+
 test('an observation that drops to 0 disappears with its task, its recommendations and its discovered provider', async () => {
   const tenant = await callsTenant(server);
   const { outer, inner } = outerAndInner();

@@ -316,6 +316,31 @@ test('thousands of uses of one span are sorted and compared in less than a secon
   expect(user / 1e6).toBeLessThan(1);
 });
 
+test('a span with the tokens of several calls adds them to the sums of its agent, and is no call', () => {
+  const sum = { inputTokens: 84, outputTokens: 32, tokensOf: use('model', 'gpt-5', { times: 0 }) };
+  const agent = span('a', use('agent', 'planner'), sum);
+  const inside = [1, 2].map((id) => span(`m${id}`, use('model', 'gpt-5'), { parent: 'a', start: id * 20 }));
+  const helper = span('h', use('agent', 'helper'), { parent: 'a', ...sum, inputTokens: 21, outputTokens: 8 });
+  const calls = resolved([agent, ...inside, helper, span('m3', use('model', 'gpt-5'), { parent: 'h', start: 90 })]);
+  const models = calls.filter(({ kind }) => kind === 'model');
+  expect(models.map((call) => [call.agent, call.times, call.inputTokens, call.outputTokens])).toEqual([
+    ['planner', 1, 0, 0],
+    ['planner', 1, 0, 0],
+    ['helper', 1, 0, 0],
+    ['planner', 0, 84, 32],
+    ['helper', 0, 21, 8],
+  ]);
+  // Exported at its start and at its end, in any order.
+  const early = span('a', use('agent', 'planner'), { ...sum, inputTokens: 0, outputTokens: 0 });
+  for (const twice of [
+    [early, agent],
+    [agent, early],
+  ]) {
+    const tokens = resolved(twice).filter(({ kind }) => kind === 'model');
+    expect(tokens.map(({ inputTokens, outputTokens }) => [inputTokens, outputTokens])).toEqual([[84, 32]]);
+  }
+});
+
 test('a tool that delegates to an agent counts only where no span of the agent is inside it', () => {
   const delegating = span('a', use('tool', 'delegate_task'), { operation: 'delegate' });
   const between = span('b', null, { parent: 'a' });

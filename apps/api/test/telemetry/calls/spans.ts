@@ -38,6 +38,7 @@ export function span(id: string, uses: CallUse | CallUse[] | null, options: Span
       spanId: id,
       parentSpanId: parent,
       scope: 'scope',
+      tokensOf: null,
       spanName: `span ${[uses].flat()[0]?.name ?? ''}`,
       serviceName: 'service',
       environment: null,

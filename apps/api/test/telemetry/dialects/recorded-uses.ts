@@ -63,7 +63,7 @@ function countUses(readings: Reading[]): Record<string, number> {
     const add = (line: string, times = 1) => {
       counts[line] = (counts[line] ?? 0) + times;
     };
-    for (const use of uses) add(describeUse(use, facts), use.times);
+    for (const use of uses) add(`${use.times === 0 ? 'tokens of ' : ''}${describeUse(use, facts)}`, use.times || 1);
     if (tokensOf !== undefined) add(`tokens of ${describeUse(tokensOf, facts)}`);
   }
   return counts;

@@ -5,8 +5,9 @@ import { recordedSpans, recordedUses } from './recorded-uses.ts';
 test('voltagent: reads agents and sub-agents, and the delegated task as a delegating tool', () => {
   expect(recordedUses('voltagent')).toEqual({
     // One span represents all requests of a run.
-    'model gpt-5-mini, 21 + 8 tokens': 4,
-    'model gpt-5-mini': 1,
+    'model gpt-5-mini': 5,
+    'tokens of model gpt-5-mini, 84 + 32 tokens': 1,
+    'tokens of model gpt-5-mini, 21 + 8 tokens': 3,
     'tool get_weather': 1,
     // Counts only if no agent's span is inside it.
     'tool delegate_task': 1,

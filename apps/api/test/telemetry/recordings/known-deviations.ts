@@ -292,9 +292,6 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
       cannotKnow: ['tool anthropic/google_search: not seen', 'tool anthropic/web_search: not seen'],
     },
     voltagent: {
-      cannotKnow: [
-        'model openai/gpt-5-mini: 5 calls counted, 8 made',
-        'model openai/gpt-5-mini: 84 + 32 tokens counted, 147 + 56 used',
-      ],
+      cannotKnow: ['model openai/gpt-5-mini: 5 calls counted, 8 made'],
     },
   };
