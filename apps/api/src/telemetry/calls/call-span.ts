@@ -45,6 +45,8 @@ export type CallUse = {
   certainty: number;
   /** Whether the span is an MCP client's. It names tools as the server does. */
   isMcp: boolean;
+  /** Whether a vendor ran the tool, and the span does not say which one: that of the model call around it. */
+  isOfModel: boolean;
   /** Whether a log record counted the call before. */
   isCounted: boolean;
   /** How many calls it stands for. */

@@ -109,6 +109,7 @@ function decodeUse([words, provider, numbers]: StoredUse, text: (index: Text) =>
     provider: { id: id ?? '', name: providerName ?? '', kind: providerKind as CallUse['provider']['kind'] },
     certainty,
     isMcp: isMcp === 1,
+    isOfModel: false,
     isCounted: isCounted === 1,
     times: 1,
   };

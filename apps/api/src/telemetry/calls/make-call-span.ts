@@ -47,6 +47,7 @@ export function makeCallSpan(
 
 function makeUse(span: InterpretedSpan, use: Use, { provider, name }: Match): CallUse {
   const { facts, serviceName } = span;
+  const isUnnamedVendor = facts.toolRunsAt === 'vendor' && facts.vendor === null && provider.kind === 'agent_runtime';
   const isService = provider.status === 'discovered' && provider.name === serviceName;
   return {
     kind: use.kind,
@@ -57,6 +58,7 @@ function makeUse(span: InterpretedSpan, use: Use, { provider, name }: Match): Ca
     server: facts.toolServer ?? (isService ? null : provider.name),
     certainty: certaintyOf({ span, use, provider }),
     isMcp: facts.mcpMethod !== null,
+    isOfModel: use.kind === 'tool' && isUnnamedVendor,
     isCounted: false,
     times: use.times ?? 1,
   };

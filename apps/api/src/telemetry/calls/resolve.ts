@@ -69,7 +69,8 @@ function tokensOfCalls(tree: SpanTree, spans: readonly CallSpan[]): Call[] {
   const nearest = tree.nearest(agents);
   return [...sums].map(([spanId, report]) => {
     const agent = agents.get(spanId) ?? agents.get(nearest(spanId) ?? '') ?? null;
-    return { ...callOf([report], { best: report, agent, tokens: undefined }), times: 0, failed: false };
+    const { provider } = report.use;
+    return { ...callOf([report], { best: report, provider, agent, tokens: undefined }), times: 0, failed: false };
   });
 }
 
@@ -81,12 +82,13 @@ function tokensIn({ inputTokens, outputTokens }: CallSpan): number {
 function callOfEach(tree: SpanTree, { reports }: Grouped): Call[] {
   const agents = agentsOf(reports);
   const nearest = tree.nearest(agents);
+  const providerOf = providerFinder(tree, reports);
   const calls: Call[] = [];
   for (const report of reports) {
     if (report.use.isCounted) continue;
     const around = nearest(report.span.spanId);
     const agent = around === null ? null : (agents.get(around) ?? null);
-    calls.push(callOf([report], { best: report, agent, tokens: undefined }));
+    calls.push(callOf([report], { best: report, provider: providerOf(report), agent, tokens: undefined }));
   }
   return calls;
 }
@@ -102,6 +104,7 @@ function callsOfSets(tree: SpanTree, grouped: Grouped): Call[] {
   }
   const bestOf = bestInformed(grouped);
   const agentOf = agentFinder(tree, grouped);
+  const providerOf = providerFinder(tree, reports);
   const wrapperTokens = tokensOfWrappers(grouped);
   const calls: Call[] = [];
   for (const [set, group] of groups) {
@@ -111,7 +114,8 @@ function callsOfSets(tree: SpanTree, grouped: Grouped): Call[] {
     const [first] = members;
     if (first === undefined || members.some(({ use }) => use.isCounted)) continue;
     const best = bestOf(ordered) ?? first;
-    calls.push(callOf(members, { best, agent: agentOf(ordered), tokens: wrapperTokens.get(set) }));
+    const provider = providerOf(best);
+    calls.push(callOf(members, { best, provider, agent: agentOf(ordered), tokens: wrapperTokens.get(set) }));
   }
   return calls;
 }
@@ -149,7 +153,16 @@ function twinKeyOf({ spanId, parentSpanId, spanName, callId }: CallSpan): string
 
 function callOf(
   members: readonly CallReport[],
-  { best, agent, tokens }: { best: CallReport; agent: string | null; tokens: Tokens | undefined },
+  {
+    best,
+    provider,
+    agent,
+    tokens,
+  }: Pick<Call, 'provider'> & {
+    best: CallReport;
+    agent: string | null;
+    tokens: Tokens | undefined;
+  },
 ): Call {
   const [{ span, use }] = members as [CallReport, ...CallReport[]];
   const firstOf = <Value>(read: (span: CallSpan) => Value | null): Value | null => {
@@ -162,7 +175,7 @@ function callOf(
   return {
     kind: use.kind,
     name: nameOf(members, best),
-    provider: best.use.provider,
+    provider,
     // The span of an agent's call names the called agent, not the caller.
     agent:
       agent ??
@@ -242,6 +255,17 @@ function bestInformed({ reports, outer }: Grouped): (group: readonly number[]) =
       if (found === undefined || certainty(one) > certainty(found)) found = one;
     }
     return found === undefined ? undefined : reports[found];
+  };
+}
+
+/** Returns a function that finds the provider of a call, by the report that knows it best. */
+function providerFinder(tree: SpanTree, reports: readonly Report[]): (best: Report) => CallUse['provider'] {
+  const models = new Map<string, CallUse['provider']>();
+  for (const { span, use } of reports) if (use.kind === 'model') models.set(span.spanId, use.provider);
+  const nearest = tree.nearest(models);
+  return ({ span: { spanId }, use }) => {
+    const ofModel = use.isOfModel ? (models.get(spanId) ?? models.get(nearest(spanId) ?? '')) : undefined;
+    return ofModel ?? use.provider;
   };
 }
 

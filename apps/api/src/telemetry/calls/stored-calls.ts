@@ -29,7 +29,7 @@ const [NO_ID, HEX_ID, TEXT_ID, IN_SPANS] = [0, 1, 2, 3];
 const [FAILED, HAS_OWN_TIME, HAS_TOKENS_OF] = [1, 2, 4];
 
 /** Bits of a use. */
-const [IS_MCP, IS_COUNTED, HAS_TIMES] = [1, 2, 4];
+const [IS_MCP, IS_COUNTED, HAS_TIMES, IS_OF_MODEL] = [1, 2, 4, 8];
 
 // Reused for every trace, which is safe because encoding is synchronous.
 const shapeBytes = new ByteWriter();
@@ -132,7 +132,8 @@ function writeUse(use: CallUse, texts: Map<string, number>): void {
   writeText(use.provider.kind, texts);
   shapeBytes.byte(use.certainty);
   const hasTimes = use.times !== 1;
-  shapeBytes.byte((use.isMcp ? IS_MCP : 0) | (use.isCounted ? IS_COUNTED : 0) | (hasTimes ? HAS_TIMES : 0));
+  const ofCall = (use.isMcp ? IS_MCP : 0) | (use.isCounted ? IS_COUNTED : 0);
+  shapeBytes.byte(ofCall | (hasTimes ? HAS_TIMES : 0) | (use.isOfModel ? IS_OF_MODEL : 0));
   if (hasTimes) shapeBytes.count(use.times);
 }
 
@@ -215,7 +216,8 @@ function readUse(reader: ByteReader, textAt: () => string | null): CallUse {
   };
   const bits = reader.byte();
   const times = (bits & HAS_TIMES) === 0 ? 1 : reader.count();
-  return { ...use, isMcp: (bits & IS_MCP) !== 0, isCounted: (bits & IS_COUNTED) !== 0, times };
+  const has = (bit: number) => (bits & bit) !== 0;
+  return { ...use, isMcp: has(IS_MCP), isOfModel: has(IS_OF_MODEL), isCounted: has(IS_COUNTED), times };
 }
 
 function readTimesAndTokens(reader: ByteReader, { shapes, since }: { shapes: readonly Shape[]; since: number }) {

@@ -52,6 +52,19 @@ describe('an outer and an inner span of one tool call count once, at the MCP ser
   });
 });
 
+test.each(['the tool first', 'the model first'])(
+  'a tool whose span does not name the vendor that ran it counts at that of the model around it: %s',
+  async (order) => {
+    const tenant = await callsTenant(server);
+    const traceId = newTraceId();
+    const model = { ...at(traceId, chat('gpt-5', { 'gen_ai.provider.name': 'openai' }), 0, 30), scope: 'gen_ai' };
+    const run = at(traceId, toolRun('web_search', { 'gen_ai.tool.type': 'extension' }), 5, 15);
+    const tool = { ...run, scope: 'gen_ai', parentSpanId: model.spanId };
+    for (const span of order === 'the tool first' ? [tool, model] : [model, tool]) await tenant.send([span]);
+    expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 1, 'tool web_search at openai': 1 });
+  },
+);
+
 test('each search that a vendor ran for one answer counts, however many spans report the answer', async () => {
   const tenant = await callsTenant(server);
   const traceId = newTraceId();

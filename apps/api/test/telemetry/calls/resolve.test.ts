@@ -51,6 +51,20 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ['tool echo at everything by service'],
   ],
   [
+    'a tool that a vendor ran, without its name, belongs to the vendor of the model around it',
+    [
+      span('a', use('model', 'gpt-5', { provider: 'openai' }), { end: 30 }),
+      span('step', null, { parent: 'a' }),
+      span('b', use('tool', 'web_search', { isOfModel: true }), { parent: 'step', start: 5 }),
+    ],
+    ['model gpt-5 at openai by service', 'tool web_search at openai by service'],
+  ],
+  [
+    'a tool that a vendor ran, without its name, and no model around it',
+    [span('a', use('tool', 'web_search', { isOfModel: true }))],
+    ['tool web_search at service by service'],
+  ],
+  [
     'a framework rewrites the name of the tool',
     [span('a', use('tool', 'get_sum'), FRAMEWORK), span('b', mcp('get-sum'), { ...MCP, parent: 'a' })],
     ['tool get-sum at everything by service'],

@@ -19,6 +19,7 @@ export function use(kind: CallUse['kind'], name: string, options: UseOptions = {
     server: null,
     certainty: provider === 'service' ? 0 : 3,
     isMcp: false,
+    isOfModel: false,
     isCounted: false,
     times: 1,
     ...rest,

@@ -23,7 +23,7 @@ describe('calls as they are stored', () => {
         uses: [use('tool', 'echo', { isMcp: true, server: 'everything' }), use('agent', 'a', { isCounted: true })],
       }),
       callSpan('00f067aa0ba902bd', { tokensOf: use('model', 'gpt-5', { times: 0 }) }),
-      callSpan('00f067aa0ba902bc', { uses: [use('tool', 'web_search', { times: 1000 })] }),
+      callSpan('00f067aa0ba902bc', { uses: [use('tool', 'web_search', { times: 1000, isOfModel: true })] }),
     ];
     expect(decodeCalls(encodeCalls(calls))).toEqual(calls);
     expect(decodeCalls(encodeCalls([]))).toEqual([]);
