@@ -1,7 +1,7 @@
 import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
 import { asCount } from './fact-slots.ts';
-import { isAgentRun } from './langchain-runs.ts';
+import { correctVendorOfClient, isAgentRun } from './langchain-runs.ts';
 import { addUncountedReasoning } from './reasoning-tokens.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { subjectIn, vendorInSpanName } from './span-subject.ts';
@@ -9,6 +9,7 @@ import { subjectIn, vendorInSpanName } from './span-subject.ts';
 const USAGE = 'langfuse.observation.usage_details';
 const OUTPUT = 'langfuse.observation.output';
 const AGENT_AROUND = 'langfuse.observation.metadata.lc_agent_name';
+const VERSIONS = 'langfuse.observation.metadata.versions';
 const NODE = 'langfuse.observation.metadata.langgraph_node';
 
 /**
@@ -68,7 +69,7 @@ export const langfuse: Dialect = {
     'langfuse.release',
     'langfuse.version',
   ],
-  alsoReads: ['langfuse.observation.level', NODE, OUTPUT],
+  alsoReads: ['langfuse.observation.level', NODE, OUTPUT, VERSIONS],
   refine(span, facts) {
     const { attributes } = span;
     if (facts.operation === 'execute_tool') facts.tool ??= subjectIn(span.name);
@@ -83,6 +84,7 @@ export const langfuse: Dialect = {
       facts.vendor ??= vendorInSpanName(span.name);
       if (span.name.endsWith('.embeddings')) facts.operation = 'embeddings';
     }
+    correctVendorOfClient(facts, attributes[VERSIONS]);
     if (attributes['langfuse.observation.level'] === 'ERROR') facts.errorType ??= '_OTHER';
     // Cached tokens and reasoning tokens are counted separately.
     const usage = parse(attributes[USAGE]);

@@ -1,8 +1,9 @@
 import { addCacheOfAnthropic } from './cached-tokens.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts, Use } from './facts.ts';
-import { readInside } from './inside.ts';
-import { isAgentRun } from './langchain-runs.ts';
+import { ownMember } from '../../platform/own-member.ts';
+import { parsedAttribute, readInside } from './inside.ts';
+import { correctVendorOfClient, isAgentRun, isNamedInOutput } from './langchain-runs.ts';
 import { splitMarked } from './mcp-name.ts';
 import { subjectIn, vendorInSpanName } from './span-subject.ts';
 import { addServerTools, serverToolsIn } from './server-tools.ts';
@@ -101,6 +102,11 @@ export const openinference: Dialect = {
     // LangChain writes the agent's name on every span inside it. The agent's own span is a chain with this name.
     if (kind === 'CHAIN' && facts.agent !== null && facts.agent === span.name) facts.operation = 'invoke_agent';
     if (kind === 'AGENT') readAgentRun(span, facts);
+    if (OF_LANGCHAIN.test(span.scope.name)) {
+      if (kind === 'CHAIN' && isNamedInOutput(span.name, span.attributes['output.value']))
+        Object.assign(facts, { operation: 'invoke_agent', agent: subjectIn(span.name) });
+      correctVendorOfClient(facts, ownMember(parsedAttribute(span.attributes['metadata']), 'versions'));
+    }
     if (kind === 'TOOL') {
       if (span.attributes['gen_ai.tool.name'] === undefined)
         facts.tool ??= subjectIn(span.name)?.replace(METHOD, '') ?? null;

@@ -102,3 +102,16 @@ test.each([
   };
   expect(readSpan(source(attributes)).facts).toMatchObject({ inputTokens: 21, outputTokens: 8 });
 });
+
+test("langfuse: LangChain's client of DeepSeek names OpenAI as the vendor, and its own package", () => {
+  const metadata = 'langfuse.observation.metadata';
+  const { facts } = readSpan(
+    source({
+      'langfuse.observation.type': 'generation',
+      [`${metadata}.ls_provider`]: 'openai',
+      [`${metadata}.ls_model_name`]: 'deepseek-chat',
+      [`${metadata}.versions`]: '{"@langchain/openai":"1.5.13","@langchain/deepseek":"1.1.13"}',
+    }),
+  );
+  expect(facts).toMatchObject({ vendor: 'deepseek', model: 'deepseek-chat' });
+});

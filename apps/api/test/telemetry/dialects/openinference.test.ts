@@ -45,3 +45,27 @@ test('openinference: LangChain names the model of some clients only in the metad
     'tool web_search at the vendor': 2,
   });
 });
+
+const langchain = '@arizeai/openinference-instrumentation-langchain';
+
+test.each([
+  // `createReactAgent` and agents that are called as a tool
+  [[{ kwargs: { name: 'news', content: 'dry' } }], 'invoke_agent'],
+  [[{ name: 'news', content: 'dry', type: 'ai' }], 'invoke_agent'],
+  // The node that runs one tool
+  [[{ kwargs: { name: 'news', content: 'dry', tool_call_id: 'call_1' } }], null],
+  [[{ kwargs: { name: 'news' } }, { kwargs: { name: 'boss' } }], null],
+])('openinference: a graph of LangChain whose last message has its name is an agent: %j', (messages, operation) => {
+  const graph = { 'openinference.span.kind': 'CHAIN', 'output.value': JSON.stringify({ messages }) };
+  const metadata = JSON.stringify({ lc_agent_name: 'boss' });
+  const { facts } = readSpan(source({ ...graph, metadata }, 'news', { scope: langchain }));
+  expect(facts).toMatchObject({ operation, agent: operation === null ? 'boss' : 'news' });
+});
+
+test("openinference: LangChain's client of DeepSeek names OpenAI as the vendor, and its own package", () => {
+  const versions = { '@langchain/core': '1.4.0', '@langchain/openai': '1.5.13', '@langchain/deepseek': '1.1.13' };
+  const metadata = { ls_provider: 'openai', ls_model_name: 'deepseek-chat', versions };
+  const attributes = { 'openinference.span.kind': 'LLM', metadata: JSON.stringify(metadata) };
+  const { facts } = readSpan(source(attributes, 'answer', { scope: langchain }));
+  expect(facts).toMatchObject({ vendor: 'deepseek', model: 'deepseek-chat' });
+});
