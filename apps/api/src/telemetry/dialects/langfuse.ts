@@ -9,6 +9,7 @@ import { subjectIn, vendorInSpanName } from './span-subject.ts';
 const USAGE = 'langfuse.observation.usage_details';
 const OUTPUT = 'langfuse.observation.output';
 const AGENT_AROUND = 'langfuse.observation.metadata.lc_agent_name';
+const STATUS = 'langfuse.observation.metadata.status';
 const VERSIONS = 'langfuse.observation.metadata.versions';
 const NODE = 'langfuse.observation.metadata.langgraph_node';
 
@@ -69,7 +70,7 @@ export const langfuse: Dialect = {
     'langfuse.release',
     'langfuse.version',
   ],
-  alsoReads: ['langfuse.observation.level', NODE, OUTPUT, VERSIONS],
+  alsoReads: ['langfuse.observation.level', NODE, OUTPUT, STATUS, VERSIONS],
   refine(span, facts) {
     const { attributes } = span;
     if (facts.operation === 'execute_tool') facts.tool ??= subjectIn(span.name);
@@ -92,8 +93,15 @@ export const langfuse: Dialect = {
     if (facts.outputTokens !== null) facts.outputTokens += sumOf(usage, FURTHER_OUTPUT);
     addUncountedReasoning(facts, { reasoning: 0, total: asCount(usage['total']) ?? 0 });
   },
-  uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsIn(attributes[OUTPUT])),
+  uses({ attributes, name }, facts, usual) {
+    // A background response is requested and then fetched until it is complete. Each of these has a span.
+    if (name.endsWith('.responses') && UNFINISHED.has(attributes[STATUS])) return [];
+    return withServerTools(facts, usual, () => serverToolsIn(attributes[OUTPUT]));
+  },
 };
+
+/** The status of an answer of OpenAI's Responses API that the model has not finished. */
+const UNFINISHED: ReadonlySet<unknown> = new Set(['queued', 'in_progress']);
 
 /** Langfuse's own names (`input_cache_read`), and Anthropic's (`cache_read_input_tokens`). */
 const FURTHER_INPUT = /^input_(?!tokens$)|._input_tokens$/;

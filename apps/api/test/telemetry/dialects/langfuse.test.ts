@@ -115,3 +115,17 @@ test("langfuse: LangChain's client of DeepSeek names OpenAI as the vendor, and i
   );
   expect(facts).toMatchObject({ vendor: 'deepseek', model: 'deepseek-chat' });
 });
+
+test.each([
+  ['queued', 'OpenAI.responses', []],
+  ['in_progress', 'OpenAI.responses', []],
+  ['completed', 'OpenAI.responses', [{ kind: 'model', name: 'gpt-5' }]],
+  ['queued', 'answer', [{ kind: 'model', name: 'gpt-5' }]],
+])('langfuse: a background response counts when it is complete: %s %s', (status, name, uses) => {
+  const generation = {
+    'langfuse.observation.type': 'generation',
+    'langfuse.observation.model.name': 'gpt-5',
+    'langfuse.observation.metadata.status': status,
+  };
+  expect(readSpan(source(generation, name)).uses).toEqual(uses);
+});
