@@ -234,11 +234,15 @@ function hasDistinctCallIds(reports: readonly Report[]): boolean {
 
 /**
  * Whether one instrumentation repeats the id on spans of one name. Some servers number calls from 1 in every answer. Spans of
- * tools with one parent at the same time are no repetition: some instrumentations write each span twice.
+ * tools with one parent at the same time are no repetition: some instrumentations write each span twice. Neither are spans that
+ * fetch an answer again, until the model has finished it.
  */
 function isRepeated(reports: readonly Report[], indexes: readonly number[]): boolean {
   const spans = new Map(
-    indexes.flatMap((index) => (reports[index] ? [[reports[index].span.spanId, reports[index]]] : [])),
+    indexes.flatMap((index) => {
+      const report = reports[index];
+      return report && report.span.operation !== 'fetch_response' ? [[report.span.spanId, report]] : [];
+    }),
   );
   const places = Map.groupBy(spans.values(), ({ span, use }) => `${span.scope}\0${span.spanName}\0${use.written}`);
   return [...places.values()].some((at) => {

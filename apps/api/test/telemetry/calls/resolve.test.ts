@@ -65,6 +65,16 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ['tool web_search at service by service'],
   ],
   [
+    'an answer that is fetched until the model has finished it',
+    [
+      span('a', use('model', 'gpt-5'), { callId: 'resp_1', operation: 'chat' }),
+      ...['b', 'c'].map((id, index) =>
+        span(id, use('model', 'gpt-5'), { callId: 'resp_1', operation: 'fetch_response', start: 20 * (index + 1) }),
+      ),
+    ],
+    ['model gpt-5 at service by service'],
+  ],
+  [
     'a framework rewrites the name of the tool',
     [span('a', use('tool', 'get_sum'), FRAMEWORK), span('b', mcp('get-sum'), { ...MCP, parent: 'a' })],
     ['tool get-sum at everything by service'],
