@@ -13,6 +13,7 @@ import { isKnownOperation, isModelCall, REJECTION } from './operations.ts';
  * - A tool counts under any operation except those of models and agents, which may name a tool that was only asked for. A span
  *   that has the tokens of a model's answer is a call of the model.
  * - The rejection of a call names the tool that did not run.
+ * - A resource of MCP counts without a method if the span reports nothing else. Docker's gateway writes no methods.
  * - An evaluation or a guardrail may name the model that it is about. It counts if the model answered.
  */
 export function usesOf(span: Pick<ReadSource, 'kind' | 'attributes'>, facts: Facts, isWrapper: boolean): Use[] {
@@ -47,7 +48,8 @@ export function usesOf(span: Pick<ReadSource, 'kind' | 'attributes'>, facts: Fac
   }
   // Instrumentations older than `gen_ai.operation.name`: the names in the span decide.
   const unnamedTool = model === null && !isEnclosing ? named('tool', tool) : [];
-  return [...named('model', model), ...unnamedTool, ...named('prompt', prompt)];
+  const calls = [...named('model', model), ...unnamedTool, ...named('prompt', prompt)];
+  return calls.length > 0 || mcpMethod !== null ? calls : named('resource', mcpResource);
 }
 
 /** Whether the user or a rule rejected the call of a tool, so that it never ran. A call that was sent to an MCP server was not. */

@@ -52,11 +52,13 @@ export async function providerMatcher(
   function newMatch(span: MatchableSpan, { kind, name }: Use): Match {
     if (kind === 'tool') return matchTool(span, name);
     if (kind === 'model') return matchModel(span, name);
-    return { provider: ownerOf(span), name };
+    return { provider: ownerOf(span, kind), name };
   }
 
-  function ownerOf(span: MatchableSpan): Provider {
-    if (span.facts.mcpMethod !== null) return mcpServer(span) ?? discovered(serviceNames(span), 'mcp');
+  function ownerOf(span: MatchableSpan, kind: Use['kind']): Provider {
+    const { mcpMethod, toolServer } = span.facts;
+    if (mcpMethod !== null || (kind !== 'agent' && toolServer !== null))
+      return mcpServer(span) ?? discovered(serviceNames(span), 'mcp');
     return serverAtAddress(span) ?? service(span);
   }
 

@@ -65,6 +65,23 @@ test.each(['the tool first', 'the model first'])(
   },
 );
 
+// As Docker's MCP gateway (github.com/docker/mcp-gateway, pkg/telemetry/telemetry.go) writes them
+test('tools, prompts and resources count at the named MCP server, also if their spans have no method', async () => {
+  const tenant = await callsTenant(server);
+  const call = (name: string, attributes: Record<string, string>) =>
+    at(newTraceId(), { name, attributes: { 'mcp.server.name': 'github', ...attributes } });
+  await tenant.send([
+    call('mcp.tool.call', { 'mcp.tool.name': 'search_issues' }),
+    call('mcp.prompt.get', { 'mcp.prompt.name': 'review' }),
+    call('mcp.resource.read', { 'mcp.resource.uri': 'repo://acme/app' }),
+  ]);
+  expect(await tenant.observed()).toEqual({
+    'tool search_issues at github': 1,
+    'prompt review at github': 1,
+    'resource repo://acme/app at github': 1,
+  });
+});
+
 test('each search that a vendor ran for one answer counts, however many spans report the answer', async () => {
   const tenant = await callsTenant(server);
   const traceId = newTraceId();
