@@ -1,5 +1,11 @@
-import type { Dialect } from './dialect.ts';
+import type { Dialect, ReadSource } from './dialect.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
+
+/** The text of an answer. For a count of tokens it is the number. */
+const TEXT = 'gen_ai.response.text';
+
+/** The tools that the model asked for, as items of the vendor's answer. */
+const TOOL_CALLS = 'gen_ai.response.tool_calls';
 
 /**
  * Sentry's SDK for Node.js (github.com/getsentry/sentry-javascript, packages/core/src/tracing and
@@ -12,8 +18,8 @@ export const sentry: Dialect = {
   content: [
     'gen_ai.embeddings.input',
     'gen_ai.request.messages',
-    'gen_ai.response.text',
-    'gen_ai.response.tool_calls',
+    TEXT,
+    TOOL_CALLS,
     'gen_ai.tool.description',
     'gen_ai.tool.input',
     'gen_ai.tool.output',
@@ -23,13 +29,18 @@ export const sentry: Dialect = {
     'mcp.logging',
   ],
   safe: ['sentry.op', 'sentry.origin', 'vercel.ai.operationId', 'vercel.ai.model.provider', 'mcp.transport'],
-  alsoReads: ['sentry.op', 'gen_ai.response.tool_calls'],
-  // Only the client's span of an MCP call counts.
+  alsoReads: ['sentry.op', TEXT, TOOL_CALLS],
   uses({ attributes }, facts, usual) {
-    if (String(attributes['sentry.op']).startsWith('mcp.')) return [];
+    const operation = String(attributes['sentry.op']);
+    // Only the client's span of an MCP call counts.
+    if (operation.startsWith('mcp.')) return [];
+    if (facts.vendor === 'anthropic' && !isCall(operation, attributes)) return [];
     return withServerTools(facts, usual, () => serverToolsIn(attributes[TOOL_CALLS]));
   },
 };
 
-/** The tools that the model asked for, as items of the vendor's answer. */
-const TOOL_CALLS = 'gen_ai.response.tool_calls';
+/** Whether a method of Anthropic's client calls the model. It may also fetch a model's description, or count tokens. */
+function isCall(operation: string, attributes: ReadSource['attributes']): boolean {
+  const isCount = attributes['gen_ai.response.id'] === undefined && /^\d+$/.test(String(attributes[TEXT]));
+  return operation !== 'gen_ai.models' && !isCount;
+}
