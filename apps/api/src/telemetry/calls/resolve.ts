@@ -260,6 +260,7 @@ function bestInformed({ reports, outer }: Grouped): (group: readonly number[]) =
 
 /** Returns a function that finds the provider of a call, by the report that knows it best. */
 function providerFinder(tree: SpanTree, reports: readonly Report[]): (best: Report) => CallUse['provider'] {
+  if (reports.every(({ use }) => !use.isOfModel)) return ({ use }) => use.provider;
   const models = new Map<string, CallUse['provider']>();
   for (const { span, use } of reports) if (use.kind === 'model') models.set(span.spanId, use.provider);
   const nearest = tree.nearest(models);
