@@ -69,10 +69,20 @@ function findEncodedRun(text: string): boolean {
 
 function isEncoded(run: string): boolean {
   if (run.length >= MIN_FILE && (HEX.test(run) || changesCaseOften(run))) return true;
+  // Where decoding failed, by the alignment of its start. It fails there again from each later start of the same alignment, so the
+  // work is linear.
+  const failedAt = { base64: [0, 0, 0, 0], hex: [0, 0] };
+  const isText = (failures: number[], start: number, findFailure: typeof failureInBase64): boolean => {
+    const alignment = start % failures.length;
+    if (start < (failures[alignment] ?? 0)) return false;
+    const failure = findFailure(run, start);
+    if (failure !== null) failures[alignment] = failure;
+    return failure === null;
+  };
   // The encoded part may follow a prefix: `resp_bGl0ZWxsbTp...`.
   for (let start = 0; run.length - start >= MIN_BASE64; ) {
-    if (isBase64Text(run, start) || isFile(run, start)) return true;
-    if (run.length - start >= MIN_HEX && isHexText(run, start)) return true;
+    if (isText(failedAt.base64, start, failureInBase64) || isFile(run, start)) return true;
+    if (run.length - start >= MIN_HEX && isText(failedAt.hex, start, failureInHex)) return true;
     while (start < run.length && !isSeparator(run.charCodeAt(start))) start += 1;
     start += 1;
   }
@@ -105,8 +115,11 @@ for (const alphabet of ['+/', '-_'].map(
   for (const [value, character] of Array.from(alphabet).entries()) SEXTETS[character.charCodeAt(0)] = value;
 }
 
-/** Whether the rest of a text is a text in base64. It is decoded byte by byte, because most are refused at the first bytes. */
-function isBase64Text(text: string, start: number): boolean {
+/**
+ * Where the rest of a text is not a text in base64. Null if it is one. It is decoded byte by byte, because most are refused at the
+ * first bytes.
+ */
+function failureInBase64(text: string, start: number): number | null {
   let [bits, count, expected] = [0, 0, 0];
   for (let at = start; at < text.length; at += 1) {
     const sextet = SEXTETS[text.charCodeAt(at)] ?? NO_SEXTET;
@@ -117,20 +130,20 @@ function isBase64Text(text: string, start: number): boolean {
     if (count < 8) continue;
     count -= 8;
     expected = continuationsAfter((bits >>> count) & 0xff, expected);
-    if (expected < 0) return false;
+    if (expected < 0) return at;
   }
-  return true;
+  return null;
 }
 
-/** Whether the rest of a text is a text in hexadecimal digits. */
-function isHexText(text: string, start: number): boolean {
+/** Where the rest of a text is not a text in hexadecimal digits. Null if it is one. */
+function failureInHex(text: string, start: number): number | null {
   let expected = 0;
   for (let at = start; at + 1 < text.length; at += 2) {
     const byte = Number.parseInt(text.slice(at, at + 2), 16);
     expected = Number.isNaN(byte) ? -1 : continuationsAfter(byte, expected);
-    if (expected < 0) return false;
+    if (expected < 0) return at;
   }
-  return true;
+  return null;
 }
 
 /**

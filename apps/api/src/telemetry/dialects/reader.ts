@@ -2,7 +2,7 @@ import { withoutEncodedId } from '../encoded-text.ts';
 import { CACHED_TOKEN_NAMES } from './cached-tokens.ts';
 import type { Dialect, LogSource, ReadSource } from './dialect.ts';
 import { type FactReader, factReader } from './fact-reader.ts';
-import { compileSlots, sourcesOf } from './fact-slots.ts';
+import { boundedText, compileSlots, sourcesOf } from './fact-slots.ts';
 import type { Facts, Reading, Use } from './facts.ts';
 import { isModelCall } from './operations.ts';
 import { REASONING_TOKEN_NAMES } from './reasoning-tokens.ts';
@@ -100,10 +100,11 @@ function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactRe
   const counted = isUncountedModelCall(source, own) ? [...own, ...modelOf(read.facts)] : own;
   const answer = source.attributes[OUTPUT_MESSAGES];
   const uses = answer === undefined ? counted : withServerTools(read.facts, counted, () => serverToolsIn(answer));
-  const instrumentation = source.attributes[dialect.instrumentation ?? ''];
+  const written = source.attributes[dialect.instrumentation ?? ''];
+  const instrumentation = typeof written === 'string' ? boundedText(written) : null;
   return {
     dialect: dialect.name,
-    ...(typeof instrumentation === 'string' && { instrumentation: boundedId(withoutEncodedId(instrumentation)) }),
+    ...(instrumentation !== null && { instrumentation: boundedId(withoutEncodedId(instrumentation)) }),
     facts: read.facts,
     uses: uses.length > MAX_USES ? boundedUses(uses) : uses,
   };

@@ -72,3 +72,9 @@ test('an encoded id becomes a digest: equal ids stay equal, different ids stay d
   expect(withoutEncodedId(one)).toBe(withoutEncodedId(one));
   expect(withoutEncodedId(one)).not.toBe(withoutEncodedId(other));
 });
+
+test('a long text that is almost base64 is checked in linear time', () => {
+  const start = performance.now();
+  expect(hasEncodedText(`${'YWE/'.repeat(100_000)}AAAA`)).toBe(false);
+  expect(performance.now() - start).toBeLessThan(1000);
+});

@@ -13,6 +13,7 @@ const HOSTILE: Record<string, string> = {
   underscores: `${'_'.repeat(LENGTH)}\n`,
   'pairs of underscores': `${'a__'.repeat(LENGTH / 3)}\n`,
   'mcp__ repeated': `${'mcp__'.repeat(LENGTH / 5)}\n`,
+  'almost base64': `${'YWE/'.repeat(LENGTH / 4)}AAAA`,
   slashes: `a${'/'.repeat(LENGTH)}\n`,
   'parts of a path': `${'a/'.repeat(LENGTH / 2)}\n`,
   spaces: `a${' '.repeat(LENGTH)}a`,
