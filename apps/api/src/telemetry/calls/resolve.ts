@@ -48,7 +48,7 @@ export function resolve(
 ): Call[] {
   if (spans.length === 0) return [];
   const tree = spanTree(parents);
-  const grouped = groupUses(tree, withoutRejected(withoutDelegating(tree, spans)), spellingsOf);
+  const grouped = groupUses(tree, withoutRejected(tree, parents, withoutDelegating(tree, spans)), spellingsOf);
   const calls = grouped.isSeparate ? callOfEach(tree, grouped) : callsOfSets(tree, grouped);
   return spans.some(({ tokensOf }) => tokensOf !== null) ? [...calls, ...tokensOfCalls(tree, spans)] : calls;
 }
@@ -129,11 +129,21 @@ function withoutDelegating(tree: SpanTree, spans: readonly CallSpan[]): readonly
   return spans.filter(({ spanId, operation }) => operation !== DELEGATE || !answered.has(spanId));
 }
 
-/** Leaves out tool calls that were rejected, so that they never ran. A span directly inside the call says so. */
-function withoutRejected(spans: readonly CallSpan[]): readonly CallSpan[] {
+/**
+ * Leaves out tool calls that were rejected, so that they never ran. A span inside the call says so, without another call in between.
+ * It does not hold if there are spans inside it: then something ran.
+ */
+function withoutRejected(
+  tree: SpanTree,
+  parents: ReadonlyMap<string, string | null>,
+  spans: readonly CallSpan[],
+): readonly CallSpan[] {
   const rejections = spans.filter(({ operation }) => operation === REJECTION);
   if (rejections.length === 0) return spans;
-  const rejectedIds = new Set(rejections.map(({ parentSpanId }) => parentSpanId));
+  const withSpansInside = new Set(parents.values());
+  const callAround = tree.nearest(new Set(spans.map(({ spanId }) => spanId)));
+  const empty = rejections.filter(({ spanId }) => !withSpansInside.has(spanId));
+  const rejectedIds = new Set(empty.map(({ spanId }) => callAround(spanId)));
   const rejected = new Set(spans.filter((span) => isToolCall(span) && rejectedIds.has(span.spanId)));
   // Some instrumentations write each call twice, and the rejection is only inside one of the two spans.
   for (const twins of Map.groupBy(spans.filter(isToolCall), twinKeyOf).values()) {

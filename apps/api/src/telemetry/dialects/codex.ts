@@ -58,8 +58,8 @@ export const codex: Dialect = {
   ],
   refine(span, facts) {
     const { name, attributes } = span;
-    // No process was started, because the user or a rule rejected the command.
-    if (name === 'unified_exec.exec_command' && attributes['outcome'] === 'failed') facts.operation = REJECTION;
+    // The user or a rule rejected the command, or the sandbox stopped it. Only in the latter case there is the span of a process inside.
+    if (name === 'unified_exec.open_session' && attributes['outcome'] === 'failed') facts.operation = REJECTION;
     const event = reportIn(span);
     if (event) readSpanEvent(event, facts);
     const fields = event ?? (name.startsWith('codex.') ? attributes : undefined);
@@ -93,7 +93,9 @@ export const codex: Dialect = {
     'codex.tool_result': {
       operation: 'execute_tool',
       attributes: { tool: ['tool_name'], toolServer: ['mcp_server'] },
-      counts: ({ attributes }) => !REJECTED_BY_RULE.test(String(attributes['output'])),
+      // An MCP server writes the output of its tools itself.
+      counts: ({ attributes }) =>
+        attributes['tool_name'] !== 'exec_command' || !REJECTED_BY_RULE.test(String(attributes['output'])),
     },
     'codex.tool_decision': {
       operation: 'execute_tool',

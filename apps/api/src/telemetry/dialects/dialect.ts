@@ -32,7 +32,7 @@ export type Dialect = {
    * Maps the sender's names of operations, in lower case, to values of `gen_ai.operation.name` or to `handoff`, which uses
    * nothing unless a tool is named. Null: the name says nothing, and the next attribute is read. Names that are not listed stay
    * as they are. `refine` may set `delegate`: a tool that does not count if the span of an agent is inside it. It may set
-   * `rejection`: the parent of the span does not count as a call.
+   * `rejection`: the tool call around the span does not count, unless there are spans inside the span.
    */
   operations?: Readonly<Record<string, string | null>>;
   /**

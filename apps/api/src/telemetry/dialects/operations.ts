@@ -15,7 +15,7 @@ const OPERATIONS = new Set([
 /** A tool of the framework that runs an agent. The agent usually has its own span inside the tool's span. */
 export const DELEGATE = 'delegate';
 
-/** The span around was a request to call a tool, and the user or a rule rejected it. */
+/** The call around the span was rejected by the user or a rule, unless there are spans inside it. */
 export const REJECTION = 'rejection';
 
 const MODEL_CALLS = new Set(['chat', 'embeddings', 'generate_content', 'text_completion']);

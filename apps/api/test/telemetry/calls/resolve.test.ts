@@ -386,6 +386,13 @@ test('a tool call that was rejected does not count, and the calls around it do',
   expect(resolved([outer, ...twice, span('f', [], { parent: 'e', operation: 'rejection' })])).toHaveLength(1);
 });
 
+test('a rejection with a span inside is none, such as that of a command which ran until the sandbox stopped it', () => {
+  const call = span('a', use('tool', 'exec_command'));
+  const session = [span('b', null, { parent: 'a' }), span('c', [], { parent: 'b', operation: 'rejection' })];
+  expect(resolved([call, ...session])).toEqual([]);
+  expect(resolved([call, ...session, span('d', null, { parent: 'c' })])).toHaveLength(1);
+});
+
 test('a rejection leaves out only the tool call that it is in', () => {
   const agent = span('a', use('agent', 'planner'));
   const model = span('m', [use('model', 'gpt-5'), use('tool', 'web_search')], { parent: 'a' });

@@ -86,8 +86,14 @@ test.each([
   expect(reading.rejected?.name).toBe(rejected);
 });
 
+test('codex: the output of an MCP server’s tool cannot say that the call was rejected', () => {
+  const output = 'exec_command failed: CreateProcess { message: "Rejected(';
+  const { uses } = readEvent('codex.tool_result', { tool_name: 'echo', mcp_server: 'everything', output });
+  expect(uses).toEqual([{ kind: 'tool', name: 'echo' }]);
+});
+
 test('codex: a command without a process, and the dispatch of an MCP call, are no calls', () => {
-  const exec = source({ outcome: 'failed' }, 'unified_exec.exec_command', { scope: 'codex_exec' });
+  const exec = source({ outcome: 'failed' }, 'unified_exec.open_session', { scope: 'codex_exec' });
   expect(readSpan(exec).facts?.operation).toBe('rejection');
   const result = { 'event.name': 'codex.tool_result', tool_name: 'echo', tool_namespace: 'mcp__everything' };
   const dispatch = (more: Attributes) =>
