@@ -24,6 +24,6 @@ export const cloudflareAgents: Dialect = {
 
 /**
  * The tools of MCP servers are called `tool_<id of the server>_<tool>`. An id that the application sets is in lower case, and may be
- * the server's name. Any other id is random.
+ * the server's name. Any other id is random. `tool_search` is a tool of the application.
  */
-const MCP_PREFIX = /^tool_(?:(?=[a-z\d]*[A-Z])\w{6,8}_)?(?=.)/;
+const MCP_PREFIX = /^tool_(?:(?=[a-z\d]*[A-Z])\w{6,8}_(?=.)|(?=[a-z]\w*_.))/;

@@ -26,12 +26,15 @@ export const neurolink: Dialect = {
     if (facts.toolServer?.startsWith('custom-tool-')) facts.toolServer = null;
     if (facts.tool !== null && attributes['tool.success'] === false) facts.errorType ??= 'tool_error';
   },
-  uses({ attributes }, { operation }, usual) {
+  uses({ attributes }, { operation, outputTokens }, usual) {
     const isCall = operation === 'chat' || operation === 'execute_tool';
-    const isOnlySpan = operation === 'stream' && !WITH_STREAM_TEXT.has(String(attributes['neurolink.provider']));
-    return isCall || isOnlySpan ? usual : [];
+    const isOnlySpan = outputTokens !== null || !WITH_STREAM_TEXT.has(String(attributes['neurolink.provider']));
+    return isCall || (operation === 'stream' && isOnlySpan) ? usual : [];
   },
 };
 
-/** The providers whose streams have a span `neurolink.provider.streamText` with the tokens. */
+/**
+ * The providers whose streams have another span with the tokens, `neurolink.provider.streamText`. Later versions write the tokens of
+ * Vertex AI into the span of the stream itself.
+ */
 const WITH_STREAM_TEXT = new Set(['anthropic', 'litellm', 'openai', 'vertex']);

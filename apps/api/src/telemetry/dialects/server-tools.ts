@@ -78,12 +78,12 @@ export function serverToolsIn(answer: unknown): string[] {
   return [...(named.length > 0 ? named : countedTools(parts)), ...parts.flatMap(googleToolsOf)];
 }
 
-/** The tools of the calls among items. Some clients list a call twice, with one id. */
+/** The tools of the calls among items. Some clients list a call twice, with one id. Others write an empty id. */
 function toolsOf(items: readonly unknown[]): string[] {
   const tools = new Map<unknown, string>();
   for (const item of items) {
     const tool = toolOf(item);
-    if (tool !== null) tools.set(ownMember(item, 'id') ?? ownMember(item, 'toolCallId') ?? item, tool);
+    if (tool !== null) tools.set(ownMember(item, 'id') || ownMember(item, 'toolCallId') || item, tool);
   }
   return [...tools.values()];
 }

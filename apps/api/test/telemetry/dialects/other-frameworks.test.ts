@@ -385,3 +385,37 @@ test.each([
   };
   expect(readSpan(source(attributes, 'LLM 2')).facts?.vendor).toBe(vendor);
 });
+
+// @juspay/neurolink 9.80.2
+test('neurolink: a stream of Vertex AI with tokens is a call, and one without them has another span', () => {
+  const attributes = {
+    'gen_ai.operation.name': 'stream',
+    'gen_ai.request.model': 'gemini-2.5-pro',
+    'neurolink.provider': 'vertex',
+  };
+  const usesOf = (more: Record<string, number>) =>
+    readSpan(source({ ...attributes, ...more }, 'neurolink.provider.stream', { scope: 'neurolink.provider' })).uses;
+  expect(usesOf({ 'gen_ai.usage.output_tokens': 3 })).toEqual([{ kind: 'model', name: 'gemini-2.5-pro' }]);
+  expect(usesOf({})).toEqual([]);
+});
+
+test.each([
+  ['tool_github_create_issue', 'github_create_issue'],
+  ['tool_aBcDeFgH_echo', 'echo'],
+  ['tool_search', 'tool_search'],
+  ['search', 'search'],
+])('cloudflare-agents: the name of the tool %s', (written, tool) => {
+  const attributes = { 'cloudflare.agents.operation.name': 'tool.call', 'gen_ai.tool.name': written };
+  expect(readSpan(source({ ...attributes, 'gen_ai.operation.name': 'execute_tool' })).facts?.tool).toBe(tool);
+});
+
+test('calls of a vendor’s tool with an empty id are as many as the answer lists', () => {
+  const parts = [1, 2].map(() => ({ type: 'server_tool_call', id: '', name: 'web_search' }));
+  const attributes = { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'gpt-5' };
+  const answer = JSON.stringify([{ role: 'assistant', parts }]);
+  expect(readSpan(source({ ...attributes, 'gen_ai.output.messages': answer })).uses).toContainEqual({
+    kind: 'tool',
+    name: 'web_search',
+    times: 2,
+  });
+});
