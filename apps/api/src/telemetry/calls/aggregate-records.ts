@@ -136,7 +136,8 @@ function reportsOf(record: InterpretedRecord, sender: string): RecordReport[] {
   const { facts, uses, tokensOf, rejected } = record.reading;
   if (facts === null) return [];
   const span = asSpan(record, facts);
-  const reports = [...uses, ...(rejected ? [rejected] : [])].map((use) => ({
+  // Without a call id the keys of a rejection would be those of other calls in the same span.
+  const reports = [...uses, ...(rejected && facts.callId !== null ? [rejected] : [])].map((use) => ({
     record,
     span,
     use,
@@ -162,7 +163,7 @@ function keysOf(
     const { recognised, remembered } = keysOfCallId(call, callId);
     return { recognised, own: remembered, remembered, below: null };
   }
-  const own = [keyOfRecord(sender, `${digest} ${kind}`)];
+  const own = [keyOfRecord(sender, `${digest} ${kind}${kind === 'tool' ? ` ${name}` : ''}`)];
   if (traceId === null || spanId === null) return { recognised: own, own, remembered: own, below: null };
   const below = { traceId, parentSpanId: spanId, kind, name: comparableName(kind, name) };
   return { recognised: own, own, remembered: [...own, ...keysOfSpan(call, { traceId, spanId })], below };

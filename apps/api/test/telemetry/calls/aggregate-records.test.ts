@@ -66,6 +66,20 @@ test('a record that is sent again counts once, and an equal new record counts as
   expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 2 });
 });
 
+test('two tools that the vendor ran for the answer of one record both count', async () => {
+  const tenant = await callsTenant(server);
+  const answer = record({ ...MODEL, toolRunsAt: 'vendor' });
+  const tools = ['web_search', 'code_execution'].map((name) => ({ kind: 'tool' as const, name }));
+  const listing = { ...answer, reading: { ...answer.reading, uses: [...answer.reading.uses, ...tools] } };
+  await aggregate(tenant, [listing]);
+  await aggregate(tenant, [listing]);
+  expect(await tenant.observed()).toEqual({
+    'model gpt-5 at openai': 1,
+    'tool web_search at openai': 1,
+    'tool code_execution at openai': 1,
+  });
+});
+
 test('two records of one call id are one call', async () => {
   const tenant = await callsTenant(server);
   await aggregate(tenant, [record({ ...MODEL, callId: 'resp_1' })]);
@@ -101,6 +115,16 @@ describe('a call that a record says was rejected does not count', () => {
     await aggregate(tenant, [reported]);
     expect(await tenant.observed()).toEqual({});
     await aggregate(tenant, [{ ...reported, reading: { ...reported.reading, facts: factsOf({ tool: 'deploy' }) } }]);
+    expect(await tenant.observed()).toEqual({ 'tool deploy at travel-agent': 1 });
+  });
+
+  test('but every other call in its span does, if it has no call id', async () => {
+    const tenant = await callsTenant(server);
+    const [traceId, parentSpanId] = [newTraceId(), newSpanId()];
+    const { reading, ...rest } = rejection();
+    const inParent = { ...rest, traceId, spanId: parentSpanId };
+    await aggregate(tenant, [{ ...inParent, reading: { ...reading, facts: factsOf({ ...facts, callId: null }) } }]);
+    await tenant.send([{ ...toolRun('deploy'), traceId, parentSpanId }]);
     expect(await tenant.observed()).toEqual({ 'tool deploy at travel-agent': 1 });
   });
 
