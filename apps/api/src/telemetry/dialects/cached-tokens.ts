@@ -29,17 +29,25 @@ export const CACHED_TOKEN_NAMES: readonly string[] = [...READ_FROM_CACHE, ...WRI
 /**
  * Adds the cached tokens to the input tokens if the numbers show that these exclude them: if more tokens were cached than the
  * input has, or if the total is the sum of all three. The conventions include cached tokens in the input. The APIs of Anthropic
- * and Bedrock count them separately, and some instrumentations copy their numbers. The total of Bedrock shows them even if they
- * are not reported themselves.
+ * and Bedrock count them separately, and some instrumentations copy their numbers.
  */
 export function addUncountedCache(attributes: Attributes, facts: Facts): void {
-  const { inputTokens: input, outputTokens: output } = facts;
+  const { inputTokens: input } = facts;
   const cached = cachedTokensIn(attributes);
-  if (input === null) return;
-  const rest = firstCount(attributes, TOTAL_TOKENS) - input - (output ?? 0);
-  if (cached > input || (output !== null && rest === cached)) facts.inputTokens = input + cached;
-  else if (cached === 0 && output !== null && rest > 0 && facts.vendor === 'aws.bedrock')
-    facts.inputTokens = input + rest;
+  if (input !== null && (cached > input || restOfTotal(attributes, facts) === cached))
+    facts.inputTokens = input + cached;
+}
+
+/** Adds cached tokens that are not reported themselves. The total of Bedrock shows them. */
+export function addCacheInTotalOfBedrock(attributes: Attributes, facts: Facts): void {
+  if (facts.inputTokens === null || facts.vendor !== 'aws.bedrock' || cachedTokensIn(attributes) > 0) return;
+  facts.inputTokens += Math.max(0, restOfTotal(attributes, facts));
+}
+
+/** The tokens of the total that are neither input nor output. Negative if the total is not reported. */
+function restOfTotal(attributes: Attributes, { inputTokens, outputTokens }: Facts): number {
+  if (inputTokens === null || outputTokens === null) return -1;
+  return firstCount(attributes, TOTAL_TOKENS) - inputTokens - outputTokens;
 }
 
 /** Adds the cached tokens to input tokens that are Anthropic's own count. `addUncountedCache` does not add them again. */

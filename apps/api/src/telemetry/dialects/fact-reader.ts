@@ -1,4 +1,4 @@
-import { addUncountedCache } from './cached-tokens.ts';
+import { addCacheInTotalOfBedrock, addUncountedCache } from './cached-tokens.ts';
 import type { Dialect, FactSources, ReadSource } from './dialect.ts';
 import { hasFormOf, isOfEnding, slotFinder } from './endings.ts';
 import { countIn, type Slot, textIn } from './fact-slots.ts';
@@ -65,8 +65,10 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     facts.serverAddress ??= place.serverAddress;
     facts.serverPort ??= place.serverPort;
     facts.errorType ??= place.errorType;
-    addUncountedReasoning(facts, reasoningCountsIn(source.attributes));
+    // Reported tokens first: what is left of a total may be others.
     addUncountedCache(source.attributes, facts);
+    addUncountedReasoning(facts, reasoningCountsIn(source.attributes));
+    addCacheInTotalOfBedrock(source.attributes, facts);
     readMcpName(source.name, facts);
     if (facts.operation === 'invoke_workflow') facts.workflow ??= targetIn(source.name, facts.operation);
     moveServerName(facts);

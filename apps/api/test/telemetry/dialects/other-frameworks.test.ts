@@ -199,6 +199,18 @@ test.each(['gen_ai.usage.total_tokens', 'llm.usage.total_tokens'])(
   },
 );
 
+test('the cached tokens in the total of a Gemini model are not reasoning tokens as well', () => {
+  const attributes = {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.request.model': 'gemini-3-flash',
+    'gen_ai.usage.input_tokens': 10,
+    'gen_ai.usage.output_tokens': 5,
+    'gen_ai.usage.total_tokens': 118,
+    'gen_ai.usage.cache_read.input_tokens': 100,
+  };
+  expect(readSpan(source(attributes)).facts).toMatchObject({ inputTokens: 110, outputTokens: 8 });
+});
+
 test('the total of Bedrock shows cached tokens that are not reported', () => {
   const tokensOf = (vendor: string) =>
     readSpan(
