@@ -28,19 +28,21 @@ export function slotFinder(dialect: Dialect, event: FactSources = {}): SlotFinde
  */
 const QUALIFIERS = new Set(
   [
-    'allowed available caller default eval evaluation evaluator fallback from judge next parent previous source target to user',
+    'allowed available default eval evaluation evaluator fallback from judge next parent previous source target to user',
     'audio cache cached cost details image limit max reasoning',
     'auth cloud device faas host identity machine oauth payment product storage vehicle',
   ].flatMap((words) => words.split(' ')),
 );
 
-/** The slots of the longest ending that an attribute's name has. */
+/** The slots of the longest ending that an attribute's name has. An agent that calls another one is not the agent that runs. */
 function slotsOfEnding(endings: Slots, name: string): readonly Slot[] {
   const words = wordsOfName(name);
   if (words.some((word) => QUALIFIERS.has(word))) return NO_SLOTS;
   for (let count = Math.min(MAX_WORDS_OF_ENDING, words.length); count > 0; count -= 1) {
     const found = endings.get(words.slice(-count).join('.'));
-    if (found) return found.map((slot) => ({ ...slot, rank: slot.rank + RANK_OF_ENDINGS }));
+    if (!found) continue;
+    const slots = words.includes('caller') ? found.filter(({ fact }) => fact !== 'agent' && fact !== 'agentId') : found;
+    return slots.map((slot) => ({ ...slot, rank: slot.rank + RANK_OF_ENDINGS }));
   }
   return NO_SLOTS;
 }

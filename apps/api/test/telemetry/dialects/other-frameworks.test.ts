@@ -383,6 +383,16 @@ test('the agent that calls another agent is not the agent that runs', () => {
   expect(readSpan(source(attributes, 'invoke_agent', { scope: 'Agent365Sdk', kind: 'client' })).uses).toEqual([]);
 });
 
+test('the model and the tool of a framework called caller count', () => {
+  const usesOf = (attributes: Record<string, string | number>) => readSpan(source(attributes, 'tool')).uses;
+  expect(
+    usesOf({ 'llm_caller.model': 'gpt-5', 'llm_caller.provider': 'openai', 'llm_caller.input_tokens': 3 }),
+  ).toEqual([{ kind: 'model', name: 'gpt-5' }]);
+  expect(usesOf({ 'caller.tool.name': 'deploy', 'caller.operation': 'execute_tool' })).toEqual([
+    { kind: 'tool', name: 'deploy' },
+  ]);
+});
+
 test.each([
   ['langgenius/openai/openai', 'openai'],
   ['langgenius/bedrock/bedrock', 'aws.bedrock'],
