@@ -20,6 +20,7 @@ export const copilot: Dialect = {
   name: 'copilot',
   scopes: ['github.copilot', 'copilot-chat', 'copilot'],
   signature: ['github.copilot.*', 'copilot_chat.*'],
+  rejections: ['denied', 'rejected'],
   attributes: {
     tool: ['github.copilot.tool.parameters.mcp_tool_name', 'gen_ai.tool.name'],
     toolServer: [

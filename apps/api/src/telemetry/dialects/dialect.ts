@@ -35,6 +35,8 @@ export type Dialect = {
    * `rejection`: the tool call around the span does not count, unless there are spans inside the span.
    */
   operations?: Readonly<Record<string, string | null>>;
+  /** Error types of a tool call that the user or a rule rejected, so that it never ran. It does not count. */
+  rejections?: readonly string[];
   /**
    * Span names that say more than the attributes. Named groups of the pattern are facts: `/^execute_tool (?<tool>.+)$/`.
    * Attributes take precedence. The first pattern that matches is taken.

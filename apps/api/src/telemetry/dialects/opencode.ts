@@ -13,6 +13,7 @@ export const opencode: Dialect = {
   name: 'opencode',
   scopes: ['opencode'],
   signature: [],
+  rejections: ['rejected'],
   attributes: {
     ...vercelAi.attributes,
     agent: ['ai.toolCall.args#subagent_type'],

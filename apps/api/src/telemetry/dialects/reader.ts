@@ -8,7 +8,7 @@ import { isModelCall } from './operations.ts';
 import { REASONING_TOKEN_NAMES } from './reasoning-tokens.ts';
 import { recogniser } from './recognise.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
-import { CLIENT_ADDRESS, usesOf, wasRejected } from './uses.ts';
+import { CLIENT_ADDRESS, usesOf } from './uses.ts';
 import { boundedId } from './visible-name.ts';
 
 /** Reads spans and log records. */
@@ -94,7 +94,7 @@ function withDataOfBody(record: LogSource): LogSource {
 
 function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactReader>): Reading {
   if (read === null) return emptyReading(dialect.endings === undefined ? dialect : null);
-  if (wasRejected(read.facts)) return { dialect: dialect.name, facts: read.facts, uses: [] };
+  if (wasRejected(dialect, read.facts)) return { dialect: dialect.name, facts: read.facts, uses: [] };
   const usual = usesOf(source, read.facts, read.isWrapper);
   const own = dialect.uses?.(source, read.facts, usual) ?? usual;
   const counted = isUncountedModelCall(source, own) ? [...own, ...modelOf(read.facts)] : own;
@@ -108,6 +108,10 @@ function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactRe
     facts: read.facts,
     uses: uses.length > MAX_USES ? boundedUses(uses) : uses,
   };
+}
+
+function wasRejected({ rejections = [] }: Dialect, { tool, operation, errorType }: Facts): boolean {
+  return tool !== null && operation === 'execute_tool' && rejections.includes(errorType ?? '');
 }
 
 /** The conventional attribute of a model's answer. */

@@ -52,13 +52,6 @@ export function usesOf(span: Pick<ReadSource, 'kind' | 'attributes'>, facts: Fac
   return calls.length > 0 || mcpMethod !== null ? calls : named('resource', mcpResource);
 }
 
-/** Whether the user or a rule rejected the call of a tool, so that it never ran. A call that was sent to an MCP server was not. */
-export function wasRejected({ tool, operation, mcpMethod, errorType }: Facts): boolean {
-  return tool !== null && operation === 'execute_tool' && mcpMethod === null && REJECTED.has(errorType ?? '');
-}
-
-const REJECTED = new Set(['denied', 'rejected']);
-
 /** The address of a client. Servers write it. */
 export const CLIENT_ADDRESS = 'client.address';
 
