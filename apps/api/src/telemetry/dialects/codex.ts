@@ -58,7 +58,7 @@ export const codex: Dialect = {
   ],
   refine(span, facts) {
     const { name, attributes } = span;
-    // The user or a rule rejected the command, or the sandbox stopped it. Only in the latter case there is the span of a process inside.
+    // The user or a rule rejected the command, or the sandbox stopped it. If it ran, the span of its process is inside.
     if (name === 'unified_exec.open_session' && attributes['outcome'] === 'failed') facts.operation = REJECTION;
     const event = reportIn(span);
     if (event) readSpanEvent(event, facts);
