@@ -79,8 +79,11 @@ export const codex: Dialect = {
       facts.callId = `${text(fields['conversation.id'])}/${text(fields['event.timestamp'])}`;
     }
   },
-  // The call of an MCP server's tool has a span of its own, `mcp.tools.call`, unless it was rejected.
-  uses: (span, _facts, usual) => (String(reportIn(span)?.['mcp_tool']) === 'true' ? [] : usual),
+  // The call of an MCP server's tool has a span of its own, `mcp.tools.call`, unless it was rejected. So a failure says nothing here.
+  uses(span, _facts, usual) {
+    const { mcp_tool: isMcp, success } = reportIn(span) ?? {};
+    return String(isMcp) === 'true' && String(success) !== 'true' ? [] : usual;
+  },
   logs: {
     'codex.api_request': { operation: 'chat', attributes: { model: ['model'] } },
     'codex.websocket_request': { operation: 'chat', attributes: { model: ['model'] } },

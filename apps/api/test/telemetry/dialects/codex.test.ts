@@ -17,13 +17,14 @@ test('codex: log records report each attempt and the vendor’s search, and toke
   });
 });
 
-test('codex: spans report requests, and each MCP call once', () => {
+test('codex: spans report requests, and each MCP call twice with the same call id', () => {
   const uses = recordedUses('codex');
   expect(uses).toEqual({
     ...BUILT_IN,
     'model openai/gpt-5-mini': 4,
-    'tool everything/echo': 1,
+    'tool everything/echo': 2,
     'tool everything/get-sum': 1,
+    'tool everything/get_sum': 1,
   });
   const mcpCalls = recordedSpans('codex')
     .map(readSpan)
@@ -92,7 +93,7 @@ test('codex: the output of an MCP server’s tool cannot say that the call was r
   expect(uses).toEqual([{ kind: 'tool', name: 'echo' }]);
 });
 
-test('codex: a command without a process, and the dispatch of an MCP call, are no calls', () => {
+test('codex: a command without a process is no call, nor is the dispatch of an MCP call that failed or was rejected', () => {
   const exec = source({ outcome: 'failed' }, 'unified_exec.open_session', { scope: 'codex_exec' });
   expect(readSpan(exec).facts?.operation).toBe('rejection');
   const result = { 'event.name': 'codex.tool_result', tool_name: 'echo', tool_namespace: 'mcp__everything' };
@@ -102,7 +103,8 @@ test('codex: a command without a process, and the dispatch of an MCP call, are n
       events: [{ name: 'event', time: '', attributes: { ...result, ...more } }],
     });
   expect(dispatch({}).uses).toEqual([{ kind: 'tool', name: 'echo' }]);
-  expect(dispatch({ mcp_tool: true })).toMatchObject({ facts: { tool: 'echo' }, uses: [] });
+  expect(dispatch({ mcp_tool: true, success: 'true' }).uses).toEqual([{ kind: 'tool', name: 'echo' }]);
+  expect(dispatch({ mcp_tool: true, success: 'false' })).toMatchObject({ facts: { tool: 'echo' }, uses: [] });
 });
 
 test('codex: a model that OpenAI does not offer has no vendor', () => {
