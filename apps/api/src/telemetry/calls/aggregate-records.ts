@@ -47,8 +47,6 @@ type RecordReport = {
   remembered: string[];
   /** The calls that it may report if it was written in their parent span. Null for a record with a call id. */
   below: CallsBelow | null;
-  /** Another record counts the call. */
-  isTokensOnly: boolean;
   /** The call was rejected. It does not count, and its keys are stored so that no other record or span counts it. */
   isRejection: boolean;
 };
@@ -78,13 +76,9 @@ export async function aggregateRecordCalls(
     fresh.map(({ span }) => span),
     now,
   );
-  const changes = fresh.flatMap(({ record, span, use, isTokensOnly, isRejection }): CallChange[] => {
+  const changes = fresh.flatMap(({ record, span, use, isRejection }): CallChange[] => {
     if (isRejection) return [];
-    const call = makeCallSpan(
-      { ...span, uses: [isTokensOnly ? { ...use, times: 0 } : use] },
-      (own) => matchOf(span, own),
-      { now, limits },
-    );
+    const call = makeCallSpan({ ...span, uses: [use] }, (own) => matchOf(span, own), { now, limits });
     if (!call) return [];
     const calls = resolve(new Map([[call.spanId, null]]), [call]);
     const traceId = record.spanId === null ? null : record.traceId;
@@ -112,10 +106,10 @@ async function findFreshReports(
   const fresh: RecordReport[] = [];
   const remembered = new Set<string>();
   for (const one of unknown) {
-    const { record, use, below, isTokensOnly } = one;
+    const { record, use, below } = one;
     if (one.recognised.some((key) => keys.has(key))) continue;
     for (const key of one.own) keys.add(key);
-    if (!isTokensOnly && spans.isReported(record, use)) continue;
+    if (use.times !== 0 && spans.isReported(record, use)) continue;
     if (below !== null) {
       const id = JSON.stringify(below);
       const position = positions.get(id) ?? recordsBelow(below);
@@ -141,14 +135,13 @@ function reportsOf(record: InterpretedRecord, sender: string): RecordReport[] {
     record,
     span,
     use,
-    isTokensOnly: false,
     isRejection: use === rejected,
     ...keysOf(record, use, { facts, sender }),
   }));
   if (tokensOf === undefined) return reports;
   const own = [keyOfRecord(sender, `${record.digest} tokens`)];
   const keys = { recognised: own, own, remembered: own, below: null };
-  return [...reports, { record, span, use: tokensOf, ...keys, isTokensOnly: true, isRejection: false }];
+  return [...reports, { record, span, use: { ...tokensOf, times: 0 }, ...keys, isRejection: false }];
 }
 
 function keysOf(

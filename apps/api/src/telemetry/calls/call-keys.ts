@@ -28,8 +28,7 @@ export function namesOfCall(
   { kind, name }: Use,
   { responseModel, toolServer }: { responseModel: string | null; toolServer: string | null },
 ): string[] {
-  const names = [name];
-  if (kind === 'tool') names.splice(0, 1, ...toolsIn(withoutServer(name, toolServer)));
+  const names = kind === 'tool' ? toolsIn(withoutServer(name, toolServer)) : [name];
   if (kind === 'model' && responseModel !== null) names.push(responseModel);
   return [...new Set(names.map((one) => comparableName(kind, one)))];
 }

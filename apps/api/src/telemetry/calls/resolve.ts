@@ -50,17 +50,15 @@ export function resolve(
   const tree = spanTree(parents);
   const grouped = groupUses(tree, withoutRejected(tree, parents, withoutDelegating(tree, spans)), spellingsOf);
   const calls = grouped.isSeparate ? callOfEach(tree, grouped) : callsOfSets(tree, grouped);
-  return spans.some(({ tokensOf }) => tokensOf !== null) ? [...calls, ...tokensOfCalls(tree, spans)] : calls;
+  return spans.some(({ tokensOf }) => tokensOf !== null) ? [...calls, ...tokensOfCalls(tree, grouped, spans)] : calls;
 }
 
 /** The tokens that spans have of calls which other spans report. */
-function tokensOfCalls(tree: SpanTree, spans: readonly CallSpan[]): Call[] {
-  const agents = new Map<string, string>();
+function tokensOfCalls(tree: SpanTree, { reports }: Grouped, spans: readonly CallSpan[]): Call[] {
+  const agents = agentsOf(reports);
   const sums = new Map<string, CallReport>();
   for (const span of spans) {
-    const { spanId, uses, tokensOf } = span;
-    const agent = uses.find(({ kind }) => kind === 'agent');
-    if (agent) agents.set(spanId, agent.name);
+    const { spanId, tokensOf } = span;
     if (tokensOf === null) continue;
     // A span that was exported several times has the whole sum in the last one.
     const other = sums.get(spanId);

@@ -175,12 +175,9 @@ export function decodeCalls(value: Uint8Array): CallSpan[] {
   }));
 }
 
-type Shape = Pick<
+type Shape = Omit<
   CallSpan,
-  Exclude<
-    keyof CallSpan,
-    'spanId' | 'parentSpanId' | 'callId' | 'start' | 'end' | 'countedAt' | 'inputTokens' | 'outputTokens'
-  >
+  'spanId' | 'parentSpanId' | 'callId' | 'start' | 'end' | 'countedAt' | 'inputTokens' | 'outputTokens'
 > & { countedAt: number | null };
 
 function readShape(reader: ByteReader, textAt: () => string | null): Shape {

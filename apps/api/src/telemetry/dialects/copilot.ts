@@ -82,8 +82,8 @@ export const copilot: Dialect = {
 };
 
 /**
- * Whether the span of a chat reports an answer, or why there is none. The Copilot SDK writes each call twice, the first time without the response. It also writes spans of turns that call no model,
- * or that end with another turn.
+ * Whether the span of a chat reports an answer, or a reason for its absence. The Copilot SDK writes each call twice, the first time
+ * without the response. It also writes spans of turns that call no model, or that end with another turn.
  */
 function hasAnswer(attributes: Attributes, { responseModel, inputTokens }: Facts): boolean {
   const { 'gen_ai.response.finish_reasons': reasons, 'error.type': error = TURN_ENDED } = attributes;

@@ -65,7 +65,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     facts.serverAddress ??= place.serverAddress;
     facts.serverPort ??= place.serverPort;
     facts.errorType ??= place.errorType;
-    // Reported tokens first: what is left of a total may be others.
+    // Reported tokens come first. The rest of a total may then be tokens that are not reported.
     addUncountedCache(source.attributes, facts);
     addUncountedReasoning(facts, reasoningCountsIn(source.attributes));
     addCacheInTotalOfBedrock(source.attributes, facts);

@@ -386,7 +386,7 @@ test('a tool call that was rejected does not count, and the calls around it do',
   expect(resolved([outer, ...twice, span('f', [], { parent: 'e', operation: 'rejection' })])).toHaveLength(1);
 });
 
-test('a rejection with a span inside is none, such as that of a command which ran until the sandbox stopped it', () => {
+test('a rejection with a span inside does not hold: the command ran until the sandbox stopped it', () => {
   const call = span('a', use('tool', 'exec_command'));
   const session = [span('b', null, { parent: 'a' }), span('c', [], { parent: 'b', operation: 'rejection' })];
   expect(resolved([call, ...session])).toEqual([]);
