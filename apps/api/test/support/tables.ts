@@ -12,7 +12,7 @@ type Row = Record<string, unknown>;
  */
 export async function tablesOf(db: Database, tenantId?: string): Promise<Record<string, Row[]>> {
   const tables: Record<string, Row[]> = {};
-  const withTenant = tenantId === undefined ? new Set() : new Set(await withColumn(db, 'tenant_id'));
+  const withTenant = new Set(tenantId === undefined ? [] : await namesWithTenant(db));
   for (const name of await namesOf(db)) {
     // The query builder reads from the reading connection, so this does not wait for writers.
     const rows = db.selectFrom(sql<Row>`${sql.table(name)}`.as('stored')).selectAll();
@@ -20,11 +20,6 @@ export async function tablesOf(db: Database, tenantId?: string): Promise<Record<
     tables[name] = await (withTenant.has(name) ? rows.where(own) : rows).execute();
   }
   return tables;
-}
-
-async function withColumn(db: Database, column: string): Promise<string[]> {
-  const tables = await db.introspection.getTables();
-  return tables.filter(({ columns }) => columns.some(({ name }) => name === column)).map(({ name }) => name);
 }
 
 /** All values of a database as one text to search in. */
@@ -51,13 +46,20 @@ export async function commitsOf({ db, sealer }: Pick<Services, 'db' | 'sealer'>)
   return db.selectFrom(all).selectAll().execute();
 }
 
-/** The tables of each database, read once. Later a service only creates partitions, which are not listed. */
-const names = new WeakMap<Database, Promise<string[]>>();
+/** Read once for each database. Later a service only creates partitions, which are not listed. */
+const namesOf = onceForEach(listNames);
+const namesWithTenant = onceForEach(async (db) => {
+  const tables = await db.introspection.getTables();
+  return tables.filter(({ columns }) => columns.some(({ name }) => name === 'tenant_id')).map(({ name }) => name);
+});
 
-function namesOf(db: Database): Promise<string[]> {
-  const known = names.get(db) ?? listNames(db);
-  names.set(db, known);
-  return known;
+function onceForEach(read: (db: Database) => Promise<string[]>): (db: Database) => Promise<string[]> {
+  const known = new WeakMap<Database, Promise<string[]>>();
+  return (db) => {
+    const names = known.get(db) ?? read(db);
+    known.set(db, names);
+    return names;
+  };
 }
 
 async function listNames(db: Database): Promise<string[]> {

@@ -1,6 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { handlingIn, isSafe } from '../../../src/telemetry/content/handling.ts';
 import { DIALECTS } from '../../../src/telemetry/dialects/table.ts';
+import { memoizeByName } from '../../../src/telemetry/memoize-by-name.ts';
 import { fromProtobuf, type Json, toProtobuf } from '../otlp/wire.ts';
 import type { Recording } from './recording.ts';
 
@@ -79,12 +80,15 @@ type KeyValue = { key: string; value: Json };
 /**
  * A recorded request with the marker in every text that may be content: the strings of every attribute of spans, events,
  * links, scopes and resources that is not known to be a name or an id, the status message, the trace state, and in further
- * attributes, an event and a link. The first request with spans also gets spans of applications. Or, `into` names, with a URL in
- * every text that is a name or an id; `into` encoded, with the marker in base64, in hexadecimal digits, or in a data URL there.
+ * attributes, an event and a link. Of parts with the same names of attributes in a scope, the first gets the further attributes.
+ * Or, `into` names, with a URL in every text that is a name or an id; `into` encoded, with the marker in base64, in hexadecimal
+ * digits, or in a data URL there.
+ *
+ * @param withApplication adds spans of an application to the request
  */
 export function planted(
   { contentType, contentEncoding, body, path }: Recording['requests'][number],
-  { into, isFirst }: { into: 'texts' | 'names' | 'encoded'; isFirst: boolean },
+  { into, withApplication = false }: { into: 'texts' | 'names' | 'encoded'; withApplication?: boolean },
 ): Uint8Array {
   const bytes = Buffer.from(body, 'base64');
   const plain = contentEncoding === 'gzip' ? gunzipSync(bytes) : bytes;
@@ -95,7 +99,7 @@ export function planted(
     return toProtobuf(request, type);
   }
   const resources = listOf(request, 'resourceSpans');
-  if (isFirst) addApplication(resources);
+  if (withApplication) addApplication(resources);
   for (const resource of resources) plantIn(resource, 'scopeSpans', plantSpans);
   for (const resource of listOf(request, 'resourceLogs')) plantIn(resource, 'scopeLogs', plantRecords);
   return toProtobuf(request, type);
@@ -121,14 +125,15 @@ function plantIn(resource: Json, scopes: string, plant: (scope: Json) => void): 
 }
 
 function plantSpans(scope: Json): void {
+  const seen = new Set<string>();
   for (const span of listOf(scope, 'spans')) {
-    plantAttributes(span);
+    plantAttributes(span, seen);
     span['status'] = { ...(span['status'] as Json | undefined), message: TEXT };
     span['traceState'] = `vendor=${PLANTED}`;
     const time = span['startTimeUnixNano'];
     span['events'] = [...listOf(span, 'events'), { name: TEXT, timeUnixNano: time }, { name: 'exception' }];
     span['links'] = [...listOf(span, 'links'), { traceId: span['traceId'], spanId: span['spanId'], traceState: TEXT }];
-    for (const part of [...listOf(span, 'events'), ...listOf(span, 'links')]) plantAttributes(part);
+    for (const part of [...listOf(span, 'events'), ...listOf(span, 'links')]) plantAttributes(part, seen);
   }
 }
 
@@ -169,11 +174,15 @@ function plantRecords(scope: Json): void {
   }
 }
 
-function plantAttributes(holder: Json): void {
+/** @param seen the names of attributes of the parts that have further attributes */
+function plantAttributes(holder: Json, seen = new Set<string>()): void {
   const attributes = listOf(holder, 'attributes') as KeyValue[];
   for (const attribute of attributes) {
     if (!isName(attribute.key)) attribute.value = withMarker(attribute.value);
   }
+  const names = attributes.map(({ key }) => key).join(' ');
+  if (seen.has(names)) return;
+  seen.add(names);
   const extra = EXTRA_NAMES.map((key) => ({ key, value: { stringValue: TEXT } }));
   const nested = {
     kvlistValue: { values: [{ key: 'deep', value: { arrayValue: { values: [{ stringValue: TEXT }] } } }] },
@@ -191,11 +200,11 @@ function plantAttributes(holder: Json): void {
 }
 
 /** Whether some dialect reads the attribute as a name or an id, or declares that it is one. */
-function isName(name: string): boolean {
+const isName = memoizeByName((name: string) => {
   const dialects = [null, ...DIALECTS.map((dialect) => dialect.name)];
   const handlings = dialects.map((dialect) => handlingIn(dialect)(name));
   return handlings.some(isSafe) || (ALSO_READ.has(name) && !handlings.includes('content'));
-}
+});
 
 const ALSO_READ = new Set(
   DIALECTS.flatMap(({ alsoReads = [], logs = {} }) => [
