@@ -80,9 +80,9 @@ type KeyValue = { key: string; value: Json };
 /**
  * A recorded request with the marker in every text that may be content: the strings of every attribute of spans, events,
  * links, scopes and resources that is not known to be a name or an id, the status message, the trace state, and in further
- * attributes, an event and a link. Of parts with the same names of attributes in a scope, the first gets the further attributes.
- * Or, `into` names, with a URL in every text that is a name or an id; `into` encoded, with the marker in base64, in hexadecimal
- * digits, or in a data URL there.
+ * attributes, an event and a link. Of the spans, events or links of a scope that have the same names of attributes, only the first
+ * gets the further attributes. Or, `into` names, with a URL in every text that is a name or an id; `into` encoded, with the marker
+ * in base64, in hexadecimal digits, or in a data URL there.
  *
  * @param withApplication adds spans of an application to the request
  */
@@ -125,15 +125,16 @@ function plantIn(resource: Json, scopes: string, plant: (scope: Json) => void): 
 }
 
 function plantSpans(scope: Json): void {
-  const seen = new Set<string>();
+  const seen = { spans: new Set<string>(), events: new Set<string>(), links: new Set<string>() };
   for (const span of listOf(scope, 'spans')) {
-    plantAttributes(span, seen);
+    plantAttributes(span, seen.spans);
     span['status'] = { ...(span['status'] as Json | undefined), message: TEXT };
     span['traceState'] = `vendor=${PLANTED}`;
     const time = span['startTimeUnixNano'];
     span['events'] = [...listOf(span, 'events'), { name: TEXT, timeUnixNano: time }, { name: 'exception' }];
     span['links'] = [...listOf(span, 'links'), { traceId: span['traceId'], spanId: span['spanId'], traceState: TEXT }];
-    for (const part of [...listOf(span, 'events'), ...listOf(span, 'links')]) plantAttributes(part, seen);
+    for (const event of listOf(span, 'events')) plantAttributes(event, seen.events);
+    for (const link of listOf(span, 'links')) plantAttributes(link, seen.links);
   }
 }
 
@@ -174,7 +175,7 @@ function plantRecords(scope: Json): void {
   }
 }
 
-/** @param seen the names of attributes of the parts that have further attributes */
+/** @param seen the names of attributes of the parts of the same kind that have further attributes */
 function plantAttributes(holder: Json, seen = new Set<string>()): void {
   const attributes = listOf(holder, 'attributes') as KeyValue[];
   for (const attribute of attributes) {
