@@ -40,7 +40,7 @@ export async function addToRollups(db: Database, { tenantId }: InTenant, rollups
   }));
   await upsertRows(db, rows, { tenantId });
   const lowered = rollups
-    .filter(({ calls }) => calls < 0)
+    .filter(({ calls, inputTokens, outputTokens }) => calls < 0 || inputTokens < 0 || outputTokens < 0)
     .map(({ seriesId, period, startTime }) => ({
       seriesId,
       period,

@@ -50,12 +50,19 @@ export function resolve(
   const tree = spanTree(parents);
   const grouped = groupUses(tree, withoutRejected(tree, parents, withoutDelegating(tree, spans)), spellingsOf);
   const calls = grouped.isSeparate ? callOfEach(tree, grouped) : callsOfSets(tree, grouped);
-  return spans.some(({ tokensOf }) => tokensOf !== null) ? [...calls, ...tokensOfCalls(tree, grouped, spans)] : calls;
+  return spans.some(({ tokensOf }) => tokensOf !== null)
+    ? [...calls, ...tokensOfCalls(tree, grouped, { spans, calls })]
+    : calls;
 }
 
-/** The tokens that spans have of calls which other spans report. */
-function tokensOfCalls(tree: SpanTree, { reports }: Grouped, spans: readonly CallSpan[]): Call[] {
+/** The tokens that spans have of calls which other spans report, at the provider of these calls. */
+function tokensOfCalls(
+  tree: SpanTree,
+  { reports }: Grouped,
+  { spans, calls }: { spans: readonly CallSpan[]; calls: readonly Call[] },
+): Call[] {
   const agents = agentsOf(reports);
+  const models = new Map(calls.flatMap(({ kind, name, provider }) => (kind === 'model' ? [[name, provider]] : [])));
   const sums = new Map<string, CallReport>();
   for (const span of spans) {
     const { spanId, tokensOf } = span;
@@ -67,7 +74,7 @@ function tokensOfCalls(tree: SpanTree, { reports }: Grouped, spans: readonly Cal
   const nearest = tree.nearest(agents);
   return [...sums].map(([spanId, report]) => {
     const agent = agents.get(spanId) ?? agents.get(nearest(spanId) ?? '') ?? null;
-    const { provider } = report.use;
+    const provider = models.get(report.use.name) ?? report.use.provider;
     return { ...callOf([report], { best: report, provider, agent, tokens: undefined }), times: 0, failed: false };
   });
 }
@@ -80,7 +87,7 @@ function tokensIn({ inputTokens, outputTokens }: CallSpan): number {
 function callOfEach(tree: SpanTree, { reports }: Grouped): Call[] {
   const agents = agentsOf(reports);
   const nearest = tree.nearest(agents);
-  const providerOf = providerFinder(tree, reports);
+  const providerOf = providerFinder(tree, reports, (index) => reports[index]);
   const calls: Call[] = [];
   for (const report of reports) {
     if (report.use.isCounted) continue;
@@ -102,7 +109,7 @@ function callsOfSets(tree: SpanTree, grouped: Grouped): Call[] {
   }
   const bestOf = bestInformed(grouped);
   const agentOf = agentFinder(tree, grouped);
-  const providerOf = providerFinder(tree, reports);
+  const providerOf = providerFinder(tree, reports, (index) => bestOf(groups.get(setOf(index)) ?? [index]));
   const wrapperTokens = tokensOfWrappers(grouped);
   const calls: Call[] = [];
   for (const [set, group] of groups) {
@@ -266,15 +273,35 @@ function bestInformed({ reports, outer }: Grouped): (group: readonly number[]) =
   };
 }
 
-/** Returns a function that finds the provider of a call, by the report that knows it best. */
-function providerFinder(tree: SpanTree, reports: readonly Report[]): (best: Report) => CallUse['provider'] {
+/**
+ * Returns a function that finds the provider of a call, by the report that knows it best. A tool that a vendor ran belongs to the
+ * vendor of the model around it, otherwise of the models beside it, otherwise of all models in the trace, if they have only one.
+ *
+ * @param bestOf the report that knows the provider of a model's call best
+ */
+function providerFinder(
+  tree: SpanTree,
+  reports: readonly Report[],
+  bestOf: (index: number) => Report | undefined,
+): (best: Report) => CallUse['provider'] {
   if (reports.every(({ use }) => !use.isOfModel)) return ({ use }) => use.provider;
-  const models = new Map<string, CallUse['provider']>();
-  for (const { span, use } of reports) if (use.kind === 'model') models.set(span.spanId, use.provider);
+  type Provider = CallUse['provider'];
+  const models = new Map<string, Provider>();
+  const soleIn = new Map<string | null, Provider | undefined>();
+  const ALL = 'all';
+  for (const [index, { span, use }] of reports.entries()) {
+    const provider = use.kind === 'model' ? bestOf(index)?.use.provider : undefined;
+    if (provider === undefined) continue;
+    models.set(span.spanId, provider);
+    for (const place of [span.parentSpanId, ALL]) {
+      soleIn.set(place, !soleIn.has(place) || soleIn.get(place)?.id === provider.id ? provider : undefined);
+    }
+  }
   const nearest = tree.nearest(models);
-  return ({ span: { spanId }, use }) => {
-    const ofModel = use.isOfModel ? (models.get(spanId) ?? models.get(nearest(spanId) ?? '')) : undefined;
-    return ofModel ?? use.provider;
+  return ({ span: { spanId, parentSpanId }, use }) => {
+    if (!use.isOfModel) return use.provider;
+    const around = models.get(spanId) ?? models.get(nearest(spanId) ?? '');
+    return around ?? soleIn.get(parentSpanId) ?? soleIn.get(ALL) ?? use.provider;
   };
 }
 

@@ -60,6 +60,49 @@ const CASES: [what: string, spans: TestSpan[], calls: string[]][] = [
     ['model gpt-5 at openai by service', 'tool web_search at openai by service'],
   ],
   [
+    'a tool that a vendor ran, without its name, belongs to the vendor that the best report of the model around it knows',
+    [
+      span('a', [use('model', 'gpt-5'), use('tool', 'web_search', { isOfModel: true })], { ...FRAMEWORK, end: 30 }),
+      span('b', use('model', 'gpt-5', { provider: 'openai' }), { ...SDK, parent: 'a', start: 5 }),
+    ],
+    ['model gpt-5 at openai by service', 'tool web_search at openai by service'],
+  ],
+  [
+    'a tool that a vendor ran, without its name, belongs to the vendor of the models beside it',
+    [
+      span('other', use('model', 'claude-5', { provider: 'anthropic' })),
+      span('step', null),
+      span('a', use('model', 'gpt-5', { provider: 'openai' }), { parent: 'step' }),
+      span('b', use('tool', 'web_search', { isOfModel: true }), { parent: 'step' }),
+    ],
+    [
+      'model claude-5 at anthropic by service',
+      'model gpt-5 at openai by service',
+      'tool web_search at openai by service',
+    ],
+  ],
+  [
+    'a tool that a vendor ran, without its name, belongs to the only vendor of models in the trace',
+    [
+      span('a', use('model', 'gpt-5', { provider: 'openai' }), { parent: 'x' }),
+      span('b', use('tool', 'web_search', { isOfModel: true }), { parent: 'y' }),
+    ],
+    ['model gpt-5 at openai by service', 'tool web_search at openai by service'],
+  ],
+  [
+    'a tool that a vendor ran, without its name, in a trace with models of two vendors elsewhere',
+    [
+      span('a', use('model', 'gpt-5', { provider: 'openai' }), { parent: 'x' }),
+      span('c', use('model', 'claude-5', { provider: 'anthropic' }), { parent: 'z' }),
+      span('b', use('tool', 'web_search', { isOfModel: true }), { parent: 'y' }),
+    ],
+    [
+      'model claude-5 at anthropic by service',
+      'model gpt-5 at openai by service',
+      'tool web_search at service by service',
+    ],
+  ],
+  [
     'a tool that a vendor ran, without its name, and no model around it',
     [span('a', use('tool', 'web_search', { isOfModel: true }))],
     ['tool web_search at service by service'],
