@@ -5,6 +5,7 @@ import { startTestServer, type TestServer } from '../support/server.ts';
 import {
   type AttributeInput,
   all,
+  chat,
   mcpCall,
   newSpanId,
   type SpanInput,
@@ -156,6 +157,25 @@ const ROWS: Row[] = [
       'travel-agent?: agent planner x1',
       'travel-agent?: tool get_weather x1',
       'travel-agent?: tool openai_search x1',
+    ],
+  },
+  {
+    name: 'a tool that the vendor ran belongs to the vendor, also if another provider declares a tool of this name',
+    declared: [
+      { name: 'anthropic', kind: 'llm', tools: ['web_search'] },
+      { name: 'google', kind: 'llm' },
+    ],
+    spans: ['google', 'openai'].map((vendor) =>
+      chat('m', {
+        'gen_ai.provider.name': vendor,
+        'gen_ai.output.messages': JSON.stringify([{ parts: [{ type: 'server_tool_call', name: 'web_search' }] }]),
+      }),
+    ),
+    observed: [
+      'google: model m x1',
+      'google: tool web_search x1',
+      'openai?: model m x1',
+      'openai?: tool web_search x1',
     ],
   },
   {

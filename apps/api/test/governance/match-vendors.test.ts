@@ -238,6 +238,41 @@ const ROWS: Row[] = [
     observed: ['one: model m-2026-01-01 x1', 'travel-agent?: model both x1'],
   },
   {
+    name: 'without vendor and address, the name of a closed model or of an API tells the vendor, and that of an open model nothing',
+    spans: [
+      chat('gpt-5'),
+      chat('openai/gpt-5', { 'server.address': '127.0.0.1' }),
+      chat('claude-sonnet-5', { 'gen_ai.provider.name': 'langchain' }),
+      chat('us.anthropic.claude-sonnet-5'),
+      chat('azure/gpt-5'),
+      chat('gemini-3-flash'),
+      chat('grok-4'),
+      chat('gpt-oss-20b'),
+      chat('anthropic/claude-sonnet-5', { 'server.address': 'proxy.example.com' }),
+    ],
+    observed: [
+      'anthropic?: model claude-sonnet-5 x1',
+      'aws.bedrock?: model us.anthropic.claude-sonnet-5 x1',
+      'azure.ai.openai?: model gpt-5 x1',
+      'gcp.gen_ai?: model gemini-3-flash x1',
+      'openai?: model gpt-5 x2',
+      'proxy.example.com?: model anthropic/claude-sonnet-5 x1',
+      'travel-agent?: model gpt-oss-20b x1',
+      'x_ai?: model grok-4 x1',
+    ],
+  },
+  {
+    name: 'a model whose vendor is only likely never belongs to a provider that was declared with an address',
+    declared: [{ name: 'openai', kind: 'llm', baseUrl: 'https://api.openai.com/v1' }],
+    spans: [chat('gpt-5')],
+    observed: ['travel-agent?: model gpt-5 x1'],
+  },
+  {
+    name: 'a router has one name, whether its address is known or not',
+    spans: [by('requesty'), by('requesty', 'router.requesty.ai')],
+    observed: ['requesty?: model m x2'],
+  },
+  {
     name: 'of several providers of a vendor, one that blocks the model comes first, then one that has it',
     declared: [
       { name: 'dev', kind: 'llm', baseUrl: 'https://api.openai.com/v1' },

@@ -20,7 +20,7 @@ import { CacheByParts } from '../cache-by-parts.ts';
 import { type KnownProviders, knownProviders } from './known-providers.ts';
 import type { Match, MatchableSpan } from './match.ts';
 import { hashedName, hashedNames, isCut, isHashedName, plainHash, serverToolsIn } from './tool-names.ts';
-import { vendorOfModel } from './vendor-of-model.ts';
+import { likelyVendor, vendorOfModel } from './vendor-of-model.ts';
 
 /** Look-ups in everything that the names of a batch may mean. */
 export type BatchLookup = {
@@ -110,9 +110,12 @@ async function findNamedProviders(
     for (const one of [serverAddress, toolServer]) if (one !== null) families.add(rewrittenName(one));
   }
   for (const name of models) {
-    for (const router of splitRouters(name).routers) {
+    const { routers, model } = splitRouters(name);
+    for (const router of routers) {
       for (const spelling of [caseFolded(router), ...vendorNames(router)]) names.add(spelling);
     }
+    const likely = likelyVendor(model);
+    if (likely !== null) names.add(likely);
   }
   for (const name of tools) {
     for (const { server, isExplicit } of serverToolsIn(name)) {

@@ -12,14 +12,14 @@ import { isHost, isLoopback } from '../dialects/server-address.ts';
 import { discoveredNames, lookUpBatch, UNNAMED_SERVICE } from './batch-lookup.ts';
 import type { Match, MatchableSpan } from './match.ts';
 import { declaredTool, serverToolsIn, toolsAt } from './tool-names.ts';
-import { vendorOfModel } from './vendor-of-model.ts';
+import { likelyVendor, vendorOfModel } from './vendor-of-model.ts';
 
 /**
  * Finds the provider that a use belongs to, and the name that it has there. First match wins:
  * - a model: the provider at the span's address; the declared router that the model's name names; the vendor that it names, if
- *   that has the model; the span's vendor; the one declared provider that has the model;
+ *   that has the model; the span's vendor; the one declared provider that has the model; the vendor that is likely by the name;
  * - a tool: the MCP call among the span's children; the server at the span's address; the server that the span or the
- *   tool's name names; the one declared provider that has the tool; the vendor, if it runs the tool; the service;
+ *   tool's name names; the vendor, if it runs the tool; the one declared provider that has the tool; the service;
  * - a prompt or a resource of MCP: its server; an agent and every other prompt: the service.
  *
  * A use that matches no known provider gets a discovered one. A vendor of models never owns tools, agents or prompts.
@@ -98,8 +98,11 @@ export async function providerMatcher(
     const blocking = isDiscovered ? blockingVendor(model) : undefined;
     if (blocking) return blocking;
     if (own.length > 0 && !(isElsewhere && isDiscovered)) return preferred(own, model);
-    const names = address === null ? [vendor ?? facts.vendor ?? serviceName ?? UNNAMED_SERVICE] : [address];
-    return discovered([...distinct([vendor ?? apiVendor]), ...names], 'llm', vendor);
+    // A router that the span names has one name, whatever its address.
+    const known = vendor ?? apiVendor ?? facts.vendor;
+    const likely = known === null && !isElsewhere ? likelyVendor(model) : null;
+    const names = distinct([known ?? likely, address ?? (known === null ? (serviceName ?? UNNAMED_SERVICE) : null)]);
+    return discovered(names, 'llm', vendor);
   }
 
   function declaredOf(vendor: string): Provider[] {
@@ -145,14 +148,14 @@ export async function providerMatcher(
     if (within) return within;
     const unknown = unknownServer(span, written);
     if (unknown) return unknown;
-    const sole = lookup.soleTool(written);
-    if (sole) return sole;
     if (facts.toolRunsAt === 'vendor' && facts.vendor !== null) {
       const { serverAddress, serverPort, vendor } = facts;
       const atAddress = serverAddress === null ? [] : providers.findAtHost(serverAddress, serverPort);
       const [owner = discovered([vendor], 'llm', vendor)] = [...atAddress, ...providers.findOfVendor(vendor)];
       return atServer(owner, written);
     }
+    const sole = lookup.soleTool(written);
+    if (sole) return sole;
     return atServer(facts.mcpMethod === null ? service(span) : discovered(serviceNames(span), 'mcp'), written);
   }
 

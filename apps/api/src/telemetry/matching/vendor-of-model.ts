@@ -5,12 +5,34 @@ type NamedVendor = { vendor: string; by: 'prefix' | 'notation' };
 
 /** Forms of names that only one API accepts. */
 const NOTATIONS: readonly (readonly [RegExp, string])[] = [
-  // `us.anthropic.claude-sonnet-4-5-20250929-v1:0`, `amazon.nova-pro-v1:0`, `arn:aws:bedrock:...`
+  // `us.anthropic.claude-sonnet-4-6`, `amazon.nova-pro-v1:0`, `arn:aws:bedrock:...`
+  [
+    /^(?:us|us-gov|eu|apac|ap|jp|au|ca|sa|me|af|global)\.(?:ai21|amazon|anthropic|cohere|deepseek|meta|mistral|writer)\./i,
+    'aws.bedrock',
+  ],
   [/^(?:(?:us|us-gov|eu|apac|ap|jp|au|ca|sa|me|af|global)\.)?[a-z\d]+\.[\w.-]+-v\d+:\d+(?::\d+k)?$/i, 'aws.bedrock'],
   [/^arn:aws[\w-]*:bedrock:/i, 'aws.bedrock'],
   [/^projects\/[^/]+\/locations\/[^/]+\//i, 'gcp.vertex_ai'],
   [/^accounts\/fireworks\/models\//i, 'fireworks'],
 ];
+
+/** The names of models that only their makers, or resellers with names of their own, serve. Open models run anywhere. */
+const CLOSED_MODELS: readonly (readonly [RegExp, string])[] = [
+  [/^(?:gpt-\d|chatgpt-|o[134](?:-|$)|text-embedding-(?:3|ada)-|dall-e-)/i, 'openai'],
+  [/^claude-/i, 'anthropic'],
+  [/^gemini-/i, 'gcp.gen_ai'],
+  [/^grok-/i, 'x_ai'],
+];
+
+/**
+ * The vendor that a model's name makes likely, for a call of which nothing else is known. Null for open models and unknown names.
+ */
+export function likelyVendor(model: string): string | null {
+  const named = vendorOfModel(model);
+  if (named?.by === 'notation') return named.vendor;
+  const [, maker = null] = CLOSED_MODELS.find(([pattern]) => pattern.test(model.replace(/^.*[/:]/, ''))) ?? [];
+  return maker && (named?.vendor ?? maker);
+}
 
 /**
  * The vendor in a model's name, as routers and their clients write it: `anthropic/claude-sonnet-4-5` (LiteLLM, OpenRouter),

@@ -143,9 +143,9 @@ function providersIn({ models, tools }: Recording['truth']): Declared {
   };
   for (const { vendor, name } of models) add(vendor, 'llm', { kind: 'model', name });
   for (const { server, runsAt, name } of tools) {
-    const vendor = models[0]?.vendor;
+    const vendors = new Set(models.map((model) => model.vendor));
     if (server !== null) add(server, 'mcp', { kind: 'tool', name });
-    else if (runsAt === 'vendor' && vendor !== undefined) add(vendor, 'llm', { kind: 'tool', name });
+    else if (runsAt === 'vendor') for (const vendor of vendors) add(vendor, 'llm', { kind: 'tool', name });
   }
   return declared;
 }
