@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Attributes } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
 import type { Facts } from './facts.ts';
@@ -76,10 +77,18 @@ export const copilot: Dialect = {
     if (facts.tool === null) return;
     const [, server, tool] = HASHED_NAME.exec(facts.tool) ?? [];
     if (tool !== undefined) Object.assign(facts, { toolServer: server, tool });
+    facts.toolServer = serverInName(attributes, facts) ?? facts.toolServer;
     // `extension` is VS Code's type for the tools of MCP servers and other extensions.
     if (facts.toolServer === null && attributes['gen_ai.tool.type'] !== 'extension') facts.toolRunsAt = 'agent';
   },
 };
+
+/** The server in the name that VS Code gives a tool, `mcp_everything_get-sum`, if it has the hash that the span names. */
+function serverInName({ 'gen_ai.tool.name': name }: Attributes, { tool, toolServer }: Facts): string | null {
+  const [, prefixed = ''] = /^mcp_(.+)$/.exec(String(name)) ?? [];
+  const server = prefixed.endsWith(`_${tool}`) ? prefixed.slice(0, -`_${tool}`.length) : '';
+  return server !== '' && hash('sha256', server) === toolServer ? server : null;
+}
 
 /**
  * Whether the span of a chat reports an answer, or a reason for its absence. The Copilot SDK writes each call twice, the first time

@@ -1,5 +1,7 @@
 import type { Dialect } from './dialect.ts';
 
+const BACKEND = 'mcp.backend.name';
+
 /**
  * The OpenTelemetry MCP conventions without GenAI, as MCP clients and servers write them. Every dialect reads their names
  * (`genai.ts`).
@@ -7,7 +9,12 @@ import type { Dialect } from './dialect.ts';
 export const mcp = {
   name: 'mcp',
   signature: ['mcp.method.name'],
-  // The second name is agentgateway's, the third that of Splunk's instrumentation of FastMCP.
-  attributes: { toolServer: ['mcp.server.name', 'mcp.target', 'sdot.mcp.server_name'] },
+  // The second name is agentgateway's, the third that of Splunk's instrumentation of FastMCP, the last Envoy AI Gateway's.
+  attributes: { toolServer: ['mcp.server.name', 'mcp.target', 'sdot.mcp.server_name', BACKEND] },
+  // The gateway writes it in an event.
+  refine({ events = [] }, facts) {
+    const server = events.findLast(({ attributes }) => BACKEND in attributes)?.attributes[BACKEND];
+    if (typeof server === 'string') facts.toolServer ??= server;
+  },
   content: ['mcp.request.argument', 'mcp.response.value', 'mcp.session.init_options'],
 } satisfies Dialect;

@@ -1,3 +1,4 @@
+import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { genai } from './genai.ts';
@@ -57,8 +58,11 @@ export const otherFrameworks: Dialect = {
     if (facts.tool !== null && wasRejected(attributes)) facts.tool = null;
     if (!followsConvention(attributes)) requireEvidence(span, facts);
     if (facts.model !== null && facts.tool === null) facts.vendor ??= vendorInSpanName(name);
+    // Eino names the client of a model: OpenAI, Claude, Ollama.
+    if (facts.model !== null) facts.vendor ??= canonicalVendor(String(attributes['runinfo.type'] ?? ''));
     if (span.scope.name === LANGWATCH) splitVendorPrefix(facts);
   },
+  alsoReads: ['runinfo.type'],
   uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsInAnswer(attributes)),
   // The event repeats the span that it was written in, if there is one.
   logs: { 'gen_ai.client.inference.operation.details': { operation: 'chat' } },

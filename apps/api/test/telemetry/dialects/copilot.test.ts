@@ -39,7 +39,7 @@ test('vscode-copilot-chat: models belong to GitHub, tools to their server or to 
     'tool read_file at the agent': 1,
     'tool runSubagent at the agent': 1,
     'tool everything/echo': 1,
-    [`tool ${hash('everything')}/get-sum`]: 1,
+    'tool everything/get-sum': 1,
     'agent copilot': 1,
     'agent weather_agent': 1,
   });

@@ -31,7 +31,6 @@ callbacks.AppendGlobalHandlers(handler)
 
 It sends the key under a name of its own: put a collector that adds the header \`x-api-key\` between.`,
   cannotKnow: [
-    'No span names the vendor of a model: a model belongs to the declared provider that has it.',
     'There are no agents.',
     'No span names the MCP server of a tool.',
   ],

@@ -55,7 +55,6 @@ export const openclaw: Program = {
   },
 }
 \`\`\``,
-  cannotKnow: ['No span names the MCP server of a tool.'],
   scope: 'openclaw',
   spans: [
     {
