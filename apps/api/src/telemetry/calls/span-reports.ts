@@ -8,10 +8,13 @@ import { comparableName } from './same-name.ts';
 import { decodeCalls } from './stored-calls.ts';
 
 type InTrace = { traceId: string | null; spanId: string | null };
-type RecordInTrace = InTrace & { reading: Reading };
+type RecordInTrace = InTrace & { reading: Reading; failed: boolean };
 
 type SpanReports = {
-  /** Whether a span reported the call: the span that the record was written in, or one of its trace with the same call id. */
+  /**
+   * Whether a span reported the call: the span that the record was written in, or one of its trace with the same call id. A failed
+   * attempt with an id of its own is another call than that of its span, if the span did not fail.
+   */
   isReported(record: RecordInTrace, use: Use): boolean;
   /** How many spans reported such calls. */
   countBelow(below: CallsBelow): number;
@@ -25,12 +28,14 @@ export async function findSpanReports(
 ): Promise<SpanReports> {
   const asked = records.flatMap(({ traceId, spanId }) => (traceId && spanId ? [{ traceId, spanId }] : []));
   const reported = new Set<string>();
+  const succeeded = new Set<string | null>();
   const below = new Map<string, Set<string>>();
   const known = asked.length === 0 ? [] : await findKnownSpans(db, place, { spans: asked, sender });
   for (const [traceId, { calls }] of known) {
     const own = calls.filter((call) => call.sender === sender).flatMap(({ value }) => decodeCalls(value));
     for (const span of own) {
       for (const key of keysOf(traceId, span)) reported.add(key);
+      if (span.callId === null && !span.failed) succeeded.add(span.spanId);
       for (const one of callsBelow(traceId, span)) {
         const key = JSON.stringify(one);
         below.set(key, (below.get(key) ?? new Set()).add(span.spanId));
@@ -38,12 +43,13 @@ export async function findSpanReports(
     }
   }
   return {
-    isReported: ({ traceId, spanId, reading: { facts } }, use) => {
+    isReported: ({ traceId, spanId, reading: { facts }, failed }, use) => {
       if (facts === null) return false;
       const { callId } = facts;
+      const isAttempt = failed && callId !== null && succeeded.has(spanId);
       return namesOfCall(use, facts).some(
         (name) =>
-          reported.has(reportKey(traceId, 'span', use.kind, name, spanId)) ||
+          (!isAttempt && reported.has(reportKey(traceId, 'span', use.kind, name, spanId))) ||
           (callId !== null && reported.has(reportKey(traceId, 'id', use.kind, name, callId))),
       );
     },
