@@ -9,7 +9,7 @@ import { canonicalVendor, vendorOfHost } from '@quartermaster/db/vendors.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
 import type { Facts, Use } from '../dialects/facts.ts';
 import { isHost, isLoopback } from '../dialects/server-address.ts';
-import { discoveredNames, lookUpBatch, UNNAMED_SERVICE } from './batch-lookup.ts';
+import { type BatchLookup, discoveredNames, lookUpBatch, UNNAMED_SERVICE } from './batch-lookup.ts';
 import type { Match, MatchableSpan } from './match.ts';
 import { declaredTool, serverToolsIn, toolsAt } from './tool-names.ts';
 import { likelyVendor, vendorOfModel } from './vendor-of-model.ts';
@@ -32,8 +32,19 @@ export async function providerMatcher(
   place: TenantPlace,
   batch: readonly MatchableSpan[],
   now: Date,
-): Promise<{ match: (span: MatchableSpan, use: Use) => Match; newProviders: ReadonlySet<Provider> }> {
-  const lookup = await lookUpBatch(db, place, batch);
+): Promise<ProviderMatcher> {
+  return matcherOf(await lookUpBatch(db, place, batch), place, batch, now);
+}
+
+type ProviderMatcher = { match: (span: MatchableSpan, use: Use) => Match; newProviders: ReadonlySet<Provider> };
+
+/** {@link providerMatcher} with the look-ups that it needs. Adds the providers that it discovers to `lookup.providers`. */
+export function matcherOf(
+  lookup: BatchLookup,
+  place: TenantPlace,
+  batch: readonly MatchableSpan[],
+  now: Date,
+): ProviderMatcher {
   const { providers } = lookup;
   const ofMcp = batch.filter(({ facts }) => facts.mcpMethod !== null);
   const mcpSpansOf = Map.groupBy(ofMcp, ({ traceId, parentSpanId }) => `${traceId} ${parentSpanId}`);

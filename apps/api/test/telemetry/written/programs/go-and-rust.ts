@@ -30,10 +30,7 @@ callbacks.AppendGlobalHandlers(handler)
 \`\`\`
 
 It sends the key under a name of its own: put a collector that adds the header \`x-api-key\` between.`,
-  cannotKnow: [
-    'There are no agents.',
-    'No span names the MCP server of a tool.',
-  ],
+  cannotKnow: ['There are no agents.', 'No span names the MCP server of a tool.'],
   scope: 'github.com/cloudwego/eino-ext/callbacks/apmplus',
   spans: [
     {
