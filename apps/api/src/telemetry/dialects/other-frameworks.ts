@@ -99,7 +99,7 @@ function followsConvention(attributes: ReadSource['attributes']): boolean {
   return false;
 }
 
-const OPERATION_IN_FRONT = /^(?:execute_tool|invoke_agent|tool|agent)[ .:]+(?=.)/;
+const OPERATION_IN_FRONT = /^(?:execute_tool|invoke_agent|tool|function|agent)[ .:]+(?=.)/;
 const KIND_AT_END = /(?<=.)\.(?:tool|agent|run)$/;
 
 /** The tool or agent that a span is named after. */

@@ -94,6 +94,7 @@ const FRAMEWORK_NAMES: ReadonlySet<string> = new Set([
   'strands',
   'strands-agents',
   'strands_agents',
+  'temporal',
   'traceloop',
   'trpc.go.agent',
   'undefined',

@@ -1,6 +1,6 @@
 import type { Dialect } from './dialect.ts';
 import { withServerTools } from './server-tools.ts';
-import { PROVIDER_METADATA, searchesOfGoogle, vercelAi } from './vercel-ai.ts';
+import { PROVIDER_METADATA, searchesOfGoogle, splitRegistryIdOfTemporal, vercelAi } from './vercel-ai.ts';
 
 /**
  * Vercel AI SDK 7 with `@ai-sdk/otel` (github.com/vercel/ai, packages/otel/src/open-telemetry.ts): the OpenTelemetry GenAI
@@ -18,6 +18,7 @@ export const vercelAi7: Dialect = {
   refine(span, facts) {
     // The type `extension` is a tool that the vendor ran.
     if (facts.tool !== null && span.attributes['gen_ai.tool.type'] === 'extension') facts.toolRunsAt = 'vendor';
+    splitRegistryIdOfTemporal(span, facts);
   },
   uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => searchesOfGoogle(attributes)),
 };

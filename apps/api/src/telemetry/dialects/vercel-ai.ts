@@ -1,7 +1,9 @@
 import type { Attributes, AttributeValue } from '../otlp/span.ts';
-import type { Dialect } from './dialect.ts';
+import type { Dialect, ReadSource } from './dialect.ts';
+import type { Facts } from './facts.ts';
 import { parsedJson } from './inside.ts';
 import { addServerTools, serverToolsIn, withServerTools } from './server-tools.ts';
+import { splitVendorPrefix } from './vendor-prefix.ts';
 
 export const PROVIDER_METADATA = 'ai.response.providerMetadata';
 
@@ -79,6 +81,7 @@ export const vercelAi: Dialect = {
   ],
   safe: ['operation.name', 'resource.name', 'ai.response.finishReason', 'ai.response.timestamp'],
   alsoReads: ['ai.prompt.tools', 'ai.response.toolCalls', PROVIDER_METADATA],
+  refine: splitRegistryIdOfTemporal,
   uses({ attributes }, facts, usual) {
     if (facts.operation !== 'chat' || facts.model === null) return usual;
     const tools = vendorToolsIn(attributes['ai.prompt.tools'], attributes['ai.response.toolCalls']);
@@ -87,6 +90,15 @@ export const vercelAi: Dialect = {
     return addServerTools(facts, usual, tools);
   },
 };
+
+/**
+ * Temporal's plugin (npm @temporalio/ai-sdk) writes `temporal` as the provider. It asks a provider registry for the model, whose ids
+ * begin with the vendor: `anthropic:claude-sonnet-5`.
+ */
+export function splitRegistryIdOfTemporal({ attributes }: ReadSource, facts: Facts): void {
+  const provider = attributes['ai.model.provider'] ?? attributes['gen_ai.provider.name'];
+  if (provider === 'temporal') splitVendorPrefix(facts, ':');
+}
 
 /** The searches of Gemini, which are no tool calls: only the metadata of the answer shows them. */
 export function searchesOfGoogle({ [PROVIDER_METADATA]: metadata }: Attributes): string[] {

@@ -33,6 +33,7 @@ import { quarkusLangchain4j } from './programs/quarkus-langchain4j.ts';
 import { semanticKernel } from './programs/semantic-kernel.ts';
 import { springAi } from './programs/spring-ai.ts';
 import { strandsPython } from './programs/strands-python.ts';
+import { temporalAiSdk, temporalOpenaiAgents } from './programs/temporal.ts';
 
 /** Programs of frameworks whose packages do not run here, by name. */
 export const PROGRAMS: readonly Program[] = [
@@ -84,5 +85,7 @@ export const PROGRAMS: readonly Program[] = [
   smolagents,
   springAi,
   strandsPython,
+  temporalAiSdk,
+  temporalOpenaiAgents,
   trpcAgentGo,
 ];
