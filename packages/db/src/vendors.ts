@@ -51,7 +51,7 @@ const VENDORS: readonly Vendor[] = [
   vendor('fireworks', 'fireworks-ai fireworks_ai fireworksai', 'api.fireworks.ai'),
   vendor(
     'gcp.gemini',
-    'gemini google-ai-studio google_ai_gemini google-generative-ai google-gla google.generative-ai google.generative_ai google.generativeai google_ai_studio',
+    'gemini google-ai-studio google_ai_gemini google-generative-ai google-gla google.generative-ai google.generative_ai google.generativeai google_ai_studio google_ai_studio_gemini',
     'generativelanguage.googleapis.com',
     'google',
   ),
@@ -63,7 +63,7 @@ const VENDORS: readonly Vendor[] = [
   ),
   vendor(
     'gcp.vertex_ai',
-    'google-vertex google-vertex-ai google-vertex.anthropic google-vertexai google.vertex google.vertex.anthropic google_anthropic_vertex google_vertex google_vertex_ai google_vertex_ai_anthropic google_vertex_ai_gemini google_vertexai vertex vertex-ai vertex.anthropic vertex_ai vertex_ai_beta vertexai',
+    'gcp_vertex_anthropic gcp_vertex_gemini google-vertex google-vertex-ai google-vertex.anthropic google-vertexai google.vertex google.vertex.anthropic google_anthropic_vertex google_vertex google_vertex_ai google_vertex_ai_anthropic google_vertex_ai_gemini google_vertexai vertex vertex-ai vertex.anthropic vertex_ai vertex_ai_beta vertexai',
     'aiplatform.googleapis.com *-aiplatform.googleapis.com',
     'google',
   ),

@@ -48,9 +48,11 @@ import { openaiAgents } from './openai-agents.ts';
 import { nemoAgentToolkit } from './nemo-agent-toolkit.ts';
 import { openinference } from './openinference.ts';
 import { openllmetry } from './openllmetry.ts';
+import { openrouter } from './openrouter.ts';
 import { otherFrameworks } from './other-frameworks.ts';
 import { vercelAi } from './vercel-ai.ts';
 import { vercelAi7 } from './vercel-ai-7.ts';
+import { vercelAiGateway } from './vercel-ai-gateway.ts';
 import { voltagent } from './voltagent.ts';
 
 /**
@@ -89,6 +91,8 @@ export const DIALECTS: readonly Dialect[] = [
   logfire,
   litellm,
   bifrost,
+  openrouter,
+  vercelAiGateway,
   goose,
   trpcAgentGo,
   cloudflareAgents,

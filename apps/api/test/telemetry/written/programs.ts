@@ -17,6 +17,7 @@ import { litellm, litellmV2 } from './programs/litellm.ts';
 import { llamaindexOpeninference, llamaindexOpenllmetry } from './programs/llamaindex.ts';
 import { livekit } from './programs/livekit.ts';
 import { agentgateway, bifrost, contextforge, envoyAiGateway, fastmcp, mcpCsharp } from './programs/mcp-gateways.ts';
+import { openrouter, tensorzero, vercelAiGateway } from './programs/model-gateways.ts';
 import { monocle } from './programs/monocle.ts';
 import { n8n } from './programs/n8n.ts';
 import {
@@ -76,6 +77,7 @@ export const PROGRAMS: readonly Program[] = [
   openaiAgentsOpenllmetry,
   openaiAgentsOpentelemetry,
   openclaw,
+  openrouter,
   opentelemetryGenaiEvents,
   pipecat,
   pydanticAi,
@@ -87,5 +89,7 @@ export const PROGRAMS: readonly Program[] = [
   strandsPython,
   temporalAiSdk,
   temporalOpenaiAgents,
+  tensorzero,
   trpcAgentGo,
+  vercelAiGateway,
 ];
