@@ -1,6 +1,7 @@
 import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
 import { asCount } from './fact-slots.ts';
+import type { Facts } from './facts.ts';
 import { correctVendorOfClient, isAgentRun } from './langchain-runs.ts';
 import { addUncountedReasoning } from './reasoning-tokens.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
@@ -12,6 +13,11 @@ const AGENT_AROUND = 'langfuse.observation.metadata.lc_agent_name';
 const STATUS = 'langfuse.observation.metadata.status';
 const VERSIONS = 'langfuse.observation.metadata.versions';
 const NODE = 'langfuse.observation.metadata.langgraph_node';
+/** LibreChat (npm @librechat/agents) writes the name of the agent that runs. Its spans are named after classes and ids. */
+const AGENTS_OF_LIBRECHAT = [
+  'langfuse.observation.metadata.activeAgentName',
+  'langfuse.trace.metadata.activeAgentName',
+] as const;
 
 /**
  * Langfuse's SDKs and callback handlers (github.com/langfuse/langfuse-js, packages/core/src/constants.ts and
@@ -28,7 +34,7 @@ export const langfuse: Dialect = {
     // At the start this is the requested model, at the end the model that answered.
     model: ['langfuse.observation.metadata.ls_model_name', 'langfuse.observation.model.name'],
     responseModel: ['langfuse.observation.model.name'],
-    agent: [AGENT_AROUND],
+    agent: [AGENT_AROUND, ...AGENTS_OF_LIBRECHAT],
     prompt: ['langfuse.observation.prompt.name'],
     conversationId: ['session.id', 'langfuse.session.id', 'langfuse.observation.metadata.thread_id'],
     // Programs may hand over OpenAI's or Anthropic's usage as it is.
@@ -74,6 +80,7 @@ export const langfuse: Dialect = {
   refine(span, facts) {
     const { attributes } = span;
     if (facts.operation === 'execute_tool') facts.tool ??= subjectIn(span.name);
+    if (AGENTS_OF_LIBRECHAT.some((name) => attributes[name] !== undefined)) splitServerOfLibreChat(facts);
     const agentAround = attributes[AGENT_AROUND] ?? null;
     const isInGraph = agentAround !== null || attributes[NODE] !== undefined;
     if (facts.operation === 'invoke_agent' && isInGraph && !isAgentRun(span.name, agentAround)) facts.operation = null;
@@ -99,6 +106,12 @@ export const langfuse: Dialect = {
     return withServerTools(facts, usual, () => serverToolsIn(attributes[OUTPUT]));
   },
 };
+
+/** Splits `echo_mcp_everything`, the tool echo of the MCP server everything. */
+function splitServerOfLibreChat(facts: Facts): void {
+  const [, tool, toolServer] = /^(.+)_mcp_(.+)$/.exec(facts.tool ?? '') ?? [];
+  if (tool !== undefined) Object.assign(facts, { tool, toolServer });
+}
 
 /** The status of an answer of OpenAI's Responses API that the model has not finished. */
 const UNFINISHED: ReadonlySet<unknown> = new Set(['queued', 'in_progress']);

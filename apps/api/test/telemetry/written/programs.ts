@@ -13,6 +13,7 @@ import { googleAdkPython } from './programs/google-adk-python.ts';
 import { haystack } from './programs/haystack.ts';
 import { koog } from './programs/koog.ts';
 import { langgraphOpenllmetryPython } from './programs/langgraph-python.ts';
+import { librechat } from './programs/librechat.ts';
 import { litellm, litellmV2 } from './programs/litellm.ts';
 import { llamaindexOpeninference, llamaindexOpenllmetry } from './programs/llamaindex.ts';
 import { livekit } from './programs/livekit.ts';
@@ -63,6 +64,7 @@ export const PROGRAMS: readonly Program[] = [
   koog,
   laminar,
   langgraphOpenllmetryPython,
+  librechat,
   litellm,
   litellmV2,
   livekit,
