@@ -23,13 +23,13 @@ const VENDORS: readonly Vendor[] = [
   vendor('anthropic', 'anthropic-ai anthropic_ai claude', 'api.anthropic.com'),
   vendor(
     'aws.bedrock',
-    'amazon amazon-bedrock amazon.bedrock amazon_bedrock aws aws-bedrock aws_bedrock bedrock bedrock-converse bedrock_converse bedrock_runtime',
+    'amazon amazon-bedrock amazon.bedrock amazon_bedrock aws aws-bedrock aws_bedrock bedrock bedrock-converse bedrock-mantle bedrock.anthropic bedrock_converse bedrock_runtime',
     'bedrock-runtime.*.amazonaws.com bedrock-runtime-fips.*.amazonaws.com bedrock-agent-runtime.*.amazonaws.com',
   ),
   vendor('aws.sagemaker', 'aws-sagemaker aws_sagemaker sagemaker', ''),
   vendor(
     'azure.ai.inference',
-    'az.ai.agents az.ai.inference azure-ai azure-ai-inference azure.ai azure_ai azure_ai_agents azure_ai_foundry azure_ai_inference azureai microsoft_foundry',
+    'az.ai.agents az.ai.inference azure-ai azure-ai-inference azure.ai azure.deepseek azure_ai azure_ai_agents azure_ai_foundry azure_ai_inference azureai microsoft_foundry',
     '*.services.ai.azure.com *.inference.ai.azure.com models.inference.ai.azure.com',
     'azure',
   ),
@@ -63,7 +63,7 @@ const VENDORS: readonly Vendor[] = [
   ),
   vendor(
     'gcp.vertex_ai',
-    'gcp_vertex_anthropic gcp_vertex_gemini google-vertex google-vertex-ai google-vertex.anthropic google-vertexai google.vertex google.vertex.anthropic google_anthropic_vertex google_vertex google_vertex_ai google_vertex_ai_anthropic google_vertex_ai_gemini google_vertexai vertex vertex-ai vertex.anthropic vertex_ai vertex_ai_beta vertexai',
+    'gcp_vertex_anthropic gcp_vertex_gemini google-vertex google-vertex-ai google-vertex.anthropic google-vertex.xai google-vertexai google.vertex google.vertex.anthropic google_anthropic_vertex google_vertex google_vertex_ai google_vertex_ai_anthropic google_vertex_ai_gemini google_vertexai vertex vertex-ai vertex.anthropic vertex.maas vertex_ai vertex_ai_beta vertexai',
     'aiplatform.googleapis.com *-aiplatform.googleapis.com',
     'google',
   ),
@@ -98,7 +98,7 @@ function vendor(name: string, aliases: string, hosts: string, family: string | n
 
 /** The suffix for an API that AI SDK and others add to the vendor's name. */
 const API_SUFFIX =
-  /[./](?:chat|responses?|messages?|completions?|embeddings?|text-?embedding|images?|speech|transcription|rerank(?:ing)?|generative-ai|language-?model|generate|converse)$/;
+  /[./](?:batch|chat|completions?|conversation|converse|decision|embeddings?|extraction|generate|generative-ai|images?|interactions|language-?model|messages?|realtime|rerank(?:ing)?|responses?|speech(?:-translation)?|text-?embedding|transcription|video)$/i;
 
 const SPELLINGS = VENDORS.flatMap((vendor) =>
   [vendor.name, ...vendor.aliases].map((spelling) => [spelling, vendor] as const),
@@ -166,10 +166,15 @@ function vendorOf(name: string): Vendor | undefined {
   for (;;) {
     const vendor = BY_SPELLING.get(spelling) ?? BY_SPELLING.get(withoutSeparators(spelling));
     if (vendor) return vendor;
-    const shorter = spelling.replace(API_SUFFIX, '');
+    const shorter = withoutApi(spelling);
     if (shorter === spelling) return undefined;
     spelling = shorter;
   }
+}
+
+/** `openai` for `openai.chat`. */
+export function withoutApi(name: string): string {
+  return name.replace(API_SUFFIX, '');
 }
 
 function withoutSeparators(spelling: string): string {

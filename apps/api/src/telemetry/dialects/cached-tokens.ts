@@ -19,6 +19,7 @@ const WRITTEN_TO_CACHE = [
 
 export const TOTAL_TOKENS: readonly string[] = [
   'gen_ai.usage.total_tokens',
+  'ai.usage.totalTokens',
   'llm.token_count.total',
   'llm.usage.total_tokens',
 ];

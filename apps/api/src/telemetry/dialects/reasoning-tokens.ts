@@ -6,6 +6,7 @@ import type { Facts } from './facts.ts';
 const REASONING = [
   'gen_ai.usage.reasoning.output_tokens',
   'gen_ai.usage.reasoning_tokens',
+  'ai.usage.reasoningTokens',
   'llm.token_count.completion_details.reasoning',
 ];
 

@@ -1,4 +1,4 @@
-import { canonicalVendor, vendorOfHost } from '@quartermaster/db/vendors.ts';
+import { canonicalVendor, vendorOfHost, withoutApi } from '@quartermaster/db/vendors.ts';
 import { hostIn } from './server-address.ts';
 
 /**
@@ -23,6 +23,8 @@ const FRAMEWORK_NAMES: ReadonlySet<string> = new Set([
   'claude_agent_sdk',
   'cline',
   'codex',
+  'codex-app-server',
+  'codex-cli',
   'controlflow',
   'copilot',
   'crewai',
@@ -35,6 +37,7 @@ const FRAMEWORK_NAMES: ReadonlySet<string> = new Set([
   'flowise',
   'gcp.vertex.agent',
   'gemini-cli',
+  'gemini-cli-core',
   'genkit',
   'github',
   'github.copilot',
@@ -104,10 +107,6 @@ const FRAMEWORK_NAMES: ReadonlySet<string> = new Set([
   'voltagent',
 ]);
 
-/** API names that SDKs append to a vendor: `openai.chat`, `anthropic.messages`, `openai.responses`. */
-const API_SUFFIX =
-  /\.(?:chat|completions?|responses?|messages?|embeddings?|text-?embedding|image|speech|transcription|rerank(?:ing)?|generate|converse)$/;
-
 /**
  * The canonical name of a vendor. Some clients write the host of its API, or the id of a plugin. An unknown vendor keeps its
  * name, without the suffix of an API. Null for a framework, also at the end of a path.
@@ -115,8 +114,7 @@ const API_SUFFIX =
 export function vendorIn(text: string): string | null {
   const known = canonicalVendor(text) ?? vendorInPath(text);
   if (known !== null) return known;
-  const lower = text.toLowerCase();
-  const plain = text.slice(0, lower.replace(API_SUFFIX, '').length) || text;
+  const plain = withoutApi(text) || text;
   const last = text.slice(text.lastIndexOf('/') + 1);
   return [text, plain, last].some((name) => FRAMEWORK_NAMES.has(name.trim().toLowerCase())) ? null : plain;
 }

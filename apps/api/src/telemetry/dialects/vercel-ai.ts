@@ -4,6 +4,7 @@ import type { Facts } from './facts.ts';
 import { parsedJson } from './inside.ts';
 import { addServerTools, serverToolsIn, withServerTools } from './server-tools.ts';
 import { splitVendorPrefix } from './vendor-prefix.ts';
+import { addTokensInMetadata } from './vercel-ai-tokens.ts';
 
 export const PROVIDER_METADATA = 'ai.response.providerMetadata';
 
@@ -25,8 +26,9 @@ export const vercelAi: Dialect = {
     agent: ['ai.telemetry.functionId', 'ai.functionId'],
     tool: ['ai.toolCall.name'],
     callId: ['ai.toolCall.id', 'ai.response.id'],
-    inputTokens: ['ai.usage.inputTokens', 'ai.usage.promptTokens', 'ai.usage.tokens'],
-    outputTokens: ['ai.usage.outputTokens', 'ai.usage.completionTokens'],
+    // Version 7 copies the vendor's names for audio: `input_tokens`.
+    inputTokens: ['ai.usage.inputTokens', 'ai.usage.promptTokens', 'ai.usage.tokens', 'ai.usage.input_tokens'],
+    outputTokens: ['ai.usage.outputTokens', 'ai.usage.completionTokens', 'ai.usage.output_tokens'],
   },
   operations: {
     'ai.generatetext': 'invoke_agent',
@@ -47,7 +49,8 @@ export const vercelAi: Dialect = {
     'ai.rerank.dorerank': 'rerank',
   },
   wrappers: ['ai.embed', 'ai.embedmany', 'ai.rerank'],
-  vendors: { gateway: 'vercel_ai_gateway' },
+  // `vercel` is the API of v0.
+  vendors: { gateway: 'vercel_ai_gateway', 'vercel.chat': 'vercel' },
   // Laminar's integration of version 7 (github.com/lmnr-ai/lmnr-ts) has the operation in the span's name.
   spanNames: [
     { pattern: /^ai\.(?:generate|stream)(?:Text|Object)$/, operation: 'invoke_agent' },
@@ -81,7 +84,10 @@ export const vercelAi: Dialect = {
   ],
   safe: ['operation.name', 'resource.name', 'ai.response.finishReason', 'ai.response.timestamp'],
   alsoReads: ['ai.prompt.tools', 'ai.response.toolCalls', PROVIDER_METADATA],
-  refine: splitRegistryIdOfTemporal,
+  refine(span, facts) {
+    splitRegistryIdOfTemporal(span, facts);
+    if (facts.operation === 'chat') addTokensInMetadata(span.attributes[PROVIDER_METADATA], facts);
+  },
   uses({ attributes }, facts, usual) {
     if (facts.operation !== 'chat' || facts.model === null) return usual;
     const tools = vendorToolsIn(attributes['ai.prompt.tools'], attributes['ai.response.toolCalls']);

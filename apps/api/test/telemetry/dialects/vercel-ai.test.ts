@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { readSpan } from '../../../src/telemetry/dialects/read.ts';
+import type { Attributes } from '../../../src/telemetry/otlp/span.ts';
 import { recordedSpans, recordedUses } from './recorded-uses.ts';
 import { source } from './source.ts';
 
@@ -52,7 +53,18 @@ const PROVIDERS = [
   ['google.generative-ai', 'gcp.gemini'],
   ['google.vertex.chat', 'gcp.vertex_ai'],
   ['azure-openai.chat', 'azure.ai.openai'],
+  ['google.vertex.interactions', 'gcp.vertex_ai'],
+  ['googleVertex.xai.chat', 'gcp.vertex_ai'],
+  ['vertex.maas.chat', 'gcp.vertex_ai'],
+  ['azure.deepseek', 'azure.ai.inference'],
   ['amazon-bedrock', 'aws.bedrock'],
+  ['bedrock.anthropic.messages', 'aws.bedrock'],
+  ['bedrock-mantle.responses', 'aws.bedrock'],
+  ['xai.video', 'x_ai'],
+  ['openai.speech-translation', 'openai'],
+  ['anthropic.decision', 'anthropic'],
+  ['mistral.conversation', 'mistral_ai'],
+  ['vercel.chat', 'vercel'],
   ['mistral.chat', 'mistral_ai'],
   ['my-company.chat', 'my-company'],
 ] as const;
@@ -62,6 +74,65 @@ test.each(PROVIDERS)('ai.model.provider %s is the vendor %s', (provider, vendor)
     doGenerate({ 'ai.model.provider': provider, 'ai.model.id': 'some-model', 'gen_ai.system': provider }),
   );
   expect(read.facts?.vendor).toBe(vendor);
+});
+
+const ANTHROPIC_USAGE = {
+  input_tokens: 21,
+  output_tokens: 8,
+  cache_read_input_tokens: 10,
+  cache_creation_input_tokens: 5,
+};
+const GOOGLE_USAGE = { promptTokenCount: 21, candidatesTokenCount: 8, thoughtsTokenCount: 12, totalTokenCount: 41 };
+
+test.each([
+  ['version 4, Anthropic', { anthropic: { cacheReadInputTokens: 10, cacheCreationInputTokens: 5 } }, [36, 8]],
+  ['version 4, Bedrock', { bedrock: { usage: { cacheReadInputTokens: 10, cacheWriteInputTokens: 5 } } }, [36, 8]],
+  ['version 5, Anthropic', { anthropic: { usage: ANTHROPIC_USAGE, cacheCreationInputTokens: 5 } }, [36, 8]],
+  ['version 5, Google', { google: { usageMetadata: GOOGLE_USAGE } }, [21, 20]],
+])('%s: the metadata of an answer has tokens that the attributes leave out', (_, metadata, [input, output]) => {
+  const { facts } = readSpan(
+    doGenerate({
+      'ai.model.id': 'some-model',
+      'ai.usage.promptTokens': 21,
+      'ai.usage.completionTokens': 8,
+      'ai.response.providerMetadata': JSON.stringify(metadata),
+    }),
+  );
+  expect(facts).toMatchObject({ inputTokens: input, outputTokens: output });
+});
+
+test('version 6: tokens in the metadata of an answer are not added to numbers that include them', () => {
+  const { facts } = readSpan(
+    doGenerate({
+      'ai.model.id': 'some-model',
+      'ai.usage.inputTokens': 36,
+      'ai.usage.outputTokens': 20,
+      'ai.response.providerMetadata': JSON.stringify({
+        anthropic: { usage: ANTHROPIC_USAGE, cacheCreationInputTokens: 5 },
+        google: { usageMetadata: GOOGLE_USAGE },
+      }),
+    }),
+  );
+  expect(facts).toMatchObject({ inputTokens: 36, outputTokens: 20 });
+});
+
+test('version 5: the total shows reasoning tokens that the output excludes', () => {
+  const { facts } = readSpan(
+    doGenerate({
+      'ai.model.id': 'some-model',
+      'ai.usage.inputTokens': 21,
+      'ai.usage.outputTokens': 8,
+      'ai.usage.reasoningTokens': 12,
+      'ai.usage.totalTokens': 41,
+    }),
+  );
+  expect(facts).toMatchObject({ inputTokens: 21, outputTokens: 20 });
+});
+
+test('version 7: a transcription has the names of the vendor for its tokens', () => {
+  const attributes = { 'ai.operationId': 'ai.transcribe', 'ai.model.id': 'gpt-4o-transcribe' };
+  const tokens = { 'ai.usage.input_tokens': 4, 'ai.usage.output_tokens': 3 };
+  expect(readSpan(doGenerate({ ...attributes, ...tokens })).facts).toMatchObject({ inputTokens: 4, outputTokens: 3 });
 });
 
 test('a provider tool that the application runs does not belong to the vendor', () => {
@@ -83,7 +154,7 @@ test('a provider tool that the application runs does not belong to the vendor', 
   expect(read.facts).toMatchObject({ vendor: 'anthropic', tool: 'web_search', toolRunsAt: 'vendor' });
 });
 
-function doGenerate(attributes: Record<string, string | string[]>) {
+function doGenerate(attributes: Attributes) {
   return {
     name: 'ai.generateText.doGenerate',
     kind: 'internal' as const,
