@@ -1,4 +1,7 @@
+import { addCacheOfAnthropic } from './cached-tokens.ts';
 import type { Dialect } from './dialect.ts';
+import { addReasoningOfGoogle } from './reasoning-tokens.ts';
+import { vendorIn } from './vendors.ts';
 
 /**
  * Pipecat (github.com/pipecat-ai/pipecat, src/pipecat/utils/tracing). The spans of a realtime service are named after the step:
@@ -29,4 +32,13 @@ export const pipecat: Dialect = {
     'extra',
   ],
   safe: ['conversation.type', 'turn.type', 'service.operation', 'tool.result_status'],
+  refine({ attributes }, facts) {
+    facts.vendor = vendorIn((facts.vendor ?? '').replace(END_OF_CLASS, '')) || null;
+    // It copies the numbers of the vendor's API.
+    if (facts.vendor === 'anthropic' || facts.vendor === 'aws.bedrock') addCacheOfAnthropic(attributes, facts);
+    if (facts.vendor?.startsWith('gcp.')) addReasoningOfGoogle(attributes, facts);
+  },
 };
+
+/** The vendor is the name of a class in lower case: `openairesponseshttp` for `OpenAIResponsesHttpLLMService`. */
+const END_OF_CLASS = /(?<=.)(?:flux|http|realtime)$/;

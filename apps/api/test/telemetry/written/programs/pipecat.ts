@@ -68,6 +68,39 @@ task = PipelineTask(pipeline, params=PipelineParams(enable_metrics=True), enable
               },
             },
             {
+              name: 'llm',
+              attributes: {
+                'gen_ai.provider.name': 'openairesponseshttp',
+                'gen_ai.request.model': 'gpt-5-mini',
+                'gen_ai.operation.name': 'chat',
+                'gen_ai.usage.input_tokens': 21n,
+                'gen_ai.usage.output_tokens': 8n,
+              },
+            },
+            {
+              name: 'llm',
+              attributes: {
+                'gen_ai.provider.name': 'anthropic',
+                'gen_ai.request.model': 'claude-sonnet-5',
+                'gen_ai.operation.name': 'chat',
+                'gen_ai.usage.input_tokens': 21n,
+                'gen_ai.usage.output_tokens': 8n,
+                'gen_ai.usage.cache_read.input_tokens': 10n,
+                'gen_ai.usage.cache_creation.input_tokens': 5n,
+              },
+            },
+            {
+              name: 'llm',
+              attributes: {
+                'gen_ai.provider.name': 'gcp.gemini',
+                'gen_ai.request.model': 'gemini-3-flash',
+                'gen_ai.operation.name': 'chat',
+                'gen_ai.usage.input_tokens': 21n,
+                'gen_ai.usage.output_tokens': 8n,
+                'gen_ai.usage.reasoning.output_tokens': 12n,
+              },
+            },
+            {
               name: 'tts',
               attributes: {
                 'gen_ai.provider.name': 'elevenlabs',
@@ -137,7 +170,9 @@ task = PipelineTask(pipeline, params=PipelineParams(enable_metrics=True), enable
   ],
   models: [
     { name: 'nova-3-general', vendor: 'deepgram', calls: 1, inputTokens: 0, outputTokens: 0 },
-    { name: 'gpt-5-mini', vendor: 'openai', calls: 1, inputTokens: 21, outputTokens: 8 },
+    { name: 'gpt-5-mini', vendor: 'openai', calls: 2, inputTokens: 42, outputTokens: 16 },
+    { name: 'claude-sonnet-5', vendor: 'anthropic', calls: 1, inputTokens: 36, outputTokens: 8 },
+    { name: 'gemini-3-flash', vendor: 'gcp.gemini', calls: 1, inputTokens: 21, outputTokens: 20 },
     { name: 'eleven_flash_v2_5', vendor: 'elevenlabs', calls: 1, inputTokens: 0, outputTokens: 0 },
     { name: 'gemini-3-live', vendor: 'gcp.gemini', calls: 1, inputTokens: 30, outputTokens: 9 },
   ],
