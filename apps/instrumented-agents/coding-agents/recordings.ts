@@ -102,10 +102,7 @@ import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace
 // With OTEL_EXPORTER_OTLP_ENDPOINT=https://quartermaster.example.com and OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key>
 new NodeTracerProvider({ spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())] }).register();
 \`\`\``,
-    cannotKnow: [
-      'A search that the vendor runs while it answers stands in the answer only, which is content.',
-      'Spans of MCP tools do not name the server: such a tool belongs to the provider that declares it.',
-    ],
+    cannotKnow: ['Spans of MCP tools do not name the server: such a tool belongs to the provider that declares it.'],
   },
   {
     name: 'codex',

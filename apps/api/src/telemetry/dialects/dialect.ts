@@ -75,6 +75,8 @@ export type Dialect = {
    * this field the other dialect reads it.
    */
   readsAlone?: true;
+  /** Each call of a tool that the vendor runs has a span. The conventional attribute of the answer is not read for such calls. */
+  serverToolsHaveSpans?: true;
   /** Attributes that `refine` and `uses` read and that no other field lists. */
   alsoReads?: readonly string[];
   /** Corrects what was read by the tables. Changes `facts` in place. */

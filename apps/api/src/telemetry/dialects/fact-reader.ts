@@ -58,6 +58,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     splitProviderOfAiSdk(facts);
     if (names) refuseTexts(names, facts);
     if (isHandoff(facts, source.scope.name)) Object.assign(facts, { tool: null, operation: 'handoff' });
+    if (facts.operation === 'invoke_workflow') facts.workflow ??= targetIn(source.name, facts.operation);
     if (isUnnamedRun(facts.agent)) facts.agent = null;
     if (isUnnamedRun(facts.workflow)) facts.workflow = null;
     // An address or an error alone does not count, because any span may have one.
@@ -70,7 +71,6 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     addUncountedReasoning(facts, reasoningCountsIn(source.attributes));
     addCacheInTotalOfBedrock(source.attributes, facts);
     readMcpName(source.name, facts);
-    if (facts.operation === 'invoke_workflow') facts.workflow ??= targetIn(source.name, facts.operation);
     moveServerName(facts);
     setToolRunsAt(facts);
     for (const [fact, value] of defaults) setIfNull(facts, fact, value);

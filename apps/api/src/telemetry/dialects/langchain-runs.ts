@@ -15,8 +15,8 @@ export function isAgentRun(name: string, agentAround: unknown): boolean {
   return agentAround === null ? name !== 'agent' : name === agentAround;
 }
 
-/** The names that LangChain gives to a graph or a chain without a name. */
-const UNNAMED = /^(?:LangGraph|Runnable[A-Z]\w*)$/;
+/** The names that LangChain gives to a graph or a chain without a name, and the OpenAI Agents SDK to a run. */
+const UNNAMED = /^(?:Agent workflow|LangGraph|Runnable[A-Z]\w*)$/;
 
 export function isUnnamedRun(name: string | null): boolean {
   return name !== null && UNNAMED.test(name);

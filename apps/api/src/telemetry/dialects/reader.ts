@@ -98,7 +98,7 @@ function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactRe
   const usual = usesOf(source, read.facts, read.isWrapper);
   const own = dialect.uses?.(source, read.facts, usual) ?? usual;
   const counted = isUncountedModelCall(source, own) ? [...own, ...modelOf(read.facts)] : own;
-  const answer = source.attributes[OUTPUT_MESSAGES];
+  const answer = dialect.serverToolsHaveSpans ? undefined : source.attributes[OUTPUT_MESSAGES];
   const uses = answer === undefined ? counted : withServerTools(read.facts, counted, () => serverToolsIn(answer));
   const written = source.attributes[dialect.instrumentation ?? ''];
   const instrumentation = typeof written === 'string' ? boundedText(written) : null;

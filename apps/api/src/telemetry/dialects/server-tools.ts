@@ -34,12 +34,21 @@ const UNKNOWN_TOOL = 'server_tool';
 /** The ids of calls that Anthropic runs begin with it. Some senders write these calls as `tool_use`, like those of functions. */
 export const ID_OF_ANTHROPIC = 'srvtoolu_';
 
+/** How ids of calls begin that OpenAI runs. Those of functions begin with `call_`. */
+const IDS_OF_OPENAI: ReadonlyMap<string, string> = new Map([
+  ['ws_', 'web_search'],
+  ['fs_', 'file_search'],
+  ['ci_', 'code_interpreter'],
+  ['ig_', 'image_generation'],
+]);
+
 /** Every answer with a call of a server tool contains one of these, so most answers need not be parsed. */
 const MARKS: readonly string[] = [
   ...OPENAI_TOOLS.keys(),
   'server_tool_use',
   'server_tool_call',
   ID_OF_ANTHROPIC,
+  ...[...IDS_OF_OPENAI.keys()].map((id) => `"${id}`),
   'providerExecuted',
   '"builtin"',
   ...['web_search_queries', 'url_metadata', 'executable_code'].flatMap((key) => [key, camelCased(key)]),
@@ -161,12 +170,14 @@ function toolOf(item: unknown): string | null {
   if (known !== undefined) return known;
   // Azure's client puts the item of the answer into a part of the conventions. Pydantic AI marks the part.
   const isBuiltin = type === 'tool_call' && ownMember(item, 'builtin') === true;
-  if (type === 'tool_call' && !isBuiltin) {
+  const id = String(ownMember(item, 'id'));
+  const isOfAnthropic = (type === 'tool_use' || type === 'tool_call') && id.startsWith(ID_OF_ANTHROPIC);
+  if (type === 'tool_call' && !isBuiltin && !isOfAnthropic) {
     const itemType = ownMember(ownMember(item, 'content'), 'type');
-    return (typeof itemType === 'string' ? OPENAI_TOOLS.get(itemType) : undefined) ?? null;
+    const known = typeof itemType === 'string' ? OPENAI_TOOLS.get(itemType) : IDS_OF_OPENAI.get(id.slice(0, 3));
+    return known ?? null;
   }
   const isOfAiSdk = type === 'tool-call' && ownMember(item, 'providerExecuted') === true;
-  const isOfAnthropic = type === 'tool_use' && String(ownMember(item, 'id')).startsWith(ID_OF_ANTHROPIC);
   const isCall = type === 'server_tool_use' || type === 'server_tool_call';
   if (!isCall && !isOfAnthropic && !isOfAiSdk && !isBuiltin) return null;
   const name = ownMember(item, isOfAiSdk ? 'toolName' : 'name');

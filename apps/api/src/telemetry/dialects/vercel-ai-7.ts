@@ -14,6 +14,7 @@ export const vercelAi7: Dialect = {
   vendors: vercelAi.vendors ?? {},
   // Its own attributes have the names of earlier versions.
   content: vercelAi.content ?? [],
+  serverToolsHaveSpans: true,
   alsoReads: ['gen_ai.tool.type', PROVIDER_METADATA],
   refine(span, facts) {
     // The type `extension` is a tool that the vendor ran.

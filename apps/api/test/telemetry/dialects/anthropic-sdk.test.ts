@@ -10,6 +10,7 @@ test('anthropic-sdk: each request to a model and each tool is a use; counting to
     'tool get_weather': 1,
     'tool echo': 1,
     'tool get-sum': 1,
+    'tool web_search at the vendor': 1,
   });
 });
 

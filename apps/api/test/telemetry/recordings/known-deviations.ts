@@ -21,7 +21,6 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
         'tool weather-service/get_weather: not seen',
       ],
     },
-    'anthropic-sdk': { cannotKnow: ['tool anthropic/web_search: not seen'] },
     'azure-ai-projects': { cannotKnow: ['tool weather-service/get_weather: not seen'] },
     'bedrock-openinference': {
       cannotKnow: [
