@@ -8,6 +8,7 @@ import { azureAgents } from './azure-agents.ts';
 import type { Dialect } from './dialect.ts';
 import { pydanticAi } from './pydantic-ai.ts';
 import { mistral } from './mistral.ts';
+import { mistralVibe } from './mistral-vibe.ts';
 import { microsoftAgents } from './microsoft-agents.ts';
 import { microsoftOpentelemetry } from './microsoft-opentelemetry.ts';
 import { logfire } from './logfire.ts';
@@ -98,6 +99,7 @@ export const DIALECTS: readonly Dialect[] = [
   cloudflareAgents,
   contextforge,
   mistral,
+  mistralVibe,
   azureAgents,
   microsoftAgents,
   microsoftOpentelemetry,

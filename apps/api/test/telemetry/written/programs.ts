@@ -19,6 +19,7 @@ import { llamaindexOpeninference, llamaindexOpenllmetry } from './programs/llama
 import { livekit } from './programs/livekit.ts';
 import { agentgateway, bifrost, contextforge, envoyAiGateway, fastmcp, mcpCsharp } from './programs/mcp-gateways.ts';
 import { openrouter, tensorzero, vercelAiGateway } from './programs/model-gateways.ts';
+import { mistralVibe } from './programs/mistral-vibe.ts';
 import { monocle } from './programs/monocle.ts';
 import { n8n } from './programs/n8n.ts';
 import {
@@ -72,6 +73,7 @@ export const PROGRAMS: readonly Program[] = [
   llamaindexOpenllmetry,
   loongsuite,
   mcpCsharp,
+  mistralVibe,
   monocle,
   n8n,
   openaiAgentsLogfire,

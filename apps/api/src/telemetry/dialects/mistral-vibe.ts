@@ -1,0 +1,41 @@
+import type { Dialect } from './dialect.ts';
+
+/**
+ * Mistral Vibe (github.com/mistralai/mistral-vibe, vibe/core/tracing.py and agent_loop.py). It writes OpenTelemetry GenAI. Mistral's
+ * client reports the model calls. A tool has the same span whether it ran, failed or was rejected. Only its result differs.
+ */
+export const mistralVibe: Dialect = {
+  name: 'mistral-vibe',
+  scopes: ['mistral_vibe'],
+  agentTools: [
+    'ask_user_question',
+    'bash',
+    'edit',
+    'exit_plan_mode',
+    'grep',
+    'read',
+    'read_file',
+    'search_replace',
+    'skill',
+    'task',
+    'todo',
+    'web_fetch',
+    'web_search',
+    'write_file',
+  ],
+  rejections: ['rejected'],
+  alsoReads: ['gen_ai.tool.call.result', 'vibe.hook.type'],
+  refine({ attributes }, facts) {
+    const result = attributes['gen_ai.tool.call.result'];
+    if (attributes['vibe.hook.type'] !== undefined) facts.tool = null;
+    if (typeof result !== 'string') return;
+    if (REJECTED.test(result)) facts.errorType ??= 'rejected';
+    else if (FAILED.test(result)) facts.errorType ??= 'tool_error';
+  },
+};
+
+/** How the result of a rejected call begins. It is unknown if the user has written it. */
+const REJECTED =
+  /^(?:Tool execution not permitted\.$|(?:<tool_error>)?Tool '[^']+' (?:is permanently disabled|was denied)|<user_cancellation>(?!Tool execution interrupted))/;
+
+const FAILED = /^<(?:tool_error|user_cancellation)>/;
