@@ -1,5 +1,5 @@
 import type { Dialect } from './dialect.ts';
-import { readModelStep, removeServerName, withGoogleTools } from './mastra.ts';
+import { readModelStep, withGoogleTools } from './mastra.ts';
 import { DELEGATE } from './operations.ts';
 
 /** The metadata of a step that names its model. */
@@ -33,7 +33,6 @@ export const mastraLaminar: Dialect = {
   alsoReads: [MODEL_OF_STEP, BODY_OF_STEP],
   refine({ name, attributes }, facts) {
     if (name.startsWith('step: ')) readModelStep(attributes[MODEL_OF_STEP], facts);
-    removeServerName(facts, facts.toolServer);
     if (name.startsWith('provider_tool: ')) facts.toolRunsAt = 'vendor';
     if (facts.toolServer === null && /^(?:agent|workflow)-/.test(facts.tool ?? '')) facts.operation = DELEGATE;
   },

@@ -119,7 +119,6 @@ export const mastra: Dialect = {
       // The request to the model has a span inside this step. The answer is here.
       facts.vendor = vendorOfStep(attributes['mastra.metadata.modelMetadata']);
     }
-    removeServerName(facts, facts.toolServer ?? attributes['server.address']);
     if (type === 'provider_tool_call' && facts.tool !== null) facts.toolRunsAt = 'vendor';
     // Mastra offers sub-agents and workflows to the model as tools with these names. Each usually has its own span.
     if (facts.toolServer === null && /^(?:agent|workflow)-/.test(facts.tool ?? '')) facts.operation = DELEGATE;
@@ -134,12 +133,6 @@ export const mastra: Dialect = {
     return withGoogleTools(facts, usual, body);
   },
 };
-
-/** Removes the name of its server from a tool's name: Mastra calls the tool `echo` of a server `everything_echo`. */
-export function removeServerName(facts: Facts, server: unknown): void {
-  if (typeof server === 'string' && facts.tool?.startsWith(`${server}_`))
-    facts.tool = facts.tool.slice(server.length + 1);
-}
 
 /**
  * Adds the tools that Google ran during a step, by the body of its answer, which only answers without a stream have. The AI SDK

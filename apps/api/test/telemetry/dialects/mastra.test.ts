@@ -8,8 +8,8 @@ test('mastra: MCP tools belong to their server, the vendor’s search to the ven
     'model openai/gpt-5-mini, 21 + 8 tokens': 7,
     'model openai/gpt-5-mini': 1,
     'tool get_weather': 1,
-    'tool everything/echo': 1,
-    'tool everything/get-sum': 1,
+    'tool everything/everything_echo': 1,
+    'tool everything/everything_get-sum': 1,
     'tool web_search at the vendor': 1,
     // Counts only if no agent's span is inside it.
     'tool agent-umbrella_agent': 1,
@@ -26,8 +26,8 @@ test('mastra with OtelBridge: one span represents all requests of a run, and con
     // The steps, and the outer span of the run that failed
     'model openai/gpt-5-mini': 8 + 1,
     'tool get_weather': 1,
-    'tool everything/echo': 1,
-    'tool everything/get-sum': 1,
+    'tool everything/everything_echo': 1,
+    'tool everything/everything_get-sum': 1,
     'tool web_search at the vendor': 1,
     // Counts only if no agent's span is inside it.
     'tool agent-umbrella_agent': 1,

@@ -14,6 +14,7 @@ const NOT_NAMED = [
   'agent-framework-python',
   'agentops',
   'anthropic-sdk',
+  'aws-distro',
   'beeai',
   'braintrust',
   'cloudflare-agents',
@@ -70,10 +71,17 @@ const NOT_NAMED = [
 /** The name of the server is in front of the tool's name, where it cannot be told from a part of the name: `get_weather`. */
 const IN_FRONT_OF_TOOL = [
   ['mastra-arize', '_'],
+  ['mistral-vibe', '_'],
   ['opencode', '_'],
   ['semantic-kernel', '-'],
   ['voltagent', '_'],
 ] as const;
+
+/**
+ * The server is named, and also in front of the tool's name. Mastra's toolsets have no such names, so a tool `slack_post` of the server
+ * slack may be `post` or `slack_post`: the inventory of the server decides.
+ */
+const SERVER_AND_IN_FRONT = ['mastra', 'mastra-bridge', 'mastra-laminar', 'mastra-vendors'];
 
 /** Server and tool are named by their hashes. */
 const HASHED = ['copilot-cli', 'copilot-sdk'];
@@ -90,11 +98,14 @@ const sha256 = (text: string) => hash('sha256', text);
 const atService = (written: (tool: string) => string): Unknown => ({ server: null, written });
 
 /**
- * The recordings from which the MCP server of a tool cannot be read, unless the server is declared with its tools. All other owners
- * have to be right without a declaration.
+ * The recordings from which the MCP server or the name of a tool cannot be read, unless the server is declared with its tools. All
+ * other owners have to be right without a declaration.
  */
 export const UNKNOWN_SERVERS: ReadonlyMap<string, Unknown> = new Map([
   ...[...NOT_NAMED, ...NAMED_ELSEWHERE].map((id) => [id, atService((tool) => tool)] as const),
   ...IN_FRONT_OF_TOOL.map(([id, separator]) => [id, atService((tool) => `everything${separator}${tool}`)] as const),
+  ...SERVER_AND_IN_FRONT.map(
+    (id) => [id, { server: 'everything', written: (tool: string) => `everything_${tool}` }] as const,
+  ),
   ...HASHED.map((id) => [id, { server: sha256('everything'), written: sha256 }] as const),
 ]);
