@@ -34,7 +34,10 @@ export const mistralVibe: Dialect = {
   },
 };
 
-/** How the result of a rejected call begins. It is unknown if the user has written it. */
+/**
+ * How the result of a rejected call begins. It is unknown if the user has written it. A tool cannot imitate it: its own result is put
+ * behind the name of a field, and its error behind the name of the tool.
+ */
 const REJECTED =
   /^(?:Tool execution not permitted\.$|(?:<tool_error>)?Tool '[^']+' (?:is permanently disabled|was denied)|<user_cancellation>(?!Tool execution interrupted))/;
 
