@@ -56,8 +56,7 @@ test('time in which the thread of a job waits does not count as its CPU time', a
 
 test.runIf(process.platform === 'linux')('a thread has a lower priority than the main thread', async () => {
   const before = getPriority();
-  expect(await queueOf().run((ask) => ask('priority'))).toBe('10');
   // The whole suite may run under `nice`.
+  expect(await queueOf().run((ask) => ask('priority'))).toBe(String(Math.min(before + 10, 19)));
   expect(getPriority()).toBe(before);
-  expect(before).toBeLessThan(10);
 });

@@ -1,4 +1,4 @@
-import { constants, setPriority } from 'node:os';
+import { constants, getPriority, setPriority } from 'node:os';
 import { isMainThread, parentPort } from 'node:worker_threads';
 
 /**
@@ -9,9 +9,15 @@ import { isMainThread, parentPort } from 'node:worker_threads';
  */
 export function answerMessages(answer: (message: never) => unknown): void {
   if (isMainThread) throw new Error('only a worker thread answers messages');
-  if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  if (process.platform === 'linux') lowerPriority();
   const port = parentPort;
   port?.on('message', (message: unknown) => {
     port.postMessage(answer(message as never));
   });
+}
+
+/** Lowers it by as much as below normal is lower than normal. The service may run under `nice`, and only root may raise a priority. */
+function lowerPriority(): void {
+  const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority;
+  setPriority(Math.min(getPriority() + PRIORITY_BELOW_NORMAL, PRIORITY_LOW));
 }
