@@ -225,8 +225,10 @@ test.for(rounds)(
   'derived access never has more scopes, more places or a later expiry than its source, and ends with it (round %i)',
   async () => {
     let derived = 0;
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: STEPS, maxLength: STEPS }), choice, async (steps, which) => {
+    const property = fc.asyncProperty(
+      fc.array(step, { minLength: STEPS, maxLength: STEPS }),
+      choice,
+      async (steps, which) => {
         const world = await newWorld();
         for (const one of steps) await run(world, one);
         const now = server.services.now().getTime();
@@ -270,10 +272,12 @@ test.for(rounds)(
           // The invitation is gone or expired, or its inviter may no longer invite.
           expect([403, 404, 409], accepted.text).toContain(accepted.status);
         }
-      }),
-      { numRuns: RUNS, endOnFailure: true },
+      },
     );
-    // There were long chains. Without them the property would prove nothing.
-    expect(derived).toBeGreaterThan(RUNS);
+    // Few runs may have no long chain. Without them the property would prove nothing.
+    for (let times = 0; derived <= RUNS; times += 1) {
+      expect(times).toBeLessThan(10);
+      await fc.assert(property, { numRuns: RUNS, endOnFailure: true });
+    }
   },
 );
