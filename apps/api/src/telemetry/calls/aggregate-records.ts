@@ -7,10 +7,18 @@ import type { InterpretedSpan } from './interpreted-span.ts';
 import type { Facts, Reading, Use } from '../dialects/facts.ts';
 import { applyChanges } from './apply-changes.ts';
 import type { CallChange } from './call-changes.ts';
-import { type CallsBelow, keyOfCallBelow, keyOfRecord, keysOfCallId, keysOfSpan, namesOfCall } from './call-keys.ts';
+import {
+  type CallsBelow,
+  keyOfCallBelow,
+  keyOfFailure,
+  keyOfRecord,
+  keysOfCallId,
+  keysOfSpan,
+  namesOfCall,
+} from './call-keys.ts';
 import { makeCallSpan } from './make-call-span.ts';
 import { matchUses } from './match-uses.ts';
-import { resolve } from './resolve.ts';
+import { type Call, failureOf, resolve } from './resolve.ts';
 import { comparableName } from './same-name.ts';
 import { MAX_RECORDS_BELOW, countRecordsBelow } from './records-below.ts';
 import { findSpanReports } from './span-reports.ts';
@@ -34,6 +42,12 @@ export type InterpretedRecord = {
 
 type RecordBatch = { records: readonly InterpretedRecord[]; sender: string; limits: AggregationLimits };
 
+/**
+ * Keys of a failure, like those of a call. `ofSpan` are those of the span that the record was written in. They are stored for the signal
+ * `log` if the record counted a call of its own, and for the signal `span` if it added the failure to a call of the span.
+ */
+type Failure = { recognised: readonly string[]; remembered: readonly string[]; ofSpan: readonly string[] };
+
 /** A record's report of a call, with the keys that identify the call. */
 type RecordReport = {
   record: InterpretedRecord;
@@ -45,6 +59,8 @@ type RecordReport = {
   own: string[];
   /** The keys that are stored once the call is counted. */
   remembered: string[];
+  /** The record says that the call failed or was rejected, and these keys identify the failure. */
+  failure: Failure | null;
   /** The calls that it may report if it was written in their parent span. Null for a record with a call id. */
   below: CallsBelow | null;
   /** The call was rejected. It does not count, and its keys are stored so that no other record or span counts it. */
@@ -54,8 +70,9 @@ type RecordReport = {
 /**
  * Aggregates the calls that log records report, in the caller's transaction. A call that spans and records report counts
  * once, by the signal that comes first. It is recognised by its call id, or by the span that the record was written in:
- * the call's span or its parent. A record that is sent again counts once. A record that reports only tokens adds them to
- * usage. A call that a record says was rejected does not count.
+ * the call's span or its parent. If only the later signal says that the call failed, its failure is added. A record that is
+ * sent again counts once. A record that reports only tokens adds them to usage. A call that a record says was rejected does
+ * not count.
  *
  * @returns how many reports were counted, how many were known before, and how many calls were not observed because a limit
  *   is full
@@ -68,62 +85,102 @@ export async function aggregateRecordCalls(
 ): Promise<{ counted: number; known: number; unobserved: Unobserved }> {
   const all = records.flatMap((record) => reportsOf(record, sender));
   if (all.length === 0) return { counted: 0, known: 0, unobserved: NOTHING_UNOBSERVED };
-  const { fresh, remembered } = await findFreshReports(db, place, { all, sender });
+  const { fresh, failed, remembered, ofSpans } = await findNewReports(db, place, { all, sender });
+  await insertTelemetryCalls(db, place, { keys: ofSpans, signal: 'span' }, now);
   await insertTelemetryCalls(db, place, { keys: remembered, signal: 'log' }, now);
   const { matchOf, providers, newProviders } = await matchUses(
     db,
     place,
-    fresh.map(({ span }) => span),
+    [...fresh, ...failed.map(({ report }) => report)].map(({ span }) => span),
     now,
   );
-  const changes = fresh.flatMap(({ record, span, use, isRejection }): CallChange[] => {
-    if (isRejection) return [];
+  const callsOf = ({ span, use }: RecordReport) => {
     const call = makeCallSpan({ ...span, uses: [use] }, (own) => matchOf(span, own), { now, limits });
-    if (!call) return [];
-    const calls = resolve(new Map([[call.spanId, null]]), [call]);
-    const traceId = record.spanId === null ? null : record.traceId;
-    return calls.map((one) => ({ call: one, traceId, by: 1 }));
-  });
+    return call ? resolve(new Map([[call.spanId, null]]), [call]) : [];
+  };
+  const changeOf = ({ record }: RecordReport, call: Call): CallChange => {
+    return { call, traceId: record.spanId === null ? null : record.traceId, by: 1 };
+  };
+  const counted = fresh.flatMap((one) => (one.isRejection ? [] : callsOf(one).map((call) => changeOf(one, call))));
+  const failures = failed.flatMap(({ report, call }) =>
+    (call ? [call] : callsOf(report)).map((one) => changeOf(report, failureOf(one))),
+  );
+  const changes = [...counted, ...failures];
   const unobserved = await applyChanges(db, place, { changes, providers, newProviders, sender, limits }, now);
-  return { counted: changes.length, known: all.length - changes.length, unobserved };
+  return { counted: counted.length, known: all.length - counted.length, unobserved };
 }
 
-/** The reports of calls that no signal reported before, and the keys to store, so that all calls are recognised later. */
-async function findFreshReports(
+type NewReports = {
+  /** The reports of calls that no signal reported before. */
+  fresh: RecordReport[];
+  /** Reports of calls that are counted, whose failure no signal reported before. `call` is the call as spans report it. */
+  failed: { report: RecordReport; call: Call | undefined }[];
+  /** The keys to store, so that all calls and failures are recognised later. */
+  remembered: string[];
+  /** The keys to store for calls that spans reported first. */
+  ofSpans: string[];
+};
+
+async function findNewReports(
   db: Database,
   place: TenantPlace,
   { all, sender }: { all: readonly RecordReport[]; sender: string },
-): Promise<{ fresh: RecordReport[]; remembered: string[] }> {
-  const found = await findTelemetryCalls(db, place, [...new Set(all.flatMap(({ recognised }) => recognised))]);
+): Promise<NewReports> {
+  const asked = all.flatMap(({ recognised, failure }) => [
+    ...recognised,
+    ...(failure?.recognised ?? []),
+    ...(failure?.ofSpan ?? []),
+  ]);
+  const found = await findTelemetryCalls(db, place, [...new Set(asked)]);
   const spans = await findSpanReports(db, place, { records: all.map(({ record }) => record), sender });
   const unknown = all.filter(({ recognised }) => !recognised.some((key) => found.has(key)));
   const recordsBelow = await countRecordsBelow(db, place, {
     below: unknown.flatMap(({ below }) => below ?? []),
     sender,
   });
-  const keys = new Set<string>();
+  const keys = new Set(found.keys());
   const positions = new Map<string, number>();
   const fresh: RecordReport[] = [];
-  const remembered = new Set<string>();
-  for (const one of unknown) {
-    const { record, use, below } = one;
-    if (one.recognised.some((key) => keys.has(key))) continue;
-    for (const key of one.own) keys.add(key);
-    if (use.times !== 0 && spans.isReported(record, use)) continue;
+  const failed: NewReports['failed'] = [];
+  const [remembered, ofSpans] = [new Set<string>(), new Set<string>()];
+  const isKnown = (some: readonly string[]) => some.some((key) => keys.has(key));
+  /** The first signal of a key stays. */
+  const store = (some: readonly string[], into: Set<string>) => {
+    for (const key of some) if (!keys.has(key)) into.add(key);
+    for (const key of some) keys.add(key);
+  };
+  /** Adds the failure of a call that is counted, unless it is known. */
+  const addFailure = (report: RecordReport, reportKeys: ReadonlySet<string> | undefined) => {
+    const { record, failure, isRejection } = report;
+    if (failure === null || isRejection || isKnown(failure.recognised)) return;
+    store(failure.remembered, remembered);
+    store([...failure.ofSpan, ...(isKnown(report.recognised) ? [] : report.own)], ofSpans);
+    const call = reportKeys && spans.callOf(record, reportKeys);
+    if (!call?.failed) failed.push({ report, call });
+  };
+  for (const one of all) {
+    const { record, use, below, failure } = one;
+    const isRecognised = isKnown(one.recognised);
+    const reportKeys = use.times === 0 ? undefined : spans.keysOfReport(record, use, isKnown(failure?.ofSpan ?? []));
+    if (isRecognised || reportKeys) {
+      addFailure(one, reportKeys);
+      continue;
+    }
     if (below !== null) {
       const id = JSON.stringify(below);
       const position = positions.get(id) ?? recordsBelow(below);
       positions.set(id, position + 1);
       if (position < MAX_RECORDS_BELOW) remembered.add(keyOfCallBelow(sender, below, position));
       if (position < spans.countBelow(below)) {
-        for (const key of one.own) remembered.add(key);
+        store(one.own, remembered);
         continue;
       }
     }
     fresh.push(one);
-    for (const key of one.remembered) remembered.add(key);
+    store(one.remembered, remembered);
+    if (failure) store([...failure.remembered, ...failure.ofSpan], remembered);
   }
-  return { fresh, remembered: [...remembered] };
+  return { fresh, failed, remembered: [...remembered], ofSpans: [...ofSpans] };
 }
 
 function reportsOf(record: InterpretedRecord, sender: string): RecordReport[] {
@@ -136,30 +193,41 @@ function reportsOf(record: InterpretedRecord, sender: string): RecordReport[] {
     span,
     use,
     isRejection: use === rejected,
-    ...keysOf(record, use, { facts, sender }),
+    ...keysOf(record, use, { facts, sender, isRejection: use === rejected }),
   }));
   if (tokensOf === undefined) return reports;
   const own = [keyOfRecord(sender, `${record.digest} tokens`)];
-  const keys = { recognised: own, own, remembered: own, below: null };
+  const keys = { recognised: own, own, remembered: own, failure: null, below: null };
   return [...reports, { record, span, use: { ...tokensOf, times: 0 }, ...keys, isRejection: false }];
 }
 
 function keysOf(
-  { traceId, spanId, digest }: InterpretedRecord,
+  { traceId, spanId, digest, failed }: InterpretedRecord,
   use: Use,
-  { facts, sender }: { facts: Facts; sender: string },
-): Pick<RecordReport, 'recognised' | 'own' | 'remembered' | 'below'> {
+  { facts, sender, isRejection }: { facts: Facts; sender: string; isRejection: boolean },
+): Pick<RecordReport, 'recognised' | 'own' | 'remembered' | 'failure' | 'below'> {
   const { kind, name } = use;
   const { callId, conversationId } = facts;
   const call = { sender, kind, names: namesOfCall(use, facts), traceId, conversationId };
+  const inSpan = traceId === null || spanId === null ? [] : keysOfSpan(call, { traceId, spanId });
+  const ofSpan = isRejection ? [] : inSpan.map(keyOfFailure);
   if (callId !== null) {
     const { recognised, remembered } = keysOfCallId(call, callId);
-    return { recognised, own: remembered, remembered, below: null };
+    const { remembered: unnamed } = keysOfCallId({ ...call, names: [''] }, callId);
+    const failure = {
+      recognised: recognised.map(keyOfFailure),
+      remembered: [...remembered, ...unnamed].map(keyOfFailure),
+      ofSpan,
+    };
+    return { recognised, own: remembered, remembered, failure: failed || isRejection ? failure : null, below: null };
   }
   const own = [keyOfRecord(sender, `${digest} ${kind}${kind === 'tool' ? ` ${name}` : ''}`)];
-  if (traceId === null || spanId === null) return { recognised: own, own, remembered: own, below: null };
+  const failure = failed
+    ? { recognised: [...own.map(keyOfFailure), ...ofSpan], remembered: own.map(keyOfFailure), ofSpan }
+    : null;
+  if (traceId === null || spanId === null) return { recognised: own, own, remembered: own, failure, below: null };
   const below = { traceId, parentSpanId: spanId, kind, name: comparableName(kind, name) };
-  return { recognised: own, own, remembered: [...own, ...keysOfSpan(call, { traceId, spanId })], below };
+  return { recognised: own, own, remembered: [...own, ...inSpan], failure, below };
 }
 
 /** The span that a record replaces. The record's time is the end of the call. */

@@ -6,12 +6,13 @@ import type { InterpretedSpan } from './interpreted-span.ts';
 import { applyChanges } from './apply-changes.ts';
 import { type CallChange, diffCalls } from './call-changes.ts';
 import type { CallSpan } from './call-span.ts';
+import { addParent, callsOf, type KnownTrace, parentsOf } from './known-trace.ts';
 import { makeCallSpan } from './make-call-span.ts';
 import { markCounted } from './mark-counted.ts';
 import type { MatchedUses } from './match-uses.ts';
 import { resolve } from './resolve.ts';
 import { spellingsReader } from './same-name.ts';
-import { decodeCalls, encodeCalls } from './stored-calls.ts';
+import { encodeCalls } from './stored-calls.ts';
 
 /** A new span, which this transaction stores. */
 type FreshSpan = {
@@ -20,14 +21,6 @@ type FreshSpan = {
   parentSpanId: string | null;
   /** Null if no dialect found a model, tool or agent in the span. */
   interpreted: InterpretedSpan | null;
-};
-
-/** A trace with stored spans. */
-type KnownTrace = {
-  /** False if the trace has too many spans to resolve them all again. */
-  isComplete: boolean;
-  spans(): Iterable<{ spanId: string; parentSpanId: string | null; sender: string }>;
-  calls: readonly { sender: string; value: Uint8Array }[];
 };
 
 export type CallBatch = {
@@ -108,12 +101,9 @@ function changesInTrace(
   { spans, own, known, sender, spellingsOf }: TraceOfBatch & { known: KnownTrace | undefined; sender: string },
 ): CallChange[] {
   if (!known) return callsOfNewTrace(traceId, { spans, own, spellingsOf });
-  const earlier = known?.isComplete ? callsOf(known, sender) : [];
+  const earlier = known.isComplete ? callsOf(known, sender) : [];
   if (own.length === 0 && earlier.length === 0) return [];
-  const parents = new Map<string, string | null>();
-  if (known?.isComplete) {
-    for (const span of known.spans()) if (span.sender === sender) addParent(parents, span);
-  }
+  const parents = known.isComplete ? parentsOf(known, sender) : new Map<string, string | null>();
   const before = resolve(parents, earlier, spellingsOf);
   for (const span of spans) addParent(parents, span);
   const after = resolve(parents, [...earlier, ...own], spellingsOf);
@@ -126,17 +116,4 @@ function callsOfNewTrace(traceId: string, { spans, own, spellingsOf }: TraceOfBa
   const parents = new Map<string, string | null>();
   for (const span of spans) addParent(parents, span);
   return resolve(parents, own, spellingsOf).map((call) => ({ call, traceId, by: 1 }));
-}
-
-/** If a span id was reported with several parents, the smallest id is taken, so that the order makes no difference. */
-function addParent(
-  parents: Map<string, string | null>,
-  { spanId, parentSpanId }: { spanId: string; parentSpanId: string | null },
-): void {
-  const known = parents.get(spanId);
-  if (known == null || (parentSpanId !== null && parentSpanId < known)) parents.set(spanId, parentSpanId);
-}
-
-function callsOf({ calls }: KnownTrace, sender: string): CallSpan[] {
-  return calls.filter((call) => call.sender === sender).flatMap(({ value }) => decodeCalls(value));
 }

@@ -37,7 +37,7 @@ export async function applyChanges(
   if (changes.length === 0) return NOTHING_UNOBSERVED;
   const found = await findProvidersOfCalls(db, place, { changes, providers, newProviders }, now);
   const providerOf = (call: Call) => found.byId.get(call.provider.id);
-  const counted = changes.filter(({ call }) => call.times > 0);
+  const counted = changes.filter(({ call }) => call.times > 0 || call.failed);
   const sightings = await gatherSightings(counted, providerOf, now);
   const { unobserved, refused } = await aggregateSightings(
     db,

@@ -97,6 +97,11 @@ export function keyOfCallBelow(sender: string, below: CallsBelow, position: numb
   return digest(['below', sender, kind, traceId, parentSpanId, name, String(position)]);
 }
 
+/** Under this key it is stored that a call failed, or was rejected. `key` identifies the call. */
+export function keyOfFailure(key: string): string {
+  return digest(['failure', key]);
+}
+
 /** Key of a call by its log record alone. It recognises a record that is sent again. */
 export function keyOfRecord(sender: string, recordDigest: string): string {
   return digest(['record', sender, recordDigest]);

@@ -49,6 +49,8 @@ export type CallUse = {
   isOfModel: boolean;
   /** Whether a log record counted the call before. */
   isCounted: boolean;
+  /** Whether a log record counted the failure of the call before. */
+  isFailureCounted: boolean;
   /** How many calls it stands for. */
   times: number;
 };

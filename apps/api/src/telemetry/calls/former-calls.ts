@@ -111,6 +111,7 @@ function decodeUse([words, provider, numbers]: StoredUse, text: (index: Text) =>
     isMcp: isMcp === 1,
     isOfModel: false,
     isCounted: isCounted === 1,
+    isFailureCounted: isCounted === 1,
     times: 1,
   };
 }

@@ -6,7 +6,7 @@ import { MAX_RESPONSE_MODELS, MAX_SAMPLES, type Sighting } from '../../governanc
 import { CacheByParts } from '../cache-by-parts.ts';
 import type { Use } from '../dialects/facts.ts';
 import type { CallChange } from './call-changes.ts';
-import type { Call } from './resolve.ts';
+import { type Call, errorsOf } from './resolve.ts';
 
 /** Changes that are added up before the event loop gets a turn. */
 const BATCH_SIZE = 2000;
@@ -80,7 +80,7 @@ function emptySighting(provider: Provider, use: Use): Sighting {
 function count(counted: Counted, { call, traceId, by }: CallChange, now: number): void {
   const { sighting } = counted;
   sighting.count += by * call.times;
-  if (call.failed) sighting.errors += by * call.times;
+  sighting.errors += by * errorsOf(call);
   if (by < 0) return;
   const startedAt = Math.floor(call.span.start / 1000);
   const time = Math.min(startedAt, now);

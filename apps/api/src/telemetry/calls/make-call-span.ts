@@ -3,7 +3,7 @@ import type { Match } from '../matching/match.ts';
 import type { InterpretedSpan } from './interpreted-span.ts';
 import type { Use } from '../dialects/facts.ts';
 import { DAY_MS } from '../usage/periods.ts';
-import { REJECTION } from '../dialects/operations.ts';
+import { FAILURE, REJECTION } from '../dialects/operations.ts';
 import type { CallSpan, CallUse } from './call-span.ts';
 import { certaintyOf } from './certainty.ts';
 
@@ -11,14 +11,15 @@ import { certaintyOf } from './certainty.ts';
 const MAX_TOKENS = 1_000_000_000;
 const MAX_DURATION_US = 7 * 24 * 3600 * 1_000_000;
 
-/** The call span of an interpreted span. Null if it reports neither a call nor that a call was rejected. */
+/** The call span of an interpreted span. Null if it reports neither a call nor that one was rejected or failed. */
 export function makeCallSpan(
   span: InterpretedSpan,
   matchOf: (use: Use) => Match,
   { now, limits }: { now: Date; limits: Pick<AggregationLimits, 'usageRetentionDays'> },
 ): CallSpan | null {
   const { facts, uses, spanId, parentSpanId, scope, spanName, serviceName, environment, start, end, failed } = span;
-  if (uses.length === 0 && facts.operation !== REJECTION) return null;
+  const isAboutCall = facts.operation === REJECTION || (facts.operation === FAILURE && failed);
+  if (uses.length === 0 && !isAboutCall) return null;
   const made = uses.map((use) => makeUse(span, use, matchOf(use)));
   const startMs = Math.floor(start / 1000);
   const retainedSince = now.getTime() - limits.usageRetentionDays * DAY_MS;
@@ -60,6 +61,7 @@ function makeUse(span: InterpretedSpan, use: Use, { provider, name }: Match): Ca
     isMcp: facts.mcpMethod !== null,
     isOfModel: use.kind === 'tool' && isUnnamedVendor,
     isCounted: false,
+    isFailureCounted: false,
     times: use.times ?? 1,
   };
 }

@@ -3,11 +3,19 @@ import {
   findTelemetryCalls,
   hasCallsFromLogs,
   insertTelemetryCalls,
+  type Signal,
 } from '@quartermaster/db/repositories/telemetry-calls.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { InterpretedSpan } from './interpreted-span.ts';
 import { DIALECTS } from '../dialects/table.ts';
-import { type CallsBelow, keysOfCallId, keysOfSpan, namesOfCall, type SignalledCall } from './call-keys.ts';
+import {
+  type CallsBelow,
+  keyOfFailure,
+  keysOfCallId,
+  keysOfSpan,
+  namesOfCall,
+  type SignalledCall,
+} from './call-keys.ts';
 import type { CallSpan, CallUse } from './call-span.ts';
 import { countRecordsBelow } from './records-below.ts';
 import { callsBelow } from './span-reports.ts';
@@ -22,6 +30,8 @@ const LOGGING_DIALECTS: ReadonlySet<string | null> = new Set(
 
 type Signalled = { span: InterpretedSpan; call: CallSpan };
 
+type NamedUse = Pick<CallUse, 'kind' | 'written' | 'responseModel' | 'server'>;
+
 type SpanBatch = {
   spans: readonly Signalled[];
   /** The stored call spans of the sender in a trace. */
@@ -30,8 +40,8 @@ type SpanBatch = {
 };
 
 /**
- * Marks the uses in new spans that log records counted before, because the first signal counts a call. Stores keys for the
- * calls that log records may still report, for frameworks that write both signals.
+ * Marks the uses in new spans that log records counted before, because the first signal counts a call, and those whose failure they
+ * counted. Stores keys for the calls that log records may still report, for frameworks that write both signals.
  */
 export async function markCounted(
   db: Database,
@@ -45,6 +55,7 @@ export async function markCounted(
     const keyed = spans.flatMap((one) => one.call.uses.map((use) => ({ use, keys: keysOf(one, use, sender) })));
     const known = await findTelemetryCalls(db, place, [...new Set(keyed.flatMap(({ keys }) => keys))]);
     for (const { use, keys } of keyed) use.isCounted = keys.some((key) => known.get(key) === 'log');
+    await markFailures(db, place, { spans, sender });
     await markReportedBelow(db, place, { spans, earlierOf, sender });
   }
   const remembered = hasLogs ? spans : spans.filter(({ span }) => LOGGING_DIALECTS.has(span.dialect));
@@ -59,11 +70,52 @@ function keysOf({ span, call }: Signalled, use: CallUse, sender: string): string
 }
 
 function rememberedKeys({ span, call }: Signalled, use: CallUse, sender: string): string[] {
-  if (call.callId === null || use.isCounted) return [];
-  return keysOfCallId(signalledCall(span, use, sender), call.callId).remembered;
+  if (call.callId === null) return [];
+  const { remembered } = keysOfCallId(signalledCall(span, use, sender), call.callId);
+  return [...(use.isCounted ? [] : remembered), ...(call.failed ? remembered.map(keyOfFailure) : [])];
 }
 
-function signalledCall({ facts, traceId }: InterpretedSpan, use: CallUse, sender: string): SignalledCall {
+/** The tool of a span that only says that the call around it failed. */
+const UNNAMED_TOOL: NamedUse & Pick<CallUse, 'isCounted' | 'isFailureCounted'> = {
+  kind: 'tool',
+  written: '',
+  responseModel: null,
+  server: null,
+  isCounted: false,
+  isFailureCounted: false,
+};
+
+/** Marks the failures that log records counted. */
+async function markFailures(
+  db: Database,
+  place: TenantPlace,
+  { spans, sender }: { spans: readonly Signalled[]; sender: string },
+): Promise<void> {
+  const asked = spans.flatMap(({ span, call }) => {
+    const uses = call.uses.length > 0 ? call.uses : [UNNAMED_TOOL];
+    return uses
+      .filter(({ isCounted }) => call.failed || isCounted)
+      .map((use) => {
+        const signalled = signalledCall(span, use, sender);
+        const byId = call.callId === null ? [] : keysOfCallId(signalled, call.callId).recognised.map(keyOfFailure);
+        return { call, use, byId, ofSpan: keysOfSpan(signalled, span).map(keyOfFailure) };
+      });
+  });
+  const keys = new Set(asked.flatMap(({ byId, ofSpan }) => [...byId, ...ofSpan]));
+  const known = await findTelemetryCalls(db, place, [...keys]);
+  for (const { call, use, byId, ofSpan } of asked) {
+    const isKnown = (some: readonly string[], signal: Signal) => some.some((key) => known.get(key) === signal);
+    if (use === UNNAMED_TOOL) {
+      call.failed = !isKnown(byId, 'log');
+      continue;
+    }
+    // Records of attempts have ids of their own. If all of them failed, the span around them is one of them.
+    use.isCounted ||= call.failed && call.callId === null && isKnown(ofSpan, 'log');
+    use.isFailureCounted = isKnown(byId, 'log') || isKnown(ofSpan, 'span') || (use.isCounted && isKnown(ofSpan, 'log'));
+  }
+}
+
+function signalledCall({ facts, traceId }: InterpretedSpan, use: NamedUse, sender: string): SignalledCall {
   const { kind, written, responseModel, server } = use;
   const names = namesOfCall({ kind, name: written }, { responseModel, toolServer: server });
   return { sender, kind, names, traceId, conversationId: facts.conversationId };
@@ -86,7 +138,10 @@ async function markReportedBelow(
     const id = JSON.stringify(below);
     const known = spansBelow.get(id) ?? spanIdsBelow(below, earlierOf(below.traceId));
     spansBelow.set(id, known);
-    if (use && !known.has(call.spanId) && known.size < count) use.isCounted = true;
+    if (use && !known.has(call.spanId) && known.size < count) {
+      use.isCounted = true;
+      use.isFailureCounted = true;
+    }
     known.add(call.spanId);
   }
 }

@@ -1,5 +1,5 @@
 import type { CallSpan, CallUse } from './call-span.ts';
-import { DELEGATE, REJECTION } from '../dialects/operations.ts';
+import { DELEGATE, FAILURE, REJECTION } from '../dialects/operations.ts';
 import { areAtOnce, type Grouped, groupUses, type Report } from './group-uses.ts';
 import type { Spellings } from './same-name.ts';
 import { type SpanTree, spanTree } from './span-tree.ts';
@@ -18,7 +18,7 @@ export type Call = {
   countedAt: number;
   durationUs: number;
   failed: boolean;
-  /** How many calls. 0: tokens of calls that other spans report. */
+  /** How many calls. 0: only the tokens of calls that other spans report, or the failure of a call that the other signal reports. */
   times: number;
   inputTokens: number;
   outputTokens: number;
@@ -39,7 +39,8 @@ const UNNAMED_SERVICE = 'unknown_service';
  * @param parents the parent of each span of the sender in the trace, including spans that report no calls
  * @param spans the spans that report calls
  * @param spellingsOf shared by the traces of a batch, see `spellingsReader`
- * @returns the calls, without those that a log record counted before
+ * @returns the calls, without those that a log record counted before. If such a call failed, and no log record said so, only its
+ *   failure is returned
  */
 export function resolve(
   parents: ReadonlyMap<string, string | null>,
@@ -49,7 +50,8 @@ export function resolve(
   if (spans.length === 0) return [];
   const tree = spanTree(parents);
   const grouped = groupUses(tree, withoutRejected(tree, parents, withoutDelegating(tree, spans)), spellingsOf);
-  const calls = grouped.isSeparate ? callOfEach(tree, grouped) : callsOfSets(tree, grouped);
+  const failedInside = failuresInside(tree, spans);
+  const calls = grouped.isSeparate ? callOfEach(tree, grouped, failedInside) : callsOfSets(tree, grouped, failedInside);
   return spans.some(({ tokensOf }) => tokensOf !== null)
     ? [...calls, ...tokensOfCalls(tree, grouped, { spans, calls })]
     : calls;
@@ -75,7 +77,8 @@ function tokensOfCalls(
   return [...sums].map(([spanId, report]) => {
     const agent = agents.get(spanId) ?? agents.get(nearest(spanId) ?? '') ?? null;
     const provider = models.get(report.use.name) ?? report.use.provider;
-    return { ...callOf([report], { best: report, provider, agent, tokens: undefined }), times: 0, failed: false };
+    const call = callOf([report], { best: report, provider, agent, tokens: undefined, failedInside: NOTHING });
+    return { ...call, times: 0, failed: false };
   });
 }
 
@@ -83,22 +86,38 @@ function tokensIn({ inputTokens, outputTokens }: CallSpan): number {
   return (inputTokens ?? 0) + (outputTokens ?? 0);
 }
 
+/** How many errors a call adds to counts. */
+export function errorsOf({ failed, times }: Pick<Call, 'failed' | 'times'>): number {
+  return failed ? Math.max(times, 1) : 0;
+}
+
+/** The failure alone of a call that is counted already. */
+export function failureOf(call: Call): Call {
+  return { ...call, times: 0, failed: true, inputTokens: 0, outputTokens: 0 };
+}
+
+/** A call, or its failure if a log record counted the call but not the failure. */
+function uncounted(call: Call): Call[] {
+  if (call.reports.every(({ use }) => !use.isCounted)) return [call];
+  return call.failed ? [failureOf(call)] : [];
+}
+
 /** The calls if each report is one. */
-function callOfEach(tree: SpanTree, { reports }: Grouped): Call[] {
+function callOfEach(tree: SpanTree, { reports }: Grouped, failedInside: ReadonlySet<string>): Call[] {
   const agents = agentsOf(reports);
   const nearest = tree.nearest(agents);
   const providerOf = providerFinder(tree, reports, (index) => reports[index]);
   const calls: Call[] = [];
   for (const report of reports) {
-    if (report.use.isCounted) continue;
     const around = nearest(report.span.spanId);
     const agent = around === null ? null : (agents.get(around) ?? null);
-    calls.push(callOf([report], { best: report, provider: providerOf(report), agent, tokens: undefined }));
+    const provider = providerOf(report);
+    calls.push(...uncounted(callOf([report], { best: report, provider, agent, tokens: undefined, failedInside })));
   }
   return calls;
 }
 
-function callsOfSets(tree: SpanTree, grouped: Grouped): Call[] {
+function callsOfSets(tree: SpanTree, grouped: Grouped, failedInside: ReadonlySet<string>): Call[] {
   const { reports, setOf, isWrapper } = grouped;
   const groups = new Map<number, number[]>();
   for (const index of reports.keys()) {
@@ -117,10 +136,11 @@ function callsOfSets(tree: SpanTree, grouped: Grouped): Call[] {
     const ordered = innermostFirst(grouped, own);
     const members = ordered.flatMap((index) => reports[index] ?? []);
     const [first] = members;
-    if (first === undefined || members.some(({ use }) => use.isCounted)) continue;
+    if (first === undefined) continue;
     const best = bestOf(ordered) ?? first;
     const provider = providerOf(best);
-    calls.push(callOf(members, { best, provider, agent: agentOf(ordered), tokens: wrapperTokens.get(set) }));
+    const [agent, tokens] = [agentOf(ordered), wrapperTokens.get(set)];
+    calls.push(...uncounted(callOf(members, { best, provider, agent, tokens, failedInside })));
   }
   return calls;
 }
@@ -157,6 +177,18 @@ function withoutRejected(
   return spans.filter((span) => !rejected.has(span));
 }
 
+const NOTHING: ReadonlySet<string> = new Set();
+
+/** The ids of the spans of tool calls that failed, where only a span inside says so. */
+function failuresInside(tree: SpanTree, spans: readonly CallSpan[]): ReadonlySet<string> {
+  const failures = spans.filter(({ operation, uses, failed }) => operation === FAILURE && uses.length === 0 && failed);
+  if (failures.length === 0) return NOTHING;
+  const calls = new Map(spans.filter(({ uses }) => uses.length > 0).map((span) => [span.spanId, span]));
+  const callAround = tree.nearest(calls);
+  const around = failures.flatMap(({ spanId }) => calls.get(callAround(spanId) ?? '') ?? []);
+  return new Set(around.filter(isToolCall).map(({ spanId }) => spanId));
+}
+
 /** A tool may also run an agent. The span of a model's call may name tools that the vendor ran. */
 function isToolCall({ uses }: CallSpan): boolean {
   return uses.some(({ kind }) => kind === 'tool') && uses.every(({ kind }) => kind !== 'model');
@@ -173,10 +205,12 @@ function callOf(
     provider,
     agent,
     tokens,
+    failedInside,
   }: Pick<Call, 'provider'> & {
     best: CallReport;
     agent: string | null;
     tokens: Tokens | undefined;
+    failedInside: ReadonlySet<string>;
   },
 ): Call {
   const [{ span, use }] = members as [CallReport, ...CallReport[]];
@@ -199,7 +233,9 @@ function callOf(
       UNNAMED_SERVICE,
     countedAt: span.countedAt,
     durationUs: span.end - span.start,
-    failed: members.some((one) => one.span.failed),
+    failed:
+      members.some((one) => one.span.failed || failedInside.has(one.span.spanId)) &&
+      members.every((one) => !one.use.isFailureCounted),
     times: members.reduce((most, one) => Math.max(most, one.use.times), 1),
     inputTokens: use.kind === 'model' ? (firstOf((one) => one.inputTokens) ?? tokens?.inputTokens ?? 0) : 0,
     outputTokens: use.kind === 'model' ? (firstOf((one) => one.outputTokens) ?? tokens?.outputTokens ?? 0) : 0,

@@ -4,18 +4,21 @@ import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { Reading, Use } from '../dialects/facts.ts';
 import type { CallSpan } from './call-span.ts';
 import { type CallsBelow, namesOfCall } from './call-keys.ts';
+import { callsOf, type KnownTrace, parentsOf } from './known-trace.ts';
+import { type Call, resolve } from './resolve.ts';
 import { comparableName } from './same-name.ts';
-import { decodeCalls } from './stored-calls.ts';
 
 type InTrace = { traceId: string | null; spanId: string | null };
 type RecordInTrace = InTrace & { reading: Reading; failed: boolean };
 
 type SpanReports = {
   /**
-   * Whether a span reported the call: the span that the record was written in, or one of its trace with the same call id. A failed
-   * attempt with an id of its own is another call than that of its span, if the span did not fail.
+   * The keys of a call that a span reported: the span that the record was written in, or one of its trace with the same call id. A failed
+   * attempt with an id of its own is another call than that of its span, if the span did not fail, or if another attempt is its call.
    */
-  isReported(record: RecordInTrace, use: Use): boolean;
+  keysOfReport(record: RecordInTrace, use: Use, isSpanTaken: boolean): ReadonlySet<string> | undefined;
+  /** The call as the spans with these keys report it. Undefined if the trace is too large, or if a log record counted the call. */
+  callOf(record: InTrace, keys: ReadonlySet<string>): Call | undefined;
   /** How many spans reported such calls. */
   countBelow(below: CallsBelow): number;
 };
@@ -30,10 +33,10 @@ export async function findSpanReports(
   const reported = new Set<string>();
   const succeeded = new Set<string | null>();
   const below = new Map<string, Set<string>>();
-  const known = asked.length === 0 ? [] : await findKnownSpans(db, place, { spans: asked, sender });
-  for (const [traceId, { calls }] of known) {
-    const own = calls.filter((call) => call.sender === sender).flatMap(({ value }) => decodeCalls(value));
-    for (const span of own) {
+  const known =
+    asked.length === 0 ? new Map<string, KnownTrace>() : await findKnownSpans(db, place, { spans: asked, sender });
+  for (const [traceId, trace] of known) {
+    for (const span of callsOf(trace, sender)) {
       for (const key of keysOf(traceId, span)) reported.add(key);
       if (span.callId === null && !span.failed) succeeded.add(span.spanId);
       for (const one of callsBelow(traceId, span)) {
@@ -42,16 +45,33 @@ export async function findSpanReports(
       }
     }
   }
+  const callsIn = new Map<string, Map<string, Call>>();
+  const callsByKey = (traceId: string, trace: KnownTrace) => {
+    const calls = resolve(parentsOf(trace, sender), callsOf(trace, sender));
+    const keyed = calls.flatMap((call) =>
+      call.reports.flatMap(({ span, use }) =>
+        keysOf(traceId, { ...span, uses: [use] }).map((key) => [key, call] as const),
+      ),
+    );
+    return new Map(keyed);
+  };
   return {
-    isReported: ({ traceId, spanId, reading: { facts }, failed }, use) => {
-      if (facts === null) return false;
+    keysOfReport: ({ traceId, spanId, reading: { facts }, failed }, { kind, name }, isSpanTaken) => {
+      if (facts === null) return undefined;
       const { callId } = facts;
-      const isAttempt = failed && callId !== null && succeeded.has(spanId);
-      return namesOfCall(use, facts).some(
-        (name) =>
-          (!isAttempt && reported.has(reportKey(traceId, 'span', use.kind, name, spanId))) ||
-          (callId !== null && reported.has(reportKey(traceId, 'id', use.kind, name, callId))),
-      );
+      const isAttempt = failed && callId !== null && (isSpanTaken || succeeded.has(spanId));
+      const names = namesOfCall({ kind, name }, facts);
+      const bySpan = isAttempt ? [] : names.map((one) => reportKey(traceId, 'span', kind, one, spanId));
+      const byId = callId === null ? [] : names.map((one) => reportKey(traceId, 'id', kind, one, callId));
+      const keys = new Set([...byId, ...bySpan]);
+      return [...keys].some((key) => reported.has(key)) ? keys : undefined;
+    },
+    callOf: ({ traceId }, keys) => {
+      const trace = known.get(traceId ?? '');
+      if (traceId === null || !trace?.isComplete) return undefined;
+      const calls = callsIn.get(traceId) ?? callsByKey(traceId, trace);
+      callsIn.set(traceId, calls);
+      return [...keys].map((key) => calls.get(key)).find((call) => call !== undefined);
     },
     countBelow: (one) => below.get(JSON.stringify(one))?.size ?? 0,
   };

@@ -28,8 +28,11 @@ const [NO_ID, HEX_ID, TEXT_ID, IN_SPANS] = [0, 1, 2, 3];
 /** Bits of a shape. */
 const [FAILED, HAS_OWN_TIME, HAS_TOKENS_OF] = [1, 2, 4];
 
-/** Bits of a use. */
-const [IS_MCP, IS_COUNTED, HAS_TIMES, IS_OF_MODEL] = [1, 2, 4, 8];
+/**
+ * Bits of a use. The last one: only one of the call and its failure is counted. Traces from before it was written lack it: then a log
+ * record that counted a call counted its failure, too.
+ */
+const [IS_MCP, IS_COUNTED, HAS_TIMES, IS_OF_MODEL, IS_FAILURE_DIFFERENT] = [1, 2, 4, 8, 16];
 
 // Reused for every trace, which is safe because encoding is synchronous.
 const shapeBytes = new ByteWriter();
@@ -132,7 +135,9 @@ function writeUse(use: CallUse, texts: Map<string, number>): void {
   writeText(use.provider.kind, texts);
   shapeBytes.byte(use.certainty);
   const hasTimes = use.times !== 1;
-  const ofCall = (use.isMcp ? IS_MCP : 0) | (use.isCounted ? IS_COUNTED : 0);
+  const isDifferent = use.isFailureCounted !== use.isCounted;
+  const ofCounts = (use.isCounted ? IS_COUNTED : 0) | (isDifferent ? IS_FAILURE_DIFFERENT : 0);
+  const ofCall = (use.isMcp ? IS_MCP : 0) | ofCounts;
   shapeBytes.byte(ofCall | (hasTimes ? HAS_TIMES : 0) | (use.isOfModel ? IS_OF_MODEL : 0));
   if (hasTimes) shapeBytes.count(use.times);
 }
@@ -214,7 +219,9 @@ function readUse(reader: ByteReader, textAt: () => string | null): CallUse {
   const bits = reader.byte();
   const times = (bits & HAS_TIMES) === 0 ? 1 : reader.count();
   const has = (bit: number) => (bits & bit) !== 0;
-  return { ...use, isMcp: has(IS_MCP), isOfModel: has(IS_OF_MODEL), isCounted: has(IS_COUNTED), times };
+  const isCounted = has(IS_COUNTED);
+  const isFailureCounted = isCounted !== has(IS_FAILURE_DIFFERENT);
+  return { ...use, isMcp: has(IS_MCP), isOfModel: has(IS_OF_MODEL), isCounted, isFailureCounted, times };
 }
 
 function readTimesAndTokens(reader: ByteReader, { shapes, since }: { shapes: readonly Shape[]; since: number }) {

@@ -2,7 +2,7 @@ import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect, LogSource } from './dialect.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
 import { splitMarked } from './mcp-name.ts';
-import { REJECTION } from './operations.ts';
+import { FAILURE, REJECTION } from './operations.ts';
 
 /** The name of every MCP tool in log records, unless `OTEL_LOG_TOOL_DETAILS` is set. */
 const UNNAMED_MCP_TOOL = 'mcp_tool';
@@ -92,6 +92,8 @@ export const claudeCode: Dialect = {
   alsoReads: ['decision', 'cache_read_tokens', 'cache_creation_tokens', 'success', 'error_class', 'status_code'],
   refine({ name, attributes }, facts) {
     if (name === 'claude_code.tool.blocked_on_user' && attributes['decision'] === 'reject') facts.operation = REJECTION;
+    // Only this span, which is inside the span of the call, says that a tool failed.
+    if (name === 'claude_code.tool.execution') facts.operation = FAILURE;
     // `input_tokens` excludes cached tokens.
     if (facts.inputTokens !== null) {
       facts.inputTokens += count(attributes['cache_read_tokens']) + count(attributes['cache_creation_tokens']);

@@ -18,6 +18,9 @@ export const DELEGATE = 'delegate';
 /** The call around the span was rejected by the user or a rule, unless there are spans inside it. */
 export const REJECTION = 'rejection';
 
+/** The tool call around the span failed, if the span did. */
+export const FAILURE = 'failure';
+
 const MODEL_CALLS = new Set(['chat', 'embeddings', 'generate_content', 'text_completion']);
 
 /** Longer texts are no spelling of an operation. */

@@ -7,7 +7,7 @@ import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
 import type { CallChange } from '../calls/call-changes.ts';
-import type { Call } from '../calls/resolve.ts';
+import { type Call, errorsOf } from '../calls/resolve.ts';
 import { DAY_MS, dayOf, HOUR_MS, hourOf, startOfDay } from './periods.ts';
 import { findOrCreateSeries } from './series.ts';
 
@@ -98,7 +98,7 @@ function addCall(byHour: Map<number, UsageSums>, { call, by }: CallChange): void
   }
   const calls = by * call.times;
   sums.calls += calls;
-  if (call.failed) sums.errors += calls;
+  sums.errors += by * errorsOf(call);
   sums.inputTokens += by * call.inputTokens;
   sums.outputTokens += by * call.outputTokens;
   sums.durationUs += Math.sign(calls) * Math.max(0, call.durationUs);

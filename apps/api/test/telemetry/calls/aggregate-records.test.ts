@@ -1,12 +1,11 @@
-import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { aggregateRecordCalls, type InterpretedRecord } from '../../../src/telemetry/calls/aggregate-records.ts';
+import type { InterpretedRecord } from '../../../src/telemetry/calls/aggregate-records.ts';
 import { NOTHING_UNOBSERVED } from '../../../src/governance/observations/admit-sightings.ts';
-import { unique } from '../../support/people.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { chat, newSpanId, newTraceId, toolRun } from '../traces/sending.ts';
 import { factsOf } from './facts.ts';
-import { callsTenant } from './calls-tenant.ts';
+import { type CallsTenant, callsTenant } from './calls-tenant.ts';
+import { aggregateRecords, record } from './records.ts';
 
 const MODEL = { vendor: 'openai', model: 'gpt-5', inputTokens: 5, outputTokens: 6 };
 
@@ -17,32 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-type Tenant = Awaited<ReturnType<typeof callsTenant>>;
-
-function record(facts: Parameters<typeof factsOf>[0], rest: Partial<InterpretedRecord> = {}): InterpretedRecord {
-  const model = facts.model ?? null;
-  return {
-    reading: {
-      dialect: 'claude-code',
-      facts: factsOf(facts),
-      uses: model === null ? [] : [{ kind: 'model', name: model }],
-    },
-    serviceName: 'travel-agent',
-    environment: null,
-    time: '2026-11-22T10:00:01.000000000Z',
-    durationMs: 250,
-    failed: false,
-    traceId: null,
-    spanId: null,
-    digest: unique('record'),
-    ...rest,
-  };
-}
-
-function aggregate({ place, limits, accounts }: Tenant, records: InterpretedRecord[], as: 'one' | 'other' = 'one') {
-  const sender = accounts[as];
-  const { db, now } = server.services;
-  return inTransaction(db, (trx) => aggregateRecordCalls(trx, place, { records, sender, limits }, now()));
+function aggregate(tenant: CallsTenant, records: InterpretedRecord[], as?: 'one' | 'other') {
+  return aggregateRecords(server, tenant, { records, as });
 }
 
 const ONCE = { calls: 1, errors: 0, tokens: 11, durationUs: 250_000 };

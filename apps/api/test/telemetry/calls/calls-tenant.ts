@@ -4,6 +4,8 @@ import { accountWithKey, unique } from '../../support/people.ts';
 import type { TestServer } from '../../support/server.ts';
 import { type SpanInput, sendSpans } from '../traces/sending.ts';
 
+export type CallsTenant = Awaited<ReturnType<typeof callsTenant>>;
+
 /** A tenant with two accounts that send spans, and functions that read what was counted. */
 export async function callsTenant(server: TestServer, subTenantId: string | null = null) {
   const tenantId = unique('calls');

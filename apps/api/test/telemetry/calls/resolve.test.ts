@@ -429,6 +429,26 @@ test('a tool call that was rejected does not count, and the calls around it do',
   expect(resolved([outer, ...twice, span('f', [], { parent: 'e', operation: 'rejection' })])).toHaveLength(1);
 });
 
+test('a span inside says that a tool call failed, and not that the calls around it did', () => {
+  const outer = span('a', use('tool', 'review'));
+  const tool = span('b', use('tool', 'deploy'), { parent: 'a' });
+  const failure = (parent: string) => span('c', [], { parent, operation: 'failure', failed: true });
+  const failedIn = (...spans: Parameters<typeof resolved>[0]) =>
+    resolved([...spans, outer, tool]).flatMap(({ name, failed }) => (failed ? [name] : []));
+  expect(failedIn()).toEqual([]);
+  expect(failedIn(failure('b'))).toEqual(['deploy']);
+  expect(failedIn(failure('p'), span('p', null, { parent: 'b' }))).toEqual(['deploy']);
+  expect(failedIn(failure('m'), span('m', use('model', 'gpt-5'), { parent: 'b' }))).toEqual([]);
+});
+
+test('a failed call that a log record counted adds only its failure, if no record did', () => {
+  const counted = use('tool', 'deploy', { isCounted: true });
+  const failed = span('a', counted, { failed: true });
+  expect(resolved([failed])).toMatchObject([{ name: 'deploy', times: 0, failed: true }]);
+  expect(resolved([span('a', { ...counted, isFailureCounted: true }, { failed: true })])).toEqual([]);
+  expect(resolved([span('a', counted)])).toEqual([]);
+});
+
 test('a rejection with a span inside does not hold: the command ran until the sandbox stopped it', () => {
   const call = span('a', use('tool', 'exec_command'));
   const session = [span('b', null, { parent: 'a' }), span('c', [], { parent: 'b', operation: 'rejection' })];

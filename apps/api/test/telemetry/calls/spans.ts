@@ -21,6 +21,7 @@ export function use(kind: CallUse['kind'], name: string, options: UseOptions = {
     isMcp: false,
     isOfModel: false,
     isCounted: false,
+    isFailureCounted: false,
     times: 1,
     ...rest,
   };

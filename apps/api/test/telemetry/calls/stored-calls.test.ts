@@ -22,6 +22,9 @@ describe('calls as they are stored', () => {
       callSpan('00f067aa0ba902bb', {
         uses: [use('tool', 'echo', { isMcp: true, server: 'everything' }), use('agent', 'a', { isCounted: true })],
       }),
+      callSpan('00f067aa0ba902be', {
+        uses: [true, false].map((isCounted) => use('tool', `${isCounted}`, { isCounted, isFailureCounted: true })),
+      }),
       callSpan('00f067aa0ba902bd', { tokensOf: use('model', 'gpt-5', { times: 0 }) }),
       callSpan('00f067aa0ba902bc', { uses: [use('tool', 'web_search', { times: 1000, isOfModel: true })] }),
     ];
@@ -81,6 +84,23 @@ describe('calls as they are stored', () => {
     expect(read).toMatchObject([
       { spanId: '00f067aa0ba902b7', parentSpanId: null, start: 1000, end: 1041, countedAt: 1, inputTokens: 12 },
       { parentSpanId: '00f067aa0ba902b7', callId: 'call_1', spanName: 'chat gpt-5', uses: [{ name: 'gpt-5' }] },
+    ]);
+    expect(decodeCalls(encodeCalls(read))).toEqual(read);
+  });
+
+  it('of earlier versions have no failures that are not counted', () => {
+    const usesOf = (isCounted: 0 | 1) => [
+      [0, 1, 1, null, null],
+      [2, 2, 3],
+      [2, 0, isCounted],
+    ];
+    const shapes = ([0, 1] as const).map((isCounted) => [null, 1, [4, 4, 4, null, null, null], [usesOf(isCounted)]]);
+    const spans = shapes.map((_, index) => [`00f067aa0ba902b${index}`, null, null, 0, 41, index, null, null]);
+    const texts = ['model', 'gpt-5', 'openai', 'llm', 'chat'];
+    const read = decodeCalls(Buffer.from(JSON.stringify({ v: 2, texts, shapes, since: 1000, spans })));
+    expect(read.map(({ uses }) => uses.map((one) => [one.isCounted, one.isFailureCounted]))).toEqual([
+      [[false, false]],
+      [[true, true]],
     ]);
     expect(decodeCalls(encodeCalls(read))).toEqual(read);
   });

@@ -112,6 +112,15 @@ describe('the order of spans makes no difference', () => {
   );
 });
 
+test('spans alone say that a built-in tool of Claude Code failed', () => {
+  const { telemetry } = recordings.find(({ recording }) => recording.id === 'claude-code') ?? { telemetry: [] };
+  const failed = callsInSpans(telemetry).filter(({ errors }) => errors > 0);
+  expect(failed.map(({ name, errors }) => [name, errors])).toEqual([
+    ['claude-sonnet-5', 1],
+    ['Read', 1],
+  ]);
+});
+
 /** Enough requests that most calls are in another one than the calls around them. */
 const SPANS_PER_REQUEST = 40;
 
@@ -126,7 +135,7 @@ describe('calls that spans and log records report count once, in any order and i
   });
 });
 
-/** The first signal that reports a call decides how it is named, and whether it failed. Often only one signal says that. */
+/** The first signal that reports a call decides how it is named. */
 function withComparableNames(counted: readonly Counted[]): Counted[] {
-  return summed(counted.map((one) => ({ ...one, name: comparableName(one.kind as Use['kind'], one.name), errors: 0 })));
+  return summed(counted.map((one) => ({ ...one, name: comparableName(one.kind as Use['kind'], one.name) })));
 }
