@@ -74,8 +74,8 @@ export const codex: Dialect = {
     const status = Number(fields['http.response.status_code'] ?? 0);
     if (status < 400 && String(fields['success']) !== 'false') return;
     facts.errorType = status < 400 ? 'error' : String(status);
-    // Several attempts at one request are events of one span. Each attempt is a call.
-    if (facts.operation === 'chat') {
+    // Several attempts at one request are records and events of one span. Each attempt is a call, and the span is the last of them.
+    if (facts.operation === 'chat' && event === undefined) {
       facts.callId = `${text(fields['conversation.id'])}/${text(fields['event.timestamp'])}`;
     }
   },

@@ -50,6 +50,17 @@ test('codex: the record of a request names its span, and a repeated attempt has 
   ]);
 });
 
+test('codex: the span of a request has no call id, even if its last attempt failed', () => {
+  const attempt = { 'event.name': 'codex.api_request', model: 'gpt-5-mini', 'http.response.status_code': 500 };
+  const attributes = { ...attempt, 'conversation.id': 'c', 'event.timestamp': '2026-11-22T11:21:41.739Z' };
+  const { facts } = readSpan({
+    ...source({}, 'endpoint_session.stream_encoded_json_with', { scope: 'codex_exec' }),
+    events: [{ name: 'event', time: '', attributes }],
+  });
+  expect(facts).toMatchObject({ operation: 'chat', errorType: '500', callId: null });
+  expect(readEvent('codex.api_request', attributes).facts?.callId).not.toBe(null);
+});
+
 test('codex: a failed tool is recognized by its result', () => {
   const failed = [...recordedSpans('codex').map(readSpan), ...recordedLogs('codex').map(readLogRecord)].filter(
     ({ facts }) => facts?.operation === 'execute_tool' && facts.errorType !== null,
