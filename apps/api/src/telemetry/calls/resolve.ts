@@ -128,7 +128,8 @@ function callsOfSets(tree: SpanTree, grouped: Grouped, failedInside: ReadonlySet
   }
   const bestOf = bestInformed(grouped);
   const agentOf = agentFinder(tree, grouped);
-  const providerOf = providerFinder(tree, reports, (index) => bestOf(groups.get(setOf(index)) ?? [index]));
+  const bestOfSets = new Map([...groups].map(([set, group]) => [set, bestOf(group)]));
+  const providerOf = providerFinder(tree, reports, (index) => bestOfSets.get(setOf(index)));
   const wrapperTokens = tokensOfWrappers(grouped);
   const calls: Call[] = [];
   for (const [set, group] of groups) {
