@@ -57,14 +57,16 @@ export function resolve(
     : calls;
 }
 
-/** The tokens that spans have of calls which other spans report, at the provider of these calls. */
+/** The tokens that spans have of calls which other spans report, at the span's provider of the model if it has such a call. */
 function tokensOfCalls(
   tree: SpanTree,
   { reports }: Grouped,
   { spans, calls }: { spans: readonly CallSpan[]; calls: readonly Call[] },
 ): Call[] {
   const agents = agentsOf(reports);
-  const models = new Map(calls.flatMap(({ kind, name, provider }) => (kind === 'model' ? [[name, provider]] : [])));
+  const ofModels = calls.filter(({ kind }) => kind === 'model');
+  const providers = new Map(ofModels.map(({ name, provider }) => [name, provider]));
+  const called = new Set(ofModels.map(({ name, provider }) => `${provider.id} ${name}`));
   const sums = new Map<string, CallReport>();
   for (const span of spans) {
     const { spanId, tokensOf } = span;
@@ -76,7 +78,8 @@ function tokensOfCalls(
   const nearest = tree.nearest(agents);
   return [...sums].map(([spanId, report]) => {
     const agent = agents.get(spanId) ?? agents.get(nearest(spanId) ?? '') ?? null;
-    const provider = models.get(report.use.name) ?? report.use.provider;
+    const { name, provider: own } = report.use;
+    const provider = called.has(`${own.id} ${name}`) ? own : (providers.get(name) ?? own);
     const call = callOf([report], { best: report, provider, agent, tokens: undefined, failedInside: NOTHING });
     return { ...call, times: 0, failed: false };
   });

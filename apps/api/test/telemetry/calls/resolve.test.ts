@@ -402,6 +402,14 @@ test('a span with the tokens of several calls adds them to the sums of its agent
     ['planner', 0, 84, 32],
     ['helper', 0, 21, 8],
   ]);
+  const azure = span('o', use('model', 'gpt-5', { provider: 'azure' }), { start: 200 });
+  expect(resolved([agent, ...inside, azure]).map(({ provider, times }) => [provider.name, times])).toEqual([
+    ['service', 1],
+    ['service', 1],
+    ['service', 1],
+    ['azure', 1],
+    ['service', 0],
+  ]);
   // Exported at its start and at its end, in any order.
   const early = span('a', use('agent', 'planner'), { ...sum, inputTokens: 0, outputTokens: 0 });
   for (const twice of [
