@@ -14,7 +14,7 @@ type RecordInTrace = InTrace & { reading: Reading; failed: boolean };
 type SpanReports = {
   /**
    * The keys of a call that a span reported: the span that the record was written in, or one of its trace with the same call id. A failed
-   * attempt with an id of its own is another call than that of its span, if the span did not fail, or if another attempt is its call.
+   * attempt to call a model, with an id of its own is another call than that of its span, if the span did not fail, or if another attempt is its call.
    */
   keysOfReport(record: RecordInTrace, use: Use, isSpanTaken: boolean): ReadonlySet<string> | undefined;
   /** The call as the spans with these keys report it. Undefined if the trace is too large, or if a log record counted the call. */
@@ -59,7 +59,7 @@ export async function findSpanReports(
     keysOfReport: ({ traceId, spanId, reading: { facts }, failed }, { kind, name }, isSpanTaken) => {
       if (facts === null) return undefined;
       const { callId } = facts;
-      const isAttempt = failed && callId !== null && (isSpanTaken || succeeded.has(spanId));
+      const isAttempt = failed && kind === 'model' && callId !== null && (isSpanTaken || succeeded.has(spanId));
       const names = namesOfCall({ kind, name }, facts);
       const bySpan = isAttempt ? [] : names.map((one) => reportKey(traceId, 'span', kind, one, spanId));
       const byId = callId === null ? [] : names.map((one) => reportKey(traceId, 'id', kind, one, callId));

@@ -213,6 +213,16 @@ describe('a call that spans and records report counts once', () => {
     expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 1 });
   });
 
+  test('by the span that the record was written in, if it is a failed call of a tool, and the span does not tell that', async () => {
+    const tenant = await callsTenant(server);
+    const ids = newIds();
+    await tenant.send([{ ...toolRun('deploy'), ...ids }]);
+    const failed = record({ operation: 'execute_tool', tool: 'deploy', callId: 'call_1' }, { ...ids, failed: true });
+    const use = { kind: 'tool', name: 'deploy' } as const;
+    await aggregate(tenant, [{ ...failed, reading: { ...failed.reading, uses: [use] } }]);
+    expect(await tenant.observed()).toEqual({ 'tool deploy at travel-agent': 1 });
+  });
+
   test('by the span that the record was written in, whose outer span came before both', async () => {
     const tenant = await callsTenant(server);
     const [outer, inner] = [newIds(), newIds()];
