@@ -179,6 +179,18 @@ const ROWS: Row[] = [
     ],
   },
   {
+    name: 'a tool of an MCP server that Anthropic SDK runs belongs to the server, also if it has the name of a tool of the vendor',
+    declared: [{ name: 'search', kind: 'mcp', blocked: [{ kind: 'tool', name: 'web_search' }] }],
+    spans: [
+      {
+        ...toolRun('web_search', { 'gen_ai.provider.name': 'anthropic', 'gen_ai.tool.call.id': 'toolu_1' }),
+        name: 'anthropic.mcp_tool_use web_search',
+        scope: 'com.anthropic.sdk.typescript',
+      },
+    ],
+    observed: ['search: tool web_search x1'],
+  },
+  {
     name: 'tools of a service that has the name of a vendor do not belong to the vendor',
     declared: [{ name: 'openai', kind: 'llm' }],
     spans: [{ ...toolRun('get_weather'), service: 'openai' }],

@@ -2,7 +2,8 @@ import type { Dialect } from './dialect.ts';
 
 /**
  * The spans that Anthropic's SDKs write themselves (@anthropic-ai/sdk from 0.134, src/internal/tracing.ts): OpenTelemetry
- * GenAI, with the vendor also on the spans of tools and of the SDK's tool loop.
+ * GenAI, with the vendor also on the spans of tools and of the SDK's tool loop. That loop runs tools of the application and of MCP
+ * servers, which may have the names of the vendor's tools.
  */
 export const anthropicSdk: Dialect = {
   name: 'anthropic-sdk',
@@ -11,7 +12,6 @@ export const anthropicSdk: Dialect = {
     toolServer: ['anthropic.toolset.name'],
     inputTokens: ['gen_ai.usage.input_tokens'],
   },
-  vendorTools: ['web_search', 'web_fetch', 'code_execution', 'bash_code_execution', 'text_editor_code_execution'],
   content: ['anthropic.tool_result.content', 'gen_ai.request.stop_sequences', 'gen_ai.tool.description'],
   safe: [
     'anthropic.request.id',

@@ -56,8 +56,6 @@ export type Dialect = {
   defaults?: Partial<Facts>;
   /** Names of tools that the agent itself runs: a coding agent's Bash, Read, Edit. `*` matches any characters. */
   agentTools?: readonly string[];
-  /** Names of tools that the vendor runs: web search, code execution. `*` matches any characters. */
-  vendorTools?: readonly string[];
   /**
    * Attributes that hold content: prompts, answers, arguments, results, documents, error texts. Unless the tenant captures
    * content, they are not stored, not even numbers. A name also covers all names that continue it after `.`, `:` or `/`. `*`

@@ -43,7 +43,6 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
   const defaults = Object.entries(dialect.defaults ?? {}) as [keyof Facts, string][];
   const wrappers = new Set(dialect.wrappers);
   const isAgentTool = matcherOf(dialect.agentTools);
-  const isVendorTool = matcherOf(dialect.vendorTools);
   // Reused for every span, which is safe because reading is synchronous.
   const ranks: Partial<Record<keyof FactSources, number>> = {};
 
@@ -155,9 +154,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
       facts.toolRunsAt = 'vendor';
       facts.vendor ??= 'anthropic';
     }
-    if (facts.toolRunsAt !== null) return;
-    if (isAgentTool(facts.tool)) facts.toolRunsAt = 'agent';
-    else if (isVendorTool(facts.tool)) facts.toolRunsAt = 'vendor';
+    if (facts.toolRunsAt === null && isAgentTool(facts.tool)) facts.toolRunsAt = 'agent';
   }
 }
 

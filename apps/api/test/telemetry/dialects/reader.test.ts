@@ -24,7 +24,6 @@ const acme: Dialect = {
   vendors: { acme: null, oai: 'openai' },
   defaults: { vendor: 'anthropic' },
   agentTools: ['Bash', 'Edit*'],
-  vendorTools: ['web_search'],
   logs: {
     'acme.request': {
       operation: 'chat',
@@ -103,7 +102,6 @@ test.each<[string, Attributes, object]>([
   ],
   ["a vendor without an API's suffix", { 'acme.vendor': 'openai.responses' }, { vendor: 'openai' }],
   ['a tool that the agent runs', { 'gen_ai.tool.name': 'EditFile' }, { toolRunsAt: 'agent' }],
-  ['a tool that the vendor runs', { 'gen_ai.tool.name': 'web_search' }, { toolRunsAt: 'vendor' }],
   [
     'a tool of a server',
     { 'gen_ai.tool.name': 'Bash', 'acme.server': 'everything' },
