@@ -161,7 +161,11 @@ function hostPattern(host: string): RegExp {
   return new RegExp(`^${text}$`);
 }
 
+/** A bound, because each suffix takes another pass over the name. Senders choose its length. */
+const MAX_NAME_CHARACTERS = 200;
+
 function vendorOf(name: string): Vendor | undefined {
+  if (name.length > MAX_NAME_CHARACTERS) return undefined;
   let spelling = caseFolded(name).trim();
   for (;;) {
     const vendor = BY_SPELLING.get(spelling) ?? BY_SPELLING.get(withoutSeparators(spelling));
