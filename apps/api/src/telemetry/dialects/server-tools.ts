@@ -34,8 +34,11 @@ const UNKNOWN_TOOL = 'server_tool';
 /** The ids of calls that Anthropic runs begin with it. Some senders write these calls as `tool_use`, like those of functions. */
 export const ID_OF_ANTHROPIC = 'srvtoolu_';
 
-/** How ids of calls begin that OpenAI runs. Those of functions begin with `call_`. */
-const IDS_OF_OPENAI: ReadonlyMap<string, string> = new Map([
+/** The ids of calls that OpenAI runs. Those of functions begin with `call_`. Other ids may be names of functions: `fs_read`. */
+const ID_OF_OPENAI = /^[a-z]{2}_(?=[\da-f]+$)/;
+
+/** The tools of OpenAI, by how the ids of their calls begin. */
+const TOOLS_BY_ID: ReadonlyMap<string, string> = new Map([
   ['ws_', 'web_search'],
   ['fs_', 'file_search'],
   ['ci_', 'code_interpreter'],
@@ -48,7 +51,7 @@ const MARKS: readonly string[] = [
   'server_tool_use',
   'server_tool_call',
   ID_OF_ANTHROPIC,
-  ...[...IDS_OF_OPENAI.keys()].map((id) => `"${id}`),
+  ...[...TOOLS_BY_ID.keys()].map((id) => `"${id}`),
   'providerExecuted',
   '"builtin"',
   ...['web_search_queries', 'url_metadata', 'executable_code'].flatMap((key) => [key, camelCased(key)]),
@@ -174,7 +177,8 @@ function toolOf(item: unknown): string | null {
   const isOfAnthropic = (type === 'tool_use' || type === 'tool_call') && id.startsWith(ID_OF_ANTHROPIC);
   if (type === 'tool_call' && !isBuiltin && !isOfAnthropic) {
     const itemType = ownMember(ownMember(item, 'content'), 'type');
-    const known = typeof itemType === 'string' ? OPENAI_TOOLS.get(itemType) : IDS_OF_OPENAI.get(id.slice(0, 3));
+    const known =
+      typeof itemType === 'string' ? OPENAI_TOOLS.get(itemType) : TOOLS_BY_ID.get(ID_OF_OPENAI.exec(id)?.[0] ?? '');
     return known ?? null;
   }
   const isOfAiSdk = type === 'tool-call' && ownMember(item, 'providerExecuted') === true;

@@ -294,6 +294,17 @@ test.each([
   });
 });
 
+test('a function is no tool of OpenAI, if a framework takes its name for the id of the call', () => {
+  const partsOf = (...ids: string[]) => [{ parts: ids.map((id) => ({ type: 'tool_call', id, name: 'a_name' })) }];
+  const usesOf = (messages: object) =>
+    readSpan(source({ 'gen_ai.request.model': 'm', 'gen_ai.output.messages': JSON.stringify(messages) })).uses;
+  expect(usesOf(partsOf('fs_read', 'ci_status', 'ig_1x'))).toEqual([{ kind: 'model', name: 'm' }]);
+  expect(usesOf(partsOf('fs_68aa0c0d'))).toEqual([
+    { kind: 'model', name: 'm' },
+    { kind: 'tool', name: 'file_search' },
+  ]);
+});
+
 test.each([
   [
     'judgment.output',
