@@ -176,9 +176,10 @@ function readMcpName(spanName: string, facts: Facts): void {
   if (mcpMethod === 'prompts/get') facts.prompt ??= target;
 }
 
-/** The target in a conventional span name: `<operation> <target>`. */
+/** The target in a conventional span name: `<operation> <target>`. The MCP SDK for Python writes `MCP send` in front. */
 function targetIn(spanName: string, operation: string): string | null {
-  return spanName.startsWith(`${operation} `) ? subjectIn(spanName.slice(operation.length + 1)) : null;
+  const start = ` ${spanName}`.indexOf(` ${operation} `);
+  return start === -1 ? null : subjectIn(spanName.slice(start + operation.length + 1));
 }
 
 /** What senders write if they do not know a name. */

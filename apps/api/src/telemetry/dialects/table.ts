@@ -35,6 +35,7 @@ import { genkit } from './genkit.ts';
 import { mastra } from './mastra.ts';
 import { mastraLaminar } from './mastra-laminar.ts';
 import { mcp } from './mcp.ts';
+import { mcpAgent } from './mcp-agent.ts';
 import { livekit } from './livekit.ts';
 import { braintrust } from './braintrust.ts';
 import { monocle } from './monocle.ts';
@@ -98,6 +99,7 @@ export const DIALECTS: readonly Dialect[] = [
   trpcAgentGo,
   cloudflareAgents,
   contextforge,
+  mcpAgent,
   mistral,
   mistralVibe,
   azureAgents,

@@ -20,6 +20,7 @@ import { livekit } from './programs/livekit.ts';
 import { agentgateway, bifrost, contextforge, envoyAiGateway, fastmcp, mcpCsharp } from './programs/mcp-gateways.ts';
 import { openrouter, tensorzero, vercelAiGateway } from './programs/model-gateways.ts';
 import { mistralVibe } from './programs/mistral-vibe.ts';
+import { mcpAgent, mcpPython } from './programs/mcp-python.ts';
 import { monocle } from './programs/monocle.ts';
 import { n8n } from './programs/n8n.ts';
 import {
@@ -72,8 +73,10 @@ export const PROGRAMS: readonly Program[] = [
   llamaindexOpeninference,
   llamaindexOpenllmetry,
   loongsuite,
+  mcpAgent,
   mcpCsharp,
   mistralVibe,
+  mcpPython,
   monocle,
   n8n,
   openaiAgentsLogfire,
