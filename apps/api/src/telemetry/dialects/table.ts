@@ -26,6 +26,7 @@ import { n8n } from './n8n.ts';
 import { neurolink } from './neurolink.ts';
 import { openlit } from './openlit.ts';
 import { langsmith } from './langsmith.ts';
+import { latitude } from './latitude.ts';
 import { langtrace } from './langtrace.ts';
 import { langfuse } from './langfuse.ts';
 import { googleAdk } from './google-adk.ts';
@@ -86,6 +87,7 @@ export const DIALECTS: readonly Dialect[] = [
   langsmith,
   langfuse,
   langtrace,
+  latitude,
   n8n,
   neurolink,
   openlit,
