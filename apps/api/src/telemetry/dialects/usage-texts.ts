@@ -8,6 +8,8 @@ const USAGE_NAME = /(?:^|[._:/-]|[a-z])(?:usage(?:[._-]?details|[._-]?metadata)?
 
 const INPUT_KEYS = ['input_tokens', 'prompt_tokens', 'inputTokens', 'promptTokens', 'promptTokenCount'];
 const OUTPUT_KEYS = ['output_tokens', 'completion_tokens', 'outputTokens', 'completionTokens', 'candidatesTokenCount'];
+const TOTAL_KEYS = ['total_tokens', 'totalTokens', 'totalTokenCount'];
+const CACHE_KEYS = ['cache_read_input_tokens', 'cache_creation_input_tokens'];
 
 /** The tokens in an attribute that holds a call's usage as JSON. The counts may stand in its member `value`. */
 export function usageInTexts(attributes: Attributes): { input: number | null; output: number | null } {
@@ -18,10 +20,25 @@ export function usageInTexts(attributes: Attributes): { input: number | null; ou
     for (const usage of [parsed, ownMember(parsed, 'value')]) {
       const input = countUnder(usage, INPUT_KEYS);
       const output = countUnder(usage, OUTPUT_KEYS);
-      if (input !== null || output !== null) return { input, output };
+      if (input === null && output === null) continue;
+      return {
+        input: input && input + uncountedCache(usage, input, output ?? 0),
+        // Google's API counts reasoning separately.
+        output: output && output + (countUnder(usage, ['thoughtsTokenCount']) ?? 0),
+      };
     }
   }
   return { input: null, output: null };
+}
+
+/**
+ * The cached tokens that the input does not include. The usage of Anthropic's API has no total. Other senders write these keys, too:
+ * for them the numbers decide, as for attributes (`cached-tokens.ts`).
+ */
+function uncountedCache(usage: unknown, input: number, output: number): number {
+  const cached = CACHE_KEYS.reduce((sum, key) => sum + (countUnder(usage, [key]) ?? 0), 0);
+  const total = countUnder(usage, TOTAL_KEYS);
+  return total === null || cached > input || total - input - output === cached ? cached : 0;
 }
 
 function countUnder(usage: unknown, keys: readonly string[]): number | null {

@@ -110,6 +110,15 @@ test.each([
   ['acme.usage', { input_tokens: 21, output_tokens: 8 }],
   ['acme.tokenUsage', { prompt_tokens: 21, completion_tokens: 8, total_tokens: 29 }],
   ['acme.response.usage_metadata', { promptTokenCount: 21, candidatesTokenCount: 8 }],
+  // Google's API, and Anthropic's
+  ['acme.gemini.usage', { promptTokenCount: 21, candidatesTokenCount: 5, thoughtsTokenCount: 3, totalTokenCount: 29 }],
+  [
+    'acme.claude.usage',
+    { input_tokens: 10, cache_read_input_tokens: 7, cache_creation_input_tokens: 4, output_tokens: 8 },
+  ],
+  // MLflow's token usage: of OpenAI's models, and of Anthropic's
+  ['acme.tokenUsage', { input_tokens: 21, output_tokens: 8, total_tokens: 29, cache_read_input_tokens: 5 }],
+  ['acme.tokenUsage', { input_tokens: 1, output_tokens: 8, total_tokens: 9, cache_read_input_tokens: 20 }],
 ])('reads tokens from the JSON text %s', (name, usage) => {
   const attributes = { 'acme.span.type': 'llm', 'gen_ai.request.model': 'gpt-5-mini', [name]: JSON.stringify(usage) };
   expect(readSpan(source(attributes)).facts).toMatchObject({ inputTokens: 21, outputTokens: 8 });
