@@ -8,6 +8,7 @@ import {
   chat,
   mcpCall,
   newSpanId,
+  newTraceId,
   type SpanInput,
   sendSpans,
   toolRun,
@@ -26,6 +27,17 @@ const LONG = 'search_all_of_the_documents_of_the_whole_company_by_their_contents
 const EVERYTHING: Declared = { name: 'everything', kind: 'mcp', tools: ['echo', 'get-sum', LONG] };
 const OTHER: Declared = { name: 'other', kind: 'mcp', tools: ['echo', 'get_weather'] };
 const at = (name: string): Record<string, AttributeInput> => ({ 'mcp.server.name': name });
+
+/** A tool that the vendor ran, in the span of a chat with OpenAI. */
+function toolInChat(tool: string, more: Record<string, AttributeInput>): SpanInput[] {
+  const [traceId, model] = [newTraceId(), newSpanId()];
+  const chat = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'openai', 'gen_ai.request.model': 'gpt-5' };
+  const run = toolRun(tool, { 'gen_ai.tool.type': 'extension', ...more });
+  return [
+    { traceId, spanId: model, attributes: chat, scope: 'gen_ai' },
+    { ...run, traceId, parentSpanId: model, scope: 'gen_ai' },
+  ];
+}
 
 type Row = { name: string; declared?: Declared[]; spans: SpanInput[] | (() => SpanInput[]); observed: string[] };
 
@@ -159,6 +171,23 @@ const ROWS: Row[] = [
       'travel-agent?: tool openai_search x1',
     ],
   },
+  ...[
+    { kind: 'a named vendor', provider: { 'gen_ai.provider.name': 'openai' } },
+    { kind: 'the vendor of the model around it', provider: {} },
+  ].flatMap(({ kind, provider }) => [
+    {
+      name: `a web search by ${kind} does not belong to another vendor, although only that one declares the tool`,
+      declared: [{ name: 'anthropic', kind: 'llm', tools: ['web_search'] }],
+      spans: () => toolInChat('web_search', provider),
+      observed: ['openai?: model gpt-5 x1', 'openai?: tool web_search x1'],
+    },
+    {
+      name: `a tool that ${kind} calls belongs to the one server that declares it`,
+      declared: [{ ...EVERYTHING, kind: 'other' }],
+      spans: () => toolInChat('echo', provider),
+      observed: ['everything: tool echo x1', 'openai?: model gpt-5 x1'],
+    },
+  ]),
   {
     name: 'a tool that the vendor ran belongs to the vendor, also if another provider declares a tool of this name',
     declared: [

@@ -48,7 +48,8 @@ export function makeCallSpan(
 
 function makeUse(span: InterpretedSpan, use: Use, { provider, name }: Match): CallUse {
   const { facts, serviceName } = span;
-  const isUnnamedVendor = facts.toolRunsAt === 'vendor' && facts.vendor === null && provider.kind === 'agent_runtime';
+  const isOfServer = provider.kind !== 'agent_runtime' && provider.kind !== 'llm';
+  const isUnnamedVendor = facts.toolRunsAt === 'vendor' && facts.vendor === null && !isOfServer;
   const isService = provider.status === 'discovered' && provider.name === serviceName;
   return {
     kind: use.kind,

@@ -1,6 +1,7 @@
 import type { Dialect } from './dialect.ts';
 import type { Use } from './facts.ts';
 import { openinference } from './openinference.ts';
+import { addServerTools, serverToolsIn } from './server-tools.ts';
 
 /**
  * OpenAI Agents SDK with OpenInference's instrumentation (github.com/Arize-ai/openinference,
@@ -25,18 +26,20 @@ export const openaiAgents: Dialect = {
   uses(span, facts, usual) {
     const output = span.attributes['output.value'];
     if (facts.operation !== 'chat' || typeof output !== 'string') return usual;
+    const read = serverToolsIn(output);
     const calls = output.slice(0, MAX_OUTPUT).matchAll(VENDOR_TOOL_CALL);
     const tools = Array.from(calls, ([, kind = '']): Use => ({ kind: 'tool', name: kind }));
+    facts.tool = read[0] ?? tools[0]?.name ?? facts.tool;
+    if (read.length > 0) return addServerTools(facts, usual, read);
     if (tools.length === 0) return usual;
-    facts.tool = tools[0]?.name ?? null;
     facts.toolRunsAt = 'vendor';
     return [...usual, ...tools];
   },
 };
 
 /**
- * A call of a tool that OpenAI runs, among the output items of a response. Such calls have no span. The answer's text cannot
- * match, because quotes inside a JSON string are escaped.
+ * A call of a tool that OpenAI runs, among the output items of a response that is too long to be parsed. Such calls have no span.
+ * The answer's text cannot match, because quotes inside a JSON string are escaped.
  */
 const VENDOR_TOOL_CALL = /"type":\s?"(web_search|file_search|code_interpreter|image_generation)_call"/g;
 

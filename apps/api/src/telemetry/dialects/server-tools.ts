@@ -1,7 +1,9 @@
 import { ownMember } from '../../platform/own-member.ts';
 import { asCount } from './fact-slots.ts';
 import type { Facts, Use } from './facts.ts';
+import { FUNCTION_NAMES } from './function-names.ts';
 import { camelCased, memberOfEitherCase, parsedJson } from './inside.ts';
+import { MCP_PREFIX } from './mcp-name.ts';
 
 /** The types of items in answers of OpenAI's Responses API that are calls of its own tools. */
 const OPENAI_TOOLS: ReadonlyMap<string, string> = new Map([
@@ -9,6 +11,16 @@ const OPENAI_TOOLS: ReadonlyMap<string, string> = new Map([
   ['file_search_call', 'file_search'],
   ['code_interpreter_call', 'code_interpreter'],
   ['image_generation_call', 'image_generation'],
+]);
+
+/**
+ * The types of items that are calls of an MCP server which the vendor made, with the key that names the server: in answers of
+ * OpenAI, Anthropic and Google.
+ */
+const MCP_CALLS: ReadonlyMap<string, string> = new Map([
+  ['mcp_call', 'server_label'],
+  ['mcp_tool_use', 'server_name'],
+  ['mcp_server_tool_call', 'server_name'],
 ]);
 
 /** Tools that vendors run themselves, as answers name them. */
@@ -48,6 +60,7 @@ const TOOLS_BY_ID: ReadonlyMap<string, string> = new Map([
 /** Every answer with a call of a server tool contains one of these, so most answers need not be parsed. */
 const MARKS: readonly string[] = [
   ...OPENAI_TOOLS.keys(),
+  ...MCP_CALLS.keys(),
   'server_tool_use',
   'server_tool_call',
   ID_OF_ANTHROPIC,
@@ -66,7 +79,7 @@ const MAX_LISTS = 2;
 /**
  * The tools that the vendor ran while it answered, by the answer, which may be JSON. One entry for each call. Reads answers of
  * OpenAI's Responses API, of Anthropic's Messages API, of Google's API, of LangChain and of the Vercel AI SDK, and
- * `gen_ai.output.messages`.
+ * `gen_ai.output.messages`. The tool of an MCP server has the server in its name: `mcp__everything__echo`.
  */
 export function serverToolsIn(answer: unknown): string[] {
   const parsed = typeof answer === 'string' ? parsedIfMarked(answer) : answer;
@@ -169,17 +182,14 @@ function itemsOf(list: unknown): unknown[] {
 function toolOf(item: unknown): string | null {
   const type = ownMember(item, 'type');
   if (typeof type !== 'string') return null;
-  const known = OPENAI_TOOLS.get(type);
-  if (known !== undefined) return known;
+  const ofItem = toolOfItem(item);
+  if (ofItem !== null) return ofItem;
   // Azure's client puts the item of the answer into a part of the conventions. Pydantic AI marks the part.
   const isBuiltin = type === 'tool_call' && ownMember(item, 'builtin') === true;
   const id = String(ownMember(item, 'id'));
   const isOfAnthropic = (type === 'tool_use' || type === 'tool_call') && id.startsWith(ID_OF_ANTHROPIC);
   if (type === 'tool_call' && !isBuiltin && !isOfAnthropic) {
-    const itemType = ownMember(ownMember(item, 'content'), 'type');
-    const known =
-      typeof itemType === 'string' ? OPENAI_TOOLS.get(itemType) : TOOLS_BY_ID.get(ID_OF_OPENAI.exec(id)?.[0] ?? '');
-    return known ?? null;
+    return toolOfItem(ownMember(item, 'content')) ?? TOOLS_BY_ID.get(ID_OF_OPENAI.exec(id)?.[0] ?? '') ?? null;
   }
   const isOfAiSdk = type === 'tool-call' && ownMember(item, 'providerExecuted') === true;
   const isCall = type === 'server_tool_use' || type === 'server_tool_call';
@@ -187,4 +197,19 @@ function toolOf(item: unknown): string | null {
   const name = ownMember(item, isOfAiSdk ? 'toolName' : 'name');
   if (typeof name !== 'string') return null;
   return KNOWN_TOOLS.has(name) ? name : UNKNOWN_TOOL;
+}
+
+/** The tool of an item that only the vendor's API writes. */
+function toolOfItem(item: unknown): string | null {
+  const type = ownMember(item, 'type');
+  if (typeof type !== 'string') return null;
+  const serverKey = MCP_CALLS.get(type);
+  if (serverKey === undefined) return OPENAI_TOOLS.get(type) ?? null;
+  return markedTool(ownMember(item, serverKey), ownMember(item, 'name')) ?? UNKNOWN_TOOL;
+}
+
+/** The name of an MCP server's tool. Null if one of the names cannot be a name. */
+export function markedTool(server: unknown, tool: unknown): string | null {
+  const isName = (name: unknown): name is string => typeof name === 'string' && FUNCTION_NAMES.tool.test(name);
+  return isName(server) && isName(tool) ? `${MCP_PREFIX}${server}__${tool}` : null;
 }

@@ -1,6 +1,16 @@
 import type { Dialect } from './dialect.ts';
+import { FUNCTION_NAMES } from './function-names.ts';
+import { readInside } from './inside.ts';
 import { withServerTools } from './server-tools.ts';
-import { PROVIDER_METADATA, searchesOfGoogle, splitRegistryIdOfTemporal, vercelAi } from './vercel-ai.ts';
+import {
+  MCP_TOOL_OF_OPENAI,
+  PROVIDER_METADATA,
+  searchesOfGoogle,
+  splitRegistryIdOfTemporal,
+  vercelAi,
+} from './vercel-ai.ts';
+
+const RESULT = 'gen_ai.tool.call.result';
 
 /**
  * Vercel AI SDK 7 with `@ai-sdk/otel` (github.com/vercel/ai, packages/otel/src/open-telemetry.ts): the OpenTelemetry GenAI
@@ -15,11 +25,16 @@ export const vercelAi7: Dialect = {
   // Its own attributes have the names of earlier versions.
   content: vercelAi.content ?? [],
   serverToolsHaveSpans: true,
-  alsoReads: ['gen_ai.tool.type', PROVIDER_METADATA],
+  alsoReads: ['gen_ai.tool.type', RESULT, PROVIDER_METADATA],
   refine(span, facts) {
-    // The type `extension` is a tool that the vendor ran.
-    if (facts.tool !== null && span.attributes['gen_ai.tool.type'] === 'extension') facts.toolRunsAt = 'vendor';
     splitRegistryIdOfTemporal(span, facts);
+    // The type `extension` is a tool that the vendor ran, or called at an MCP server.
+    if (facts.tool === null || span.attributes['gen_ai.tool.type'] !== 'extension') return;
+    facts.toolRunsAt = 'vendor';
+    if (!MCP_TOOL_OF_OPENAI.test(facts.tool)) return;
+    facts.tool = facts.tool.replace(MCP_TOOL_OF_OPENAI, '');
+    const server = readInside(span.attributes[RESULT], ['serverLabel']);
+    if (typeof server === 'string' && FUNCTION_NAMES.toolServer.test(server)) facts.toolServer = server;
   },
   uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => searchesOfGoogle(attributes)),
 };

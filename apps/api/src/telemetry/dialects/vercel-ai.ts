@@ -1,8 +1,10 @@
+import { ownMember } from '../../platform/own-member.ts';
 import type { Attributes, AttributeValue } from '../otlp/span.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
+import { FUNCTION_NAMES } from './function-names.ts';
 import { parsedJson } from './inside.ts';
-import { addServerTools, serverToolsIn, withServerTools } from './server-tools.ts';
+import { addServerTools, markedTool, serverToolsIn, withServerTools } from './server-tools.ts';
 import { splitVendorPrefix } from './vendor-prefix.ts';
 import { addTokensInMetadata } from './vercel-ai-tokens.ts';
 
@@ -121,19 +123,35 @@ const RUN_BY_VENDOR =
  * tool, its definition the vendor's id, such as `anthropic.web_search_20250305`.
  */
 function vendorToolsIn(definitions: AttributeValue | undefined, calls: AttributeValue | undefined): string[] {
-  if (!Array.isArray(definitions) || typeof calls !== 'string') return [];
+  if (typeof calls !== 'string') return [];
   const kinds = new Map<unknown, string>();
-  for (const definition of definitions) {
+  const servers = new Set<unknown>();
+  for (const definition of Array.isArray(definitions) ? definitions : []) {
     // A shortcut: most tools are functions, which need not be parsed.
     if (typeof definition !== 'string' || !definition.startsWith('{"type":"provider')) continue;
-    const { name, id } = (parsed(definition) ?? {}) as { name?: unknown; id?: unknown };
+    const { name, id, args } = (parsed(definition) ?? {}) as { name?: unknown; id?: unknown; args?: unknown };
+    if (id === 'openai.mcp') servers.add(ownMember(args, 'serverLabel'));
     const kind = String(id).replace(/^[^.]*\./, '');
     if (RUN_BY_VENDOR.test(kind)) kinds.set(name, kind.replace(/_(?:preview|\d{8})$/, ''));
   }
-  if (kinds.size === 0) return [];
-  const made = parsed(calls) as ({ toolName?: unknown } | null)[] | null;
-  return Array.isArray(made) ? made.flatMap((call) => kinds.get(call?.toolName) ?? []) : [];
+  if (kinds.size === 0 && servers.size === 0 && !calls.includes(ID_OF_ANTHROPIC_MCP)) return [];
+  const [server] = servers.size === 1 ? servers : [];
+  const made = parsed(calls);
+  return (Array.isArray(made) ? made : []).flatMap((call) => {
+    const name = ownMember(call, 'toolName');
+    if (typeof name !== 'string' || !FUNCTION_NAMES.tool.test(name)) return [];
+    const tool = name.replace(MCP_TOOL_OF_OPENAI, '');
+    if (tool !== name && servers.size > 0) return markedTool(server, tool) ?? tool;
+    const isMcp = String(ownMember(call, 'toolCallId')).startsWith(ID_OF_ANTHROPIC_MCP);
+    return isMcp ? name : (kinds.get(name) ?? []);
+  });
 }
+
+/** The ids of calls that Anthropic makes at an MCP server. */
+const ID_OF_ANTHROPIC_MCP = 'mcptoolu_';
+
+/** In front of the names of tools that OpenAI calls at an MCP server. */
+export const MCP_TOOL_OF_OPENAI = /^mcp\.(?=.)/;
 
 function parsed(text: string): unknown {
   try {

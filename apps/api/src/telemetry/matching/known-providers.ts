@@ -105,6 +105,12 @@ function vendorsOf(provider: Provider): string[] {
   return [...new Set(vendors.filter((vendor) => vendor !== null))];
 }
 
+/** Whether a model provider is known to be of another vendor than this one, and not of another product of it. */
+export function isOfOtherVendor(provider: Provider, vendor: string): boolean {
+  const families = provider.kind === 'llm' ? vendorsOf(provider).map(productFamily) : [];
+  return families.length > 0 && !families.includes(productFamily(canonicalVendor(vendor) ?? vendor));
+}
+
 function addTo(providers: Map<string, Provider[]>, key: string, provider: Provider): void {
   const same = providers.get(key);
   if (same) same.push(provider);

@@ -10,6 +10,7 @@ import { CacheByParts } from '../cache-by-parts.ts';
 import type { Facts, Use } from '../dialects/facts.ts';
 import { isHost, isLoopback } from '../dialects/server-address.ts';
 import { type BatchLookup, discoveredNames, lookUpBatch, UNNAMED_SERVICE } from './batch-lookup.ts';
+import { isOfOtherVendor } from './known-providers.ts';
 import type { Match, MatchableSpan } from './match.ts';
 import { declaredTool, serverToolsIn, toolsAt } from './tool-names.ts';
 import { likelyVendor, vendorOfModel } from './vendor-of-model.ts';
@@ -19,7 +20,8 @@ import { likelyVendor, vendorOfModel } from './vendor-of-model.ts';
  * - a model: the provider at the span's address; the declared router that the model's name names; the vendor that it names, if
  *   that has the model; the span's vendor; the one declared provider that has the model; the vendor that is likely by the name;
  * - a tool: the MCP call among the span's children; the server at the span's address; the server that the span or the
- *   tool's name names; the vendor, if it runs the tool; the one declared provider that has the tool; the service;
+ *   tool's name names; the one declared provider that has the tool, unless another vendor runs it; the vendor, if it runs the
+ *   tool; the service;
  * - a prompt or a resource of MCP: its server; an agent and every other prompt: the service.
  *
  * A use that matches no known provider gets a discovered one. A vendor of models never owns tools, agents or prompts.
@@ -159,14 +161,15 @@ export function matcherOf(
     if (within) return within;
     const unknown = unknownServer(span, written);
     if (unknown) return unknown;
-    if (facts.toolRunsAt === 'vendor' && facts.vendor !== null) {
-      const { serverAddress, serverPort, vendor } = facts;
+    const sole = lookup.soleTool(written);
+    const runBy = facts.toolRunsAt === 'vendor' ? facts.vendor : null;
+    if (sole && (runBy === null || !isOfOtherVendor(sole.provider, runBy))) return sole;
+    if (runBy !== null) {
+      const { serverAddress, serverPort } = facts;
       const atAddress = serverAddress === null ? [] : providers.findAtHost(serverAddress, serverPort);
-      const [owner = discovered([vendor], 'llm', vendor)] = [...atAddress, ...providers.findOfVendor(vendor)];
+      const [owner = discovered([runBy], 'llm', runBy)] = [...atAddress, ...providers.findOfVendor(runBy)];
       return atServer(owner, written);
     }
-    const sole = lookup.soleTool(written);
-    if (sole) return sole;
     return atServer(facts.mcpMethod === null ? service(span) : discovered(serviceNames(span), 'mcp'), written);
   }
 

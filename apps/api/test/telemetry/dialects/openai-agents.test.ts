@@ -29,6 +29,25 @@ test.each([
   expect(readSpan(span)).toMatchObject({ facts, uses: [{ kind: 'model', name: facts.model }] });
 });
 
+// @openai/agents 0.20.0
+test('openai-agents: a hosted MCP tool belongs to its server', () => {
+  const output = [
+    { type: 'mcp_call', id: 'mcp_1', server_label: 'everything', name: 'echo' },
+    { type: 'web_search_call', id: 'ws_1' },
+  ];
+  const attributes = {
+    'openinference.span.kind': 'LLM',
+    'llm.model_name': 'gpt-5-mini',
+    'output.value': JSON.stringify({ output }),
+  };
+  const span = source(attributes, 'response', { scope: '@arizeai/openinference-instrumentation-openai-agents' });
+  expect(readSpan(span).uses).toEqual([
+    { kind: 'model', name: 'gpt-5-mini' },
+    { kind: 'tool', name: 'mcp__everything__echo' },
+    { kind: 'tool', name: 'web_search' },
+  ]);
+});
+
 // promptlayer 1.3.6, @microsoft/opentelemetry 1.4.0
 test.each(['promptlayer.integrations.openai_agents', 'microsoft-otel-openai-agents'])(
   '%s: a model of the AI SDK has its provider in front, and OpenAI is written as the vendor',

@@ -336,6 +336,45 @@ test.each([
   });
 });
 
+// The items of OpenAI's Responses API, of Anthropic's MCP connector, of Azure's client and of Google's Interactions API
+test.each([
+  [
+    'acme.response',
+    {
+      output: [
+        { type: 'mcp_list_tools', server_label: 'everything', tools: [{ name: 'echo' }] },
+        { type: 'mcp_call', id: 'mcp_1', server_label: 'everything', name: 'echo' },
+      ],
+    },
+  ],
+  ['acme.response', { content: [{ type: 'mcp_tool_use', id: 'mcptoolu_1', server_name: 'everything', name: 'echo' }] }],
+  [
+    'gen_ai.output.messages',
+    [{ parts: [{ type: 'tool_call', content: { type: 'mcp_call', server_label: 'everything', name: 'echo' } }] }],
+  ],
+  ['acme.output', [{ type: 'mcp_server_tool_call', id: '1', server_name: 'everything', name: 'echo' }]],
+])('a tool that the vendor called at an MCP server is read from the answer in %s', (name, answer) => {
+  const attributes = {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.request.model': 'some-model',
+    [name]: JSON.stringify(answer),
+  };
+  expect(readSpan(source(attributes)).uses).toEqual([
+    { kind: 'model', name: 'some-model' },
+    { kind: 'tool', name: 'mcp__everything__echo' },
+  ]);
+});
+
+test('texts that cannot be the names of a server and its tool are not read from an answer', () => {
+  const call = { type: 'mcp_call', server_label: 'everything', name: 'Jane Roe has hepatitis C' };
+  const attributes = {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.request.model': 'm',
+    'acme.output': JSON.stringify([call]),
+  };
+  expect(readSpan(source(attributes)).uses).toMatchObject([{ name: 'm' }, { name: 'server_tool' }]);
+});
+
 test('the messages of an agent repeat those of its model calls', () => {
   const attributes = {
     'gen_ai.operation.name': 'invoke_agent',

@@ -154,6 +154,37 @@ test('a provider tool that the application runs does not belong to the vendor', 
   expect(read.facts).toMatchObject({ vendor: 'anthropic', tool: 'web_search', toolRunsAt: 'vendor' });
 });
 
+// Made from recordings of AI SDK 6.0.324 and 7.0.173 that are not kept.
+test.each([
+  ['openai', '[{"toolCallId":"mcp_1","toolName":"mcp.echo"}]', 'mcp__everything__echo'],
+  ['anthropic', '[{"toolCallId":"mcptoolu_1","toolName":"echo"}]', 'echo'],
+])('a tool that %s calls at an MCP server counts', (vendor, calls, tool) => {
+  const { uses } = readSpan(
+    doGenerate({
+      'ai.model.provider': vendor,
+      'ai.model.id': 'some-model',
+      'ai.response.toolCalls': calls,
+      'ai.prompt.tools': ['{"type":"provider","name":"mcp","id":"openai.mcp","args":{"serverLabel":"everything"}}'],
+    }),
+  );
+  expect(uses).toEqual([
+    { kind: 'model', name: 'some-model' },
+    { kind: 'tool', name: tool },
+  ]);
+});
+
+test('vercel-ai-7: a tool that OpenAI calls at an MCP server belongs to the server', () => {
+  const attributes = {
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': 'mcp.echo',
+    'gen_ai.tool.type': 'extension',
+    'gen_ai.tool.call.result': '{"type":"call","serverLabel":"everything","name":"echo"}',
+  };
+  const { facts, uses } = readSpan(source(attributes, 'execute_tool mcp.echo', { scope: 'gen_ai' }));
+  expect(uses).toEqual([{ kind: 'tool', name: 'echo' }]);
+  expect(facts?.toolServer).toBe('everything');
+});
+
 function doGenerate(attributes: Attributes) {
   return {
     name: 'ai.generateText.doGenerate',

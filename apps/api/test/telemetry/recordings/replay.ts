@@ -142,8 +142,8 @@ function providersIn({ models, tools }: Recording['truth']): Declared {
     else declared.set(name, { kind, items: [item] });
   };
   for (const { vendor, name } of models) add(vendor, 'llm', { kind: 'model', name });
+  const vendors = new Set(models.map(({ vendor }) => vendor));
   for (const { server, runsAt, name } of tools) {
-    const vendors = new Set(models.map((model) => model.vendor));
     if (server !== null) add(server, 'mcp', { kind: 'tool', name });
     else if (runsAt === 'vendor') for (const vendor of vendors) add(vendor, 'llm', { kind: 'tool', name });
   }
