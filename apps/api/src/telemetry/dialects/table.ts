@@ -20,6 +20,7 @@ import { cloudflareAgents } from './cloudflare-agents.ts';
 import { contextforge } from './contextforge.ts';
 import { tanstackAi } from './tanstack-ai.ts';
 import { sentry } from './sentry.ts';
+import { sigil } from './sigil.ts';
 import { strands } from './strands.ts';
 import { opencode } from './opencode.ts';
 import { n8n } from './n8n.ts';
@@ -108,6 +109,7 @@ export const DIALECTS: readonly Dialect[] = [
   microsoftAgents,
   microsoftOpentelemetry,
   sentry,
+  sigil,
   datadog,
   openclaw,
   pipecat,
