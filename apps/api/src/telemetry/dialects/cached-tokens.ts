@@ -7,6 +7,9 @@ const READ_FROM_CACHE = [
   'gen_ai.usage.cache_read_input_tokens',
   'llm.token_count.prompt_details.cache_read',
   'ai.usage.cachedInputTokens',
+  // traceAI
+  'gen_ai.usage.input_tokens.cache_read',
+  'gen_ai.usage.cache_read_tokens',
 ];
 
 const WRITTEN_TO_CACHE = [
@@ -15,6 +18,8 @@ const WRITTEN_TO_CACHE = [
   'gen_ai.usage.cache_write.input_tokens',
   'gen_ai.usage.cache_write_input_tokens',
   'llm.token_count.prompt_details.cache_write',
+  'gen_ai.usage.input_tokens.cache_write',
+  'gen_ai.usage.cache_write_tokens',
 ];
 
 export const TOTAL_TOKENS: readonly string[] = [

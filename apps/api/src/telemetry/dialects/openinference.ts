@@ -157,7 +157,7 @@ function placeToolOfClaudeAgent(facts: Facts): void {
   facts.toolRunsAt = named === null ? 'agent' : null;
 }
 
-const OF_LANGCHAIN = /[-.]langchain$/;
+const OF_LANGCHAIN = /[-._]langchain$/;
 
 const OF_LLAMA_INDEX = /[-.]llama[-_]index$/;
 
@@ -183,8 +183,9 @@ function correctBedrock({ attributes }: ReadSource, facts: Facts): void {
 
 const MODEL_ID = /^[\w.:/-]{2,256}$/;
 
+/** The second name is traceAI's. */
 function kindOf({ attributes }: ReadSource): string {
-  return String(attributes['openinference.span.kind']).toUpperCase();
+  return String(attributes['openinference.span.kind'] ?? attributes['gen_ai.span.kind']).toUpperCase();
 }
 
 /**

@@ -15,6 +15,7 @@ import { logfire } from './logfire.ts';
 import { litellm } from './litellm.ts';
 import { bifrost } from './bifrost.ts';
 import { goose } from './goose.ts';
+import { traceai } from './traceai.ts';
 import { trpcAgentGo } from './trpc-agent-go.ts';
 import { cloudflareAgents } from './cloudflare-agents.ts';
 import { contextforge } from './contextforge.ts';
@@ -121,6 +122,7 @@ export const DIALECTS: readonly Dialect[] = [
   braintrust,
   nemoAgentToolkit,
   openinference,
+  traceai,
   mcp,
   otherFrameworks,
 ];

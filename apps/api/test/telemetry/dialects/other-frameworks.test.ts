@@ -166,6 +166,7 @@ test.each([
   ['fewer: the input includes them', 'gen_ai.usage.cache_read.input_tokens', 5, 16],
   ['the older name', 'gen_ai.usage.cache_read_input_tokens', 900, 916],
   ['written to the cache', 'gen_ai.usage.cache_creation.input_tokens', 900, 916],
+  ['of traceAI for Bedrock', 'gen_ai.usage.input_tokens.cache_read', 900, 916],
 ])('input tokens with cached ones, %s', (_case, name, cached, inputTokens) => {
   const attributes = {
     'gen_ai.operation.name': 'chat',

@@ -479,6 +479,66 @@ const ROWS: Row[] = [
     { dialect: 'genai', uses: [] },
   ],
   [
+    'traceAI: the root span of OpenAI Agents names no agent',
+    { scope: 'traceai_openai_agents', name: 'Agent workflow', attributes: { 'gen_ai.span.kind': 'AGENT' } },
+    { dialect: 'traceai', uses: [] },
+  ],
+  [
+    'traceAI: an agent of OpenAI Agents',
+    {
+      scope: 'traceai_openai_agents',
+      name: 'weather_agent',
+      attributes: { 'gen_ai.span.kind': 'AGENT', 'gen_ai.provider.name': 'openai', 'graph.node.id': 'weather_agent' },
+    },
+    { dialect: 'traceai', uses: ['agent weather_agent'] },
+  ],
+  [
+    'traceAI: a handoff of OpenAI Agents is not a tool',
+    {
+      scope: 'traceai_openai_agents',
+      name: 'handoff to umbrella_agent',
+      attributes: { 'gen_ai.span.kind': 'TOOL', 'gen_ai.provider.name': 'openai' },
+    },
+    { dialect: 'traceai', uses: [] },
+  ],
+  [
+    'traceAI: a task of CrewAI names no agent',
+    { scope: 'traceai_crewai', name: 'Task._execute_core', attributes: { 'gen_ai.span.kind': 'AGENT' } },
+    { dialect: 'traceai', uses: [] },
+  ],
+  [
+    'traceAI: a tool of CrewAI',
+    {
+      scope: 'traceai_crewai',
+      name: 'ToolUsage._use',
+      attributes: { 'gen_ai.span.kind': 'TOOL', 'gen_ai.tool.name': 'get_weather' },
+    },
+    { dialect: 'traceai', uses: ['tool get_weather'] },
+  ],
+  [
+    'traceAI: a message of Anthropic',
+    {
+      scope: 'traceai_anthropic',
+      name: 'Messages',
+      attributes: {
+        'gen_ai.span.kind': 'LLM',
+        'gen_ai.provider.name': 'anthropic',
+        'gen_ai.request.model': 'claude-sonnet-5',
+        'output.value': '{"content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search"}]}',
+      },
+    },
+    { dialect: 'traceai', uses: ['model anthropic/claude-sonnet-5', 'tool web_search'] },
+  ],
+  [
+    'traceAI: a tool of LangChain whose name has the word agent',
+    {
+      scope: 'traceai_langchain',
+      name: 'ask_agent',
+      attributes: { 'gen_ai.span.kind': 'AGENT', 'gen_ai.tool.name': 'ask_agent' },
+    },
+    { dialect: 'traceai', uses: ['tool ask_agent'] },
+  ],
+  [
     'NeMo Agent Toolkit: a function is a part of the workflow',
     {
       scope: 'nat',
