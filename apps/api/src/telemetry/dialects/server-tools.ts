@@ -196,6 +196,7 @@ function toolOf(item: unknown): string | null {
   if (!isCall && !isOfAnthropic && !isOfAiSdk && !isBuiltin) return null;
   const name = ownMember(item, isOfAiSdk ? 'toolName' : 'name');
   if (typeof name !== 'string') return null;
+  if (isBuiltin && name.startsWith(SERVER_OF_PYDANTIC_AI)) return toolOfPydanticAi(name, ownMember(item, 'arguments'));
   return KNOWN_TOOLS.has(name) ? name : UNKNOWN_TOOL;
 }
 
@@ -206,6 +207,15 @@ function toolOfItem(item: unknown): string | null {
   const serverKey = MCP_CALLS.get(type);
   if (serverKey === undefined) return OPENAI_TOOLS.get(type) ?? null;
   return markedTool(ownMember(item, serverKey), ownMember(item, 'name')) ?? UNKNOWN_TOOL;
+}
+
+const SERVER_OF_PYDANTIC_AI = 'mcp_server:';
+
+/** Pydantic AI writes the server as the tool, and the tool into the arguments. That the server's tools are listed is no call. */
+function toolOfPydanticAi(server: string, written: unknown): string | null {
+  const args = typeof written === 'string' ? parsedJson(written) : written;
+  if (ownMember(args, 'action') === 'list_tools') return null;
+  return markedTool(server.slice(SERVER_OF_PYDANTIC_AI.length), ownMember(args, 'tool_name')) ?? UNKNOWN_TOOL;
 }
 
 /** The name of an MCP server's tool. Null if one of the names cannot be a name. */

@@ -337,7 +337,7 @@ test.each([
   });
 });
 
-// The items of OpenAI's Responses API, of Anthropic's MCP connector, of Azure's client and of Google's Interactions API
+// The items of OpenAI's Responses API, of Anthropic's MCP connector, of Azure's client, of Pydantic AI and of Google's Interactions API
 test.each([
   [
     'acme.response',
@@ -352,6 +352,17 @@ test.each([
   [
     'gen_ai.output.messages',
     [{ parts: [{ type: 'tool_call', content: { type: 'mcp_call', server_label: 'everything', name: 'echo' } }] }],
+  ],
+  [
+    'gen_ai.output.messages',
+    [
+      {
+        parts: [
+          { type: 'tool_call', builtin: true, name: 'mcp_server:everything', arguments: '{"action":"list_tools"}' },
+          { type: 'tool_call', builtin: true, name: 'mcp_server:everything', arguments: { tool_name: 'echo' } },
+        ],
+      },
+    ],
   ],
   ['acme.output', [{ type: 'mcp_server_tool_call', id: '1', server_name: 'everything', name: 'echo' }]],
 ])('a tool that the vendor called at an MCP server is read from the answer in %s', (name, answer) => {
