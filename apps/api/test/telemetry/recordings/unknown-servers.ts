@@ -40,6 +40,7 @@ const NOT_NAMED = [
   'livekit-js',
   'loongsuite',
   'mcp-csharp',
+  'mcp-python',
   'openai-agents',
   'openai-agents-python',
   'openai-agents-python-openinference',
