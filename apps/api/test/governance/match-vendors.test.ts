@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey, unique } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { chat, type SpanInput, sendSpans } from '../telemetry/traces/sending.ts';
+import { all, chat, type SpanInput, sendSpans } from '../telemetry/traces/sending.ts';
 import { type Declared, declare, observedIn } from './match-support.ts';
 
 let server: TestServer;
@@ -268,6 +268,16 @@ const ROWS: Row[] = [
     observed: ['travel-agent?: model gpt-5 x1'],
   },
   {
+    name: 'a model that the service blocks belongs to the service, also if its name tells a vendor',
+    declared: [
+      { name: 'travel-agent', kind: 'agent_runtime', blocked: [{ kind: 'model', name: 'gpt-5' }] },
+      { name: 'azure', kind: 'llm', models: ['gpt-5', 'gpt-5-mini'] },
+      { name: 'bedrock', kind: 'llm', models: ['gpt-5-mini'] },
+    ],
+    spans: [chat('gpt-5'), chat('gpt-5-mini')],
+    observed: ['openai?: model gpt-5-mini x1', 'travel-agent: model gpt-5 x1'],
+  },
+  {
     name: 'a router has one name, whether its address is known or not',
     spans: [by('requesty'), by('requesty', 'router.requesty.ai')],
     observed: ['requesty?: model m x2'],
@@ -310,4 +320,18 @@ describe.each(ROWS)('$name', ({ declared = [], spans, observed, subTenantId }) =
     await sendSpans(server, sender, spans);
     expect(await observedIn(server, tenantId)).toEqual(observed.toSorted());
   });
+});
+
+test('a model that is blocked at the discovered provider of a service stays there, also if its name tells a vendor', async () => {
+  const tenantId = unique('vendors');
+  const sender = await accountWithKey(server, { tenantId }, ['traces:write']);
+  await sendSpans(server, sender, [chat('gpt-oss-20b')]);
+  const [service] = await all(server, `/v1/providers?tenant_id=${tenantId}`, server.admin);
+  const body = { kind: 'model', name: 'gpt-5', status: 'blocked' };
+  await server.ok('POST', `/v1/providers/${service?.['id']}/inventory`, { as: server.admin, body });
+  await sendSpans(server, sender, [chat('gpt-5')]);
+  expect(await observedIn(server, tenantId)).toEqual([
+    'travel-agent?: model gpt-5 x1',
+    'travel-agent?: model gpt-oss-20b x1',
+  ]);
 });

@@ -115,7 +115,12 @@ export function matcherOf(
     const known = vendor ?? apiVendor ?? facts.vendor;
     const likely = known === null && !isElsewhere ? likelyVendor(model) : null;
     const names = distinct([known ?? likely, address ?? (known === null ? (serviceName ?? UNNAMED_SERVICE) : null)]);
-    return discovered(names, 'llm', vendor);
+    const holders = names.flatMap(discoveredNames).flatMap((name) => providers.findByName(name) ?? []);
+    return holders.find((one) => isBlockedAt(one, model)) ?? discovered(names, 'llm', vendor);
+  }
+
+  function isBlockedAt(provider: Provider, model: string): boolean {
+    return lookup.modelAt(provider, model)?.status === 'blocked';
   }
 
   function declaredOf(vendor: string): Provider[] {
@@ -126,7 +131,7 @@ export function matcherOf(
   function blockingVendor(model: string): Provider | undefined {
     const named = vendorOfModel(model);
     if (named === null) return undefined;
-    return declaredOf(named.vendor).find((one) => lookup.modelAt(one, model)?.status === 'blocked');
+    return declaredOf(named.vendor).find((one) => isBlockedAt(one, model));
   }
 
   /**
