@@ -208,6 +208,18 @@ const ROWS: Row[] = [
     ],
   },
   {
+    name: 'a tool that a vendor ran, without its name, belongs to the service if this blocks the tool',
+    declared: [{ name: 'travel-agent', kind: 'agent_runtime', blocked: [{ kind: 'tool', name: 'web_search' }] }],
+    spans: [
+      chat('m', { 'gen_ai.provider.name': 'openai' }),
+      ...['web_search', 'code_execution'].map((tool) => ({
+        ...toolRun(tool, { 'gen_ai.tool.type': 'extension' }),
+        scope: 'gen_ai',
+      })),
+    ],
+    observed: ['openai?: model m x1', 'openai?: tool code_execution x1', 'travel-agent: tool web_search x1'],
+  },
+  {
     name: 'a tool of an MCP server that Anthropic SDK runs belongs to the server, also if it has the name of a tool of the vendor',
     declared: [{ name: 'search', kind: 'mcp', blocked: [{ kind: 'tool', name: 'web_search' }] }],
     spans: [

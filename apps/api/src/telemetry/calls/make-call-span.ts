@@ -46,7 +46,7 @@ export function makeCallSpan(
   };
 }
 
-function makeUse(span: InterpretedSpan, use: Use, { provider, name }: Match): CallUse {
+function makeUse(span: InterpretedSpan, use: Use, { provider, name, isBlocked = false }: Match): CallUse {
   const { facts, serviceName } = span;
   const isOfServer = provider.kind !== 'agent_runtime' && provider.kind !== 'llm';
   const isUnnamedVendor = facts.toolRunsAt === 'vendor' && facts.vendor === null && !isOfServer;
@@ -60,7 +60,8 @@ function makeUse(span: InterpretedSpan, use: Use, { provider, name }: Match): Ca
     server: facts.toolServer ?? (isService ? null : provider.name),
     certainty: certaintyOf({ span, use, provider }),
     isMcp: facts.mcpMethod !== null,
-    isOfModel: use.kind === 'tool' && isUnnamedVendor,
+    // A block is noticed only where it was declared.
+    isOfModel: use.kind === 'tool' && isUnnamedVendor && !isBlocked,
     isCounted: false,
     isFailureCounted: false,
     times: use.times ?? 1,

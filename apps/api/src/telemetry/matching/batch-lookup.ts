@@ -208,9 +208,9 @@ function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
   const byFamily = Map.groupBy(tools, ({ nameFamily: family }) => family);
   let hashes: Map<string, Match[]> | undefined;
 
-  const matchOf = ({ providerId, name }: OfferedItem): Match | undefined => {
+  const matchOf = ({ providerId, name, status }: OfferedItem): Match | undefined => {
     const provider = providers.get(providerId);
-    return provider && { provider, name };
+    return provider && { provider, name, isBlocked: status === 'blocked' };
   };
   const soleOf = (fitting: readonly OfferedItem[]) =>
     fitting.length === 1 && fitting[0] ? matchOf(fitting[0]) : undefined;

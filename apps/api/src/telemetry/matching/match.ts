@@ -16,4 +16,6 @@ export type Match = {
   provider: Provider;
   /** The name at the provider: the declared name of a tool, whatever spelling the span has. Other names stay as written. */
   name: string;
+  /** Whether the provider declares the tool as blocked. */
+  isBlocked?: boolean;
 };

@@ -182,7 +182,7 @@ export function matcherOf(
   function atServer(provider: Provider, written: string): Match {
     const readings = toolsAt(caseFoldedNames(provider), written);
     const declared = declaredTool(readings, lookup.toolsOf(provider));
-    if (declared) return { provider, name: declared.name };
+    if (declared) return { provider, name: declared.name, isBlocked: declared.status === 'blocked' };
     const marked = serverToolsIn(written).find(({ isMarked, tool }) => isMarked && readings.slice(1).includes(tool));
     return { provider, name: marked?.tool ?? written };
   }
