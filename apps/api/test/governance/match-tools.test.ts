@@ -220,6 +220,12 @@ const ROWS: Row[] = [
     observed: ['openai?: model m x1', 'openai?: tool code_execution x1', 'travel-agent: tool web_search x1'],
   },
   {
+    name: 'a tool of an MCP server that the vendor calls belongs to the server that declares it',
+    declared: [{ name: 'everything', kind: 'mcp', blocked: [{ kind: 'tool', name: 'echo' }] }],
+    spans: [{ ...toolRun('echo', { 'gen_ai.provider.name': 'mistral_ai' }), scope: 'mistralai_sdk_tracer' }],
+    observed: ['everything: tool echo x1'],
+  },
+  {
     name: 'a tool of an MCP server that Anthropic SDK runs belongs to the server, also if it has the name of a tool of the vendor',
     declared: [{ name: 'search', kind: 'mcp', blocked: [{ kind: 'tool', name: 'web_search' }] }],
     spans: [

@@ -24,7 +24,7 @@ const MCP_CALLS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Tools that vendors run themselves, as answers name them. */
-const KNOWN_TOOLS = new Set([
+export const TOOLS_OF_VENDORS: ReadonlySet<string> = new Set([
   ...OPENAI_TOOLS.values(),
   'bash_code_execution',
   'code_execution',
@@ -197,7 +197,7 @@ function toolOf(item: unknown): string | null {
   const name = ownMember(item, isOfAiSdk ? 'toolName' : 'name');
   if (typeof name !== 'string') return null;
   if (isBuiltin && name.startsWith(SERVER_OF_PYDANTIC_AI)) return toolOfPydanticAi(name, ownMember(item, 'arguments'));
-  return KNOWN_TOOLS.has(name) ? name : UNKNOWN_TOOL;
+  return TOOLS_OF_VENDORS.has(name) ? name : UNKNOWN_TOOL;
 }
 
 /** The tool of an item that only the vendor's API writes. */

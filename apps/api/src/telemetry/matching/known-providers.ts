@@ -107,7 +107,7 @@ function vendorsOf(provider: Provider): string[] {
 
 /** Whether a model provider is known to be of another vendor than this one, and not of another product of it. */
 export function isOfOtherVendor(provider: Provider, vendor: string): boolean {
-  const families = provider.kind === 'llm' ? vendorsOf(provider).map(productFamily) : [];
+  const families = vendorsOf(provider).map(productFamily);
   return families.length > 0 && !families.includes(productFamily(canonicalVendor(vendor) ?? vendor));
 }
 

@@ -9,6 +9,7 @@ import { canonicalVendor, vendorOfHost } from '@quartermaster/db/vendors.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
 import type { Facts, Use } from '../dialects/facts.ts';
 import { isHost, isLoopback } from '../dialects/server-address.ts';
+import { TOOLS_OF_VENDORS } from '../dialects/server-tools.ts';
 import { type BatchLookup, discoveredNames, lookUpBatch, UNNAMED_SERVICE } from './batch-lookup.ts';
 import { isOfOtherVendor } from './known-providers.ts';
 import type { Match, MatchableSpan } from './match.ts';
@@ -168,7 +169,7 @@ export function matcherOf(
     if (unknown) return unknown;
     const sole = lookup.soleTool(written);
     const runBy = facts.toolRunsAt === 'vendor' ? facts.vendor : null;
-    if (sole && (runBy === null || !isOfOtherVendor(sole.provider, runBy))) return sole;
+    if (sole && !isRunElsewhere(sole.provider, runBy, written)) return sole;
     if (runBy !== null) {
       const { serverAddress, serverPort } = facts;
       const atAddress = serverAddress === null ? [] : providers.findAtHost(serverAddress, serverPort);
@@ -296,6 +297,15 @@ function serviceNames({ serviceName }: MatchableSpan): string[] {
 /** The host of a span's address, unless it is a vendor's API. */
 function toolAddress({ serverAddress }: Facts): string | null {
   return serverAddress !== null && isHost(serverAddress) && vendorOfHost(serverAddress) === null ? serverAddress : null;
+}
+
+/**
+ * Whether a vendor's run of a tool is not that of the provider which declares one of this name. Vendors also call tools of MCP servers,
+ * which do not have the names of the vendors' own tools.
+ */
+function isRunElsewhere(provider: Provider, runBy: string | null, tool: string): boolean {
+  if (runBy === null) return false;
+  return provider.kind === 'llm' ? isOfOtherVendor(provider, runBy) : TOOLS_OF_VENDORS.has(tool);
 }
 
 /** Some senders write the name of an MCP server as `server.address`. */
