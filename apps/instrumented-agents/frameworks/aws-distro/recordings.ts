@@ -17,7 +17,11 @@ export const recordings: RecordingDefinition[] = [
       OTEL_NODE_DISABLED_INSTRUMENTATIONS: 'fs,dns,net,http,undici',
     },
     dialects: ['genai'],
-    cannotKnow: ['No span names the MCP server of a tool. It is known where one provider declares the tool.'],
+    cannotKnow: [
+      'No span names the MCP server of a tool. It is known where one provider declares the tool.',
+      'A tool that a guardrail of the OpenAI Agents SDK stops has the span of a tool that ran, so it counts.',
+      "With `state.reject(item, { message })` the status has the application's own message instead of the SDK's, so a rejected tool counts.",
+    ],
     setUp: `\`\`\`sh
 # npm install ${DISTRO} @opentelemetry/instrumentation
 # OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>

@@ -20,6 +20,7 @@ const { query } = new ClaudeAgentSDKInstrumentation().manuallyInstrument(sdk);
     cannotKnow: [
       'Calls of models have no spans. The span of a query names the model and has the tokens of the last answer, so a query counts as one call.',
       'A web search that the vendor runs has no span.',
+      'A tool that a person or a hook rejects counts as a failed call: its span looks like that of a tool that never returned.',
     ],
   },
 ];

@@ -25,6 +25,7 @@ const cline = await ClineCore.create({ telemetry });
     cannotKnow: [
       'There are no agents: an agent has an id and no name.',
       'The command line sends its telemetry to its vendor. Only the settings of an organisation change that.',
+      'A tool that a person rejects counts as a failed call: the event only says that it failed.',
     ],
   },
 ];

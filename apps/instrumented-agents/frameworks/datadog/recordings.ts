@@ -17,6 +17,7 @@ node --import dd-trace/initialize.mjs agent.js
       'The call of a tool of an MCP server has the span client_tool_call, which names neither the tool nor the server.',
       'A tool of the AI SDK has a span without its name.',
       'The spans do not contain the tools that the vendor runs.',
+      'A tool of the OpenAI Agents SDK that a person rejects counts: the span has only data that a server may also send.',
     ],
   },
 ];

@@ -18,6 +18,7 @@ maybeSetOtelProviders([], resourceFromAttributes({ 'service.name': '<service>' }
     cannotKnow: [
       'The span of a failed model call has no attributes and no error: neither model nor failure is known.',
       'The telemetry shows that a tool belongs to an MCP server, but not to which one.',
+      'A tool that needs a confirmation counts each time that it is asked for, also if it is rejected: only its result says so, which the tool itself may write.',
     ],
   },
 ];

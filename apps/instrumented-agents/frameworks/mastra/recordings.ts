@@ -21,6 +21,14 @@ export const mastra = new Mastra({
 });
 \`\`\``;
 
+const SUSPENDED =
+  'A tool that suspends itself counts each time that it runs. The span does not say that it was suspended.';
+
+const APPROVALS = [
+  'If one answer asks for several tools that need an approval, each approval after the first adds a call of the model. The tokens of an answer whose tools are rejected are lost.',
+  SUSPENDED,
+];
+
 export const recordings: RecordingDefinition[] = [
   {
     name: 'mastra',
@@ -28,6 +36,7 @@ export const recordings: RecordingDefinition[] = [
     packages: ['@mastra/core', '@mastra/otel-exporter'],
     program: 'exporter.ts',
     dialects: ['mastra'],
+    cannotKnow: APPROVALS,
     setUp: SET_UP,
   },
   {
@@ -36,6 +45,7 @@ export const recordings: RecordingDefinition[] = [
     packages: ['@mastra/core', '@mastra/otel-bridge'],
     program: 'bridge.ts',
     dialects: ['mastra'],
+    cannotKnow: APPROVALS,
     setUp: `\`\`\`ts
 // npm install @mastra/observability @mastra/otel-bridge @opentelemetry/sdk-node
 // OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>
@@ -57,6 +67,7 @@ export const mastra = new Mastra({
     packages: ['@mastra/core', '@mastra/arize'],
     program: 'arize.ts',
     dialects: ['mastra'],
+    cannotKnow: APPROVALS,
     setUp: `\`\`\`ts
 // npm install @mastra/observability @mastra/arize
 import { ArizeExporter } from '@mastra/arize';
@@ -79,6 +90,10 @@ export const mastra = new Mastra({
     packages: ['@mastra/core', '@mastra/laminar'],
     program: 'laminar.ts',
     dialects: ['mastra-laminar'],
+    cannotKnow: [
+      'If a tool needs an approval, the number of model calls may be wrong: the run that continues is inside the span of the model that asked for the tool.',
+      SUSPENDED,
+    ],
     setUp: `\`\`\`ts
 // npm install @mastra/observability @mastra/laminar
 import { LaminarExporter } from '@mastra/laminar';

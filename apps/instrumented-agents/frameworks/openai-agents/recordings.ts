@@ -5,9 +5,13 @@ const OF_RESPONSES = [
   'The span of a failed response names no model: such a call is not counted.',
 ];
 
+const GUARDRAIL = 'A tool that a guardrail of the SDK stops has the span of a tool that ran, so it counts.';
+
 const CANNOT_KNOW = [
   'No span names the MCP server of a tool. It is known where one provider declares the tool.',
   ...OF_RESPONSES,
+  GUARDRAIL,
+  "With `state.reject(item, { message })` the status has the application's own message instead of the SDK's, so a rejected tool counts.",
 ];
 
 export const recordings: RecordingDefinition[] = [
@@ -54,7 +58,7 @@ useMicrosoftOpenTelemetry({ tracesPerSecond: 0, samplingRatio: 1 });
     packages: ['@openai/agents', 'promptlayer'],
     program: 'promptlayer.ts',
     dialects: ['promptlayer'],
-    cannotKnow: OF_RESPONSES,
+    cannotKnow: [...OF_RESPONSES, GUARDRAIL, 'A run that continues after an approval sends nothing.'],
     setUp: `\`\`\`ts
 // npm install @openai/agents promptlayer
 // Its requests have the key of PromptLayer only: put a collector that adds the header x-api-key between.

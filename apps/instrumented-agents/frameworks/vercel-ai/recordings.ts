@@ -109,7 +109,7 @@ registerTelemetry(new LaminarAiSdkTelemetry());
     args: ['legacy'],
     dialects: ['vercel-ai'],
     setUp: setUpOfSeven('LegacyOpenTelemetry'),
-    cannotKnow: [NO_SERVER],
+    cannotKnow: [NO_SERVER, 'A tool that runs after an approval has no span.'],
   },
   {
     name: 'vercel-ai-7-openinference',

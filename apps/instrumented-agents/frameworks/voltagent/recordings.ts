@@ -11,6 +11,7 @@ export const recordings: RecordingDefinition[] = [
       'One span covers all requests of a run to the model: 3 requests fewer than were made. The tokens are on the span of the agent.',
       'No span names the vendor of a model, unless the model is written as <provider>/<model>.',
       'A web search that the vendor runs leaves no trace.',
+      'A tool that a hook (`onToolStart`) stops counts as a failed call.',
     ],
     setUp: `\`\`\`ts
 // npm install @opentelemetry/exporter-trace-otlp-proto @opentelemetry/sdk-trace-base

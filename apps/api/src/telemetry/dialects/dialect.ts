@@ -35,7 +35,10 @@ export type Dialect = {
    * `rejection`: the tool call around the span does not count, unless there are spans inside the span.
    */
   operations?: Readonly<Record<string, string | null>>;
-  /** Error types of a tool call that the user or a rule rejected, so that it never ran. It does not count. */
+  /**
+   * Error types of a tool call that the user or a rule rejected, or that waits for an answer, so that it never ran. It does not count.
+   * The text of a tool's result or error must not be able to set one of them: otherwise a tool could hide its calls.
+   */
   rejections?: readonly string[];
   /**
    * Span names that say more than the attributes. Named groups of the pattern are facts: `/^execute_tool (?<tool>.+)$/`.
@@ -93,10 +96,10 @@ export type FactSources = { readonly [fact in Exclude<keyof Facts, 'toolRunsAt'>
 
 /**
  * The parts of a span or log record that a reader uses. For a log record, `name` is the event's name, `kind` is `internal`,
- * and there are no events.
+ * and there are neither events nor a status.
  */
 export type ReadSource = Pick<OtlpSpan, 'name' | 'kind' | 'attributes' | 'scope' | 'resource'> &
-  Partial<Pick<OtlpSpan, 'events'>>;
+  Partial<Pick<OtlpSpan, 'events' | 'status'>>;
 
 /**
  * The parts of a log record that a reader uses. If the body is a list, as Effect's logger writes it, the attribute `body` is its

@@ -4,6 +4,7 @@ import { asCount } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
 import { correctVendorOfClient, isAgentRun } from './langchain-runs.ts';
 import { addUncountedReasoning } from './reasoning-tokens.ts';
+import { REJECTED } from './rejections.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { subjectIn, vendorInSpanName } from './span-subject.ts';
 
@@ -11,6 +12,7 @@ const USAGE = 'langfuse.observation.usage_details';
 const OUTPUT = 'langfuse.observation.output';
 const AGENT_AROUND = 'langfuse.observation.metadata.lc_agent_name';
 const STATUS = 'langfuse.observation.metadata.status';
+const ERROR = 'langfuse.observation.status_message';
 const VERSIONS = 'langfuse.observation.metadata.versions';
 const NODE = 'langfuse.observation.metadata.langgraph_node';
 /** LibreChat (npm @librechat/agents) writes the name of the agent that runs. Its spans are named after classes and ids. */
@@ -76,7 +78,8 @@ export const langfuse: Dialect = {
     'langfuse.release',
     'langfuse.version',
   ],
-  alsoReads: ['langfuse.observation.level', NODE, OUTPUT, STATUS, VERSIONS],
+  rejections: [REJECTED],
+  alsoReads: ['langfuse.observation.level', ERROR, NODE, OUTPUT, STATUS, VERSIONS],
   refine(span, facts) {
     const { attributes } = span;
     if (facts.operation === 'execute_tool') facts.tool ??= subjectIn(span.name);
@@ -94,6 +97,9 @@ export const langfuse: Dialect = {
     }
     correctVendorOfClient(facts, attributes[VERSIONS]);
     if (attributes['langfuse.observation.level'] === 'ERROR') facts.errorType ??= '_OTHER';
+    // LangGraph interrupts a tool that asks a person. Its handler for Python does not write the class of an error.
+    const isOfNode = span.resource['telemetry.sdk.language'] === 'nodejs' && attributes[NODE] !== undefined;
+    if (isOfNode && String(attributes[ERROR]).startsWith('GraphInterrupt: [\n')) facts.errorType = REJECTED;
     // Cached tokens and reasoning tokens are counted separately.
     const usage = parse(attributes[USAGE]);
     if (facts.inputTokens !== null) facts.inputTokens += sumOf(usage, FURTHER_INPUT);

@@ -1,4 +1,4 @@
-import type { AttributeValue } from '../otlp/span.ts';
+import type { Attributes, AttributeValue } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
 import type { Facts, Use } from './facts.ts';
 import { readInside } from './inside.ts';
@@ -37,6 +37,9 @@ const OWN_STEPS = [
   'workflow_sleep',
   'workflow_wait_event',
 ];
+
+/** The span that a run continues, after a person has answered. */
+const RESUMED_FROM = 'mastra.metadata.resumedFromSpanId';
 
 /** The operations of span types. Spans in the names of OpenInference have no others. */
 const OPERATIONS_OF_TYPES: ReadonlyMap<string, string> = new Map([
@@ -107,6 +110,10 @@ export const mastra: Dialect = {
     'metadata',
     'openinference.span.kind',
     'gen_ai.response.finish_reasons',
+    'mastra.completion_start_time',
+    RESUMED_FROM,
+    'mastra.model_step.input',
+    'mastra.model_step.output',
   ],
   refine({ name, attributes }, facts) {
     const type = attributes['mastra.span.type'];
@@ -128,11 +135,25 @@ export const mastra: Dialect = {
     if (String(attributes['gen_ai.response.finish_reasons']).includes('"error"')) facts.errorType ??= 'error';
   },
   uses({ attributes }, facts, usual) {
+    if (repeatsAnswer(attributes)) return usual.map((use) => (use.kind === 'model' ? { ...use, times: 0 } : use));
     if (attributes['mastra.span.type'] !== 'model_step') return usual;
     const body = attributes['mastra.metadata.body'] ?? readInside(attributes['metadata'], ['body']);
     return withGoogleTools(facts, usual, body);
   },
 };
+
+/**
+ * Whether a span only repeats the answer that asked for a tool, after a person has approved the tool: it has the tokens of the
+ * call, and the call itself has a span without tokens. The model is not called again, so no part of an answer arrives, and a step
+ * has an output without an input.
+ */
+function repeatsAnswer(attributes: Attributes): boolean {
+  if ((attributes[RESUMED_FROM] ?? readInside(attributes['metadata'], ['resumedFromSpanId'])) === null) return false;
+  if (attributes['mastra.span.type'] === 'model_step')
+    return attributes['mastra.model_step.output'] !== undefined && attributes['mastra.model_step.input'] === undefined;
+  const isAnswer = String(attributes['gen_ai.response.finish_reasons']).includes('tool-calls');
+  return isAnswer && attributes['mastra.completion_start_time'] === undefined;
+}
 
 /**
  * Adds the tools that Google ran during a step, by the body of its answer, which only answers without a stream have. The AI SDK

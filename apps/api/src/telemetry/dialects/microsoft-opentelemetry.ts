@@ -1,4 +1,5 @@
 import type { Dialect } from './dialect.ts';
+import { isRejectedByOpenAiAgents, REJECTED } from './rejections.ts';
 
 /**
  * The instrumentation of the OpenAI Agents SDK in Microsoft's OpenTelemetry distribution for Node.js
@@ -9,7 +10,11 @@ import type { Dialect } from './dialect.ts';
 export const microsoftOpentelemetry: Dialect = {
   name: 'microsoft-opentelemetry',
   scopes: ['microsoft-otel-openai-agents'],
+  rejections: [REJECTED],
   alsoReads: ['gen_ai.tool.type'],
+  refine(span, facts) {
+    if (isRejectedByOpenAiAgents(span)) facts.errorType = REJECTED;
+  },
   uses({ kind, attributes }, { operation }, usual) {
     const listsTools = operation === 'execute_tool' && attributes['gen_ai.tool.type'] === 'extension';
     const isHandoff = operation === 'invoke_agent' && kind === 'client';

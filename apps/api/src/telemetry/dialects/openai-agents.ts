@@ -1,6 +1,7 @@
 import type { Dialect } from './dialect.ts';
 import type { Use } from './facts.ts';
 import { openinference } from './openinference.ts';
+import { isRejectedByOpenAiAgents, REJECTED } from './rejections.ts';
 import { addServerTools, serverToolsIn } from './server-tools.ts';
 
 /**
@@ -15,7 +16,9 @@ export const openaiAgents: Dialect = {
   signature: [],
   attributes: { ...openinference.attributes, agent: ['graph.node.id'] },
   alsoReads: ['output.value'],
-  refine({ name }, facts) {
+  refine(span, facts) {
+    const { name } = span;
+    if (isRejectedByOpenAiAgents(span)) facts.errorType = REJECTED;
     // A handoff looks like a tool, but function names have no spaces. The agent that takes over has its own span.
     if (name.startsWith('handoff to ') && facts.operation === 'execute_tool') {
       Object.assign(facts, { operation: 'handoff', tool: null });

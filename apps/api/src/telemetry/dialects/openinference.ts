@@ -5,6 +5,7 @@ import { ownMember } from '../../platform/own-member.ts';
 import { parsedAttribute, readInside } from './inside.ts';
 import { correctVendorOfClient, isAgentRun, isNamedInOutput } from './langchain-runs.ts';
 import { splitMarked } from './mcp-name.ts';
+import { exceptionTypeIn, isInterruptOfLangGraph, REJECTED } from './rejections.ts';
 import { subjectIn, vendorInSpanName } from './span-subject.ts';
 import { addServerTools, serverToolsIn } from './server-tools.ts';
 import { splitVendorPrefix } from './vendor-prefix.ts';
@@ -14,6 +15,7 @@ export const openinference: Dialect = {
   name: 'openinference',
   scopes: [/^@arizeai\/openinference-/, /^openinference\.instrumentation\./],
   signature: ['openinference.*', 'llm.model_name', 'llm.request.model_name', 'llm.response.model_name'],
+  rejections: [REJECTED],
   attributes: {
     operation: ['gen_ai.operation.name', 'openinference.span.kind'],
     // For LangChain, OpenInference writes vendor and agent only into the metadata, and for some of its clients the model too.
@@ -106,6 +108,8 @@ export const openinference: Dialect = {
       if (kind === 'CHAIN' && isNamedInOutput(span.name, span.attributes['output.value']))
         Object.assign(facts, { operation: 'invoke_agent', agent: subjectIn(span.name) });
       correctVendorOfClient(facts, ownMember(parsedAttribute(span.attributes['metadata']), 'versions'));
+      if (isInterruptOfLangGraph(span.status?.message) || exceptionTypeIn(span) === 'GraphInterrupt')
+        facts.errorType = REJECTED;
     }
     if (kind === 'TOOL') {
       if (span.attributes['gen_ai.tool.name'] === undefined)

@@ -3,6 +3,7 @@ import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { genai } from './genai.ts';
 import { isModelCall } from './operations.ts';
+import { isInterruptOfLangGraph, isRejectedByOpenAiAgents } from './rejections.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { subjectIn, vendorInSpanName } from './span-subject.ts';
 import { usageInTexts } from './usage-texts.ts';
@@ -55,14 +56,14 @@ export const otherFrameworks: Dialect = {
       if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);
       if (facts.operation === null && ABOUT_A_CALL.test(name)) facts.tool = null;
     }
-    if (facts.tool !== null && wasRejected(attributes)) facts.tool = null;
+    if (facts.tool !== null && wasRejected(span)) facts.tool = null;
     if (!followsConvention(attributes)) requireEvidence(span, facts);
     if (facts.model !== null && facts.tool === null) facts.vendor ??= vendorInSpanName(name);
     // Eino names the client of a model: OpenAI, Claude, Ollama.
     if (facts.model !== null) facts.vendor ??= canonicalVendor(String(attributes['runinfo.type'] ?? ''));
     if (span.scope.name === LANGWATCH) splitVendorPrefix(facts);
   },
-  alsoReads: ['runinfo.type'],
+  alsoReads: ['runinfo.type', 'error.message'],
   uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsInAnswer(attributes)),
   // The event repeats the span that it was written in, if there is one.
   logs: { 'gen_ai.client.inference.operation.details': { operation: 'chat' } },
@@ -72,9 +73,16 @@ const STATUS_OF_TOOL = /(?:^|[._])tool[._](?:decision|failure_kind|status)$/;
 const REJECTED = /^(?!output|result)(?:\w+_)?(?:blocked|declined|denied|rejected|skipped)$/i;
 
 /** Whether the tool was rejected before it ran: `tool.failure_kind: plan_mode_blocked`, `acme.tool.status: denied`. */
-function wasRejected(attributes: ReadSource['attributes']): boolean {
+function wasRejected(span: ReadSource): boolean {
+  const { attributes, scope } = span;
+  if (OPENAI_AGENTS_OF_AWS.test(scope.name)) return isRejectedByOpenAiAgents(span);
+  if (scope.name === LANGCHAIN_OF_MICROSOFT) return isInterruptOfLangGraph(attributes['error.message']);
   return Object.entries(attributes).some(([name, value]) => STATUS_OF_TOOL.test(name) && REJECTED.test(String(value)));
 }
+
+const OPENAI_AGENTS_OF_AWS = /^@aws\/.*-openai-agents$/;
+
+const LANGCHAIN_OF_MICROSOFT = 'microsoft-otel-langchain';
 
 /** LangWatch's SDK for Python (github.com/langwatch/langwatch, sdks/python) writes the vendor in front of the model. */
 const LANGWATCH = 'langwatch';
