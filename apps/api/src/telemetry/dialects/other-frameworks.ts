@@ -75,12 +75,13 @@ const REJECTED = /^(?!output|result)(?:\w+_)?(?:blocked|declined|denied|rejected
 /** Whether the tool was rejected before it ran: `tool.failure_kind: plan_mode_blocked`, `acme.tool.status: denied`. */
 function wasRejected(span: ReadSource): boolean {
   const { attributes, scope } = span;
-  if (OPENAI_AGENTS_OF_AWS.test(scope.name)) return isRejectedByOpenAiAgents(span);
+  if (OPENAI_AGENTS.test(scope.name)) return isRejectedByOpenAiAgents(span);
   if (scope.name === LANGCHAIN_OF_MICROSOFT) return isInterruptOfLangGraph(attributes['error.message']);
   return Object.entries(attributes).some(([name, value]) => STATUS_OF_TOOL.test(name) && REJECTED.test(String(value)));
 }
 
-const OPENAI_AGENTS_OF_AWS = /^@aws\/.*-openai-agents$/;
+/** The instrumentations of AWS and OpenTelemetry. */
+const OPENAI_AGENTS = /^(?:@aws\/.*-openai-agents|opentelemetry\.instrumentation\.openai_agents)$/;
 
 const LANGCHAIN_OF_MICROSOFT = 'microsoft-otel-langchain';
 

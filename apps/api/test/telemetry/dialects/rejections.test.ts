@@ -51,6 +51,11 @@ describe('a tool call that a person rejected, or that waits for an answer, does 
     ],
     ['OpenAI Agents, Microsoft', CONVENTIONS, { scope: OPENAI_AGENTS.microsoft, error: NOT_APPROVED }],
     ['OpenAI Agents, AWS', CONVENTIONS, { scope: OPENAI_AGENTS.aws, error: NOT_APPROVED }],
+    [
+      'OpenAI Agents for Python, OpenTelemetry',
+      CONVENTIONS,
+      { scope: 'opentelemetry.instrumentation.openai_agents', error: `${NOT_APPROVED}: {'tool_name': 'get_weather'}` },
+    ],
     ['LangGraph, OpenInference', OPENINFERENCE, { scope: LANGCHAIN.openinference, error: INTERRUPT }],
     ['LangGraph, Microsoft', { ...CONVENTIONS, 'error.message': INTERRUPT }, { scope: LANGCHAIN.microsoft, error: '' }],
     [
