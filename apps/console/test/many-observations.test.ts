@@ -38,6 +38,13 @@ const countOf = async (query: string): Promise<number> => {
   return (await world.server.ok('GET', path, { as: world.server.admin })).new;
 };
 
+/** Waits until the list has as many as it sorts. It reads the others when one scrolls. */
+const listIsRead = (page: Page) =>
+  page
+    .getByRole('status')
+    .getByText(/ in all|^[\d,]{5,} loaded, more below/)
+    .waitFor();
+
 const activeRow = (page: Page) => page.locator('[role=row][aria-current=true]');
 
 test('thousands of observations: the keys and the scroll bar reach the last one, and the page holds only what is in view', async () => {
@@ -80,11 +87,7 @@ test('thousands of observations: the keys and the scroll bar reach the last one,
 test('former rows stay in view, dimmed, until the filtered list is there, and then all leave', async () => {
   const { page, done } = await world.open(INBOX);
   const scroller = page.getByRole('region', { name: 'Observations, scrollable' });
-  // Without scrolling it reads as many as it sorts.
-  await page
-    .getByRole('status')
-    .getByText(/ in all|^[\d,]{5,} loaded, more below/)
-    .waitFor();
+  await listIsRead(page);
   const answer = Promise.withResolvers<void>();
   await page.route(/runtime-observations\?.*text=export_/, async (route) => {
     await answer.promise;
@@ -103,7 +106,7 @@ test('former rows stay in view, dimmed, until the filtered list is there, and th
 
 test('a decision about one observation reads the counts again, and not the pages of the list', async () => {
   const { page, done } = await world.open(INBOX);
-  await page.getByRole('status').getByText(' in all').waitFor();
+  await listIsRead(page);
   await page.keyboard.press('j');
   await page.keyboard.press('j');
   const reject = page.getByRole('complementary').getByRole('button', { name: 'Reject', exact: true });
