@@ -18,7 +18,7 @@ import {
 } from './call-keys.ts';
 import { makeCallSpan } from './make-call-span.ts';
 import { matchUses } from './match-uses.ts';
-import { type Call, failureOf, resolve } from './resolve.ts';
+import { type Call, failureOf, isOfRecord, resolve } from './resolve.ts';
 import { comparableName } from './same-name.ts';
 import { MAX_RECORDS_BELOW, countRecordsBelow } from './records-below.ts';
 import { findSpanReports } from './span-reports.ts';
@@ -42,11 +42,18 @@ export type InterpretedRecord = {
 
 type RecordBatch = { records: readonly InterpretedRecord[]; sender: string; limits: AggregationLimits };
 
-/**
- * Keys of a failure, like those of a call. `ofSpan` are those of the span that the record was written in. They are stored for the signal
- * `log` if the record counted a call of its own, and for the signal `span` if it added the failure to a call of the span.
- */
-type Failure = { recognised: readonly string[]; remembered: readonly string[]; ofSpan: readonly string[] };
+/** Keys of a failure, like those of a call. */
+type Failure = {
+  recognised: readonly string[];
+  remembered: readonly string[];
+  /**
+   * Of the span that the record was written in. They are stored for the signal `log` if the record counted a call of its own, and for
+   * the signal `span` if it added the failure to a call of the span.
+   */
+  ofSpan: readonly string[];
+  /** Of a span inside the call's span, which does not name the tool. Stored by it, the record's failure is known. */
+  unnamed: readonly string[];
+};
 
 /** A record's report of a call, with the keys that identify the call. */
 type RecordReport = {
@@ -91,7 +98,7 @@ export async function aggregateRecordCalls(
   const { matchOf, providers, newProviders } = await matchUses(
     db,
     place,
-    [...fresh, ...failed.map(({ report }) => report)].map(({ span }) => span),
+    [...fresh, ...failed.flatMap(({ report, call }) => (call ? [] : [report]))].map(({ span }) => span),
     now,
   );
   const callsOf = ({ span, use }: RecordReport) => {
@@ -113,7 +120,7 @@ export async function aggregateRecordCalls(
 type NewReports = {
   /** The reports of calls that no signal reported before. */
   fresh: RecordReport[];
-  /** Reports of calls that are counted, whose failure no signal reported before. `call` is the call as spans report it. */
+  /** Reports of calls that are counted, whose failure no signal reported before. `call`: the call, if spans counted it. */
   failed: { report: RecordReport; call: Call | undefined }[];
   /** The keys to store, so that all calls and failures are recognised later. */
   remembered: string[];
@@ -130,6 +137,7 @@ async function findNewReports(
     ...recognised,
     ...(failure?.recognised ?? []),
     ...(failure?.ofSpan ?? []),
+    ...(failure?.unnamed ?? []),
   ]);
   const found = await findTelemetryCalls(db, place, [...new Set(asked)]);
   const spans = await findSpanReports(db, place, { records: all.map(({ record }) => record), sender });
@@ -153,10 +161,12 @@ async function findNewReports(
   const addFailure = (report: RecordReport, reportKeys: ReadonlySet<string> | undefined) => {
     const { record, failure, isRejection } = report;
     if (failure === null || isRejection || isKnown(failure.recognised)) return;
+    if (failure.unnamed.some((key) => found.get(key) === 'span')) return;
+    const call = reportKeys && spans.callOf(record, reportKeys);
+    if (call === null) return;
     store(failure.remembered, remembered);
     store([...failure.ofSpan, ...(isKnown(report.recognised) ? [] : report.own)], ofSpans);
-    const call = reportKeys && spans.callOf(record, reportKeys);
-    if (!call?.failed) failed.push({ report, call });
+    if (!call?.failed) failed.push({ report, call: call && !isOfRecord(call) ? call : undefined });
   };
   for (const one of all) {
     const { record, use, below, failure } = one;
@@ -201,6 +211,8 @@ function reportsOf(record: InterpretedRecord, sender: string): RecordReport[] {
   return [...reports, { record, span, use: { ...tokensOf, times: 0 }, ...keys, isRejection: false }];
 }
 
+const NO_KEYS = { recognised: [], remembered: [] };
+
 function keysOf(
   { traceId, spanId, digest, failed }: InterpretedRecord,
   use: Use,
@@ -209,25 +221,28 @@ function keysOf(
   const { kind, name } = use;
   const { callId, conversationId } = facts;
   const call = { sender, kind, names: namesOfCall(use, facts), traceId, conversationId };
-  const inSpan = traceId === null || spanId === null ? [] : keysOfSpan(call, { traceId, spanId });
-  const ofSpan = isRejection ? [] : inSpan.map(keyOfFailure);
+  const inSpan = () => (traceId === null || spanId === null ? [] : keysOfSpan(call, { traceId, spanId }));
   if (callId !== null) {
     const { recognised, remembered } = keysOfCallId(call, callId);
-    const { remembered: unnamed } = keysOfCallId({ ...call, names: [''] }, callId);
+    const keys = { recognised, own: remembered, remembered, below: null };
+    if (!failed && !isRejection) return { ...keys, failure: null };
+    const unnamed = kind === 'tool' ? keysOfCallId({ ...call, names: [''] }, callId) : NO_KEYS;
     const failure = {
       recognised: recognised.map(keyOfFailure),
-      remembered: [...remembered, ...unnamed].map(keyOfFailure),
-      ofSpan,
+      remembered: [...remembered, ...unnamed.remembered].map(keyOfFailure),
+      ofSpan: isRejection ? [] : inSpan().map(keyOfFailure),
+      unnamed: unnamed.recognised.map(keyOfFailure),
     };
-    return { recognised, own: remembered, remembered, failure: failed || isRejection ? failure : null, below: null };
+    return { ...keys, failure };
   }
   const own = [keyOfRecord(sender, `${digest} ${kind}${kind === 'tool' ? ` ${name}` : ''}`)];
-  const failure = failed
-    ? { recognised: [...own.map(keyOfFailure), ...ofSpan], remembered: own.map(keyOfFailure), ofSpan }
-    : null;
-  if (traceId === null || spanId === null) return { recognised: own, own, remembered: own, failure, below: null };
+  const spanKeys = inSpan();
+  const [ofRecord, ofSpan] = failed ? [own.map(keyOfFailure), spanKeys.map(keyOfFailure)] : [[], []];
+  const failure = failed ? { recognised: [...ofRecord, ...ofSpan], remembered: ofRecord, ofSpan, unnamed: [] } : null;
+  const remembered = [...own, ...spanKeys];
+  if (traceId === null || spanId === null) return { recognised: own, own, remembered, failure, below: null };
   const below = { traceId, parentSpanId: spanId, kind, name: comparableName(kind, name) };
-  return { recognised: own, own, remembered: [...own, ...inSpan], failure, below };
+  return { recognised: own, own, remembered, failure, below };
 }
 
 /** The span that a record replaces. The record's time is the end of the call. */

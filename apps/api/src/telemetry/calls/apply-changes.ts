@@ -49,7 +49,9 @@ export async function applyChanges(
     const provider = providerOf(call);
     return provider && refused.has(provider) ? undefined : provider;
   };
-  await addUsage(db, place, { changes, providerOf: storedProviderOf, account: sender, limits }, now);
+  // Without a stored provider no call of the subject is counted, so its failure alone is left out.
+  const ofUsage = changes.filter(({ call }) => call.times > 0 || !call.failed || storedProviderOf(call));
+  await addUsage(db, place, { changes: ofUsage, providerOf: storedProviderOf, account: sender, limits }, now);
   return unobserved;
 }
 

@@ -7,6 +7,7 @@ import {
 } from '@quartermaster/db/repositories/telemetry-calls.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { InterpretedSpan } from './interpreted-span.ts';
+import { REJECTION } from '../dialects/operations.ts';
 import { DIALECTS } from '../dialects/table.ts';
 import {
   type CallsBelow,
@@ -31,6 +32,8 @@ const LOGGING_DIALECTS: ReadonlySet<string | null> = new Set(
 type Signalled = { span: InterpretedSpan; call: CallSpan };
 
 type NamedUse = Pick<CallUse, 'kind' | 'written' | 'responseModel' | 'server'>;
+
+type MarkedUse = NamedUse & Pick<CallUse, 'isCounted' | 'isFailureCounted'>;
 
 type SpanBatch = {
   spans: readonly Signalled[];
@@ -59,7 +62,7 @@ export async function markCounted(
     await markReportedBelow(db, place, { spans, earlierOf, sender });
   }
   const remembered = hasLogs ? spans : spans.filter(({ span }) => LOGGING_DIALECTS.has(span.dialect));
-  const keys = remembered.flatMap((one) => one.call.uses.flatMap((use) => rememberedKeys(one, use, sender)));
+  const keys = remembered.flatMap((one) => usesOf(one.call).flatMap((use) => rememberedKeys(one, use, sender)));
   await insertTelemetryCalls(db, place, { keys: [...new Set(keys)], signal: 'span' }, now);
 }
 
@@ -69,14 +72,16 @@ function keysOf({ span, call }: Signalled, use: CallUse, sender: string): string
   return call.callId === null ? bySpan : [...keysOfCallId(signalled, call.callId).recognised, ...bySpan];
 }
 
-function rememberedKeys({ span, call }: Signalled, use: CallUse, sender: string): string[] {
+function rememberedKeys({ span, call }: Signalled, use: MarkedUse, sender: string): string[] {
   if (call.callId === null) return [];
   const { remembered } = keysOfCallId(signalledCall(span, use, sender), call.callId);
-  return [...(use.isCounted ? [] : remembered), ...(call.failed ? remembered.map(keyOfFailure) : [])];
+  const hasFailure = call.failed || call.operation === REJECTION;
+  const ofCall = use.isCounted || use === UNNAMED_TOOL ? [] : remembered;
+  return [...ofCall, ...(hasFailure ? remembered.map(keyOfFailure) : [])];
 }
 
-/** The tool of a span that only says that the call around it failed. */
-const UNNAMED_TOOL: NamedUse & Pick<CallUse, 'isCounted' | 'isFailureCounted'> = {
+/** The tool of a span that only says that the call around it failed or was rejected. */
+const UNNAMED_TOOL: MarkedUse = {
   kind: 'tool',
   written: '',
   responseModel: null,
@@ -85,6 +90,10 @@ const UNNAMED_TOOL: NamedUse & Pick<CallUse, 'isCounted' | 'isFailureCounted'> =
   isFailureCounted: false,
 };
 
+function usesOf({ uses }: CallSpan): readonly MarkedUse[] {
+  return uses.length > 0 ? uses : [UNNAMED_TOOL];
+}
+
 /** Marks the failures that log records counted. */
 async function markFailures(
   db: Database,
@@ -92,8 +101,7 @@ async function markFailures(
   { spans, sender }: { spans: readonly Signalled[]; sender: string },
 ): Promise<void> {
   const asked = spans.flatMap(({ span, call }) => {
-    const uses = call.uses.length > 0 ? call.uses : [UNNAMED_TOOL];
-    return uses
+    return usesOf(call)
       .filter(({ isCounted }) => call.failed || isCounted)
       .map((use) => {
         const signalled = signalledCall(span, use, sender);

@@ -48,13 +48,24 @@ export function resolve(
   spellingsOf?: (use: CallUse) => Spellings,
 ): Call[] {
   if (spans.length === 0) return [];
-  const tree = spanTree(parents);
-  const grouped = groupUses(tree, withoutRejected(tree, parents, withoutDelegating(tree, spans)), spellingsOf);
-  const failedInside = failuresInside(tree, spans);
-  const calls = grouped.isSeparate ? callOfEach(tree, grouped, failedInside) : callsOfSets(tree, grouped, failedInside);
+  const { tree, grouped, all } = resolveAll(parents, spans, spellingsOf);
+  const calls = all.flatMap(uncounted);
   return spans.some(({ tokensOf }) => tokensOf !== null)
     ? [...calls, ...tokensOfCalls(tree, grouped, { spans, calls })]
     : calls;
+}
+
+/** Resolves spans to all calls that count, including those that a log record counted before. */
+export function resolveAll(
+  parents: ReadonlyMap<string, string | null>,
+  spans: readonly CallSpan[],
+  spellingsOf?: (use: CallUse) => Spellings,
+): { tree: SpanTree; grouped: Grouped; all: Call[] } {
+  const tree = spanTree(parents);
+  const grouped = groupUses(tree, withoutRejected(tree, parents, withoutDelegating(tree, spans)), spellingsOf);
+  const failedInside = failuresInside(tree, spans);
+  const all = grouped.isSeparate ? callOfEach(tree, grouped, failedInside) : callsOfSets(tree, grouped, failedInside);
+  return { tree, grouped, all };
 }
 
 /** The tokens that spans have of calls which other spans report, at the span's provider of the model if it has such a call. */
@@ -99,9 +110,14 @@ export function failureOf(call: Call): Call {
   return { ...call, times: 0, failed: true, inputTokens: 0, outputTokens: 0 };
 }
 
+/** Whether a log record counted the call. */
+export function isOfRecord({ reports }: Call): boolean {
+  return reports.some(({ use }) => use.isCounted);
+}
+
 /** A call, or its failure if a log record counted the call but not the failure. */
 function uncounted(call: Call): Call[] {
-  if (call.reports.every(({ use }) => !use.isCounted)) return [call];
+  if (!isOfRecord(call)) return [call];
   return call.failed ? [failureOf(call)] : [];
 }
 
@@ -115,7 +131,7 @@ function callOfEach(tree: SpanTree, { reports }: Grouped, failedInside: Readonly
     const around = nearest(report.span.spanId);
     const agent = around === null ? null : (agents.get(around) ?? null);
     const provider = providerOf(report);
-    calls.push(...uncounted(callOf([report], { best: report, provider, agent, tokens: undefined, failedInside })));
+    calls.push(callOf([report], { best: report, provider, agent, tokens: undefined, failedInside }));
   }
   return calls;
 }
@@ -144,7 +160,7 @@ function callsOfSets(tree: SpanTree, grouped: Grouped, failedInside: ReadonlySet
     const best = bestOf(ordered) ?? first;
     const provider = providerOf(best);
     const [agent, tokens] = [agentOf(ordered), wrapperTokens.get(set)];
-    calls.push(...uncounted(callOf(members, { best, provider, agent, tokens, failedInside })));
+    calls.push(callOf(members, { best, provider, agent, tokens, failedInside }));
   }
   return calls;
 }

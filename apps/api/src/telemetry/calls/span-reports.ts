@@ -5,7 +5,7 @@ import type { Reading, Use } from '../dialects/facts.ts';
 import type { CallSpan } from './call-span.ts';
 import { type CallsBelow, namesOfCall } from './call-keys.ts';
 import { callsOf, type KnownTrace, parentsOf } from './known-trace.ts';
-import { type Call, resolve } from './resolve.ts';
+import { type Call, resolveAll } from './resolve.ts';
 import { comparableName } from './same-name.ts';
 
 type InTrace = { traceId: string | null; spanId: string | null };
@@ -17,8 +17,8 @@ type SpanReports = {
    * attempt to call a model, with an id of its own is another call than that of its span, if the span did not fail, or if another attempt is its call.
    */
   keysOfReport(record: RecordInTrace, use: Use, isSpanTaken: boolean): ReadonlySet<string> | undefined;
-  /** The call as the spans with these keys report it. Undefined if the trace is too large, or if a log record counted the call. */
-  callOf(record: InTrace, keys: ReadonlySet<string>): Call | undefined;
+  /** The call as the spans with these keys report it. Null if it does not count, because it was rejected, for example. */
+  callOf(record: InTrace, keys: ReadonlySet<string>): Call | null;
   /** How many spans reported such calls. */
   countBelow(below: CallsBelow): number;
 };
@@ -47,8 +47,8 @@ export async function findSpanReports(
   }
   const callsIn = new Map<string, Map<string, Call>>();
   const callsByKey = (traceId: string, trace: KnownTrace) => {
-    const calls = resolve(parentsOf(trace, sender), callsOf(trace, sender));
-    const keyed = calls.flatMap((call) =>
+    const { all } = resolveAll(parentsOf(trace, sender), callsOf(trace, sender));
+    const keyed = all.flatMap((call) =>
       call.reports.flatMap(({ span, use }) =>
         keysOf(traceId, { ...span, uses: [use] }).map((key) => [key, call] as const),
       ),
@@ -68,10 +68,10 @@ export async function findSpanReports(
     },
     callOf: ({ traceId }, keys) => {
       const trace = known.get(traceId ?? '');
-      if (traceId === null || !trace?.isComplete) return undefined;
+      if (traceId === null || !trace) return null;
       const calls = callsIn.get(traceId) ?? callsByKey(traceId, trace);
       callsIn.set(traceId, calls);
-      return [...keys].map((key) => calls.get(key)).find((call) => call !== undefined);
+      return [...keys].map((key) => calls.get(key)).find((call) => call !== undefined) ?? null;
     },
     countBelow: (one) => below.get(JSON.stringify(one))?.size ?? 0,
   };

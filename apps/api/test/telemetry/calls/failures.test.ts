@@ -22,11 +22,13 @@ const spans =
     return (tenant) => tenant.send(made);
   };
 
+type RecordInput = [facts: Parameters<typeof record>[0], failed: boolean, isInTrace?: boolean];
+
 const records =
-  (...inputs: [facts: Parameters<typeof record>[0], failed: boolean][]): Request =>
+  (...inputs: RecordInput[]): Request =>
   (ids) => {
-    const made = inputs.map(([facts, failed]) => {
-      const result = record(facts, { ...ids, failed });
+    const made = inputs.map(([facts, failed, isInTrace = true]) => {
+      const result = record(facts, { ...(isInTrace && ids), failed });
       const { tool } = facts;
       return tool == null
         ? result
@@ -56,6 +58,18 @@ const executionSpan = ({ spanId }: Ids) => ({
   spanId: `${spanId.slice(1)}0`,
   failed: true,
   attributes: { tool_use_id: 'toolu_1' },
+});
+const claudeToolSpan = (ids: Ids) => ({
+  name: 'claude_code.tool',
+  scope: 'com.anthropic.claude_code.tracing',
+  attributes: { tool_name: 'Read', tool_use_id: 'toolu_1' },
+  ...ids,
+});
+const rejectionSpan = (ids: Ids) => ({
+  ...executionSpan(ids),
+  name: 'claude_code.tool.blocked_on_user',
+  failed: false,
+  attributes: { tool_use_id: 'toolu_1', decision: 'reject' },
 });
 const wrapperSpan = (failed: boolean) => (ids: Ids) => ({
   ...modelSpan(failed)(ids),
@@ -113,6 +127,12 @@ const CASES: [name: string, requests: Request[], calls: number, errors: number][
     1,
   ],
   [
+    'the span inside a tool call and the record say so, and the record has no trace',
+    [spans(claudeToolSpan), spans(executionSpan), records([TOOL, true, false])],
+    1,
+    1,
+  ],
+  [
     'two attempts failed, and so did the span around them',
     [
       spans(modelSpan(true)),
@@ -164,6 +184,25 @@ test('a rejected call whose span failed does not count, nor does its failure', a
   await aggregateRecords(server, tenant, { records: [{ ...rejection, reading: { ...rejection.reading, rejected } }] });
   await tenant.send([toolSpan(true)({ traceId: newTraceId(), spanId: newSpanId() })]);
   expect(await tenant.usage()).toEqual({});
+});
+
+test.each([true, false])(
+  'nor does the failure of a record after the spans of a rejected call, in a trace: %s',
+  async (isInTrace) => {
+    const tenant = await callsTenant(server);
+    const ids = { traceId: newTraceId(), spanId: newSpanId() };
+    const requests = [spans(claudeToolSpan, rejectionSpan), records([TOOL, true, isInTrace])];
+    for (const request of requests.map((one) => one(ids))) await request(tenant);
+    expect(await tenant.usage()).toEqual({});
+  },
+);
+
+test('a failure alone is not counted at a provider that has no calls', async () => {
+  const tenant = await callsTenant(server);
+  const ids = { traceId: newTraceId(), spanId: newSpanId() };
+  await aggregateRecords(server, tenant, { records: [record({ vendor: 'openai', model: 'nova' }, ids)] });
+  await tenant.send([modelSpan(true, { 'gen_ai.provider.name': 'groq', 'gen_ai.response.model': 'nova' })(ids)]);
+  expect(Object.keys(await tenant.usage())).toEqual(['model nova at openai by travel-agent']);
 });
 
 test('the failure of another sender does not count for a call', async () => {
