@@ -182,7 +182,7 @@ async function findNewReports(
       positions.set(id, position + 1);
       if (position < MAX_RECORDS_BELOW) remembered.add(keyOfCallBelow(sender, below, position));
       if (position < spans.countBelow(below)) {
-        store(one.own, remembered);
+        store([...one.own, ...(failure?.remembered ?? [])], remembered);
         continue;
       }
     }

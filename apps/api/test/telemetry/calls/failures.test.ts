@@ -76,6 +76,11 @@ const wrapperSpan = (failed: boolean) => (ids: Ids) => ({
   spanId: `${ids.spanId.slice(1)}1`,
   name: 'outer',
 });
+const spanBelow = (ids: Ids) => ({
+  ...modelSpan(true)(ids),
+  spanId: `${ids.spanId.slice(1)}2`,
+  parentSpanId: ids.spanId,
+});
 const innerSpan = (failed: boolean) => (ids: Ids) => ({
   ...modelSpan(failed)(ids),
   parentSpanId: `${ids.spanId.slice(1)}1`,
@@ -119,6 +124,7 @@ const CASES: [name: string, requests: Request[], calls: number, errors: number][
     1,
     1,
   ],
+  ['the span and the record in its parent say so', [spans(spanBelow), records([MODEL, true])], 1, 1],
   ['only the span inside a tool call says so', [spans(toolSpan(false)), spans(executionSpan)], 1, 1],
   [
     'the span inside a tool call and the record say so',
