@@ -48,8 +48,8 @@ export function makeCallSpan(
 
 function makeUse(span: InterpretedSpan, use: Use, { provider, name, isBlocked = false }: Match): CallUse {
   const { facts, serviceName } = span;
-  const isOfServer = provider.kind !== 'agent_runtime' && provider.kind !== 'llm';
-  const isUnnamedVendor = facts.toolRunsAt === 'vendor' && facts.vendor === null && !isOfServer;
+  const mayBeVendors = provider.kind === 'agent_runtime' || provider.kind === 'llm';
+  const isUnnamedVendor = facts.toolRunsAt === 'vendor' && facts.vendor === null && mayBeVendors;
   const isService = provider.status === 'discovered' && provider.name === serviceName;
   return {
     kind: use.kind,

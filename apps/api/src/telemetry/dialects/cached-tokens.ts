@@ -1,5 +1,5 @@
 import type { Attributes } from '../otlp/span.ts';
-import { firstCount } from './fact-slots.ts';
+import { countUnder, firstCount } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
 
 const READ_FROM_CACHE = [
@@ -59,6 +59,11 @@ function restOfTotal(attributes: Attributes, { inputTokens, outputTokens }: Fact
 /** Adds the cached tokens to input tokens that are Anthropic's own count. `addUncountedCache` does not add them again. */
 export function addCacheOfAnthropic(attributes: Attributes, facts: Facts): void {
   if (facts.inputTokens !== null) facts.inputTokens += cachedTokensIn(attributes);
+}
+
+/** The cached tokens in a usage as Anthropic's API writes it. Its input tokens do not include them. */
+export function cachedInUsage(usage: unknown): number {
+  return (countUnder(usage, 'cache_read_input_tokens') ?? 0) + (countUnder(usage, 'cache_creation_input_tokens') ?? 0);
 }
 
 /** The input tokens that were read from a cache or written to it. */

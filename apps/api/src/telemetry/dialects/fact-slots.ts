@@ -1,3 +1,4 @@
+import { ownMember } from '../../platform/own-member.ts';
 import type { Attributes, AttributeValue } from '../otlp/span.ts';
 import type { Dialect, FactSources } from './dialect.ts';
 import { genai } from './genai.ts';
@@ -64,6 +65,11 @@ export function countIn(value: AttributeValue, { path }: Slot): number | null {
 /** A value as a non-negative integer. Null for any other one. */
 export function asCount(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}
+
+/** A member of a parsed value as a non-negative integer. Null for any other one. */
+export function countUnder(value: unknown, key: string): number | null {
+  return asCount(ownMember(value, key));
 }
 
 /** The first of these attributes that is a count. 0 if none is one. */

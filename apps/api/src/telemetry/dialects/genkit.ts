@@ -1,7 +1,8 @@
 import { ownMember } from '../../platform/own-member.ts';
 import type { Attributes } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
-import { asCount } from './fact-slots.ts';
+import { cachedInUsage } from './cached-tokens.ts';
+import { countUnder } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
 import { parsedAttribute } from './inside.ts';
 import { addUncountedReasoning } from './reasoning-tokens.ts';
@@ -111,9 +112,10 @@ function answerIn(output: unknown): unknown {
  */
 function addUncountedTokens(answer: unknown, facts: Facts): void {
   if (facts.inputTokens === null || facts.outputTokens === null) return;
-  const countIn = (usage: unknown, key: string) => asCount(ownMember(usage, key)) ?? 0;
   const usage = ownMember(answer, 'usage');
-  addUncountedReasoning(facts, { reasoning: countIn(usage, 'thoughtsTokens'), total: countIn(usage, 'totalTokens') });
-  const ofVendor = ownMember(answerIn(answer), 'usage');
-  facts.inputTokens += countIn(ofVendor, 'cache_read_input_tokens') + countIn(ofVendor, 'cache_creation_input_tokens');
+  addUncountedReasoning(facts, {
+    reasoning: countUnder(usage, 'thoughtsTokens') ?? 0,
+    total: countUnder(usage, 'totalTokens') ?? 0,
+  });
+  facts.inputTokens += cachedInUsage(ownMember(answerIn(answer), 'usage'));
 }

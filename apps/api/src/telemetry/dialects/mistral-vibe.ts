@@ -1,4 +1,5 @@
 import type { Dialect } from './dialect.ts';
+import { REJECTED } from './rejections.ts';
 
 /**
  * Mistral Vibe (github.com/mistralai/mistral-vibe, vibe/core/tracing.py and agent_loop.py). It writes OpenTelemetry GenAI. Mistral's
@@ -23,13 +24,13 @@ export const mistralVibe: Dialect = {
     'web_search',
     'write_file',
   ],
-  rejections: ['rejected'],
+  rejections: [REJECTED],
   alsoReads: ['gen_ai.tool.call.result', 'vibe.hook.type'],
   refine({ attributes }, facts) {
     const result = attributes['gen_ai.tool.call.result'];
     if (attributes['vibe.hook.type'] !== undefined) facts.tool = null;
     if (typeof result !== 'string') return;
-    if (REJECTED.test(result)) facts.errorType ??= 'rejected';
+    if (REJECTION.test(result)) facts.errorType ??= REJECTED;
     else if (FAILED.test(result)) facts.errorType ??= 'tool_error';
   },
 };
@@ -38,7 +39,7 @@ export const mistralVibe: Dialect = {
  * How the result of a rejected call begins. It is unknown if the user has written it. A tool cannot imitate it: its own result is put
  * behind the name of a field, and its error behind the name of the tool.
  */
-const REJECTED =
+const REJECTION =
   /^(?:Tool execution not permitted\.$|(?:<tool_error>)?Tool '[^']+' (?:is permanently disabled|was denied)|<user_cancellation>(?!Tool execution interrupted))/;
 
 const FAILED = /^<(?:tool_error|user_cancellation)>/;

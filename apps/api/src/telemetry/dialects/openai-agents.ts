@@ -30,11 +30,14 @@ export const openaiAgents: Dialect = {
     const output = span.attributes['output.value'];
     if (facts.operation !== 'chat' || typeof output !== 'string') return usual;
     const read = serverToolsIn(output);
+    if (read.length > 0) {
+      facts.tool = read[0] ?? null;
+      return addServerTools(facts, usual, read);
+    }
     const calls = output.slice(0, MAX_OUTPUT).matchAll(VENDOR_TOOL_CALL);
     const tools = Array.from(calls, ([, kind = '']): Use => ({ kind: 'tool', name: kind }));
-    facts.tool = read[0] ?? tools[0]?.name ?? facts.tool;
-    if (read.length > 0) return addServerTools(facts, usual, read);
     if (tools.length === 0) return usual;
+    facts.tool = tools[0]?.name ?? null;
     facts.toolRunsAt = 'vendor';
     return [...usual, ...tools];
   },

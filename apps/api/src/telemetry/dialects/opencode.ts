@@ -1,6 +1,7 @@
 import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
 import { readInside } from './inside.ts';
+import { REJECTED } from './rejections.ts';
 import { vercelAi } from './vercel-ai.ts';
 
 /**
@@ -13,7 +14,7 @@ export const opencode: Dialect = {
   name: 'opencode',
   scopes: ['opencode'],
   signature: [],
-  rejections: ['rejected'],
+  rejections: [REJECTED],
   attributes: {
     ...vercelAi.attributes,
     agent: ['ai.toolCall.args#subagent_type'],
@@ -59,7 +60,7 @@ export const opencode: Dialect = {
   },
   refine({ events = [] }, facts) {
     if (events.some(({ attributes }) => REJECTION.test(String(attributes['exception.type']))))
-      facts.errorType = 'rejected';
+      facts.errorType = REJECTED;
   },
   uses(span, facts, usual) {
     const subagent = facts.agent;

@@ -1,5 +1,5 @@
 import { ownMember } from '../../platform/own-member.ts';
-import { asCount } from './fact-slots.ts';
+import { countUnder } from './fact-slots.ts';
 import type { Facts, Use } from './facts.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
 import { camelCased, memberOfEitherCase, parsedJson } from './inside.ts';
@@ -131,7 +131,7 @@ function messagesIn(answer: unknown, depth = 0): unknown[] {
 function countedTools(parts: readonly unknown[]): string[] {
   for (const part of parts) {
     const requests = ownMember(ownMember(part, 'usage'), 'server_tool_use');
-    const callsOf = (tool: string) => Math.min(asCount(ownMember(requests, `${tool}_requests`)) ?? 0, MAX_ITEMS);
+    const callsOf = (tool: string) => Math.min(countUnder(requests, `${tool}_requests`) ?? 0, MAX_ITEMS);
     const tools = ['web_search', 'web_fetch'].flatMap((tool) => Array.from({ length: callsOf(tool) }, () => tool));
     if (tools.length > 0) return tools;
   }

@@ -1,6 +1,7 @@
 import { ownMember } from '../../platform/own-member.ts';
 import type { Attributes } from '../otlp/span.ts';
-import { asCount } from './fact-slots.ts';
+import { cachedInUsage } from './cached-tokens.ts';
+import { countUnder } from './fact-slots.ts';
 import { parsedJson } from './inside.ts';
 
 /** Names of attributes that hold the usage of a call as one JSON text: `acme.usage`, `acme.tokenUsage`, `langwatch.metrics`. */
@@ -9,7 +10,6 @@ const USAGE_NAME = /(?:^|[._:/-]|[a-z])(?:usage(?:[._-]?details|[._-]?metadata)?
 const INPUT_KEYS = ['input_tokens', 'prompt_tokens', 'inputTokens', 'promptTokens', 'promptTokenCount'];
 const OUTPUT_KEYS = ['output_tokens', 'completion_tokens', 'outputTokens', 'completionTokens', 'candidatesTokenCount'];
 const TOTAL_KEYS = ['total_tokens', 'totalTokens', 'totalTokenCount'];
-const CACHE_KEYS = ['cache_read_input_tokens', 'cache_creation_input_tokens'];
 
 /** The tokens in an attribute that holds a call's usage as JSON. The counts may stand in its member `value`. */
 export function usageInTexts(attributes: Attributes): { input: number | null; output: number | null } {
@@ -18,13 +18,13 @@ export function usageInTexts(attributes: Attributes): { input: number | null; ou
     if (typeof text !== 'string' || !text.startsWith('{') || !USAGE_NAME.test(name)) continue;
     const parsed = parsedJson(text);
     for (const usage of [parsed, ownMember(parsed, 'value')]) {
-      const input = countUnder(usage, INPUT_KEYS);
-      const output = countUnder(usage, OUTPUT_KEYS);
+      const input = firstCountUnder(usage, INPUT_KEYS);
+      const output = firstCountUnder(usage, OUTPUT_KEYS);
       if (input === null && output === null) continue;
       return {
         input: input && input + uncountedCache(usage, input, output ?? 0),
         // Google's API counts reasoning separately.
-        output: output && output + (countUnder(usage, ['thoughtsTokenCount']) ?? 0),
+        output: output && output + (countUnder(usage, 'thoughtsTokenCount') ?? 0),
       };
     }
   }
@@ -36,14 +36,14 @@ export function usageInTexts(attributes: Attributes): { input: number | null; ou
  * for them the numbers decide, as for attributes (`cached-tokens.ts`).
  */
 function uncountedCache(usage: unknown, input: number, output: number): number {
-  const cached = CACHE_KEYS.reduce((sum, key) => sum + (countUnder(usage, [key]) ?? 0), 0);
-  const total = countUnder(usage, TOTAL_KEYS);
+  const cached = cachedInUsage(usage);
+  const total = firstCountUnder(usage, TOTAL_KEYS);
   return total === null || cached > input || total - input - output === cached ? cached : 0;
 }
 
-function countUnder(usage: unknown, keys: readonly string[]): number | null {
+function firstCountUnder(usage: unknown, keys: readonly string[]): number | null {
   for (const key of keys) {
-    const count = asCount(ownMember(usage, key));
+    const count = countUnder(usage, key);
     if (count !== null) return count;
   }
   return null;

@@ -3,14 +3,14 @@ import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 /** The vendor that a model's name names, and how: `notation` is a form of name that only this vendor's API accepts. */
 type NamedVendor = { vendor: string; by: 'prefix' | 'notation' };
 
+/** In front of the ids of Bedrock: where an inference profile sends the requests. */
+const ROUTE = String.raw`(?:us|us-gov|eu|apac|ap|jp|au|ca|sa|me|af|global)\.`;
+
 /** Forms of names that only one API accepts. */
 const NOTATIONS: readonly (readonly [RegExp, string])[] = [
   // `us.anthropic.claude-sonnet-4-6`, `amazon.nova-pro-v1:0`, `arn:aws:bedrock:...`
-  [
-    /^(?:us|us-gov|eu|apac|ap|jp|au|ca|sa|me|af|global)\.(?:ai21|amazon|anthropic|cohere|deepseek|meta|mistral|writer)\./i,
-    'aws.bedrock',
-  ],
-  [/^(?:(?:us|us-gov|eu|apac|ap|jp|au|ca|sa|me|af|global)\.)?[a-z\d]+\.[\w.-]+-v\d+:\d+(?::\d+k)?$/i, 'aws.bedrock'],
+  [new RegExp(`^${ROUTE}(?:ai21|amazon|anthropic|cohere|deepseek|meta|mistral|writer)\\.`, 'i'), 'aws.bedrock'],
+  [new RegExp(`^(?:${ROUTE})?[a-z\\d]+\\.[\\w.-]+-v\\d+:\\d+(?::\\d+k)?$`, 'i'), 'aws.bedrock'],
   [/^arn:aws[\w-]*:bedrock:/i, 'aws.bedrock'],
   [/^projects\/[^/]+\/locations\/[^/]+\//i, 'gcp.vertex_ai'],
   [/^accounts\/fireworks\/models\//i, 'fireworks'],
