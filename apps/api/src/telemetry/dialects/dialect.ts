@@ -36,11 +36,6 @@ export type Dialect = {
    */
   operations?: Readonly<Record<string, string | null>>;
   /**
-   * Error types of a tool call that the user or a rule rejected, or that waits for an answer, so that it never ran. It does not count.
-   * The text of a tool's result or error must not be able to set one of them: otherwise a tool could hide its calls.
-   */
-  rejections?: readonly string[];
-  /**
    * Span names that say more than the attributes. Named groups of the pattern are facts: `/^execute_tool (?<tool>.+)$/`.
    * Attributes take precedence. The first pattern that matches is taken.
    */
@@ -82,6 +77,12 @@ export type Dialect = {
   alsoReads?: readonly string[];
   /** Corrects what was read by the tables. Changes `facts` in place. */
   refine?: (span: ReadSource, facts: Facts) => void;
+  /**
+   * Whether the user or a rule rejected the tool call of the span, or the call waits for an answer, so that it never ran. It does not
+   * count. Called for spans of tools alone, after `refine`. The text of a tool's result or error must not be able to make it true:
+   * otherwise a tool could hide its calls.
+   */
+  wasRejected?: (span: ReadSource, facts: Facts) => boolean;
   /** Replaces the uses of a span. `usual` are the uses by the general rules. */
   uses?: (span: ReadSource, facts: Facts, usual: Use[]) => Use[];
   /** The log events that report a call, by `eventName`. Other events of this dialect are dropped. */

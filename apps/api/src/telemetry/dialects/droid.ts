@@ -26,7 +26,7 @@ export const droid: Dialect = {
   defaults: { agent: 'droid' },
   names: FUNCTION_NAMES,
   agentTools: ['*'],
-  rejections: ['denied', 'rejected'],
+  wasRejected: (_span, { errorType }) => errorType === 'denied' || errorType === 'rejected',
   content: ['message.content', 'tool.input', 'tool.result', 'user.email'],
   safe: ['message.role', 'prompt.id', 'tool.is_error'],
   alsoReads: ['gen_ai.tool.call.arguments', 'tool.input'],

@@ -6,7 +6,7 @@ import { countUnder } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
 import { parsedAttribute } from './inside.ts';
 import { addUncountedReasoning } from './reasoning-tokens.ts';
-import { exceptionTypeIn, REJECTED } from './rejections.ts';
+import { exceptionTypeIn } from './rejections.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { vendorIn } from './vendors.ts';
 
@@ -19,8 +19,6 @@ export const genkit: Dialect = {
   name: 'genkit',
   scopes: ['genkit-tracer'],
   signature: ['genkit:type', 'genkit:name'],
-  // A tool that asks a person. After the answer it runs again, or the answer is its result.
-  rejections: [REJECTED],
   attributes: {
     operation: ['genkit:metadata:subtype'],
     responseModel: ['genkit:output#raw.model'],
@@ -64,9 +62,9 @@ export const genkit: Dialect = {
     'genkit:sessionId',
   ],
   alsoReads: ['genkit:name', 'genkit:output'],
-  refine(span, facts) {
-    const { attributes } = span;
-    if (exceptionTypeIn(span) === 'ToolInterruptError') facts.errorType = REJECTED;
+  // A tool that asks a person. After the answer it runs again, or the answer is its result.
+  wasRejected: (span) => exceptionTypeIn(span) === 'ToolInterruptError',
+  refine({ attributes }, facts) {
     const name = attributes['genkit:name'];
     if (typeof name !== 'string') return;
     const [, prefix = null, rest = name] = /^([^/]+)\/(.+)$/.exec(name) ?? [];

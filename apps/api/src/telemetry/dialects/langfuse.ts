@@ -4,7 +4,6 @@ import { asCount } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
 import { correctVendorOfClient, isAgentRun } from './langchain-runs.ts';
 import { addUncountedReasoning } from './reasoning-tokens.ts';
-import { REJECTED } from './rejections.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { subjectIn, vendorInSpanName } from './span-subject.ts';
 
@@ -78,7 +77,6 @@ export const langfuse: Dialect = {
     'langfuse.release',
     'langfuse.version',
   ],
-  rejections: [REJECTED],
   alsoReads: ['langfuse.observation.level', ERROR, NODE, OUTPUT, STATUS, VERSIONS],
   refine(span, facts) {
     const { attributes } = span;
@@ -97,14 +95,16 @@ export const langfuse: Dialect = {
     }
     correctVendorOfClient(facts, attributes[VERSIONS]);
     if (attributes['langfuse.observation.level'] === 'ERROR') facts.errorType ??= '_OTHER';
-    // LangGraph interrupts a tool that asks a person. Its handler for Python does not write the class of an error.
-    const isOfNode = span.resource['telemetry.sdk.language'] === 'nodejs' && attributes[NODE] !== undefined;
-    if (isOfNode && String(attributes[ERROR]).startsWith('GraphInterrupt: [\n')) facts.errorType = REJECTED;
     // Cached tokens and reasoning tokens are counted separately.
     const usage = parse(attributes[USAGE]);
     if (facts.inputTokens !== null) facts.inputTokens += sumOf(usage, FURTHER_INPUT);
     if (facts.outputTokens !== null) facts.outputTokens += sumOf(usage, FURTHER_OUTPUT);
     addUncountedReasoning(facts, { reasoning: 0, total: asCount(usage['total']) ?? 0 });
+  },
+  // LangGraph interrupts a tool that asks a person. Its handler for Python does not write the class of an error.
+  wasRejected({ attributes, resource }) {
+    const isOfNode = resource['telemetry.sdk.language'] === 'nodejs' && attributes[NODE] !== undefined;
+    return isOfNode && String(attributes[ERROR]).startsWith('GraphInterrupt: [\n');
   },
   uses({ attributes, name }, facts, usual) {
     // A background response is requested and then fetched until it is complete. Each of these has a span.

@@ -1,5 +1,5 @@
 import type { Dialect } from './dialect.ts';
-import { isRejectedByOpenAiAgents, REJECTED } from './rejections.ts';
+import { isRejectedByOpenAiAgents } from './rejections.ts';
 
 /**
  * The instrumentation of the OpenAI Agents SDK in Microsoft's OpenTelemetry distribution for Node.js
@@ -10,11 +10,8 @@ import { isRejectedByOpenAiAgents, REJECTED } from './rejections.ts';
 export const microsoftOpentelemetry: Dialect = {
   name: 'microsoft-opentelemetry',
   scopes: ['microsoft-otel-openai-agents'],
-  rejections: [REJECTED],
   alsoReads: ['gen_ai.tool.type'],
-  refine(span, facts) {
-    if (isRejectedByOpenAiAgents(span)) facts.errorType = REJECTED;
-  },
+  wasRejected: isRejectedByOpenAiAgents,
   uses({ kind, attributes }, { operation }, usual) {
     const listsTools = operation === 'execute_tool' && attributes['gen_ai.tool.type'] === 'extension';
     const isHandoff = operation === 'invoke_agent' && kind === 'client';

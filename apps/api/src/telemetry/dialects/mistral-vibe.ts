@@ -1,5 +1,4 @@
 import type { Dialect } from './dialect.ts';
-import { REJECTED } from './rejections.ts';
 
 /**
  * Mistral Vibe (github.com/mistralai/mistral-vibe, vibe/core/tracing.py and agent_loop.py). It writes OpenTelemetry GenAI. Mistral's
@@ -24,15 +23,13 @@ export const mistralVibe: Dialect = {
     'web_search',
     'write_file',
   ],
-  rejections: [REJECTED],
   alsoReads: ['gen_ai.tool.call.result', 'vibe.hook.type'],
   refine({ attributes }, facts) {
     const result = attributes['gen_ai.tool.call.result'];
     if (attributes['vibe.hook.type'] !== undefined) facts.tool = null;
-    if (typeof result !== 'string') return;
-    if (REJECTION.test(result)) facts.errorType ??= REJECTED;
-    else if (FAILED.test(result)) facts.errorType ??= 'tool_error';
+    if (typeof result === 'string' && FAILED.test(result)) facts.errorType ??= 'tool_error';
   },
+  wasRejected: ({ attributes }) => REJECTION.test(String(attributes['gen_ai.tool.call.result'])),
 };
 
 /**

@@ -1,7 +1,7 @@
 import type { Dialect } from './dialect.ts';
 import type { Use } from './facts.ts';
 import { openinference } from './openinference.ts';
-import { isRejectedByOpenAiAgents, REJECTED } from './rejections.ts';
+import { isRejectedByOpenAiAgents } from './rejections.ts';
 import { addServerTools, serverToolsIn } from './server-tools.ts';
 
 /**
@@ -16,9 +16,8 @@ export const openaiAgents: Dialect = {
   signature: [],
   attributes: { ...openinference.attributes, agent: ['graph.node.id'] },
   alsoReads: ['output.value'],
-  refine(span, facts) {
-    const { name } = span;
-    if (isRejectedByOpenAiAgents(span)) facts.errorType = REJECTED;
+  wasRejected: isRejectedByOpenAiAgents,
+  refine({ name }, facts) {
     // A handoff looks like a tool, but function names have no spaces. The agent that takes over has its own span.
     if (name.startsWith('handoff to ') && facts.operation === 'execute_tool') {
       Object.assign(facts, { operation: 'handoff', tool: null });

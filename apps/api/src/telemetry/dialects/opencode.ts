@@ -1,7 +1,7 @@
 import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect } from './dialect.ts';
 import { readInside } from './inside.ts';
-import { REJECTED } from './rejections.ts';
+import { exceptionTypeIn } from './rejections.ts';
 import { vercelAi } from './vercel-ai.ts';
 
 /**
@@ -14,7 +14,6 @@ export const opencode: Dialect = {
   name: 'opencode',
   scopes: ['opencode'],
   signature: [],
-  rejections: [REJECTED],
   attributes: {
     ...vercelAi.attributes,
     agent: ['ai.toolCall.args#subagent_type'],
@@ -58,10 +57,7 @@ export const opencode: Dialect = {
       counts: ({ attributes: { body } }) => isOfPerson(body),
     },
   },
-  refine({ events = [] }, facts) {
-    if (events.some(({ attributes }) => REJECTION.test(String(attributes['exception.type']))))
-      facts.errorType = REJECTED;
-  },
+  wasRejected: (span) => REJECTION.test(exceptionTypeIn(span) ?? ''),
   uses(span, facts, usual) {
     const subagent = facts.agent;
     if (facts.operation !== 'execute_tool' || subagent === null) return vercelAi.uses?.(span, facts, usual) ?? usual;

@@ -5,7 +5,7 @@ import { ownMember } from '../../platform/own-member.ts';
 import { parsedAttribute, readInside } from './inside.ts';
 import { correctVendorOfClient, isAgentRun, isNamedInOutput } from './langchain-runs.ts';
 import { splitMarked } from './mcp-name.ts';
-import { exceptionTypeIn, isInterruptOfLangGraph, REJECTED } from './rejections.ts';
+import { exceptionTypeIn, isInterruptOfLangGraph } from './rejections.ts';
 import { subjectIn, vendorInSpanName } from './span-subject.ts';
 import { addServerTools, serverToolsIn } from './server-tools.ts';
 import { splitVendorPrefix } from './vendor-prefix.ts';
@@ -15,7 +15,6 @@ export const openinference: Dialect = {
   name: 'openinference',
   scopes: [/^@arizeai\/openinference-/, /^openinference\.instrumentation\./],
   signature: ['openinference.*', 'llm.model_name', 'llm.request.model_name', 'llm.response.model_name'],
-  rejections: [REJECTED],
   attributes: {
     operation: ['gen_ai.operation.name', 'openinference.span.kind'],
     // For LangChain, OpenInference writes vendor and agent only into the metadata, and for some of its clients the model too.
@@ -108,8 +107,6 @@ export const openinference: Dialect = {
       if (kind === 'CHAIN' && isNamedInOutput(span.name, span.attributes['output.value']))
         Object.assign(facts, { operation: 'invoke_agent', agent: subjectIn(span.name) });
       correctVendorOfClient(facts, ownMember(parsedAttribute(span.attributes['metadata']), 'versions'));
-      if (isInterruptOfLangGraph(span.status?.message) || exceptionTypeIn(span) === 'GraphInterrupt')
-        facts.errorType = REJECTED;
     }
     if (kind === 'TOOL') {
       if (span.attributes['gen_ai.tool.name'] === undefined)
@@ -121,6 +118,10 @@ export const openinference: Dialect = {
       facts.vendor = vendorInSpanName(span.name) ?? facts.vendor;
     if (span.scope.name === BEDROCK) correctBedrock(span, facts);
     if (WITH_VENDOR_PREFIX.has(span.scope.name)) splitVendorPrefix(facts);
+  },
+  wasRejected(span) {
+    if (!OF_LANGCHAIN.test(span.scope.name)) return false;
+    return isInterruptOfLangGraph(span.status?.message) || exceptionTypeIn(span) === 'GraphInterrupt';
   },
   uses(span, facts, usual) {
     if (CLAUDE_AGENT_SDK.test(span.scope.name)) return [...usual, ...usesOfClaudeAgent(span, facts)];

@@ -3,7 +3,7 @@ import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { genai } from './genai.ts';
 import { isModelCall } from './operations.ts';
-import { isInterruptOfLangGraph, isRejectedByOpenAiAgents } from './rejections.ts';
+import { isRejectedByOpenAiAgents } from './rejections.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { subjectIn, vendorInSpanName } from './span-subject.ts';
 import { usageInTexts } from './usage-texts.ts';
@@ -56,34 +56,33 @@ export const otherFrameworks: Dialect = {
       if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);
       if (facts.operation === null && ABOUT_A_CALL.test(name)) facts.tool = null;
     }
-    if (facts.tool !== null && wasRejected(span)) facts.tool = null;
+    if (facts.tool !== null && hasStatusOfRejection(attributes)) facts.tool = null;
     if (!followsConvention(attributes)) requireEvidence(span, facts);
     if (facts.model !== null && facts.tool === null) facts.vendor ??= vendorInSpanName(name);
     // Eino names the client of a model: OpenAI, Claude, Ollama.
     if (facts.model !== null) facts.vendor ??= canonicalVendor(String(attributes['runinfo.type'] ?? ''));
     if (span.scope.name === LANGWATCH) splitVendorPrefix(facts);
   },
-  alsoReads: ['runinfo.type', 'error.message'],
+  alsoReads: ['runinfo.type'],
+  wasRejected: (span) => OPENAI_AGENTS.test(span.scope.name) && isRejectedByOpenAiAgents(span),
   uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsInAnswer(attributes)),
   // The event repeats the span that it was written in, if there is one.
   logs: { 'gen_ai.client.inference.operation.details': { operation: 'chat' } },
 };
 
+/**
+ * The instrumentations of the OpenAI Agents SDK by AWS and by OpenTelemetry. OpenLLMetry's has the same scope as the latter, and is
+ * known by its attributes.
+ */
+const OPENAI_AGENTS = /^(?:@aws\/.*-openai-agents|opentelemetry\.instrumentation\.openai_agents)$/;
+
 const STATUS_OF_TOOL = /(?:^|[._])tool[._](?:decision|failure_kind|status)$/;
 const REJECTED = /^(?!output|result)(?:\w+_)?(?:blocked|declined|denied|rejected|skipped)$/i;
 
 /** Whether the tool was rejected before it ran: `tool.failure_kind: plan_mode_blocked`, `acme.tool.status: denied`. */
-function wasRejected(span: ReadSource): boolean {
-  const { attributes, scope } = span;
-  if (OPENAI_AGENTS.test(scope.name)) return isRejectedByOpenAiAgents(span);
-  if (scope.name === LANGCHAIN_OF_MICROSOFT) return isInterruptOfLangGraph(attributes['error.message']);
+function hasStatusOfRejection(attributes: ReadSource['attributes']): boolean {
   return Object.entries(attributes).some(([name, value]) => STATUS_OF_TOOL.test(name) && REJECTED.test(String(value)));
 }
-
-/** The instrumentations of AWS and OpenTelemetry. */
-const OPENAI_AGENTS = /^(?:@aws\/.*-openai-agents|opentelemetry\.instrumentation\.openai_agents)$/;
-
-const LANGCHAIN_OF_MICROSOFT = 'microsoft-otel-langchain';
 
 /** LangWatch's SDK for Python (github.com/langwatch/langwatch, sdks/python) writes the vendor in front of the model. */
 const LANGWATCH = 'langwatch';

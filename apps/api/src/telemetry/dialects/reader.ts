@@ -94,7 +94,7 @@ function withDataOfBody(record: LogSource): LogSource {
 
 function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactReader>): Reading {
   if (read === null) return emptyReading(dialect.endings === undefined ? dialect : null);
-  if (wasRejected(dialect, read.facts)) return { dialect: dialect.name, facts: read.facts, uses: [] };
+  if (wasRejected(dialect, source, read.facts)) return { dialect: dialect.name, facts: read.facts, uses: [] };
   const usual = usesOf(source, read.facts, read.isWrapper);
   const own = dialect.uses?.(source, read.facts, usual) ?? usual;
   const counted = isUncountedModelCall(source, own) ? [...own, ...modelOf(read.facts)] : own;
@@ -110,8 +110,9 @@ function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactRe
   };
 }
 
-function wasRejected({ rejections = [] }: Dialect, { tool, operation, errorType }: Facts): boolean {
-  return tool !== null && operation === 'execute_tool' && rejections.includes(errorType ?? '');
+function wasRejected(dialect: Dialect, source: ReadSource, facts: Facts): boolean {
+  if (facts.tool === null || facts.operation !== 'execute_tool') return false;
+  return dialect.wasRejected?.(source, facts) ?? false;
 }
 
 /** The conventional attribute of a model's answer. */

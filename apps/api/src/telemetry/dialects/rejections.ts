@@ -1,8 +1,5 @@
 import type { ReadSource } from './dialect.ts';
 
-/** The error type that dialects set for a tool call that did not run. */
-export const REJECTED = 'rejected';
-
 /** The message of an error in which the OpenAI Agents SDK rejects a call. Its data may follow as JSON, or as Python writes it. */
 const REJECTION = /^Tool execution was not approved\.(?:$|: \{)/;
 

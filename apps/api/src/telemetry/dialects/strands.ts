@@ -1,6 +1,5 @@
 import { addCacheOfAnthropic } from './cached-tokens.ts';
 import type { Dialect } from './dialect.ts';
-import { REJECTED } from './rejections.ts';
 
 /** The status of a tool's result, with the name that older versions use. */
 const STATUSES = ['gen_ai.tool.status', 'tool.status'];
@@ -48,12 +47,13 @@ export const strands: Dialect = {
     'memory.parent.trace_id',
     'memory.parent.span_id',
   ],
-  rejections: [REJECTED],
   alsoReads: [...STATUSES],
-  refine({ attributes, status }, facts) {
-    // A tool that waits for a person's answer has no result, and no error. After the answer it runs again.
+  // A tool that waits for a person's answer has no result, and no error. After the answer it runs again.
+  wasRejected({ attributes, status }, { errorType }) {
     const hasEnded = STATUSES.some((name) => attributes[name] !== undefined) || status?.code === 'error';
-    if (facts.operation === 'execute_tool' && !hasEnded) facts.errorType ??= REJECTED;
+    return !hasEnded && errorType === null;
+  },
+  refine({ attributes }, facts) {
     // Anthropic's own count of input tokens. Elsewhere the names of its models have a prefix.
     if (facts.model?.startsWith('claude-')) addCacheOfAnthropic(attributes, facts);
     // For a group of agents, the name is the kind of cooperation, and the id is the name that the application chose.

@@ -30,6 +30,7 @@ import { openlit } from './openlit.ts';
 import { langsmith } from './langsmith.ts';
 import { latitude } from './latitude.ts';
 import { langtrace } from './langtrace.ts';
+import { langchainMicrosoft } from './langchain-microsoft.ts';
 import { langfuse } from './langfuse.ts';
 import { googleAdk } from './google-adk.ts';
 import { beeai } from './beeai.ts';
@@ -109,6 +110,7 @@ export const DIALECTS: readonly Dialect[] = [
   azureAgents,
   microsoftAgents,
   microsoftOpentelemetry,
+  langchainMicrosoft,
   sentry,
   sigil,
   datadog,

@@ -127,6 +127,20 @@ describe('a tool cannot hide its call', () => {
   ])('%s', (_what, attributes, parts) => {
     expect(toolsIn(attributes, parts)).toEqual([TOOL]);
   });
+
+  test.each([
+    OPENAI_AGENTS.openinference,
+    OPENAI_AGENTS.microsoft,
+    LANGCHAIN.openinference,
+    'genkit-tracer',
+    'langfuse-sdk',
+    'mistral_vibe',
+    'opencode',
+    'strands-agents',
+  ])('its error has the type `rejected`: %s', (scope) => {
+    const attributes = { ...CONVENTIONS, 'gen_ai.tool.status': 'error', 'error.type': 'rejected' };
+    expect(toolsIn(attributes, { scope, error: 'The order was rejected.' })).toEqual([TOOL]);
+  });
 });
 
 describe('mastra: a model call counts once if a person has to approve the tool that it asks for', () => {
