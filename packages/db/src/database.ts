@@ -43,6 +43,7 @@ import { observationEnvironments } from './migrations/0038-observation-environme
 import { listedItems } from './migrations/0039-listed-items.ts';
 import { recordBytes } from './migrations/0040-record-bytes.ts';
 import { countedAnswers } from './migrations/0041-counted-answers.ts';
+import { callsOfRecords } from './migrations/0042-calls-of-records.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
 import { hasTable, listAppliedMigrations } from './applied-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
@@ -89,6 +90,7 @@ const MIGRATIONS = {
   '0039-listed-items': listedItems,
   '0040-record-bytes': recordBytes,
   '0041-counted-answers': countedAnswers,
+  '0042-calls-of-records': callsOfRecords,
 };
 
 /** The default size of a process's pool of Postgres connections. */

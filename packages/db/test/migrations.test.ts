@@ -150,6 +150,7 @@ test('two concurrent migrations do not conflict', async () => {
     { name: '0039-listed-items' },
     { name: '0040-record-bytes' },
     { name: '0041-counted-answers' },
+    { name: '0042-calls-of-records' },
   ]);
 });
 

@@ -1,7 +1,8 @@
-import { type SqlBool, sql } from 'kysely';
+import { type ExpressionBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { placeColumns } from '../queries.ts';
 import { multiRowStatement } from '../multi-row-statement.ts';
+import type { Tables } from '../tables.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
 export type Signal = 'span' | 'log';
@@ -21,54 +22,111 @@ export async function hasCallsFromLogs(db: Database, place: TenantPlace): Promis
   return row !== undefined;
 }
 
-/** The signal that first reported each known call, by the keys of the calls. */
+export type TelemetryCall = {
+  /** The signal that reported it first. */
+  signal: Signal;
+  /** Identifies the log record that counted the call, see {@link takeCountedCalls}. Null if no span can replace the call. */
+  recordKey: string | null;
+};
+
+/** Known calls, by their keys. */
 export async function findTelemetryCalls(
   db: Database,
   place: TenantPlace,
   keys: readonly string[],
-): Promise<Map<string, Signal>> {
-  const rows = await selectByKeys(
-    db,
-    keys.map((key) => ({ key })),
-    placeColumns(place),
-  );
-  return new Map(rows.map(({ call_key, signal }) => [call_key, signal]));
+): Promise<Map<string, TelemetryCall>> {
+  const rows = await selectByKeys(db, asRows(keys), placeColumns(place));
+  return new Map(rows.map(({ call_key, signal, record_key }) => [call_key, { signal, recordKey: record_key }]));
 }
 
-const selectByKeys = multiRowStatement(
-  (db, rows: readonly { key: string }[], { tenant_id, sub_tenant_id }: ReturnType<typeof placeColumns>) =>
-    db
-      .selectFrom('telemetry_calls')
-      .select(['call_key', 'signal'])
-      .where('tenant_id', '=', tenant_id)
-      .where('sub_tenant_id', '=', sub_tenant_id)
-      .where(
-        'call_key',
-        'in',
-        rows.map(({ key }) => key),
-      ),
+const selectByKeys = multiRowStatement((db, keys: readonly Key[], place: PlaceColumns) =>
+  db.selectFrom('telemetry_calls').select(['call_key', 'signal', 'record_key']).where(isOneOf(keys, place)),
 );
+
+export type NewTelemetryCall = {
+  key: string;
+  /** The key of the log record that counted the call. */
+  recordKey: string | null;
+  /** The call that the record counted, under the record's own key. */
+  countedCall: Uint8Array | null;
+};
 
 /** Stores calls that a signal reported. Known calls do not change. */
 export async function insertTelemetryCalls(
   db: Database,
   place: TenantPlace,
-  { keys, signal }: { keys: readonly string[]; signal: Signal },
+  { calls, signal }: { calls: readonly NewTelemetryCall[]; signal: Signal },
   now: Date,
 ): Promise<void> {
-  const rows = keys.map((key) => ({ key }));
+  const rows = calls.map(({ key, recordKey, countedCall }) => {
+    return { key, recordKey, countedCall: countedCall && Buffer.from(countedCall) };
+  });
   await insertRows(db, rows, { ...placeColumns(place), signal, now: now.toISOString() });
 }
 
-type Shared = ReturnType<typeof placeColumns> & { signal: Signal; now: string };
+type NewRow = { key: string; recordKey: string | null; countedCall: Buffer | null };
+type Shared = PlaceColumns & { signal: Signal; now: string };
 
-const insertRows = multiRowStatement(
-  (db, rows: readonly { key: string }[], { tenant_id, sub_tenant_id, signal, now }: Shared) =>
-    db
-      .insertInto('telemetry_calls')
-      .values(rows.map(({ key }) => ({ tenant_id, sub_tenant_id, call_key: key, signal, first_seen_at: now })))
-      .onConflict((conflict) => conflict.columns(['tenant_id', 'sub_tenant_id', 'call_key']).doNothing()),
+const insertRows = multiRowStatement((db, rows: readonly NewRow[], { tenant_id, sub_tenant_id, signal, now }: Shared) =>
+  db
+    .insertInto('telemetry_calls')
+    .values(
+      rows.map(({ key, recordKey, countedCall }) => ({
+        tenant_id,
+        sub_tenant_id,
+        call_key: key,
+        signal,
+        record_key: recordKey,
+        counted_call: countedCall,
+        first_seen_at: now,
+      })),
+    )
+    .onConflict((conflict) => conflict.columns(['tenant_id', 'sub_tenant_id', 'call_key']).doNothing()),
 );
+
+/**
+ * Takes the calls that log records counted out of the store, so that spans replace them, by the keys of the records. A call is
+ * returned once.
+ */
+export async function takeCountedCalls(
+  db: Database,
+  place: TenantPlace,
+  recordKeys: readonly string[],
+): Promise<Map<string, Uint8Array>> {
+  if (recordKeys.length === 0) return new Map();
+  const [rows, columns] = [asRows(recordKeys), placeColumns(place)];
+  const found = await selectCounted(db, rows, columns);
+  await clearCounted(db, rows, columns);
+  return new Map(found.flatMap(({ call_key, counted_call }) => (counted_call ? [[call_key, counted_call]] : [])));
+}
+
+const selectCounted = multiRowStatement((db, keys: readonly Key[], place: PlaceColumns) =>
+  db.selectFrom('telemetry_calls').select(['call_key', 'counted_call']).where(isOneOf(keys, place)),
+);
+
+const clearCounted = multiRowStatement((db, keys: readonly Key[], place: PlaceColumns) =>
+  db.updateTable('telemetry_calls').set({ counted_call: null }).where(isOneOf(keys, place)),
+);
+
+type Key = { key: string };
+type PlaceColumns = ReturnType<typeof placeColumns>;
+
+function asRows(keys: readonly string[]): Key[] {
+  return keys.map((key) => ({ key }));
+}
+
+function isOneOf(keys: readonly Key[], { tenant_id, sub_tenant_id }: PlaceColumns) {
+  return (eb: ExpressionBuilder<Tables, 'telemetry_calls'>) =>
+    eb.and([
+      eb('tenant_id', '=', tenant_id),
+      eb('sub_tenant_id', '=', sub_tenant_id),
+      eb(
+        'call_key',
+        'in',
+        keys.map(({ key }) => key),
+      ),
+    ]);
+}
 
 /** The time of the newest call beyond the newest `kept` ones of a tenant. Undefined if it has no more than these. */
 export async function findOldestKeptCall(

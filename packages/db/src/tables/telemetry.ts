@@ -100,6 +100,10 @@ export type TelemetryTables = {
     call_key: string;
     /** The signal that reported it first. */
     signal: 'span' | 'log';
+    /** The key under which `counted_call` is, if a log record counted the call. Null for a call that no span can replace. */
+    record_key: Generated<string | null>;
+    /** The call that a log record counted, until a span reports it. In the format of `calls` in `trace_blocks`. */
+    counted_call: Generated<Buffer | null>;
     first_seen_at: Time;
   };
 };

@@ -1,5 +1,9 @@
 import type { Database } from '@quartermaster/db/database.ts';
-import { findTelemetryCalls, insertTelemetryCalls } from '@quartermaster/db/repositories/telemetry-calls.ts';
+import {
+  findTelemetryCalls,
+  insertTelemetryCalls,
+  type NewTelemetryCall,
+} from '@quartermaster/db/repositories/telemetry-calls.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
 import { NOTHING_UNOBSERVED, type Unobserved } from '../../governance/observations/admit-sightings.ts';
@@ -7,6 +11,7 @@ import type { InterpretedSpan } from './interpreted-span.ts';
 import type { Facts, Reading, Use } from '../dialects/facts.ts';
 import { applyChanges } from './apply-changes.ts';
 import type { CallChange } from './call-changes.ts';
+import type { CallSpan } from './call-span.ts';
 import {
   type CallsBelow,
   keyOfCallBelow,
@@ -19,8 +24,9 @@ import {
 import { makeCallSpan } from './make-call-span.ts';
 import { matchUses } from './match-uses.ts';
 import { type Call, failureOf, isOfRecord, resolve } from './resolve.ts';
+import { encodeCalls } from './stored-calls.ts';
 import { comparableName } from './same-name.ts';
-import { MAX_RECORDS_BELOW, countRecordsBelow } from './records-below.ts';
+import { MAX_RECORDS_BELOW, findRecordsBelow } from './records-below.ts';
 import { findSpanReports } from './span-reports.ts';
 
 /** A log record with what a dialect found in it. Plain data, because it may cross threads. */
@@ -76,10 +82,10 @@ type RecordReport = {
 
 /**
  * Aggregates the calls that log records report, in the caller's transaction. A call that spans and records report counts
- * once, by the signal that comes first. It is recognised by its call id, or by the span that the record was written in:
- * the call's span or its parent. If only the later signal says that the call failed, its failure is added. A record that is
- * sent again counts once. A record that reports only tokens adds them to usage. A call that a record says was rejected does
- * not count.
+ * once, as the spans report it: a span that comes later replaces the record's call. It is recognised by its call id, or by the
+ * span that the record was written in: the call's span or its parent. If only the record says that the call failed, its failure is
+ * added. A record that is sent again counts once. A record that reports only tokens adds them to usage. A call that a record says
+ * was rejected does not count.
  *
  * @returns how many reports were counted, how many were known before, and how many calls were not observed because a limit
  *   is full
@@ -93,28 +99,40 @@ export async function aggregateRecordCalls(
   const all = records.flatMap((record) => reportsOf(record, sender));
   if (all.length === 0) return { counted: 0, known: 0, unobserved: NOTHING_UNOBSERVED };
   const { fresh, failed, remembered, ofSpans } = await findNewReports(db, place, { all, sender });
-  await insertTelemetryCalls(db, place, { keys: ofSpans, signal: 'span' }, now);
-  await insertTelemetryCalls(db, place, { keys: remembered, signal: 'log' }, now);
   const { matchOf, providers, newProviders } = await matchUses(
     db,
     place,
     [...fresh, ...failed.flatMap(({ report, call }) => (call ? [] : [report]))].map(({ span }) => span),
     now,
   );
-  const callsOf = ({ span, use }: RecordReport) => {
-    const call = makeCallSpan({ ...span, uses: [use] }, (own) => matchOf(span, own), { now, limits });
-    return call ? resolve(new Map([[call.spanId, null]]), [call]) : [];
-  };
+  const callSpanOf = ({ span, use }: RecordReport) =>
+    makeCallSpan({ ...span, uses: [use] }, (own) => matchOf(span, own), { now, limits });
   const changeOf = ({ record }: RecordReport, call: Call): CallChange => {
     return { call, traceId: record.spanId === null ? null : record.traceId, by: 1 };
   };
-  const counted = fresh.flatMap((one) => (one.isRejection ? [] : callsOf(one).map((call) => changeOf(one, call))));
+  const spans = new Map(fresh.flatMap((one) => (one.isRejection ? [] : [[one, callSpanOf(one)] as const])));
+  const counted = [...spans].flatMap(([one, span]) => callsOfRecord(span).map((call) => changeOf(one, call)));
   const failures = failed.flatMap(({ report, call }) =>
-    (call ? [call] : callsOf(report)).map((one) => changeOf(report, failureOf(one))),
+    (call ? [call] : callsOfRecord(callSpanOf(report))).map((one) => changeOf(report, failureOf(one))),
   );
+  const ofRecords = [...remembered].map(([key, report]) => storedKey(key, report, report && spans.get(report)));
+  await insertTelemetryCalls(db, place, { calls: ofSpans.map((key) => storedKey(key)), signal: 'span' }, now);
+  await insertTelemetryCalls(db, place, { calls: ofRecords, signal: 'log' }, now);
   const changes = [...counted, ...failures];
   const unobserved = await applyChanges(db, place, { changes, providers, newProviders, sender, limits }, now);
   return { counted: counted.length, known: all.length - counted.length, unobserved };
+}
+
+/** @param span the call as the report counts it */
+function storedKey(key: string, report?: RecordReport | null, span?: CallSpan | null): NewTelemetryCall {
+  const recordKey = report?.own[0];
+  if (recordKey === undefined || !span || span.uses.length === 0) return { key, recordKey: null, countedCall: null };
+  return { key, recordKey, countedCall: key === recordKey ? encodeCalls([span]) : null };
+}
+
+/** The calls of a record that has become a span. */
+export function callsOfRecord(span: CallSpan | null): Call[] {
+  return span === null ? [] : resolve(new Map([[span.spanId, null]]), [span]);
 }
 
 type NewReports = {
@@ -122,8 +140,8 @@ type NewReports = {
   fresh: RecordReport[];
   /** Reports of calls that are counted, whose failure no signal reported before. `call`: the call, if spans counted it. */
   failed: { report: RecordReport; call: Call | undefined }[];
-  /** The keys to store, so that all calls and failures are recognised later. */
-  remembered: string[];
+  /** The keys to store, so that all calls and failures are recognised later, with the reports that count the calls. */
+  remembered: ReadonlyMap<string, RecordReport | null>;
   /** The keys to store for calls that spans reported first. */
   ofSpans: string[];
 };
@@ -142,7 +160,7 @@ async function findNewReports(
   const found = await findTelemetryCalls(db, place, [...new Set(asked)]);
   const spans = await findSpanReports(db, place, { records: all.map(({ record }) => record), sender });
   const unknown = all.filter(({ recognised }) => !recognised.some((key) => found.has(key)));
-  const recordsBelow = await countRecordsBelow(db, place, {
+  const recordsBelow = await findRecordsBelow(db, place, {
     below: unknown.flatMap(({ below }) => below ?? []),
     sender,
   });
@@ -150,22 +168,26 @@ async function findNewReports(
   const positions = new Map<string, number>();
   const fresh: RecordReport[] = [];
   const failed: NewReports['failed'] = [];
-  const [remembered, ofSpans] = [new Set<string>(), new Set<string>()];
+  const remembered = new Map<string, RecordReport | null>();
+  const ofSpans = new Set<string>();
   const isKnown = (some: readonly string[]) => some.some((key) => keys.has(key));
-  /** The first signal of a key stays. */
-  const store = (some: readonly string[], into: Set<string>) => {
-    for (const key of some) if (!keys.has(key)) into.add(key);
+  /** Stores keys that are not known: the first signal of a key stays. */
+  const store = (some: readonly string[], storeOne: (key: string) => unknown) => {
+    for (const key of some) if (!keys.has(key)) storeOne(key);
     for (const key of some) keys.add(key);
+  };
+  const storeOfRecord = (some: readonly string[], counted: RecordReport | null) => {
+    store(some, (key) => remembered.set(key, counted));
   };
   /** Adds the failure of a call that is counted, unless it is known. */
   const addFailure = (report: RecordReport, reportKeys: ReadonlySet<string> | undefined) => {
     const { record, failure, isRejection } = report;
     if (failure === null || isRejection || isKnown(failure.recognised)) return;
-    if (failure.unnamed.some((key) => found.get(key) === 'span')) return;
+    if (failure.unnamed.some((key) => found.get(key)?.signal === 'span')) return;
     const call = reportKeys && spans.callOf(record, reportKeys);
     if (call === null) return;
-    store(failure.remembered, remembered);
-    store([...failure.ofSpan, ...(isKnown(report.recognised) ? [] : report.own)], ofSpans);
+    storeOfRecord(failure.remembered, null);
+    store([...failure.ofSpan, ...(isKnown(report.recognised) ? [] : report.own)], (key) => ofSpans.add(key));
     if (!call?.failed) failed.push({ report, call: call && !isOfRecord(call) ? call : undefined });
   };
   for (const one of all) {
@@ -178,19 +200,20 @@ async function findNewReports(
     }
     if (below !== null) {
       const id = JSON.stringify(below);
-      const position = positions.get(id) ?? recordsBelow(below);
+      const position = positions.get(id) ?? recordsBelow(below).length;
       positions.set(id, position + 1);
-      if (position < MAX_RECORDS_BELOW) remembered.add(keyOfCallBelow(sender, below, position));
-      if (position < spans.countBelow(below)) {
-        store([...one.own, ...(failure?.remembered ?? [])], remembered);
+      const hasSpan = position < spans.countBelow(below);
+      if (position < MAX_RECORDS_BELOW) remembered.set(keyOfCallBelow(sender, below, position), hasSpan ? null : one);
+      if (hasSpan) {
+        storeOfRecord([...one.own, ...(failure?.remembered ?? [])], null);
         continue;
       }
     }
     fresh.push(one);
-    store(one.remembered, remembered);
-    if (failure) store([...failure.remembered, ...failure.ofSpan], remembered);
+    storeOfRecord(one.remembered, one);
+    if (failure) storeOfRecord([...failure.remembered, ...failure.ofSpan], one);
   }
-  return { fresh, failed, remembered: [...remembered], ofSpans: [...ofSpans] };
+  return { fresh, failed, remembered, ofSpans: [...ofSpans] };
 }
 
 function reportsOf(record: InterpretedRecord, sender: string): RecordReport[] {

@@ -8,7 +8,7 @@ import { type CallChange, diffCalls } from './call-changes.ts';
 import type { CallSpan } from './call-span.ts';
 import { addParent, callsOf, type KnownTrace, parentsOf } from './known-trace.ts';
 import { makeCallSpan } from './make-call-span.ts';
-import { markCounted } from './mark-counted.ts';
+import { replaceRecords } from './replace-records.ts';
 import type { MatchedUses } from './match-uses.ts';
 import { resolve } from './resolve.ts';
 import { spellingsReader } from './same-name.ts';
@@ -61,8 +61,7 @@ export async function aggregateSpanCalls(
     const trace = known.get(traceId);
     return trace?.isComplete ? callsOf(trace, sender) : [];
   };
-  await markCounted(db, place, { spans: signalled, earlierOf, sender }, now);
-  const changes: CallChange[] = [];
+  const changes = await replaceRecords(db, place, { spans: signalled, earlierOf, sender }, now);
   const calls = new Map<string, Uint8Array>();
   const spellingsOf = spellingsReader();
   for (const [traceId, spans] of Map.groupBy(fresh, (span) => span.traceId)) {

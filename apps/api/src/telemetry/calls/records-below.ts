@@ -1,5 +1,5 @@
 import type { Database } from '@quartermaster/db/database.ts';
-import { findTelemetryCalls } from '@quartermaster/db/repositories/telemetry-calls.ts';
+import { findTelemetryCalls, type TelemetryCall } from '@quartermaster/db/repositories/telemetry-calls.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { type CallsBelow, keyOfCallBelow } from './call-keys.ts';
 
@@ -13,16 +13,16 @@ import { type CallsBelow, keyOfCallBelow } from './call-keys.ts';
 export const MAX_RECORDS_BELOW = 16;
 
 /**
- * Counts the log records that reported calls of one kind and name below a span, up to {@link MAX_RECORDS_BELOW}.
+ * Finds the log records that reported calls of one kind and name below a span, up to {@link MAX_RECORDS_BELOW}.
  *
- * @returns a look-up function
+ * @returns a look-up function, whose records are in their order
  */
-export async function countRecordsBelow(
+export async function findRecordsBelow(
   db: Database,
   place: TenantPlace,
   { below, sender }: { below: readonly CallsBelow[]; sender: string },
-): Promise<(below: CallsBelow) => number> {
-  if (below.length === 0) return () => 0;
+): Promise<(below: CallsBelow) => readonly TelemetryCall[]> {
+  if (below.length === 0) return () => [];
   const distinct = new Map(below.map((one) => [keyOfCallBelow(sender, one, 0), one]));
   const first = await findTelemetryCalls(db, place, [...distinct.keys()]);
   const reported = [...first.keys()].flatMap((key) => distinct.get(key) ?? []);
@@ -31,8 +31,12 @@ export async function countRecordsBelow(
   );
   const known = later.length === 0 ? first : new Map([...first, ...(await findTelemetryCalls(db, place, later))]);
   return (one) => {
-    let count = 0;
-    while (count < MAX_RECORDS_BELOW && known.has(keyOfCallBelow(sender, one, count))) count += 1;
-    return count;
+    const records: TelemetryCall[] = [];
+    for (let position = 0; position < MAX_RECORDS_BELOW; position += 1) {
+      const record = known.get(keyOfCallBelow(sender, one, position));
+      if (record === undefined) break;
+      records.push(record);
+    }
+    return records;
   };
 }

@@ -189,7 +189,7 @@ describe('a call that spans and records report counts once', () => {
     await aggregate(tenant, [record(MODEL, ids)]);
     await tenant.send([span(ids)]);
     expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 1 });
-    expect(await tenant.usage()).toEqual({ 'model gpt-5 at openai by travel-agent': ONCE });
+    expect(await tenant.usage()).toEqual({ 'model gpt-5 at openai by travel-agent': { ...ONCE, durationUs: 1000 } });
   });
 
   test('by the span that the record was written in, the span first', async () => {

@@ -205,9 +205,9 @@ test.each([true, false])(
 
 test('a failure alone is not counted at a provider that has no calls', async () => {
   const tenant = await callsTenant(server);
-  const ids = { traceId: newTraceId(), spanId: newSpanId() };
-  await aggregateRecords(server, tenant, { records: [record({ vendor: 'openai', model: 'nova' }, ids)] });
-  await tenant.send([modelSpan(true, { 'gen_ai.provider.name': 'groq', 'gen_ai.response.model': 'nova' })(ids)]);
+  const call = { model: 'nova', callId: 'resp_1' };
+  const records = [record({ ...call, vendor: 'openai' }), record({ ...call, vendor: 'groq' }, { failed: true })];
+  await aggregateRecords(server, tenant, { records });
   expect(Object.keys(await tenant.usage())).toEqual(['model nova at openai by travel-agent']);
 });
 

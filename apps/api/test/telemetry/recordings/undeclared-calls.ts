@@ -68,8 +68,12 @@ function preparedSpans(spans: readonly OtlpSpan[]): PreparedSpan[] {
   return spans.map(spanPreparer({ keepContent: false }).prepare);
 }
 
-/** What is counted of one model, tool or agent, with the sums of its tokens. */
-export type Counted = Pick<Observed, 'kind' | 'provider' | 'name' | 'occurrences'> & { errors: number; tokens: number };
+/** What is counted of one model, tool or agent that an agent used, with the sums of its tokens. */
+export type Counted = Pick<Observed, 'kind' | 'provider' | 'name' | 'occurrences'> & {
+  agent: string;
+  errors: number;
+  tokens: number;
+};
 
 /**
  * The calls that spans report, if nothing is declared. Does what the receiver does, without a database: each request is matched by
@@ -108,17 +112,17 @@ export function callsInSpans(telemetry: readonly Telemetry[]): Counted[] {
   return summed(calls.map(countedOf));
 }
 
-function countedOf({ kind, provider, name, times, failed, inputTokens, outputTokens }: Call): Counted {
+function countedOf({ kind, provider, name, agent, times, failed, inputTokens, outputTokens }: Call): Counted {
   const tokens = inputTokens + outputTokens;
   const plain = plainName(kind, name, provider.name);
-  return { kind, provider: provider.name, name: plain, occurrences: times, errors: failed ? times : 0, tokens };
+  return { kind, provider: provider.name, name: plain, agent, occurrences: times, errors: failed ? times : 0, tokens };
 }
 
-/** One entry for each kind, provider and name, sorted. */
-export function summed(all: readonly Counted[]): Counted[] {
+/** One entry for each kind, provider, name and agent, sorted. */
+function summed(all: readonly Counted[]): Counted[] {
   const sums = new Map<string, Counted>();
   for (const one of all) {
-    const key = `${one.kind} ${one.provider}/${one.name}`;
+    const key = `${one.kind} ${one.provider}/${one.name} ${one.agent}`;
     const sum = sums.get(key);
     sums.set(
       key,
@@ -133,6 +137,11 @@ export function summed(all: readonly Counted[]): Counted[] {
     );
   }
   return [...sums].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum);
+}
+
+/** One entry for each kind, provider and name. */
+export function byAnyAgent(counted: readonly Counted[]): Counted[] {
+  return summed(counted.map((one) => ({ ...one, agent: '' })));
 }
 
 const SENDER = 'sender';
@@ -179,15 +188,16 @@ export async function countCalls(server: TestServer, telemetry: readonly Telemet
     .leftJoin('providers', (join) =>
       join.onRef('providers.tenant_id', '=', 'series.tenant_id').onRef('providers.id', '=', 'series.provider_id'),
     )
-    .select(['series.kind', 'series.name', 'providers.name as provider'])
+    .select(['series.kind', 'series.name', 'series.agent', 'providers.name as provider'])
     .select(['sums.calls', 'sums.errors', 'sums.input_tokens', 'sums.output_tokens'])
     .where('sums.tenant_id', '=', tenantId)
     .where('sums.period', '=', 'day')
     .execute();
   return summed(
-    rows.map(({ kind, name, provider, calls, errors, input_tokens: input, output_tokens: output }) => ({
+    rows.map(({ kind, name, agent, provider, calls, errors, input_tokens: input, output_tokens: output }) => ({
       kind,
       name,
+      agent,
       provider: provider ?? '(not stored)',
       occurrences: Number(calls),
       errors: Number(errors),

@@ -1,0 +1,219 @@
+import type { Database } from '@quartermaster/db/database.ts';
+import {
+  findTelemetryCalls,
+  hasCallsFromLogs,
+  insertTelemetryCalls,
+  type Signal,
+  takeCountedCalls,
+  type TelemetryCall,
+} from '@quartermaster/db/repositories/telemetry-calls.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import type { InterpretedSpan } from './interpreted-span.ts';
+import { REJECTION } from '../dialects/operations.ts';
+import { DIALECTS } from '../dialects/table.ts';
+import { callsOfRecord } from './aggregate-records.ts';
+import type { CallChange } from './call-changes.ts';
+import {
+  type CallsBelow,
+  keyOfFailure,
+  keysOfCallId,
+  keysOfSpan,
+  namesOfCall,
+  type SignalledCall,
+} from './call-keys.ts';
+import type { CallSpan, CallUse } from './call-span.ts';
+import { findRecordsBelow } from './records-below.ts';
+import { callsBelow } from './span-reports.ts';
+import { decodeCalls } from './stored-calls.ts';
+
+/**
+ * Dialects of agents that may write log records without a trace. `genai` is not one of them: events of the general
+ * conventions name the span that they were written in, so no other keys are needed.
+ */
+const LOGGING_DIALECTS: ReadonlySet<string | null> = new Set(
+  DIALECTS.filter(({ name, logs }) => logs !== undefined && name !== 'genai').map(({ name }) => name),
+);
+
+type Signalled = { span: InterpretedSpan; call: CallSpan };
+
+type NamedUse = Pick<CallUse, 'kind' | 'written' | 'responseModel' | 'server'>;
+
+type SpanBatch = {
+  spans: readonly Signalled[];
+  /** The stored call spans of the sender in a trace. */
+  earlierOf: (traceId: string) => readonly CallSpan[];
+  sender: string;
+};
+
+/** A new span's report of a call. */
+type SpanReport = { span: InterpretedSpan; call: CallSpan; use: CallUse };
+
+/** The keys of the log records that counted the calls of reports, with one record for each report at most. */
+type RecordsOf = Map<CallUse, SpanReport & { recordKey: string }>;
+
+/**
+ * Finds the calls of new spans that log records counted. The spans replace them, because they say more about a call. What only the
+ * record says is kept: its tokens, that it failed, and its owner, if the span does not know that as well. Stores keys for the calls that log
+ * records may still report, for frameworks that write both signals.
+ *
+ * @returns the removal of the calls as the records counted them
+ */
+export async function replaceRecords(
+  db: Database,
+  place: TenantPlace,
+  { spans, earlierOf, sender }: SpanBatch,
+  now: Date,
+): Promise<CallChange[]> {
+  if (spans.length === 0) return [];
+  const hasLogs = await hasCallsFromLogs(db, place);
+  const removed = hasLogs ? await removeRecords(db, place, { spans, earlierOf, sender }) : [];
+  const remembered = hasLogs ? spans : spans.filter(({ span }) => LOGGING_DIALECTS.has(span.dialect));
+  const keys = new Set(remembered.flatMap((one) => rememberedKeys(one, sender)));
+  const calls = [...keys].map((key) => ({ key, recordKey: null, countedCall: null }));
+  await insertTelemetryCalls(db, place, { calls, signal: 'span' }, now);
+  return removed;
+}
+
+async function removeRecords(db: Database, place: TenantPlace, batch: SpanBatch): Promise<CallChange[]> {
+  const { spans, sender } = batch;
+  const recordsOf: RecordsOf = new Map();
+  const keyed = spans.flatMap((one) => one.call.uses.map((use) => ({ ...one, use, keys: keysOf(one, use, sender) })));
+  const known = await findTelemetryCalls(db, place, [...new Set(keyed.flatMap(({ keys }) => keys))]);
+  for (const { keys, ...report } of keyed) addRecord(recordsOf, report, knownOf(known, keys, 'log'));
+  await addFailedAttempts(db, place, { spans, sender, recordsOf });
+  await addRecordsInParents(db, place, { ...batch, recordsOf });
+  const recordKeys = new Set([...recordsOf.values()].map(({ recordKey }) => recordKey));
+  const counted = await takeCountedCalls(db, place, [...recordKeys]);
+  const changes: CallChange[] = [];
+  for (const { recordKey, ...report } of recordsOf.values()) {
+    const bytes = counted.get(recordKey);
+    // Without it, another span of the call replaced the record.
+    if (bytes === undefined) continue;
+    counted.delete(recordKey);
+    const [ofRecord] = decodeCalls(bytes);
+    if (ofRecord === undefined) continue;
+    keepWhatRecordKnows(report, ofRecord);
+    for (const call of callsOfRecord(ofRecord)) changes.push({ call, traceId: null, by: -1 });
+  }
+  return changes;
+}
+
+/**
+ * Adds the record that counted the call of a report. A record that no span can replace says that the call was rejected, or a former
+ * version counted it: then the report does not count.
+ */
+function addRecord(recordsOf: RecordsOf, report: SpanReport, records: readonly TelemetryCall[]): void {
+  const recordKey = records.find((record) => record.recordKey !== null)?.recordKey ?? null;
+  if (recordKey !== null) recordsOf.set(report.use, { ...report, recordKey });
+  else if (records.length > 0) report.use.isCounted = true;
+}
+
+function keepWhatRecordKnows({ call, use }: SpanReport, record: CallSpan): void {
+  if (record.failed) call.failed = true;
+  call.inputTokens ??= record.inputTokens;
+  call.outputTokens ??= record.outputTokens;
+  const [ofRecord] = record.uses;
+  if (ofRecord === undefined || ofRecord.certainty <= use.certainty) return;
+  const { name, provider, server, certainty, isOfModel } = ofRecord;
+  Object.assign(use, { name, provider, server, certainty, isOfModel });
+}
+
+function knownOf(
+  known: ReadonlyMap<string, TelemetryCall>,
+  keys: readonly string[],
+  signal: Signal,
+): readonly TelemetryCall[] {
+  return keys.flatMap((key) => known.get(key) ?? []).filter((one) => one.signal === signal);
+}
+
+function keysOf({ span, call }: Signalled, use: NamedUse, sender: string): string[] {
+  const signalled = signalledCall(span, use, sender);
+  const bySpan = keysOfSpan(signalled, span);
+  return call.callId === null ? bySpan : [...keysOfCallId(signalled, call.callId).recognised, ...bySpan];
+}
+
+function rememberedKeys({ span, call }: Signalled, sender: string): string[] {
+  const { callId, uses, failed, operation } = call;
+  if (callId === null) return [];
+  const keysOfUse = (use: NamedUse) => keysOfCallId(signalledCall(span, use, sender), callId).remembered;
+  const ofCalls = uses.filter(({ isCounted }) => !isCounted).flatMap(keysOfUse);
+  const hasFailure = failed || operation === REJECTION;
+  const ofFailures = hasFailure ? (uses.length > 0 ? uses : [UNNAMED_TOOL]).flatMap(keysOfUse) : [];
+  return [...ofCalls, ...ofFailures.map(keyOfFailure)];
+}
+
+/** The tool of a span that only says that the call around it failed or was rejected. */
+const UNNAMED_TOOL: NamedUse = { kind: 'tool', written: '', responseModel: null, server: null };
+
+/**
+ * Adds the records of failed attempts. They have ids of their own. If the span around them failed too, it is one of them. Marks the
+ * failures that records added to calls.
+ */
+async function addFailedAttempts(
+  db: Database,
+  place: TenantPlace,
+  { spans, sender, recordsOf }: { spans: readonly Signalled[]; sender: string; recordsOf: RecordsOf },
+): Promise<void> {
+  const keysOfFailure = ({ span, call }: Signalled, use: NamedUse) => {
+    const signalled = signalledCall(span, use, sender);
+    const byId = call.callId === null ? [] : keysOfCallId(signalled, call.callId).recognised;
+    return { byId: byId.map(keyOfFailure), ofSpan: keysOfSpan(signalled, span).map(keyOfFailure) };
+  };
+  const unnamed = spans
+    .filter(({ call }) => call.failed && call.uses.length === 0)
+    .map((one) => ({ call: one.call, ...keysOfFailure(one, UNNAMED_TOOL) }));
+  const named = spans.flatMap((one) =>
+    one.call.uses
+      .filter((use) => one.call.failed || use.isCounted || recordsOf.has(use))
+      .map((use) => ({ ...one, use, ...keysOfFailure(one, use) })),
+  );
+  const keys = new Set([...unnamed, ...named].flatMap(({ byId, ofSpan }) => [...byId, ...ofSpan]));
+  const known = await findTelemetryCalls(db, place, [...keys]);
+  for (const { call, byId } of unnamed) call.failed = knownOf(known, byId, 'log').length === 0;
+  for (const { byId, ofSpan, ...report } of named) {
+    const { call, use } = report;
+    const inSpan = knownOf(known, ofSpan, 'log');
+    if (call.failed && call.callId === null && !recordsOf.has(use)) addRecord(recordsOf, report, inSpan);
+    const added = [...knownOf(known, byId, 'log'), ...(use.isCounted ? inSpan : [])];
+    // The other failures are those of counted calls, and move to the span with the call.
+    const isAdded = added.some(({ recordKey }) => recordKey === null);
+    use.isFailureCounted = isAdded || knownOf(known, ofSpan, 'span').length > 0;
+  }
+}
+
+function signalledCall({ facts, traceId }: InterpretedSpan, use: NamedUse, sender: string): SignalledCall {
+  const { kind, written, responseModel, server } = use;
+  const names = namesOfCall({ kind, name: written }, { responseModel, toolServer: server });
+  return { sender, kind, names, traceId, conversationId: facts.conversationId };
+}
+
+/** Adds the records that were written in the parents of the spans. */
+async function addRecordsInParents(
+  db: Database,
+  place: TenantPlace,
+  { spans, earlierOf, sender, recordsOf }: SpanBatch & { recordsOf: RecordsOf },
+): Promise<void> {
+  const reports = spans.flatMap(({ span, call }) =>
+    callsBelow(span.traceId, call).map((below, index) => ({ below, span, call, use: call.uses[index] })),
+  );
+  const recordsBelow = await findRecordsBelow(db, place, { below: reports.map(({ below }) => below), sender });
+  const spansBelow = new Map<string, Set<string>>();
+  for (const { below, span, call, use } of reports) {
+    const records = recordsBelow(below);
+    if (records.length === 0) continue;
+    const id = JSON.stringify(below);
+    const known = spansBelow.get(id) ?? spanIdsBelow(below, earlierOf(below.traceId));
+    spansBelow.set(id, known);
+    const record = known.has(call.spanId) ? undefined : records[known.size];
+    known.add(call.spanId);
+    if (!use || !record || recordsOf.has(use)) continue;
+    addRecord(recordsOf, { span, call, use }, [record]);
+    if (use.isCounted) use.isFailureCounted = true;
+  }
+}
+
+function spanIdsBelow(below: CallsBelow, spans: readonly CallSpan[]): Set<string> {
+  const id = JSON.stringify(below);
+  const at = spans.filter((span) => callsBelow(below.traceId, span).some((one) => JSON.stringify(one) === id));
+  return new Set(at.map(({ spanId }) => spanId));
+}
