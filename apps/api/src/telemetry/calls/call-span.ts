@@ -47,7 +47,7 @@ export type CallUse = {
   isMcp: boolean;
   /** Whether a vendor ran the tool, and the span does not say which one: that of the model call around it. */
   isOfModel: boolean;
-  /** Whether a log record counted the call before. */
+  /** Whether a log record counted the call before, or said that it was rejected, and the span cannot replace that. It does not count. */
   isCounted: boolean;
   /** Whether a log record counted the failure of the call before. */
   isFailureCounted: boolean;

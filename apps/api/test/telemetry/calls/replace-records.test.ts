@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestServer, type TestServer } from '../../support/server.ts';
+import { chat, newSpanId, newTraceId, type SpanInput, toolRun } from '../traces/sending.ts';
+import { type CallsTenant, callsTenant } from './calls-tenant.ts';
+import { aggregateRecords, record } from './records.ts';
+
+const CALL = { vendor: 'openai', model: 'gpt-5', callId: 'resp_1' };
+const OF_VENDOR = { 'gen_ai.provider.name': 'openai', 'gen_ai.response.id': 'resp_1' };
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+type Ids = { traceId: string; spanId: string };
+type Request = (tenant: CallsTenant, ids: Ids) => Promise<unknown>;
+
+const sendsRecord =
+  (...[facts, rest]: Parameters<typeof record>): Request =>
+  (tenant, ids) => {
+    const { tool } = facts;
+    const made = record(facts, { ...ids, ...rest });
+    const uses = tool == null ? made.reading.uses : [{ kind: 'tool' as const, name: tool }];
+    return aggregateRecords(server, tenant, { records: [{ ...made, reading: { ...made.reading, uses } }] });
+  };
+
+const sendsSpans =
+  (...spans: SpanInput[]): Request =>
+  (tenant, ids) =>
+    tenant.send(spans.map((span) => ({ ...span, ...ids, ...(span.spanId !== undefined && { spanId: span.spanId }) })));
+
+/** What a tenant counts after the requests. */
+async function counted(...requests: Request[]) {
+  const tenant = await callsTenant(server);
+  const ids = { traceId: newTraceId(), spanId: newSpanId() };
+  for (const request of requests) await request(tenant, ids);
+  const usage = Object.entries(await tenant.usage()).filter(([, sums]) => Object.values(sums).some((sum) => sum !== 0));
+  return { observed: await tenant.observed(), usage: Object.fromEntries(usage) };
+}
+
+describe.each([
+  ['the record first', (...requests: Request[]) => requests],
+  ['the span first', (...requests: Request[]) => requests.toReversed()],
+])('what spans and records report counts as the spans report it, %s', (_name, inOrder) => {
+  test('with the name, the agent and the duration of the span', async () => {
+    const ofRecord = sendsRecord({ ...CALL, responseModel: 'gpt-5-2026-01-01', agent: 'cli' });
+    const span = chat('gpt-5-2026-01-01', { ...OF_VENDOR, 'gen_ai.agent.name': 'planner' });
+    const tokens = { 'gen_ai.usage.input_tokens': 5, 'gen_ai.usage.output_tokens': 7 };
+    const requests = inOrder(ofRecord, sendsSpans({ ...span, attributes: { ...span.attributes, ...tokens } }));
+    expect(await counted(...requests)).toEqual({
+      observed: { 'model gpt-5-2026-01-01 at openai': 1 },
+      usage: {
+        'model gpt-5-2026-01-01 at openai by planner': { calls: 1, errors: 0, tokens: 12, durationUs: 1000 },
+      },
+    });
+  });
+
+  test('with the failure that only the record reports, at the agent of the span', async () => {
+    const requests = inOrder(
+      sendsRecord({ ...CALL, agent: 'cli' }, { failed: true }),
+      sendsSpans(chat('gpt-5', { ...OF_VENDOR, 'gen_ai.agent.name': 'planner' })),
+    );
+    expect(await counted(...requests)).toEqual({
+      observed: { 'model gpt-5 at openai': 1 },
+      usage: { 'model gpt-5 at openai by planner': { calls: 1, errors: 1, tokens: 0, durationUs: 1000 } },
+    });
+  });
+
+  test.each(['in one request', 'in two requests'])('once, if two spans report the call %s', async (how) => {
+    const span = chat('gpt-5', OF_VENDOR);
+    const inner = { ...span, name: 'inner', scope: 'other', spanId: newSpanId() };
+    const sent = how === 'in one request' ? [sendsSpans(span, inner)] : [sendsSpans(span), sendsSpans(inner)];
+    const { observed, usage } = await counted(...inOrder(sendsRecord(CALL), ...sent));
+    expect(observed).toEqual({ 'model gpt-5 at openai': 1 });
+    expect(Object.values(usage).map(({ calls }) => calls)).toEqual([1]);
+  });
+});
+
+describe('what only the record knows stays, if the span comes later', () => {
+  test('its tokens', async () => {
+    const { usage } = await counted(
+      sendsRecord({ ...CALL, inputTokens: 5, outputTokens: 6 }),
+      sendsSpans(chat('gpt-5', { ...OF_VENDOR, 'gen_ai.usage.input_tokens': 4 })),
+    );
+    expect(usage).toEqual({
+      'model gpt-5 at openai by travel-agent': { calls: 1, errors: 0, tokens: 10, durationUs: 1000 },
+    });
+  });
+
+  test('the server of its tool', async () => {
+    const facts = { operation: 'execute_tool', tool: 'mcp__weather__forecast', callId: 'call_1' };
+    const { observed } = await counted(
+      sendsRecord({ ...facts, toolServer: 'weather' }),
+      sendsSpans(toolRun('forecast', { 'gen_ai.tool.call.id': 'call_1' })),
+    );
+    expect(observed).toEqual({ 'tool forecast at weather': 1 });
+  });
+});
+
+test('a record is replaced once, however often it and its span are sent', async () => {
+  const ofRecord = record(CALL);
+  const sends: Request = (tenant) => aggregateRecords(server, tenant, { records: [ofRecord] });
+  const span = sendsSpans(chat('gpt-5', OF_VENDOR));
+  const { observed } = await counted(sends, span, sends, span, sends);
+  expect(observed).toEqual({ 'model gpt-5 at openai': 1 });
+});
+
+test('a span replaces no record of another sender', async () => {
+  const span = sendsSpans(chat('gpt-5', OF_VENDOR));
+  const ofOther: Request = (tenant, ids) =>
+    aggregateRecords(server, tenant, { records: [record(CALL, ids)], as: 'other' });
+  expect((await counted(ofOther, span)).observed).toEqual({ 'model gpt-5 at openai': 2 });
+});
+
+test('a record of a former version, whose call was not stored, stays counted in place of its span', async () => {
+  const forget: Request = async ({ tenantId }) => {
+    await server.services.db
+      .updateTable('telemetry_calls')
+      .set({ record_key: null, counted_call: null })
+      .where('tenant_id', '=', tenantId)
+      .execute();
+  };
+  const { observed, usage } = await counted(
+    sendsRecord({ ...CALL, agent: 'cli' }),
+    forget,
+    sendsSpans(chat('gpt-5', { ...OF_VENDOR, 'gen_ai.agent.name': 'planner' })),
+  );
+  expect(observed).toEqual({ 'model gpt-5 at openai': 1 });
+  expect(Object.keys(usage)).toEqual(['model gpt-5 at openai by cli']);
+});
