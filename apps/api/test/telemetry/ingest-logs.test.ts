@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { InterpretedRecord } from '../../src/telemetry/calls/aggregate-records.ts';
+import type { InterpretedRecord } from '../../src/telemetry/calls/interpreted-record.ts';
 import { ingestLogs } from '../../src/telemetry/ingest/ingest-logs.ts';
 import { newTenant } from '../governance/loop-support.ts';
 import { accountWithKey, unique } from '../support/people.ts';

@@ -11,7 +11,6 @@ import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { InterpretedSpan } from './interpreted-span.ts';
 import { REJECTION } from '../dialects/operations.ts';
 import { DIALECTS } from '../dialects/table.ts';
-import { callsOfRecord } from './aggregate-records.ts';
 import type { CallChange } from './call-changes.ts';
 import {
   type CallsBelow,
@@ -23,6 +22,7 @@ import {
 } from './call-keys.ts';
 import type { CallSpan, CallUse } from './call-span.ts';
 import { findRecordsBelow } from './records-below.ts';
+import { callsOfOne } from './resolve.ts';
 import { callsBelow } from './span-reports.ts';
 import { decodeCalls } from './stored-calls.ts';
 
@@ -93,7 +93,7 @@ async function removeRecords(db: Database, place: TenantPlace, batch: SpanBatch)
     const [ofRecord] = decodeCalls(bytes);
     if (ofRecord === undefined) continue;
     keepWhatRecordKnows(report, ofRecord);
-    for (const call of callsOfRecord(ofRecord)) changes.push({ call, traceId: null, by: -1 });
+    for (const call of callsOfOne(ofRecord)) changes.push({ call, traceId: null, by: -1 });
   }
   return changes;
 }

@@ -110,6 +110,11 @@ export function failureOf(call: Call): Call {
   return { ...call, times: 0, failed: true, inputTokens: 0, outputTokens: 0 };
 }
 
+/** The calls of a span that stands alone, because a log record was made into it. */
+export function callsOfOne(span: CallSpan | null): Call[] {
+  return span === null ? [] : resolve(new Map([[span.spanId, null]]), [span]);
+}
+
 /** Whether a log record counted the call. */
 export function isOfRecord({ reports }: Call): boolean {
   return reports.some(({ use }) => use.isCounted);

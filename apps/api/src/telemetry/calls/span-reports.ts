@@ -11,7 +11,7 @@ import { comparableName } from './same-name.ts';
 type InTrace = { traceId: string | null; spanId: string | null };
 type RecordInTrace = InTrace & { reading: Reading; failed: boolean };
 
-type SpanReports = {
+export type SpanReports = {
   /**
    * The keys of a call that a span reported: the span that the record was written in, or one of its trace with the same call id.
    * A failed attempt to call a model, with an id of its own, is another call than that of its span, if the span did not fail, or if

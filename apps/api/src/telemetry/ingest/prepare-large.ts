@@ -1,5 +1,5 @@
 import { ApiError } from '../../platform/errors.ts';
-import type { InterpretedRecord } from '../calls/aggregate-records.ts';
+import type { InterpretedRecord } from '../calls/interpreted-record.ts';
 import { WorkerEnded, WorkerQueue } from '../../platform/worker-queue.ts';
 import { countProtobufRecords } from '../otlp/protobuf-request.ts';
 import { OtlpDecodeError, RequestTooLargeError } from '../otlp/span.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ScopeCount } from '@quartermaster/db/repositories/account-telemetry.ts';
-import type { InterpretedRecord } from '../calls/aggregate-records.ts';
+import type { InterpretedRecord } from '../calls/interpreted-record.ts';
 import type { Reading } from '../dialects/facts.ts';
 import { readLogRecord } from '../dialects/read.ts';
 import { visibleName } from '../dialects/visible-name.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { InterpretedRecord } from '../../../src/telemetry/calls/aggregate-records.ts';
+import type { InterpretedRecord } from '../../../src/telemetry/calls/interpreted-record.ts';
 import { NOTHING_UNOBSERVED } from '../../../src/governance/observations/admit-sightings.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { chat, newSpanId, newTraceId, toolRun } from '../traces/sending.ts';

@@ -130,3 +130,24 @@ test('a record of a former version, whose call was not stored, stays counted in 
   expect(observed).toEqual({ 'model gpt-5 at openai': 1 });
   expect(Object.keys(usage)).toEqual(['model gpt-5 at openai by cli']);
 });
+
+test('a call is stored only where a span can replace it', async () => {
+  const tenant = await callsTenant(server);
+  const tokens = record({ ...CALL, callId: null });
+  const tokensOf = { kind: 'model', name: 'gpt-5' } as const;
+  const inSpan = { traceId: newTraceId(), spanId: newSpanId() };
+  const records = [
+    record(CALL),
+    record({ ...CALL, callId: null }, inSpan),
+    record({ ...CALL, callId: null }),
+    { ...tokens, reading: { ...tokens.reading, uses: [], tokensOf } },
+  ];
+  await aggregateRecords(server, tenant, { records });
+  const rows = await server.services.db
+    .selectFrom('telemetry_calls')
+    .select(['call_key', 'record_key', 'counted_call'])
+    .where('tenant_id', '=', tenant.tenantId)
+    .execute();
+  expect(rows.filter(({ counted_call }) => counted_call !== null)).toHaveLength(2);
+  expect(rows.filter(({ record_key }) => record_key === null)).toHaveLength(2);
+});

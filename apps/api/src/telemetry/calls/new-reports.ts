@@ -1,0 +1,117 @@
+import type { Database } from '@quartermaster/db/database.ts';
+import { findTelemetryCalls, type TelemetryCall } from '@quartermaster/db/repositories/telemetry-calls.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { type CallsBelow, keyOfCallBelow } from './call-keys.ts';
+import type { RecordReport } from './record-reports.ts';
+import { findRecordsBelow, MAX_RECORDS_BELOW } from './records-below.ts';
+import { type Call, isOfRecord } from './resolve.ts';
+import { findSpanReports, type SpanReports } from './span-reports.ts';
+
+type ReportBatch = { all: readonly RecordReport[]; sender: string };
+
+/** Finds the reports of log records whose calls, or whose failures, no signal reported before. */
+export async function findNewReports(
+  db: Database,
+  place: TenantPlace,
+  { all, sender }: ReportBatch,
+): Promise<NewReports> {
+  const asked = all.flatMap(({ recognised, failure }) => [
+    ...recognised,
+    ...(failure?.recognised ?? []),
+    ...(failure?.ofSpan ?? []),
+    ...(failure?.unnamed ?? []),
+  ]);
+  const stored = await findTelemetryCalls(db, place, [...new Set(asked)]);
+  const spans = await findSpanReports(db, place, { records: all.map(({ record }) => record), sender });
+  const unknown = all.filter(({ recognised }) => !recognised.some((key) => stored.has(key)));
+  const below = unknown.flatMap((report) => report.below ?? []);
+  const recordsBelow = await findRecordsBelow(db, place, { below, sender });
+  const reports = new NewReports({ stored, spans, recordsBelow, sender });
+  for (const report of all) reports.add(report);
+  return reports;
+}
+
+/** What is known before a batch of reports. */
+type Known = {
+  stored: ReadonlyMap<string, TelemetryCall>;
+  spans: SpanReports;
+  recordsBelow: (below: CallsBelow) => readonly TelemetryCall[];
+  sender: string;
+};
+
+export class NewReports {
+  /** The reports of calls that no signal reported before. */
+  readonly fresh: RecordReport[] = [];
+  /** The reports of calls that are counted, whose failure no signal reported before. `call`: the call, if spans counted it. */
+  readonly failed: { report: RecordReport; call: Call | undefined }[] = [];
+  /** The keys to store, so that all calls and failures are recognised later, each with the report that counts its call. */
+  readonly keysOfRecords = new Map<string, RecordReport | null>();
+  /** The keys to store for calls that spans reported first. */
+  readonly keysOfSpans = new Set<string>();
+
+  readonly #known: Known;
+  /** The keys that are stored, and those that will be. */
+  readonly #keys: Set<string>;
+  /** How many records there are below each span. */
+  readonly #below = new Map<string, number>();
+
+  constructor(known: Known) {
+    this.#known = known;
+    this.#keys = new Set(known.stored.keys());
+  }
+
+  add(report: RecordReport): void {
+    const { record, use, failure } = report;
+    const isSpanTaken = this.#hasAny(failure?.ofSpan ?? []);
+    const ofSpans = use.times === 0 ? undefined : this.#known.spans.keysOfReport(record, use, isSpanTaken);
+    if (ofSpans || this.#hasAny(report.recognised)) {
+      this.#addFailure(report, ofSpans);
+    } else if (report.below && this.#isOfSpanBelow(report, report.below)) {
+      this.#storeOfRecord([...report.own, ...(failure?.remembered ?? [])], null);
+    } else {
+      this.fresh.push(report);
+      this.#storeOfRecord(report.remembered, report);
+      if (failure) this.#storeOfRecord([...failure.remembered, ...failure.ofSpan], report);
+    }
+  }
+
+  /** Adds the failure of a call that is counted, unless it is known. @param ofSpans the keys of the call in spans */
+  #addFailure(report: RecordReport, ofSpans: ReadonlySet<string> | undefined): void {
+    const { record, failure, isRejection } = report;
+    if (failure === null || isRejection || this.#hasAny(failure.recognised)) return;
+    if (failure.unnamed.some((key) => this.#known.stored.get(key)?.signal === 'span')) return;
+    const call = ofSpans && this.#known.spans.callOf(record, ofSpans);
+    if (call === null) return;
+    const own = this.#hasAny(report.recognised) ? [] : report.own;
+    this.#storeOfRecord(failure.remembered, null);
+    this.#store([...failure.ofSpan, ...own], (key) => this.keysOfSpans.add(key));
+    if (!call?.failed) this.failed.push({ report, call: call && !isOfRecord(call) ? call : undefined });
+  }
+
+  /** Adds the report to the records below a span. @returns whether it is one of the calls that spans reported there */
+  #isOfSpanBelow(report: RecordReport, below: CallsBelow): boolean {
+    const { spans, recordsBelow, sender } = this.#known;
+    const id = JSON.stringify(below);
+    const position = this.#below.get(id) ?? recordsBelow(below).length;
+    this.#below.set(id, position + 1);
+    const isOfSpan = position < spans.countBelow(below);
+    if (position < MAX_RECORDS_BELOW) {
+      this.keysOfRecords.set(keyOfCallBelow(sender, below, position), isOfSpan ? null : report);
+    }
+    return isOfSpan;
+  }
+
+  #hasAny(keys: readonly string[]): boolean {
+    return keys.some((key) => this.#keys.has(key));
+  }
+
+  #storeOfRecord(keys: readonly string[], counted: RecordReport | null): void {
+    this.#store(keys, (key) => this.keysOfRecords.set(key, counted));
+  }
+
+  /** Stores keys that are not known: the first signal of a key stays. */
+  #store(keys: readonly string[], storeOne: (key: string) => unknown): void {
+    for (const key of keys) if (!this.#keys.has(key)) storeOne(key);
+    for (const key of keys) this.#keys.add(key);
+  }
+}

@@ -1,0 +1,118 @@
+import type { Facts, Use } from '../dialects/facts.ts';
+import { type CallsBelow, keyOfFailure, keyOfRecord, keysOfCallId, keysOfSpan, namesOfCall } from './call-keys.ts';
+import type { InterpretedRecord } from './interpreted-record.ts';
+import type { InterpretedSpan } from './interpreted-span.ts';
+import { comparableName } from './same-name.ts';
+
+/** Keys of a failure, like those of a call. */
+type FailureKeys = {
+  recognised: readonly string[];
+  remembered: readonly string[];
+  /**
+   * Of the span that the record was written in. They are stored for the signal `log` if the record counted a call of its own, and for
+   * the signal `span` if it added the failure to a call of the span.
+   */
+  ofSpan: readonly string[];
+  /** Of a span inside the call's span, which does not name the tool. Stored by it, the record's failure is known. */
+  unnamed: readonly string[];
+};
+
+/** A record's report of a call, with the keys that identify the call. */
+export type RecordReport = {
+  record: InterpretedRecord;
+  span: InterpretedSpan;
+  use: Use;
+  /** If one of these keys is stored, the call was counted before. */
+  recognised: string[];
+  /** The keys that identify the record when it is sent again. */
+  own: string[];
+  /** The keys that are stored once the call is counted. */
+  remembered: string[];
+  /** One of the own keys, under which the counted call is stored, so that a span can replace it. Null if no span can be recognised. */
+  recordKey: string | null;
+  /** The record says that the call failed or was rejected, and these keys identify the failure. */
+  failure: FailureKeys | null;
+  /** The calls that it may report if it was written in their parent span. Null for a record with a call id. */
+  below: CallsBelow | null;
+  /** The call was rejected. It does not count, and its keys are stored so that no other record or span counts it. */
+  isRejection: boolean;
+};
+
+/** The calls that a log record reports, and the one whose tokens alone it reports. */
+export function reportsOf(record: InterpretedRecord, sender: string): RecordReport[] {
+  const { facts, uses, tokensOf, rejected } = record.reading;
+  if (facts === null) return [];
+  const span = asSpan(record, facts);
+  // Without a call id the keys of a rejection would be those of other calls in the same span.
+  const reports = [...uses, ...(rejected && facts.callId !== null ? [rejected] : [])].map((use) => ({
+    record,
+    span,
+    use,
+    isRejection: use === rejected,
+    ...keysOf(record, use, { facts, sender, isRejection: use === rejected }),
+  }));
+  if (tokensOf === undefined) return reports;
+  const own = [keyOfRecord(sender, `${record.digest} tokens`)];
+  const keys = { recognised: own, own, remembered: own, recordKey: null, failure: null, below: null };
+  return [...reports, { record, span, use: { ...tokensOf, times: 0 }, ...keys, isRejection: false }];
+}
+
+const NO_KEYS = { recognised: [], remembered: [] };
+
+function keysOf(
+  { traceId, spanId, digest, failed }: InterpretedRecord,
+  use: Use,
+  { facts, sender, isRejection }: { facts: Facts; sender: string; isRejection: boolean },
+): Pick<RecordReport, 'recognised' | 'own' | 'remembered' | 'recordKey' | 'failure' | 'below'> {
+  const { kind, name } = use;
+  const { callId, conversationId } = facts;
+  const call = { sender, kind, names: namesOfCall(use, facts), traceId, conversationId };
+  const inSpan = () => (traceId === null || spanId === null ? [] : keysOfSpan(call, { traceId, spanId }));
+  if (callId !== null) {
+    const { recognised, remembered } = keysOfCallId(call, callId);
+    const recordKey = isRejection ? null : (remembered[0] ?? null);
+    const keys = { recognised, own: remembered, remembered, recordKey, below: null };
+    if (!failed && !isRejection) return { ...keys, failure: null };
+    const unnamed = kind === 'tool' ? keysOfCallId({ ...call, names: [''] }, callId) : NO_KEYS;
+    const failure = {
+      recognised: recognised.map(keyOfFailure),
+      remembered: [...remembered, ...unnamed.remembered].map(keyOfFailure),
+      ofSpan: isRejection ? [] : inSpan().map(keyOfFailure),
+      unnamed: unnamed.recognised.map(keyOfFailure),
+    };
+    return { ...keys, failure };
+  }
+  const recordKey = keyOfRecord(sender, `${digest} ${kind}${kind === 'tool' ? ` ${name}` : ''}`);
+  const own = [recordKey];
+  const spanKeys = inSpan();
+  const [ofRecord, ofSpan] = failed ? [own.map(keyOfFailure), spanKeys.map(keyOfFailure)] : [[], []];
+  const failure = failed ? { recognised: [...ofRecord, ...ofSpan], remembered: ofRecord, ofSpan, unnamed: [] } : null;
+  const remembered = [...own, ...spanKeys];
+  const keys = { recognised: own, own, remembered, failure };
+  if (traceId === null || spanId === null) return { ...keys, recordKey: null, below: null };
+  const below = { traceId, parentSpanId: spanId, kind, name: comparableName(kind, name) };
+  return { ...keys, recordKey, below };
+}
+
+/** The span that a record replaces. The record's time is the end of the call. */
+function asSpan(
+  { reading, serviceName, environment, time, durationMs, failed, traceId, spanId, digest }: InterpretedRecord,
+  facts: Facts,
+): InterpretedSpan {
+  const end = Date.parse(`${time.slice(0, 23).replace(/Z$/, '')}Z`) * 1000;
+  return {
+    traceId: traceId ?? '',
+    spanId: spanId ?? digest,
+    parentSpanId: null,
+    serviceName,
+    environment,
+    dialect: reading.dialect,
+    scope: '',
+    spanName: '',
+    start: end - Math.max(0, Math.round((durationMs ?? 0) * 1000)),
+    end,
+    failed,
+    facts,
+    uses: reading.uses,
+  };
+}
