@@ -7,7 +7,8 @@ import { subjectIn } from './span-subject.ts';
  */
 export const braintrust: Dialect = {
   name: 'braintrust',
-  signature: ['braintrust.*'],
+  // The OpenTelemetry processors of Braintrust write `braintrust.parent` on spans of other senders, which is no sign of its own spans.
+  signature: ['braintrust.span_attributes', 'braintrust.metadata', 'braintrust.metrics'],
   attributes: {
     operation: ['gen_ai.operation.name', 'braintrust.span_attributes#type'],
     vendor: ['gen_ai.provider.name', 'gen_ai.system', 'braintrust.metadata#provider'],

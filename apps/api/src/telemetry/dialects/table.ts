@@ -121,10 +121,10 @@ export const DIALECTS: readonly Dialect[] = [
   eve,
   haystack,
   monocle,
-  braintrust,
   nemoAgentToolkit,
   openinference,
   traceai,
+  braintrust,
   mcp,
   otherFrameworks,
 ];

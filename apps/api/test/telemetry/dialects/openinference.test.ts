@@ -69,3 +69,20 @@ test("openinference: LangChain's client of DeepSeek names OpenAI as the vendor, 
   const { facts } = readSpan(source(attributes, 'answer', { scope: langchain }));
   expect(facts).toMatchObject({ vendor: 'deepseek', model: 'deepseek-chat' });
 });
+
+// Braintrust's processors for OpenTelemetry write both attributes on every span.
+test('openinference: a span under a scope of the application stays one if Braintrust marks it', () => {
+  const marks = { 'braintrust.parent': 'project_name:weather', 'braintrust.context_json': '{"environment":"ci"}' };
+  const attributes = {
+    'openinference.span.kind': 'LLM',
+    'llm.system': 'openai',
+    'llm.model_name': 'gpt-5-mini',
+    'llm.token_count.prompt': 21,
+    ...marks,
+  };
+  expect(readSpan(source(attributes, 'ChatCompletion', { scope: 'weather-app' }))).toMatchObject({
+    dialect: 'openinference',
+    facts: { vendor: 'openai', model: 'gpt-5-mini', inputTokens: 21 },
+    uses: [{ kind: 'model', name: 'gpt-5-mini' }],
+  });
+});
