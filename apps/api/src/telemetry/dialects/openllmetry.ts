@@ -8,16 +8,22 @@ import { FUNCTION_NAMES } from './function-names.ts';
 import { parsedAttribute, readInside } from './inside.ts';
 import { vendorInSpanName } from './span-subject.ts';
 
-/** OpenLLMetry (github.com/traceloop/openllmetry, opentelemetry-semantic-conventions-ai), which adds to GenAI. */
+const KIND_OF_RESPAN = 'respan.entity.log_type';
+
+/**
+ * OpenLLMetry (github.com/traceloop/openllmetry, opentelemetry-semantic-conventions-ai), which adds to GenAI. Respan's instrumentations
+ * (github.com/respanai/respan) write the same names, but the kind of a span in an attribute of their own.
+ */
 export const openllmetry: Dialect = {
   name: 'openllmetry',
   scopes: [/^@traceloop\//, 'traceloop.tracer'],
   signature: ['traceloop.*', 'llm.request.type'],
   attributes: {
-    operation: ['gen_ai.operation.name', 'traceloop.span.kind', 'llm.request.type'],
+    operation: ['gen_ai.operation.name', 'traceloop.span.kind', 'llm.request.type', KIND_OF_RESPAN],
     agent: ['gen_ai.agent.name', 'crewai.agent.role'],
     // The tool that a step of LlamaIndex calls.
     tool: ['gen_ai.tool.name', 'tool.name'],
+    toolServer: ['mcp.server.name', 'respan.metadata#mcp_data.server'],
     model: ['gen_ai.request.model', 'llm.request.model'],
     responseModel: ['gen_ai.response.model', 'llm.response.model'],
     // The base URL of OpenAI's client.
@@ -34,6 +40,11 @@ export const openllmetry: Dialect = {
     embedding: 'embeddings',
     rerank: null,
     unknown: null,
+    function: 'execute_tool',
+    generation: 'chat',
+    response: 'chat',
+    text: 'chat',
+    custom: null,
   },
   content: [
     'traceloop.entity.input',
@@ -41,6 +52,7 @@ export const openllmetry: Dialect = {
     'traceloop.prompt.template',
     'traceloop.prompt.template_variables',
     'traceloop.association.properties',
+    'respan.metadata',
     'llm.prompts',
     'llm.completions',
     'llm.request.functions',
@@ -50,18 +62,24 @@ export const openllmetry: Dialect = {
     'db.query.result.metadata',
     'db.search.result.entity',
   ],
-  safe: ['traceloop.span.kind', 'traceloop.entity.name', 'traceloop.entity.path', 'traceloop.workflow.name'],
+  safe: [
+    'traceloop.span.kind',
+    KIND_OF_RESPAN,
+    'traceloop.entity.name',
+    'traceloop.entity.path',
+    'traceloop.workflow.name',
+  ],
   alsoReads: ['traceloop.entity.name', 'traceloop.entity.input', 'traceloop.entity.output'],
   refine(span, facts) {
     const { attributes, scope } = span;
     if (OF_MCP.test(scope.name)) readMcpRequest(span, facts);
     if (scope.name === '@traceloop/instrumentation-anthropic') addCacheOfAnthropic(attributes, facts);
-    const kind = String(attributes['traceloop.span.kind']).toLowerCase();
+    const kind = String(attributes['traceloop.span.kind'] ?? attributes[KIND_OF_RESPAN]).toLowerCase();
     const named = attributes['traceloop.entity.name'];
     if (typeof named === 'string') {
       // The instrumentation of LlamaIndex for Python adds the kind: `FunctionAgent.workflow`.
       const entity = named.replace(/(?<=.)\.(?:agent|tool|workflow)$/, '');
-      if (kind === 'tool') facts.tool ??= entity;
+      if (kind === 'tool' || kind === 'function') facts.tool ??= entity;
       if (kind === 'agent') facts.agent ??= entity;
       if (kind === 'workflow') facts.workflow ??= entity;
     }

@@ -34,6 +34,7 @@ import { agno, dspy, smolagents } from './programs/openinference-python.ts';
 import { pipecat } from './programs/pipecat.ts';
 import { pydanticAi } from './programs/pydantic-ai.ts';
 import { quarkusLangchain4j } from './programs/quarkus-langchain4j.ts';
+import { respan } from './programs/respan.ts';
 import { semanticKernel } from './programs/semantic-kernel.ts';
 import { springAi } from './programs/spring-ai.ts';
 import { strandsPython } from './programs/strands-python.ts';
@@ -89,6 +90,7 @@ export const PROGRAMS: readonly Program[] = [
   pipecat,
   pydanticAi,
   quarkusLangchain4j,
+  respan,
   rig,
   semanticKernel,
   smolagents,
