@@ -78,5 +78,10 @@ export function isOfEnding({ rank }: Slot): boolean {
 export function hasFormOf(fact: Slot['fact'], text: string, operations: ReadonlyMap<string, unknown>): boolean {
   if (fact === 'operation') return operations.has(operationKey(text));
   if (fact === 'vendor') return canonicalVendor(text) !== null;
-  return (fact === 'model' || fact === 'responseModel' ? MODEL_NAME : TOOL_NAME).test(text);
+  return fact === 'model' || fact === 'responseModel' ? isModelName(text) : TOOL_NAME.test(text);
+}
+
+/** Whether a text has the form of a model's name. Other texts may be content. */
+export function isModelName(text: string): boolean {
+  return MODEL_NAME.test(text);
 }

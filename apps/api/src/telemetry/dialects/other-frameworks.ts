@@ -2,6 +2,7 @@ import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { genai } from './genai.ts';
+import { MLFLOW_NAMES, readModelOfMlflow } from './mlflow.ts';
 import { isModelCall } from './operations.ts';
 import { isRejectedByOpenAiAgents } from './rejections.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
@@ -51,6 +52,7 @@ export const otherFrameworks: Dialect = {
       facts.inputTokens ??= input;
       facts.outputTokens ??= output;
     }
+    readModelOfMlflow(attributes, facts);
     if (attributes['gen_ai.operation.name'] === undefined) {
       if (facts.operation === 'execute_tool') facts.tool ??= subjectOf(name);
       if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);
@@ -63,7 +65,7 @@ export const otherFrameworks: Dialect = {
     if (facts.model !== null) facts.vendor ??= canonicalVendor(String(attributes['runinfo.type'] ?? ''));
     if (span.scope.name === LANGWATCH) splitVendorPrefix(facts);
   },
-  alsoReads: ['runinfo.type'],
+  alsoReads: ['runinfo.type', ...MLFLOW_NAMES],
   wasRejected: (span) => OPENAI_AGENTS.test(span.scope.name) && isRejectedByOpenAiAgents(span),
   uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsInAnswer(attributes)),
   // The event repeats the span that it was written in, if there is one.

@@ -512,3 +512,10 @@ test('calls of a vendor’s tool with an empty id are as many as the answer list
     times: 2,
   });
 });
+
+test('the model of a request that MLflow records is read for calls of models alone', () => {
+  const read = (type: string) =>
+    readSpan(source({ 'mlflow.spanType': `"${type}"`, 'mlflow.spanInputs': '{"model":"gpt-5-mini"}' })).uses;
+  expect(read('CHAT_MODEL')).toEqual([{ kind: 'model', name: 'gpt-5-mini' }]);
+  expect(['AGENT', 'CHAIN', 'PARSER', 'UNKNOWN'].flatMap(read).filter(({ kind }) => kind === 'model')).toEqual([]);
+});

@@ -19,6 +19,7 @@ import { llamaindexOpeninference, llamaindexOpenllmetry } from './programs/llama
 import { livekit } from './programs/livekit.ts';
 import { agentgateway, bifrost, contextforge, envoyAiGateway, fastmcp, mcpCsharp } from './programs/mcp-gateways.ts';
 import { openrouter, tensorzero, vercelAiGateway } from './programs/model-gateways.ts';
+import { mlflow } from './programs/mlflow.ts';
 import { mistralVibe } from './programs/mistral-vibe.ts';
 import { mcpAgent, mcpPython } from './programs/mcp-python.ts';
 import { monocle } from './programs/monocle.ts';
@@ -78,6 +79,7 @@ export const PROGRAMS: readonly Program[] = [
   mcpCsharp,
   mistralVibe,
   mcpPython,
+  mlflow,
   monocle,
   n8n,
   openaiAgentsLogfire,
