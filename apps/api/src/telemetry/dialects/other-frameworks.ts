@@ -3,12 +3,14 @@ import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { genai } from './genai.ts';
 import { MLFLOW_NAMES, readModelOfMlflow } from './mlflow.ts';
-import { isModelCall } from './operations.ts';
+import { isModelCall, operationKey } from './operations.ts';
 import { isRejectedByOpenAiAgents } from './rejections.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { subjectIn, vendorInSpanName } from './span-subject.ts';
 import { usageInTexts } from './usage-texts.ts';
 import { splitVendorPrefix } from './vendor-prefix.ts';
+
+const TYPE_OF_HONEYHIVE = 'honeyhive_event_type';
 
 /**
  * Frameworks without a dialect of their own. They write the OpenTelemetry names, or names of their own with usual endings.
@@ -54,7 +56,7 @@ export const otherFrameworks: Dialect = {
     }
     readModelOfMlflow(attributes, facts);
     if (attributes['gen_ai.operation.name'] === undefined) {
-      if (facts.operation === 'execute_tool') facts.tool ??= subjectOf(name);
+      if (facts.operation === 'execute_tool' && !isMarkedByHoneyHive(span)) facts.tool ??= subjectOf(name);
       if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);
       if (facts.operation === null && ABOUT_A_CALL.test(name)) facts.tool = null;
     }
@@ -65,7 +67,7 @@ export const otherFrameworks: Dialect = {
     if (facts.model !== null) facts.vendor ??= canonicalVendor(String(attributes['runinfo.type'] ?? ''));
     if (span.scope.name === LANGWATCH) splitVendorPrefix(facts);
   },
-  alsoReads: ['runinfo.type', ...MLFLOW_NAMES],
+  alsoReads: ['runinfo.type', TYPE_OF_HONEYHIVE, ...MLFLOW_NAMES],
   wasRejected: (span) => OPENAI_AGENTS.test(span.scope.name) && isRejectedByOpenAiAgents(span),
   uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsInAnswer(attributes)),
   // The event repeats the span that it was written in, if there is one.
@@ -85,6 +87,19 @@ const REJECTED = /^(?!output|result)(?:\w+_)?(?:blocked|declined|denied|rejected
 function hasStatusOfRejection(attributes: ReadSource['attributes']): boolean {
   return Object.entries(attributes).some(([name, value]) => STATUS_OF_TOOL.test(name) && REJECTED.test(String(value)));
 }
+
+/**
+ * HoneyHive's SDK for Python (github.com/honeyhiveai/python-sdk, span_processor.py) marks spans of others that it does not know as
+ * tools, such as requests by HTTP. Its own spans have a scope `honeyhive.<id>`. Another attribute may say that it is a tool.
+ */
+function isMarkedByHoneyHive({ attributes, scope }: ReadSource): boolean {
+  if (attributes[TYPE_OF_HONEYHIVE] !== 'tool' || scope.name.startsWith('honeyhive.')) return false;
+  return Object.entries(attributes).every(([name, value]) => {
+    return name === TYPE_OF_HONEYHIVE || typeof value !== 'string' || !KINDS_OF_TOOLS.has(operationKey(value));
+  });
+}
+
+const KINDS_OF_TOOLS = new Set(['tool', 'tool.usage', 'function']);
 
 /** LangWatch's SDK for Python (github.com/langwatch/langwatch, sdks/python) writes the vendor in front of the model. */
 const LANGWATCH = 'langwatch';

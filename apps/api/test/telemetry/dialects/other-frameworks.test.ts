@@ -513,6 +513,15 @@ test('calls of a vendor’s tool with an empty id are as many as the answer list
   });
 });
 
+test.each([
+  ['a request by HTTP that HoneyHive marks as a tool is none', 'instrumentation.httpx', {}, []],
+  ['a span of HoneyHive is a tool', 'honeyhive.140234866534672', {}, ['lookup']],
+  ['a span that is marked by HoneyHive and by its sender is a tool', 'acme', { 'acme.span.kind': 'TOOL' }, ['lookup']],
+])('%s', (_title, scope, own, tools) => {
+  const { uses } = readSpan(source({ honeyhive_event_type: 'tool', ...own }, 'lookup', { scope }));
+  expect(uses).toEqual(tools.map((name) => ({ kind: 'tool', name })));
+});
+
 test('the model of a request that MLflow records is read for calls of models alone', () => {
   const read = (type: string) =>
     readSpan(source({ 'mlflow.spanType': `"${type}"`, 'mlflow.spanInputs': '{"model":"gpt-5-mini"}' })).uses;

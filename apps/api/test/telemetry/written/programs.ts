@@ -11,6 +11,7 @@ import { crewaiOpeninference, crewaiOpenlit, crewaiOpenllmetry } from './program
 import { eino, rig, trpcAgentGo } from './programs/go-and-rust.ts';
 import { googleAdkPython } from './programs/google-adk-python.ts';
 import { haystack } from './programs/haystack.ts';
+import { honeyhive } from './programs/honeyhive.ts';
 import { koog } from './programs/koog.ts';
 import { langgraphOpenllmetryPython } from './programs/langgraph-python.ts';
 import { librechat } from './programs/librechat.ts';
@@ -65,6 +66,7 @@ export const PROGRAMS: readonly Program[] = [
   goose,
   googleAdkPython,
   haystack,
+  honeyhive,
   koog,
   laminar,
   langgraphOpenllmetryPython,
