@@ -28,8 +28,8 @@ export const otherFrameworks: Dialect = {
     toolServer: ['mcp.server', 'mcp.server.name', 'tool.server', 'tool.server.name'],
     callId: ['tool.call.id', 'function.tool.id'],
     agent: ['agent.name', 'agent.label'],
-    inputTokens: ['input.tokens', 'prompt.tokens', 'tokens.input', 'tokens.prompt'],
-    outputTokens: ['output.tokens', 'completion.tokens', 'tokens.output', 'tokens.completion'],
+    inputTokens: ['input.tokens', 'prompt.tokens', 'tokens.input', 'tokens.prompt', 'input.token.count'],
+    outputTokens: ['output.tokens', 'completion.tokens', 'tokens.output', 'tokens.completion', 'output.token.count'],
     errorType: ['tool.error.type'],
   },
   operations: {

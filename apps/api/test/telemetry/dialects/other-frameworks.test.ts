@@ -513,6 +513,21 @@ test('calls of a vendor’s tool with an empty id are as many as the answer list
   });
 });
 
+// Confident AI's attributes (github.com/confident-ai/deepeval, deepeval/tracing/otel/attributes.py)
+test('reads the tokens of attributes that count tokens in the singular', () => {
+  const attributes = {
+    'confident.span.type': 'llm',
+    'confident.span.provider': 'openai',
+    'confident.llm.model': 'gpt-5-mini',
+    'confident.llm.input_token_count': 21,
+    'confident.llm.output_token_count': 8,
+  };
+  expect(readSpan(source(attributes))).toMatchObject({
+    facts: { vendor: 'openai', model: 'gpt-5-mini', inputTokens: 21, outputTokens: 8 },
+    uses: [{ kind: 'model', name: 'gpt-5-mini' }],
+  });
+});
+
 test.each([
   ['a request by HTTP that HoneyHive marks as a tool is none', 'instrumentation.httpx', {}, []],
   ['a span of HoneyHive is a tool', 'honeyhive.140234866534672', {}, ['lookup']],
