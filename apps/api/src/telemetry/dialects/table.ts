@@ -51,6 +51,7 @@ import { droid } from './droid.ts';
 import { eve } from './eve.ts';
 import { haystack } from './haystack.ts';
 import { openaiAgents } from './openai-agents.ts';
+import { netra } from './netra.ts';
 import { nemoAgentToolkit } from './nemo-agent-toolkit.ts';
 import { openinference } from './openinference.ts';
 import { openllmetry } from './openllmetry.ts';
@@ -125,6 +126,7 @@ export const DIALECTS: readonly Dialect[] = [
   openinference,
   traceai,
   braintrust,
+  netra,
   mcp,
   otherFrameworks,
 ];

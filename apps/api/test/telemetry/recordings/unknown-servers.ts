@@ -41,6 +41,7 @@ const NOT_NAMED = [
   'loongsuite',
   'mcp-csharp',
   'mcp-python',
+  'netra',
   'openai-agents',
   'openai-agents-python',
   'openai-agents-python-openinference',

@@ -25,6 +25,7 @@ import { mistralVibe } from './programs/mistral-vibe.ts';
 import { mcpAgent, mcpPython } from './programs/mcp-python.ts';
 import { monocle } from './programs/monocle.ts';
 import { n8n } from './programs/n8n.ts';
+import { netra } from './programs/netra.ts';
 import {
   openaiAgentsLogfire,
   openaiAgentsOpeninference,
@@ -84,6 +85,7 @@ export const PROGRAMS: readonly Program[] = [
   mlflow,
   monocle,
   n8n,
+  netra,
   openaiAgentsLogfire,
   openaiAgentsOpeninference,
   openaiAgentsOpenllmetry,
