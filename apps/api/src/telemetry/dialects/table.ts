@@ -1,6 +1,7 @@
 import { anthropicSdk } from './anthropic-sdk.ts';
 import { claudeCode } from './claude-code.ts';
 import { cline } from './cline.ts';
+import { codebuddy } from './codebuddy.ts';
 import { codex } from './codex.ts';
 import { copilot } from './copilot.ts';
 import { ax } from './ax.ts';
@@ -126,6 +127,7 @@ export const DIALECTS: readonly Dialect[] = [
   openinference,
   traceai,
   braintrust,
+  codebuddy,
   netra,
   mcp,
   otherFrameworks,

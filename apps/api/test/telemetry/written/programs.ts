@@ -5,7 +5,7 @@ import { agentops, laminar } from './programs/agentops.ts';
 import { azureAgents } from './programs/azure-agents.ts';
 import { braintrust } from './programs/braintrust.ts';
 import { cloudflareAgents } from './programs/cloudflare-agents.ts';
-import { cline, goose } from './programs/coding-agents.ts';
+import { cline, codebuddy, goose } from './programs/coding-agents.ts';
 import { agentFrameworkDotnet, loongsuite, opentelemetryGenaiEvents } from './programs/conventions.ts';
 import { crewaiOpeninference, crewaiOpenlit, crewaiOpenllmetry } from './programs/crewai.ts';
 import { eino, rig, trpcAgentGo } from './programs/go-and-rust.ts';
@@ -56,6 +56,7 @@ export const PROGRAMS: readonly Program[] = [
   braintrust,
   cline,
   cloudflareAgents,
+  codebuddy,
   contextforge,
   crewaiOpeninference,
   crewaiOpenlit,

@@ -131,3 +131,73 @@ export OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key>
   ],
   agents: ['weather_agent'],
 };
+
+const toolOfCodebuddy = (name: string, inside: Program['spans'] = [], failed = false) => ({
+  name: 'codebuddy_code.tool',
+  attributes: { 'span.type': 'tool', tool_name: name, 'tool.call_id': `call_${name}`, tool_input: CONTENT },
+  events: [{ name: 'tool_result', attributes: { content: CONTENT } }],
+  failed,
+  inside,
+});
+
+export const codebuddy: Program = {
+  id: 'codebuddy',
+  framework: 'CodeBuddy Code',
+  version: '@tencent-ai/agent-sdk 0.3.201',
+  source: 'npm: @tencent-ai/agent-sdk, cli/dist/codebuddy-headless.js and the documentation in it (monitoring.md)',
+  setUp: `\`\`\`sh
+export CODEBUDDY_CODE_ENABLE_TELEMETRY=1
+export OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL>
+export OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key>
+\`\`\``,
+  cannotKnow: [
+    'The spans do not name models.',
+    'With another `OTEL_SERVICE_NAME` the name of a subagent is not known, because that is also the name of the scope.',
+  ],
+  scope: 'CodeBuddy-CLI-2.103.2',
+  service: 'CodeBuddy-CLI-2.103.2',
+  spans: [
+    {
+      name: 'codebuddy_code.interaction',
+      kind: 'client',
+      attributes: {
+        'span.type': 'interaction',
+        'conversation.id': 'conversation-1',
+        'conversation.agent': 'cli',
+        user_prompt: CONTENT,
+        user_prompt_length: 13n,
+      },
+      inside: [
+        toolOfCodebuddy('Bash', [], true),
+        toolOfCodebuddy('mcp__everything__echo', [
+          {
+            name: 'codebuddy_code.mcp_call',
+            attributes: { 'span.type': 'mcp_call', 'mcp.server': 'everything', 'mcp.tool': 'echo' },
+          },
+        ]),
+        toolOfCodebuddy('Agent'),
+        {
+          name: 'codebuddy_code.subagent',
+          attributes: {
+            'span.type': 'subagent',
+            'conversation.id': 'conversation-2',
+            agent_id: 'agent-1',
+            agent_type: 'Explore',
+          },
+          inside: [toolOfCodebuddy('Read')],
+        },
+        {
+          name: 'codebuddy_code.context_compact',
+          attributes: { 'span.type': 'context_compact', 'compact.type': 'auto' },
+        },
+      ],
+    },
+  ],
+  tools: [
+    { name: 'Bash', runsAt: 'agent', calls: 1, failed: 1 },
+    { name: 'echo', server: 'everything', calls: 1 },
+    { name: 'Agent', runsAt: 'agent', calls: 1 },
+    { name: 'Read', runsAt: 'agent', calls: 1 },
+  ],
+  agents: ['cli', 'Explore'],
+};
