@@ -62,6 +62,7 @@ import { vercelAi } from './vercel-ai.ts';
 import { vercelAi7 } from './vercel-ai-7.ts';
 import { vercelAiGateway } from './vercel-ai-gateway.ts';
 import { voltagent } from './voltagent.ts';
+import { weave } from './weave.ts';
 
 /**
  * All dialects. If several signatures match, the first dialect is taken, so specific ones come first. `otherFrameworks`
@@ -129,6 +130,7 @@ export const DIALECTS: readonly Dialect[] = [
   braintrust,
   codebuddy,
   netra,
+  weave,
   mcp,
   otherFrameworks,
 ];

@@ -68,6 +68,7 @@ const NOT_NAMED = [
   'vercel-ai-7-laminar',
   'vercel-ai-7-legacy',
   'vercel-ai-7-openinference',
+  'weave',
 ];
 
 /** The name of the server is in front of the tool's name, where it cannot be told from a part of the name: `get_weather`. */

@@ -42,6 +42,7 @@ import { semanticKernel } from './programs/semantic-kernel.ts';
 import { springAi } from './programs/spring-ai.ts';
 import { strandsPython } from './programs/strands-python.ts';
 import { temporalAiSdk, temporalOpenaiAgents } from './programs/temporal.ts';
+import { weave } from './programs/weave.ts';
 
 /** Programs of frameworks whose packages do not run here, by name. */
 export const PROGRAMS: readonly Program[] = [
@@ -108,4 +109,5 @@ export const PROGRAMS: readonly Program[] = [
   tensorzero,
   trpcAgentGo,
   vercelAiGateway,
+  weave,
 ];
