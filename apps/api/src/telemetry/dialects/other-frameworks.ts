@@ -1,6 +1,7 @@
 import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
+import { FUNCTION_NAMES } from './function-names.ts';
 import { genai } from './genai.ts';
 import { MLFLOW_NAMES, readModelOfMlflow } from './mlflow.ts';
 import { isModelCall, operationKey } from './operations.ts';
@@ -11,6 +12,7 @@ import { usageInTexts } from './usage-texts.ts';
 import { splitVendorPrefix } from './vendor-prefix.ts';
 
 const TYPE_OF_HONEYHIVE = 'honeyhive_event_type';
+const AGENT_KIND = 'lmnr.association.properties.metadata.agent_kind';
 
 /**
  * Frameworks without a dialect of their own. They write the OpenTelemetry names, or names of their own with usual endings.
@@ -56,7 +58,7 @@ export const otherFrameworks: Dialect = {
     }
     readModelOfMlflow(attributes, facts);
     if (attributes['gen_ai.operation.name'] === undefined) {
-      if (facts.operation === 'execute_tool' && !isMarkedByHoneyHive(span)) facts.tool ??= subjectOf(name);
+      if (facts.operation === 'execute_tool' && !isMarkedByHoneyHive(span)) facts.tool ??= toolOf(span);
       if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);
       if (facts.operation === null && ABOUT_A_CALL.test(name)) facts.tool = null;
     }
@@ -67,7 +69,7 @@ export const otherFrameworks: Dialect = {
     if (facts.model !== null) facts.vendor ??= canonicalVendor(String(attributes['runinfo.type'] ?? ''));
     if (span.scope.name === LANGWATCH) splitVendorPrefix(facts);
   },
-  alsoReads: ['runinfo.type', TYPE_OF_HONEYHIVE, ...MLFLOW_NAMES],
+  alsoReads: ['runinfo.type', TYPE_OF_HONEYHIVE, AGENT_KIND, ...MLFLOW_NAMES],
   wasRejected: (span) => OPENAI_AGENTS.test(span.scope.name) && isRejectedByOpenAiAgents(span),
   uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsInAnswer(attributes)),
   // The event repeats the span that it was written in, if there is one.
@@ -100,6 +102,14 @@ function isMarkedByHoneyHive({ attributes, scope }: ReadSource): boolean {
 }
 
 const KINDS_OF_TOOLS = new Set(['tool', 'tool.usage', 'function']);
+
+/**
+ * OpenHands (github.com/OpenHands/software-agent-sdk, agent/acp_tracing.py) runs other coding agents by the Agent Client Protocol. A
+ * span is then named after the title of a call: the name of the tool, or a text such as `Read src/main.ts`.
+ */
+function toolOf({ attributes, name }: ReadSource): string | null {
+  return attributes[AGENT_KIND] === 'acp' && !FUNCTION_NAMES.tool.test(name) ? null : subjectOf(name);
+}
 
 /** LangWatch's SDK for Python (github.com/langwatch/langwatch, sdks/python) writes the vendor in front of the model. */
 const LANGWATCH = 'langwatch';

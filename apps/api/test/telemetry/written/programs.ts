@@ -19,6 +19,7 @@ import { litellm, litellmV2 } from './programs/litellm.ts';
 import { llamaindexOpeninference, llamaindexOpenllmetry } from './programs/llamaindex.ts';
 import { livekit } from './programs/livekit.ts';
 import { agentgateway, bifrost, contextforge, envoyAiGateway, fastmcp, mcpCsharp } from './programs/mcp-gateways.ts';
+import { openhands } from './programs/openhands.ts';
 import { openrouter, tensorzero, vercelAiGateway } from './programs/model-gateways.ts';
 import { mlflow } from './programs/mlflow.ts';
 import { mistralVibe } from './programs/mistral-vibe.ts';
@@ -93,6 +94,7 @@ export const PROGRAMS: readonly Program[] = [
   openaiAgentsOpenllmetry,
   openaiAgentsOpentelemetry,
   openclaw,
+  openhands,
   openrouter,
   opentelemetryGenaiEvents,
   pipecat,
