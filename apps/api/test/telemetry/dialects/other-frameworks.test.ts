@@ -543,3 +543,53 @@ test('the model of a request that MLflow records is read for calls of models alo
   expect(read('CHAT_MODEL')).toEqual([{ kind: 'model', name: 'gpt-5-mini' }]);
   expect(['AGENT', 'CHAIN', 'PARSER', 'UNKNOWN'].flatMap(read).filter(({ kind }) => kind === 'model')).toEqual([]);
 });
+
+// What gateways write: developers.cloudflare.com/ai-gateway/observability/otel-integration, developer.konghq.com/ai-gateway/llm-open-telemetry,
+// github.com/alibaba/higress (plugins/wasm-go/extensions/ai-statistics), github.com/apache/apisix (apisix/plugins/opentelemetry.lua)
+test.each([
+  [
+    "Cloudflare's AI Gateway",
+    {
+      'gen_ai.request.model': 'gpt-5-mini',
+      'gen_ai.model.provider': 'openai',
+      'gen_ai.usage.input_tokens': 21,
+      'gen_ai.usage.output_tokens': 8,
+      'gen_ai.usage.cost': 0.1,
+    },
+    'openai',
+  ],
+  [
+    'Kong, whose span names the tool that the model asks for',
+    {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': 'openai',
+      'gen_ai.request.model': 'gpt-5-mini',
+      'gen_ai.tool.name': 'get_weather',
+      'gen_ai.tool.call.id': 'call_1',
+      'gen_ai.usage.input_tokens': 21,
+      'gen_ai.usage.output_tokens': 8,
+    },
+    'openai',
+  ],
+  [
+    'Higress',
+    {
+      'gen_ai.span.kind': 'LLM',
+      'gen_ai.model_name': 'gpt-5-mini',
+      'gen_ai.request.model': 'gpt-5-mini',
+      'gen_ai.usage.input_tokens': '21',
+      'gen_ai.usage.output_tokens': '8',
+    },
+    null,
+  ],
+  [
+    'APISIX, with variables as additional attributes',
+    { llm_model: 'gpt-5-mini', llm_prompt_tokens: '21', llm_completion_tokens: '8', 'apisix.route_id': '1' },
+    null,
+  ],
+])('a gateway calls a model once: %s', (_title, attributes, vendor) => {
+  expect(readSpan(source(attributes, 'request', { kind: 'client' }))).toMatchObject({
+    facts: { vendor, model: 'gpt-5-mini', inputTokens: 21, outputTokens: 8 },
+    uses: [{ kind: 'model', name: 'gpt-5-mini' }],
+  });
+});
