@@ -3,13 +3,12 @@ import { splitMarked } from './mcp-name.ts';
 
 /**
  * CodeBuddy Code by Tencent (www.codebuddy.ai/docs/cli/monitoring; npm: @tencent-ai/agent-sdk, cli/dist). It sends spans of prompts,
- * subagents and tools. The scope is the name of the product with its version, or `OTEL_SERVICE_NAME`. Its spans do not name models. The
- * call of an MCP server is inside the span of the tool.
+ * subagents and tools. The scope is the name of the product with its version. If `OTEL_SERVICE_NAME` is set, the scope is that name, and the
+ * spans are read as those of an unknown framework. They do not name models. The call of an MCP server is inside the span of the tool.
  */
 export const codebuddy: Dialect = {
   name: 'codebuddy',
   scopes: [/^CodeBuddy-/],
-  signature: ['conversation.agent'],
   attributes: {
     operation: ['span.type'],
     agent: ['conversation.agent', 'agent_type'],
