@@ -20,8 +20,8 @@ type RecordBatch = { records: readonly InterpretedRecord[]; sender: string; limi
  * Aggregates the calls that log records report, in the caller's transaction. A call that spans and records report counts
  * once, as the spans report it: a span that comes later replaces the record's call. It is recognised by its call id, or by the
  * span that the record was written in: the call's span or its parent. If only the record says that the call failed, its failure is
- * added. A record that is sent again counts once. A record that reports only tokens adds them to usage. A call that a record says
- * was rejected does not count.
+ * added. A record that is sent again counts once. A record that reports only tokens adds them to usage, and one that reports only a
+ * failure adds that. A call that a record says was rejected does not count.
  *
  * @returns how many reports were counted, how many were known before, and how many calls were not observed because a limit
  *   is full

@@ -66,6 +66,8 @@ export class NewReports {
     const ofSpans = use.times === 0 ? undefined : this.#known.spans.keysOfReport(record, use, isSpanTaken);
     if (ofSpans || this.#hasAny(report.recognised)) {
       this.#addFailure(report, ofSpans);
+    } else if (report.isFailure) {
+      return;
     } else if (report.below && this.#isOfSpanBelow(report, report.below)) {
       this.#storeOfRecord([...report.own, ...(failure?.remembered ?? [])], null);
     } else {

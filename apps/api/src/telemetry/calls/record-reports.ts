@@ -34,13 +34,15 @@ export type RecordReport = {
   failure: FailureKeys | null;
   /** The calls that it may report if it was written in their parent span. Null for a record with a call id. */
   below: CallsBelow | null;
+  /** The record only says that a call failed, which another record or a span reports. */
+  isFailure: boolean;
   /** The call was rejected. It does not count, and its keys are stored so that no other record or span counts it. */
   isRejection: boolean;
 };
 
 /** The calls that a log record reports, and the one whose tokens alone it reports. */
 export function reportsOf(record: InterpretedRecord, sender: string): RecordReport[] {
-  const { facts, uses, tokensOf, rejected } = record.reading;
+  const { facts, uses, tokensOf, failureOf, rejected } = record.reading;
   if (facts === null) return [];
   const span = asSpan(record, facts);
   // Without a call id the keys of a rejection would be those of other calls in the same span.
@@ -48,13 +50,20 @@ export function reportsOf(record: InterpretedRecord, sender: string): RecordRepo
     record,
     span,
     use,
+    isFailure: false,
     isRejection: use === rejected,
     ...keysOf(record, use, { facts, sender, isRejection: use === rejected }),
   }));
+  if (failureOf !== undefined) {
+    const keys = keysOf(record, failureOf, { facts, sender, isRejection: false });
+    // The record of the call has the same keys, except for those of the record itself.
+    const ofCall = { ...keys, recognised: [...keys.recognised, ...keys.remembered], below: null };
+    return [{ record, span, use: failureOf, ...ofCall, isFailure: true, isRejection: false }];
+  }
   if (tokensOf === undefined) return reports;
   const own = [keyOfRecord(sender, `${record.digest} tokens`)];
   const keys = { recognised: own, own, remembered: own, recordKey: null, failure: null, below: null };
-  return [...reports, { record, span, use: { ...tokensOf, times: 0 }, ...keys, isRejection: false }];
+  return [...reports, { record, span, use: { ...tokensOf, times: 0 }, ...keys, isFailure: false, isRejection: false }];
 }
 
 const NO_KEYS = { recognised: [], remembered: [] };

@@ -122,6 +122,11 @@ type LogEvent = {
   counts?: (record: LogSource) => boolean;
   /** Whether the record only adds tokens to a call that another record reports. */
   tokensOnly?: (record: LogSource) => boolean;
+  /**
+   * The record only says that a call failed, which another record reports. Both are written in the same span. A record in another
+   * span is not read: it does not tell which call failed.
+   */
+  isFailure?: true;
   /** The record says that a call was rejected. Other records and spans with the same call id do not count. */
   isRejection?: true;
 };

@@ -60,6 +60,8 @@ export type Reading = {
    * two records without a common id. `uses` is empty then.
    */
   tokensOf?: Use;
+  /** The call that failed, if another record of the same span reports the call. `uses` is empty then. */
+  failureOf?: Use;
   /** The call that was rejected before it ran, if the record says that. `uses` is empty then. */
   rejected?: Use;
 };

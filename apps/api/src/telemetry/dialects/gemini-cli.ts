@@ -76,6 +76,8 @@ export const geminiCli: Dialect = {
       attributes: { model: ['model'], inputTokens: ['input_token_count'], outputTokens: ['output_token_count'] },
       tokensOnly: () => true,
     },
+    // Each attempt has a request of its own. An answer that breaks off has its error outside of the span, and only the span counts it.
+    'gemini_cli.api_error': { operation: 'chat', attributes: { model: ['model'] }, isFailure: true },
     'gemini_cli.tool_call': {
       operation: 'execute_tool',
       attributes: { tool: ['function_name'], toolServer: ['mcp_server_name'] },

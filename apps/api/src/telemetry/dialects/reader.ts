@@ -29,6 +29,7 @@ type CompiledEvent = Compiled & {
   isCommonName: boolean;
   counts: (record: LogSource) => boolean;
   tokensOnly: (record: LogSource) => boolean;
+  isFailure: boolean;
   isRejection: boolean;
 };
 
@@ -60,7 +61,7 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
     readLogRecord(given) {
       const event = events.get(given.eventName ?? '');
       if (!event) return emptyReading(null);
-      const { dialect, read, isCommonName, counts, tokensOnly, isRejection } = event;
+      const { dialect, read, isCommonName, counts, tokensOnly, isFailure, isRejection } = event;
       const record = withDataOfBody(given);
       const ofScope = dialectOf(record.scope, {});
       if (isCommonName && ofScope !== dialect) return emptyReading(null);
@@ -69,6 +70,7 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
       if (!counts(record)) return emptyReading(dialect);
       const source: ReadSource = { ...record, name: record.eventName ?? '', kind: 'internal' };
       const reading = readingOf(dialect, source, read(source));
+      if (isFailure) return withoutCall(reading, 'failureOf');
       if (isRejection) return withoutCall(reading, 'rejected');
       return tokensOnly(record) ? withoutCall(reading, 'tokensOf') : reading;
     },
@@ -135,7 +137,7 @@ function boundedUses(uses: readonly Use[]): Use[] {
 }
 
 /** The call moves from `uses` to another field. */
-function withoutCall({ uses, ...reading }: Reading, field: 'tokensOf' | 'rejected'): Reading {
+function withoutCall({ uses, ...reading }: Reading, field: 'tokensOf' | 'failureOf' | 'rejected'): Reading {
   const [use] = uses;
   return use === undefined ? { ...reading, uses } : { ...reading, uses: [], [field]: use };
 }
@@ -147,9 +149,9 @@ function emptyReading(dialect: Dialect | null): Reading {
 function compileEvents({ dialect }: Compiled): [string, CompiledEvent][] {
   return Object.entries(dialect.logs ?? {}).map(([name, event]) => {
     const { operation, attributes = {}, isCommonName = false, counts = () => true, tokensOnly = () => false } = event;
-    const { isRejection = false } = event;
+    const { isFailure = false, isRejection = false } = event;
     const read = factReader(dialect, { operation, sources: attributes });
-    return [name, { dialect, read, isCommonName, counts, tokensOnly, isRejection }];
+    return [name, { dialect, read, isCommonName, counts, tokensOnly, isFailure, isRejection }];
   });
 }
 

@@ -38,8 +38,8 @@ function prepareWith(decode: (take: (record: OtlpLogRecord) => null) => DecodedL
   const { records, ...refused } = decode((record) => {
     const reading = readLogRecord(record);
     scopes.add(record.scope.name, reading.dialect !== null);
-    const { uses, tokensOf, rejected } = reading;
-    if (uses.length > 0 || tokensOf || rejected) reporting.push(interpretedRecord(record, reading));
+    const { uses, tokensOf, failureOf, rejected } = reading;
+    if (uses.length > 0 || tokensOf || failureOf || rejected) reporting.push(interpretedRecord(record, reading));
     return null;
   });
   return { ...refused, received: records.length, reporting, scopes: scopes.done() };

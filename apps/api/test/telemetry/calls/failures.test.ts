@@ -38,6 +38,15 @@ const records =
   };
 
 const MODEL = { vendor: 'openai', model: 'gpt-5' };
+/** A record that only says that a call failed, as Gemini CLI writes it. */
+const failureOfModel = (ids: Partial<Ids>) => {
+  const made = record(MODEL, { ...ids, failed: true });
+  return { ...made, reading: { ...made.reading, uses: [], failureOf: { kind: 'model', name: MODEL.model } as const } };
+};
+const failureRecord: Request = (ids) => {
+  const made = failureOfModel(ids);
+  return (tenant) => aggregateRecords(server, tenant, { records: [made] });
+};
 const modelSpan =
   (failed: boolean, attributes: SpanInput['attributes'] = {}) =>
   (ids: Ids) => ({
@@ -124,6 +133,12 @@ const CASES: [name: string, requests: Request[], calls: number, errors: number][
     1,
     1,
   ],
+  [
+    'the span and a record with nothing else say so',
+    [spans(modelSpan(true)), records([MODEL, false]), failureRecord],
+    1,
+    1,
+  ],
   ['the span and the record in its parent say so', [spans(spanBelow), records([MODEL, true])], 1, 1],
   ['only the span inside a tool call says so', [spans(toolSpan(false)), spans(executionSpan)], 1, 1],
   [
@@ -202,6 +217,26 @@ test.each([true, false])(
     expect(await tenant.usage()).toEqual({});
   },
 );
+
+test('a record that says nothing but the failure adds it to the call of its span, once, and counts no call', async () => {
+  const tenant = await callsTenant(server);
+  const ids = { traceId: newTraceId(), spanId: newSpanId() };
+  const retry = { ...ids, spanId: newSpanId() };
+  const failure = failureOfModel(ids);
+  await aggregateRecords(server, tenant, { records: [failureOfModel(ids), failureOfModel({})] });
+  expect(await tenant.usage()).toEqual({});
+  const calls = [
+    record(MODEL, ids),
+    failure,
+    record(MODEL, retry),
+    failureOfModel({}),
+    failureOfModel({ ...ids, spanId: newSpanId() }),
+  ];
+  await aggregateRecords(server, tenant, { records: calls });
+  await aggregateRecords(server, tenant, { records: [failure] });
+  const sums = Object.values(await tenant.usage());
+  expect([sum(sums.map((one) => one.calls)), sum(sums.map((one) => one.errors))]).toEqual([2, 1]);
+});
 
 test('a failure alone is not counted at a provider that has no calls', async () => {
   const tenant = await callsTenant(server);

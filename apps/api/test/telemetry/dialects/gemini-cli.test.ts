@@ -43,9 +43,24 @@ test('gemini-cli: the record of a request names the span of the call, the record
 
 test('gemini-cli: a failed request and a failed tool have the type of their error', () => {
   const failed = recordedLogs('gemini-cli').filter((record) => readLogRecord(record).facts?.errorType != null);
-  expect(failed.map(({ eventName }) => eventName)).toEqual(['gemini_cli.tool_call']);
+  expect(failed.map(({ eventName }) => eventName)).toEqual(['gemini_cli.tool_call', 'gemini_cli.api_error']);
+  expect(failed.map((record) => readLogRecord(record).facts?.errorType)).toEqual([expect.any(String), 'ApiError']);
   const failedSpans = recordedSpans('gemini-cli').filter(({ status }) => status.code === 'error');
   expect(failedSpans.map((span) => readSpan(span).facts?.operation)).toEqual(['chat']);
+});
+
+test('gemini-cli: the record of an error counts no call, and stands in the span of the request that it is about', () => {
+  const [error, ...others] = recordedLogs('gemini-cli').filter(({ eventName }) => eventName === 'gemini_cli.api_error');
+  if (error === undefined) throw new Error('there is no such record');
+  const model = 'gemini-3-flash-preview';
+  expect(others).toEqual([]);
+  expect(readLogRecord(error)).toMatchObject({
+    facts: { vendor: 'gcp.gemini', model },
+    uses: [],
+    failureOf: { kind: 'model', name: model },
+  });
+  const inSpan = recordedLogs('gemini-cli').filter(({ spanId }) => spanId === error.spanId);
+  expect(inSpan.flatMap((record) => readLogRecord(record).uses)).toEqual([{ kind: 'model', name: model }]);
 });
 
 test('gemini-cli: a call that the user refused does not count', () => {
