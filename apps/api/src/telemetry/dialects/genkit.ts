@@ -63,7 +63,7 @@ export const genkit: Dialect = {
   ],
   alsoReads: ['genkit:name', 'genkit:output'],
   // A tool that asks a person. After the answer it runs again, or the answer is its result.
-  wasRejected: (span) => exceptionTypeIn(span) === 'ToolInterruptError',
+  wasRejected: (span) => INTERRUPTS.has(exceptionTypeIn(span)),
   refine({ attributes }, facts) {
     const name = attributes['genkit:name'];
     if (typeof name !== 'string') return;
@@ -94,6 +94,9 @@ export const genkit: Dialect = {
   uses: ({ attributes }, facts, usual) =>
     withServerTools(facts, usual, () => serverToolsIn(answerIn(outputOf(attributes)))),
 };
+
+/** The error that interrupts a tool, in JavaScript and in Go (go/ai/tools.go). */
+const INTERRUPTS: ReadonlySet<string | null> = new Set(['ToolInterruptError', 'toolInterruptError']);
 
 function outputOf({ 'genkit:output': output }: Attributes): unknown {
   return parsedAttribute(output);

@@ -68,6 +68,11 @@ describe('a tool call that a person rejected, or that waits for an answer, does 
       { 'genkit:type': 'action', 'genkit:metadata:subtype': 'tool', 'genkit:name': TOOL },
       { scope: 'genkit-tracer', error: '', exception: 'ToolInterruptError' },
     ],
+    [
+      'Genkit for Go',
+      { 'genkit:type': 'action', 'genkit:metadata:subtype': 'tool.v2', 'genkit:name': TOOL },
+      { scope: 'genkit-tracer', error: '', exception: '*ai.toolInterruptError' },
+    ],
     ['Strands', { ...CONVENTIONS, 'gen_ai.event.start_time': '2026-11-26T14:00:00Z' }, { scope: 'weather-service' }],
   ])('%s', (_what, attributes, parts) => {
     expect(toolsIn(attributes, parts)).toEqual([]);
