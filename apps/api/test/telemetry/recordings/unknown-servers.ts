@@ -52,6 +52,7 @@ const NOT_NAMED = [
   'pydantic-ai',
   'quarkus-langchain4j',
   'rig',
+  'semantic-kernel-dotnet',
   'sentry',
   'spring-ai',
   'strands',

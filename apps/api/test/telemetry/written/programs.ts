@@ -40,6 +40,7 @@ import { pydanticAi } from './programs/pydantic-ai.ts';
 import { quarkusLangchain4j } from './programs/quarkus-langchain4j.ts';
 import { respan } from './programs/respan.ts';
 import { semanticKernel } from './programs/semantic-kernel.ts';
+import { semanticKernel, semanticKernelDotnet, semanticKernelJava } from './programs/semantic-kernel.ts';
 import { springAi } from './programs/spring-ai.ts';
 import { strandsPython } from './programs/strands-python.ts';
 import { temporalAiSdk, temporalOpenaiAgents } from './programs/temporal.ts';
@@ -103,6 +104,8 @@ export const PROGRAMS: readonly Program[] = [
   respan,
   rig,
   semanticKernel,
+  semanticKernelDotnet,
+  semanticKernelJava,
   smolagents,
   springAi,
   strandsPython,
