@@ -49,6 +49,7 @@ import { pipecat } from './pipecat.ts';
 import { datadog } from './datadog.ts';
 import { promptlayer } from './promptlayer.ts';
 import { droid } from './droid.ts';
+import { embabel } from './embabel.ts';
 import { eve } from './eve.ts';
 import { haystack } from './haystack.ts';
 import { openaiAgents } from './openai-agents.ts';
@@ -121,6 +122,7 @@ export const DIALECTS: readonly Dialect[] = [
   pipecat,
   promptlayer,
   livekit,
+  embabel,
   eve,
   haystack,
   monocle,

@@ -23,6 +23,7 @@ const NOT_NAMED = [
   'dspy',
   'effect',
   'eino',
+  'embabel',
   'google-adk',
   'google-adk-python',
   'haystack',

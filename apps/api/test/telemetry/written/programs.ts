@@ -41,6 +41,7 @@ import { quarkusLangchain4j } from './programs/quarkus-langchain4j.ts';
 import { respan } from './programs/respan.ts';
 import { semanticKernel } from './programs/semantic-kernel.ts';
 import { semanticKernel, semanticKernelDotnet, semanticKernelJava } from './programs/semantic-kernel.ts';
+import { embabel } from './programs/embabel.ts';
 import { springAi } from './programs/spring-ai.ts';
 import { strandsPython } from './programs/strands-python.ts';
 import { temporalAiSdk, temporalOpenaiAgents } from './programs/temporal.ts';
@@ -66,6 +67,7 @@ export const PROGRAMS: readonly Program[] = [
   crewaiOpenllmetry,
   dspy,
   eino,
+  embabel,
   envoyAiGateway,
   fastmcp,
   goose,
