@@ -169,12 +169,19 @@ function isRunOfModel({ span, use }: Report): boolean {
   return use.kind === 'model' && !isModelCall(span.operation);
 }
 
+/**
+ * Instrumentations that write each call of a model inside the call before it. RubyLLM calls the model again in the method that called
+ * it first, after the tools have run.
+ */
+const NESTED_CALLS: ReadonlySet<string> = new Set(['OpenTelemetry::Instrumentation::RubyLLM']);
+
 function isOuterOf(outer: Report | undefined, inner: Report): boolean {
   if (outer === undefined || !isSame(outer, inner)) return false;
   const [a, b] = [outer.span, inner.span];
   if (a.scope !== b.scope || (a.callId !== null && a.callId === b.callId)) return true;
   // One instrumentation reports two calls if the ids differ, or if the spans have one name (a tool that calls itself).
   if (a.callId !== null && b.callId !== null) return false;
+  if (NESTED_CALLS.has(a.scope)) return false;
   // Spans of one model call may list the tools that the vendor ran in it.
   return outer.use.kind !== 'tool' || isModelCall(a.operation) || a.spanName !== b.spanName;
 }

@@ -53,6 +53,7 @@ const NOT_NAMED = [
   'pydantic-ai',
   'quarkus-langchain4j',
   'rig',
+  'ruby-llm',
   'semantic-kernel-dotnet',
   'sentry',
   'spring-ai',

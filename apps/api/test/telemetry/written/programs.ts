@@ -40,6 +40,7 @@ import { pydanticAi } from './programs/pydantic-ai.ts';
 import { quarkusLangchain4j } from './programs/quarkus-langchain4j.ts';
 import { respan } from './programs/respan.ts';
 import { semanticKernel } from './programs/semantic-kernel.ts';
+import { rubyLlm } from './programs/ruby-llm.ts';
 import { semanticKernel, semanticKernelDotnet, semanticKernelJava } from './programs/semantic-kernel.ts';
 import { embabel } from './programs/embabel.ts';
 import { springAi } from './programs/spring-ai.ts';
@@ -105,6 +106,7 @@ export const PROGRAMS: readonly Program[] = [
   quarkusLangchain4j,
   respan,
   rig,
+  rubyLlm,
   semanticKernel,
   semanticKernelDotnet,
   semanticKernelJava,
