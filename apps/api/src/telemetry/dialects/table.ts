@@ -58,6 +58,7 @@ import { nemoAgentToolkit } from './nemo-agent-toolkit.ts';
 import { openinference } from './openinference.ts';
 import { openllmetry } from './openllmetry.ts';
 import { openrouter } from './openrouter.ts';
+import { reqLlm } from './req-llm.ts';
 import { otherFrameworks } from './other-frameworks.ts';
 import { vercelAi } from './vercel-ai.ts';
 import { vercelAi7 } from './vercel-ai-7.ts';
@@ -111,6 +112,7 @@ export const DIALECTS: readonly Dialect[] = [
   mcpAgent,
   mistral,
   mistralVibe,
+  reqLlm,
   azureAgents,
   microsoftAgents,
   microsoftOpentelemetry,

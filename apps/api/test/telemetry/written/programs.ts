@@ -40,6 +40,7 @@ import { pydanticAi } from './programs/pydantic-ai.ts';
 import { quarkusLangchain4j } from './programs/quarkus-langchain4j.ts';
 import { respan } from './programs/respan.ts';
 import { semanticKernel } from './programs/semantic-kernel.ts';
+import { reqLlm } from './programs/req-llm.ts';
 import { rubyLlm } from './programs/ruby-llm.ts';
 import { semanticKernel, semanticKernelDotnet, semanticKernelJava } from './programs/semantic-kernel.ts';
 import { embabel } from './programs/embabel.ts';
@@ -105,6 +106,7 @@ export const PROGRAMS: readonly Program[] = [
   pydanticAi,
   quarkusLangchain4j,
   respan,
+  reqLlm,
   rig,
   rubyLlm,
   semanticKernel,
