@@ -39,7 +39,6 @@ import { pipecat } from './programs/pipecat.ts';
 import { pydanticAi } from './programs/pydantic-ai.ts';
 import { quarkusLangchain4j } from './programs/quarkus-langchain4j.ts';
 import { respan } from './programs/respan.ts';
-import { semanticKernel } from './programs/semantic-kernel.ts';
 import { reqLlm } from './programs/req-llm.ts';
 import { rubyLlm } from './programs/ruby-llm.ts';
 import { semanticKernel, semanticKernelDotnet, semanticKernelJava } from './programs/semantic-kernel.ts';
