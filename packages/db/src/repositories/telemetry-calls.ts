@@ -25,7 +25,7 @@ export async function hasCallsFromLogs(db: Database, place: TenantPlace): Promis
 export type TelemetryCall = {
   /** The signal that reported it first. */
   signal: Signal;
-  /** Identifies the log record that counted the call, see {@link takeCountedCalls}. Null if no span can replace the call. */
+  /** Identifies the log record that counted the call, see {@link findCountedCalls}. Null if no span can replace the call. */
   recordKey: string | null;
 };
 
@@ -84,25 +84,64 @@ const insertRows = multiRowStatement((db, rows: readonly NewRow[], { tenant_id, 
     .onConflict((conflict) => conflict.columns(['tenant_id', 'sub_tenant_id', 'call_key']).doNothing()),
 );
 
-/**
- * Takes the calls that log records counted out of the store, so that spans replace them, by the keys of the records. A call is
- * returned once.
- */
-export async function takeCountedCalls(
+/** The calls that log records counted, and that no span has replaced, by the keys of the records. */
+export async function findCountedCalls(
   db: Database,
   place: TenantPlace,
   recordKeys: readonly string[],
 ): Promise<Map<string, Uint8Array>> {
   if (recordKeys.length === 0) return new Map();
-  const [rows, columns] = [asRows(recordKeys), placeColumns(place)];
-  const found = await selectCounted(db, rows, columns);
-  await clearCounted(db, rows, columns);
-  return new Map(found.flatMap(({ call_key, counted_call }) => (counted_call ? [[call_key, counted_call]] : [])));
+  const rows = await selectCounted(db, asRows(recordKeys), placeColumns(place));
+  return new Map(rows.flatMap(({ call_key, counted_call }) => (counted_call ? [[call_key, counted_call]] : [])));
 }
 
 const selectCounted = multiRowStatement((db, keys: readonly Key[], place: PlaceColumns) =>
   db.selectFrom('telemetry_calls').select(['call_key', 'counted_call']).where(isOneOf(keys, place)),
 );
+
+/** Changes stored calls that log records counted, by the keys of the records. */
+export async function changeCountedCalls(
+  db: Database,
+  place: TenantPlace,
+  calls: ReadonlyMap<string, Uint8Array>,
+  now: Date,
+): Promise<void> {
+  const rows = [...calls].map(([key, call]) => ({ key, countedCall: Buffer.from(call) }));
+  await changeRows(db, rows, { ...placeColumns(place), now: now.toISOString() });
+}
+
+type ChangedRow = { key: string; countedCall: Buffer };
+
+// The rows exist. SQLite and PostgreSQL have no other statement in common that gives each row its own value.
+const changeRows = multiRowStatement(
+  (db, rows: readonly ChangedRow[], { tenant_id, sub_tenant_id, now }: PlaceColumns & { now: string }) =>
+    db
+      .insertInto('telemetry_calls')
+      .values(
+        rows.map(({ key, countedCall }) => ({
+          tenant_id,
+          sub_tenant_id,
+          call_key: key,
+          signal: 'log' as const,
+          counted_call: countedCall,
+          first_seen_at: now,
+        })),
+      )
+      .onConflict((conflict) =>
+        conflict
+          .columns(['tenant_id', 'sub_tenant_id', 'call_key'])
+          .doUpdateSet((eb) => ({ counted_call: eb.ref('excluded.counted_call') })),
+      ),
+);
+
+/** Removes the stored calls of log records, because spans replace them. Their keys stay. */
+export async function removeCountedCalls(
+  db: Database,
+  place: TenantPlace,
+  recordKeys: readonly string[],
+): Promise<void> {
+  if (recordKeys.length > 0) await clearCounted(db, asRows(recordKeys), placeColumns(place));
+}
 
 const clearCounted = multiRowStatement((db, keys: readonly Key[], place: PlaceColumns) =>
   db.updateTable('telemetry_calls').set({ counted_call: null }).where(isOneOf(keys, place)),

@@ -1,18 +1,17 @@
 import type { Database } from '@quartermaster/db/database.ts';
-import { insertTelemetryCalls, type NewTelemetryCall } from '@quartermaster/db/repositories/telemetry-calls.ts';
+import { changeCountedCalls, insertTelemetryCalls } from '@quartermaster/db/repositories/telemetry-calls.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
 import { NOTHING_UNOBSERVED, type Unobserved } from '../../governance/observations/admit-sightings.ts';
 import { applyChanges } from './apply-changes.ts';
 import type { CallChange } from './call-changes.ts';
-import type { CallSpan } from './call-span.ts';
 import type { InterpretedRecord } from './interpreted-record.ts';
 import { makeCallSpan } from './make-call-span.ts';
 import { matchUses } from './match-uses.ts';
-import { findNewReports } from './new-reports.ts';
+import { findNewReports, type NewReports } from './new-reports.ts';
 import { type RecordReport, reportsOf } from './record-reports.ts';
 import { type Call, callsOfOne, failureOf } from './resolve.ts';
-import { encodeCalls } from './stored-calls.ts';
+import { decodeCalls, encodeCalls } from './stored-calls.ts';
 
 type RecordBatch = { records: readonly InterpretedRecord[]; sender: string; limits: AggregationLimits };
 
@@ -34,7 +33,8 @@ export async function aggregateRecordCalls(
 ): Promise<{ counted: number; known: number; unobserved: Unobserved }> {
   const all = records.flatMap((record) => reportsOf(record, sender));
   if (all.length === 0) return { counted: 0, known: 0, unobserved: NOTHING_UNOBSERVED };
-  const { fresh, failed, keysOfRecords, keysOfSpans } = await findNewReports(db, place, { all, sender });
+  const reports = await findNewReports(db, place, { all, sender });
+  const { fresh, failed, failedRecords, keysOfRecords, keysOfSpans } = reports;
   const { matchOf, providers, newProviders } = await matchUses(
     db,
     place,
@@ -46,13 +46,27 @@ export async function aggregateRecordCalls(
   const changeOf = ({ record }: RecordReport, call: Call): CallChange => {
     return { call, traceId: record.spanId === null ? null : record.traceId, by: 1 };
   };
-  const spans = new Map(fresh.flatMap((one) => (one.isRejection ? [] : [[one, callSpanOf(one)] as const])));
-  const counted = [...spans].flatMap(([one, span]) => callsOfOne(span).map((call) => changeOf(one, call)));
+  const countedCalls = new Map<string, Uint8Array>();
+  const counted: CallChange[] = [];
+  for (const report of fresh) {
+    const span = report.isRejection ? null : callSpanOf(report);
+    if (span === null) continue;
+    counted.push(...callsOfOne(span).map((call) => changeOf(report, call)));
+    if (report.recordKey !== null && span.uses.length > 0) countedCalls.set(report.recordKey, encodeCalls([span]));
+  }
   const failures = failed.flatMap(({ report, call }) =>
     (call ? [call] : callsOfOne(callSpanOf(report))).map((one) => changeOf(report, failureOf(one))),
   );
-  const ofRecords = [...keysOfRecords].map(([key, report]) => storedKey(key, report, report && spans.get(report)));
-  const ofSpans = [...keysOfSpans].map((key) => storedKey(key));
+  const ofStored = failStoredCalls(failedRecords);
+  for (const [report, calls] of ofStored.failed) failures.push(...calls.map((call) => changeOf(report, call)));
+  await changeCountedCalls(db, place, ofStored.changed, now);
+  const isStored = (recordKey: string) => countedCalls.has(recordKey) || failedRecords.has(recordKey);
+  const ofSpans = [...keysOfSpans].map((key) => ({ key, recordKey: null, countedCall: null }));
+  const ofRecords = [...keysOfRecords].map(([key, recordKey]) => ({
+    key,
+    recordKey: recordKey !== null && isStored(recordKey) ? recordKey : null,
+    countedCall: countedCalls.get(key) ?? null,
+  }));
   await insertTelemetryCalls(db, place, { calls: ofSpans, signal: 'span' }, now);
   await insertTelemetryCalls(db, place, { calls: ofRecords, signal: 'log' }, now);
   const changes = [...counted, ...failures];
@@ -60,9 +74,20 @@ export async function aggregateRecordCalls(
   return { counted: counted.length, known: all.length - counted.length, unobserved };
 }
 
-/** A key to store, with the record that counted its call, and under the record's key with the call. @param span that call */
-function storedKey(key: string, report?: RecordReport | null, span?: CallSpan | null): NewTelemetryCall {
-  const recordKey = report?.recordKey ?? null;
-  if (recordKey === null || !span || span.uses.length === 0) return { key, recordKey: null, countedCall: null };
-  return { key, recordKey, countedCall: key === recordKey ? encodeCalls([span]) : null };
+/**
+ * Makes calls that stored records counted into failed ones.
+ *
+ * @returns the failures to count, by their reports, and the changed calls, by the keys of the records
+ */
+function failStoredCalls(failedRecords: NewReports['failedRecords']) {
+  const failed = new Map<RecordReport, Call[]>();
+  const changed = new Map<string, Uint8Array>();
+  for (const [recordKey, { report, countedCall }] of failedRecords) {
+    const [span] = decodeCalls(countedCall);
+    if (span === undefined || span.failed) continue;
+    const asFailed = { ...span, failed: true };
+    failed.set(report, callsOfOne(asFailed).map(failureOf));
+    changed.set(recordKey, encodeCalls([asFailed]));
+  }
+  return { failed, changed };
 }

@@ -1,5 +1,9 @@
 import type { Database } from '@quartermaster/db/database.ts';
-import { findTelemetryCalls, type TelemetryCall } from '@quartermaster/db/repositories/telemetry-calls.ts';
+import {
+  findCountedCalls,
+  findTelemetryCalls,
+  type TelemetryCall,
+} from '@quartermaster/db/repositories/telemetry-calls.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { type CallsBelow, keyOfCallBelow } from './call-keys.ts';
 import type { RecordReport } from './record-reports.ts';
@@ -26,7 +30,10 @@ export async function findNewReports(
   const unknown = all.filter(({ recognised }) => !recognised.some((key) => stored.has(key)));
   const below = unknown.flatMap((report) => report.below ?? []);
   const recordsBelow = await findRecordsBelow(db, place, { below, sender });
-  const reports = new NewReports({ stored, spans, recordsBelow, sender });
+  const ofFailures = all.filter(({ failure }) => failure !== null).flatMap(({ recognised }) => recognised);
+  const recordKeys = new Set(ofFailures.flatMap((key) => stored.get(key)?.recordKey ?? []));
+  const countedCalls = await findCountedCalls(db, place, [...recordKeys]);
+  const reports = new NewReports({ stored, spans, recordsBelow, countedCalls, sender });
   for (const report of all) reports.add(report);
   return reports;
 }
@@ -36,6 +43,8 @@ type Known = {
   stored: ReadonlyMap<string, TelemetryCall>;
   spans: SpanReports;
   recordsBelow: (below: CallsBelow) => readonly TelemetryCall[];
+  /** The calls that records counted and no span has replaced, by the keys of the records. */
+  countedCalls: ReadonlyMap<string, Uint8Array>;
   sender: string;
 };
 
@@ -44,14 +53,18 @@ export class NewReports {
   readonly fresh: RecordReport[] = [];
   /** The reports of calls that are counted, whose failure no signal reported before. `call`: the call, if spans counted it. */
   readonly failed: { report: RecordReport; call: Call | undefined }[] = [];
-  /** The keys to store, so that all calls and failures are recognised later, each with the report that counts its call. */
-  readonly keysOfRecords = new Map<string, RecordReport | null>();
+  /** The same for stored calls that records counted, by the keys of the records. */
+  readonly failedRecords = new Map<string, { report: RecordReport; countedCall: Uint8Array }>();
+  /** The keys to store, so that all calls and failures are recognised later, each with the key of the record that counts its call. */
+  readonly keysOfRecords = new Map<string, string | null>();
   /** The keys to store for calls that spans reported first. */
   readonly keysOfSpans = new Set<string>();
 
   readonly #known: Known;
   /** The keys that are stored, and those that will be. */
   readonly #keys: Set<string>;
+  /** The fresh reports, by the keys of their records. */
+  readonly #freshByKey = new Map<string, RecordReport>();
   /** How many records there are below each span. */
   readonly #below = new Map<string, number>();
 
@@ -72,8 +85,9 @@ export class NewReports {
       this.#storeOfRecord([...report.own, ...(failure?.remembered ?? [])], null);
     } else {
       this.fresh.push(report);
-      this.#storeOfRecord(report.remembered, report);
-      if (failure) this.#storeOfRecord([...failure.remembered, ...failure.ofSpan], report);
+      if (report.recordKey !== null) this.#freshByKey.set(report.recordKey, report);
+      this.#storeOfRecord(report.remembered, report.recordKey);
+      if (failure) this.#storeOfRecord([...failure.remembered, ...failure.ofSpan], report.recordKey);
     }
   }
 
@@ -84,10 +98,25 @@ export class NewReports {
     if (failure.unnamed.some((key) => this.#known.stored.get(key)?.signal === 'span')) return;
     const call = ofSpans && this.#known.spans.callOf(record, ofSpans);
     if (call === null) return;
+    if (call === undefined && this.#failRecord(report, [...failure.remembered, ...failure.ofSpan])) return;
     const own = this.#hasAny(report.recognised) ? [] : report.own;
     this.#storeOfRecord(failure.remembered, null);
     this.#store([...failure.ofSpan, ...own], (key) => this.keysOfSpans.add(key));
     if (!call?.failed) this.failed.push({ report, call: call && !isOfRecord(call) ? call : undefined });
+  }
+
+  /** Adds a failure to the call of a record that no span has replaced. @returns whether there is one */
+  #failRecord(report: RecordReport, keys: readonly string[]): boolean {
+    const keyOfRecord = (key: string) => this.keysOfRecords.get(key) ?? this.#known.stored.get(key)?.recordKey;
+    const recordKey = report.recognised.map(keyOfRecord).find((key) => key != null);
+    if (recordKey == null) return false;
+    const ofBatch = this.#freshByKey.get(recordKey);
+    const countedCall = this.#known.countedCalls.get(recordKey);
+    if (ofBatch) ofBatch.span = { ...ofBatch.span, failed: true };
+    else if (countedCall) this.failedRecords.set(recordKey, { report, countedCall });
+    else return false;
+    this.#storeOfRecord(keys, recordKey);
+    return true;
   }
 
   /** Adds the report to the records below a span. @returns whether it is one of the calls that spans reported there */
@@ -98,7 +127,7 @@ export class NewReports {
     this.#below.set(id, position + 1);
     const isOfSpan = position < spans.countBelow(below);
     if (position < MAX_RECORDS_BELOW) {
-      this.keysOfRecords.set(keyOfCallBelow(sender, below, position), isOfSpan ? null : report);
+      this.keysOfRecords.set(keyOfCallBelow(sender, below, position), isOfSpan ? null : report.recordKey);
     }
     return isOfSpan;
   }
@@ -107,8 +136,8 @@ export class NewReports {
     return keys.some((key) => this.#keys.has(key));
   }
 
-  #storeOfRecord(keys: readonly string[], counted: RecordReport | null): void {
-    this.#store(keys, (key) => this.keysOfRecords.set(key, counted));
+  #storeOfRecord(keys: readonly string[], recordKey: string | null): void {
+    this.#store(keys, (key) => this.keysOfRecords.set(key, recordKey));
   }
 
   /** Stores keys that are not known: the first signal of a key stays. */

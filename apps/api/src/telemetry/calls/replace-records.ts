@@ -1,10 +1,11 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import {
+  findCountedCalls,
   findTelemetryCalls,
   hasCallsFromLogs,
   insertTelemetryCalls,
+  removeCountedCalls,
   type Signal,
-  takeCountedCalls,
   type TelemetryCall,
 } from '@quartermaster/db/repositories/telemetry-calls.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
@@ -83,7 +84,8 @@ async function removeRecords(db: Database, place: TenantPlace, batch: SpanBatch)
   await addFailedAttempts(db, place, { spans, sender, recordsOf });
   await addRecordsInParents(db, place, { ...batch, recordsOf });
   const recordKeys = new Set([...recordsOf.values()].map(({ recordKey }) => recordKey));
-  const counted = await takeCountedCalls(db, place, [...recordKeys]);
+  const counted = await findCountedCalls(db, place, [...recordKeys]);
+  await removeCountedCalls(db, place, [...counted.keys()]);
   const changes: CallChange[] = [];
   for (const { recordKey, ...report } of recordsOf.values()) {
     const bytes = counted.get(recordKey);

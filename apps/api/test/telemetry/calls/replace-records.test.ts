@@ -36,8 +36,12 @@ async function counted(...requests: Request[]) {
   const tenant = await callsTenant(server);
   const ids = { traceId: newTraceId(), spanId: newSpanId() };
   for (const request of requests) await request(tenant, ids);
-  const usage = Object.entries(await tenant.usage()).filter(([, sums]) => Object.values(sums).some((sum) => sum !== 0));
-  return { observed: await tenant.observed(), usage: Object.fromEntries(usage) };
+  return { observed: await tenant.observed(), usage: withoutZeros(await tenant.usage()) };
+}
+
+/** Without the sums from which everything was taken back. */
+function withoutZeros<Sums extends Record<string, number>>(usage: Record<string, Sums>): Record<string, Sums> {
+  return Object.fromEntries(Object.entries(usage).filter(([, sums]) => Object.values(sums).some((sum) => sum !== 0)));
 }
 
 describe.each([
@@ -79,6 +83,22 @@ describe.each([
 });
 
 describe('what only the record knows stays, if the span comes later', () => {
+  test.each(['in one request', 'in two requests'])('a failure that a second record reports %s', async (how) => {
+    const tenant = await callsTenant(server);
+    const ids = { traceId: newTraceId(), spanId: newSpanId() };
+    const call = { ...CALL, agent: 'cli' };
+    const records = [record(call, ids), record(call, { ...ids, failed: true }), record(call, { ...ids, failed: true })];
+    const requests = how === 'in one request' ? [records] : records.map((one) => [one]);
+    for (const request of requests) await aggregateRecords(server, tenant, { records: request });
+    const failed = { calls: 1, errors: 1, tokens: 0 };
+    expect(await tenant.usage()).toEqual({ 'model gpt-5 at openai by cli': { ...failed, durationUs: 250_000 } });
+    await tenant.send([{ ...chat('gpt-5', { ...OF_VENDOR, 'gen_ai.agent.name': 'planner' }), ...ids }]);
+    await aggregateRecords(server, tenant, { records });
+    expect(withoutZeros(await tenant.usage())).toEqual({
+      'model gpt-5 at openai by planner': { ...failed, durationUs: 1000 },
+    });
+  });
+
   test('its tokens', async () => {
     const { usage } = await counted(
       sendsRecord({ ...CALL, inputTokens: 5, outputTokens: 6 }),
