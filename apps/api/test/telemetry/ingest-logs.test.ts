@@ -127,3 +127,37 @@ test('records that report calls are refused once the tenant reached its storage 
   expect(await take([recordOf(tool)])).toBeNull();
   expect(await occurrences(tool)).toEqual([1]);
 });
+
+test.each(['1e308', '9e15', '1e14', 'Infinity', '-1', 'NaN', ''])(
+  'regression: a record of a call that took %s milliseconds counts with at most 7 days',
+  async (duration) => {
+    const tenant = await newTenant(server);
+    const { key } = await accountWithKey(server, { tenantId: tenant.tenantId }, ['traces:write']);
+    const attributes = Object.entries({
+      'event.name': 'gemini_cli.tool_call',
+      function_name: 'search',
+      duration_ms: duration,
+    });
+    const body = {
+      resourceLogs: [
+        {
+          scopeLogs: [
+            {
+              scope: { name: 'gemini-cli' },
+              logRecords: [
+                {
+                  timeUnixNano: String(BigInt(server.services.now().getTime()) * 1_000_000n),
+                  attributes: attributes.map(([name, stringValue]) => ({ key: name, value: { stringValue } })),
+                },
+              ],
+            },
+          ],
+        },
+      ],
+    };
+    expect(await server.ok('POST', '/v1/logs', { as: { key }, body })).toEqual({});
+    const week = 7 * 24 * 3600 * 1000;
+    const [seen] = await all(server, '/v1/runtime-observations?name=search', tenant.operator);
+    expect(server.services.now().getTime() - Date.parse(seen.firstSeenAt)).toBeLessThanOrEqual(week + 60_000);
+  },
+);

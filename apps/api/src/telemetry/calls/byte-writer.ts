@@ -1,3 +1,6 @@
+/** Eight bytes of seven bits hold every number below it. */
+const TOO_LARGE = 2 ** 56;
+
 /** Writes numbers and texts one after the other into memory that grows as needed. Meant to be reused, see {@link clear}. */
 export class ByteWriter {
   #bytes = Buffer.allocUnsafe(4096);
@@ -23,8 +26,13 @@ export class ByteWriter {
     this.#bytes[this.#at++] = value;
   }
 
-  /** A non-negative integer below 2^56: seven bits in each byte, the lowest first (LEB128). */
+  /**
+   * A non-negative integer below 2^56: seven bits in each byte, the lowest first (LEB128).
+   *
+   * @throws RangeError for any other number. An infinite one would be written without end
+   */
   count(value: number): void {
+    if (!Number.isInteger(value) || value < 0 || value >= TOO_LARGE) throw new RangeError(`${value} is no count`);
     this.#reserve(8);
     let rest = value;
     while (rest > 0x7f) {
@@ -34,8 +42,9 @@ export class ByteWriter {
     this.#bytes[this.#at++] = rest;
   }
 
-  /** An integer. The first byte has its sign and its lowest six bits. */
+  /** An integer. The first byte has its sign and its lowest six bits. @throws RangeError for any other number */
   integer(value: number): void {
+    if (!Number.isInteger(value)) throw new RangeError(`${value} is no integer`);
     const size = Math.abs(value);
     const rest = Math.floor(size / 0x40);
     this.byte(((size % 0x40) << 1) | (value < 0 ? 1 : 0) | (rest > 0 ? 0x80 : 0));

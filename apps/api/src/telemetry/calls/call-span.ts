@@ -1,6 +1,9 @@
 import type { ProviderKind } from '@quartermaster/contracts/providers.ts';
 import type { Use } from '../dialects/facts.ts';
 
+/** The longest duration of one call. Longer ones are cut, so that no sender can overflow the sums of others. */
+export const MAX_DURATION_MS = 7 * 24 * 3600 * 1000;
+
 /** What is stored of a span that reports calls, to find out later which spans report the same call. */
 export type CallSpan = {
   spanId: string;

@@ -4,12 +4,11 @@ import type { InterpretedSpan } from './interpreted-span.ts';
 import type { Use } from '../dialects/facts.ts';
 import { DAY_MS } from '../usage/periods.ts';
 import { FAILURE, REJECTION } from '../dialects/operations.ts';
-import type { CallSpan, CallUse } from './call-span.ts';
+import { type CallSpan, type CallUse, MAX_DURATION_MS } from './call-span.ts';
 import { certaintyOf } from './certainty.ts';
 
-/** Upper bounds for one call, so that no sender can overflow the sums of others. */
+/** The upper bound for one call, so that no sender can overflow the sums of others. */
 const MAX_TOKENS = 1_000_000_000;
-const MAX_DURATION_US = 7 * 24 * 3600 * 1_000_000;
 
 /** The call span of an interpreted span. Null if it reports neither a call nor that one was rejected or failed. */
 export function makeCallSpan(
@@ -32,7 +31,7 @@ export function makeCallSpan(
     serviceName,
     environment,
     start,
-    end: Math.min(end, start + MAX_DURATION_US),
+    end: Math.min(end, start + MAX_DURATION_MS * 1000),
     countedAt: isRetained ? startMs : now.getTime(),
     failed,
     agent: facts.agent,

@@ -1,5 +1,6 @@
 import type { Facts, Use } from '../dialects/facts.ts';
 import { type CallsBelow, keyOfFailure, keyOfRecord, keysOfCallId, keysOfSpan, namesOfCall } from './call-keys.ts';
+import { MAX_DURATION_MS } from './call-span.ts';
 import type { InterpretedRecord } from './interpreted-record.ts';
 import type { InterpretedSpan } from './interpreted-span.ts';
 import { comparableName } from './same-name.ts';
@@ -103,7 +104,7 @@ function keysOf(
   return { ...keys, recordKey, below };
 }
 
-/** The span that a record replaces. The record's time is the end of the call. */
+/** The span that a record stands for. The record's time is the end of the call. */
 function asSpan(
   { reading, serviceName, environment, time, durationMs, failed, traceId, spanId, digest }: InterpretedRecord,
   facts: Facts,
@@ -118,7 +119,7 @@ function asSpan(
     dialect: reading.dialect,
     scope: '',
     spanName: '',
-    start: end - Math.max(0, Math.round((durationMs ?? 0) * 1000)),
+    start: Math.max(0, end - Math.round(Math.min(durationMs ?? 0, MAX_DURATION_MS) * 1000)),
     end,
     failed,
     facts,

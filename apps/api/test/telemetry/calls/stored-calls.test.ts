@@ -32,6 +32,12 @@ describe('calls as they are stored', () => {
     expect(decodeCalls(encodeCalls([]))).toEqual([]);
   });
 
+  it.each([Infinity, -Infinity, NaN, 2 ** 63, 0.5])('are not written with the time %s', (end) => {
+    expect(() => encodeCalls([callSpan('00f067aa0ba902b7', { end })])).toThrow(RangeError);
+    // The memory is used again.
+    expect(decodeCalls(encodeCalls([]))).toEqual([]);
+  });
+
   it('keep the latest and the earliest time, a child before its parent, and an end before its start', () => {
     const calls = [
       callSpan('0000000000000001', { parentSpanId: '0000000000000002', start: LATEST_US, end: 0 }),
