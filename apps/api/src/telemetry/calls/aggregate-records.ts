@@ -34,7 +34,7 @@ export async function aggregateRecordCalls(
   const all = records.flatMap((record) => reportsOf(record, sender));
   if (all.length === 0) return { counted: 0, known: 0, unobserved: NOTHING_UNOBSERVED };
   const reports = await findNewReports(db, place, { all, sender });
-  const { fresh, failed, failedRecords, keysOfRecords, keysOfSpans } = reports;
+  const { fresh, failed, failedRecords, added, keysOfRecords, keysOfSpans } = reports;
   const { matchOf, providers, newProviders } = await matchUses(
     db,
     place,
@@ -69,7 +69,12 @@ export async function aggregateRecordCalls(
   }));
   await insertTelemetryCalls(db, place, { calls: ofSpans, signal: 'span' }, now);
   await insertTelemetryCalls(db, place, { calls: ofRecords, signal: 'log' }, now);
-  const changes = [...counted, ...failures];
+  const evidence = added.map(({ report, call }) => {
+    const { responseModel } = report.span.facts;
+    const reportsOfCall = call.reports.map(({ span, use }) => ({ span, use: { ...use, responseModel } }));
+    return { ...changeOf(report, { ...call, reports: reportsOfCall }), by: 0 as const };
+  });
+  const changes = [...counted, ...failures, ...evidence];
   const unobserved = await applyChanges(db, place, { changes, providers, newProviders, sender, limits }, now);
   return { counted: counted.length, known: all.length - counted.length, unobserved };
 }

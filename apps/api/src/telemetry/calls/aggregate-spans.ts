@@ -59,7 +59,8 @@ export async function aggregateSpanCalls(
   }
   const earlierOf = (traceId: string) => {
     const trace = known.get(traceId);
-    return trace?.isComplete ? callsOf(trace, sender) : [];
+    if (trace === undefined) return [];
+    return trace.isComplete ? callsOf(trace, sender) : null;
   };
   const changes = await replaceRecords(db, place, { spans: signalled, earlierOf, sender }, now);
   const calls = new Map<string, Uint8Array>();

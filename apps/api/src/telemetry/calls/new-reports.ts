@@ -55,6 +55,8 @@ export class NewReports {
   readonly failed: { report: RecordReport; call: Call | undefined }[] = [];
   /** The same for stored calls that records counted, by the keys of the records. */
   readonly failedRecords = new Map<string, { report: RecordReport; countedCall: Uint8Array }>();
+  /** The reports of calls that spans counted, with something that the spans do not say. */
+  readonly added: { report: RecordReport; call: Call }[] = [];
   /** The keys to store, so that all calls and failures are recognised later, each with the key of the record that counts its call. */
   readonly keysOfRecords = new Map<string, string | null>();
   /** The keys to store for calls that spans reported first. */
@@ -78,6 +80,7 @@ export class NewReports {
     const isSpanTaken = this.#hasAny(failure?.ofSpan ?? []);
     const ofSpans = use.times === 0 ? undefined : this.#known.spans.keysOfReport(record, use, isSpanTaken);
     if (ofSpans || this.#hasAny(report.recognised)) {
+      if (ofSpans) this.#addEvidence(report, ofSpans);
       this.#addFailure(report, ofSpans);
     } else if (report.isFailure) {
       return;
@@ -89,6 +92,18 @@ export class NewReports {
       this.#storeOfRecord(report.remembered, report.recordKey);
       if (failure) this.#storeOfRecord([...failure.remembered, ...failure.ofSpan], report.recordKey);
     }
+  }
+
+  /** Adds the model that answered, if only the record names it: it may be blocked. */
+  #addEvidence(report: RecordReport, ofSpans: ReadonlySet<string>): void {
+    const { responseModel } = report.span.facts;
+    if (report.use.kind !== 'model' || responseModel === null || report.isRejection) return;
+    const call = this.#known.spans.callOf(report.record, ofSpans);
+    if (!call || isOfRecord(call)) return;
+    const isKnown = call.reports.some(
+      ({ use }) => use.responseModel === responseModel || use.written === responseModel,
+    );
+    if (!isKnown) this.added.push({ report, call });
   }
 
   /** Adds the failure of a call that is counted, unless it is known. @param ofSpans the keys of the call in spans */

@@ -41,8 +41,8 @@ type NamedUse = Pick<CallUse, 'kind' | 'written' | 'responseModel' | 'server'>;
 
 type SpanBatch = {
   spans: readonly Signalled[];
-  /** The stored call spans of the sender in a trace. */
-  earlierOf: (traceId: string) => readonly CallSpan[];
+  /** The stored call spans of the sender in a trace. Null if not all of them are known. */
+  earlierOf: (traceId: string) => readonly CallSpan[] | null;
   sender: string;
 };
 
@@ -86,6 +86,7 @@ async function removeRecords(db: Database, place: TenantPlace, batch: SpanBatch)
   const recordKeys = new Set([...recordsOf.values()].map(({ recordKey }) => recordKey));
   const counted = await findCountedCalls(db, place, [...recordKeys]);
   await removeCountedCalls(db, place, [...counted.keys()]);
+  const failedThemselves = new Set(spans.flatMap(({ call }) => (call.failed ? [call] : [])));
   const changes: CallChange[] = [];
   for (const { recordKey, ...report } of recordsOf.values()) {
     const bytes = counted.get(recordKey);
@@ -94,6 +95,7 @@ async function removeRecords(db: Database, place: TenantPlace, batch: SpanBatch)
     counted.delete(recordKey);
     const [ofRecord] = decodeCalls(bytes);
     if (ofRecord === undefined) continue;
+    if (ofRecord.failed && !failedThemselves.has(report.call)) addFailure(report);
     keepWhatRecordKnows(report, ofRecord);
     for (const call of callsOfOne(ofRecord)) changes.push({ call, traceId: null, by: -1 });
   }
@@ -110,14 +112,23 @@ function addRecord(recordsOf: RecordsOf, report: SpanReport, records: readonly T
   else if (records.length > 0) report.use.isCounted = true;
 }
 
+/** Adds a failure to one use of a span that does not say that it failed. The other uses of the span did not fail. */
+function addFailure({ call, use }: SpanReport): void {
+  if (!call.failed) for (const other of call.uses) other.isFailureCounted = true;
+  call.failed = true;
+  use.isFailureCounted = false;
+}
+
+/** A span that says nothing about the owner of a call takes over the owner that its record knows. */
 function keepWhatRecordKnows({ call, use }: SpanReport, record: CallSpan): void {
-  if (record.failed) call.failed = true;
   call.inputTokens ??= record.inputTokens;
   call.outputTokens ??= record.outputTokens;
   const [ofRecord] = record.uses;
-  if (ofRecord === undefined || ofRecord.certainty <= use.certainty) return;
-  const { name, provider, server, certainty, isOfModel } = ofRecord;
-  Object.assign(use, { name, provider, server, certainty, isOfModel });
+  if (ofRecord === undefined || use.certainty > 0 || ofRecord.certainty === 0) return;
+  const { provider, server, certainty, isOfModel } = ofRecord;
+  Object.assign(use, { provider, server, certainty, isOfModel });
+  // The span names a model as exactly as the record, but a tool perhaps without its server.
+  if (use.kind === 'tool') use.name = ofRecord.name;
 }
 
 function knownOf(
@@ -189,7 +200,7 @@ function signalledCall({ facts, traceId }: InterpretedSpan, use: NamedUse, sende
   return { sender, kind, names, traceId, conversationId: facts.conversationId };
 }
 
-/** Adds the records that were written in the parents of the spans. */
+/** Adds the records that were written in the parents of the spans. Without all spans of a trace, no record has its place in it. */
 async function addRecordsInParents(
   db: Database,
   place: TenantPlace,
@@ -199,13 +210,11 @@ async function addRecordsInParents(
     callsBelow(span.traceId, call).map((below, index) => ({ below, span, call, use: call.uses[index] })),
   );
   const recordsBelow = await findRecordsBelow(db, place, { below: reports.map(({ below }) => below), sender });
-  const spansBelow = new Map<string, Set<string>>();
+  const spansBelow = spansBelowReader(earlierOf);
   for (const { below, span, call, use } of reports) {
     const records = recordsBelow(below);
-    if (records.length === 0) continue;
-    const id = JSON.stringify(below);
-    const known = spansBelow.get(id) ?? spanIdsBelow(below, earlierOf(below.traceId));
-    spansBelow.set(id, known);
+    const known = records.length === 0 ? null : spansBelow(below);
+    if (known === null) continue;
     const record = known.has(call.spanId) ? undefined : records[known.size];
     known.add(call.spanId);
     if (!use || !record || recordsOf.has(use)) continue;
@@ -214,8 +223,30 @@ async function addRecordsInParents(
   }
 }
 
-function spanIdsBelow(below: CallsBelow, spans: readonly CallSpan[]): Set<string> {
-  const id = JSON.stringify(below);
-  const at = spans.filter((span) => callsBelow(below.traceId, span).some((one) => JSON.stringify(one) === id));
-  return new Set(at.map(({ spanId }) => spanId));
+/** Returns a function that finds the spans of calls below a span. The spans of a trace are read once. */
+function spansBelowReader(earlierOf: SpanBatch['earlierOf']): (below: CallsBelow) => Set<string> | null {
+  const traces = new Map<string, Map<string, Set<string>> | null>();
+  const readTrace = (traceId: string) => {
+    const spans = earlierOf(traceId);
+    if (spans === null) return null;
+    const idsBelow = new Map<string, Set<string>>();
+    for (const span of spans) {
+      for (const below of callsBelow(traceId, span)) {
+        const key = JSON.stringify(below);
+        idsBelow.set(key, (idsBelow.get(key) ?? new Set()).add(span.spanId));
+      }
+    }
+    return idsBelow;
+  };
+  return (below) => {
+    const { traceId } = below;
+    const known = traces.get(traceId);
+    const idsBelow = known === undefined ? readTrace(traceId) : known;
+    traces.set(traceId, idsBelow);
+    if (idsBelow === null) return null;
+    const key = JSON.stringify(below);
+    const ids = idsBelow.get(key) ?? new Set();
+    idsBelow.set(key, ids);
+    return ids;
+  };
 }

@@ -109,6 +109,17 @@ describe('what only the record knows stays, if the span comes later', () => {
     });
   });
 
+  test('the failure of one use, which is none of the others', async () => {
+    const facts = { operation: 'execute_tool', tool: 'web_search', toolRunsAt: 'vendor' as const, vendor: 'openai' };
+    const answer = [{ type: 'web_search_call', id: 'ws_1', status: 'completed' }];
+    const span = chat('gpt-5', { ...OF_VENDOR, 'gen_ai.output.messages': JSON.stringify([{ parts: answer }]) });
+    const { usage } = await counted(sendsRecord({ ...facts, callId: null }, { failed: true }), sendsSpans(span));
+    expect(Object.entries(usage).map(([name, { calls, errors }]) => [name, calls, errors])).toEqual([
+      ['tool web_search at openai by travel-agent', 1, 1],
+      ['model gpt-5 at openai by travel-agent', 1, 0],
+    ]);
+  });
+
   test('the server of its tool', async () => {
     const facts = { operation: 'execute_tool', tool: 'mcp__weather__forecast', callId: 'call_1' };
     const { observed } = await counted(
@@ -170,4 +181,69 @@ test('a call is stored only where a span can replace it', async () => {
     .execute();
   expect(rows.filter(({ counted_call }) => counted_call !== null)).toHaveLength(2);
   expect(rows.filter(({ record_key }) => record_key === null)).toHaveLength(2);
+});
+
+describe('a blocked model is noticed', () => {
+  const OPENAI = { kind: 'llm', name: 'openai', baseUrl: 'https://api.openai.com/v1' };
+
+  /** What is observed of blocked models after the requests, at a provider that declares `allowed` and blocks `gpt-5-2026-01-01`. */
+  async function blockedAfter(allowed: string, requests: Request[]) {
+    const tenant = await callsTenant(server);
+    const operator = { as: server.admin };
+    const { tenantId } = tenant;
+    const provider = await server.ok('POST', '/v1/providers', { ...operator, body: { ...OPENAI, tenantId } });
+    const path = `/v1/providers/${provider.id}/inventory`;
+    for (const [name, status] of [
+      [allowed, 'available'],
+      ['gpt-5-2026-01-01', 'blocked'],
+    ]) {
+      await server.ok('POST', path, { ...operator, body: { kind: 'model', name, status } });
+    }
+    const ids = { traceId: newTraceId(), spanId: newSpanId() };
+    for (const request of requests) await request(tenant, ids);
+    const observations = await tenant.observations();
+    const isBlocked = observations.filter(({ risk }) => risk.factors.some(({ factor }) => factor === 'blocked_item'));
+    return isBlocked.map(({ name, occurrences }) => [name, occurrences]);
+  }
+
+  test.each([
+    ['the record first', (requests: Request[]) => requests],
+    ['the span first', (requests: Request[]) => requests.toReversed()],
+  ])('if only the span names it, %s', async (_name, inOrder) => {
+    const ofRecord = sendsRecord({
+      vendor: 'openai',
+      model: 'gpt-5',
+      serverAddress: 'api.openai.com',
+      callId: 'resp_1',
+    });
+    const span = sendsSpans(chat('gpt-5-2026-01-01', { 'gen_ai.provider.name': 'openai' }));
+    expect(await blockedAfter('gpt-5', inOrder([ofRecord, span]))).toEqual([['gpt-5-2026-01-01', 1]]);
+  });
+
+  test.each([
+    ['the record first', (requests: Request[]) => requests],
+    ['the span first', (requests: Request[]) => requests.toReversed()],
+  ])('if only the record says that it answered, %s', async (_name, inOrder) => {
+    const facts = { vendor: 'openai', model: 'prod-alias', responseModel: 'gpt-5-2026-01-01' };
+    const span = sendsSpans(chat('prod-alias', { 'gen_ai.provider.name': 'openai' }));
+    expect(await blockedAfter('prod-alias', inOrder([sendsRecord(facts), span]))).toEqual([['prod-alias', 1]]);
+  });
+
+  test('in a trace with more spans than are resolved together', async () => {
+    const filler = Array.from({ length: 4200 }, () => ({ name: 'filler' }));
+    const parent = newSpanId();
+    const below = (model: string) => ({
+      ...chat(model, { 'gen_ai.provider.name': 'openai' }),
+      parentSpanId: parent,
+      spanId: newSpanId(),
+    });
+    const fillers = filler.map((span) => ({ ...span, spanId: newSpanId() }));
+    const requests = [
+      sendsSpans(below('gpt-5')),
+      sendsRecord({ vendor: 'openai', model: 'gpt-5' }, { spanId: parent }),
+      sendsSpans(...fillers),
+      sendsSpans(below('gpt-5-2026-01-01')),
+    ];
+    expect(await blockedAfter('gpt-5', requests)).toEqual([['gpt-5-2026-01-01', 1]]);
+  });
 });
