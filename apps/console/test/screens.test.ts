@@ -166,7 +166,7 @@ test('tables fit in windows of 1024 and 1440 pixels', async () => {
     await table.getByRole('row').nth(1).waitFor();
     for (const width of [1024, 1440]) await expectFit(path, width);
   }
-  for (const view of ['new', 'seen_again', 'changed_definition', 'all']) {
+  for (const view of ['new', 'seen_again', 'changed_definition', 'blocked', 'all']) {
     await moveTo(`/inbox?view=${view}&${TENANT}`);
     await table.getByRole('row').nth(1).waitFor();
     await page.keyboard.press('j');

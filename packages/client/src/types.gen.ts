@@ -663,9 +663,9 @@ export type DismissRecommendationInput = {
 export type RuntimeObservationStatus = 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
 
 /**
- * Observations that need a decision. `open`: all of them. `new`: nobody has decided about them yet, and no definition changed. `seen_again`: a person rejected them, and they were seen again after that. `changed_definition`: the provider changed their definition.
+ * Observations that need attention. `open`: all that need a decision. `new`: nobody has decided about them yet, and no definition changed. `seen_again`: a person rejected them, and they were seen again after that. `changed_definition`: the provider changed their definition. `blocked`: of any status, they have the risk `blocked_item`: agents used what the inventory blocks. `lastSeenAt` says when.
  */
-export type ObservationView = 'open' | 'new' | 'seen_again' | 'changed_definition';
+export type ObservationView = 'open' | 'new' | 'seen_again' | 'changed_definition' | 'blocked';
 
 /**
  * The decision, and the observations that it is about. The filters are those of `list_runtime_observations`.

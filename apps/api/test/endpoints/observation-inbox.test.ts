@@ -40,6 +40,23 @@ describe('list_runtime_observations', () => {
     expect(namesOf(await list(tenant, 'view=new'))).toEqual(['fresh']);
     expect(namesOf(await list(tenant, 'view=seen_again'))).toEqual(['back-again']);
     expect(namesOf(await list(tenant, 'view=changed_definition'))).toEqual([]);
+    expect(namesOf(await list(tenant, 'view=blocked'))).toEqual([]);
+  });
+
+  test('lists what is blocked and used, of any status', async () => {
+    const tenant = await newTenant(server);
+    for (const name of ['allowed', 'decided', 'declared-as-blocked']) await see(tenant, name);
+    const { providerId } = await tenant.observation('allowed');
+    const declare = (name: string, status: string) =>
+      server.ok('POST', `/v1/providers/${providerId}/inventory`, {
+        as: tenant.operator,
+        body: { kind: 'model', name, status },
+      });
+    await declare('allowed', 'available');
+    await declare('declared-as-blocked', 'blocked');
+    await tenant.review((await tenant.observation('decided')).id, 'ignored');
+    await declare('decided', 'blocked');
+    expect(namesOf(await list(tenant, 'view=blocked')).toSorted()).toEqual(['decided', 'declared-as-blocked']);
   });
 
   test('filters by the lowest risk', async () => {

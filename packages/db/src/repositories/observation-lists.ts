@@ -194,6 +194,7 @@ const IN_VIEW: Record<ObservationView, Expression<SqlBool>> = {
   new: sql<SqlBool>`(status = 'open' and review is null and drift is null)`,
   seen_again: sql<SqlBool>`(status = 'open' and review like '%"decision":"rejected"%')`,
   changed_definition: sql<SqlBool>`(status = 'open' and drift is not null)`,
+  blocked: sql<SqlBool>`risk like '%"factor":"blocked_item"%'`,
 };
 
 const LEVELS_FROM = { low: null, medium: ['medium', 'high'], high: ['high'] } as const;

@@ -49,7 +49,7 @@ const DECISION_COLUMNS: Column<RuntimeObservation>[] = [
 ];
 
 /** The views whose rows have a decision. */
-const DECIDED_VIEWS = new Set(['all', 'seen_again']);
+const DECIDED_VIEWS = new Set(['all', 'seen_again', 'blocked']);
 
 export function observationColumns({ providers, view, isNarrow }: Options): Column<RuntimeObservation>[] {
   const withStatus = view === 'all';

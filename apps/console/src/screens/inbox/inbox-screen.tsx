@@ -32,10 +32,14 @@ const RISKS = [
 ];
 const STATUSES = ['open', 'approved', 'rejected', 'ignored', 'resolved'];
 
+/** Views whose observations may have been decided. Those of the others are open. */
+const ANY_STATUS = new Set(['blocked', 'all']);
+
 const SUMMARIES: Record<string, string> = {
   new: 'What agents use, without a decision yet.',
   seen_again: 'What a person rejected, and agents used again after that.',
   changed_definition: 'What a provider has changed since it was accepted.',
+  blocked: 'What the inventory blocks, and agents use all the same.',
   all: 'What agents use, and who decided about it.',
 };
 
@@ -89,7 +93,7 @@ export function InboxScreen(): ReactNode {
   const open = useCallback(({ id }: RuntimeObservation) => setState({ item: id }), [setState]);
   useKeys({ Escape: () => (item === undefined ? setSelected(new Set()) : setState({ item: undefined })) });
   const openCount = useMemo(() => list.items.filter(({ status }) => status === 'open').length, [list.items]);
-  const matching = view === 'all' || list.hasMore || list.isFormer ? null : { filter: query, count: openCount };
+  const matching = ANY_STATUS.has(view) || list.hasMore || list.isFormer ? null : { filter: query, count: openCount };
   const chosen = selected.size === 0 ? [] : list.items.filter(({ id }) => selected.has(id));
   const providerChoices = useMemo(
     () => providers.list.map((each) => ({ value: each.id, label: providerLabel(each, each.id) })),
@@ -108,6 +112,7 @@ export function InboxScreen(): ReactNode {
             { value: 'new', label: 'New', count: counts?.new },
             { value: 'seen_again', label: 'Seen again after rejection', count: counts?.seenAgain },
             { value: 'changed_definition', label: 'Changed definition', count: counts?.changedDefinition },
+            { value: 'blocked', label: 'Blocked, and used' },
             { value: 'all', label: 'All' },
           ]}
         />
@@ -206,6 +211,7 @@ function Nothing({ view, hasFilter }: { view: string; hasFilter: boolean }): Rea
   if (view === 'seen_again') return <Empty title="Nothing that was rejected is still used">Good.</Empty>;
   if (view === 'changed_definition')
     return <Empty title="No definition has changed">Syncs compare what each provider offers.</Empty>;
+  if (view === 'blocked') return <Empty title="Nothing that is blocked is used">Good.</Empty>;
   if (view === 'all') return <FirstSteps />;
   return (
     <Empty title="Nothing to decide">

@@ -109,7 +109,7 @@ async function cancelReads(client: QueryClient, keys: readonly QueryKey[]): Prom
 
 /** Whether a list that had an observation before still has it. */
 function belongsTo(observation: RuntimeObservation, { view, status }: ObservationQuery): boolean {
-  if (view != null && observation.status !== 'open') return false;
+  if (view != null && view !== 'blocked' && observation.status !== 'open') return false;
   return status == null || status === observation.status;
 }
 
