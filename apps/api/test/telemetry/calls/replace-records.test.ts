@@ -1,8 +1,14 @@
+import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CallSpan } from '../../../src/telemetry/calls/call-span.ts';
+import type { InterpretedSpan } from '../../../src/telemetry/calls/interpreted-span.ts';
+import { replaceRecords } from '../../../src/telemetry/calls/replace-records.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { chat, newSpanId, newTraceId, type SpanInput, toolRun } from '../traces/sending.ts';
 import { type CallsTenant, callsTenant } from './calls-tenant.ts';
+import { factsOf } from './facts.ts';
 import { aggregateRecords, record } from './records.ts';
+import { span as callSpan, use } from './spans.ts';
 
 const CALL = { vendor: 'openai', model: 'gpt-5', callId: 'resp_1' };
 const OF_VENDOR = { 'gen_ai.provider.name': 'openai', 'gen_ai.response.id': 'resp_1' };
@@ -114,10 +120,11 @@ describe('what only the record knows stays, if the span comes later', () => {
     const answer = [{ type: 'web_search_call', id: 'ws_1', status: 'completed' }];
     const span = chat('gpt-5', { ...OF_VENDOR, 'gen_ai.output.messages': JSON.stringify([{ parts: answer }]) });
     const { usage } = await counted(sendsRecord({ ...facts, callId: null }, { failed: true }), sendsSpans(span));
-    expect(Object.entries(usage).map(([name, { calls, errors }]) => [name, calls, errors])).toEqual([
-      ['tool web_search at openai by travel-agent', 1, 1],
-      ['model gpt-5 at openai by travel-agent', 1, 0],
-    ]);
+    const counts = Object.entries(usage).map(([name, { calls, errors }]) => [name, { calls, errors }]);
+    expect(Object.fromEntries(counts)).toEqual({
+      'tool web_search at openai by travel-agent': { calls: 1, errors: 1 },
+      'model gpt-5 at openai by travel-agent': { calls: 1, errors: 0 },
+    });
   });
 
   test('the server of its tool', async () => {
@@ -210,12 +217,7 @@ describe('a blocked model is noticed', () => {
     ['the record first', (requests: Request[]) => requests],
     ['the span first', (requests: Request[]) => requests.toReversed()],
   ])('if only the span names it, %s', async (_name, inOrder) => {
-    const ofRecord = sendsRecord({
-      vendor: 'openai',
-      model: 'gpt-5',
-      serverAddress: 'api.openai.com',
-      callId: 'resp_1',
-    });
+    const ofRecord = sendsRecord({ vendor: 'openai', model: 'gpt-5', serverAddress: 'api.openai.com' });
     const span = sendsSpans(chat('gpt-5-2026-01-01', { 'gen_ai.provider.name': 'openai' }));
     expect(await blockedAfter('gpt-5', inOrder([ofRecord, span]))).toEqual([['gpt-5-2026-01-01', 1]]);
   });
@@ -246,4 +248,27 @@ describe('a blocked model is noticed', () => {
     ];
     expect(await blockedAfter('gpt-5', requests)).toEqual([['gpt-5-2026-01-01', 1]]);
   });
+});
+
+test('the stored spans of a trace are read once for a batch, whatever the number of parents with records', async () => {
+  const tenant = await callsTenant(server);
+  const [traceId, parents] = [newTraceId(), [newSpanId(), newSpanId(), newSpanId()]];
+  const below = { vendor: 'openai', model: 'gpt-5' };
+  await aggregateRecords(server, tenant, { records: parents.map((spanId) => record(below, { traceId, spanId })) });
+  const spans = parents.map((parent, index) => {
+    const call = callSpan(`${index}`, use('model', 'gpt-5'), { parent }).span as CallSpan;
+    const { spanId, parentSpanId } = call;
+    const span = { ...call, traceId, spanId, parentSpanId, dialect: null, facts: factsOf(below) };
+    return { span: span as InterpretedSpan, call };
+  });
+  let reads = 0;
+  const earlierOf = () => {
+    reads += 1;
+    return [];
+  };
+  const batch = { spans, earlierOf, sender: tenant.accounts.one };
+  const { db, now } = server.services;
+  const changes = await inTransaction(db, (trx) => replaceRecords(trx, tenant.place, batch, now()));
+  expect(changes.map(({ call, by }) => [call.name, by])).toEqual(parents.map(() => ['gpt-5', -1]));
+  expect(reads).toBe(1);
 });
