@@ -258,8 +258,8 @@ test('the stored spans of a trace are read once for a batch, whatever the number
   const spans = parents.map((parent, index) => {
     const call = callSpan(`${index}`, use('model', 'gpt-5'), { parent }).span as CallSpan;
     const { spanId, parentSpanId } = call;
-    const span = { ...call, traceId, spanId, parentSpanId, dialect: null, facts: factsOf(below) };
-    return { span: span as InterpretedSpan, call };
+    const span: InterpretedSpan = { ...call, traceId, spanId, parentSpanId, dialect: null, facts: factsOf(below) };
+    return { span, call };
   });
   let reads = 0;
   const earlierOf = () => {
