@@ -163,7 +163,22 @@ test('every request has one line, with its id, operation, status and duration', 
       }),
     ]);
     expect(found[0]?.['operationId']).toBe(operationId);
+    // Only operations authenticate their callers.
+    expect(found[0]?.['caller']).toBe(operationId && 'service_account:default/bootstrap');
+    expect(found[0]).not.toHaveProperty('address');
   }
+});
+
+test('the line of a refused credential has the address of its sender, and no caller', async () => {
+  const admin = newBootstrapKey();
+  const service = await loggingService({ DATABASE_URL: `sqlite:${await databaseFile()}`, QM_BOOTSTRAP_API_KEY: admin });
+  for (const key of [admin, newBootstrapKey()]) {
+    await wire(service.url, { target: '/v1/providers', headers: { 'x-api-key': key } });
+  }
+  const [known, unknown] = (await service.linesAtEnd()).filter(({ msg }) => msg === 'request');
+  expect(known).toMatchObject({ status: 200, caller: 'service_account:default/bootstrap', keyId: expect.any(String) });
+  expect(unknown).toMatchObject({ status: 401, address: '127.0.0.1' });
+  expect(unknown).not.toHaveProperty('caller');
 });
 
 test('an unexpected error is logged once with its cause and request id, and the answer contains no details', async () => {

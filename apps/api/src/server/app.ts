@@ -26,7 +26,7 @@ import { consoleRouter } from './console/handler.ts';
 import { clientAddress, type Trust } from './client-address.ts';
 import { noteRefusal } from './note-refusal.ts';
 import { type CountPublic, countPublicPaths, publicCounter, readinessHandler } from './public-paths.ts';
-import { loggedCallerId, noteOperation, requestLog } from './request-log.ts';
+import { loggedCallerId, noteCaller, noteOperation, requestLog } from './request-log.ts';
 
 type AppOptions = {
   services: Services;
@@ -56,16 +56,24 @@ const READ_ONLY_PATH = /^\/(healthz|readyz|openapi\.json|\.well-known\/jwks\.jso
  */
 export function createApp(options: AppOptions): RequestListener {
   const { services, limits } = options;
-  const log = requestLog(services);
   const secure = securityHeaders();
   const app = express();
   app.set('trust proxy', options.config.trustedProxies);
   const trust = app.get('trust proxy fn') as Trust;
   const addressOf = (req: IncomingMessage) => clientAddress(req, trust);
+  const log = requestLog(services, addressOf);
   const countPublic = publicCounter(limits, addressOf);
+  const callers = createCallers(services, limits, addressOf);
   const pipeline: Pipeline = {
     services,
-    callers: createCallers(services, limits, addressOf),
+    callers: {
+      ...callers,
+      async authenticate(req, res, asked) {
+        const principal = await callers.authenticate(req, res, asked);
+        noteCaller(res, principal);
+        return principal;
+      },
+    },
     addressOf,
     countUnmatched: countPublic,
     onMatched: (res, { operationId }) => noteOperation(res, operationId),

@@ -1,15 +1,27 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Principal, principalName } from '../auth/principal.ts';
 import { callerRequestIdOf, requestIdOf } from '../http/request-id.ts';
 import type { Services } from '../platform/services.ts';
 
 /** The operation of a response, for the log line and the metrics. */
 const OPERATION = Symbol('operation');
 
-type Logged = ServerResponse & { [OPERATION]?: string };
+/** The caller of a response, for the log line. */
+const CALLER = Symbol('caller');
+
+type Logged = ServerResponse & { [OPERATION]?: string; [CALLER]?: Principal };
+
+/** Answers to callers that may be unknown: their address is logged. */
+const WITH_ADDRESS: ReadonlySet<number> = new Set([401, 429]);
 
 /** Notes which operation a request is, for its log line. */
 export function noteOperation(res: ServerResponse, operationId: string | undefined): void {
   if (operationId !== undefined) (res as Logged)[OPERATION] = operationId;
+}
+
+/** Notes who sent a request, for its log line. */
+export function noteCaller(res: ServerResponse, principal: Principal | null): void {
+  if (principal !== null) (res as Logged)[CALLER] = principal;
 }
 
 /** The caller's own id of the request, if there is one. */
@@ -18,8 +30,12 @@ export function loggedCallerId(req: IncomingMessage): { callerRequestId?: string
   return callerRequestId === null ? {} : { callerRequestId };
 }
 
-/** Writes one log line for each request, without headers, query and body, which may contain secrets. */
-export function requestLog({ log, metrics }: Services) {
+/**
+ * Writes one log line for each request, without headers, query and body, which may contain secrets.
+ *
+ * @param addressOf the client's address. Logged if the credential was refused or a rate limit is exceeded
+ */
+export function requestLog({ log, metrics }: Services, addressOf: (req: IncomingMessage) => string) {
   // Cached, because a look-up by labels costs more than counting.
   const timers = new Map<string, ReturnType<typeof metrics.requests.labels>>();
   const timerOf = (operationId: string, status: number) => {
@@ -32,6 +48,8 @@ export function requestLog({ log, metrics }: Services) {
   };
   return (req: IncomingMessage, res: ServerResponse): void => {
     const start = performance.now();
+    // A closed connection has no address.
+    const address = addressOf(req);
     // Read now: Express changes `url` while a mounted part of the service handles the request.
     const target = req.url ?? '';
     res.on('close', () => {
@@ -46,6 +64,8 @@ export function requestLog({ log, metrics }: Services) {
           method: req.method,
           path: pathOf(target).slice(0, 512),
           operationId,
+          ...callerOf(res),
+          ...(WITH_ADDRESS.has(status) && { address }),
           status,
           durationMs: Math.round(durationMs * 100) / 100,
         },
@@ -53,6 +73,12 @@ export function requestLog({ log, metrics }: Services) {
       );
     });
   };
+}
+
+function callerOf(res: ServerResponse): { caller?: string; keyId?: string } {
+  const principal = (res as Logged)[CALLER];
+  if (principal === undefined) return {};
+  return { caller: principalName(principal), ...(principal.keyId !== null && { keyId: principal.keyId }) };
 }
 
 function pathOf(target: string): string {
