@@ -44,6 +44,7 @@ import { listedItems } from './migrations/0039-listed-items.ts';
 import { recordBytes } from './migrations/0040-record-bytes.ts';
 import { countedAnswers } from './migrations/0041-counted-answers.ts';
 import { callsOfRecords } from './migrations/0042-calls-of-records.ts';
+import { observationAccounts } from './migrations/0043-observation-accounts.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
 import { hasTable, listAppliedMigrations } from './applied-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
@@ -91,6 +92,7 @@ const MIGRATIONS = {
   '0040-record-bytes': recordBytes,
   '0041-counted-answers': countedAnswers,
   '0042-calls-of-records': callsOfRecords,
+  '0043-observation-accounts': observationAccounts,
 };
 
 /** The default size of a process's pool of Postgres connections. */

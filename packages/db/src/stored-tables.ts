@@ -29,6 +29,7 @@ export const TABLE_KEYS = {
   provider_uses: ['tenant_id', 'provider_id', 'account'],
   inventory_items: ['tenant_id', 'id'],
   runtime_observations: ['tenant_id', 'id'],
+  observation_accounts: ['tenant_id', 'observation_id', 'account'],
   observation_shares: ['tenant_id', 'holder_type', 'holder_id'],
   recommendations: ['tenant_id', 'id'],
   recommendation_observations: ['tenant_id', 'recommendation_id', 'observation_id'],

@@ -72,6 +72,7 @@ test('on an empty database, the migrations create every table', async () => {
     'manifest_declarations',
     'manifests',
     'memberships',
+    'observation_accounts',
     'observation_shares',
     'operator_tasks',
     'provider_aliases',
@@ -151,6 +152,7 @@ test('two concurrent migrations do not conflict', async () => {
     { name: '0040-record-bytes' },
     { name: '0041-counted-answers' },
     { name: '0042-calls-of-records' },
+    { name: '0043-observation-accounts' },
   ]);
 });
 

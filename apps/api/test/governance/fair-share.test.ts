@@ -1,7 +1,10 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
+import { aggregateRecordCalls } from '../../src/telemetry/calls/aggregate-records.ts';
 import { accountWithKey } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
+import { record } from '../telemetry/calls/records.ts';
 import { all, chat, newSpanId, newTraceId, type SpanInput, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
 import { atOpenai, newTenant, type Tenant } from './loop-support.ts';
 
@@ -112,6 +115,81 @@ test('regression: the junk names of all accounts of one sub-tenant leave room fo
   await tenant.see('gpt-5', tenant.sender);
   expect(await tenant.observation('gpt-5')).toBeDefined();
   await expectRightCounters(tenant);
+});
+
+type Ids = { traceId: string; spanId: string };
+
+/** Reports calls of gpt-5 by log records, as an account that sends no more than them. */
+async function reportByRecords({ tenantId }: Tenant, sender: string, ids: readonly Ids[]): Promise<void> {
+  const { db, tenantLimits, now } = server.services;
+  const limits = { observations: LIMIT, tenantLimits, usageSeries: SERIES, usageRetentionDays: 400 };
+  const records = ids.map((one) => record({ model: 'gpt-5', vendor: 'openai' }, one));
+  const place = { tenantId, subTenantId: null };
+  await inTransaction(db, (trx) => aggregateRecordCalls(trx, place, { records, sender, limits }, now()));
+}
+
+describe.each(['log records', 'spans around them'])('an account reports calls first by %s', (first) => {
+  /** Reports five calls of gpt-5 as an account. @returns the spans that show later that they were calls of another model */
+  async function reportFive(tenant: Tenant, account: { key: string; principal: string }): Promise<SpanInput[]> {
+    const traceId = newTraceId();
+    const ids = Array.from({ length: 5 }, () => ({ traceId, spanId: newSpanId() }));
+    if (first === 'log records') await reportByRecords(tenant, account.principal, ids);
+    else {
+      await sendSpans(
+        server,
+        account,
+        ids.map((one) => ({ ...atOpenai('gpt-5'), ...one })),
+      );
+    }
+    return ids.map(({ spanId }) => {
+      const place = first === 'log records' ? { spanId } : { parentSpanId: spanId, name: 'inner' };
+      return { ...atOpenai('gpt-5-2026-02-02'), traceId, ...place };
+    });
+  }
+
+  test('regression: corrections of calls that were not observed take nothing from what another account reported', async () => {
+    const tenant = await newTenant(server);
+    const [greedy, honest] = [await newSender(tenant), await newSender(tenant)];
+    const blocked = { kind: 'model', name: 'gpt-5', status: 'blocked' };
+    await server.ok('POST', `${tenant.path}/inventory`, { as: tenant.operator, body: blocked });
+    await sendSpans(server, greedy, junk('junk'));
+    const corrections = await reportFive(tenant, greedy);
+    expect(await tenant.observation('gpt-5')).toBeUndefined();
+    await sendSpans(server, honest, models('gpt-5', 'gpt-5', 'gpt-5'));
+    const reported = await tenant.observation('gpt-5');
+    expect(reported).toMatchObject({ occurrences: 3, risk: { level: 'high' } });
+    await sendSpans(server, greedy, corrections);
+    const { id, evidence, status } = reported;
+    const after = await tenant.observation('gpt-5');
+    expect(after).toMatchObject({ id, evidence, status, occurrences: 3, risk: { level: 'high' } });
+    await expectRightCounters(tenant);
+  });
+
+  test('corrections of calls whose observation was pruned take nothing from the observation that came after it', async () => {
+    const tenant = await newTenant(server);
+    const [one, other] = [await newSender(tenant), await newSender(tenant)];
+    const corrections = await reportFive(tenant, one);
+    expect(await tenant.observation('gpt-5')).toMatchObject({ occurrences: 5 });
+    await sendSpans(server, other, junk('junk'));
+    const task = (await tenant.tasks()).find(({ kind }) => kind === 'review_cardinality');
+    const path = `/v1/operator/tasks/${task?.id}/complete`;
+    await server.ok('POST', path, { as: tenant.operator, body: { outcome: 'pruned' } });
+    await sendSpans(server, other, models('gpt-5', 'gpt-5', 'gpt-5'));
+    await sendSpans(server, one, corrections);
+    expect(await tenant.observation('gpt-5')).toMatchObject({ occurrences: 3 });
+  });
+
+  test('corrections take back the account’s own calls and no others, also after observations were merged', async () => {
+    const tenant = await newTenant(server);
+    const [one, other] = [await newSender(tenant), await newSender(tenant)];
+    const corrections = await reportFive(tenant, one);
+    await sendSpans(server, other, models('acme/gpt-5', 'acme/gpt-5'));
+    await sendSpans(server, one, models('acme/gpt-5'));
+    await server.ok('PUT', tenant.path, { as: tenant.operator, body: { name: 'acme' } });
+    expect(await tenant.observation('gpt-5')).toMatchObject({ occurrences: 8 });
+    await sendSpans(server, one, corrections);
+    expect(await tenant.observation('gpt-5')).toMatchObject({ occurrences: 3 });
+  });
 });
 
 test('in a tenant without sub-tenants, accounts may together have more than half of its limit', async () => {

@@ -2,6 +2,7 @@ import type { RecommendationKind } from '@quartermaster/contracts/recommendation
 import type { Database } from '../database.ts';
 import { inScope, newestFirst, type Page, pageOf, type PageRequest, timeKey } from '../queries.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
+import { moveAccountCounts } from './observation-accounts.ts';
 
 /** Tables with names of models, unique by their keys. */
 export type NamingTable = 'inventory_items' | 'runtime_observations';
@@ -58,7 +59,7 @@ export async function setModelName(
 }
 
 /**
- * Deletes an observation that was merged into another one. Its recommendations are linked to the other one.
+ * Deletes an observation that was merged into another one. The other one gets its recommendations, and what each account reported.
  *
  * @returns the account that reported the deleted observation first
  */
@@ -84,6 +85,7 @@ export async function replaceObservation(
     .where('tenant_id', '=', tenantId)
     .where('observation_id', '=', goneId)
     .execute();
+  await moveAccountCounts(db, { tenantId }, { from: goneId, to: keptId });
   const gone = await db
     .deleteFrom('runtime_observations')
     .where('tenant_id', '=', tenantId)

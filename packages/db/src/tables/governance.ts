@@ -91,6 +91,14 @@ export type GovernanceTables = {
       /** The account that reported it first; '' if no account did. */
       first_account: Generated<string>;
     };
+  /** The calls and errors of an observation that an account reported. Deleting the observation deletes them. */
+  observation_accounts: {
+    tenant_id: string;
+    observation_id: string;
+    account: string;
+    occurrences: number;
+    errors: number;
+  };
   /** The number of observations that an account reported first, or that are in a sub-tenant ('' for none). */
   observation_shares: {
     tenant_id: string;

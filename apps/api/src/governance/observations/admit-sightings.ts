@@ -56,7 +56,7 @@ export async function admitSightings(
   let firstFull: FullLimit | null = null;
   let newObservations = 0;
   for (const one of added) {
-    const { provider, count } = one.sighting;
+    const { provider, count, removed } = one.sighting;
     const isDiscovery = newProviders.has(provider) && !discovered.has(provider);
     const full =
       newObservations === observations.room
@@ -66,7 +66,8 @@ export async function admitSightings(
           : null;
     if (full !== null) {
       refused.add(one);
-      unobserved[full.filled] += count;
+      // Calls that are taken back were counted as unobserved before.
+      unobserved[full.filled] += Math.max(0, count - removed.count);
       firstFull ??= full;
       continue;
     }

@@ -5,6 +5,11 @@ import { together } from '@quartermaster/db/concurrent-statements.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { newId } from '@quartermaster/db/ids.ts';
 import { insertDiscoveredProviders } from '@quartermaster/db/repositories/discovered-providers.ts';
+import {
+  type AccountCounts,
+  addToAccountCounts,
+  findAccountCounts,
+} from '@quartermaster/db/repositories/observation-accounts.ts';
 import type { ProviderUses } from '@quartermaster/db/repositories/provider-uses.ts';
 import { findObservationsInPlace } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { insertObservations, updateSeenObservations } from '@quartermaster/db/repositories/seen-observations.ts';
@@ -27,8 +32,12 @@ import { computeRisk } from './risk.ts';
 import { addEvidence, addRecentAccount, type Sighting, seenTimes } from './sightings.ts';
 import { computeStatus, statusAfterSighting } from './status.ts';
 
-/** A sighting, and the observation of its subject before and after it was added. */
-type Aggregated = ObservedSighting & { observation: RuntimeObservation; isReviewObsolete: boolean };
+/** A sighting, the observation of its subject before and after it was added, and what it changes in the account's own counts. */
+type Aggregated = ObservedSighting & {
+  observation: RuntimeObservation;
+  isReviewObsolete: boolean;
+  change: AccountCounts;
+};
 
 /** What aggregation may add. */
 export type AggregationLimits = {
@@ -57,7 +66,7 @@ const BATCH_SIZE = 64;
 /**
  * Adds calls to observations, one observation for each (tenant, sub-tenant, provider, kind, name). Runs in the transaction
  * that stores the spans or log records that report the calls, so counts are exact when an exporter retries. A count can go
- * down, when calls turn out to belong to another subject.
+ * down, when calls turn out to belong to another subject, but only by calls that the same account reported.
  *
  * @returns how many calls were not observed because a limit or a fair share was full, and the new providers that were not
  *   stored for that reason
@@ -122,8 +131,14 @@ async function aggregateBatch(
       ),
     () => reopenReviewTasks(db, place, remaining.filter(hasSameState).map(atProvider), now),
   ]);
+  // After the insertions, because its rows refer to observations.
+  await addToAccountCounts(db, place, { changes: remaining.flatMap(accountChange), account: sender });
   await updateTasksAndRecommendations(db, place, remaining, now);
   await removeUnused(db, place, unused.map(atProvider), now);
+}
+
+function accountChange({ observation, change }: Aggregated) {
+  return change.occurrences === 0 && change.errors === 0 ? [] : [{ observationId: observation.id, ...change }];
 }
 
 /** Computes the new observation of each sighting. */
@@ -143,21 +158,45 @@ async function aggregateEach(
     const responseModels = [...(former?.evidence.responseModels ?? []), ...sighting.responseModels];
     return { ...one, ...place, provider, kind, nameKey, accounts, responseModels };
   });
-  const [declaredOf, blockedAnswersOf, usesOf] = await together(db, [
+  const [declaredOf, blockedAnswersOf, usesOf, changeOf] = await together(db, [
     () => findDeclaredStates(db, place, subjects),
     () => findBlockedAnswers(db, place, subjects),
     () => recordUses(db, place, { used: subjects, account: sender }, now),
+    () => findChanges(db, place, { batch, sender }),
   ]);
   return subjects.map((subject) =>
     aggregateOne(subject, {
       declared: declaredOf(subject),
       blockedAnswers: blockedAnswersOf(subject.provider, subject.responseModels),
       uses: usesOf(subject),
+      change: changeOf(subject),
       accounts: subject.accounts,
       place,
       now,
     }),
   );
+}
+
+/**
+ * Finds what sightings change in the counts of observations. They take back only calls that the sender reported of this very
+ * observation: its other calls may have been left out at a limit, or counted in an observation that was deleted since then.
+ */
+async function findChanges(
+  db: Database,
+  place: TenantPlace,
+  { batch, sender }: { batch: readonly ObservedSighting[]; sender: string },
+): Promise<(one: ObservedSighting) => AccountCounts> {
+  const lowered = batch.flatMap(({ sighting: { removed }, former }) =>
+    former && (removed.count > 0 || removed.errors > 0) ? [former.id] : [],
+  );
+  const own = await findAccountCounts(db, place, { observationIds: lowered, account: sender });
+  return ({ sighting: { count, errors, removed }, former }) => {
+    const reported = former && own.get(former.id);
+    return {
+      occurrences: count - Math.min(removed.count, reported?.occurrences ?? 0),
+      errors: errors - Math.min(removed.errors, reported?.errors ?? 0),
+    };
+  };
 }
 
 /** Whether all calls of an observation turned out to belong to other subjects, and it has no review and no drift. */
@@ -201,6 +240,7 @@ function aggregateOne(
     blockedAnswers,
     uses,
     accounts,
+    change,
     place,
     now,
   }: {
@@ -208,6 +248,7 @@ function aggregateOne(
     blockedAnswers: readonly BlockedAnswer[];
     uses: ProviderUses;
     accounts: string[];
+    change: AccountCounts;
     place: TenantPlace;
     now: Date;
   },
@@ -218,9 +259,10 @@ function aggregateOne(
   const before = former
     ? { ...former, status: statusWithSighting(former, sighting, declared, now) }
     : ({ status: 'open', review: null, drift: null } as const);
-  const occurrences = Math.max(0, (former?.occurrences ?? 0) + sighting.count);
+  const occurrences = (former?.occurrences ?? 0) + change.occurrences;
+  const errors = (former?.evidence.errors ?? 0) + change.errors;
   const { status, review } = computeStatus({ ...before, occurrences }, declared);
-  const evidence = addEvidence(former?.evidence, sighting, accounts);
+  const evidence = addEvidence(former?.evidence, sighting, { accounts, errors });
   const { unknown, item } = declared;
   const observation: RuntimeObservation = {
     ...(former ?? { id: newId('obs', now), tenantId, subTenantId, providerId, kind, name, createdAt: time }),
@@ -238,7 +280,7 @@ function aggregateOne(
     ),
     ...seenTimes(former, sighting),
   };
-  return { sighting, former, observation, isReviewObsolete: former?.review != null && review === null };
+  return { sighting, former, observation, change, isReviewObsolete: former?.review != null && review === null };
 }
 
 function statusWithSighting(

@@ -2,14 +2,19 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { ObservationSubject } from '@quartermaster/db/repositories/runtime-observations.ts';
 
+/** Numbers of calls, and of errors among them. */
+type Counts = { count: number; errors: number };
+
 /** The change that a batch of calls makes to the observation of one subject. */
 export type Sighting = ObservationSubject & {
   provider: Provider;
   /** The name that a new observation gets. */
   name: string;
-  /** Calls that are added. Negative if more calls turned out to belong to another subject. */
+  /** Calls that are added. */
   count: number;
   errors: number;
+  /** Earlier calls that are taken back, because they belong to another subject or are counted in another way now. */
+  removed: Counts;
   firstSeenAt: string;
   lastSeenAt: string;
   lastTraceId: string | null;
@@ -61,7 +66,11 @@ export function seenTimes(
 }
 
 /** The evidence of an observation, together with that of a sighting. */
-export function addEvidence(former: Evidence | undefined, sighting: Sighting, accounts: string[]): Evidence {
+export function addEvidence(
+  former: Evidence | undefined,
+  sighting: Sighting,
+  { accounts, errors }: Pick<Evidence, 'accounts' | 'errors'>,
+): Evidence {
   return {
     serviceNames: merged(former?.serviceNames, sighting.serviceNames),
     serverAddresses: merged(former?.serverAddresses, sighting.serverAddresses),
@@ -70,7 +79,7 @@ export function addEvidence(former: Evidence | undefined, sighting: Sighting, ac
     names: merged(former?.names, sighting.names),
     responseModels: merged(former?.responseModels, sighting.responseModels, MAX_RESPONSE_MODELS),
     environments: mergedEnvironments(former?.environments ?? [], sighting.environments),
-    errors: Math.max(0, (former?.errors ?? 0) + sighting.errors),
+    errors,
   };
 }
 

@@ -62,6 +62,7 @@ function emptySighting(provider: Provider, use: Use): Sighting {
     name,
     count: 0,
     errors: 0,
+    removed: { count: 0, errors: 0 },
     firstSeenAt: '',
     lastSeenAt: '',
     lastTraceId: null,
@@ -79,9 +80,13 @@ function emptySighting(provider: Provider, use: Use): Sighting {
 /** Adds a change to a sighting. @param now a call that claims to be later counts as seen now */
 function count(counted: Counted, { call, traceId, by }: CallChange, now: number): void {
   const { sighting } = counted;
+  if (by < 0) {
+    sighting.removed.count += call.times;
+    sighting.removed.errors += errorsOf(call);
+    return;
+  }
   sighting.count += by * call.times;
   sighting.errors += by * errorsOf(call);
-  if (by < 0) return;
   const startedAt = Math.floor(call.span.start / 1000);
   const time = Math.min(startedAt, now);
   const times = (counted.times ??= { first: time, last: time, latest: startedAt });
