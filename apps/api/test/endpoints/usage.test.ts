@@ -1,11 +1,14 @@
 import * as contract from '@quartermaster/contracts/usage.ts';
 import { insertSeries } from '@quartermaster/db/repositories/usage-series.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { pruneObservations } from '../../src/resources/operator-tasks/prune-observations.ts';
+import { aggregateRecordCalls } from '../../src/telemetry/calls/aggregate-records.ts';
 import { removeOldUsage } from '../../src/telemetry/usage/retention.ts';
 import { accountWithKey, type Place, unique } from '../support/people.ts';
 import type { Body } from '../support/server.ts';
-import { chat, sendSpans, type SpanInput, toolRun } from '../telemetry/traces/sending.ts';
+import { record } from '../telemetry/calls/records.ts';
+import { chat, newSpanId, newTraceId, sendSpans, type SpanInput, toolRun } from '../telemetry/traces/sending.ts';
 import { checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
 
 let server: Endpoints;
@@ -271,6 +274,67 @@ test('usage of pruned names is added up as other', async () => {
     2, 1,
   ]);
 });
+
+describe.each(['a log record', 'a span around it'])('a call that is reported first by %s', (first) => {
+  /** Reports a call of the model m-1 at `newvendor`. @returns the span that shows later that it was a call of m-1-2026-01-01 */
+  async function reportCall({ tenantId, account, as }: Awaited<ReturnType<typeof newTenant>>) {
+    const ids = { traceId: newTraceId(), spanId: newSpanId() };
+    const vendor = { 'gen_ai.provider.name': 'newvendor' };
+    const { db, tenantLimits, now } = server.services;
+    const place = { tenantId, subTenantId: null };
+    if (first === 'a log record') {
+      const records = [record({ model: 'm-1', vendor: 'newvendor' }, { ...ids, time: time(dayStart()) })];
+      const limits = { observations: 1000, tenantLimits, usageSeries: 40, usageRetentionDays: 400 };
+      const batch = { records, sender: account.principal, limits };
+      await inTransaction(db, (trx) => aggregateRecordCalls(trx, place, batch, now()));
+    } else await sendSpans(server, as, [{ ...model('m-1', dayStart(), vendor), ...ids }]);
+    const inner = { traceId: ids.traceId, parentSpanId: ids.spanId, name: 'inner' };
+    return { ...model('m-1-2026-01-01', dayStart(), vendor), ...(first === 'a log record' ? ids : inner) };
+  }
+
+  test('regression: is taken back from the series of its provider, if that was deleted since then', async () => {
+    const tenant = await newTenant();
+    const correction = await reportCall(tenant);
+    const [former] = await tenant.usage({ group_by: ['name', 'provider'] });
+    expect(former).toMatchObject({ name: 'm-1', calls: 1 });
+    await server.ok('DELETE', `/v1/providers/${former?.providerId}`, { as: tenant.as });
+    await sendSpans(server, tenant.as, [correction]);
+    const all = await tenant.usage({ group_by: ['name', 'provider'] });
+    expect(all).toMatchObject([{ name: 'm-1-2026-01-01', calls: 1 }]);
+    expect(all[0]?.providerId).not.toBe(former?.providerId);
+    expect(await seriesOf(tenant.tenantId)).toEqual(['m-1', 'm-1-2026-01-01']);
+  });
+
+  test('is taken back from the series `other`, if its own was pruned since then', async () => {
+    const tenant = await newTenant();
+    const correction = await reportCall(tenant);
+    const { db, now } = server.services;
+    await db.transaction().execute((trx) => pruneObservations(trx, () => {}, tenant.tenantId, now()));
+    expect(await tenant.usage({ group_by: ['name'] })).toMatchObject([{ name: 'other', calls: 1 }]);
+    await sendSpans(server, tenant.as, [correction]);
+    expect(await tenant.usage({ group_by: ['name'] })).toMatchObject([{ name: 'm-1-2026-01-01', calls: 1 }]);
+    expect(await seriesOf(tenant.tenantId)).toEqual(['m-1-2026-01-01', 'other']);
+  });
+
+  test('is taken back from the series without a provider, if that was beyond the tenant’s limit', async () => {
+    const tenant = await newTenant();
+    const limit = (providers: number) =>
+      server.ok('PUT', `/v1/tenants/${tenant.tenantId}/limits`, { as: server.admin, body: { providers } });
+    await limit(0);
+    const correction = await reportCall(tenant);
+    expect(await tenant.usage({ group_by: ['name', 'provider'] })).toMatchObject([{ name: 'm-1', calls: 1 }]);
+    await limit(10);
+    await sendSpans(server, tenant.as, [correction]);
+    expect(await tenant.usage({ group_by: ['name'] })).toMatchObject([{ name: 'm-1-2026-01-01', calls: 1 }]);
+    expect(await seriesOf(tenant.tenantId)).toEqual(['m-1', 'm-1-2026-01-01']);
+  });
+});
+
+async function seriesOf(tenantId: string): Promise<string[]> {
+  const { db } = server.services;
+  const series = await db.selectFrom('usage_series').select('name').where('tenant_id', '=', tenantId).execute();
+  return series.map(({ name }) => name).toSorted();
+}
 
 test('a large query takes several points of the rate limit', async () => {
   const limited = await server.startSibling({ QM_RATE_LIMITS: 'on', QM_RATE_LIMIT_PRINCIPAL: '20' });

@@ -28,26 +28,54 @@ type InTenant = Pick<TenantPlace, 'tenantId'>;
 /** The upper limit of a sum. Ten thousand sums of this size still fit into 64 bits. */
 const MAX_SUM = 9e14;
 
-/** Adds to sums, or subtracts from them (negative numbers). A row is deleted when all of its sums are 0. */
+/**
+ * Adds to sums, or subtracts from them (negative numbers). A sum stays between 0 and its upper limit: a sum that reached the limit is
+ * lower than what may be subtracted from it later. A row is deleted when all of its sums are 0.
+ */
 export async function addToRollups(db: Database, { tenantId }: InTenant, rollups: readonly Rollup[]): Promise<void> {
   const rows = rollups.map(({ calls, errors, inputTokens, outputTokens, durationUs, ...key }) => ({
     ...key,
-    calls,
-    errors,
-    inputTokens,
-    outputTokens,
-    durationUs,
+    calls: Math.min(calls, MAX_SUM),
+    errors: Math.min(errors, MAX_SUM),
+    inputTokens: Math.min(inputTokens, MAX_SUM),
+    outputTokens: Math.min(outputTokens, MAX_SUM),
+    durationUs: Math.min(durationUs, MAX_SUM),
   }));
+  const lowered = rows.filter(hasNegativeSum).map(({ seriesId, period, startTime }) => ({
+    seriesId,
+    period,
+    startTime,
+  }));
+  // Otherwise the upsert would insert negative sums where there is no row.
+  await insertZeroRows(db, lowered, { tenantId });
   await upsertRows(db, rows, { tenantId });
-  const lowered = rollups
-    .filter(({ calls, inputTokens, outputTokens }) => calls < 0 || inputTokens < 0 || outputTokens < 0)
-    .map(({ seriesId, period, startTime }) => ({
-      seriesId,
-      period,
-      startTime,
-    }));
   await deleteZeroRows(db, lowered, { tenantId });
 }
+
+function hasNegativeSum({ calls, errors, inputTokens, outputTokens, durationUs }: UsageSums): boolean {
+  return Math.min(calls, errors, inputTokens, outputTokens, durationUs) < 0;
+}
+
+type RollupKey = Pick<Rollup, 'seriesId' | 'period' | 'startTime'>;
+
+const insertZeroRows = multiRowStatement((db, rows: readonly RollupKey[], { tenantId }: { tenantId: string }) =>
+  db
+    .insertInto('usage_rollups')
+    .values(
+      rows.map((row) => ({
+        tenant_id: tenantId,
+        series_id: row.seriesId,
+        period: row.period,
+        start_time: row.startTime,
+        calls: sql.lit(0),
+        errors: sql.lit(0),
+        input_tokens: sql.lit(0),
+        output_tokens: sql.lit(0),
+        duration_us: sql.lit(0),
+      })),
+    )
+    .onConflict((conflict) => conflict.columns(['tenant_id', 'series_id', 'period', 'start_time']).doNothing()),
+);
 
 const upsertRows = multiRowStatement((db, rows: readonly Rollup[], { tenantId }: { tenantId: string }) =>
   db
@@ -78,10 +106,8 @@ const upsertRows = multiRowStatement((db, rows: readonly Rollup[], { tenantId }:
 
 function added(column: string) {
   const sum = sql<number>`${sql.ref(`usage_rollups.${column}`)} + ${sql.ref(`excluded.${column}`)}`;
-  return sql<number>`case when ${sum} > ${sql.lit(MAX_SUM)} then ${sql.lit(MAX_SUM)} else ${sum} end`;
+  return sql<number>`case when ${sum} < 0 then 0 when ${sum} > ${sql.lit(MAX_SUM)} then ${sql.lit(MAX_SUM)} else ${sum} end`;
 }
-
-type RollupKey = Pick<Rollup, 'seriesId' | 'period' | 'startTime'>;
 
 const deleteZeroRows = multiRowStatement((db, rows: readonly RollupKey[], { tenantId }: { tenantId: string }) =>
   db

@@ -9,7 +9,7 @@ import { CacheByParts } from '../cache-by-parts.ts';
 import type { CallChange } from '../calls/call-changes.ts';
 import { type Call, errorsOf } from '../calls/resolve.ts';
 import { DAY_MS, dayOf, HOUR_MS, hourOf, startOfDay } from './periods.ts';
-import { findOrCreateSeries } from './series.ts';
+import { findOrCreateSeries, findSeriesOfRemoved } from './series.ts';
 
 type UsageBatch = {
   changes: readonly CallChange[];
@@ -22,7 +22,10 @@ type UsageBatch = {
 /** The sums of one subject, by hours since 1970. */
 type SubjectSums = { subject: UsageSubject; byHour: Map<number, UsageSums> };
 
-/** Adds changes of calls to the sums of their hours and days, in the transaction that stores the spans or keys. */
+/**
+ * Adds changes of calls to the sums of their hours and days, in the transaction that stores the spans or keys. Calls are only taken
+ * back from series that exist.
+ */
 export async function addUsage(
   db: Database,
   place: TenantPlace,
@@ -35,30 +38,39 @@ export async function addUsage(
   for (const change of changes) {
     const { call, by } = change;
     if (by === 0 || call.countedAt < retainedSince) continue;
-    const { byHour } = sums.get(cacheKey(call), () => ({
-      subject: subjectOf(call, { provider: providerOf(call), account }),
+    const isRemoved = by < 0;
+    const { byHour } = sums.get([String(isRemoved), ...cacheKey(call)], () => ({
+      subject: subjectOf(call, { provider: providerOf(call), isRemoved, account }),
       byHour: new Map(),
     }));
     addCall(byHour, change);
   }
   const subjects = new Map<string, UsageSubject>();
-  const rollups = new Map<string, Rollup>();
+  const hours = new Map<string, Rollup>();
   for (const { subject, byHour } of sums.values) {
     const key = seriesKey(place, subject);
     if (!subjects.has(key)) subjects.set(key, subject);
     for (const [hour, ofHour] of byHour) {
-      const time = hour * HOUR_MS;
-      addTo(rollups, { ...ofHour, seriesId: key, period: 'hour', startTime: hourOf(time) });
-      addTo(rollups, { ...ofHour, seriesId: key, period: 'day', startTime: dayOf(time) });
+      addTo(hours, { ...ofHour, seriesId: key, period: 'hour', startTime: hourOf(hour * HOUR_MS) });
     }
   }
-  const changed = [...rollups.values()].filter((rollup) => !isZero(rollup));
-  const keys = new Set(changed.map(({ seriesId }) => seriesId));
-  const changedSubjects = new Map([...subjects].filter(([key]) => keys.has(key)));
-  const idOf = await findOrCreateSeries(db, place, { subjects: changedSubjects, account, limits }, now);
+  const changed = [...hours.values()].filter((rollup) => !isZero(rollup));
+  const [removed, added] = [changed.filter(isRemoval), changed.filter((rollup) => !isRemoval(rollup))];
+  const subjectsOf = (rollups: readonly Rollup[]) => {
+    const keys = new Set(rollups.map(({ seriesId }) => seriesId));
+    return new Map([...subjects].filter(([key]) => keys.has(key)));
+  };
+  // Before series are created, because a new one does not contain what is taken back.
+  const removedIdOf = await findSeriesOfRemoved(db, place, subjectsOf(removed));
+  const addedIdOf = await findOrCreateSeries(db, place, { subjects: subjectsOf(added), account, limits }, now);
   // Beyond the limit, several subjects share one series.
   const rows = new Map<string, Rollup>();
-  for (const rollup of changed) addTo(rows, { ...rollup, seriesId: idOf(rollup.seriesId) });
+  for (const rollup of changed) {
+    const seriesId = isRemoval(rollup) ? removedIdOf(rollup.seriesId) : addedIdOf(rollup.seriesId);
+    if (seriesId === undefined) continue;
+    addTo(rows, { ...rollup, seriesId });
+    addTo(rows, { ...rollup, seriesId, period: 'day', startTime: dayOf(Date.parse(rollup.startTime)) });
+  }
   const left = [...rows.values()].filter((rollup) => !isZero(rollup));
   // Every process updates rows in this order, which prevents deadlocks.
   const sorted = left.toSorted((a, b) => (rollupKey(a) < rollupKey(b) ? -1 : 1));
@@ -70,12 +82,13 @@ export async function addUsage(
 
 function subjectOf(
   { kind, name, agent, provider: matched }: Call,
-  { provider, account }: { provider: Provider | undefined; account: string },
+  { provider, isRemoved, account }: { provider: Provider | undefined; isRemoved: boolean; account: string },
 ): UsageSubject {
   const providerName = provider?.name ?? matched.name;
   const plain = plainName(kind, name, providerName);
   return {
-    providerId: provider?.id ?? '',
+    // What was counted stays at the provider that it was counted at, which may be deleted.
+    providerId: isRemoved ? matched.id : (provider?.id ?? ''),
     kind,
     name: plain,
     nameKey: nameKey(kind, plain, providerName),
@@ -118,6 +131,11 @@ function sumOf(a: UsageSums, b: UsageSums): UsageSums {
     outputTokens: a.outputTokens + b.outputTokens,
     durationUs: a.durationUs + b.durationUs,
   };
+}
+
+/** Whether calls are only taken back. */
+function isRemoval({ calls, errors, inputTokens, outputTokens, durationUs }: UsageSums): boolean {
+  return Math.max(calls, errors, inputTokens, outputTokens, durationUs) <= 0;
 }
 
 function isZero({ calls, errors, inputTokens, outputTokens, durationUs }: UsageSums): boolean {

@@ -52,6 +52,31 @@ export async function findOrCreateSeries(
   };
 }
 
+/**
+ * Finds the series from which calls of subjects are taken back: the series of the subject, otherwise the first that exists of those
+ * that its calls may have been added to instead. None is created, so that nothing is subtracted where nothing was added.
+ *
+ * @param subjects the subjects, by their series keys
+ * @returns a look-up function from a series key to the id of the series. Undefined if the calls are in no series any more
+ */
+export async function findSeriesOfRemoved(
+  db: Database,
+  place: TenantPlace,
+  subjects: ReadonlyMap<string, UsageSubject>,
+): Promise<(key: string) => string | undefined> {
+  const ids = await findSeriesIds(db, place, [...subjects.keys()]);
+  const missing = [...subjects].filter(([key]) => !ids.has(key));
+  const others = new Map(missing.map(([key, subject]) => [key, replacingKeys(place, subject)]));
+  const found = await findSeriesIds(db, place, [...new Set([...others.values()].flat())]);
+  return (key) => ids.get(key) ?? others.get(key)?.flatMap((other) => found.get(other) ?? [])[0];
+}
+
+/** The keys of the series that calls of a subject may have been added to, because of a limit or after the subject was pruned. */
+function replacingKeys(place: TenantPlace, subject: UsageSubject): string[] {
+  const withoutProvider = { ...subject, providerId: '' };
+  return [otherSubject(subject), withoutProvider, otherSubject(withoutProvider)].map((one) => seriesKey(place, one));
+}
+
 /** How many new series an account may add within its fair share. */
 async function roomForSeries(
   db: Database,
