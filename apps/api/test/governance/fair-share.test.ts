@@ -192,6 +192,25 @@ describe.each(['log records', 'spans around them'])('an account reports calls fi
   });
 });
 
+test('a correction of a call at a deleted provider takes nothing from the provider that was discovered under its name', async () => {
+  const tenant = await newTenant(server);
+  const [traceId, spanId] = [newTraceId(), newSpanId()];
+  const at = { 'gen_ai.provider.name': 'openai', 'server.address': 'api.openai.com' };
+  await sendSpans(server, tenant.sender, [{ ...chat('gpt-5', at), traceId, spanId }]);
+  await server.ok('DELETE', tenant.path, { as: tenant.operator });
+  await tenant.see('gpt-5');
+  const occurrences = async () => {
+    const found = await all(server, '/v1/runtime-observations?limit=100', tenant.operator);
+    const inUse = found.filter(({ providerId }) => providerId !== tenant.provider.id);
+    return Object.fromEntries(inUse.map((one) => [one.name, one.occurrences]));
+  };
+  expect(await occurrences()).toEqual({ 'gpt-5': 1 });
+  await sendSpans(server, tenant.sender, [
+    { ...atOpenai('gpt-5-2026-02-02'), name: 'inner', traceId, parentSpanId: spanId },
+  ]);
+  expect(await occurrences()).toEqual({ 'gpt-5': 1, 'gpt-5-2026-02-02': 1 });
+});
+
 test('in a tenant without sub-tenants, accounts may together have more than half of its limit', async () => {
   const tenant = await newTenant(server);
   await sendSpans(server, await newSender(tenant), junk('a'));

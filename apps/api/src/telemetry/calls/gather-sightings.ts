@@ -25,7 +25,9 @@ export async function gatherSightings(
       const provider = providerOf(change.call);
       // Without a provider: it was deleted, and its observations with it.
       if (!provider) continue;
-      const { kind, name } = change.call;
+      const { kind, name, provider: matched } = change.call;
+      // It was replaced by the provider of its name, whose observations do not include the calls that are taken back.
+      if (change.by < 0 && provider.id !== matched.id) continue;
       const counted = byName.get([kind, provider.id, name], () => {
         const found = emptySighting(provider, { kind, name });
         const same = sightings.get(subjectKey(found)) ?? { sighting: found, times: null };
