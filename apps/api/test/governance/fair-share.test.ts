@@ -165,6 +165,16 @@ describe.each(['log records', 'spans around them'])('an account reports calls fi
     await expectRightCounters(tenant);
   });
 
+  test('corrections of calls that were not observed hide no new calls in the same request', async () => {
+    const tenant = await newTenant(server);
+    const [greedy, honest] = [await newSender(tenant), await newSender(tenant)];
+    await sendSpans(server, greedy, junk('junk'));
+    const corrections = await reportFive(tenant, greedy);
+    await sendSpans(server, honest, models('gpt-5', 'gpt-5', 'gpt-5'));
+    await sendSpans(server, greedy, [...corrections, ...models('gpt-5', 'gpt-5')]);
+    expect(await tenant.observation('gpt-5')).toMatchObject({ occurrences: 5 });
+  });
+
   test('corrections of calls whose observation was pruned take nothing from the observation that came after it', async () => {
     const tenant = await newTenant(server);
     const [one, other] = [await newSender(tenant), await newSender(tenant)];
