@@ -17,6 +17,7 @@ function setUpOf(version: number): string {
 // npm install ai@${version} @opentelemetry/sdk-node
 // OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>
 import { NodeSDK } from '@opentelemetry/sdk-node';
+import { generateText } from 'ai';
 
 new NodeSDK().start();
 
@@ -37,7 +38,7 @@ function setUpOfSeven(integration: string): string {
 // OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>
 import { ${integration} } from '@ai-sdk/otel';
 import { NodeSDK } from '@opentelemetry/sdk-node';
-import { registerTelemetry } from 'ai';
+import { generateText, registerTelemetry } from 'ai';
 
 new NodeSDK().start();
 registerTelemetry(new ${integration}());
