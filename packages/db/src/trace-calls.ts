@@ -52,6 +52,25 @@ export function decodeCalls(column: Buffer | null): StoredCalls[] | null {
   return calls;
 }
 
+/**
+ * Decodes the calls of a sender in all parts of a trace. Null if some were dropped, or if together they exceed the size limit: each
+ * part may be as large as that.
+ */
+export function decodeAllCalls(columns: readonly (Buffer | null)[]): StoredCalls[] | null {
+  const all: StoredCalls[] = [];
+  let size = 0;
+  for (const column of columns) {
+    const calls = decodeCalls(column);
+    if (calls === null) return null;
+    for (const one of calls) {
+      size += one.value.length;
+      all.push(one);
+    }
+    if (size > MAX_CALLS_BYTES) return null;
+  }
+  return all;
+}
+
 function plainCalls(column: Buffer): Buffer {
   const bytes = column.subarray(1);
   if (column[0] === ZSTD) return decompressChunks(bytes, MAX_CALLS_BYTES);

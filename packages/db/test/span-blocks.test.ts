@@ -95,6 +95,19 @@ test('in a trace with more than 4,000 spans, duplicates are still recognised', a
   ]);
 });
 
+test('the calls of a sender in a trace are not read if they exceed 2 MiB together', async () => {
+  const db = await temporaryDatabase(ACME);
+  const isComplete = async () => {
+    const known = await findKnownSpans(db, ACME, { spans: [span('9')], sender: SENDER });
+    return known.get(TRACE)?.isComplete;
+  };
+  const calls = new Map([[TRACE, Buffer.alloc(1_500_000)]]);
+  await storeBatch(db, ACME, { spans: [span('1')], calls }, later(0));
+  expect(await isComplete()).toBe(true);
+  await storeBatch(db, ACME, { spans: [span('2')], calls }, later(1));
+  expect(await isComplete()).toBe(false);
+});
+
 test('a sender may have 100,000 spans in a trace; further ones are rejected, and other spans of the batch are stored', async () => {
   const db = await temporaryDatabase(ACME);
   await store(db, ACME, [span('1')]);

@@ -5,7 +5,7 @@ import { placeColumns } from '../queries.ts';
 import { multiRowStatement } from '../multi-row-statement.ts';
 import { SpanIndex } from '../span-index.ts';
 import type { TenantPlace } from '../tenancy.ts';
-import { decodeCalls, type StoredCalls } from '../trace-calls.ts';
+import { decodeAllCalls, type StoredCalls } from '../trace-calls.ts';
 import { selectTraceRows, type TraceRow } from './trace-rows.ts';
 
 /**
@@ -40,7 +40,7 @@ export type KnownTrace = {
   spanCount: number;
   /**
    * Whether `spans` and `calls` contain all spans and calls of the sender. Otherwise they are empty: the sender has more than
-   * {@link MAX_RESOLVED_SPANS} spans in the trace, or the batch has too many large traces.
+   * {@link MAX_RESOLVED_SPANS} spans in the trace, or too many bytes of calls, or the batch has too many large traces.
    */
   isComplete: boolean;
   /** The stored spans of all senders with an id. Only for ids of the batch. */
@@ -134,15 +134,15 @@ function wholeTrace(row: TraceRow, unsorted: readonly PartRow[], { sender, maxSp
     .map((part) => ({ part, index: new SpanIndex(part.spans) }));
   const own = parts.filter(({ index }) => isOf(sender, index));
   const spanCount = own.reduce((sum, { index }) => sum + index.count, 0);
-  const decoded = spanCount <= maxSpans ? own.map(({ part }) => decodeCalls(part.calls)) : [null];
-  const isComplete = decoded.every((calls) => calls !== null);
+  const calls = spanCount <= maxSpans ? decodeAllCalls(own.map(({ part }) => part.calls)) : null;
+  const isComplete = calls !== null;
   return {
     traceId: row.trace_id,
     spanCount,
     isComplete,
     find: (spanId) => parts.flatMap(({ index }) => spansWithId(index, spanId)),
     spans: () => (isComplete ? everySpan(own.map(({ index }) => index)) : []),
-    calls: isComplete ? decoded.flatMap((calls) => calls ?? []) : [],
+    calls: calls ?? [],
     row,
     unmerged: unmergedOf(unsorted),
   };

@@ -1,4 +1,5 @@
 import type { Database } from '@quartermaster/db/database.ts';
+import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
 import { NOTHING_UNOBSERVED, type Unobserved } from '../../governance/observations/admit-sightings.ts';
@@ -6,7 +7,7 @@ import type { InterpretedSpan } from './interpreted-span.ts';
 import { applyChanges } from './apply-changes.ts';
 import { type CallChange, diffCalls } from './call-changes.ts';
 import type { CallSpan } from './call-span.ts';
-import { addParent, callsOf, type KnownTrace, parentsOf } from './known-trace.ts';
+import { addParent, type KnownTrace, readKnownTraces, type StoredTrace } from './known-trace.ts';
 import { makeCallSpan } from './make-call-span.ts';
 import { replaceRecords } from './replace-records.ts';
 import type { MatchedUses } from './match-uses.ts';
@@ -28,7 +29,7 @@ export type CallBatch = {
   matched: MatchedUses;
   fresh: readonly FreshSpan[];
   /** The traces of the batch that have stored spans. */
-  known: ReadonlyMap<string, KnownTrace>;
+  known: ReadonlyMap<string, StoredTrace>;
   sender: string;
   limits: AggregationLimits;
 };
@@ -43,7 +44,7 @@ export type CallBatch = {
 export async function aggregateSpanCalls(
   db: Database,
   place: TenantPlace,
-  { matched, fresh, known, sender, limits }: CallBatch,
+  { matched, fresh, known: stored, sender, limits }: CallBatch,
   now: Date,
 ): Promise<{ unobserved: Unobserved; calls: Map<string, Uint8Array> }> {
   if (fresh.length === 0) return { unobserved: NOTHING_UNOBSERVED, calls: new Map() };
@@ -57,17 +58,20 @@ export async function aggregateSpanCalls(
     callSpans.set(one, call);
     signalled.push({ span, call });
   }
+  const known = readKnownTraces(stored, sender);
   const earlierOf = (traceId: string) => {
     const trace = known.get(traceId);
     if (trace === undefined) return [];
-    return trace.isComplete ? callsOf(trace, sender) : null;
+    return trace.isComplete ? trace.calls : null;
   };
   const changes = await replaceRecords(db, place, { spans: signalled, earlierOf, sender }, now);
   const calls = new Map<string, Uint8Array>();
   const spellingsOf = spellingsReader();
   for (const [traceId, spans] of Map.groupBy(fresh, (span) => span.traceId)) {
     const own = spans.flatMap((span) => callSpans.get(span) ?? []);
-    changes.push(...changesInTrace(traceId, { spans, own, known: known.get(traceId), sender, spellingsOf }));
+    const changed = await changesInTrace(traceId, { spans, own, known: known.get(traceId), spellingsOf });
+    for (const change of changed) changes.push(change);
+    await yieldWhenDue();
     if (own.length > 0) calls.set(traceId, encodeCalls(own));
   }
   const sorted = inOrderOf([...callSpans.values()], changes);
@@ -96,17 +100,19 @@ type TraceOfBatch = {
   spellingsOf: ReturnType<typeof spellingsReader>;
 };
 
-function changesInTrace(
+async function changesInTrace(
   traceId: string,
-  { spans, own, known, sender, spellingsOf }: TraceOfBatch & { known: KnownTrace | undefined; sender: string },
-): CallChange[] {
+  { spans, own, known, spellingsOf }: TraceOfBatch & { known: KnownTrace | undefined },
+): Promise<CallChange[]> {
   if (!known) return callsOfNewTrace(traceId, { spans, own, spellingsOf });
-  const earlier = known.isComplete ? callsOf(known, sender) : [];
+  const earlier = known.calls;
   if (own.length === 0 && earlier.length === 0) return [];
-  const parents = known.isComplete ? parentsOf(known, sender) : new Map<string, string | null>();
+  const parents = known.parents();
   const before = resolve(parents, earlier, spellingsOf);
+  await yieldWhenDue();
   for (const span of spans) addParent(parents, span);
   const after = resolve(parents, [...earlier, ...own], spellingsOf);
+  await yieldWhenDue();
   return diffCalls(traceId, { before, after, fresh: new Set(own) });
 }
 

@@ -130,9 +130,13 @@ function uniteVariants(reports: readonly Report[], bySpan: ReadonlyMap<string, n
 
 /** Unites each report with the first earlier one of the same name. Quadratic, but the lists are short. */
 function uniteEquals(reports: readonly Report[], indexes: readonly number[], union: Union): void {
-  for (const [position, index] of indexes.entries()) {
-    const same = indexes.slice(0, position).find((other) => isSame(reports[index], reports[other]));
-    if (same !== undefined) union(same, index);
+  for (const index of indexes) {
+    for (const earlier of indexes) {
+      if (earlier === index) break;
+      if (!isSame(reports[index], reports[earlier])) continue;
+      union(earlier, index);
+      break;
+    }
   }
 }
 

@@ -1,25 +1,78 @@
 import type { CallSpan } from './call-span.ts';
-import { decodeCalls } from './stored-calls.ts';
+import { decodeCallsUpTo } from './stored-calls.ts';
 
-/** A trace with stored spans. */
-export type KnownTrace = {
-  /** False if the trace has too many spans to resolve them all again. */
+/**
+ * If a sender's stored spans report more calls in a trace, its calls are resolved per batch only. A span may report 64 calls, so a
+ * limit of spans is not enough: each batch resolves the stored calls of its traces twice, which takes about 10 ms for 1,000.
+ */
+const MAX_RESOLVED_REPORTS = 4000;
+
+/** The most stored reports of the sender that are resolved with one batch. Further traces are resolved per batch only. */
+const MAX_REPORTS_READ = 10_000;
+
+/** A trace with stored spans, as `findKnownSpans` returns it. */
+export type StoredTrace = {
+  /** False if the sender has too many spans in the trace to resolve them all again. */
   isComplete: boolean;
   spans(): Iterable<SpanWithParent & { sender: string }>;
   calls: readonly { sender: string; value: Uint8Array }[];
 };
 
+/** What a sender has stored in a trace. */
+export type KnownTrace = {
+  /** False if the sender has too many spans, or reports too many calls, to resolve them all again. Then the rest is empty. */
+  isComplete: boolean;
+  /** The spans that report calls. */
+  calls: readonly CallSpan[];
+  /** The parents of all its spans. */
+  parents(): Map<string, string | null>;
+};
+
 type SpanWithParent = { spanId: string; parentSpanId: string | null };
 
-/** The stored call spans of a sender in a trace. */
-export function callsOf({ calls }: KnownTrace, sender: string): CallSpan[] {
-  return calls.filter((call) => call.sender === sender).flatMap(({ value }) => decodeCalls(value));
+/** Reads what a sender has stored in the traces of a batch. */
+export function readKnownTraces(
+  stored: ReadonlyMap<string, StoredTrace>,
+  sender: string,
+): ReadonlyMap<string, KnownTrace> {
+  const known = new Map<string, KnownTrace>();
+  let read = 0;
+  for (const [traceId, trace] of stored) {
+    const most = Math.min(MAX_RESOLVED_REPORTS, MAX_REPORTS_READ - read);
+    const decoded = trace.isComplete ? callsOf(trace, { sender, most }) : null;
+    read += decoded?.reports ?? 0;
+    known.set(
+      traceId,
+      decoded
+        ? { isComplete: true, calls: decoded.calls, parents: () => parentsOf(trace, sender) }
+        : { isComplete: false, calls: [], parents: () => new Map() },
+    );
+  }
+  return known;
 }
 
-/** The parents of a sender's stored spans in a trace. */
-export function parentsOf(known: KnownTrace, sender: string): Map<string, string | null> {
+/** The stored call spans of a sender in a trace. Null if they report more than `most` calls. */
+function callsOf(
+  trace: StoredTrace,
+  { sender, most }: { sender: string; most: number },
+): { calls: CallSpan[]; reports: number } | null {
+  const calls: CallSpan[] = [];
+  let reports = 0;
+  for (const one of trace.calls) {
+    if (one.sender !== sender) continue;
+    const decoded = decodeCallsUpTo(one.value, most - reports);
+    if (decoded === null) return null;
+    for (const span of decoded) {
+      calls.push(span);
+      reports += span.uses.length;
+    }
+  }
+  return { calls, reports };
+}
+
+function parentsOf(trace: StoredTrace, sender: string): Map<string, string | null> {
   const parents = new Map<string, string | null>();
-  for (const span of known.spans()) if (span.sender === sender) addParent(parents, span);
+  for (const span of trace.spans()) if (span.sender === sender) addParent(parents, span);
   return parents;
 }
 

@@ -28,19 +28,23 @@ function spellingsOf(use: CallUse): Spellings {
  */
 export function isSameName(a: Spellings, b: Spellings): boolean {
   if (a.kind !== b.kind) return false;
-  if (a.forms.some((form) => b.forms.includes(form))) return true;
+  // Loops, because the names of a span's uses are compared in pairs.
+  for (const form of a.forms) if (b.forms.includes(form)) return true;
   if (a.kind !== 'tool') return false;
-  const servers = [a.server, b.server];
-  return a.forms.some((one) =>
-    b.forms.some((other) => isPrefixed(one, other, servers) || isPrefixed(other, one, servers)),
-  );
+  for (const one of a.forms) {
+    for (const other of b.forms) {
+      if (isPrefixed(one, other, [a, b]) || isPrefixed(other, one, [a, b])) return true;
+    }
+  }
+  return false;
 }
 
 /** Whether `long` is `short` with the name of a server in front. */
-function isPrefixed(long: string, short: string, servers: readonly (string | null)[]): boolean {
-  if (short === '' || !long.endsWith(`_${short}`)) return false;
-  const prefix = long.slice(0, -short.length - 1);
-  return prefix === 'mcp' || prefix.startsWith('mcp_') || servers.includes(prefix);
+function isPrefixed(long: string, short: string, [a, b]: readonly [Spellings, Spellings]): boolean {
+  const prefixEnd = long.length - short.length - 1;
+  if (short === '' || prefixEnd < 0 || long[prefixEnd] !== '_' || !long.endsWith(short)) return false;
+  const prefix = long.slice(0, prefixEnd);
+  return prefix === 'mcp' || prefix.startsWith('mcp_') || a.server === prefix || b.server === prefix;
 }
 
 /** A name without the differences that frameworks make. */

@@ -1,10 +1,11 @@
 import type { Database } from '@quartermaster/db/database.ts';
+import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
 import { findKnownSpans } from '@quartermaster/db/repositories/known-spans.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { Reading, Use } from '../dialects/facts.ts';
 import type { CallSpan } from './call-span.ts';
 import { type CallsBelow, namesOfCall } from './call-keys.ts';
-import { callsOf, type KnownTrace, parentsOf } from './known-trace.ts';
+import { type KnownTrace, readKnownTraces } from './known-trace.ts';
 import { type Call, resolveAll } from './resolve.ts';
 import { comparableName } from './same-name.ts';
 
@@ -34,10 +35,11 @@ export async function findSpanReports(
   const reported = new Set<string>();
   const succeeded = new Set<string | null>();
   const below = new Map<string, Set<string>>();
-  const known =
-    asked.length === 0 ? new Map<string, KnownTrace>() : await findKnownSpans(db, place, { spans: asked, sender });
+  const stored = asked.length === 0 ? undefined : await findKnownSpans(db, place, { spans: asked, sender });
+  const known = readKnownTraces(stored ?? new Map(), sender);
   for (const [traceId, trace] of known) {
-    for (const span of callsOf(trace, sender)) {
+    await yieldWhenDue();
+    for (const span of trace.calls) {
       for (const key of keysOf(traceId, span)) reported.add(key);
       if (span.callId === null && !span.failed) succeeded.add(span.spanId);
       for (const one of callsBelow(traceId, span)) {
@@ -48,7 +50,7 @@ export async function findSpanReports(
   }
   const callsIn = new Map<string, Map<string, Call>>();
   const callsByKey = (traceId: string, trace: KnownTrace) => {
-    const { all } = resolveAll(parentsOf(trace, sender), callsOf(trace, sender));
+    const { all } = resolveAll(trace.parents(), trace.calls);
     const keyed = all.flatMap((call) =>
       call.reports.flatMap(({ span, use }) =>
         keysOf(traceId, { ...span, uses: [use] }).map((key) => [key, call] as const),

@@ -157,7 +157,15 @@ function writeText(text: string | null, texts: Map<string, number>): void {
 
 /** Decodes call spans. Spans of one shape share one `uses` array. */
 export function decodeCalls(value: Uint8Array): CallSpan[] {
-  if (value[0] === FORMER_VERSION) return decodeFormerCalls(value);
+  return decodeCallsUpTo(value, Number.POSITIVE_INFINITY) ?? [];
+}
+
+/** The same, but null if the spans report more than `most` calls. Then it stops early, so its work is bounded. */
+export function decodeCallsUpTo(value: Uint8Array, most: number): CallSpan[] | null {
+  if (value[0] === FORMER_VERSION) {
+    const spans = decodeFormerCalls(value);
+    return spans.reduce((sum, { uses }) => sum + uses.length, 0) > most ? null : spans;
+  }
   if (value[0] !== VERSION) throw new Error(`stored calls have the unknown version ${value[0]}`);
   const reader = new ByteReader(value.subarray(1));
   const texts = repeat(reader, () => reader.text() ?? '');
@@ -165,14 +173,17 @@ export function decodeCalls(value: Uint8Array): CallSpan[] {
     const number = reader.count();
     return number === 0 ? null : (texts[number - 1] ?? null);
   };
-  const shapes = repeat(reader, () => readShape(reader, textAt));
+  // Each shape is that of at least one span.
+  const shapes = readUsesUpTo(reader, most, () => readShape(reader, textAt));
+  if (shapes === null) return null;
   const since = reader.integer();
   const ids: string[] = [];
-  const spans = repeat(reader, () => {
+  const spans = readUsesUpTo(reader, most, () => {
     const spanId = readId(reader) ?? '';
     ids.push(spanId);
     return { spanId, parent: readParent(reader), ...readTimesAndTokens(reader, { shapes, since }) };
   });
+  if (spans === null) return null;
   return spans.map(({ parent, ...span }) => ({
     ...span,
     // A parent may come after its child.
@@ -264,6 +275,23 @@ function readParent(reader: ByteReader): string | number | null {
 function readOptional(reader: ByteReader): number | null {
   const count = reader.count();
   return count === 0 ? null : count - 1;
+}
+
+/** Reads a count, and then as many items. Null as soon as they have more than `most` uses. */
+function readUsesUpTo<Item extends Pick<CallSpan, 'uses'>>(
+  reader: ByteReader,
+  most: number,
+  read: () => Item,
+): Item[] | null {
+  const items: Item[] = [];
+  let uses = 0;
+  for (let left = reader.count(); left > 0; left -= 1) {
+    const item = read();
+    uses += item.uses.length;
+    if (uses > most) return null;
+    items.push(item);
+  }
+  return items;
 }
 
 /** Reads a count, and then as many items. */

@@ -32,6 +32,9 @@ import { isLimitReached, requireRoom } from './stored-bytes.ts';
  */
 const SPANS_PER_TRANSACTION = 2000;
 
+/** The same for the calls that they report, 64 a span at most. Those of one trace are resolved without a turn of the event loop. */
+const CALLS_PER_TRANSACTION = 4000;
+
 /** An estimate of what a span takes in the index. */
 const INDEX_BYTES_PER_SPAN = 60;
 
@@ -114,22 +117,27 @@ function* batchesOf(spans: Records<PreparedSpan>, tenant: string): Generator<Pre
   const traces = new Set<string>();
   let batch: PreparedSpan[] = [];
   let namesBefore = 0;
+  let calls = 0;
   for (const span of spans) {
     const { traceId, interpreted } = span;
+    const uses = interpreted?.uses ?? [];
     const most = othersWork(tenant) ? BESIDE_OTHERS : ALONE;
     const isFull =
       batch.length === SPANS_PER_TRANSACTION ||
+      (batch.length > 0 && calls + uses.length > CALLS_PER_TRANSACTION) ||
       (traces.size >= most.traces && !traces.has(traceId)) ||
       names.values.length - namesBefore >= most.names;
     if (isFull) {
       yield batch;
       batch = [];
       traces.clear();
+      calls = 0;
       namesBefore = names.values.length;
     }
     batch.push(span);
     traces.add(traceId);
-    for (const use of interpreted?.uses ?? []) names.get([use.kind, use.name], () => use);
+    calls += uses.length;
+    for (const use of uses) names.get([use.kind, use.name], () => use);
   }
   if (batch.length > 0) yield batch;
 }

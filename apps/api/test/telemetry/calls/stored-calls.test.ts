@@ -1,7 +1,7 @@
 import { decodeCalls as decodeColumn, encodeCalls as encodeColumn } from '@quartermaster/db/trace-calls.ts';
 import { describe, expect, it } from 'vitest';
 import type { CallSpan } from '../../../src/telemetry/calls/call-span.ts';
-import { decodeCalls, encodeCalls } from '../../../src/telemetry/calls/stored-calls.ts';
+import { decodeCalls, decodeCallsUpTo, encodeCalls } from '../../../src/telemetry/calls/stored-calls.ts';
 import { span, use } from './spans.ts';
 
 const LATEST_US = 2 ** 64 / 1000;
@@ -109,6 +109,16 @@ describe('calls as they are stored', () => {
       [[true, true]],
     ]);
     expect(decodeCalls(encodeCalls(read))).toEqual(read);
+  });
+
+  it.each([
+    ['of many shapes', (index: number) => `span ${index}`],
+    ['of one shape', () => 'span'],
+  ])('are not read if spans %s report more calls than asked for', (_, nameOf) => {
+    const uses = ['a', 'b', 'c'].map((name) => use('tool', name));
+    const calls = Array.from({ length: 5 }, (__, index) => callSpan(`${index}`, { uses, spanName: nameOf(index) }));
+    expect(decodeCallsUpTo(encodeCalls(calls), 15)).toEqual(calls);
+    expect(decodeCallsUpTo(encodeCalls(calls), 14)).toBeNull();
   });
 
   it.each([
