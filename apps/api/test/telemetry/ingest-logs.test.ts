@@ -113,6 +113,53 @@ test.each(['span', 'record'])(
   },
 );
 
+test.each(['span', 'record'])(
+  'a tool whose name has many words, and whose server only the record names, is found, the %s first',
+  async (first) => {
+    const { account, take, tenantId } = await newSender();
+    const span = {
+      name: 'tool_call',
+      scope: 'gemini-cli',
+      attributes: {
+        'gen_ai.operation.name': 'tool_call',
+        'gen_ai.tool.name': 'mcp_my_very_own_server_get_the_sum',
+        'gen_ai.tool.call_id': 'call_1',
+      },
+    };
+    const facts = factsOf({ tool: 'get_the_sum', toolServer: 'my-very-own-server', callId: 'call_1' });
+    const record = recordOf('get_the_sum');
+    const steps = [
+      () => server.ok('POST', '/v1/traces', { as: account, body: exportRequest([span]) }),
+      () => take([{ ...record, reading: { ...record.reading, dialect: 'gemini-cli', facts } }]),
+    ];
+    for (const send of first === 'span' ? steps : steps.toReversed()) await send();
+    const counts = await server.services.db
+      .selectFrom('runtime_observations')
+      .select('occurrences')
+      .where('tenant_id', '=', tenantId)
+      .where('occurrences', '>', 0)
+      .execute();
+    expect(counts).toEqual([{ occurrences: 1 }]);
+  },
+);
+
+test('the keys of a record are few, whatever the name of its tool, and count as stored bytes', async () => {
+  const { take, tenantId } = await newSender();
+  const { db, tenantLimits } = server.services;
+  const name = `mcp_${'a1_b2_c3_d4_'.repeat(20)}z`;
+  const facts = factsOf({ tool: name, callId: 'call_1', conversationId: 'conversation_1' });
+  const inSpan = { failed: true, traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) };
+  const record = recordOf(name, inSpan);
+  const room = async () => (await tenantLimits.roomFor(db, tenantId, 'storedBytes', 1)).room;
+  const before = await room();
+  await take([{ ...record, reading: { ...record.reading, facts } }]);
+  const keys = await db.selectFrom('telemetry_calls').select('call_key').where('tenant_id', '=', tenantId).execute();
+  // For three names: in the conversation, in the trace, and for signals with neither. Each one again for the failure, and one more
+  // for that in the span. For the failure without a name: three.
+  expect(keys).toHaveLength(3 * 3 + 3 * 4 + 3);
+  expect(before - (await room())).toBe(keys.length * 250);
+});
+
 test('records that report calls are refused once the tenant reached its storage limit', async () => {
   const { take, occurrences, tenantId } = await newSender();
   const tool = unique('tool');

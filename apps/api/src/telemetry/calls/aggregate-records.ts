@@ -22,17 +22,17 @@ type RecordBatch = { records: readonly InterpretedRecord[]; sender: string; limi
  * added. A record that is sent again counts once. A record that reports only tokens adds them to usage, and one that reports only a
  * failure adds that. A call that a record says was rejected does not count.
  *
- * @returns how many reports were counted, how many were known before, and how many calls were not observed because a limit
- *   is full
+ * @returns how many reports were counted, how many were known before, how many keys were stored, and how many calls were not
+ *   observed because a limit is full
  */
 export async function aggregateRecordCalls(
   db: Database,
   place: TenantPlace,
   { records, sender, limits }: RecordBatch,
   now: Date,
-): Promise<{ counted: number; known: number; unobserved: Unobserved }> {
+): Promise<{ counted: number; known: number; keys: number; unobserved: Unobserved }> {
   const all = records.flatMap((record) => reportsOf(record, sender));
-  if (all.length === 0) return { counted: 0, known: 0, unobserved: NOTHING_UNOBSERVED };
+  if (all.length === 0) return { counted: 0, known: 0, keys: 0, unobserved: NOTHING_UNOBSERVED };
   const reports = await findNewReports(db, place, { all, sender });
   const { fresh, failed, failedRecords, added, keysOfRecords, keysOfSpans } = reports;
   const { matchOf, providers, newProviders } = await matchUses(
@@ -76,7 +76,8 @@ export async function aggregateRecordCalls(
   });
   const changes = [...counted, ...failures, ...evidence];
   const unobserved = await applyChanges(db, place, { changes, providers, newProviders, sender, limits }, now);
-  return { counted: counted.length, known: all.length - counted.length, unobserved };
+  const keys = ofSpans.length + ofRecords.length;
+  return { counted: counted.length, known: all.length - counted.length, keys, unobserved };
 }
 
 /**

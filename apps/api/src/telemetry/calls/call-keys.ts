@@ -14,28 +14,48 @@ import { comparableName } from './same-name.ts';
 export type SignalledCall = {
   sender: string;
   kind: Use['kind'];
-  /** See {@link namesOfCall}. */
-  names: readonly string[];
+  names: NamesOfCall;
   traceId: string | null;
   conversationId: string | null;
 };
 
+/** The names under which two signals may report one call. */
+export type NamesOfCall = {
+  /** Keys are stored for these. There are at most {@link MAX_STORED_NAMES}, because the sender chooses the names. */
+  stored: readonly string[];
+  /** The stored keys that may be of the call have one of these. They include those that are stored. */
+  asked: readonly string[];
+};
+
+/** The whole name of a tool, and its tool if the server's name has one or two words. */
+const MAX_STORED_NAMES = 3;
+
+/** The maximum number of places at which `mcp_<server>_<tool>` is split, so the server's name has at most as many words. */
+const MAX_SPLITS = 4;
+
 /**
- * The names under which two signals may report one call. A tool may be named with or without its server, a model as it was
- * requested or as it answered. `mcp_weather_get_city` may be the tool `get_city` or `city`.
+ * A tool may be named with or without its server, a model as it was requested or as it answered. `mcp_weather_get_city` may be the
+ * tool `get_city` or `city`.
  */
 export function namesOfCall(
   { kind, name }: Use,
   { responseModel, toolServer }: { responseModel: string | null; toolServer: string | null },
-): string[] {
+): NamesOfCall {
   const names = kind === 'tool' ? toolsIn(withoutServer(name, toolServer)) : [name];
   if (kind === 'model' && responseModel !== null) names.push(responseModel);
-  return [...new Set(names.map((one) => comparableName(kind, one)))];
+  const comparable = [...new Set(names.map((one) => comparableName(kind, one)))];
+  const stored = comparable.slice(0, MAX_STORED_NAMES);
+  const [tool = ''] = comparable;
+  // Finds the whole name that another signal wrote, however many words the server's name has.
+  const whole = kind === 'tool' && toolServer !== null && !tool.startsWith('mcp_') ? [`mcp_${toolServer}_${tool}`] : [];
+  return { stored, asked: [...comparable, ...whole.map((one) => comparableName(kind, one))] };
 }
 
 /** The name, and the names of the tool that `mcp_<server>_<tool>` may mean: both may contain underscores. */
 function toolsIn(name: string): string[] {
-  return [name, ...(name.startsWith('mcp_') ? serverToolsIn(name).map(({ tool }) => tool) : [])];
+  if (!name.startsWith('mcp_')) return [name];
+  const splits = serverToolsIn(name).slice(0, MAX_SPLITS);
+  return [name, ...splits.map(({ tool }) => tool)];
 }
 
 function withoutServer(name: string, server: string | null): string {
@@ -67,25 +87,28 @@ export function keysOfCallId(
   { sender, kind, names, traceId, conversationId }: SignalledCall,
   callId: string,
 ): { remembered: string[]; recognised: string[] } {
-  const keysIn = (...context: string[]) => names.map((name) => digest(['id', sender, kind, name, callId, ...context]));
-  const own = [
-    ...(conversationId === null ? [] : keysIn('conversation', conversationId)),
-    ...(traceId === null ? [] : keysIn('trace', traceId)),
+  const keysIn = (of: readonly string[], ...context: string[]) =>
+    of.map((name) => digest(['id', sender, kind, name, callId, ...context]));
+  const ownKeys = (of: readonly string[]) => [
+    ...(conversationId === null ? [] : keysIn(of, 'conversation', conversationId)),
+    ...(traceId === null ? [] : keysIn(of, 'trace', traceId)),
   ];
   let context: (typeof CONTEXTS)[number] = traceId === null ? 'none' : 'trace';
   if (conversationId !== null) context = traceId === null ? 'conversation' : 'both';
+  const { stored, asked } = names;
   return {
-    remembered: [...own, ...keysIn('any', context)],
-    recognised: [...own, ...INCOMPARABLE[context].flatMap((other) => keysIn('any', other))],
+    remembered: [...ownKeys(stored), ...keysIn(stored, 'any', context)],
+    recognised: [...ownKeys(asked), ...INCOMPARABLE[context].flatMap((other) => keysIn(asked, 'any', other))],
   };
 }
 
-/** Keys of a call by the span that its log record was written in. */
+/** Keys of a call by the span that its log record was written in, to store and to ask for as in {@link keysOfCallId}. */
 export function keysOfSpan(
   { sender, kind, names }: SignalledCall,
   { traceId, spanId }: { traceId: string; spanId: string },
-): string[] {
-  return names.map((name) => digest(['span', sender, kind, name, traceId, spanId]));
+): { remembered: string[]; recognised: string[] } {
+  const keysOf = (of: readonly string[]) => of.map((name) => digest(['span', sender, kind, name, traceId, spanId]));
+  return { remembered: keysOf(names.stored), recognised: keysOf(names.asked) };
 }
 
 /** Calls of one kind and name whose spans have one parent. Their log records were written in that parent span. */

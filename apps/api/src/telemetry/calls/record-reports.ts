@@ -68,6 +68,7 @@ export function reportsOf(record: InterpretedRecord, sender: string): RecordRepo
 }
 
 const NO_KEYS = { recognised: [], remembered: [] };
+const UNNAMED = { stored: [''], asked: [''] };
 
 function keysOf(
   { traceId, spanId, digest, failed }: InterpretedRecord,
@@ -77,13 +78,13 @@ function keysOf(
   const { kind, name } = use;
   const { callId, conversationId } = facts;
   const call = { sender, kind, names: namesOfCall(use, facts), traceId, conversationId };
-  const inSpan = () => (traceId === null || spanId === null ? [] : keysOfSpan(call, { traceId, spanId }));
+  const inSpan = () => (traceId === null || spanId === null ? [] : keysOfSpan(call, { traceId, spanId }).remembered);
   if (callId !== null) {
     const { recognised, remembered } = keysOfCallId(call, callId);
     const recordKey = isRejection ? null : (remembered[0] ?? null);
     const keys = { recognised, own: remembered, remembered, recordKey, below: null };
     if (!failed && !isRejection) return { ...keys, failure: null };
-    const unnamed = kind === 'tool' ? keysOfCallId({ ...call, names: [''] }, callId) : NO_KEYS;
+    const unnamed = kind === 'tool' ? keysOfCallId({ ...call, names: UNNAMED }, callId) : NO_KEYS;
     const failure = {
       recognised: recognised.map(keyOfFailure),
       remembered: [...remembered, ...unnamed.remembered].map(keyOfFailure),

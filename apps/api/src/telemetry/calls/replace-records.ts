@@ -141,7 +141,7 @@ function knownOf(
 
 function keysOf({ span, call }: Signalled, use: NamedUse, sender: string): string[] {
   const signalled = signalledCall(span, use, sender);
-  const bySpan = keysOfSpan(signalled, span);
+  const bySpan = keysOfSpan(signalled, span).recognised;
   return call.callId === null ? bySpan : [...keysOfCallId(signalled, call.callId).recognised, ...bySpan];
 }
 
@@ -170,7 +170,7 @@ async function addFailedAttempts(
   const keysOfFailure = ({ span, call }: Signalled, use: NamedUse) => {
     const signalled = signalledCall(span, use, sender);
     const byId = call.callId === null ? [] : keysOfCallId(signalled, call.callId).recognised;
-    return { byId: byId.map(keyOfFailure), ofSpan: keysOfSpan(signalled, span).map(keyOfFailure) };
+    return { byId: byId.map(keyOfFailure), ofSpan: keysOfSpan(signalled, span).recognised.map(keyOfFailure) };
   };
   const unnamed = spans
     .filter(({ call }) => call.failed && call.uses.length === 0)

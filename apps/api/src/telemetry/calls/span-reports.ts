@@ -63,7 +63,7 @@ export async function findSpanReports(
       if (facts === null) return undefined;
       const { callId } = facts;
       const isAttempt = failed && kind === 'model' && callId !== null && (isSpanTaken || succeeded.has(spanId));
-      const names = namesOfCall({ kind, name }, facts);
+      const names = namesOfCall({ kind, name }, facts).asked;
       const bySpan = isAttempt ? [] : names.map((one) => reportKey(traceId, 'span', kind, one, spanId));
       const byId = callId === null ? [] : names.map((one) => reportKey(traceId, 'id', kind, one, callId));
       const keys = new Set([...byId, ...bySpan]);
@@ -88,7 +88,7 @@ export function callsBelow(traceId: string, { parentSpanId, uses }: CallSpan): C
 
 function keysOf(traceId: string, { spanId, callId, uses }: CallSpan): string[] {
   return uses.flatMap(({ kind, written, responseModel, server }) =>
-    namesOfCall({ kind, name: written }, { responseModel, toolServer: server }).flatMap((name) => [
+    namesOfCall({ kind, name: written }, { responseModel, toolServer: server }).stored.flatMap((name) => [
       reportKey(traceId, 'span', kind, name, spanId),
       ...(callId === null ? [] : [reportKey(traceId, 'id', kind, name, callId)]),
     ]),

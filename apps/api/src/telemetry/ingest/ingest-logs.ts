@@ -15,8 +15,11 @@ import { placeOfSender } from './sender.ts';
 import type { Records } from './serialized-records.ts';
 import { isLimitReached, requireRoom } from './stored-bytes.ts';
 
-/** An estimate of what a record takes in storage: the keys of its call, and additions to observations and usage. */
+/** An estimate of what a record takes in storage, before it is known how many keys are stored for its call: usually two. */
 const BYTES_PER_RECORD = 500;
+
+/** What a key takes in storage, with its entries in indexes: 233 bytes on SQLite. */
+const BYTES_PER_KEY = 250;
 
 /** Records per transaction, as many as exporters send at once. Other writers get their turns between transactions. */
 const RECORDS_PER_TRANSACTION = 512;
@@ -54,14 +57,15 @@ async function aggregateRecords(
   place: TenantPlace,
   reporting: Records<InterpretedRecord>,
 ): Promise<Refused> {
-  const { db, metrics, now } = services;
+  const { db, metrics, now, tenantLimits } = services;
   const settings = await findTenantSettings(db, place.tenantId);
   const limits = aggregationLimits(services, settings);
   const sender = principalName(principal);
   let done = 0;
   for await (const records of inBatches(reporting, RECORDS_PER_TRANSACTION)) {
+    const bytes = records.length * BYTES_PER_RECORD;
     try {
-      await requireRoom(services, { place, sender, bytes: records.length * BYTES_PER_RECORD, settings });
+      await requireRoom(services, { place, sender, bytes, settings });
     } catch (error) {
       // Some batches are counted already. A refusal of the whole request would be wrong about them.
       if (!isLimitReached(error) || done === 0) throw error;
@@ -76,6 +80,7 @@ async function aggregateRecords(
         lockTenant: place.tenantId,
       },
     );
+    tenantLimits.correct(place.tenantId, 'storedBytes', result.keys * BYTES_PER_KEY - bytes);
     metrics.logRecords.inc({ outcome: 'counted' }, result.counted);
     metrics.logRecords.inc({ outcome: 'known' }, result.known);
     countUnobserved(metrics, result.unobserved);

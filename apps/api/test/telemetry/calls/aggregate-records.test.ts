@@ -27,6 +27,7 @@ test('a record of a call is counted in observations and usage', async () => {
   expect(await aggregate(tenant, [record({ ...MODEL, agent: 'helper' })])).toEqual({
     counted: 1,
     known: 0,
+    keys: 1,
     unobserved: NOTHING_UNOBSERVED,
   });
   expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 1 });
@@ -37,7 +38,12 @@ test('a record that is sent again counts once, and an equal new record counts as
   const tenant = await callsTenant(server);
   const [one, other] = [record(MODEL), record(MODEL)];
   await aggregate(tenant, [one, one]);
-  expect(await aggregate(tenant, [one, other])).toEqual({ counted: 1, known: 1, unobserved: NOTHING_UNOBSERVED });
+  expect(await aggregate(tenant, [one, other])).toEqual({
+    counted: 1,
+    known: 1,
+    keys: 1,
+    unobserved: NOTHING_UNOBSERVED,
+  });
   expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 2 });
 });
 
@@ -199,6 +205,7 @@ describe('a call that spans and records report counts once', () => {
     expect(await aggregate(tenant, [record(MODEL, ids)])).toEqual({
       counted: 0,
       known: 1,
+      keys: 0,
       unobserved: NOTHING_UNOBSERVED,
     });
     expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 1 });
