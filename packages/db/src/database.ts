@@ -45,6 +45,7 @@ import { recordBytes } from './migrations/0040-record-bytes.ts';
 import { countedAnswers } from './migrations/0041-counted-answers.ts';
 import { callsOfRecords } from './migrations/0042-calls-of-records.ts';
 import { observationAccounts } from './migrations/0043-observation-accounts.ts';
+import { callsOfSenders } from './migrations/0044-calls-of-senders.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
 import { hasTable, listAppliedMigrations } from './applied-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
@@ -93,6 +94,7 @@ const MIGRATIONS = {
   '0041-counted-answers': countedAnswers,
   '0042-calls-of-records': callsOfRecords,
   '0043-observation-accounts': observationAccounts,
+  '0044-calls-of-senders': callsOfSenders,
 };
 
 /** The default size of a process's pool of Postgres connections. */

@@ -49,6 +49,7 @@ export const TABLE_KEYS = {
   usage_series: ['tenant_id', 'id'],
   usage_rollups: ['tenant_id', 'series_id', 'period', 'start_time'],
   telemetry_calls: ['tenant_id', 'sub_tenant_id', 'call_key'],
+  telemetry_call_counts: ['tenant_id', 'sender'],
   audit_events: ['tenant_id', 'id'],
   audit_unsealed: ['tenant_id', 'event_id'],
   audit_chain: ['tenant_id', 'position'],

@@ -89,6 +89,7 @@ test('on an empty database, the migrations create every table', async () => {
     'stored_bytes',
     'stored_bytes_changes',
     'sub_tenants',
+    'telemetry_call_counts',
     'telemetry_calls',
     'tenant_limits',
     'tenants',
@@ -153,6 +154,7 @@ test('two concurrent migrations do not conflict', async () => {
     { name: '0041-counted-answers' },
     { name: '0042-calls-of-records' },
     { name: '0043-observation-accounts' },
+    { name: '0044-calls-of-senders' },
   ]);
 });
 

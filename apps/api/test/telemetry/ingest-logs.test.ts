@@ -157,7 +157,7 @@ test('the keys of a record are few, whatever the name of its tool, and count as 
   // For three names: in the conversation, in the trace, and for signals with neither. Each one again for the failure, and one more
   // for that in the span. For the failure without a name: three.
   expect(keys).toHaveLength(3 * 3 + 3 * 4 + 3);
-  expect(before - (await room())).toBe(keys.length * 250);
+  expect(before - (await room())).toBe(keys.length * 300);
 });
 
 test('records that report calls are refused once the tenant reached its storage limit', async () => {

@@ -1,11 +1,19 @@
 import { type ExpressionBuilder, type SqlBool, sql } from 'kysely';
+import { cachedStatement } from '../cached-statement.ts';
 import type { Database } from '../database.ts';
+import { senderDigestOf } from '../merged-part.ts';
 import { placeColumns } from '../queries.ts';
 import { multiRowStatement } from '../multi-row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
 export type Signal = 'span' | 'log';
+
+/**
+ * The most keys of one account. Beyond it each new key removes its oldest one. The hourly removal alone would not limit what an
+ * account stores until then.
+ */
+const MAX_KEYS_OF_SENDER = 500_000;
 
 /** Whether any stored call at a place was first reported by a log record. */
 export async function hasCallsFromLogs(db: Database, place: TenantPlace): Promise<boolean> {
@@ -51,37 +59,72 @@ export type NewTelemetryCall = {
   countedCall: Uint8Array | null;
 };
 
-/** Stores calls that a signal reported. Known calls do not change. */
+/**
+ * Stores calls that a signal reported. Known calls do not change. If the sender has too many then, its oldest ones are removed.
+ *
+ * @param sender `user:<id>` or `service_account:<tenant>/<id>`
+ * @returns how many were not known
+ */
 export async function insertTelemetryCalls(
   db: Database,
   place: TenantPlace,
-  { calls, signal }: { calls: readonly NewTelemetryCall[]; signal: Signal },
+  { calls, signal, sender }: { calls: readonly NewTelemetryCall[]; signal: Signal; sender: string },
   now: Date,
-): Promise<void> {
+): Promise<number> {
   const rows = calls.map(({ key, recordKey, countedCall }) => {
     return { key, recordKey, countedCall: countedCall && Buffer.from(countedCall) };
   });
-  await insertRows(db, rows, { ...placeColumns(place), signal, now: now.toISOString() });
+  const shared = { ...placeColumns(place), signal, sender: senderKey(sender), now: now.toISOString() };
+  const { length: inserted } = await insertRows(db, rows, shared);
+  if (inserted === 0) return 0;
+  const ofSender = { tenantId: place.tenantId, sender: shared.sender };
+  const [count] = await addToCount(db, { ...ofSender, calls: inserted });
+  const surplus = (count?.calls ?? 0) - MAX_KEYS_OF_SENDER;
+  // Twice as many as came, so that the number also falls to a limit that was lowered.
+  if (surplus > 0) await deleteOldestCalls(db, { ...ofSender, before: null, limit: Math.min(surplus, 2 * inserted) });
+  return inserted;
+}
+
+/** Identifies a sender in the rows of its calls. */
+function senderKey(sender: string): string {
+  return senderDigestOf(sender).slice(0, 16);
 }
 
 type NewRow = { key: string; recordKey: string | null; countedCall: Buffer | null };
-type Shared = PlaceColumns & { signal: Signal; now: string };
+type Shared = PlaceColumns & { signal: Signal; sender: string; now: string };
 
-const insertRows = multiRowStatement((db, rows: readonly NewRow[], { tenant_id, sub_tenant_id, signal, now }: Shared) =>
+const insertRows = multiRowStatement(
+  (db, rows: readonly NewRow[], { tenant_id, sub_tenant_id, signal, sender, now }: Shared) =>
+    db
+      .insertInto('telemetry_calls')
+      .values(
+        rows.map(({ key, recordKey, countedCall }) => ({
+          tenant_id,
+          sub_tenant_id,
+          call_key: key,
+          signal,
+          record_key: recordKey,
+          counted_call: countedCall,
+          sender,
+          first_seen_at: now,
+        })),
+      )
+      .onConflict((conflict) => conflict.columns(['tenant_id', 'sub_tenant_id', 'call_key']).doNothing())
+      .returning('call_key'),
+);
+
+type SenderOfTenant = { tenantId: string; sender: string };
+
+const addToCount = cachedStatement((db, { tenantId, sender, calls }: SenderOfTenant & { calls: number }) =>
   db
-    .insertInto('telemetry_calls')
-    .values(
-      rows.map(({ key, recordKey, countedCall }) => ({
-        tenant_id,
-        sub_tenant_id,
-        call_key: key,
-        signal,
-        record_key: recordKey,
-        counted_call: countedCall,
-        first_seen_at: now,
-      })),
+    .insertInto('telemetry_call_counts')
+    .values({ tenant_id: tenantId, sender, calls })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['tenant_id', 'sender'])
+        .doUpdateSet({ calls: sql<number>`telemetry_call_counts.calls + excluded.calls` }),
     )
-    .onConflict((conflict) => conflict.columns(['tenant_id', 'sub_tenant_id', 'call_key']).doNothing()),
+    .returning('calls'),
 );
 
 /** The calls that log records counted, and that no span has replaced, by the keys of the records. */
@@ -167,26 +210,29 @@ function isOneOf(keys: readonly Key[], { tenant_id, sub_tenant_id }: PlaceColumn
     ]);
 }
 
-/** The time of the newest call beyond the newest `kept` ones of a tenant. Undefined if it has no more than these. */
-export async function findOldestKeptCall(
+/** How many stored calls each sender of a tenant has. */
+export async function listCallCounts(
   db: Database,
-  { tenantId, kept }: { tenantId: string; kept: number },
-): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('telemetry_calls')
-    .select('first_seen_at')
+  { tenantId }: { tenantId: string },
+): Promise<{ sender: string; calls: number }[]> {
+  return db
+    .selectFrom('telemetry_call_counts')
+    .select(['sender', 'calls'])
     .where('tenant_id', '=', tenantId)
-    .orderBy('first_seen_at', 'desc')
-    .offset(kept)
-    .limit(1)
-    .executeTakeFirst();
-  return row?.first_seen_at;
+    .where('calls', '>', 0)
+    .orderBy('sender')
+    .execute();
 }
 
-/** Removes the oldest calls of a tenant that were seen before a time, at most `limit`. Returns how many. */
-export async function deleteTelemetryCallsBefore(
+/**
+ * Removes the oldest calls of a sender, at most `limit`. Returns how many.
+ *
+ * @param sender as {@link listCallCounts} returns it
+ * @param before only those that were seen before this time. Null: all
+ */
+export async function deleteOldestCalls(
   db: Database,
-  { tenantId, before, limit }: { tenantId: string; before: string; limit: number },
+  { tenantId, sender, before, limit }: SenderOfTenant & { before: string | null; limit: number },
 ): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('telemetry_calls')
@@ -199,12 +245,15 @@ export async function deleteTelemetryCallsBefore(
           .selectFrom('telemetry_calls')
           .select(['sub_tenant_id', 'call_key'])
           .where('tenant_id', '=', tenantId)
-          .where('first_seen_at', '<', before)
+          .where('sender', '=', sender)
+          .$if(before !== null, (query) => query.where('first_seen_at', '<', before ?? ''))
           .orderBy('first_seen_at')
           .limit(limit)
           .$asTuple('sub_tenant_id', 'call_key'),
       ),
     )
     .executeTakeFirstOrThrow();
-  return Number(numDeletedRows);
+  const removed = Number(numDeletedRows);
+  if (removed > 0) await addToCount(db, { tenantId, sender, calls: -removed });
+  return removed;
 }

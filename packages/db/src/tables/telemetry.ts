@@ -104,6 +104,15 @@ export type TelemetryTables = {
     record_key: Generated<string | null>;
     /** The call that a log record counted, until a span reports it. In the format of `calls` in `trace_blocks`. */
     counted_call: Generated<Buffer | null>;
+    /** The account whose signal reported it first, as in `telemetry_call_counts`. */
+    sender: Generated<string>;
     first_seen_at: Time;
+  };
+  /** How many rows each account has in `telemetry_calls`. */
+  telemetry_call_counts: {
+    tenant_id: string;
+    /** A digest of the account's name, because it is in each row. '' for rows from before it was stored. */
+    sender: string;
+    calls: number;
   };
 };

@@ -67,8 +67,8 @@ export async function aggregateRecordCalls(
     recordKey: recordKey !== null && isStored(recordKey) ? recordKey : null,
     countedCall: countedCalls.get(key) ?? null,
   }));
-  await insertTelemetryCalls(db, place, { calls: ofSpans, signal: 'span' }, now);
-  await insertTelemetryCalls(db, place, { calls: ofRecords, signal: 'log' }, now);
+  const ofSpanKeys = await insertTelemetryCalls(db, place, { calls: ofSpans, signal: 'span', sender }, now);
+  const ofRecordKeys = await insertTelemetryCalls(db, place, { calls: ofRecords, signal: 'log', sender }, now);
   const evidence = added.map(({ report, call }) => {
     const { responseModel } = report.span.facts;
     const reportsOfCall = call.reports.map(({ span, use }) => ({ span, use: { ...use, responseModel } }));
@@ -76,7 +76,7 @@ export async function aggregateRecordCalls(
   });
   const changes = [...counted, ...failures, ...evidence];
   const unobserved = await applyChanges(db, place, { changes, providers, newProviders, sender, limits }, now);
-  const keys = ofSpans.length + ofRecords.length;
+  const keys = ofSpanKeys + ofRecordKeys;
   return { counted: counted.length, known: all.length - counted.length, keys, unobserved };
 }
 

@@ -71,7 +71,7 @@ export async function replaceRecords(
   const remembered = hasLogs ? spans : spans.filter(({ span }) => LOGGING_DIALECTS.has(span.dialect));
   const keys = new Set(remembered.flatMap((one) => rememberedKeys(one, sender)));
   const calls = [...keys].map((key) => ({ key, recordKey: null, countedCall: null }));
-  await insertTelemetryCalls(db, place, { calls, signal: 'span' }, now);
+  await insertTelemetryCalls(db, place, { calls, signal: 'span', sender }, now);
   return removed;
 }
 

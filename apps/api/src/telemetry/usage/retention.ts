@@ -1,5 +1,5 @@
 import type { Database } from '@quartermaster/db/database.ts';
-import { deleteTelemetryCallsBefore, findOldestKeptCall } from '@quartermaster/db/repositories/telemetry-calls.ts';
+import { deleteOldestCalls, listCallCounts } from '@quartermaster/db/repositories/telemetry-calls.ts';
 import { listUsageRetentions } from '@quartermaster/db/repositories/tenants.ts';
 import { deleteEmptySeries, deleteRollupsBefore } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
@@ -28,18 +28,51 @@ export async function removeOldUsage({ db, now }: Pick<Services, 'db' | 'now'>):
   return removed;
 }
 
-/** Removes the keys of calls that no other signal is expected to report any more. Returns the number of keys. */
+/**
+ * Removes the keys of calls that no other signal is expected to report any more, and those that a tenant has too many of: the oldest
+ * ones of the accounts that have the most. Returns the number of keys.
+ */
 export async function removeOldCalls({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
   let removed = 0;
-  const old = new Date(now().getTime() - CALL_RETENTION_MS).toISOString();
+  const before = new Date(now().getTime() - CALL_RETENTION_MS).toISOString();
   for (const { tenantId } of await listUsageRetentions(db)) {
-    const oldestKept = await findOldestKeptCall(db, { tenantId, kept: MAX_CALLS });
-    const before = oldestKept !== undefined && oldestKept > old ? oldestKept : old;
-    removed += await removeInBatches(db, (trx) =>
-      deleteTelemetryCallsBefore(trx, { tenantId, before, limit: BATCH_SIZE }),
-    );
+    for (const { sender } of await listCallCounts(db, { tenantId })) {
+      removed += await removeInBatches(db, (trx) =>
+        deleteOldestCalls(trx, { tenantId, sender, before, limit: BATCH_SIZE }),
+      );
+    }
+    const left = await listCallCounts(db, { tenantId });
+    const kept = keptOfEach(left.map(({ calls }) => calls));
+    for (const { sender, calls } of left) {
+      removed += await removeOldest(db, { tenantId, sender, count: calls - kept });
+    }
   }
   return removed;
+}
+
+/** How many keys each account keeps at most, so that those of all together are no more than {@link MAX_CALLS}. */
+function keptOfEach(counts: readonly number[]): number {
+  let room = MAX_CALLS;
+  for (const [index, count] of counts.toSorted((a, b) => a - b).entries()) {
+    const share = Math.floor(room / (counts.length - index));
+    if (count > share) return share;
+    room -= count;
+  }
+  return MAX_CALLS;
+}
+
+async function removeOldest(
+  db: Database,
+  { tenantId, sender, count }: { tenantId: string; sender: string; count: number },
+): Promise<number> {
+  let left = count;
+  if (left <= 0) return 0;
+  return removeInPacedBatches(async () => {
+    const limit = Math.min(left, BATCH_SIZE);
+    const removed = await inTransaction(db, (trx) => deleteOldestCalls(trx, { tenantId, sender, before: null, limit }));
+    left -= removed;
+    return { removed, more: removed === limit && left > 0 };
+  });
 }
 
 function removeInBatches(db: Database, remove: (trx: Database) => Promise<number>): Promise<number> {

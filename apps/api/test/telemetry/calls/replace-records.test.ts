@@ -4,6 +4,7 @@ import type { CallSpan } from '../../../src/telemetry/calls/call-span.ts';
 import type { InterpretedSpan } from '../../../src/telemetry/calls/interpreted-span.ts';
 import { replaceRecords } from '../../../src/telemetry/calls/replace-records.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
+import { removeOldCalls } from '../../../src/telemetry/usage/retention.ts';
 import { chat, newSpanId, newTraceId, type SpanInput, toolRun } from '../traces/sending.ts';
 import { type CallsTenant, callsTenant } from './calls-tenant.ts';
 import { factsOf } from './facts.ts';
@@ -150,6 +151,25 @@ test('a span replaces no record of another sender', async () => {
   const ofOther: Request = (tenant, ids) =>
     aggregateRecords(server, tenant, { records: [record(CALL, ids)], as: 'other' });
   expect((await counted(ofOther, span)).observed).toEqual({ 'model gpt-5 at openai': 2 });
+});
+
+// The oldest keys of the whole tenant were removed. So one account could make the calls of all others count twice.
+test('keys that a tenant has too many of are removed from the account with the most, so calls of others still count once', async () => {
+  const tenant = await callsTenant(server);
+  const ids = { traceId: newTraceId(), spanId: newSpanId() };
+  await aggregateRecords(server, tenant, { records: [record(CALL, ids)], as: 'other' });
+  const flood = ['resp_2', 'resp_3', 'resp_4'].map((callId) => record({ ...CALL, callId }, ids));
+  await aggregateRecords(server, tenant, { records: flood });
+  const { db } = server.services;
+  const counts = () =>
+    db.selectFrom('telemetry_call_counts').select('calls').where('tenant_id', '=', tenant.tenantId).orderBy('calls');
+  expect(await counts().execute()).toEqual([{ calls: 2 }, { calls: 6 }]);
+  const ofFlood = db.updateTable('telemetry_call_counts').where('tenant_id', '=', tenant.tenantId);
+  await ofFlood.set({ calls: 1_000_002 }).where('calls', '=', 6).execute();
+  expect(await removeOldCalls(server.services)).toBe(4);
+  expect(await counts().execute()).toEqual([{ calls: 2 }, { calls: 999_998 }]);
+  await tenant.send([{ ...chat('gpt-5', OF_VENDOR), ...ids }], 'other');
+  expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 4 });
 });
 
 test('a record of a former version, whose call was not stored, stays counted in place of its span', async () => {
