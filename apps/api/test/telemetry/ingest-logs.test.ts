@@ -160,6 +160,24 @@ test('the keys of a record are few, whatever the name of its tool, and count as 
   expect(before - (await room())).toBe(keys.length * 300);
 });
 
+test('the keys of a span count as stored bytes', async () => {
+  const { account, tenantId } = await newSender();
+  const { db, tenantLimits } = server.services;
+  const room = async () => (await tenantLimits.roomFor(db, tenantId, 'storedBytes', 1)).room;
+  const before = await room();
+  const attributes = {
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': 'echo',
+    'gen_ai.tool.call.id': '1',
+  };
+  const span = { name: 'tool_call', scope: 'gemini-cli', attributes };
+  await server.ok('POST', '/v1/traces', { as: account, body: exportRequest([span]) });
+  const [stored] = await db.selectFrom('traces').select('stored_bytes').where('tenant_id', '=', tenantId).execute();
+  const keys = await db.selectFrom('telemetry_calls').select('call_key').where('tenant_id', '=', tenantId).execute();
+  expect(keys.length).toBeGreaterThan(0);
+  expect(before - (await room())).toBe((stored?.stored_bytes ?? 0) + keys.length * 300);
+});
+
 test('records that report calls are refused once the tenant reached its storage limit', async () => {
   const { take, occurrences, tenantId } = await newSender();
   const tool = unique('tool');

@@ -15,6 +15,9 @@ export type Signal = 'span' | 'log';
  */
 const MAX_KEYS_OF_SENDER = 500_000;
 
+/** The most keys that one statement removes then. SQLite removes them without yielding to the event loop. */
+const REMOVED_AT_ONCE = 500;
+
 /** Whether any stored call at a place was first reported by a log record. */
 export async function hasCallsFromLogs(db: Database, place: TenantPlace): Promise<boolean> {
   const { tenant_id, sub_tenant_id } = placeColumns(place);
@@ -81,7 +84,9 @@ export async function insertTelemetryCalls(
   const [count] = await addToCount(db, { ...ofSender, calls: inserted });
   const surplus = (count?.calls ?? 0) - MAX_KEYS_OF_SENDER;
   // Twice as many as came, so that the number also falls to a limit that was lowered.
-  if (surplus > 0) await deleteOldestCalls(db, { ...ofSender, before: null, limit: Math.min(surplus, 2 * inserted) });
+  for (let left = Math.min(surplus, 2 * inserted); left > 0; left -= REMOVED_AT_ONCE) {
+    await deleteOldestCalls(db, { ...ofSender, before: null, limit: Math.min(left, REMOVED_AT_ONCE) });
+  }
   return inserted;
 }
 

@@ -39,15 +39,16 @@ export type CallBatch = {
  * different batches, the call counts once: what was counted for the earlier spans is corrected. Each sender's spans are
  * resolved separately, so no sender can change what another one reported.
  *
- * @returns how many calls were not observed because a limit is full, and the encoded call spans to store with each trace
+ * @returns how many calls were not observed because a limit is full, the encoded call spans to store with each trace, and how many
+ *   keys of calls were stored
  */
 export async function aggregateSpanCalls(
   db: Database,
   place: TenantPlace,
   { matched, fresh, known: stored, sender, limits }: CallBatch,
   now: Date,
-): Promise<{ unobserved: Unobserved; calls: Map<string, Uint8Array> }> {
-  if (fresh.length === 0) return { unobserved: NOTHING_UNOBSERVED, calls: new Map() };
+): Promise<{ unobserved: Unobserved; calls: Map<string, Uint8Array>; keys: number }> {
+  if (fresh.length === 0) return { unobserved: NOTHING_UNOBSERVED, calls: new Map(), keys: 0 };
   const { matchOf, providers, newProviders } = matched;
   const callSpans = new Map<FreshSpan, CallSpan>();
   const signalled: { span: InterpretedSpan; call: CallSpan }[] = [];
@@ -64,7 +65,8 @@ export async function aggregateSpanCalls(
     if (trace === undefined) return [];
     return trace.isComplete ? trace.calls : null;
   };
-  const changes = await replaceRecords(db, place, { spans: signalled, earlierOf, sender }, now);
+  const { removed, keys } = await replaceRecords(db, place, { spans: signalled, earlierOf, sender }, now);
+  const changes = [...removed];
   const calls = new Map<string, Uint8Array>();
   const spellingsOf = spellingsReader();
   for (const [traceId, spans] of Map.groupBy(fresh, (span) => span.traceId)) {
@@ -76,7 +78,7 @@ export async function aggregateSpanCalls(
   }
   const sorted = inOrderOf([...callSpans.values()], changes);
   const unobserved = await applyChanges(db, place, { changes: sorted, providers, newProviders, sender, limits }, now);
-  return { unobserved, calls };
+  return { unobserved, calls, keys };
 }
 
 /** Sorts changes in the order in which the spans came, because at a limit the first ones are observed. */

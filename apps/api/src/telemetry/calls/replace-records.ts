@@ -57,22 +57,22 @@ type RecordsOf = Map<CallUse, SpanReport & { recordKey: string }>;
  * record says is kept: its tokens, that it failed, and its owner, if the span does not know that as well. Stores keys for the calls that log
  * records may still report, for frameworks that write both signals.
  *
- * @returns the removal of the calls as the records counted them
+ * @returns the removal of the calls as the records counted them, and how many keys were stored
  */
 export async function replaceRecords(
   db: Database,
   place: TenantPlace,
   { spans, earlierOf, sender }: SpanBatch,
   now: Date,
-): Promise<CallChange[]> {
-  if (spans.length === 0) return [];
+): Promise<{ removed: CallChange[]; keys: number }> {
+  if (spans.length === 0) return { removed: [], keys: 0 };
   const hasLogs = await hasCallsFromLogs(db, place);
   const removed = hasLogs ? await removeRecords(db, place, { spans, earlierOf, sender }) : [];
   const remembered = hasLogs ? spans : spans.filter(({ span }) => LOGGING_DIALECTS.has(span.dialect));
-  const keys = new Set(remembered.flatMap((one) => rememberedKeys(one, sender)));
-  const calls = [...keys].map((key) => ({ key, recordKey: null, countedCall: null }));
-  await insertTelemetryCalls(db, place, { calls, signal: 'span', sender }, now);
-  return removed;
+  const distinct = new Set(remembered.flatMap((one) => rememberedKeys(one, sender)));
+  const calls = [...distinct].map((key) => ({ key, recordKey: null, countedCall: null }));
+  const keys = await insertTelemetryCalls(db, place, { calls, signal: 'span', sender }, now);
+  return { removed, keys };
 }
 
 async function removeRecords(db: Database, place: TenantPlace, batch: SpanBatch): Promise<CallChange[]> {

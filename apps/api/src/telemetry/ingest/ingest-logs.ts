@@ -13,13 +13,10 @@ import type { PreparedLogs } from './prepare-logs.ts';
 import { unreadOf } from './scope-counts.ts';
 import { placeOfSender } from './sender.ts';
 import type { Records } from './serialized-records.ts';
-import { isLimitReached, requireRoom } from './stored-bytes.ts';
+import { BYTES_PER_KEY, isLimitReached, requireRoom } from './stored-bytes.ts';
 
 /** An estimate of what a record takes in storage, before it is known how many keys are stored for its call: usually two. */
 const BYTES_PER_RECORD = 500;
-
-/** What a key takes in storage, with its entries in indexes: 280 to 299 bytes on SQLite. */
-const BYTES_PER_KEY = 300;
 
 /** Records per transaction, as many as exporters send at once. Other writers get their turns between transactions. */
 const RECORDS_PER_TRANSACTION = 512;

@@ -24,7 +24,7 @@ import type { PreparedTraces } from './prepare-body.ts';
 import { unreadOf } from './scope-counts.ts';
 import { placeOfSender } from './sender.ts';
 import type { Records } from './serialized-records.ts';
-import { isLimitReached, requireRoom } from './stored-bytes.ts';
+import { BYTES_PER_KEY, isLimitReached, requireRoom } from './stored-bytes.ts';
 
 /**
  * Spans per transaction, four times what exporters send at once. A larger request takes several transactions, so that other
@@ -167,11 +167,11 @@ async function store(
   const { fresh, variants, ...others } = selectFreshSpans(batch, { known, sender });
   if (fresh.length === 0) return { ...others, stored: 0, bytes: 0, unobserved: NOTHING_UNOBSERVED };
   const callBatch = { matched, fresh, known, sender, limits };
-  const { calls, unobserved } = await aggregateSpanCalls(trx, place, callBatch, now);
+  const { calls, unobserved, keys } = await aggregateSpanCalls(trx, place, callBatch, now);
   const stored = fresh.length === batch.length ? blocks : await buildSpanBlocks(fresh, texts);
   const additions = additionsOf(fresh);
   const bytes = await insertSpanBlocks(trx, place, { sender, blocks: stored, additions, known, variants, calls }, now);
-  return { ...others, stored: fresh.length, bytes, unobserved };
+  return { ...others, stored: fresh.length, bytes: bytes + keys * BYTES_PER_KEY, unobserved };
 }
 
 /** An estimate of what blocks and their index take in storage. */
