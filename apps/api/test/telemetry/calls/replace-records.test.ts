@@ -288,7 +288,7 @@ test('the stored spans of a trace are read once for a batch, whatever the number
   };
   const batch = { spans, earlierOf, sender: tenant.accounts.one };
   const { db, now } = server.services;
-  const changes = await inTransaction(db, (trx) => replaceRecords(trx, tenant.place, batch, now()));
-  expect(changes.map(({ call, by }) => [call.name, by])).toEqual(parents.map(() => ['gpt-5', -1]));
+  const { removed } = await inTransaction(db, (trx) => replaceRecords(trx, tenant.place, batch, now()));
+  expect(removed.map(({ call, by }) => [call.name, by])).toEqual(parents.map(() => ['gpt-5', -1]));
   expect(reads).toBe(1);
 });
