@@ -47,7 +47,11 @@ test('the main thread does not decompress a large body', async () => {
   const [small, large] = [gzipSync('{"resourceSpans":[]}'), gzipSync(Buffer.alloc(80 * 1024 * 1024, ' '))];
   const collected = await leastCpuOf(() => decompressUpToLimit(large));
   const answered = await leastCpuOf(() => send(small, 200));
-  const refused = await leastCpuOf(() => send(large, 413));
+  let refused = Infinity;
+  // Measured again if other processes disturbed it. A main thread that decompresses needs `collected` each time.
+  for (let round = 0; round < 3 && refused - answered >= collected / 4; round += 1) {
+    refused = Math.min(refused, await leastCpuOf(() => send(large, 413)));
+  }
   expect(refused - answered).toBeLessThan(collected / 4);
 });
 

@@ -375,7 +375,10 @@ describe('resolve', () => {
         );
       const small = Array.from({ length: 10 }, () => traceOf(1000));
       resolved(traceOf(1000));
-      expect(fastest([traceOf(10_000)]) / fastest(small)).toBeLessThan(4);
+      let ratio = Infinity;
+      // Measured again if other processes disturbed it. Work that grows faster fails each time.
+      for (let round = 0; round < 3 && ratio >= 4; round += 1) ratio = fastest([traceOf(10_000)]) / fastest(small);
+      expect(ratio).toBeLessThan(4);
     },
   );
 });
