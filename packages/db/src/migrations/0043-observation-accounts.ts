@@ -1,4 +1,4 @@
-import { type Kysely, PostgresAdapter, sql } from 'kysely';
+import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
@@ -24,9 +24,4 @@ async function up(db: Kysely<unknown>): Promise<void> {
       (constraint) => constraint.onDelete('cascade'),
     )
     .execute();
-  if (!(db.getExecutor().adapter instanceof PostgresAdapter)) return;
-  // As all texts: see 0003.
-  for (const column of ['tenant_id', 'observation_id', 'account']) {
-    await sql`alter table observation_accounts alter column ${sql.ref(column)} type text collate "C"`.execute(db);
-  }
 }

@@ -57,9 +57,9 @@ const selectByKeys = multiRowStatement((db, keys: readonly Key[], place: PlaceCo
 export type NewTelemetryCall = {
   key: string;
   /** The key of the log record that counted the call. */
-  recordKey: string | null;
+  recordKey?: string | null;
   /** The call that the record counted, under the record's own key. */
-  countedCall: Uint8Array | null;
+  countedCall?: Uint8Array | null;
 };
 
 /**
@@ -74,7 +74,7 @@ export async function insertTelemetryCalls(
   { calls, signal, sender }: { calls: readonly NewTelemetryCall[]; signal: Signal; sender: string },
   now: Date,
 ): Promise<number> {
-  const rows = calls.map(({ key, recordKey, countedCall }) => {
+  const rows = calls.map(({ key, recordKey = null, countedCall = null }) => {
     return { key, recordKey, countedCall: countedCall && Buffer.from(countedCall) };
   });
   const shared = { ...placeColumns(place), signal, sender: senderKey(sender), now: now.toISOString() };

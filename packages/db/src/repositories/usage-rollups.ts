@@ -46,8 +46,12 @@ export async function addToRollups(db: Database, { tenantId }: InTenant, rollups
     period,
     startTime,
   }));
-  // Otherwise the upsert would insert negative sums where there is no row.
-  await insertZeroRows(db, lowered, { tenantId });
+  // Otherwise negative sums would be inserted where there is no row.
+  await upsertRows(
+    db,
+    lowered.map((key) => ({ ...key, ...NO_CALLS })),
+    { tenantId },
+  );
   await upsertRows(db, rows, { tenantId });
   await deleteZeroRows(db, lowered, { tenantId });
 }
@@ -56,26 +60,9 @@ function hasNegativeSum({ calls, errors, inputTokens, outputTokens, durationUs }
   return Math.min(calls, errors, inputTokens, outputTokens, durationUs) < 0;
 }
 
-type RollupKey = Pick<Rollup, 'seriesId' | 'period' | 'startTime'>;
+const NO_CALLS: UsageSums = { calls: 0, errors: 0, inputTokens: 0, outputTokens: 0, durationUs: 0 };
 
-const insertZeroRows = multiRowStatement((db, rows: readonly RollupKey[], { tenantId }: { tenantId: string }) =>
-  db
-    .insertInto('usage_rollups')
-    .values(
-      rows.map((row) => ({
-        tenant_id: tenantId,
-        series_id: row.seriesId,
-        period: row.period,
-        start_time: row.startTime,
-        calls: sql.lit(0),
-        errors: sql.lit(0),
-        input_tokens: sql.lit(0),
-        output_tokens: sql.lit(0),
-        duration_us: sql.lit(0),
-      })),
-    )
-    .onConflict((conflict) => conflict.columns(['tenant_id', 'series_id', 'period', 'start_time']).doNothing()),
-);
+type RollupKey = Pick<Rollup, 'seriesId' | 'period' | 'startTime'>;
 
 const upsertRows = multiRowStatement((db, rows: readonly Rollup[], { tenantId }: { tenantId: string }) =>
   db

@@ -61,7 +61,7 @@ export async function aggregateRecordCalls(
   for (const [report, calls] of ofStored.failed) failures.push(...calls.map((call) => changeOf(report, call)));
   await changeCountedCalls(db, place, ofStored.changed, now);
   const isStored = (recordKey: string) => countedCalls.has(recordKey) || failedRecords.has(recordKey);
-  const ofSpans = [...keysOfSpans].map((key) => ({ key, recordKey: null, countedCall: null }));
+  const ofSpans = [...keysOfSpans].map((key) => ({ key }));
   const ofRecords = [...keysOfRecords].map(([key, recordKey]) => ({
     key,
     recordKey: recordKey !== null && isStored(recordKey) ? recordKey : null,

@@ -13,18 +13,11 @@ import type { InterpretedSpan } from './interpreted-span.ts';
 import { REJECTION } from '../dialects/operations.ts';
 import { DIALECTS } from '../dialects/table.ts';
 import type { CallChange } from './call-changes.ts';
-import {
-  type CallsBelow,
-  keyOfFailure,
-  keysOfCallId,
-  keysOfSpan,
-  namesOfCall,
-  type SignalledCall,
-} from './call-keys.ts';
+import { keyOfFailure, keysOfCallId, keysOfSpan, namesOfCall, type SignalledCall } from './call-keys.ts';
 import type { CallSpan, CallUse } from './call-span.ts';
 import { findRecordsBelow } from './records-below.ts';
 import { callsOfOne } from './resolve.ts';
-import { callsBelow } from './span-reports.ts';
+import { callsBelow, SpansBelow } from './spans-below.ts';
 import { decodeCalls } from './stored-calls.ts';
 
 /**
@@ -70,7 +63,7 @@ export async function replaceRecords(
   const removed = hasLogs ? await removeRecords(db, place, { spans, earlierOf, sender }) : [];
   const remembered = hasLogs ? spans : spans.filter(({ span }) => LOGGING_DIALECTS.has(span.dialect));
   const distinct = new Set(remembered.flatMap((one) => rememberedKeys(one, sender)));
-  const calls = [...distinct].map((key) => ({ key, recordKey: null, countedCall: null }));
+  const calls = [...distinct].map((key) => ({ key }));
   const keys = await insertTelemetryCalls(db, place, { calls, signal: 'span', sender }, now);
   return { removed, keys };
 }
@@ -210,43 +203,25 @@ async function addRecordsInParents(
     callsBelow(span.traceId, call).map((below, index) => ({ below, span, call, use: call.uses[index] })),
   );
   const recordsBelow = await findRecordsBelow(db, place, { below: reports.map(({ below }) => below), sender });
-  const spansBelow = spansBelowReader(earlierOf);
+  const spansBelow = new SpansBelow();
+  const isComplete = new Map<string, boolean>();
+  /** Reads the earlier spans of a trace, once. @returns whether all of them are known */
+  const readTrace = (traceId: string): boolean => {
+    const read = isComplete.get(traceId);
+    if (read !== undefined) return read;
+    const spans = earlierOf(traceId);
+    for (const span of spans ?? []) spansBelow.add(traceId, span);
+    isComplete.set(traceId, spans !== null);
+    return spans !== null;
+  };
   for (const { below, span, call, use } of reports) {
     const records = recordsBelow(below);
-    const known = records.length === 0 ? null : spansBelow(below);
-    if (known === null) continue;
+    if (records.length === 0 || !readTrace(below.traceId)) continue;
+    const known = spansBelow.idsOf(below);
     const record = known.has(call.spanId) ? undefined : records[known.size];
     known.add(call.spanId);
     if (!use || !record || recordsOf.has(use)) continue;
     addRecord(recordsOf, { span, call, use }, [record]);
     if (use.isCounted) use.isFailureCounted = true;
   }
-}
-
-/** Returns a function that finds the spans of calls below a span. The spans of a trace are read once. */
-function spansBelowReader(earlierOf: SpanBatch['earlierOf']): (below: CallsBelow) => Set<string> | null {
-  const traces = new Map<string, Map<string, Set<string>> | null>();
-  const readTrace = (traceId: string) => {
-    const spans = earlierOf(traceId);
-    if (spans === null) return null;
-    const idsBelow = new Map<string, Set<string>>();
-    for (const span of spans) {
-      for (const below of callsBelow(traceId, span)) {
-        const key = JSON.stringify(below);
-        idsBelow.set(key, (idsBelow.get(key) ?? new Set()).add(span.spanId));
-      }
-    }
-    return idsBelow;
-  };
-  return (below) => {
-    const { traceId } = below;
-    const known = traces.get(traceId);
-    const idsBelow = known === undefined ? readTrace(traceId) : known;
-    traces.set(traceId, idsBelow);
-    if (idsBelow === null) return null;
-    const key = JSON.stringify(below);
-    const ids = idsBelow.get(key) ?? new Set();
-    idsBelow.set(key, ids);
-    return ids;
-  };
 }

@@ -7,7 +7,7 @@ import type { CallSpan } from './call-span.ts';
 import { type CallsBelow, namesOfCall } from './call-keys.ts';
 import { type KnownTrace, readKnownTraces } from './known-trace.ts';
 import { type Call, resolveAll } from './resolve.ts';
-import { comparableName } from './same-name.ts';
+import { SpansBelow } from './spans-below.ts';
 
 type InTrace = { traceId: string | null; spanId: string | null };
 type RecordInTrace = InTrace & { reading: Reading; failed: boolean };
@@ -34,7 +34,7 @@ export async function findSpanReports(
   const asked = records.flatMap(({ traceId, spanId }) => (traceId && spanId ? [{ traceId, spanId }] : []));
   const reported = new Set<string>();
   const succeeded = new Set<string | null>();
-  const below = new Map<string, Set<string>>();
+  const below = new SpansBelow();
   const stored = asked.length === 0 ? undefined : await findKnownSpans(db, place, { spans: asked, sender });
   const known = readKnownTraces(stored ?? new Map(), sender);
   for (const [traceId, trace] of known) {
@@ -42,10 +42,7 @@ export async function findSpanReports(
     for (const span of trace.calls) {
       for (const key of keysOf(traceId, span)) reported.add(key);
       if (span.callId === null && !span.failed) succeeded.add(span.spanId);
-      for (const one of callsBelow(traceId, span)) {
-        const key = JSON.stringify(one);
-        below.set(key, (below.get(key) ?? new Set()).add(span.spanId));
-      }
+      below.add(traceId, span);
     }
   }
   const callsIn = new Map<string, Map<string, Call>>();
@@ -76,14 +73,8 @@ export async function findSpanReports(
       callsIn.set(traceId, calls);
       return [...keys].map((key) => calls.get(key)).find((call) => call !== undefined) ?? null;
     },
-    countBelow: (one) => below.get(JSON.stringify(one))?.size ?? 0,
+    countBelow: (one) => below.idsOf(one).size,
   };
-}
-
-/** Identifies the calls of a span for log records that were written in the span's parent. */
-export function callsBelow(traceId: string, { parentSpanId, uses }: CallSpan): CallsBelow[] {
-  if (parentSpanId === null) return [];
-  return uses.map(({ kind, written }) => ({ traceId, parentSpanId, kind, name: comparableName(kind, written) }));
 }
 
 function keysOf(traceId: string, { spanId, callId, uses }: CallSpan): string[] {

@@ -116,7 +116,7 @@ describe('what only the record knows stays, if the span comes later', () => {
     });
   });
 
-  test('the failure of one use, which is none of the others', async () => {
+  test('the failure of one use, and not of the others', async () => {
     const facts = { operation: 'execute_tool', tool: 'web_search', toolRunsAt: 'vendor' as const, vendor: 'openai' };
     const answer = [{ type: 'web_search_call', id: 'ws_1', status: 'completed' }];
     const span = chat('gpt-5', { ...OF_VENDOR, 'gen_ai.output.messages': JSON.stringify([{ parts: answer }]) });

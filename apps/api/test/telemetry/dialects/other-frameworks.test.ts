@@ -529,7 +529,7 @@ test('reads the tokens of attributes that count tokens in the singular', () => {
 });
 
 test.each([
-  ['a request by HTTP that HoneyHive marks as a tool is none', 'instrumentation.httpx', {}, []],
+  ['a request by HTTP that HoneyHive marks as a tool is no tool', 'instrumentation.httpx', {}, []],
   ['a span of HoneyHive is a tool', 'honeyhive.140234866534672', {}, ['lookup']],
   ['a span that is marked by HoneyHive and by its sender is a tool', 'acme', { 'acme.span.kind': 'TOOL' }, ['lookup']],
 ])('%s', (_title, scope, own, tools) => {
