@@ -428,9 +428,9 @@ export type RegistrationUserInput = {
 export type OperatorTaskStatus = 'open' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 
 /**
- * `review_observation`: decide about an observation. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood.
+ * `review_observation`: decide about an observation. `investigate_blocked_use`: agents used what an observation is about after it was blocked. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood.
  */
-export type OperatorTaskKind = 'review_observation' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality' | 'review_telemetry';
+export type OperatorTaskKind = 'review_observation' | 'investigate_blocked_use' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality' | 'review_telemetry';
 
 /**
  * Why a task is cancelled.
@@ -457,7 +457,7 @@ export type ClaimOperatorTaskInput = {
  */
 export type CompleteOperatorTaskInput = {
     /**
-     * The decision. The kind of the task determines which outcomes are allowed. `review_observation`: `approved`, `rejected` or `ignored`. `adopt_provider`: `adopted` or `dismissed`. `rotate_credential`: `rotated` or `dismissed`. `review_cardinality`: `pruned` or `acknowledged`. `review_telemetry`: `acknowledged`.
+     * The decision. The kind of the task determines which outcomes are allowed. `review_observation`: `approved`, `rejected` or `ignored`. `investigate_blocked_use`: `acknowledged`. `adopt_provider`: `adopted` or `dismissed`. `rotate_credential`: `rotated` or `dismissed`. `review_cardinality`: `pruned` or `acknowledged`. `review_telemetry`: `acknowledged`.
      */
     outcome: TaskOutcome;
     /**

@@ -13,6 +13,7 @@ import { page, pageFields } from './pages.ts';
 export const OperatorTaskKindSchema = z
   .enum([
     'review_observation',
+    'investigate_blocked_use',
     'sync_inventory',
     'rotate_credential',
     'adopt_provider',
@@ -22,13 +23,14 @@ export const OperatorTaskKindSchema = z
   .meta({
     id: 'OperatorTaskKind',
     description:
-      '`review_observation`: decide about an observation. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood.',
+      '`review_observation`: decide about an observation. `investigate_blocked_use`: agents used what an observation is about after it was blocked. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood.',
   });
 export type OperatorTaskKind = z.infer<typeof OperatorTaskKindSchema>;
 
 /** The outcomes that a task of each kind can be completed with. */
 export const TASK_OUTCOMES = {
   review_observation: ['approved', 'rejected', 'ignored'],
+  investigate_blocked_use: ['acknowledged'],
   adopt_provider: ['adopted', 'dismissed'],
   rotate_credential: ['rotated', 'dismissed'],
   review_cardinality: ['pruned', 'acknowledged'],
@@ -115,7 +117,7 @@ export type ClaimOperatorTaskInput = z.infer<typeof ClaimOperatorTaskInputSchema
 export const CompleteOperatorTaskInputSchema = z
   .strictObject({
     outcome: TaskOutcomeSchema.describe(
-      'The decision. The kind of the task determines which outcomes are allowed. `review_observation`: `approved`, `rejected` or `ignored`. `adopt_provider`: `adopted` or `dismissed`. `rotate_credential`: `rotated` or `dismissed`. `review_cardinality`: `pruned` or `acknowledged`. `review_telemetry`: `acknowledged`.',
+      'The decision. The kind of the task determines which outcomes are allowed. `review_observation`: `approved`, `rejected` or `ignored`. `investigate_blocked_use`: `acknowledged`. `adopt_provider`: `adopted` or `dismissed`. `rotate_credential`: `rotated` or `dismissed`. `review_cardinality`: `pruned` or `acknowledged`. `review_telemetry`: `acknowledged`.',
     ),
     note: NoteSchema,
   })
@@ -198,7 +200,7 @@ export const completeOperatorTask = operation({
     'Completes a task that is open or that the caller has claimed, and carries out the decision, in one transaction. Each',
     'kind of task needs a further scope. `review_observation` (`runtime_observations:review`): reviews the observation.',
     '`review_cardinality` (`runtime_observations:review`): `pruned` removes the open observations that are neither declared',
-    'nor reviewed. `review_telemetry` (`runtime_observations:review`): changes nothing else. `adopt_provider`',
+    'nor reviewed. `review_telemetry` and `investigate_blocked_use` (`runtime_observations:review`): change nothing else. `adopt_provider`',
     '(`recommendations:apply`): applies or dismisses the recommendation. `rotate_credential` (`credentials:write`):',
     '`rotated` requires that the credential was replaced or revoked, or does not end within 14 days; otherwise the answer is',
     '409 `operator_task_not_done`. A sync ends by itself and cannot be completed.',

@@ -114,7 +114,7 @@ describe('a reviewed observation that is seen again', () => {
     expect(await tenant.recommendations()).toMatchObject([{ id: registered.id, kind: 'register_item' }]);
   });
 
-  test('rejected and blocked: it is known, stays rejected, and has a high risk while it is used', async () => {
+  test('rejected and blocked: it is known, stays rejected, and has a high risk and a task while it is used', async () => {
     const { tenant, id } = await rejectedAgain();
     await tenant.apply();
     expect(await tenant.items()).toMatchObject([{ name: 'gpt-5', status: 'blocked', source: 'recommendation' }]);
@@ -124,7 +124,8 @@ describe('a reviewed observation that is seen again', () => {
     const observation = await tenant.observation('gpt-5');
     expect(observation).toMatchObject({ id, status: 'resolved', occurrences: 3, risk: { level: 'high' } });
     expect(factorsOf(observation)).toEqual(['blocked_item']);
-    expect([await tenant.recommendations(), await tenant.tasks()]).toEqual([[], []]);
+    expect(await tenant.recommendations()).toEqual([]);
+    expect(await tenant.tasks()).toMatchObject([{ kind: 'investigate_blocked_use', subject: { id } }]);
   });
 
   test.each(['approved', 'ignored'])('%s: stays as it is', async (decision) => {

@@ -54,8 +54,8 @@ export async function findDeclaredStates(
   };
 }
 
-/** A model that answered, and the name of the inventory item that blocks it. */
-export type BlockedAnswer = { model: string; item: string };
+/** A model that answered, and the inventory item that blocks it. */
+export type BlockedAnswer = { model: string; item: InventoryItem };
 
 /** Finds which of the models that answered calls are blocked at the provider of the call. Returns a look-up function. */
 export async function findBlockedAnswers(
@@ -75,7 +75,7 @@ export async function findBlockedAnswers(
   return (provider, responseModels) =>
     responseModels.flatMap((model) => {
       const item = itemsOf(subjectOf(provider, model)).deciding;
-      return item?.status === 'blocked' ? [{ model, item: item.name }] : [];
+      return item?.status === 'blocked' ? [{ model, item }] : [];
     });
 }
 

@@ -1,3 +1,4 @@
+import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
@@ -25,6 +26,7 @@ import {
 import { subjectKey } from '../declarations/subject-key.ts';
 import { reconcileDiscovered, reconcileSubjects } from '../rules/reconcile.ts';
 import { admitSightings, type ObservedSighting, type Unobserved } from './admit-sightings.ts';
+import { findBlockBefore, openBlockedUseTasks } from './blocked-use-task.ts';
 import { recordUses } from './first-use.ts';
 import { removeUnused } from './remove-unused.ts';
 import { reopenReviewTasks, updateReviewTasks } from './review-task.ts';
@@ -37,6 +39,8 @@ type Aggregated = ObservedSighting & {
   observation: RuntimeObservation;
   isReviewObsolete: boolean;
   change: AccountCounts;
+  /** The item that had blocked the subject, or a model that answered, before it was used. */
+  blockedBy: InventoryItem | undefined;
 };
 
 /** What aggregation may add. */
@@ -134,6 +138,10 @@ async function aggregateBatch(
   // After the insertions, because its rows refer to observations.
   await addToAccountCounts(db, place, { changes: remaining.flatMap(accountChange), account: sender });
   await updateTasksAndRecommendations(db, place, remaining, now);
+  const blockedUses = remaining.flatMap((one) =>
+    one.blockedBy ? [{ ...atProvider(one), blockedBy: one.blockedBy }] : [],
+  );
+  await openBlockedUseTasks(db, place, blockedUses, now);
   await removeUnused(db, place, unused.map(atProvider), now);
 }
 
@@ -281,7 +289,20 @@ function aggregateOne(
     ),
     ...seenTimes(former, sighting),
   };
-  return { sighting, former, observation, change, isReviewObsolete: former?.review != null && review === null };
+  const isReviewObsolete = former?.review != null && review === null;
+  const blockedBy = findBlock(sighting, { item, blockedAnswers }, now);
+  return { sighting, former, observation, change, isReviewObsolete, blockedBy };
+}
+
+/** Finds an item that had blocked what a sighting used: its subject, or a model that answered. */
+function findBlock(
+  { latest, responseModels }: Sighting,
+  { item, blockedAnswers }: { item: InventoryItem | undefined; blockedAnswers: readonly BlockedAnswer[] },
+  now: Date,
+): InventoryItem | undefined {
+  if (latest === '') return undefined;
+  const answers = blockedAnswers.filter(({ model }) => responseModels.has(model));
+  return findBlockBefore([item, ...answers.map((answer) => answer.item)], { latest: new Date(latest), now });
 }
 
 function statusWithSighting(

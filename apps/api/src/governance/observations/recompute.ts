@@ -17,9 +17,10 @@ import {
   findDeclaredState,
   findDeclaredStates,
 } from '../declarations/declared.ts';
+import { cancelBlockedUseTasks } from './blocked-use-task.ts';
 import { findUses } from './first-use.ts';
 import { type ObservationAtProvider, updateReviewTasks } from './review-task.ts';
-import { computeRisk } from './risk.ts';
+import { computeRisk, isBlockedUse } from './risk.ts';
 import { computeStatus } from './status.ts';
 
 /** An observation before and after it was recomputed. */
@@ -34,7 +35,7 @@ type Recomputation = { observed: readonly ObservationAtProvider[]; former?: Form
 const BATCH_SIZE = 200;
 
 /**
- * Recomputes observations of a tenant, and updates their review tasks. A provider may have 10,000 observations, so this
+ * Recomputes observations of a tenant, and updates their tasks. A provider may have 10,000 observations, so this
  * works in batches.
  *
  * @returns those that changed
@@ -113,6 +114,15 @@ async function recomputeBatch(
     db,
     tenant,
     withTasks.map(({ provider, after }) => ({ provider, observation: after })),
+    now,
+  );
+  const noLongerBlocked = withTasks.filter(
+    ({ provider, before, after }) => isBlockedUse(before) && (provider.status === 'deleted' || !isBlockedUse(after)),
+  );
+  await cancelBlockedUseTasks(
+    db,
+    tenant,
+    noLongerBlocked.map(({ after }) => after),
     now,
   );
   return changed;

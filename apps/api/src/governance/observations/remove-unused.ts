@@ -5,10 +5,11 @@ import { deleteObservations } from '@quartermaster/db/repositories/runtime-obser
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { reconcileSubjects } from '../rules/reconcile.ts';
 import { deleteEmptyProviders } from './empty-providers.ts';
-import { cancelReviewTasks, type ObservationAtProvider } from './review-task.ts';
+import { cancelObservationTasks } from './observation-tasks.ts';
+import type { ObservationAtProvider } from './review-task.ts';
 
 /**
- * Removes observations whose calls all turned out to belong to other subjects, with their review tasks and open
+ * Removes observations whose calls all turned out to belong to other subjects, with their tasks and open
  * recommendations. Also deletes discovered providers that are empty then, unless a person added something to them.
  */
 export async function removeUnused(
@@ -29,7 +30,7 @@ export async function removeUnused(
     place,
     holders.map((holder) => ({ ...holder, by: -1 })),
   );
-  await cancelReviewTasks(db, place, observations, now);
+  await cancelObservationTasks(db, place, observations, now);
   await reconcileSubjects(
     db,
     place,

@@ -27,6 +27,11 @@ const FIRST_USE_MS = 7 * 24 * 3600 * 1000;
 
 const LEVELS = ['high', 'medium', 'low'] as const;
 
+/** Whether the inventory blocks what agents use. */
+export function isBlockedUse({ risk }: Pick<RuntimeObservation, 'risk'>): boolean {
+  return risk.factors.some(({ factor }) => factor === 'blocked_item');
+}
+
 /** The risk factors of an observation, each with its reason in words. The level is the highest level of the factors. */
 export function computeRisk({ provider, item, blockedAnswers, observation, uses }: RiskInputs, now: Date): Risk {
   const { evidence, review } = observation;
@@ -39,7 +44,7 @@ export function computeRisk({ provider, item, blockedAnswers, observation, uses 
     );
   }
   if (item?.status === 'blocked') add('blocked_item', 'The inventory blocks it, but agents use it.');
-  for (const [blocking, answers] of Map.groupBy(blockedAnswers, (answer) => answer.item)) {
+  for (const [blocking, answers] of Map.groupBy(blockedAnswers, (answer) => answer.item.name)) {
     const models = answers.map(({ model }) => model).join(', ');
     add('blocked_item', `The inventory blocks ${blocking}, but calls were answered by ${models}.`);
   }

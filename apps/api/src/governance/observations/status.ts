@@ -22,26 +22,33 @@ export function computeStatus(observation: Observed, { unknown, item }: Declared
 }
 
 /**
- * How long after a rejection a span with an earlier start time is taken for a late one. After that, any span counts as a
+ * How long after a decision a span with an earlier start time is taken for a late one. After that, any span counts as a
  * new use, whatever start time it claims.
  */
 const LATE_MS = 3600 * 1000;
 
+/** The last start time that spans claim, and when they were received. */
+export type UseTimes = { latest: Date; now: Date };
+
+/**
+ * Whether a subject was used after a decision. The claimed start time alone does not decide that, because the sender could then
+ * hide the use for ever.
+ */
+export function isUseAfter(decidedAt: string, { latest, now }: UseTimes): boolean {
+  const decided = Date.parse(decidedAt);
+  return latest.getTime() > decided || now.getTime() - decided > LATE_MS;
+}
+
 /**
  * The status after a new sighting: `rejected` becomes `open`, all others stay. A rejected observation stays rejected if it
- * is blocked by now, or if the spans began before the rejection and were only sent late. The claimed start time alone does
- * not decide that, because the sender could then hide a rejected subject for ever.
- *
- * @param latest the last start time that the spans claim
- * @param now when they were received
+ * is blocked by now, or if the spans began before the rejection and were only sent late.
  */
 export function statusAfterSighting(
   observation: Pick<RuntimeObservation, 'status' | 'review'>,
   { item }: Pick<DeclaredState, 'item'>,
-  { latest, now }: { latest: Date; now: Date },
+  times: UseTimes,
 ): RuntimeObservation['status'] {
   const { status, review } = observation;
   if (status !== 'rejected' || review === null || item?.status === 'blocked') return status;
-  const reviewedAt = Date.parse(review.reviewedAt);
-  return latest.getTime() > reviewedAt || now.getTime() - reviewedAt > LATE_MS ? 'open' : status;
+  return isUseAfter(review.reviewedAt, times) ? 'open' : status;
 }

@@ -1,5 +1,6 @@
 import type { UseState } from '@quartermaster/contracts/graph.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import { isBlockedUse } from './risk.ts';
 
 /** The worst first: it counts if places differ. */
 const STATES: readonly UseState[] = ['blocked', 'unknown', 'declared'];
@@ -11,6 +12,6 @@ export function useStateOf(observations: readonly Pick<RuntimeObservation, 'unkn
 }
 
 function stateOf({ unknown, risk }: Pick<RuntimeObservation, 'unknown' | 'risk'>): UseState {
-  if (risk.factors.some(({ factor }) => factor === 'blocked_item')) return 'blocked';
+  if (isBlockedUse({ risk })) return 'blocked';
   return unknown ? 'unknown' : 'declared';
 }

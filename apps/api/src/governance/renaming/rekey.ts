@@ -17,7 +17,6 @@ import {
   setModelSubject,
 } from '@quartermaster/db/repositories/name-keys.ts';
 import { addToObservationCounts } from '@quartermaster/db/repositories/observation-counts.ts';
-import { finishOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { closeRecommendation } from '@quartermaster/db/repositories/recommendation-states.ts';
 import { findOpenRecommendationsOfSubject } from '@quartermaster/db/repositories/recommendations.ts';
 import {
@@ -29,7 +28,7 @@ import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { Change } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { mergeObservations } from '../observations/merge.ts';
-import { reviewTask } from '../observations/review-task.ts';
+import { cancelObservationTasks } from '../observations/observation-tasks.ts';
 import { revokeSessionsOfBlocked } from '../observations/revoke-sessions.ts';
 import { reconcileSubjects, subjectOf } from '../rules/reconcile.ts';
 import { rekeyUsage } from './rekey-usage.ts';
@@ -134,7 +133,7 @@ async function merge(
 ): Promise<string> {
   const { survivor, duplicate, change } = mergeObservations(...both);
   const firstAccount = await replaceObservation(trx, survivor, { goneId: duplicate.id, keptId: survivor.id });
-  await finishOperatorTask(trx, scopeOf(duplicate), reviewTask(duplicate), 'cancelled', now);
+  await cancelObservationTasks(trx, duplicate, [duplicate], now);
   await updateObservation(trx, scopeOf(survivor), survivor.id, change, now);
   await addToObservationCounts(trx, survivor, [{ subTenantId: duplicate.subTenantId, firstAccount, by: -1 }]);
   return duplicate.id;

@@ -24,6 +24,7 @@ type Decision = { task: OperatorTask; outcome: TaskOutcome; note: string | null 
 /** The scope that completing a task of each kind needs, because of what it does; null: callers do not complete it. */
 const NEEDED_SCOPE: Record<OperatorTaskKind, Scope | null> = {
   review_observation: 'runtime_observations:review',
+  investigate_blocked_use: 'runtime_observations:review',
   adopt_provider: 'recommendations:apply',
   rotate_credential: 'credentials:write',
   review_cardinality: 'runtime_observations:review',

@@ -12,6 +12,10 @@ export const OUTCOMES: Record<OperatorTask['kind'], { scope: Scope | null; choic
       { outcome: 'ignored', label: 'Ignore', consequence: 'It stays unknown, and further calls do not bring it back.' },
     ],
   },
+  investigate_blocked_use: {
+    scope: 'runtime_observations:review',
+    choices: [{ outcome: 'acknowledged', label: 'Acknowledge', consequence: 'A use after a day opens a new task.' }],
+  },
   adopt_provider: {
     scope: 'recommendations:apply',
     choices: [

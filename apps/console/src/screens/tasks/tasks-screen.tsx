@@ -30,6 +30,7 @@ const VIEWS = [
 
 const KINDS = [
   'review_observation',
+  'investigate_blocked_use',
   'adopt_provider',
   'rotate_credential',
   'sync_inventory',
@@ -144,7 +145,9 @@ function Nothing({ view, hasFilter }: { view: string; hasFilter: boolean }): Rea
   if (hasFilter) return <Empty title="No task of this kind">Clear the filter to see the others.</Empty>;
   if (view === 'open') {
     return (
-      <Empty title="Nothing waits">New observations, expiring credentials and discovered providers make tasks.</Empty>
+      <Empty title="Nothing waits">
+        New observations, uses of blocked items, expiring credentials and discovered providers make tasks.
+      </Empty>
     );
   }
   if (view === 'mine')

@@ -1,0 +1,81 @@
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import {
+  findLastTasks,
+  finishOperatorTasks,
+  openOperatorTasks,
+} from '@quartermaster/db/repositories/operator-tasks.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import type { ObservationAtProvider } from './review-task.ts';
+import { isUseAfter, type UseTimes } from './status.ts';
+
+const BLOCKED_USES = { kind: 'investigate_blocked_use', subjectType: 'runtime_observation' } as const;
+
+type InTenant = Pick<TenantPlace, 'tenantId'>;
+
+/** An observation whose subject was used after an item had blocked it. */
+export type BlockedUse = ObservationAtProvider & { blockedBy: InventoryItem };
+
+/** How long a finished task stays closed, although what is blocked is still used. */
+const REOPEN_AFTER_MS = 24 * 3600 * 1000;
+
+/**
+ * Finds an item that had blocked a subject before it was used. When the item was blocked is not stored, so the last change of the
+ * item counts: a use between the block and another change of the item opens no task, the next one does.
+ *
+ * @param items items that decide about what was used
+ */
+export function findBlockBefore(
+  items: readonly (InventoryItem | undefined)[],
+  times: UseTimes,
+): InventoryItem | undefined {
+  return items.find((item) => item?.status === 'blocked' && isUseAfter(item.updatedAt, times));
+}
+
+/** Opens tasks about uses of what is blocked, unless one about the same observation is unfinished or was finished recently. */
+export async function openBlockedUseTasks(
+  db: Database,
+  tenant: InTenant,
+  uses: readonly BlockedUse[],
+  now: Date,
+): Promise<void> {
+  if (uses.length === 0) return;
+  const subjectIds = uses.map(({ observation }) => observation.id);
+  const last = await findLastTasks(db, tenant, { ...BLOCKED_USES, subjectIds });
+  const lastOf = new Map(last.map((task) => [task.subjectId, task]));
+  const dayAgo = new Date(now.getTime() - REOPEN_AFTER_MS).toISOString();
+  const isDue = ({ observation, blockedBy }: BlockedUse) => {
+    const task = lastOf.get(observation.id);
+    if (!task) return true;
+    if (task.isUnfinished || task.completedAt === null) return false;
+    return task.completedAt <= dayAgo || task.completedAt <= blockedBy.updatedAt;
+  };
+  const tasks = uses.filter(isDue).map((use) => ({
+    subject: { type: BLOCKED_USES.subjectType, id: use.observation.id },
+    kind: BLOCKED_USES.kind,
+    subTenantId: use.observation.subTenantId,
+    title: titleOf(use),
+    priority: 'high' as const,
+  }));
+  await openOperatorTasks(db, tenant, { ...BLOCKED_USES, tasks }, now);
+}
+
+/** Cancels the tasks about observations of a tenant. */
+export async function cancelBlockedUseTasks(
+  db: Database,
+  tenant: InTenant,
+  observations: readonly Pick<RuntimeObservation, 'id'>[],
+  now: Date,
+): Promise<void> {
+  const subjectIds = observations.map(({ id }) => id);
+  await finishOperatorTasks(db, tenant, { ...BLOCKED_USES, subjectIds }, 'cancelled', now);
+}
+
+function titleOf({ provider, observation, blockedBy }: BlockedUse): string {
+  const { kind, name } = observation;
+  const what = `the ${kind} ${name}`;
+  if (kind === blockedBy.kind && name === blockedBy.name)
+    return `Agents use ${what} at ${provider.name}, which is blocked`;
+  return `Agents use ${what} at ${provider.name}, although the inventory blocks ${blockedBy.name}`;
+}

@@ -1,0 +1,260 @@
+import { openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectProblem } from '../endpoints/harness.ts';
+import { accountWithKey } from '../support/people.ts';
+import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { newTraceId, nowInNanoseconds, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
+import { atOpenai, newTenant, type Tenant } from './loop-support.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+const KIND = 'investigate_blocked_use';
+const HOUR_MS = 3600 * 1000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** A tenant whose inventory blocks `gpt-x`, a moment ago. */
+async function blockingTenant() {
+  const tenant = await newTenant(server);
+  const { operator: as, path } = tenant;
+  const body = { kind: 'model', name: 'gpt-x', status: 'blocked' };
+  const item = await server.ok('POST', `${path}/inventory`, { as, body });
+  server.travel(1000);
+  return { ...tenant, itemPath: `${path}/inventory/${item.id}` };
+}
+
+/** Sends a call of a model that begins now, or a while ago. */
+function use({ sender }: Tenant, model: string, { agoMs = 0, answeredBy = model } = {}): Promise<void> {
+  const start = nowInNanoseconds(server) - BigInt(agoMs) * 1_000_000n;
+  const span = atOpenai(model);
+  const attributes = { ...span.attributes, 'gen_ai.response.model': answeredBy };
+  return sendSpans(server, sender, [{ ...span, start, attributes }]);
+}
+
+const tasksOf = async (tenant: Tenant, status = 'open'): Promise<Body[]> =>
+  (await tenant.tasks(status)).filter(({ kind }) => kind === KIND);
+
+function complete({ operator: as }: Tenant, { id }: Body): Promise<Body> {
+  return server.ok('POST', `/v1/operator/tasks/${id}/complete`, { as, body: { outcome: 'acknowledged' } });
+}
+
+describe('a use of what the inventory blocks', () => {
+  test('opens one task, however often it is used', async () => {
+    const tenant = await blockingTenant();
+    await use(tenant, 'gpt-x');
+    await use(tenant, 'gpt-x');
+    const observation = await tenant.observation('gpt-x');
+    expect(observation).toMatchObject({ status: 'resolved', unknown: false, occurrences: 2 });
+    const tasks = await tasksOf(tenant);
+    expect(tasks).toHaveLength(1);
+    expect(tasks[0]).toMatchObject({
+      title: 'Agents use the model gpt-x at openai, which is blocked',
+      subject: { type: 'runtime_observation', id: observation.id },
+      priority: 'high',
+      tenantId: tenant.tenantId,
+      subTenantId: null,
+    });
+  });
+
+  test('opens a task if a rejection was applied before', async () => {
+    const tenant = await newTenant(server);
+    await tenant.see('gpt-x');
+    await tenant.review((await tenant.observation('gpt-x')).id, 'rejected');
+    server.travel(1000);
+    await use(tenant, 'gpt-x');
+    await tenant.apply({ kinds: ['block_item'] });
+    expect(await tasksOf(tenant)).toEqual([]);
+    server.travel(1000);
+    await use(tenant, 'gpt-x');
+    expect(await tasksOf(tenant)).toHaveLength(1);
+  });
+
+  test('opens a task that names the item, if the item covers another name', async () => {
+    const tenant = await blockingTenant();
+    await use(tenant, 'gpt-x-2026-01-01');
+    expect((await tasksOf(tenant)).map(({ title }) => title)).toEqual([
+      'Agents use the model gpt-x-2026-01-01 at openai, although the inventory blocks gpt-x',
+    ]);
+  });
+
+  test('opens a task if a blocked model answered, and none if another one did', async () => {
+    const tenant = await blockingTenant();
+    await use(tenant, 'alias', { answeredBy: 'gpt-y' });
+    expect(await tasksOf(tenant)).toEqual([]);
+    await use(tenant, 'alias', { answeredBy: 'gpt-x' });
+    const tasks = await tasksOf(tenant);
+    expect(tasks.map(({ title }) => title)).toEqual([
+      'Agents use the model alias at openai, although the inventory blocks gpt-x',
+    ]);
+    await complete(tenant, tasks[0]);
+    server.travel(2 * DAY_MS);
+    await use(tenant, 'alias', { answeredBy: 'gpt-y' });
+    expect(await tasksOf(tenant)).toEqual([]);
+  });
+
+  test('opens a task for a tool of a server', async () => {
+    const tenant = await newTenant(server);
+    const { operator: as } = tenant;
+    const files = await server.ok('POST', '/v1/providers', { as, body: { name: 'files', kind: 'mcp' } });
+    const body = { kind: 'tool', name: 'delete_all', status: 'blocked' };
+    await server.ok('POST', `/v1/providers/${files.id}/inventory`, { as, body });
+    server.travel(1000);
+    const span = toolRun('delete_all', { 'mcp.server.name': 'files' });
+    await sendSpans(server, tenant.sender, [{ ...span, start: nowInNanoseconds(server) }]);
+    expect((await tasksOf(tenant)).map(({ title }) => title)).toEqual([
+      'Agents use the tool delete_all at files, which is blocked',
+    ]);
+  });
+
+  test('opens a task in the sub-tenant of the account', async () => {
+    const tenant = await blockingTenant();
+    const sender = await accountWithKey(server, { tenantId: tenant.tenantId, subTenantId: 'eu' }, ['traces:write']);
+    await sendSpans(server, sender, [{ ...atOpenai('gpt-x'), start: nowInNanoseconds(server) }]);
+    expect(await tasksOf(tenant)).toMatchObject([{ subTenantId: 'eu' }]);
+  });
+});
+
+describe('no task is opened', () => {
+  test('by a use before the block', async () => {
+    const tenant = await newTenant(server);
+    const { operator: as, path } = tenant;
+    await use(tenant, 'gpt-x');
+    server.travel(1000);
+    const body = { kind: 'model', name: 'gpt-x', status: 'blocked' };
+    await server.ok('POST', `${path}/inventory`, { as, body });
+    expect((await tenant.observation('gpt-x')).risk.factors.map(({ factor }: Body) => factor)).toContain(
+      'blocked_item',
+    );
+    expect(await tasksOf(tenant)).toEqual([]);
+  });
+
+  test('by a span that began before the block, unless it comes more than an hour after it', async () => {
+    const tenant = await blockingTenant();
+    await use(tenant, 'gpt-x', { agoMs: 10_000 });
+    expect(await tasksOf(tenant)).toEqual([]);
+    server.travel(HOUR_MS);
+    await use(tenant, 'gpt-x', { agoMs: DAY_MS });
+    expect(await tasksOf(tenant)).toHaveLength(1);
+  });
+
+  test('by a span that is sent again', async () => {
+    const tenant = await blockingTenant();
+    const span = {
+      ...atOpenai('gpt-x'),
+      traceId: newTraceId(),
+      spanId: 'a'.repeat(16),
+      start: nowInNanoseconds(server),
+    };
+    await sendSpans(server, tenant.sender, [span]);
+    await complete(tenant, (await tasksOf(tenant))[0]);
+    server.travel(2 * DAY_MS);
+    await sendSpans(server, tenant.sender, [span]);
+    expect(await tasksOf(tenant)).toEqual([]);
+  });
+
+  test('by a use of what is not blocked', async () => {
+    const tenant = await blockingTenant();
+    await use(tenant, 'gpt-y');
+    expect(await tasksOf(tenant)).toEqual([]);
+  });
+});
+
+describe('a finished task', () => {
+  test('stays closed for a day, and a later use opens another one', async () => {
+    const tenant = await blockingTenant();
+    await use(tenant, 'gpt-x');
+    await complete(tenant, (await tasksOf(tenant))[0]);
+    server.travel(DAY_MS - 60_000);
+    await use(tenant, 'gpt-x');
+    expect(await tasksOf(tenant)).toEqual([]);
+    server.travel(120_000);
+    await use(tenant, 'gpt-x');
+    expect(await tasksOf(tenant)).toHaveLength(1);
+  });
+
+  test('does not keep a new block quiet', async () => {
+    const tenant = await blockingTenant();
+    const { operator: as, itemPath } = tenant;
+    await use(tenant, 'gpt-x');
+    await complete(tenant, (await tasksOf(tenant))[0]);
+    for (const status of ['available', 'blocked']) {
+      server.travel(1000);
+      await server.ok('PUT', itemPath, { as, body: { status } });
+    }
+    server.travel(1000);
+    await use(tenant, 'gpt-x');
+    expect(await tasksOf(tenant)).toHaveLength(1);
+  });
+});
+
+describe('an open task is cancelled', () => {
+  const ways: Record<string, (tenant: Awaited<ReturnType<typeof blockingTenant>>) => Promise<unknown>> = {
+    'if the block ends': ({ operator: as, itemPath }) =>
+      server.ok('PUT', itemPath, { as, body: { status: 'available' } }),
+    'if the item is deleted': ({ operator: as, itemPath }) => server.ok('DELETE', itemPath, { as }),
+    'if the provider is deleted': ({ operator: as, path }) => server.ok('DELETE', path, { as }),
+  };
+  test.each(Object.entries(ways))('%s', async (_, end) => {
+    const tenant = await blockingTenant();
+    await use(tenant, 'gpt-x');
+    expect(await tasksOf(tenant)).toHaveLength(1);
+    await end(tenant);
+    expect(await tasksOf(tenant)).toEqual([]);
+    expect(await tasksOf(tenant, 'cancelled')).toHaveLength(1);
+  });
+
+  test('and not if the block changes in another way', async () => {
+    const tenant = await blockingTenant();
+    const { operator: as, itemPath } = tenant;
+    await use(tenant, 'gpt-x');
+    await server.ok('PUT', itemPath, { as, body: { description: 'Too expensive.' } });
+    expect(await tasksOf(tenant)).toHaveLength(1);
+  });
+
+  test('if its observation is pruned', async () => {
+    const tenant = await blockingTenant();
+    const { tenantId, operator: as } = tenant;
+    await use(tenant, 'alias', { answeredBy: 'gpt-x' });
+    const prune = { kind: 'review_cardinality', subject: { type: 'tenant', id: tenantId } } as const;
+    const { db, now } = server.services;
+    await openOperatorTask(db, { tenantId, subTenantId: null }, { ...prune, title: 'full', priority: 'high' }, now());
+    const full = (await tenant.tasks()).find(({ kind }) => kind === 'review_cardinality');
+    await server.ok('POST', `/v1/operator/tasks/${full?.id}/complete`, { as, body: { outcome: 'pruned' } });
+    expect(await tenant.observation('alias')).toBeUndefined();
+    expect(await tasksOf(tenant)).toEqual([]);
+    expect(await tasksOf(tenant, 'cancelled')).toHaveLength(1);
+  });
+
+  test('if its calls turn out to be those of another subject', async () => {
+    const tenant = await blockingTenant();
+    const { operator: as } = tenant;
+    const proxy = { name: 'proxy', kind: 'llm', baseUrl: 'https://proxy.example.com' };
+    await server.ok('POST', '/v1/providers', { as, body: proxy });
+    const span = { ...atOpenai('gpt-x'), traceId: newTraceId(), start: nowInNanoseconds(server) };
+    const inner = { ...span, spanId: 'b'.repeat(16), parentSpanId: 'a'.repeat(16), scope: 'other' };
+    await sendSpans(server, tenant.sender, [{ ...span, spanId: 'a'.repeat(16) }]);
+    expect(await tasksOf(tenant)).toHaveLength(1);
+    const attributes = { ...span.attributes, 'server.address': 'proxy.example.com' };
+    await sendSpans(server, tenant.sender, [{ ...inner, attributes }]);
+    expect(await tenant.observation('gpt-x')).toMatchObject({ unknown: true });
+    expect(await tasksOf(tenant)).toEqual([]);
+    expect(await tasksOf(tenant, 'cancelled')).toHaveLength(1);
+  });
+});
+
+test('without runtime_observations:review it cannot be completed', async () => {
+  const tenant = await blockingTenant();
+  await use(tenant, 'gpt-x');
+  const [task] = await tasksOf(tenant);
+  const place = { tenantId: tenant.tenantId };
+  const as = await accountWithKey(server, place, ['operator_tasks:write', 'operator_tasks:read']);
+  const refused = await server.call('POST', `/v1/operator/tasks/${task.id}/complete`, {
+    as,
+    body: { outcome: 'acknowledged' },
+  });
+  expectProblem(refused, 403, 'scope_missing');
+  expect(await complete(tenant, task)).toMatchObject({ status: 'succeeded', outcome: 'acknowledged' });
+});
