@@ -1,11 +1,6 @@
-import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import {
-  findLastTasks,
-  finishOperatorTasks,
-  openOperatorTasks,
-} from '@quartermaster/db/repositories/operator-tasks.ts';
+import { findLastTasks, openOperatorTasks } from '@quartermaster/db/repositories/operator-tasks.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { ObservationAtProvider } from './review-task.ts';
 import { isUseAfter, type UseTimes } from './status.ts';
@@ -43,13 +38,11 @@ export async function openBlockedUseTasks(
   if (uses.length === 0) return;
   const subjectIds = uses.map(({ observation }) => observation.id);
   const last = await findLastTasks(db, tenant, { ...BLOCKED_USES, subjectIds });
-  const lastOf = new Map(last.map((task) => [task.subjectId, task]));
+  const endedAt = new Map(last.map((task) => [task.subjectId, task.completedAt]));
   const dayAgo = new Date(now.getTime() - REOPEN_AFTER_MS).toISOString();
   const isDue = ({ observation, blockedBy }: BlockedUse) => {
-    const task = lastOf.get(observation.id);
-    if (!task) return true;
-    if (task.isUnfinished || task.completedAt === null) return false;
-    return task.completedAt <= dayAgo || task.completedAt <= blockedBy.updatedAt;
+    const before = endedAt.get(observation.id) ?? '';
+    return before <= dayAgo || before <= blockedBy.updatedAt;
   };
   const tasks = uses.filter(isDue).map((use) => ({
     subject: { type: BLOCKED_USES.subjectType, id: use.observation.id },
@@ -59,17 +52,6 @@ export async function openBlockedUseTasks(
     priority: 'high' as const,
   }));
   await openOperatorTasks(db, tenant, { ...BLOCKED_USES, tasks }, now);
-}
-
-/** Cancels the tasks about observations of a tenant. */
-export async function cancelBlockedUseTasks(
-  db: Database,
-  tenant: InTenant,
-  observations: readonly Pick<RuntimeObservation, 'id'>[],
-  now: Date,
-): Promise<void> {
-  const subjectIds = observations.map(({ id }) => id);
-  await finishOperatorTasks(db, tenant, { ...BLOCKED_USES, subjectIds }, 'cancelled', now);
 }
 
 function titleOf({ provider, observation, blockedBy }: BlockedUse): string {

@@ -1,16 +1,31 @@
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import { finishOperatorTasks } from '@quartermaster/db/repositories/operator-tasks.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { cancelBlockedUseTasks } from './blocked-use-task.ts';
-import { cancelReviewTasks } from './review-task.ts';
 
-/** Cancels the tasks of every kind about observations of a tenant that are removed. */
+/** The kinds of tasks about observations. */
+const KINDS = ['review_observation', 'investigate_blocked_use'] as const;
+
+type InTenant = Pick<TenantPlace, 'tenantId'>;
+type Identified = Pick<RuntimeObservation, 'id'>;
+
+/** Cancels the tasks of one kind about observations of a tenant. */
 export async function cancelObservationTasks(
   db: Database,
-  tenant: Pick<TenantPlace, 'tenantId'>,
-  observations: readonly Pick<RuntimeObservation, 'id'>[],
+  tenant: InTenant,
+  { kind, observations }: { kind: (typeof KINDS)[number]; observations: readonly Identified[] },
   now: Date,
 ): Promise<void> {
-  await cancelReviewTasks(db, tenant, observations, now);
-  await cancelBlockedUseTasks(db, tenant, observations, now);
+  const about = { kind, subjectType: 'runtime_observation', subjectIds: observations.map(({ id }) => id) } as const;
+  await finishOperatorTasks(db, tenant, about, 'cancelled', now);
+}
+
+/** Cancels all tasks about observations of a tenant that are removed. */
+export async function cancelTasksOfRemoved(
+  db: Database,
+  tenant: InTenant,
+  observations: readonly Identified[],
+  now: Date,
+): Promise<void> {
+  for (const kind of KINDS) await cancelObservationTasks(db, tenant, { kind, observations }, now);
 }

@@ -17,8 +17,8 @@ import {
   findDeclaredState,
   findDeclaredStates,
 } from '../declarations/declared.ts';
-import { cancelBlockedUseTasks } from './blocked-use-task.ts';
 import { findUses } from './first-use.ts';
+import { cancelObservationTasks } from './observation-tasks.ts';
 import { type ObservationAtProvider, updateReviewTasks } from './review-task.ts';
 import { computeRisk, isBlockedUse } from './risk.ts';
 import { computeStatus } from './status.ts';
@@ -119,12 +119,8 @@ async function recomputeBatch(
   const noLongerBlocked = withTasks.filter(
     ({ provider, before, after }) => isBlockedUse(before) && (provider.status === 'deleted' || !isBlockedUse(after)),
   );
-  await cancelBlockedUseTasks(
-    db,
-    tenant,
-    noLongerBlocked.map(({ after }) => after),
-    now,
-  );
+  const observations = noLongerBlocked.map(({ after }) => after);
+  await cancelObservationTasks(db, tenant, { kind: 'investigate_blocked_use', observations }, now);
   return changed;
 }
 

@@ -5,7 +5,7 @@ import { deleteObservations } from '@quartermaster/db/repositories/runtime-obser
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { reconcileSubjects } from '../rules/reconcile.ts';
 import { deleteEmptyProviders } from './empty-providers.ts';
-import { cancelObservationTasks } from './observation-tasks.ts';
+import { cancelTasksOfRemoved } from './observation-tasks.ts';
 import type { ObservationAtProvider } from './review-task.ts';
 
 /**
@@ -30,7 +30,7 @@ export async function removeUnused(
     place,
     holders.map((holder) => ({ ...holder, by: -1 })),
   );
-  await cancelObservationTasks(db, place, observations, now);
+  await cancelTasksOfRemoved(db, place, observations, now);
   await reconcileSubjects(
     db,
     place,

@@ -1,14 +1,10 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import {
-  findLastTasks,
-  finishOperatorTasks,
-  type LastTask,
-  openOperatorTasks,
-} from '@quartermaster/db/repositories/operator-tasks.ts';
+import { findLastTasks, type LastTask, openOperatorTasks } from '@quartermaster/db/repositories/operator-tasks.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { isRejectedAgain } from '../rules/rule.ts';
+import { cancelObservationTasks } from './observation-tasks.ts';
 
 const REVIEWS = { kind: 'review_observation', subjectType: 'runtime_observation' } as const;
 
@@ -27,7 +23,7 @@ export async function updateReviewTasks(
   const needsReview = ({ provider, observation }: ObservationAtProvider) =>
     observation.status === 'open' && provider.status !== 'deleted';
   const others = observed.filter((one) => !needsReview(one)).map(({ observation }) => observation);
-  await cancelReviewTasks(db, tenant, others, now);
+  await cancelObservationTasks(db, tenant, { kind: REVIEWS.kind, observations: others }, now);
   await openReviewTasks(db, tenant, observed.filter(needsReview), now);
 }
 
@@ -44,17 +40,6 @@ async function openReviewTasks(
     priority: observation.risk.level === 'high' ? ('high' as const) : ('normal' as const),
   }));
   await openOperatorTasks(db, tenant, { ...REVIEWS, tasks }, now);
-}
-
-/** Cancels the review tasks of observations of a tenant. */
-export async function cancelReviewTasks(
-  db: Database,
-  tenant: InTenant,
-  observations: readonly Pick<RuntimeObservation, 'id'>[],
-  now: Date,
-): Promise<void> {
-  const subjectIds = observations.map(({ id }) => id);
-  await finishOperatorTasks(db, tenant, { ...REVIEWS, subjectIds }, 'cancelled', now);
 }
 
 /** How long a finished review task stays closed. After that, a sighting opens it again if the observation is still open. */

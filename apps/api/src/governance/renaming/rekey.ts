@@ -28,7 +28,7 @@ import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { Change } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { mergeObservations } from '../observations/merge.ts';
-import { cancelObservationTasks } from '../observations/observation-tasks.ts';
+import { cancelTasksOfRemoved } from '../observations/observation-tasks.ts';
 import { revokeSessionsOfBlocked } from '../observations/revoke-sessions.ts';
 import { reconcileSubjects, subjectOf } from '../rules/reconcile.ts';
 import { rekeyUsage } from './rekey-usage.ts';
@@ -133,7 +133,7 @@ async function merge(
 ): Promise<string> {
   const { survivor, duplicate, change } = mergeObservations(...both);
   const firstAccount = await replaceObservation(trx, survivor, { goneId: duplicate.id, keptId: survivor.id });
-  await cancelObservationTasks(trx, duplicate, [duplicate], now);
+  await cancelTasksOfRemoved(trx, duplicate, [duplicate], now);
   await updateObservation(trx, scopeOf(survivor), survivor.id, change, now);
   await addToObservationCounts(trx, survivor, [{ subTenantId: duplicate.subTenantId, firstAccount, by: -1 }]);
   return duplicate.id;

@@ -8,7 +8,7 @@ import { supersedeWithoutObservations } from '@quartermaster/db/repositories/rec
 import { deleteUnreviewedObservations } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { deleteEmptyProviders } from '../../governance/observations/empty-providers.ts';
-import { cancelObservationTasks } from '../../governance/observations/observation-tasks.ts';
+import { cancelTasksOfRemoved } from '../../governance/observations/observation-tasks.ts';
 import { reevaluateProvider } from '../../governance/observations/reevaluate.ts';
 import type { Change as AuditedChange } from '../../platform/audit/audited-write.ts';
 import { mergeIntoOther } from '../../telemetry/usage/merge-series.ts';
@@ -35,7 +35,7 @@ export async function pruneObservations(
       place,
       batch.map((holder) => ({ ...holder, by: -1 })),
     );
-    await cancelObservationTasks(trx, place, batch, now);
+    await cancelTasksOfRemoved(trx, place, batch, now);
     await mergeIntoOther(trx, place, batch, now);
     await yieldWhenDue();
   }
