@@ -8,7 +8,7 @@ export type ClientOptions = {
 /**
  * An operationId, or the name of an action of the service itself.
  */
-export type AuditOperation = 'accept_membership' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_provider' | 'delete_provider_credential' | 'delete_service_account' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_derived_access' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_operator_tasks' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'put_provider_credential' | 'register_user' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events';
+export type AuditOperation = 'accept_membership' | 'apply_provider_recommendations' | 'bootstrap' | 'cancel_operator_task' | 'claim_operator_task' | 'complete_operator_task' | 'count_runtime_observations' | 'create_gateway' | 'create_gateway_session' | 'create_inventory_item' | 'create_manifest' | 'create_membership' | 'create_organization' | 'create_provider' | 'create_service_account' | 'create_service_account_key' | 'create_tenant' | 'delete_gateway' | 'delete_inventory_item' | 'delete_manifest' | 'delete_membership' | 'delete_provider' | 'delete_provider_credential' | 'delete_service_account' | 'delete_user' | 'disable_service_account' | 'disable_user' | 'dismiss_recommendation' | 'dismiss_recommendations' | 'enable_service_account' | 'enable_user' | 'end_oldest_console_session' | 'further_reads' | 'further_refusals' | 'get_agent' | 'get_gateway' | 'get_gateway_session' | 'get_graph' | 'get_inventory_item' | 'get_manifest' | 'get_manifest_schema' | 'get_me' | 'get_operator_task' | 'get_provider' | 'get_provider_inventory' | 'get_recommendation' | 'get_runtime_observation' | 'get_service_account' | 'get_tenant' | 'get_tenant_usage' | 'get_trace_waterfall' | 'get_user' | 'grant_platform_administrator' | 'ingest_logs' | 'ingest_metrics' | 'ingest_traces' | 'introspect_gateway_session' | 'link_identity' | 'list_agents' | 'list_audit_events' | 'list_derived_access' | 'list_gateway_session_grants' | 'list_gateway_sessions' | 'list_gateways' | 'list_manifests' | 'list_memberships' | 'list_my_sessions' | 'list_operator_tasks' | 'list_provider_recommendations' | 'list_provider_runtime_observations' | 'list_providers' | 'list_recommendations' | 'list_runtime_observations' | 'list_service_account_keys' | 'list_tenants' | 'list_trace_spans' | 'list_traces' | 'list_usage' | 'list_users' | 'put_provider_credential' | 'register_user' | 'remove_development_users' | 'remove_expired_invitation' | 'remove_unclaimed_user' | 'review_runtime_observation' | 'review_runtime_observations' | 'revoke_derived_access' | 'revoke_gateway_session' | 'revoke_my_session' | 'revoke_platform_administrator' | 'revoke_service_account_key' | 'rotate_service_account_key' | 'search_credentials' | 'search_service_accounts' | 'sign_in' | 'sign_out' | 'sync_provider_inventory' | 'undo_recommendation' | 'update_gateway' | 'update_inventory_item' | 'update_membership' | 'update_my_profile' | 'update_provider' | 'update_runtime_observation' | 'update_service_account' | 'update_tenant' | 'update_tenant_limits' | 'verify_audit_events';
 
 /**
  * How the operation ended. `denied`: the actor lacked rights, or the record does not exist in the reach of the actor.
@@ -7617,6 +7617,74 @@ export type DeleteInventoryItemResponses = {
 
 export type DeleteInventoryItemResponse = DeleteInventoryItemResponses[keyof DeleteInventoryItemResponses];
 
+export type GetInventoryItemData = {
+    body?: never;
+    headers?: {
+        /**
+         * If the record has one of these entity tags, the answer is 304 without a body.
+         */
+        'If-None-Match'?: string;
+    };
+    path: {
+        /**
+         * The provider's id.
+         */
+        provider_id: string;
+        /**
+         * The item's id.
+         */
+        item_id: string;
+    };
+    query?: never;
+    url: '/v1/providers/{provider_id}/inventory/{item_id}';
+};
+
+export type GetInventoryItemErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `provider_not_found` (Provider not found), `inventory_item_not_found` (Inventory item not found).
+     */
+    404: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type GetInventoryItemError = GetInventoryItemErrors[keyof GetInventoryItemErrors];
+
+export type GetInventoryItemResponses = {
+    /**
+     * A model, tool, agent, prompt, resource or channel that a provider offers, as declared.
+     */
+    200: InventoryItem;
+};
+
+export type GetInventoryItemResponse = GetInventoryItemResponses[keyof GetInventoryItemResponses];
+
 export type UpdateInventoryItemData = {
     body: UpdateInventoryItemInput;
     headers?: {
@@ -8167,6 +8235,70 @@ export type DismissRecommendationsResponses = {
 };
 
 export type DismissRecommendationsResponse = DismissRecommendationsResponses[keyof DismissRecommendationsResponses];
+
+export type GetRecommendationData = {
+    body?: never;
+    headers?: {
+        /**
+         * If the record has one of these entity tags, the answer is 304 without a body.
+         */
+        'If-None-Match'?: string;
+    };
+    path: {
+        /**
+         * The recommendation's id.
+         */
+        recommendation_id: string;
+    };
+    query?: never;
+    url: '/v1/recommendations/{recommendation_id}';
+};
+
+export type GetRecommendationErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * `route_not_found` (Path not found), `recommendation_not_found` (Recommendation not found).
+     */
+    404: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type GetRecommendationError = GetRecommendationErrors[keyof GetRecommendationErrors];
+
+export type GetRecommendationResponses = {
+    /**
+     * A change that a rule proposes. It can be applied, dismissed and undone.
+     */
+    200: Recommendation;
+};
+
+export type GetRecommendationResponse = GetRecommendationResponses[keyof GetRecommendationResponses];
 
 export type DismissRecommendationData = {
     body: DismissRecommendationInput;

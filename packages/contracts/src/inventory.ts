@@ -173,6 +173,20 @@ export const createInventoryItem = operation({
   errors: ['tenant_limit_reached', 'provider_not_found', 'name_taken'],
 });
 
+export const getInventoryItem = operation({
+  method: 'GET',
+  path: '/v1/providers/{provider_id}/inventory/{item_id}',
+  operationId: 'get_inventory_item',
+  scope: 'providers:read',
+  tag,
+  summary: 'Get an inventory item',
+  description: 'Returns one item of any status, with its definition, and with what a sync found changed (`drift`).',
+  params: item,
+  record: itemRecord,
+  output: InventoryItemSchema,
+  errors: ['provider_not_found', 'inventory_item_not_found'],
+});
+
 export const updateInventoryItem = operation({
   method: 'PUT',
   path: '/v1/providers/{provider_id}/inventory/{item_id}',

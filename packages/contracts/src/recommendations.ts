@@ -178,6 +178,22 @@ export const listRecommendations = operation({
   output: recommendationPage,
 });
 
+const recommendation = { recommendation_id: LookupIdSchema.describe("The recommendation's id.") };
+
+export const getRecommendation = operation({
+  method: 'GET',
+  path: '/v1/recommendations/{recommendation_id}',
+  operationId: 'get_recommendation',
+  scope: 'recommendations:read',
+  tag,
+  summary: 'Get a recommendation',
+  description: 'Returns one recommendation, open or closed: why it was made, what it changes, and how it ended.',
+  params: recommendation,
+  record: recommendationRecord,
+  output: RecommendationSchema,
+  errors: ['recommendation_not_found'],
+});
+
 export const applyProviderRecommendations = operation({
   method: 'POST',
   path: '/v1/providers/{provider_id}/recommendations/apply',
@@ -195,8 +211,6 @@ export const applyProviderRecommendations = operation({
   output: AppliedRecommendationsSchema,
   errors: ['tenant_limit_reached', 'provider_not_found'],
 });
-
-const recommendation = { recommendation_id: LookupIdSchema.describe("The recommendation's id.") };
 
 export const DismissRecommendationInputSchema = z
   .strictObject({ reason: NoteInputSchema.min(1).describe('Why it is dismissed: 1 to 2000 characters.') })

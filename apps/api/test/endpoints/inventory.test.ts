@@ -99,6 +99,7 @@ test('a provider or item that is missing, or an item of another provider, is 404
   const calls: [string, string, object?][] = [
     ['GET', ''],
     ['POST', '', body],
+    ['GET', `/${item.id}`],
     ['PUT', `/${item.id}`, {}],
     ['DELETE', `/${item.id}`],
   ];
@@ -112,6 +113,20 @@ test('a provider or item that is missing, or an item of another provider, is 404
     const elsewhere = await server.call(method, stranger.path + end, { as: server.admin, ...asked });
     expectProblem(elsewhere, 404, 'inventory_item_not_found');
   }
+});
+
+test('get_inventory_item answers an item of any status, with a tag for its update', async () => {
+  const { as, path } = await providerIn('get-1');
+  const item = await declare(path, as, { status: 'retired', description: 'Finds' });
+  const { status, body, headers } = await server.call('GET', `${path}/${item.id}`, { as });
+  expect([status, body]).toEqual([200, item]);
+  const headersOf = (name: string) => ({ [name]: headers.get('etag') ?? '' });
+  const unchanged = await server.call('GET', `${path}/${item.id}`, { as, headers: headersOf('If-None-Match') });
+  expect(unchanged.status).toBe(304);
+  const change = (description: string) =>
+    server.call('PUT', `${path}/${item.id}`, { as, body: { description }, headers: headersOf('If-Match') });
+  expect((await change('Finds more')).status).toBe(200);
+  expectProblem(await change('Finds nothing'), 412, 'precondition_failed');
 });
 
 test('update_inventory_item updates by presence', async () => {

@@ -3,6 +3,7 @@ import { atOpenai, newTenant, type Tenant } from '../governance/loop-support.ts'
 import { accountWithKey } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { all, chat, nowInNanoseconds, sendSpans } from '../telemetry/traces/sending.ts';
+import { expectProblem } from './harness.ts';
 
 let server: TestServer;
 
@@ -37,6 +38,29 @@ async function discovered(tenant: Tenant): Promise<{ provider: Body; adopt: Body
   );
   return { provider, adopt };
 }
+
+test('get_recommendation answers an open and a closed one, as the list does', async () => {
+  const { tenant, id } = await recommended();
+  const get = () => server.call('GET', `/v1/recommendations/${id}`, { as: tenant.operator });
+  const open = await get();
+  expect([open.status, [open.body]]).toEqual([200, await tenant.recommendations()]);
+  const headers = { 'If-Match': open.headers.get('etag') ?? '' };
+  const dismissed = await server.call('POST', `/v1/recommendations/${id}/dismiss`, {
+    as: tenant.operator,
+    body: { reason: 'a trial that is over' },
+    headers,
+  });
+  expect(dismissed.status).toBe(200);
+  const closed = await get();
+  expect(closed.body).toEqual(dismissed.body);
+  expect(closed.headers.get('etag')).not.toBe(headers['If-Match']);
+  const stranger = await newTenant(server);
+  expectProblem(
+    await server.call('GET', `/v1/recommendations/${id}`, { as: stranger.operator }),
+    404,
+    'recommendation_not_found',
+  );
+});
 
 describe('dismiss_recommendation', () => {
   test('stores who, when and why; the same cause does not open it again, an approval does', async () => {

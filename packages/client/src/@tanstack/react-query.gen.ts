@@ -4,8 +4,8 @@
 import { type InfiniteData, infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen.ts';
-import { countRuntimeObservations, getAgent, getGateway, getGatewaySession, getGraph, getManifest, getManifestSchema, getMe, getOperatorTask, getProvider, getProviderInventory, getRuntimeObservation, getServiceAccount, getTenant, getTenantUsage, getTraceWaterfall, getUser, listAgents, listAuditEvents, listDerivedAccess, listGateways, listGatewaySessionGrants, listGatewaySessions, listManifests, listMemberships, listMySessions, listOperatorTasks, listProviderRecommendations, listProviderRuntimeObservations, listProviders, listRecommendations, listRuntimeObservations, listServiceAccountKeys, listTenants, listTraces, listTraceSpans, listUsage, listUsers, type Options, verifyAuditEvents } from '../sdk.gen.ts';
-import type { CountRuntimeObservationsData, CountRuntimeObservationsError, CountRuntimeObservationsResponse, GetAgentData, GetAgentError, GetAgentResponse, GetGatewayData, GetGatewayError, GetGatewayResponse, GetGatewaySessionData, GetGatewaySessionError, GetGatewaySessionResponse, GetGraphData, GetGraphError, GetGraphResponse, GetManifestData, GetManifestError, GetManifestResponse, GetManifestSchemaData, GetManifestSchemaError, GetManifestSchemaResponse, GetMeData, GetMeError, GetMeResponse, GetOperatorTaskData, GetOperatorTaskError, GetOperatorTaskResponse, GetProviderData, GetProviderError, GetProviderInventoryData, GetProviderInventoryError, GetProviderInventoryResponse, GetProviderResponse, GetRuntimeObservationData, GetRuntimeObservationError, GetRuntimeObservationResponse, GetServiceAccountData, GetServiceAccountError, GetServiceAccountResponse, GetTenantData, GetTenantError, GetTenantResponse, GetTenantUsageData, GetTenantUsageError, GetTenantUsageResponse, GetTraceWaterfallData, GetTraceWaterfallError, GetTraceWaterfallResponse, GetUserData, GetUserError, GetUserResponse, ListAgentsData, ListAgentsError, ListAgentsResponse, ListAuditEventsData, ListAuditEventsError, ListAuditEventsResponse, ListDerivedAccessData, ListDerivedAccessError, ListDerivedAccessResponse, ListGatewaysData, ListGatewaysError, ListGatewaySessionGrantsData, ListGatewaySessionGrantsError, ListGatewaySessionGrantsResponse, ListGatewaySessionsData, ListGatewaySessionsError, ListGatewaySessionsResponse, ListGatewaysResponse, ListManifestsData, ListManifestsError, ListManifestsResponse, ListMembershipsData, ListMembershipsError, ListMembershipsResponse, ListMySessionsData, ListMySessionsError, ListMySessionsResponse, ListOperatorTasksData, ListOperatorTasksError, ListOperatorTasksResponse, ListProviderRecommendationsData, ListProviderRecommendationsError, ListProviderRecommendationsResponse, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsError, ListProviderRuntimeObservationsResponse, ListProvidersData, ListProvidersError, ListProvidersResponse, ListRecommendationsData, ListRecommendationsError, ListRecommendationsResponse, ListRuntimeObservationsData, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ListServiceAccountKeysData, ListServiceAccountKeysError, ListServiceAccountKeysResponse, ListTenantsData, ListTenantsError, ListTenantsResponse, ListTracesData, ListTracesError, ListTraceSpansData, ListTraceSpansError, ListTraceSpansResponse, ListTracesResponse, ListUsageData, ListUsageError, ListUsageResponse, ListUsersData, ListUsersError, ListUsersResponse, VerifyAuditEventsData, VerifyAuditEventsError, VerifyAuditEventsResponse } from '../types.gen.ts';
+import { countRuntimeObservations, getAgent, getGateway, getGatewaySession, getGraph, getInventoryItem, getManifest, getManifestSchema, getMe, getOperatorTask, getProvider, getProviderInventory, getRecommendation, getRuntimeObservation, getServiceAccount, getTenant, getTenantUsage, getTraceWaterfall, getUser, listAgents, listAuditEvents, listDerivedAccess, listGateways, listGatewaySessionGrants, listGatewaySessions, listManifests, listMemberships, listMySessions, listOperatorTasks, listProviderRecommendations, listProviderRuntimeObservations, listProviders, listRecommendations, listRuntimeObservations, listServiceAccountKeys, listTenants, listTraces, listTraceSpans, listUsage, listUsers, type Options, verifyAuditEvents } from '../sdk.gen.ts';
+import type { CountRuntimeObservationsData, CountRuntimeObservationsError, CountRuntimeObservationsResponse, GetAgentData, GetAgentError, GetAgentResponse, GetGatewayData, GetGatewayError, GetGatewayResponse, GetGatewaySessionData, GetGatewaySessionError, GetGatewaySessionResponse, GetGraphData, GetGraphError, GetGraphResponse, GetInventoryItemData, GetInventoryItemError, GetInventoryItemResponse, GetManifestData, GetManifestError, GetManifestResponse, GetManifestSchemaData, GetManifestSchemaError, GetManifestSchemaResponse, GetMeData, GetMeError, GetMeResponse, GetOperatorTaskData, GetOperatorTaskError, GetOperatorTaskResponse, GetProviderData, GetProviderError, GetProviderInventoryData, GetProviderInventoryError, GetProviderInventoryResponse, GetProviderResponse, GetRecommendationData, GetRecommendationError, GetRecommendationResponse, GetRuntimeObservationData, GetRuntimeObservationError, GetRuntimeObservationResponse, GetServiceAccountData, GetServiceAccountError, GetServiceAccountResponse, GetTenantData, GetTenantError, GetTenantResponse, GetTenantUsageData, GetTenantUsageError, GetTenantUsageResponse, GetTraceWaterfallData, GetTraceWaterfallError, GetTraceWaterfallResponse, GetUserData, GetUserError, GetUserResponse, ListAgentsData, ListAgentsError, ListAgentsResponse, ListAuditEventsData, ListAuditEventsError, ListAuditEventsResponse, ListDerivedAccessData, ListDerivedAccessError, ListDerivedAccessResponse, ListGatewaysData, ListGatewaysError, ListGatewaySessionGrantsData, ListGatewaySessionGrantsError, ListGatewaySessionGrantsResponse, ListGatewaySessionsData, ListGatewaySessionsError, ListGatewaySessionsResponse, ListGatewaysResponse, ListManifestsData, ListManifestsError, ListManifestsResponse, ListMembershipsData, ListMembershipsError, ListMembershipsResponse, ListMySessionsData, ListMySessionsError, ListMySessionsResponse, ListOperatorTasksData, ListOperatorTasksError, ListOperatorTasksResponse, ListProviderRecommendationsData, ListProviderRecommendationsError, ListProviderRecommendationsResponse, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsError, ListProviderRuntimeObservationsResponse, ListProvidersData, ListProvidersError, ListProvidersResponse, ListRecommendationsData, ListRecommendationsError, ListRecommendationsResponse, ListRuntimeObservationsData, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ListServiceAccountKeysData, ListServiceAccountKeysError, ListServiceAccountKeysResponse, ListTenantsData, ListTenantsError, ListTenantsResponse, ListTracesData, ListTracesError, ListTraceSpansData, ListTraceSpansError, ListTraceSpansResponse, ListTracesResponse, ListUsageData, ListUsageError, ListUsageResponse, ListUsersData, ListUsersError, ListUsersResponse, VerifyAuditEventsData, VerifyAuditEventsError, VerifyAuditEventsResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -873,6 +873,26 @@ export const getProviderInventoryInfiniteOptions = (options: Options<GetProvider
     return opts as Omit<typeof opts, 'initialData'>;
 };
 
+export const getInventoryItemQueryKey = (options: Options<GetInventoryItemData>) => createQueryKey('getInventoryItem', options);
+
+/**
+ * Get an inventory item
+ *
+ * Returns one item of any status, with its definition, and with what a sync found changed (`drift`).
+ */
+export const getInventoryItemOptions = (options: Options<GetInventoryItemData>) => queryOptions<GetInventoryItemResponse, GetInventoryItemError, GetInventoryItemResponse, ReturnType<typeof getInventoryItemQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getInventoryItem({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getInventoryItemQueryKey(options)
+});
+
 export const listProviderRuntimeObservationsQueryKey = (options: Options<ListProviderRuntimeObservationsData>) => createQueryKey('listProviderRuntimeObservations', options);
 
 /**
@@ -1028,6 +1048,26 @@ export const listRecommendationsInfiniteOptions = (options?: Options<ListRecomme
     });
     return opts as Omit<typeof opts, 'initialData'>;
 };
+
+export const getRecommendationQueryKey = (options: Options<GetRecommendationData>) => createQueryKey('getRecommendation', options);
+
+/**
+ * Get a recommendation
+ *
+ * Returns one recommendation, open or closed: why it was made, what it changes, and how it ended.
+ */
+export const getRecommendationOptions = (options: Options<GetRecommendationData>) => queryOptions<GetRecommendationResponse, GetRecommendationError, GetRecommendationResponse, ReturnType<typeof getRecommendationQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getRecommendation({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getRecommendationQueryKey(options)
+});
 
 export const listRuntimeObservationsQueryKey = (options?: Options<ListRuntimeObservationsData>) => createQueryKey('listRuntimeObservations', options);
 

@@ -31,6 +31,10 @@ export const recommendationsRouter = router({
     return answerPage(ctx, input, scope, (page) => listRecommendationsOfAll(ctx.services.db, scope, selection, page));
   }),
 
+  get: endpoint(contract.getRecommendation).query(({ ctx, input }) =>
+    requireRecommendation(ctx, ctx.services.db, input.path.recommendation_id),
+  ),
+
   applyToProvider: conditionalEndpoint(contract.applyProviderRecommendations, async (ctx, { path }) =>
     requireFound(await findProvider(ctx.services.db, ctx.reach, path.provider_id), 'provider_not_found'),
   ).mutation(({ ctx, input }) => applyRecommendations(ctx, input.path.provider_id, input.body)),

@@ -22,6 +22,8 @@ export const inventoryRouter = router({
     createItem(ctx, input.path.provider_id, input.body),
   ),
 
+  getItem: endpoint(contract.getInventoryItem).query(({ ctx, input }) => current(ctx, input)),
+
   update: conditionalEndpoint(contract.updateInventoryItem, current).mutation(({ ctx, input }) =>
     changeItem(ctx, input.path, input.body),
   ),
