@@ -143,3 +143,33 @@ test('a view that was reached by clicks and typing has all of its state in its a
   await other.close();
   await done();
 });
+
+test('the link of a change that is not in the view shows it, and that of a change that does not exist says so', async () => {
+  const path = '/v1/recommendations?tenant_id=northwind&status=superseded&limit=1';
+  const [superseded] = (await world.server.ok('GET', path, { as: world.server.admin })).items;
+  const { page, moveTo, expectAnswers, done } = await world.open(
+    `/changes?${TENANT}&view=applied&item=${superseded.id}`,
+  );
+  const panel = page.getByRole('complementary', { name: /^Change/ });
+  await panel.getByText('superseded').waitFor();
+  expectAnswers(404);
+  await moveTo(`/changes?${TENANT}&view=applied&item=rec_none`);
+  await panel.getByText('recommendation_not_found').waitFor();
+  await done();
+});
+
+test('the link of an inventory item shows it, although the first page of the list does not have it', async () => {
+  const as = world.server.admin;
+  const body = { tenantId: 'northwind', name: 'many-tools', kind: 'mcp' };
+  const { id } = await world.server.ok('POST', '/v1/providers', { as, body });
+  const path = `/v1/providers/${id}/inventory`;
+  const declare = (name: string) => world.server.ok('POST', path, { as, body: { kind: 'tool', name } });
+  const items = [await declare('first')];
+  for (let index = 0; index < 100; index += 1) items.push(await declare(`tool-${index}`));
+  const { items: firstPage } = await world.server.ok('GET', `${path}?limit=100`, { as });
+  const shown = new Set(firstPage.map((item: { id: string }) => item.id));
+  const beyond = items.find((item) => !shown.has(item.id));
+  const { page, done } = await world.open(`/providers/${id}?${TENANT}&view=inventory&item=${beyond.id}`);
+  await page.getByRole('complementary', { name: `tool ${beyond.name}` }).waitFor();
+  await done();
+});

@@ -1,5 +1,7 @@
 import { CloseButton } from '@mantine/core';
 import type { ReactNode } from 'react';
+import type { ApiProblem } from '../data/problem.ts';
+import { Failed } from './states.tsx';
 import classes from './side-panel.module.css';
 
 type Props = {
@@ -26,6 +28,15 @@ export function SidePanel({ label, heading, close, actions, footer, children }: 
       </div>
       {footer !== undefined && <footer className={classes.footer}>{footer}</footer>}
     </aside>
+  );
+}
+
+/** The panel of a record that could not be read. */
+export function FailedPanel({ label, problem, close }: Pick<Props, 'label' | 'close'> & { problem: ApiProblem }) {
+  return (
+    <SidePanel label={label} heading={<h2>{label}</h2>} close={close}>
+      <Failed problem={problem} />
+    </SidePanel>
   );
 }
 

@@ -1,11 +1,14 @@
 import { listRecommendations, type Recommendation } from '@quartermaster/client';
+import { getRecommendationOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { type ReactNode, useMemo } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { words } from '../../components/format.ts';
 import { useKeys } from '../../components/hotkeys.ts';
 import { PrincipalName } from '../../components/principal.tsx';
+import { FailedPanel } from '../../components/side-panel.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
+import { useLinkedRecord } from '../../data/linked-record.ts';
 import { type Providers, providerLabel, useProviders } from '../../data/names.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
@@ -73,8 +76,15 @@ export function ClosedChanges({ status }: { status: ClosedStatus }): ReactNode {
       return (await listRecommendations({ query, signal, throwOnError: true })).data;
     },
   });
-  const shown = list.items.find(({ id }) => id === state['item']);
-  useKeys({ Escape: () => setState({ item: undefined }) });
+  const id = state['item'];
+  const listed = list.items.find((one) => one.id === id);
+  const { linked, problem } = useLinkedRecord({
+    ...getRecommendationOptions({ path: { recommendation_id: id ?? '' } }),
+    enabled: id !== undefined && listed === undefined && !list.isLoading,
+  });
+  const shown = listed ?? linked;
+  const close = () => setState({ item: undefined });
+  useKeys({ Escape: close });
   return (
     <div className="split">
       <DataTable
@@ -82,16 +92,17 @@ export function ClosedChanges({ status }: { status: ClosedStatus }): ReactNode {
         list={list}
         columns={columns}
         keyOf={keyOf}
-        active={state['item']}
+        active={id}
         onActive={(item) => setState({ item })}
-        onOpen={({ id }) => setState({ item: id })}
+        onOpen={(one) => setState({ item: one.id })}
         empty={
           <Empty title={`Nothing was ${status}`}>
             What is recommended now is in the plan. Decide about what it waits for in the inbox.
           </Empty>
         }
       />
-      {shown !== undefined && <ChangePanel recommendation={shown} close={() => setState({ item: undefined })} />}
+      {shown !== undefined && <ChangePanel recommendation={shown} close={close} />}
+      {shown === undefined && problem !== null && <FailedPanel label="Change" problem={problem} close={close} />}
     </div>
   );
 }

@@ -4,8 +4,8 @@ import { DataTable } from '../../components/data-table.tsx';
 import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
 import { useKeys } from '../../components/hotkeys.ts';
 import { Screen } from '../../components/screen.tsx';
-import { SidePanel } from '../../components/side-panel.tsx';
-import { Empty, Failed } from '../../components/states.tsx';
+import { FailedPanel } from '../../components/side-panel.tsx';
+import { Empty } from '../../components/states.tsx';
 import { providerLabel, useProviders } from '../../data/names.ts';
 import type { PagedList } from '../../data/pages.ts';
 import { useUrlState } from '../../data/url-state.ts';
@@ -162,9 +162,7 @@ export function InboxScreen(): ReactNode {
           </div>
           {shown !== undefined && <ObservationPanel observation={shown} close={() => setState({ item: undefined })} />}
           {shown === undefined && problem !== null && (
-            <SidePanel label="Observation" heading={<h2>Observation</h2>} close={() => setState({ item: undefined })}>
-              <Failed problem={problem} />
-            </SidePanel>
+            <FailedPanel label="Observation" problem={problem} close={() => setState({ item: undefined })} />
           )}
         </div>
         {chosen.length > 0 && <BulkBar observations={chosen} all={matching} clear={() => setSelected(new Set())} />}

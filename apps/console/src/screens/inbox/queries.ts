@@ -13,10 +13,11 @@ import {
 } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { type InfiniteData, type QueryClient, type QueryKey, queryOptions, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
+import { useLinkedRecord } from '../../data/linked-record.ts';
 import { holdsWithin, meQuery } from '../../data/me.ts';
 import { type ListOptions, type Page, type PagedList, prefetchPagedList, usePagedList } from '../../data/pages.ts';
 import { usePrefetchedNext } from '../../data/prefetch.ts';
-import { type ApiProblem, problemOf } from '../../data/problem.ts';
+import type { ApiProblem } from '../../data/problem.ts';
 import { whileSignedIn } from '../../data/session.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import type { UrlState } from '../../data/url-state.ts';
@@ -151,13 +152,11 @@ export function useLinkedObservation(
   id: string | undefined,
   isInList: boolean,
 ): { linked: RuntimeObservation | undefined; problem: ApiProblem | null } {
-  const { data, error } = useQuery({
+  return useLinkedRecord({
     ...getRuntimeObservationOptions({ path: { observation_id: id ?? '' } }),
     enabled: id !== undefined && !isInList,
     refetchInterval: whileSignedIn(REFRESH_MS),
-    retry: false,
   });
-  return { linked: data, problem: error === null ? null : problemOf(error) };
 }
 
 /** More than can be open for one observation: each kind once. */

@@ -1,15 +1,17 @@
 import { getProviderInventory, type InventoryItem, type Provider, updateInventoryItem } from '@quartermaster/client';
+import { getInventoryItemOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { useKeys } from '../../components/hotkeys.ts';
 import { MeaningMark, StateMark, Tag } from '../../components/marks.tsx';
-import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
+import { Facts, FailedPanel, Section, SidePanel } from '../../components/side-panel.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
+import { useLinkedRecord } from '../../data/linked-record.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { ItemForm } from './item-form.tsx';
@@ -56,8 +58,15 @@ export function InventoryTab({ provider }: { provider: Provider }): ReactNode {
       return (await getProviderInventory({ path, query, signal, throwOnError: true })).data;
     },
   });
-  const shown = list.items.find(({ id }) => id === state['item']);
-  useKeys({ Escape: () => setState({ item: undefined }) });
+  const id = state['item'];
+  const listed = list.items.find((one) => one.id === id);
+  const { linked, problem } = useLinkedRecord({
+    ...getInventoryItemOptions({ path: { provider_id: provider.id, item_id: id ?? '' } }),
+    enabled: id !== undefined && listed === undefined && !list.isLoading,
+  });
+  const shown = listed ?? linked;
+  const close = () => setState({ item: undefined });
+  useKeys({ Escape: close });
   return (
     <div className="split">
       <DataTable
@@ -65,9 +74,9 @@ export function InventoryTab({ provider }: { provider: Provider }): ReactNode {
         list={list}
         columns={COLUMNS}
         keyOf={keyOf}
-        active={state['item']}
+        active={id}
         onActive={(item) => setState({ item })}
-        onOpen={({ id }) => setState({ item: id })}
+        onOpen={(one) => setState({ item: one.id })}
         empty={
           <Empty title="Nothing is declared here">
             <div className="stack">
@@ -97,7 +106,8 @@ export function InventoryTab({ provider }: { provider: Provider }): ReactNode {
           </span>
         }
       />
-      {shown !== undefined && <ItemPanel item={shown} close={() => setState({ item: undefined })} />}
+      {shown !== undefined && <ItemPanel item={shown} close={close} />}
+      {shown === undefined && problem !== null && <FailedPanel label="Item" problem={problem} close={close} />}
       {isAdding && <ItemForm provider={provider} close={() => setAdding(false)} />}
     </div>
   );
