@@ -226,6 +226,9 @@ export type IntrospectGatewaySessionInput = {
  */
 export type InventoryKind = 'model' | 'tool' | 'resource' | 'prompt' | 'agent' | 'channel';
 
+/**
+ * What the manifest is about. An active manifest of an `agent` also declares the agent itself: observations of an agent with exactly its name, in its place, are not unknown.
+ */
 export type ManifestKind = 'agent' | 'gateway' | 'channel';
 
 /**

@@ -6,7 +6,11 @@ import { visibleLine } from './visible-text.ts';
 /** The maximum size of a spec, in bytes of UTF-8 when serialised as JSON. */
 export const SPEC_MAX_BYTES = 256 * 1024;
 
-export const ManifestKindSchema = z.enum(['agent', 'gateway', 'channel']).meta({ id: 'ManifestKind' });
+export const ManifestKindSchema = z.enum(['agent', 'gateway', 'channel']).meta({
+  id: 'ManifestKind',
+  description:
+    'What the manifest is about. An active manifest of an `agent` also declares the agent itself: observations of an agent with exactly its name, in its place, are not unknown.',
+});
 export type ManifestKind = z.infer<typeof ManifestKindSchema>;
 
 const ProviderReferenceSchema = z

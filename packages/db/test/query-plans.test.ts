@@ -152,12 +152,13 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
       const manifest = await insertManifest(db, ACME, made, NOW);
       const declared = { provider: 'openai', kind: 'model', name: 'gpt-5' } as const;
       await storeDeclarations(db, manifest, { added: [declared], removed: [] });
-      await manifestDeclarations(db, ACME, [SUBJECT]);
+      await manifestDeclarations(db, ACME, [SUBJECT, { ...SUBJECT, kind: 'agent', nameKey: 'a' }]);
     },
     [
       'SCAN called',
       'manifest_declarations_by_family (tenant_id=? AND provider_key=?)',
       'manifest_declarations_by_family (tenant_id=? AND provider_key=? AND kind=? AND name_family=?)',
+      'manifests_by_version (tenant_id=? AND sub_tenant_id=? AND kind=? AND name=?)',
     ],
   ],
   [

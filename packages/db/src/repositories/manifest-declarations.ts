@@ -19,13 +19,24 @@ export type SeenSubject = TenantPlace & {
 type DeclarationKey = { subTenant: string; provider: string; kind: InventoryKind; nameFamily: string };
 
 /**
- * Finds out which subjects of a tenant are declared by active manifests, of the subject's place or of the whole tenant. Only
- * manifests of a sub-tenant may use the names and aliases of its providers, see `mayNameProvider`.
+ * Finds out which subjects of a tenant are declared by active manifests, of the subject's place or of the whole tenant. An agent's
+ * manifest also declares the agent of its name, at every provider.
  *
  * @param tenant the tenant of all subjects
  * @returns a function that says whether one of these subjects is declared
  */
 export async function manifestDeclarations(
+  db: Database,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  subjects: readonly SeenSubject[],
+): Promise<(subject: SeenSubject) => boolean> {
+  const isUsed = await declaredUses(db, tenant, subjects);
+  const isAgent = await agentsWithManifest(db, tenant, subjects);
+  return (subject) => isUsed(subject) || isAgent(subject);
+}
+
+/** Only manifests of a sub-tenant may use the names and aliases of its providers, see `mayNameProvider`. */
+async function declaredUses(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
   subjects: readonly SeenSubject[],
@@ -46,6 +57,41 @@ export async function manifestDeclarations(
     return declarationKeysOf(subject).some((one) => declared.get(keyOf(one))?.some(({ nameKey }) => covers(nameKey)));
   };
 }
+
+type NamedAgent = { subTenant: string; name: string };
+
+async function agentsWithManifest(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  subjects: readonly SeenSubject[],
+): Promise<(subject: SeenSubject) => boolean> {
+  const wanted = new Map(subjects.flatMap(agentsOf).map((agent) => [JSON.stringify(agent), agent]));
+  if (wanted.size === 0) return () => false;
+  const found = await selectAgentManifests(db, [...wanted.values()], { tenantId });
+  const named = new Set(found.map(({ subTenant, name }) => JSON.stringify({ subTenant, name })));
+  return (subject) => agentsOf(subject).some((agent) => named.has(JSON.stringify(agent)));
+}
+
+/** The agents whose manifests declare a subject: none if it is no agent. */
+function agentsOf({ kind, nameKey: name, subTenantId }: SeenSubject): NamedAgent[] {
+  if (kind !== 'agent') return [];
+  return [...new Set(['', subTenantId ?? ''])].map((subTenant) => ({ subTenant, name }));
+}
+
+const selectAgentManifests = multiRowStatement((db, rows: readonly NamedAgent[], { tenantId }: { tenantId: string }) =>
+  db
+    .selectFrom('manifests')
+    .select(['sub_tenant_id as subTenant', 'name'])
+    .where('tenant_id', '=', tenantId)
+    .where('kind', '=', sql.lit('agent'))
+    .where('status', '=', sql.lit('active'))
+    .where(
+      tupleIn(
+        ['sub_tenant_id', 'name'],
+        rows.map(({ subTenant, name }) => [subTenant, name]),
+      ),
+    ),
+);
 
 /** Which of some provider names and ids occur in declarations of the tenant. */
 const selectDeclaredProviders = multiRowStatement(

@@ -8,9 +8,10 @@ import { nameKey } from '@quartermaster/db/name-key.ts';
 import { caseFoldedNames } from '@quartermaster/db/provider-names.ts';
 import { caseFolded } from '@quartermaster/db/queries.ts';
 import { finishOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
-import { findProvidersDeclared } from '@quartermaster/db/repositories/providers.ts';
+import { findProviders, findProvidersDeclared } from '@quartermaster/db/repositories/providers.ts';
 import { supersedeRecommendationsOfProvider } from '@quartermaster/db/repositories/recommendation-states.ts';
 import {
+  findObservationsOfAnyProvider,
   findObservationsOfFamilies,
   findObservationsOfProvider,
   findObservationsWithAnswers,
@@ -95,6 +96,34 @@ export async function reevaluateDeclared(
   const affected = await reevaluateSubjects(db, place, { subjects }, now);
   // A manifest changes no item, so recommendations change only with observations.
   await reconcileSubjects(db, place, affected, now);
+}
+
+/**
+ * Reevaluates the observations of an agent, at all providers, because its first manifest was published or its last one deleted.
+ *
+ * @returns how many they are
+ */
+export async function reevaluateAgent(db: Database, place: TenantPlace, name: string, now: Date): Promise<number> {
+  const families = [{ kind: 'agent', nameFamily: nameFamily('agent', name) }] as const;
+  const observations = await findObservationsOfAnyProvider(db, place, families);
+  const ids = [...new Set(observations.map(({ providerId }) => providerId))];
+  const ofTenant = [{ tenantId: place.tenantId, subTenantId: null }];
+  const providers = new Map((await findProviders(db, ofTenant, ids)).map((provider) => [provider.id, provider]));
+  const observed = observations.flatMap((observation) => {
+    const provider = providers.get(observation.providerId);
+    return provider ? [{ provider, observation }] : [];
+  });
+  const changed = new Set(
+    (await recompute(db, place, { observed }, now)).filter(affectsRules).map(({ after }) => after.id),
+  );
+  const affected = observed.filter(({ observation }) => changed.has(observation.id));
+  await reconcileSubjects(
+    db,
+    place,
+    affected.map(({ provider, observation: { kind } }) => ({ provider, kind, name })),
+    now,
+  );
+  return observed.length;
 }
 
 /** Reevaluates all observations of a provider. The caller closes the recommendations of a deleted provider. */

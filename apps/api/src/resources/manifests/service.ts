@@ -19,11 +19,11 @@ import { principalName } from '../../auth/principal.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { canonicalDigest } from '../../platform/canonical-digest.ts';
 import { ApiError, requireFound } from '../../platform/errors.ts';
-import { reevaluateDeclared } from '../../governance/observations/reevaluate.ts';
+import { reevaluateAgent, reevaluateDeclared } from '../../governance/observations/reevaluate.ts';
 import type { CallerContext } from '../../http/context.ts';
 
-/** Changed declarations that cost one point of the rate limits: their observations are reevaluated in the transaction. */
-const DECLARATIONS_PER_POINT = 50;
+/** Changed declarations and agents that cost one point of the rate limits: observations are reevaluated in the transaction. */
+const CHANGES_PER_POINT = 50;
 
 /** Attempts to insert a version, because concurrent requests may publish the same manifest. */
 const ATTEMPTS = 3;
@@ -44,7 +44,7 @@ export async function createManifest(ctx: CallerContext, body: CreateManifestInp
 }
 
 export async function deleteManifest(ctx: CallerContext, id: string): Promise<Manifest> {
-  const { deleted, removed } = await auditedWrite(ctx, async (trx, record, now) => {
+  const { deleted, changed } = await auditedWrite(ctx, async (trx, record, now) => {
     const manifest = await requireManifest(ctx, trx, id);
     const gateway = await findActiveGatewayOfManifest(trx, ctx.reach, id);
     if (gateway) {
@@ -56,15 +56,16 @@ export async function deleteManifest(ctx: CallerContext, id: string): Promise<Ma
     const removed = await deleteDeclarations(trx, manifest);
     const deleted = requireFound(await endManifest(trx, ctx.reach, id, 'deleted', now), 'manifest_not_found');
     await reevaluateDeclared(trx, manifest, removed, now);
+    const agents = manifest.kind === 'agent' ? await reevaluateAgent(trx, manifest, manifest.name, now) : 0;
     record({ place: deleted, target: { type: 'manifest', id }, changed: ['status'] });
-    return { deleted, removed: removed.length };
+    return { deleted, changed: removed.length + agents };
   });
-  await chargeForChanges(ctx, removed);
+  await chargeForChanges(ctx, changed);
   return deleted;
 }
 
 function chargeForChanges({ services, principal }: CallerContext, changed: number): Promise<void> {
-  return services.chargeWork(principal, Math.floor(changed / DECLARATIONS_PER_POINT));
+  return services.chargeWork(principal, Math.floor(changed / CHANGES_PER_POINT));
 }
 
 /** The manifest that a path names. @throws 404 */
@@ -72,7 +73,7 @@ export async function requireManifest(ctx: CallerContext, db: Database, id: stri
   return requireFound(await findManifest(db, ctx.reach, id), 'manifest_not_found');
 }
 
-/** @returns the active version, and how many declarations changed */
+/** @returns the active version, and how many declarations and observed agents it changed */
 async function publish(
   ctx: CallerContext,
   body: CreateManifestInput,
@@ -92,11 +93,12 @@ async function publish(
     const changed = [...changes.added, ...changes.removed];
     await storeDeclarations(trx, manifest, changes, before);
     if (changed.length > 0) await reevaluateDeclared(trx, place, changed, now);
+    const agents = kind === 'agent' && !before ? await reevaluateAgent(trx, place, name, now) : 0;
     if (before) {
       await endManifest(trx, [place], before.id, 'superseded', now);
       record({ place, target: { type: 'manifest', id: before.id }, changed: ['status'] });
     }
     record({ place, target: { type: 'manifest', id: manifest.id }, changed: Object.keys(body) });
-    return { manifest, changed: changed.length };
+    return { manifest, changed: changed.length + agents };
   });
 }
