@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectProblem } from '../endpoints/harness.ts';
 import { accountWithKey } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { newTraceId, nowInNanoseconds, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
+import { all, newTraceId, nowInNanoseconds, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
 import { atOpenai, newTenant, type Tenant } from './loop-support.ts';
 
 let server: TestServer;
@@ -36,6 +36,9 @@ function use({ sender }: Tenant, model: string, { agoMs = 0, answeredBy = model 
 
 const tasksOf = async (tenant: Tenant, status = 'open'): Promise<Body[]> =>
   (await tenant.tasks(status)).filter(({ kind }) => kind === KIND);
+
+const blockedObservations = ({ operator: as }: Tenant): Promise<Body[]> =>
+  all(server, '/v1/runtime-observations?view=blocked', as);
 
 function complete({ operator: as }: Tenant, { id }: Body): Promise<Body> {
   return server.ok('POST', `/v1/operator/tasks/${id}/complete`, { as, body: { outcome: 'acknowledged' } });
@@ -160,6 +163,80 @@ describe('no task is opened', () => {
     await use(tenant, 'gpt-y');
     expect(await tasksOf(tenant)).toEqual([]);
   });
+});
+
+describe('a block that begins again after the task was cancelled', () => {
+  test('opens another task if a more specific item had lifted the block', async () => {
+    const tenant = await blockingTenant();
+    const { operator: as, path } = tenant;
+    await use(tenant, 'gpt-x-2026-01-01');
+    const body = { kind: 'model', name: 'gpt-x-2026-01-01' };
+    const lifting = await server.ok('POST', `${path}/inventory`, { as, body });
+    expect(await tasksOf(tenant)).toEqual([]);
+    await server.ok('DELETE', `${path}/inventory/${lifting.id}`, { as });
+    server.travel(1000);
+    await use(tenant, 'gpt-x-2026-01-01');
+    expect(await tasksOf(tenant)).toHaveLength(1);
+  });
+
+  test('opens another task if an alias of the provider was missing', async () => {
+    const tenant = await newTenant(server);
+    const { operator: as } = tenant;
+    const body = { name: 'proxy', kind: 'llm', baseUrl: 'https://proxy.example.com', aliases: ['acme'] };
+    const { id } = await server.ok('POST', '/v1/providers', { as, body });
+    const item = { kind: 'model', name: 'gpt-x', status: 'blocked' };
+    await server.ok('POST', `/v1/providers/${id}/inventory`, { as, body: item });
+    server.travel(1000);
+    const { attributes } = atOpenai('acme/gpt-x');
+    const send = () =>
+      sendSpans(server, tenant.sender, [
+        { start: nowInNanoseconds(server), attributes: { ...attributes, 'server.address': 'proxy.example.com' } },
+      ]);
+    await send();
+    expect(await tasksOf(tenant)).toHaveLength(1);
+    await server.ok('PUT', `/v1/providers/${id}`, { as, body: { aliases: [] } });
+    expect(await tasksOf(tenant)).toEqual([]);
+    await server.ok('PUT', `/v1/providers/${id}`, { as, body: { aliases: ['acme'] } });
+    await send();
+    expect(await tasksOf(tenant)).toHaveLength(1);
+  });
+});
+
+test('a task that a person cancelled stays closed for a day', async () => {
+  const tenant = await blockingTenant();
+  await use(tenant, 'gpt-x');
+  const [task] = await tasksOf(tenant);
+  await server.ok('POST', `/v1/operator/tasks/${task.id}/cancel`, { as: tenant.operator, body: {} });
+  server.travel(DAY_MS - 60_000);
+  await use(tenant, 'gpt-x');
+  expect(await tasksOf(tenant)).toEqual([]);
+  server.travel(120_000);
+  await use(tenant, 'gpt-x');
+  expect(await tasksOf(tenant)).toHaveLength(1);
+});
+
+test.each(['open', 'claimed'])('a rename that merges two observations keeps the task that is %s', async (status) => {
+  const tenant = await newTenant(server);
+  const { operator: as } = tenant;
+  const body = { name: 'oai', kind: 'llm', baseUrl: 'https://proxy.example.com' };
+  const { id } = await server.ok('POST', '/v1/providers', { as, body });
+  const item = { kind: 'model', name: 'gpt-x', status: 'blocked' };
+  await server.ok('POST', `/v1/providers/${id}/inventory`, { as, body: item });
+  server.travel(1000);
+  for (const model of ['acme/gpt-x', 'gpt-x']) {
+    const { attributes } = atOpenai(model);
+    const atProxy = { ...attributes, 'server.address': 'proxy.example.com' };
+    await sendSpans(server, tenant.sender, [{ start: nowInNanoseconds(server), attributes: atProxy }]);
+  }
+  const [task] = await tasksOf(tenant);
+  if (status === 'claimed') await server.ok('POST', `/v1/operator/tasks/${task.id}/claim`, { as, body: {} });
+  // A review makes it the one that stays.
+  await tenant.review((await tenant.observation('acme/gpt-x')).id, 'ignored');
+  await server.ok('PUT', `/v1/providers/${id}`, { as, body: { name: 'acme' } });
+  const [merged, ...others] = await blockedObservations(tenant);
+  expect(others).toEqual([]);
+  expect(merged).toMatchObject({ status: 'ignored', occurrences: 2 });
+  expect(await tasksOf(tenant, status)).toMatchObject([{ id: task.id, subject: { id: merged.id } }]);
 });
 
 describe('a finished task', () => {

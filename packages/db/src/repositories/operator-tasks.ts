@@ -153,7 +153,13 @@ export async function findLastOperatorTask(
 }
 
 /** Whether a task about a subject is unfinished, and when the last finished one ended. */
-export type LastTask = { subjectId: string; isUnfinished: boolean; completedAt: string | null };
+export type LastTask = {
+  subjectId: string;
+  isUnfinished: boolean;
+  completedAt: string | null;
+  /** The same without tasks that were no longer needed before a person claimed them. */
+  completedByPersonAt: string | null;
+};
 
 /** The state of the tasks of a kind about some subjects of a tenant. Subjects without a task are left out. */
 export async function findLastTasks(
@@ -162,10 +168,11 @@ export async function findLastTasks(
   { kind, subjectType, subjectIds }: TasksAbout & { subjectIds: readonly string[] },
 ): Promise<LastTask[]> {
   const rows = await selectLastTasks(db, toRows(subjectIds), { tenantId, kind, subjectType });
-  return rows.map(({ subject_id, unfinished, completed_at }) => ({
+  return rows.map(({ subject_id, unfinished, completed_at, completed_by_person_at }) => ({
     subjectId: subject_id,
     isUnfinished: Number(unfinished) > 0,
     completedAt: completed_at,
+    completedByPersonAt: completed_by_person_at,
   }));
 }
 
@@ -175,6 +182,7 @@ const selectLastTasks = multiRowStatement((db, rows: readonly SubjectRow[], abou
     .select((eb) => [
       'subject_id',
       eb.fn.max('completed_at').as('completed_at'),
+      sql<string | null>`max(case when assignee is not null then completed_at end)`.as('completed_by_person_at'),
       sql<number>`count(*) - count(completed_at)`.as('unfinished'),
     ])
     .where(isAbout(rows, about))
@@ -277,6 +285,24 @@ export async function finishOperatorTask(
     .where('subject_id', '=', task.subject.id)
     .where(UNFINISHED)
     .where(inScope(scope))
+    .execute();
+}
+
+/** Makes the unfinished task of a kind about one subject a task about another one, unless that has an unfinished task itself. */
+export async function moveOperatorTask(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  { kind, subjectType }: TasksAbout,
+  { from, to }: { from: string; to: string },
+  now: Date,
+): Promise<void> {
+  const taken = await selectUnfinished(db, toRows([to]), { tenantId, kind, subjectType });
+  if (taken.length > 0) return;
+  await db
+    .updateTable('operator_tasks')
+    .set({ subject_id: to, updated_at: now.toISOString() })
+    .where(isAbout(toRows([from]), { tenantId, kind, subjectType }))
+    .where(UNFINISHED)
     .execute();
 }
 

@@ -1,6 +1,6 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { findLastTasks, openOperatorTasks } from '@quartermaster/db/repositories/operator-tasks.ts';
+import { findLastTasks, moveOperatorTask, openOperatorTasks } from '@quartermaster/db/repositories/operator-tasks.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { ObservationAtProvider } from './review-task.ts';
 import { isUseAfter, type UseTimes } from './status.ts';
@@ -28,7 +28,11 @@ export function findBlockBefore(
   return items.find((item) => item?.status === 'blocked' && isUseAfter(item.updatedAt, times));
 }
 
-/** Opens tasks about uses of what is blocked, unless one about the same observation is unfinished or was finished recently. */
+/**
+ * Opens tasks about uses of what is blocked, unless one about the same observation is unfinished, or a person finished one
+ * recently. A task that was cancelled because the block ended does not count: what blocks the subject now is another block, although
+ * its item may be older, for example if a more specific item had lifted it in between.
+ */
 export async function openBlockedUseTasks(
   db: Database,
   tenant: InTenant,
@@ -38,7 +42,7 @@ export async function openBlockedUseTasks(
   if (uses.length === 0) return;
   const subjectIds = uses.map(({ observation }) => observation.id);
   const last = await findLastTasks(db, tenant, { ...BLOCKED_USES, subjectIds });
-  const endedAt = new Map(last.map((task) => [task.subjectId, task.completedAt]));
+  const endedAt = new Map(last.map((task) => [task.subjectId, task.completedByPersonAt]));
   const dayAgo = new Date(now.getTime() - REOPEN_AFTER_MS).toISOString();
   const isDue = ({ observation, blockedBy }: BlockedUse) => {
     const before = endedAt.get(observation.id) ?? '';
@@ -52,6 +56,16 @@ export async function openBlockedUseTasks(
     priority: 'high' as const,
   }));
   await openOperatorTasks(db, tenant, { ...BLOCKED_USES, tasks }, now);
+}
+
+/** Keeps the open task of an observation that is merged into another one: the block continues. */
+export async function moveBlockedUseTask(
+  db: Database,
+  tenant: InTenant,
+  observations: { from: string; to: string },
+  now: Date,
+): Promise<void> {
+  await moveOperatorTask(db, tenant, BLOCKED_USES, observations, now);
 }
 
 function titleOf({ provider, observation, blockedBy }: BlockedUse): string {

@@ -27,6 +27,7 @@ import {
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { Change } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
+import { moveBlockedUseTask } from '../observations/blocked-use-task.ts';
 import { mergeObservations } from '../observations/merge.ts';
 import { cancelTasksOfRemoved } from '../observations/observation-tasks.ts';
 import { revokeSessionsOfBlocked } from '../observations/revoke-sessions.ts';
@@ -133,6 +134,7 @@ async function merge(
 ): Promise<string> {
   const { survivor, duplicate, change } = mergeObservations(...both);
   const firstAccount = await replaceObservation(trx, survivor, { goneId: duplicate.id, keptId: survivor.id });
+  await moveBlockedUseTask(trx, duplicate, { from: duplicate.id, to: survivor.id }, now);
   await cancelTasksOfRemoved(trx, duplicate, [duplicate], now);
   await updateObservation(trx, scopeOf(survivor), survivor.id, change, now);
   await addToObservationCounts(trx, survivor, [{ subTenantId: duplicate.subTenantId, firstAccount, by: -1 }]);
