@@ -239,6 +239,43 @@ test.each(['open', 'claimed'])('a rename that merges two observations keeps the 
   expect(await tasksOf(tenant, status)).toMatchObject([{ id: task.id, subject: { id: merged.id } }]);
 });
 
+describe('a blocked model that answered', () => {
+  const answeredBy = (model: string) => ({ ...atOpenai('alias').attributes, 'gen_ai.response.model': model });
+  const others = Array.from({ length: 60 }, (_, index) => `gpt-${index}`);
+  const isBlockedUse = async (tenant: Tenant) => {
+    const { risk } = await tenant.observation('alias');
+    return risk.factors.some(({ factor }: Body) => factor === 'blocked_item');
+  };
+
+  test('stays in the risk and in the evidence when 60 other models answered before', async () => {
+    const tenant = await blockingTenant();
+    for (const model of [...others, 'gpt-x', 'gpt-1']) await use(tenant, 'alias', { answeredBy: model });
+    expect(await isBlockedUse(tenant)).toBe(true);
+    expect(await blockedObservations(tenant)).toHaveLength(1);
+    const { responseModels } = (await tenant.observation('alias')).evidence;
+    expect(responseModels).toHaveLength(50);
+    expect(responseModels).toContain('gpt-x');
+  });
+
+  test('is found behind 60 other models of one batch', async () => {
+    const tenant = await blockingTenant();
+    const start = nowInNanoseconds(server);
+    const calls = [...others, 'gpt-x'].map((model) => ({ start, attributes: answeredBy(model) }));
+    await sendSpans(server, tenant.sender, calls);
+    expect(await isBlockedUse(tenant)).toBe(true);
+    expect(await tasksOf(tenant)).toHaveLength(1);
+  });
+
+  test('is named once in the risk, however often it answered', async () => {
+    const tenant = await blockingTenant();
+    for (let times = 0; times < 3; times += 1) await use(tenant, 'alias', { answeredBy: 'gpt-x' });
+    const { risk } = await tenant.observation('alias');
+    expect(risk.factors.find(({ factor }: Body) => factor === 'blocked_item').reason).toBe(
+      'The inventory blocks gpt-x, but calls were answered by gpt-x.',
+    );
+  });
+});
+
 describe('a finished task', () => {
   test('stays closed for a day, and a later use opens another one', async () => {
     const tenant = await blockingTenant();

@@ -163,7 +163,7 @@ async function aggregateEach(
     const accounts = isSeen
       ? addRecentAccount(former?.evidence.accounts ?? [], sender)
       : (former?.evidence.accounts ?? []);
-    const responseModels = [...(former?.evidence.responseModels ?? []), ...sighting.responseModels];
+    const responseModels = [...new Set([...(former?.evidence.responseModels ?? []), ...sighting.responseModels])];
     return { ...one, ...place, provider, kind, nameKey, accounts, responseModels };
   });
   const [declaredOf, blockedAnswersOf, usesOf, changeOf] = await together(db, [
@@ -271,7 +271,11 @@ function aggregateOne(
   const occurrences = Math.max(0, (former?.occurrences ?? 0) + change.occurrences);
   const errors = Math.max(0, (former?.evidence.errors ?? 0) + change.errors);
   const { status, review } = computeStatus({ ...before, occurrences }, declared);
-  const evidence = addEvidence(former?.evidence, sighting, { accounts, errors });
+  const evidence = addEvidence(former?.evidence, sighting, {
+    accounts,
+    errors,
+    blockedModels: blockedAnswers.map(({ model }) => model),
+  });
   const { unknown, item } = declared;
   const observation: RuntimeObservation = {
     ...(former ?? { id: newId('obs', now), tenantId, subTenantId, providerId, kind, name, createdAt: time }),

@@ -69,7 +69,7 @@ export function seenTimes(
 export function addEvidence(
   former: Evidence | undefined,
   sighting: Sighting,
-  { accounts, errors }: Pick<Evidence, 'accounts' | 'errors'>,
+  { accounts, errors, blockedModels }: Pick<Evidence, 'accounts' | 'errors'> & { blockedModels: readonly string[] },
 ): Evidence {
   return {
     serviceNames: merged(former?.serviceNames, sighting.serviceNames),
@@ -77,10 +77,23 @@ export function addEvidence(
     operations: merged(former?.operations, sighting.operations),
     accounts,
     names: merged(former?.names, sighting.names),
-    responseModels: merged(former?.responseModels, sighting.responseModels, MAX_RESPONSE_MODELS),
+    responseModels: mergedResponseModels(former?.responseModels, sighting.responseModels, blockedModels),
     environments: mergedEnvironments(former?.environments ?? [], sighting.environments),
     errors,
   };
+}
+
+/** Beyond the limit, blocked models replace others: otherwise a sender could hide a blocked one behind invented ones. */
+function mergedResponseModels(
+  known: readonly string[] = [],
+  found: ReadonlySet<string>,
+  blockedModels: readonly string[],
+): string[] {
+  const all = [...new Set([...known, ...found])];
+  if (all.length <= MAX_RESPONSE_MODELS) return all;
+  const blocked = new Set(blockedModels);
+  const [first, others] = [all.filter((model) => blocked.has(model)), all.filter((model) => !blocked.has(model))];
+  return [...first, ...others].slice(0, MAX_RESPONSE_MODELS);
 }
 
 export function mergedEnvironments(known: readonly string[], found: Iterable<string>): string[] {

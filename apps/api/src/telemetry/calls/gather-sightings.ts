@@ -2,7 +2,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
 import { subjectKey } from '../../governance/declarations/subject-key.ts';
-import { MAX_RESPONSE_MODELS, MAX_SAMPLES, type Sighting } from '../../governance/observations/sightings.ts';
+import { MAX_SAMPLES, type Sighting } from '../../governance/observations/sightings.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
 import type { Use } from '../dialects/facts.ts';
 import type { CallChange } from './call-changes.ts';
@@ -105,7 +105,8 @@ function count(counted: Counted, { call, traceId, by }: CallChange, now: number)
     sample(sighting.environments, span.environment);
     sample(sighting.operations, span.operation);
     sample(sighting.names, use.written);
-    if (use.responseModel !== use.written) sample(sighting.responseModels, use.responseModel, MAX_RESPONSE_MODELS);
+    // All models of a batch, because any of them may be blocked.
+    if (use.responseModel !== use.written) sample(sighting.responseModels, use.responseModel, Infinity);
   }
 }
 
