@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { IsolationLevel } from 'kysely';
+import { type IsolationLevel, sql } from 'kysely';
 import { withConcurrentStatements } from './concurrent-statements.ts';
 import type { Database } from './database.ts';
 import { isPostgres } from './dialects/postgres.ts';
@@ -74,6 +74,38 @@ export async function inTransaction<T>(
       if (attempt === ATTEMPTS || performance.now() > lastStart) throw error;
       await sleep(Math.random() * Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), MAX_BACKOFF_MS));
     }
+  }
+}
+
+/** Thrown at the end of {@link inRolledBackTransaction}. */
+class RolledBack<T> extends Error {
+  readonly result: T;
+
+  constructor(result: T) {
+    super('the transaction is rolled back');
+    this.result = result;
+  }
+}
+
+/**
+ * Runs work like {@link inTransaction}, returns its result, and undoes everything that it wrote. Inside of another transaction a
+ * savepoint undoes the work alone, because the other transaction commits.
+ */
+export async function inRolledBackTransaction<T>(db: Database, work: (trx: Database) => Promise<T>): Promise<T> {
+  if (db.isTransaction) {
+    await sql`savepoint rolled_back`.execute(db);
+    const result = await work(db);
+    await sql`rollback to savepoint rolled_back`.execute(db);
+    await sql`release savepoint rolled_back`.execute(db);
+    return result;
+  }
+  try {
+    return await inTransaction(db, async (trx) => {
+      throw new RolledBack(await work(trx));
+    });
+  } catch (error) {
+    if (error instanceof RolledBack) return error.result;
+    throw error;
   }
 }
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { accountWithKey } from '../support/people.ts';
+import { accountWithKey, unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { all, chat, exportRequest, sendSpans } from '../telemetry/traces/sending.ts';
-import { atOpenai, newTenant } from './loop-support.ts';
+import { atOpenai, newTenant, type Tenant } from './loop-support.ts';
 
 let server: TestServer;
 
@@ -162,6 +162,31 @@ describe('applying', () => {
     expect(await tenant.recommendations()).toEqual(before);
     expect(await tenant.items()).toEqual([]);
     expect(await tenant.apply({ dryRun: true })).toMatchObject({ skipped: [{ reason: 'needs_review' }] });
+  });
+
+  const headersOf: Record<string, (tenant: Tenant) => Promise<Record<string, string>>> = {
+    'an Idempotency-Key': async () => ({ 'idempotency-key': unique('dry-run') }),
+    'If-Match': async ({ operator: as, path }) => ({
+      'if-match': (await server.call('GET', path, { as })).headers.get('etag') ?? '',
+    }),
+  };
+  test.each(Object.entries(headersOf))('dryRun with %s changes nothing', async (_, headersFor) => {
+    const tenant = await newTenant(server);
+    await tenant.see('gpt-5');
+    const [before] = await tenant.recommendations();
+    const observed = await tenant.observation('gpt-5');
+    const body = { recommendationIds: [before.id], dryRun: true };
+    const headers = await headersFor(tenant);
+    for (let times = 0; times < 2; times += 1) {
+      const sent = { as: tenant.operator, body, headers };
+      const shown = await server.ok('POST', `${tenant.path}/recommendations/apply`, sent);
+      expect(shown).toMatchObject({ dryRun: true, applied: [before] });
+    }
+    expect(await tenant.recommendations()).toEqual([before]);
+    expect(await tenant.items()).toEqual([]);
+    expect(await tenant.observation('gpt-5')).toEqual(observed);
+    expect(await tenant.apply({ recommendationIds: [before.id] })).toMatchObject({ applied: [{ id: before.id }] });
+    expect(await tenant.items()).toMatchObject([{ name: 'gpt-5' }]);
   });
 
   test('no body, null and {} are the same; strange bodies are 422', async () => {

@@ -24,7 +24,7 @@ import {
   findUnapprovedRecommendations,
 } from '@quartermaster/db/repositories/recommendations.ts';
 import { covers, scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
-import { confineToTenant } from '@quartermaster/db/transaction.ts';
+import { confineToTenant, inRolledBackTransaction } from '@quartermaster/db/transaction.ts';
 import type { z } from 'zod';
 import { principalName } from '../../auth/principal.ts';
 import { type Change as AuditedChange, auditedWrite } from '../../platform/audit/audited-write.ts';
@@ -47,16 +47,6 @@ const BATCH_SIZE = 20;
 /** The maximum number of revoked sessions that an answer lists. */
 const MAX_SESSIONS_LISTED = 1000;
 
-/** Thrown at the end of a dry run, to roll its transaction back. */
-class DryRun extends Error {
-  readonly answer: AppliedRecommendations;
-
-  constructor(answer: AppliedRecommendations) {
-    super('a dry run is rolled back');
-    this.answer = answer;
-  }
-}
-
 /**
  * Applies recommendations of one provider in one transaction, all or nothing. Anyone who can send spans can cause
  * recommendations. So a recommendation that widens what agents may use is applied only if the request names its id, or if
@@ -68,51 +58,52 @@ export async function applyRecommendations(
   providerId: string,
   body: ApplyRecommendationsInput,
 ): Promise<AppliedRecommendations> {
-  const dryRun = body.dryRun ?? false;
-  try {
-    return await auditedWrite(ctx, async (trx, record, now) => {
-      let provider = requireFound(await findProvider(trx, ctx.reach, providerId), 'provider_not_found');
-      confineToTenant(trx, provider.tenantId);
-      const { chosen, skipped } = await choose(trx, ctx.reach, provider, body);
-      const applied: Recommendation[] = [];
-      const blocked: BlockedItems = [];
-      const appliedBy = principalName(ctx.principal);
-      const { tenantLimits } = ctx.services;
-      for await (const batch of inBatches(narrowingFirst(chosen), BATCH_SIZE)) {
-        for (const recommendation of batch) {
-          const options = { provider, recommendation, appliedBy, tenantLimits, now };
-          const result = await applyOpenRecommendation(trx, record, options);
-          if ('skipped' in result) {
-            skipped.push({ id: recommendation.id, reason: result.skipped });
-            continue;
-          }
-          applied.push(
-            dryRun
-              ? { ...recommendation, change: withoutNewId(recommendation, result.recommendation) }
-              : result.recommendation,
-          );
-          blocked.push(...result.blocked);
-          // The risk of what the next ones change depends on the provider as it is then.
-          if (recommendation.change.target.type === 'provider') {
-            provider = requireFound(await findProvider(trx, scopeOf(provider), providerId), 'provider_not_found');
-          }
-        }
-      }
-      const revokedSessions = await revokeSessionsOfBlocked(trx, record, { provider, blocked }, now);
-      const answer = {
-        providerId,
-        dryRun,
-        applied,
-        skipped,
-        revokedSessions: visibleSessions(ctx.reach, revokedSessions),
-      };
-      if (dryRun) throw new DryRun(answer);
-      return answer;
-    });
-  } catch (error) {
-    if (error instanceof DryRun) return error.answer;
-    throw error;
+  if (body.dryRun !== true) {
+    return auditedWrite(ctx, (trx, record, now) => applyChosen(ctx, { trx, record, now }, { providerId, body }));
   }
+  const { db, now } = ctx.services;
+  return inRolledBackTransaction(db, (trx) =>
+    applyChosen(ctx, { trx, record: () => {}, now: now() }, { providerId, body }),
+  );
+}
+
+type Write = { trx: Database; record: (change: AuditedChange) => void; now: Date };
+
+async function applyChosen(
+  ctx: CallerContext,
+  { trx, record, now }: Write,
+  { providerId, body }: { providerId: string; body: ApplyRecommendationsInput },
+): Promise<AppliedRecommendations> {
+  const dryRun = body.dryRun ?? false;
+  let provider = requireFound(await findProvider(trx, ctx.reach, providerId), 'provider_not_found');
+  confineToTenant(trx, provider.tenantId);
+  const { chosen, skipped } = await choose(trx, ctx.reach, provider, body);
+  const applied: Recommendation[] = [];
+  const blocked: BlockedItems = [];
+  const appliedBy = principalName(ctx.principal);
+  const { tenantLimits } = ctx.services;
+  for await (const batch of inBatches(narrowingFirst(chosen), BATCH_SIZE)) {
+    for (const recommendation of batch) {
+      const options = { provider, recommendation, appliedBy, tenantLimits, now };
+      const result = await applyOpenRecommendation(trx, record, options);
+      if ('skipped' in result) {
+        skipped.push({ id: recommendation.id, reason: result.skipped });
+        continue;
+      }
+      applied.push(
+        dryRun
+          ? { ...recommendation, change: withoutNewId(recommendation, result.recommendation) }
+          : result.recommendation,
+      );
+      blocked.push(...result.blocked);
+      // The risk of what the next ones change depends on the provider as it is then.
+      if (recommendation.change.target.type === 'provider') {
+        provider = requireFound(await findProvider(trx, scopeOf(provider), providerId), 'provider_not_found');
+      }
+    }
+  }
+  const revokedSessions = await revokeSessionsOfBlocked(trx, record, { provider, blocked }, now);
+  return { providerId, dryRun, applied, skipped, revokedSessions: visibleSessions(ctx.reach, revokedSessions) };
 }
 
 type ApplyOptions = {
