@@ -252,6 +252,14 @@ describe('declaring', () => {
     await tenant.see('gpt-6');
     await server.ok('DELETE', tenant.path, { as });
     expect(await tenant.tasks()).toEqual([]);
+    for (const view of ['open', 'new', 'seen_again', 'changed_definition']) {
+      expect(await server.ok('GET', `/v1/runtime-observations?view=${view}`, { as })).toMatchObject({ items: [] });
+    }
+    expect(await server.ok('GET', '/v1/runtime-observations/counts', { as })).toMatchObject({
+      open: 0,
+      new: 0,
+      byRisk: { low: 0, medium: 0, high: 0 },
+    });
     await tenant.see('gpt-5');
     const kinds = (await tenant.tasks()).map(({ kind }): string => kind);
     expect(kinds.toSorted()).toEqual(['adopt_provider', 'review_observation']);

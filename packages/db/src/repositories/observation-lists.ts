@@ -157,10 +157,10 @@ export async function countOpenObservations(
   let query = db
     .selectFrom('runtime_observations')
     .select([
-      count(IN_VIEW.open).as('open'),
-      count(IN_VIEW.new).as('new'),
-      count(IN_VIEW.seen_again).as('seenAgain'),
-      count(IN_VIEW.changed_definition).as('changedDefinition'),
+      sql<number>`count(*)`.as('open'),
+      count(IS_NEW).as('new'),
+      count(IS_SEEN_AGAIN).as('seenAgain'),
+      count(IS_CHANGED).as('changedDefinition'),
       count(hasRisk('low')).as('low'),
       count(hasRisk('medium')).as('medium'),
       count(hasRisk('high')).as('high'),
@@ -189,11 +189,20 @@ export async function countObservationsOfTenants(db: Database, scope: TenantScop
   return Number(count);
 }
 
+/** Nobody can decide about what a deleted provider offered, so its observations are in no view of open ones. */
+const IS_OPEN = sql<SqlBool>`status = 'open' and not exists (
+  select 1 from providers where providers.tenant_id = runtime_observations.tenant_id
+    and providers.id = runtime_observations.provider_id and providers.status = 'deleted')`;
+
+const IS_NEW = sql<SqlBool>`review is null and drift is null`;
+const IS_SEEN_AGAIN = sql<SqlBool>`review like '%"decision":"rejected"%'`;
+const IS_CHANGED = sql<SqlBool>`drift is not null`;
+
 const IN_VIEW: Record<ObservationView, Expression<SqlBool>> = {
-  open: sql<SqlBool>`status = 'open'`,
-  new: sql<SqlBool>`(status = 'open' and review is null and drift is null)`,
-  seen_again: sql<SqlBool>`(status = 'open' and review like '%"decision":"rejected"%')`,
-  changed_definition: sql<SqlBool>`(status = 'open' and drift is not null)`,
+  open: sql<SqlBool>`(${IS_OPEN})`,
+  new: sql<SqlBool>`(${IS_OPEN} and ${IS_NEW})`,
+  seen_again: sql<SqlBool>`(${IS_OPEN} and ${IS_SEEN_AGAIN})`,
+  changed_definition: sql<SqlBool>`(${IS_OPEN} and ${IS_CHANGED})`,
   blocked: sql<SqlBool>`risk like '%"factor":"blocked_item"%'`,
 };
 
