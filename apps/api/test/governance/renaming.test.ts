@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { expectProblem } from '../endpoints/harness.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { accountWithKey } from '../support/people.ts';
@@ -238,4 +238,59 @@ test('a sync fails without effect if its provider is renamed meanwhile', async (
     'gpt-5',
     'oai/gpt-4',
   ]);
+});
+
+describe('a session ends when a change lets a block cover what it grants', () => {
+  type Blocking = { as: Credential; path: string };
+
+  /** A provider that lists `acme/gpt-x-2026-01-01`, blocks `gpt-x`, and has a session at a gateway. */
+  async function blockingProvider(declared: readonly string[]) {
+    const { operator: as } = await newTenant(server);
+    const listing = JSON.stringify({ object: 'list', data: [{ id: 'acme/gpt-x-2026-01-01' }] });
+    const peer = await startPeer((_req, res) => res.end(listing));
+    const { id } = await server.ok('POST', '/v1/providers', {
+      as,
+      body: { name: 'oai', kind: 'llm', baseUrl: peer.url },
+    });
+    const path = `/v1/providers/${id}`;
+    await server.ok('POST', `${path}/sync`, { as });
+    const items = [{ name: 'gpt-x', status: 'blocked' }, ...declared.map((name) => ({ name }))];
+    for (const item of items) await server.ok('POST', `${path}/inventory`, { as, body: { kind: 'model', ...item } });
+    const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', providerIds: [id] } });
+    const session = await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as, body: {} });
+    const read = () => server.ok('GET', `/v1/gateways/${gateway.id}/sessions/${session.id}`, { as });
+    return { as, path, read, session };
+  }
+
+  async function itemPath({ as, path }: Blocking, name: string): Promise<string> {
+    const items = await all(server, `${path}/inventory`, as);
+    return `${path}/inventory/${items.find((item) => item.name === name)?.id}`;
+  }
+
+  const snapshot = 'gpt-x-2026-02-02';
+  const changes: Record<string, (provider: Blocking) => Promise<unknown>> = {
+    'an alias is added': ({ as, path }) => server.ok('PUT', path, { as, body: { aliases: ['acme'] } }),
+    'the provider is renamed': ({ as, path }) => server.ok('PUT', path, { as, body: { name: 'acme' } }),
+    'a more specific item is deleted': async (provider) =>
+      server.ok('DELETE', await itemPath(provider, snapshot), { as: provider.as }),
+    'a more specific item is retired': async (provider) =>
+      server.ok('PUT', await itemPath(provider, snapshot), { as: provider.as, body: { status: 'retired' } }),
+  };
+  test.each(Object.entries(changes))('%s', async (_, change) => {
+    const { as, path, read, session } = await blockingProvider([snapshot]);
+    expect(await read()).toMatchObject({ status: 'active', grantedItems: 2 });
+    await change({ as, path });
+    expect(await read()).toMatchObject({ status: 'revoked', revokedReason: 'item_blocked' });
+    const events = await all(server, `/v1/audit-events?target_id=${session.id}&outcome=success`, as);
+    expect(events[0]).toMatchObject({ changedFields: ['revokedAt', 'revokedReason'] });
+  });
+
+  test('and not when the change lets no block cover it', async () => {
+    const { as, path, read } = await blockingProvider(['gpt-y']);
+    await server.ok('PUT', path, { as, body: { aliases: ['other'] } });
+    await server.ok('PUT', path, { as, body: { name: 'another' } });
+    await server.ok('PUT', await itemPath({ as, path }, 'gpt-y'), { as, body: { status: 'retired' } });
+    await server.ok('DELETE', await itemPath({ as, path }, 'gpt-y'), { as });
+    expect(await read()).toMatchObject({ status: 'active' });
+  });
 });

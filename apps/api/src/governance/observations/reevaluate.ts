@@ -20,7 +20,7 @@ import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { updateDrifts } from '../declarations/drift.ts';
 import { adoptionTask, reconcileProvider, reconcileSubjects } from '../rules/reconcile.ts';
 import { type FormerStates, recompute, type Recomputed } from './recompute.ts';
-import type { BlockedItems } from './revoke-sessions.ts';
+import type { BlockCandidates } from './revoke-sessions.ts';
 
 // These functions are called in the transaction that changes a declaration. They recompute the observations that it affects,
 // then reconcile the recommendations about them.
@@ -36,7 +36,7 @@ const BATCH_SIZE = 200;
  * their observations.
  *
  * @param former the states that an undo restores. Drift is among them, so it is not copied from the items
- * @returns the blocked ones, for `revokeSessionsOfBlocked` at the end of the request
+ * @returns those that `revokeSessionsOfBlocked` has to look at, at the end of the request
  */
 export async function reevaluateItems(
   trx: Database,
@@ -44,23 +44,24 @@ export async function reevaluateItems(
   items: readonly InventoryItem[],
   now: Date,
   former?: FormerStates,
-): Promise<BlockedItems> {
+): Promise<BlockCandidates> {
   if (!former) await updateDrifts(trx, provider, items, now);
   const subjects = items.map(({ kind, name }) => ({ provider, kind, name }));
   await reevaluateSubjectsOfItems(trx, provider, { subjects, former }, now);
-  return items.filter(({ status }) => status === 'blocked');
+  return items.filter(({ status }) => status === 'blocked' || status === 'retired');
 }
 
-/** Reevaluates an inventory item that was deleted. */
+/** The same for an inventory item that was deleted. */
 export async function reevaluateRemovedItem(
   trx: Database,
   provider: Provider,
   item: Pick<InventoryItem, 'kind' | 'name'>,
   now: Date,
   former?: FormerStates,
-): Promise<void> {
+): Promise<BlockCandidates> {
   if (!former) await updateDrifts(trx, provider, [{ ...item, drift: null }], now);
   await reevaluateSubjectsOfItems(trx, provider, { subjects: [{ ...item, provider }], former }, now);
+  return [item];
 }
 
 /** Reevaluates a provider that was declared, renamed, moved or deleted, and finishes the task to adopt it. */

@@ -11,26 +11,30 @@ import type { Change } from '../../platform/audit/audited-write.ts';
 /** Items that are compared with the blocks of their family before other requests have a turn. */
 const COMPARED_AT_ONCE = 100;
 
-/** Items of one provider that a request blocked. The sessions that grant one of them have to be revoked. */
-export type BlockedItems = Pick<InventoryItem, 'kind' | 'name'>[];
+/**
+ * Items of one provider after whose change a block may hold for more than before: they were blocked, or they were retired or
+ * deleted and had lifted the block of a less specific item.
+ */
+export type BlockCandidates = readonly Pick<InventoryItem, 'kind' | 'name'>[];
 
 /**
- * Revokes the gateway sessions that grant an item that is blocked now. A request calls this once, at the end of its
- * transaction, because it reads all open sessions of the tenant.
+ * Revokes the gateway sessions that grant an item that is blocked now: one of the candidates, or one that they cover. A request
+ * calls this once, at the end of its transaction, because it reads all open sessions of the tenant.
  *
  * @returns the revoked sessions
  */
 export async function revokeSessionsOfBlocked(
   trx: Database,
   record: (change: Change) => void,
-  { provider, blocked }: { provider: Provider; blocked: BlockedItems },
+  { provider, candidates }: { provider: Provider; candidates: BlockCandidates },
   now: Date,
 ): Promise<SessionReference[]> {
-  if (blocked.length === 0) return [];
+  if (candidates.length === 0) return [];
   const { id: providerId, name: providerName, tenantId } = provider;
   // The whole tenant, because gateways of the whole tenant may list providers of its sub-tenants.
   const scope = [{ tenantId, subTenantId: null }];
-  const items = await withCoveredItems(trx, provider, blocked);
+  const items = await findBlocked(trx, provider, candidates);
+  if (items.length === 0) return [];
   const revoked = await revokeSessionsOfItems(trx, scope, { providerId, providerName, items }, now);
   for (const session of revoked) {
     const target = { type: 'gateway_session', id: session.id };
@@ -39,27 +43,34 @@ export async function revokeSessionsOfBlocked(
   return revoked;
 }
 
-/** The blocked items, and the inventory items that a block of one of them covers. */
-async function withCoveredItems(trx: Database, provider: Provider, blocked: BlockedItems): Promise<BlockedItems> {
-  const families = blocked.map(({ kind, name }) => ({
+/** The candidates, and the inventory items of their families, that are blocked now. */
+async function findBlocked(
+  trx: Database,
+  provider: Provider,
+  candidates: BlockCandidates,
+): Promise<Pick<InventoryItem, 'kind' | 'name'>[]> {
+  const named = candidates.map(({ kind, name }) => ({ kind, name, nameKey: nameKey(kind, name, provider.name) }));
+  const families = named.map(({ kind, nameKey: key }) => ({
     providerId: provider.id,
     kind,
-    nameFamily: nameFamily(kind, nameKey(kind, name, provider.name)),
+    nameFamily: nameFamily(kind, key),
   }));
   const related = await findInventoryItemsOfFamilies(trx, provider, families);
-  const familyOf = ({ kind, nameKey: key }: KeyedItem) => `${kind} ${nameFamily(kind, key)}`;
+  const familyOf = ({ kind, nameKey: key }: Keyed) => `${kind} ${nameFamily(kind, key)}`;
   const deciding = Map.groupBy(related.filter(canBlockOrAllow), familyOf);
-  const rules = new Map(blocked.map(({ kind }) => [kind, coverageRuleOf(provider, kind)]));
-  const isBlocked = (item: KeyedItem) => {
+  const rules = new Map(candidates.map(({ kind }) => [kind, coverageRuleOf(provider, kind)]));
+  const isBlocked = (item: Keyed) => {
     const rule = rules.get(item.kind);
     return (
       rule !== undefined &&
       findDecidingItem(deciding.get(familyOf(item)) ?? [], rule, item.nameKey)?.status === 'blocked'
     );
   };
-  const covered = [...blocked];
-  for await (const batch of inBatches(related, COMPARED_AT_ONCE)) {
-    covered.push(...batch.filter(isBlocked).map(({ kind, name }) => ({ kind, name })));
+  const blocked: Keyed[] = [];
+  for await (const batch of inBatches([...named, ...related], COMPARED_AT_ONCE)) {
+    blocked.push(...batch.filter(isBlocked));
   }
-  return covered;
+  return blocked;
 }
+
+type Keyed = Pick<KeyedItem, 'kind' | 'name' | 'nameKey'>;

@@ -31,7 +31,7 @@ import { type Change as AuditedChange, auditedWrite } from '../../platform/audit
 import { requireFound } from '../../platform/errors.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
 import type { CallerContext } from '../../http/context.ts';
-import { type BlockedItems, revokeSessionsOfBlocked } from '../observations/revoke-sessions.ts';
+import { type BlockCandidates, revokeSessionsOfBlocked } from '../observations/revoke-sessions.ts';
 import { findSubjectState, itemOf } from '../rules/reconcile.ts';
 import { applyChange, changedNames } from './change.ts';
 
@@ -79,7 +79,7 @@ async function applyChosen(
   confineToTenant(trx, provider.tenantId);
   const { chosen, skipped } = await choose(trx, ctx.reach, provider, body);
   const applied: Recommendation[] = [];
-  const blocked: BlockedItems = [];
+  const candidates: BlockCandidates[number][] = [];
   const appliedBy = principalName(ctx.principal);
   const { tenantLimits } = ctx.services;
   for await (const batch of inBatches(narrowingFirst(chosen), BATCH_SIZE)) {
@@ -95,14 +95,14 @@ async function applyChosen(
           ? { ...recommendation, change: withoutNewId(recommendation, result.recommendation) }
           : result.recommendation,
       );
-      blocked.push(...result.blocked);
+      candidates.push(...result.candidates);
       // The risk of what the next ones change depends on the provider as it is then.
       if (recommendation.change.target.type === 'provider') {
         provider = requireFound(await findProvider(trx, scopeOf(provider), providerId), 'provider_not_found');
       }
     }
   }
-  const revokedSessions = await revokeSessionsOfBlocked(trx, record, { provider, blocked }, now);
+  const revokedSessions = await revokeSessionsOfBlocked(trx, record, { provider, candidates }, now);
   return { providerId, dryRun, applied, skipped, revokedSessions: visibleSessions(ctx.reach, revokedSessions) };
 }
 
@@ -113,11 +113,11 @@ type ApplyOptions = {
   tenantLimits: TenantLimits;
   now: Date;
 };
-type Applied = { recommendation: Recommendation; blocked: BlockedItems };
+type Applied = { recommendation: Recommendation; candidates: BlockCandidates };
 
 /**
  * Applies one recommendation within a transaction, and reevaluates what it changed. The caller revokes the sessions that
- * grant one of the returned `blocked` items.
+ * grant one of the returned `candidates`, if they are blocked.
  *
  * @returns why it was skipped, if it is no longer open or cannot be applied
  */
@@ -137,13 +137,13 @@ export async function applyOpenRecommendation(
   const state = { appliedBy, appliedAt: now.toISOString(), change, former, itemsBefore };
   const applied = await markApplied(trx, scope, id, state, now);
   if (!applied) throw new Error(`the recommendation ${id} is no longer open`);
-  const blocked = await reevaluate();
+  const candidates = await reevaluate();
   record({ place: open, target: { type: 'recommendation', id }, changed: ['status'] });
   const { type, id: targetId } = change.target;
   if (targetId !== null) {
     record({ place: provider, target: { type, id: targetId }, changed: changedNames(change) });
   }
-  return { recommendation: applied, blocked };
+  return { recommendation: applied, candidates };
 }
 
 /**

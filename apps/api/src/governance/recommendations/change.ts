@@ -22,7 +22,7 @@ import { ApiError } from '../../platform/errors.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
 import type { FormerStates } from '../observations/recompute.ts';
 import { reevaluateItems, reevaluateProvider, reevaluateRemovedItem } from '../observations/reevaluate.ts';
-import type { BlockedItems } from '../observations/revoke-sessions.ts';
+import type { BlockCandidates } from '../observations/revoke-sessions.ts';
 import { itemOf, reconcileCredential } from '../rules/reconcile.ts';
 import type { Change } from '../rules/rule.ts';
 
@@ -30,8 +30,8 @@ import type { Change } from '../rules/rule.ts';
 export type AppliedChange = {
   /** The change. If it created an item, its target has the id of this item. */
   change: Change;
-  /** Reevaluates what was changed. Returns the items that the change blocked. */
-  reevaluate: (former?: FormerStates) => Promise<BlockedItems>;
+  /** Reevaluates what was changed. Returns the items for `revokeSessionsOfBlocked`. */
+  reevaluate: (former?: FormerStates) => Promise<BlockCandidates>;
 };
 
 const ItemChangeSchema = InventoryItemSchema.pick({
@@ -112,10 +112,7 @@ async function changeItem(
     await deleteInventoryItem(trx, scope, id);
     return {
       change,
-      reevaluate: async (former) => {
-        await reevaluateRemovedItem(trx, provider, itemOf(change), now, former);
-        return [];
-      },
+      reevaluate: (former) => reevaluateRemovedItem(trx, provider, itemOf(change), now, former),
     };
   }
   const fields = ItemChangeSchema.strip().parse(change.after) as InventoryItemChange;

@@ -64,8 +64,8 @@ export async function undoRecommendation(ctx: CallerContext, id: string): Promis
       };
       await reopenSuperseded(trx, scopeOf(provider), about, now);
     }
-    const blocked = await reevaluate(new Map(Object.entries(former)));
-    await revokeSessionsOfBlocked(trx, record, { provider, blocked }, now);
+    const candidates = await reevaluate(new Map(Object.entries(former)));
+    await revokeSessionsOfBlocked(trx, record, { provider, candidates }, now);
     record({ place: recommendation, target: { type: 'recommendation', id }, changed: ['status'] });
     const { type, id: targetId } = change.target;
     if (targetId !== null) record({ place: provider, target: { type, id: targetId }, changed: changedNames(change) });

@@ -25,22 +25,17 @@ import {
   updateObservation,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
-import type { Change } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { moveBlockedUseTask } from '../observations/blocked-use-task.ts';
 import { mergeObservations } from '../observations/merge.ts';
 import { cancelTasksOfRemoved } from '../observations/observation-tasks.ts';
-import { revokeSessionsOfBlocked } from '../observations/revoke-sessions.ts';
-import { reconcileSubjects, subjectOf } from '../rules/reconcile.ts';
+import { subjectOf } from '../rules/reconcile.ts';
 import { rekeyUsage } from './rekey-usage.ts';
 
 type Subject = Pick<InventoryItem, 'kind' | 'name'>;
 
 /** A provider with its new name, and its former name. */
 type Renamed = { provider: Provider; formerName: string };
-
-/** Models that got another name or key, and those of them that are blocked. */
-type Rekeyed = { subjects: Subject[]; blocked: Subject[] };
 
 /** Rows that are read at once, or written before the event loop gets a turn. */
 const BATCH_SIZE = 200;
@@ -50,31 +45,15 @@ const BATCH_SIZE = 200;
  * it. Declarations, blocks and reviews then hold for the spellings that agents use from now on. The former provider name is
  * removed from the front of model names.
  *
- * @returns the changed models, for {@link reevaluateRekeyed} after `reevaluateProvider`
+ * @returns the changed models. Their recommendations have to be reconciled after `reevaluateProvider`
  * @throws 409 `name_taken` if two inventory items would get the same key, since one of them may be blocked
  */
-export async function rekeyModels(trx: Database, renamed: Renamed, now: Date): Promise<Rekeyed> {
+export async function rekeyModels(trx: Database, renamed: Renamed, now: Date): Promise<Subject[]> {
   const items = await rekeyItems(trx, renamed, now);
   const observed = await rekeyObservations(trx, renamed, now);
   await rekeySubjects(trx, renamed, now);
   await rekeyUsage(trx, renamed);
-  const toSubject = ({ name }: NamedModel): Subject => ({ kind: 'model', name });
-  return {
-    subjects: [...items, ...observed].map(toSubject),
-    blocked: items.filter(({ status }) => status === 'blocked').map(toSubject),
-  };
-}
-
-/** Reconciles the models that got another key, and revokes the sessions that grant a spelling that is blocked now. */
-export async function reevaluateRekeyed(
-  trx: Database,
-  record: (change: Change) => void,
-  { provider, rekeyed }: { provider: Provider; rekeyed: Rekeyed },
-  now: Date,
-): Promise<void> {
-  const subjects = rekeyed.subjects.map((subject) => ({ provider, ...subject }));
-  await reconcileSubjects(trx, provider, subjects, now);
-  await revokeSessionsOfBlocked(trx, record, { provider, blocked: rekeyed.blocked }, now);
+  return [...items, ...observed].map(({ name }) => ({ kind: 'model', name }));
 }
 
 async function rekeyItems(trx: Database, renamed: Renamed, now: Date): Promise<NamedModel[]> {

@@ -16,7 +16,7 @@ import {
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { Change } from '../../platform/audit/audited-write.ts';
 import { reevaluateItems } from '../../governance/observations/reevaluate.ts';
-import { type BlockedItems, revokeSessionsOfBlocked } from '../../governance/observations/revoke-sessions.ts';
+import { type BlockCandidates, revokeSessionsOfBlocked } from '../../governance/observations/revoke-sessions.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
 import { compare } from './compare.ts';
 import type { Listing } from './listing.ts';
@@ -81,12 +81,12 @@ export async function writeListing(
   for await (const ids of inBatches(newlyListed, ROWS_PER_STATEMENT)) await markItemsListed(trx, scope, ids, now);
   for await (const ids of inBatches(noLongerListed, ROWS_PER_STATEMENT)) await markItemsUnlisted(trx, scope, ids);
   const written = [...addedIds, ...updated.map(({ id }) => id), ...removed];
-  const blocked: BlockedItems = [];
+  const candidates: BlockCandidates[number][] = [];
   for await (const ids of inBatches(written, REEVALUATED_BATCH_SIZE)) {
     const items = await findInventoryItems(trx, provider, provider.id, ids);
-    blocked.push(...(await reevaluateItems(trx, provider, items, now)));
+    candidates.push(...(await reevaluateItems(trx, provider, items, now)));
   }
-  await revokeSessionsOfBlocked(trx, record, { provider, blocked }, now);
+  await revokeSessionsOfBlocked(trx, record, { provider, candidates }, now);
   return {
     added: added.length,
     updated: updated.length,

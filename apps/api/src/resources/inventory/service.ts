@@ -46,9 +46,9 @@ export async function createItem(
     const item = await insertInventoryItem(trx, provider, { ...values, attributes: body.attributes ?? {} }, now).catch(
       duplicateKeyAs('name_taken', `The provider already has a ${kind} named ${JSON.stringify(name)}.`),
     );
-    const blocked = await reevaluateItems(trx, provider, [item], now);
+    const candidates = await reevaluateItems(trx, provider, [item], now);
     record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed: Object.keys(body) });
-    await revokeSessionsOfBlocked(trx, record, { provider, blocked }, now);
+    await revokeSessionsOfBlocked(trx, record, { provider, candidates }, now);
     return item;
   });
 }
@@ -73,8 +73,8 @@ export async function changeItem(
     const updated = await updateInventoryItem(trx, scopeOf(provider), item.id, change, now);
     if (!updated) throw itemNotFound();
     record({ place: provider, target: { type: 'inventory_item', id: item.id }, changed });
-    const blocked = await reevaluateItems(trx, provider, [updated], now);
-    await revokeSessionsOfBlocked(trx, record, { provider, blocked }, now);
+    const candidates = await reevaluateItems(trx, provider, [updated], now);
+    await revokeSessionsOfBlocked(trx, record, { provider, candidates }, now);
     return updated;
   });
 }
@@ -83,8 +83,9 @@ export async function removeItem(ctx: CallerContext, path: Path): Promise<Invent
   return auditedWrite(ctx, async (trx, record, now) => {
     const { provider, item } = await requireItem(ctx, trx, path);
     await deleteInventoryItem(trx, scopeOf(provider), item.id);
-    await reevaluateRemovedItem(trx, provider, item, now);
+    const candidates = await reevaluateRemovedItem(trx, provider, item, now);
     record({ place: provider, target: { type: 'inventory_item', id: item.id } });
+    await revokeSessionsOfBlocked(trx, record, { provider, candidates }, now);
     return item;
   });
 }

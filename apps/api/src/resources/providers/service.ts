@@ -2,7 +2,7 @@ import type { CreateProviderInput, Provider, UpdateProviderInput } from '@quarte
 import type { Database } from '@quartermaster/db/database.ts';
 import { caseFolded } from '@quartermaster/db/queries.ts';
 import { findGatewayOfProvider } from '@quartermaster/db/repositories/gateways.ts';
-import { deleteInventory } from '@quartermaster/db/repositories/inventory.ts';
+import { deleteInventory, findBlockedItems } from '@quartermaster/db/repositories/inventory.ts';
 import { listSecretBindings } from '@quartermaster/db/repositories/provider-secrets.ts';
 import {
   findProvider,
@@ -19,8 +19,10 @@ import { ApiError, notFound, requireFound, duplicateKeyAs } from '../../platform
 import { isBoundTo } from '../../platform/outbound/credential-binding.ts';
 import { detachCredentials } from '../provider-credentials/detach.ts';
 import { reevaluateProvider } from '../../governance/observations/reevaluate.ts';
+import { revokeSessionsOfBlocked } from '../../governance/observations/revoke-sessions.ts';
 import type { CallerContext } from '../../http/context.ts';
-import { rekeyModels, reevaluateRekeyed } from '../../governance/renaming/rekey.ts';
+import { rekeyModels } from '../../governance/renaming/rekey.ts';
+import { reconcileSubjects } from '../../governance/rules/reconcile.ts';
 
 export async function createProvider(ctx: CallerContext, body: CreateProviderInput): Promise<Provider> {
   return auditedWrite(ctx, async (trx, record, now) => {
@@ -76,7 +78,19 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
       await reevaluateProvider(trx, updated, now);
     await scheduleFirstSync(ctx, trx, updated, body.syncIntervalSeconds);
     record({ place: updated, target: { type: 'provider', id }, changed });
-    if (rekeyed) await reevaluateRekeyed(trx, record, { provider: updated, rekeyed }, now);
+    if (rekeyed) {
+      await reconcileSubjects(
+        trx,
+        updated,
+        rekeyed.map((subject) => ({ provider: updated, ...subject })),
+        now,
+      );
+    }
+    // The name and the aliases decide which names of models a block covers.
+    if (isRenamed || changed.includes('aliases')) {
+      const candidates = await findBlockedItems(trx, updated, [id]);
+      await revokeSessionsOfBlocked(trx, record, { provider: updated, candidates }, now);
+    }
     return updated;
   });
 }
