@@ -4,9 +4,12 @@ export type Sibling = { index: number; spanId: string; scope: string; start: num
 /** How far the intervals of two instrumentations' spans of one call may differ at each end, in microseconds. */
 const TOLERANCE_US = 5000;
 
+/** The maximum number of scopes that are compared, because the work grows with scopes times spans, and senders name the scopes. */
+const MAX_SCOPES = 16;
+
 /**
  * Pairs sibling spans of different instrumentations that report the same call. Each span of one instrumentation is paired
- * with at most one of another, if one interval is within the other.
+ * with at most one of another, if one interval is within the other. Only the spans of the first 16 scopes, by name, are paired.
  *
  * @param siblings reports with one parent, kind and name
  * @param setOf the set of a report, as far as it is known which reports are about one call
@@ -14,7 +17,7 @@ const TOLERANCE_US = 5000;
 export function pairSiblings(siblings: readonly Sibling[], setOf: (index: number) => number): [number, number][] {
   const byScope = Map.groupBy(siblings, ({ scope }) => scope);
   if (byScope.size < 2) return [];
-  const scopes = [...byScope].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const scopes = [...byScope].toSorted(([a], [b]) => (a < b ? -1 : 1)).slice(0, MAX_SCOPES);
   const pairs: [number, number][] = [];
   let paired: Sibling[] = [];
   for (const [, own] of scopes) {

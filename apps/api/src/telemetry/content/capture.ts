@@ -58,7 +58,8 @@ function captured(attributes: Attributes, dialect: string | null): Attributes {
     const handlings = above === '' ? [handlingOf(name)] : [handlingOf(path), handlingOf(name)];
     if (handlings.includes('secret') && canHoldText(value)) return REMOVED;
     if (handlings.includes('content') || handlings.includes('probably content')) return contentBelow(value);
-    return valueBelow(value, path);
+    // Cut, because each entry of a nested list is handled by its path, and senders choose how long a name is.
+    return valueBelow(value, cutToBytes(path, MAX_STRING_BYTES));
   }
 
   /** Content in full, except secrets in nested lists. */

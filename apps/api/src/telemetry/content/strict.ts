@@ -138,9 +138,8 @@ function attributeFilter(dialect: string | null): AttributeFilter {
   }
 
   function entry(name: string, value: AttributeValue, above: string): AttributeValue | typeof REMOVED {
-    if (above === '') {
-      return noted(name, valueOf(value, name, handlingOf(name)));
-    }
+    // Cut, because each entry of a nested list is handled by its path, and senders choose how long a name is.
+    if (above === '') return noted(name, valueOf(value, cut(name), handlingOf(name)));
     if (name.length > MAX_KEY_CHARACTERS || !isWord(name)) return noted(above, REMOVED);
     const path = `${above}.${name}`;
     // By its path and by its own name, because a nested list may use the names of a convention.

@@ -391,6 +391,16 @@ test('thousands of uses of one span are sorted and compared in less than a secon
   expect(user / 1e6).toBeLessThan(1);
 });
 
+test('4,000 siblings that each name another scope are resolved in less than a second', () => {
+  const siblings = Array.from({ length: 4000 }, (_, index) =>
+    span(`${index}`, use('tool', 'echo'), { scope: `scope ${index}`, parent: 'root', start: index * 20 }),
+  );
+  const started = process.cpuUsage();
+  expect(resolved(siblings)).toHaveLength(4000);
+  const { user, system } = process.cpuUsage(started);
+  expect((user + system) / 1e6).toBeLessThan(1);
+});
+
 test('a span with the tokens of several calls adds them to the sums of its agent, and is no call', () => {
   const sum = { inputTokens: 84, outputTokens: 32, tokensOf: use('model', 'gpt-5', { times: 0 }) };
   const agent = span('a', use('agent', 'planner'), sum);

@@ -100,3 +100,19 @@ test('a value that is not a URL is removed from a URL attribute', () => {
   expect(filtered({ 'url.full': SECRET })).toEqual(without('url.full'));
   expect(filtered({ 'http.target': `/v1/${SECRET}` })).toEqual(without('http.target'));
 });
+
+test.each([
+  [false, `${'x'.repeat(200_000)}.input`],
+  [true, 'x'.repeat(200_000)],
+])(
+  '8,000 nested values below a name of 200,000 characters take less than a second, with content kept: %s',
+  (keepContent, name) => {
+    const numbers = Object.fromEntries(Array.from({ length: 62 }, (_, index) => [`n${index.toString(36)}`, 1]));
+    const lists = Object.fromEntries(Array.from({ length: 127 }, (_, index) => [`l${index.toString(36)}`, numbers]));
+    const started = process.cpuUsage();
+    const { attributes } = contentFilter({ keepContent })(span({ attributes: { [name]: lists } }), null);
+    const { user, system } = process.cpuUsage(started);
+    expect(attributes).toEqual({ ['x'.repeat(1024)]: lists });
+    expect((user + system) / 1e6).toBeLessThan(1);
+  },
+);
