@@ -135,6 +135,19 @@ const ROWS: Row[] = [
     observed: ['search: tool lookup x1', 'travel-agent?: tool lookup x1'],
   },
   {
+    name: '3: MCP calls that are each the parent of the other belong to their server',
+    declared: [SEARCH],
+    spans: () => {
+      const [one, other] = [newSpanId(), newSpanId()];
+      const call = mcpCall('lookup', { 'server.address': 'mcp.example.com' });
+      return [
+        { ...call, spanId: one, parentSpanId: other },
+        { ...call, spanId: other, parentSpanId: one },
+      ];
+    },
+    observed: ['search: tool lookup x2'],
+  },
+  {
     name: '3: a child that calls another tool does not decide',
     declared: [SEARCH],
     spans: () => {

@@ -39,6 +39,9 @@ export async function providerMatcher(
   return matcherOf(await lookUpBatch(db, place, batch), place, batch, now);
 }
 
+/** The maximum number of MCP calls in each other that are followed. Senders choose the parents of spans, so these may form cycles. */
+const MAX_NESTED_MCP_CALLS = 8;
+
 type ProviderMatcher = { match: (span: MatchableSpan, use: Use) => Match; newProviders: ReadonlySet<Provider> };
 
 /** {@link providerMatcher} with the look-ups that it needs. Adds the providers that it discovers to `lookup.providers`. */
@@ -58,9 +61,19 @@ export function matcherOf(
   return { match, newProviders };
 
   function match(span: MatchableSpan, use: Use): Match {
-    const child = use.kind === 'tool' ? mcpChild(span, use) : undefined;
-    if (child) return match(child.span, child.use);
-    return matched.get(matchKey(span, use), () => newMatch(span, use));
+    const call = use.kind === 'tool' ? innermostMcpCall(span, use) : { span, use };
+    return matched.get(matchKey(call.span, call.use), () => newMatch(call.span, call.use));
+  }
+
+  /** The MCP call inside a span's call of a tool, and so on. The call itself if there is none. */
+  function innermostMcpCall(span: MatchableSpan, use: Use): { span: MatchableSpan; use: Use } {
+    let call = { span, use };
+    for (let depth = 0; depth < MAX_NESTED_MCP_CALLS; depth += 1) {
+      const child = mcpChild(call.span, call.use);
+      if (!child) break;
+      call = child;
+    }
+    return call;
   }
 
   function newMatch(span: MatchableSpan, { kind, name }: Use): Match {
