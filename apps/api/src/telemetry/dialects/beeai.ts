@@ -1,4 +1,5 @@
 import type { Attributes } from '../otlp/span.ts';
+import { asText } from './as-text.ts';
 import type { Dialect } from './dialect.ts';
 
 /**
@@ -43,7 +44,7 @@ export const beeai: Dialect = {
     }
     if (isAgentRun(attributes)) {
       facts.operation = 'invoke_agent';
-      facts.agent = String(attributes['source'] ?? '') || null;
+      facts.agent = asText(attributes['source'] ?? '') || null;
     }
   },
   uses: ({ attributes }, _facts, usual) => (callOf(attributes) || isAgentRun(attributes) ? usual : []),
@@ -51,7 +52,7 @@ export const beeai: Dialect = {
 
 /** Whether a span is the whole run of an agent. A model or tool that runs alone also has such a span, around its call. */
 function isAgentRun({ target, 'openinference.span.kind': kind }: Attributes): boolean {
-  return target === undefined && String(kind).toUpperCase() === 'AGENT';
+  return target === undefined && asText(kind).toUpperCase() === 'AGENT';
 }
 
 /** The call that succeeded or failed. The spans of its start and its end report the same call, so they are not read. */

@@ -1,4 +1,5 @@
 import type { AttributeValue } from '../otlp/span.ts';
+import { asText } from './as-text.ts';
 import type { Dialect, LogSource } from './dialect.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
 import { splitMarked } from './mcp-name.ts';
@@ -101,7 +102,7 @@ export const claudeCode: Dialect = {
     if (facts.agent === UNNAMED_AGENT) facts.agent = null;
     const named = splitMarked(facts.tool ?? '');
     if (named) Object.assign(facts, { toolServer: named.server, tool: named.tool });
-    if (String(attributes['success']) === 'false' || name === 'api_error') {
+    if (asText(attributes['success']) === 'false' || name === 'api_error') {
       const { error_type, error_class, status_code } = attributes;
       facts.errorType = [error_type, error_class, status_code].map(textOf).find((text) => text !== '') ?? 'error';
     }
@@ -141,7 +142,7 @@ function isUnnamedTool({ attributes }: LogSource): boolean {
 }
 
 function count(value: AttributeValue | undefined): number {
-  const number = Number(value ?? 0);
+  const number = Number(asText(value ?? 0));
   return Number.isSafeInteger(number) && number > 0 ? number : 0;
 }
 

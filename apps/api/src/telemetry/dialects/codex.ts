@@ -1,4 +1,5 @@
 import type { Attributes } from '../otlp/span.ts';
+import { asText } from './as-text.ts';
 import type { Dialect, LogSource, ReadSource } from './dialect.ts';
 import { boundedText } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
@@ -64,15 +65,15 @@ export const codex: Dialect = {
     if (event) readSpanEvent(event, facts);
     const fields = event ?? (name.startsWith('codex.') ? attributes : undefined);
     if (!fields) return;
-    const [, hosted] = HOSTED_CALL.exec(String(fields['event.kind'])) ?? [];
+    const [, hosted] = HOSTED_CALL.exec(asText(fields['event.kind'])) ?? [];
     if (hosted !== undefined) {
       Object.assign(facts, { operation: 'execute_tool', tool: hosted, toolRunsAt: 'vendor', vendor: 'openai' });
     }
     if (hosted === undefined && facts.operation === 'execute_tool') readToolName(fields, facts);
     // The telemetry does not name the provider, so it is known only for OpenAI's models.
     if (facts.operation === 'chat' && OPENAI_MODEL.test(facts.model ?? '')) facts.vendor ??= 'openai';
-    const status = Number(fields['http.response.status_code'] ?? 0);
-    if (status < 400 && String(fields['success']) !== 'false') return;
+    const status = Number(asText(fields['http.response.status_code'] ?? 0));
+    if (status < 400 && asText(fields['success']) !== 'false') return;
     facts.errorType = status < 400 ? 'error' : String(status);
     // Several attempts at one request are records and events of one span. Each attempt is a call, and the span is the last of them.
     if (facts.operation === 'chat' && event === undefined) {
@@ -82,7 +83,7 @@ export const codex: Dialect = {
   // The call of an MCP server's tool has a span of its own, `mcp.tools.call`, unless it was rejected. So a failure says nothing here.
   uses(span, _facts, usual) {
     const { mcp_tool: isMcp, success } = reportIn(span) ?? {};
-    return String(isMcp) === 'true' && String(success) !== 'true' ? [] : usual;
+    return asText(isMcp) === 'true' && asText(success) !== 'true' ? [] : usual;
   },
   logs: {
     'codex.api_request': { operation: 'chat', attributes: { model: ['model'] } },
@@ -90,7 +91,7 @@ export const codex: Dialect = {
     'codex.sse_event': {
       operation: 'chat',
       attributes: { model: ['model'], inputTokens: ['input_token_count'], outputTokens: ['output_token_count'] },
-      counts: (record) => hasTokens(record) || HOSTED_CALL.test(String(record.attributes['event.kind'])),
+      counts: (record) => hasTokens(record) || HOSTED_CALL.test(asText(record.attributes['event.kind'])),
       tokensOnly: hasTokens,
     },
     'codex.tool_result': {
@@ -98,12 +99,12 @@ export const codex: Dialect = {
       attributes: { tool: ['tool_name'], toolServer: ['mcp_server'] },
       // An MCP server writes the output of its tools itself.
       counts: ({ attributes }) =>
-        attributes['tool_name'] !== 'exec_command' || !REJECTED_BY_RULE.test(String(attributes['output'])),
+        attributes['tool_name'] !== 'exec_command' || !REJECTED_BY_RULE.test(asText(attributes['output'])),
     },
     'codex.tool_decision': {
       operation: 'execute_tool',
       attributes: { tool: ['tool_name'] },
-      counts: ({ attributes }) => REJECTING.has(String(attributes['decision'])),
+      counts: ({ attributes }) => REJECTING.has(asText(attributes['decision'])),
       isRejection: true,
     },
   },
@@ -123,7 +124,7 @@ const OPENAI_MODEL = /^(gpt-(?!oss)|o\d|codex|chatgpt)/;
 
 /** The event of a span that reports a call. */
 function reportIn({ events = [] }: ReadSource): Attributes | undefined {
-  return events.findLast((one) => SPAN_EVENTS.has(String(one.attributes['event.name'])))?.attributes;
+  return events.findLast((one) => SPAN_EVENTS.has(asText(one.attributes['event.name'])))?.attributes;
 }
 
 function readSpanEvent(event: Attributes, facts: Facts): void {

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Attributes } from '../otlp/span.ts';
+import { asText } from './as-text.ts';
 import type { Dialect } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { REJECTION } from './operations.ts';
@@ -71,7 +72,7 @@ export const copilot: Dialect = {
   ],
   alsoReads: [PERMISSION, 'gen_ai.tool.type', 'gen_ai.response.finish_reasons'],
   refine({ name, attributes }, facts) {
-    if (name === 'permission' && String(attributes[PERMISSION]).startsWith('denied')) facts.operation = REJECTION;
+    if (name === 'permission' && asText(attributes[PERMISSION]).startsWith('denied')) facts.operation = REJECTION;
     if (facts.agent === UNNAMED_AGENT) facts.agent = null;
     if (facts.operation === 'chat' && !hasAnswer(attributes, facts)) facts.model = null;
     if (facts.tool === null) return;
@@ -85,7 +86,7 @@ export const copilot: Dialect = {
 
 /** The server in the name that VS Code gives a tool, `mcp_everything_get-sum`, if it has the hash that the span names. */
 function serverInName({ 'gen_ai.tool.name': name }: Attributes, { tool, toolServer }: Facts): string | null {
-  const [, prefixed = ''] = /^mcp_(.+)$/.exec(String(name)) ?? [];
+  const [, prefixed = ''] = /^mcp_(.+)$/.exec(asText(name)) ?? [];
   const server = prefixed.endsWith(`_${tool}`) ? prefixed.slice(0, -`_${tool}`.length) : '';
   return server !== '' && hash('sha256', server) === toolServer ? server : null;
 }

@@ -1,4 +1,5 @@
 import { canonicalVendor } from '@quartermaster/db/vendors.ts';
+import { asText } from './as-text.ts';
 import type { Dialect } from './dialect.ts';
 import { subjectIn } from './span-subject.ts';
 
@@ -29,11 +30,11 @@ export const datadog: Dialect = {
     // Spans of HTTP requests have no operation.
     if (attributes['gen_ai.operation.name'] === undefined) facts.errorType = null;
     if (facts.model === UNKNOWN_MODEL) facts.model = null;
-    const component = String(attributes['component'] ?? '');
+    const component = asText(attributes['component'] ?? '');
     // The vendor is not known at any other address than its own.
     if (facts.model !== null) facts.vendor ??= canonicalVendor(component);
     // The AI SDK's function id replaces the name of the span. It is the only name of an agent.
-    const method = String(attributes['operation.name']);
+    const method = asText(attributes['operation.name']);
     if (component === AI_SDK && RUN_OF_AI_SDK.test(method) && name !== method) facts.operation = 'invoke_agent';
     if (facts.operation === 'invoke_agent' && !UNNAMED.test(name)) facts.agent ??= subjectIn(name);
     if (facts.operation !== 'execute_tool' || NAMED_OTHERWISE.test(component)) return;

@@ -76,6 +76,8 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     // Some models write the namespace of their functions in front of a tool's name.
     if (facts.tool !== null) facts.tool = facts.tool.replace(FUNCTION_NAMESPACE, '');
     boundNames(facts);
+    facts.inputTokens = boundedCount(facts.inputTokens);
+    facts.outputTokens = boundedCount(facts.outputTokens);
     return { facts, isWrapper };
   };
 
@@ -257,6 +259,11 @@ function boundNames(facts: Facts): void {
     const bounded = IDS.has(fact) ? boundedId(withoutEncodedId(value)) : boundedName(value);
     if (bounded !== value) Object.assign(facts, { [fact]: bounded });
   }
+}
+
+/** Dialects add and subtract the counts that a sender wrote. Null if the result is no count. */
+function boundedCount(count: number | null): number | null {
+  return count !== null && count >= 0 ? Math.min(count, Number.MAX_SAFE_INTEGER) : null;
 }
 
 /** Returns a function that tests whether a name is in a list, in which `*` matches any characters. */

@@ -1,4 +1,5 @@
 import type { Attributes } from '../otlp/span.ts';
+import { asText } from './as-text.ts';
 import type { Dialect } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
@@ -61,7 +62,7 @@ export const geminiCli: Dialect = {
   refine({ name, attributes }, facts) {
     if (name === 'agent_call' && facts.agent === attributes['gen_ai.agent.name']) facts.agent = null;
     if (facts.tool !== null) readToolName(facts.tool, attributes, facts);
-    const thoughts = Number(attributes['thoughts_token_count'] ?? 0);
+    const thoughts = Number(asText(attributes['thoughts_token_count'] ?? 0));
     if (facts.outputTokens !== null && Number.isSafeInteger(thoughts) && thoughts > 0) facts.outputTokens += thoughts;
     if (attributes['success'] === false || name === 'gemini_cli.api_error') {
       const type = attributes['error.type'] ?? attributes['error_type'];
@@ -93,7 +94,7 @@ export const geminiCli: Dialect = {
 /** The tool of an MCP server as the user sees it, `echo (everything MCP Server)`. It is in the span if content is sent. */
 function displayedTool(attributes: Attributes): { server: string; tool: string } | null {
   const name = readInside(attributes['gen_ai.input.messages'], ['display', 'name']);
-  const [, tool = '', server = ''] = /^(\S+) \((.+) MCP Server\)$/.exec(String(name)) ?? [];
+  const [, tool = '', server = ''] = /^(\S+) \((.+) MCP Server\)$/.exec(asText(name)) ?? [];
   return FUNCTION_NAMES.tool.test(tool) && FUNCTION_NAMES.toolServer.test(server) ? { server, tool } : null;
 }
 

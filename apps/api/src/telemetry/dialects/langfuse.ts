@@ -1,4 +1,5 @@
 import type { AttributeValue } from '../otlp/span.ts';
+import { asText } from './as-text.ts';
 import type { Dialect } from './dialect.ts';
 import { asCount } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
@@ -104,7 +105,7 @@ export const langfuse: Dialect = {
   // LangGraph interrupts a tool that asks a person. Its handler for Python does not write the class of an error.
   wasRejected({ attributes, resource }) {
     const isOfNode = resource['telemetry.sdk.language'] === 'nodejs' && attributes[NODE] !== undefined;
-    return isOfNode && String(attributes[ERROR]).startsWith('GraphInterrupt: [\n');
+    return isOfNode && asText(attributes[ERROR]).startsWith('GraphInterrupt: [\n');
   },
   uses({ attributes, name }, facts, usual) {
     // A background response is requested and then fetched until it is complete. Each of these has a span.
@@ -128,7 +129,7 @@ const FURTHER_OUTPUT = /^output_(?!tokens$)|._output_tokens$/;
 
 function sumOf(usage: Record<string, unknown>, names: RegExp): number {
   const counts = Object.keys(usage).filter((key) => names.test(key));
-  return counts.reduce((sum, key) => sum + (Number.isSafeInteger(usage[key]) ? Number(usage[key]) : 0), 0);
+  return counts.reduce((sum, key) => sum + (asCount(usage[key]) ?? 0), 0);
 }
 
 function parse(text: AttributeValue | undefined): Record<string, unknown> {

@@ -1,4 +1,5 @@
 import { canonicalVendor } from '@quartermaster/db/vendors.ts';
+import { asText } from './as-text.ts';
 import type { Dialect } from './dialect.ts';
 import { asCount } from './fact-slots.ts';
 import { readInside } from './inside.ts';
@@ -70,7 +71,7 @@ export const langsmith: Dialect = {
   refine(span, facts) {
     const name = span.attributes['langsmith.trace.name'] ?? span.name;
     if (facts.operation === null && facts.agent !== null && facts.agent === name) facts.operation = 'invoke_agent';
-    const method = String(span.attributes['langsmith.metadata.ai_sdk_method']);
+    const method = asText(span.attributes['langsmith.metadata.ai_sdk_method']);
     if (facts.operation === null && RUNS_OF_AI_SDK.test(method) && vendorOf(name) === null) {
       facts.agent ??= typeof name === 'string' ? subjectIn(name) : null;
       if (facts.agent !== null) facts.operation = 'invoke_agent';
@@ -82,7 +83,7 @@ export const langsmith: Dialect = {
     addUncountedReasoning(facts, { reasoning, total, input: facts.inputTokens ?? 0 });
     // If a span starts and ends in different batches, its status stays `ok` in spite of an error.
     const exception = span.events?.find((event) => event.name === 'exception');
-    if (exception) facts.errorType ??= String(exception.attributes['exception.type'] ?? '_OTHER');
+    if (exception) facts.errorType ??= asText(exception.attributes['exception.type'] ?? '_OTHER');
   },
   uses(span, facts, usual) {
     const tools = facts.operation === 'chat' ? serverToolsIn(span.attributes['gen_ai.completion']) : [];

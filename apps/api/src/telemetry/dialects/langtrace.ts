@@ -1,3 +1,4 @@
+import { asText } from './as-text.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 
 /**
@@ -42,7 +43,7 @@ export const langtrace: Dialect = {
 function isExchanged({ name, attributes }: ReadSource): boolean {
   const isStream = attributes['gen_ai.request.stream'] === true || name.endsWith('Stream');
   if (attributes['langtrace.service.name'] === 'cohere') return attributes['url.path'] !== '/v2/chat';
-  return (isStream ? EXCHANGE_IN_STREAMS : EXCHANGE).test(String(attributes['langtrace.service.name']));
+  return (isStream ? EXCHANGE_IN_STREAMS : EXCHANGE).test(asText(attributes['langtrace.service.name']));
 }
 
 const EXCHANGE = /^(?:anthropic|ollama)$/;

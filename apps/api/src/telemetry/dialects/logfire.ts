@@ -1,3 +1,4 @@
+import { asText } from './as-text.ts';
 import type { Dialect } from './dialect.ts';
 
 /**
@@ -39,7 +40,7 @@ export const logfire: Dialect = {
     if (name.startsWith('Agent run: ')) facts.agent ??= subject;
     if (name.startsWith('Function: ')) facts.tool ??= subject;
     // A failed call of OpenAI Agents has the level of an error, and no status.
-    if (Number(attributes['logfire.level_num']) >= LEVEL_OF_ERRORS) facts.errorType ??= '_OTHER';
+    if (Number(asText(attributes['logfire.level_num'])) >= LEVEL_OF_ERRORS) facts.errorType ??= '_OTHER';
     const method = attributes['rpc.method'];
     if (attributes['rpc.system'] !== 'jsonrpc' || typeof method !== 'string') return;
     facts.mcpMethod ??= method;

@@ -1,4 +1,5 @@
 import type { Attributes, AttributeValue } from '../otlp/span.ts';
+import { asText } from './as-text.ts';
 import type { Dialect } from './dialect.ts';
 import type { Facts, Use } from './facts.ts';
 import { readInside } from './inside.ts';
@@ -118,7 +119,7 @@ export const mastra: Dialect = {
   refine({ name, attributes }, facts) {
     const type = attributes['mastra.span.type'];
     if (attributes['openinference.span.kind'] !== undefined) {
-      facts.operation = OPERATIONS_OF_TYPES.get(String(type)) ?? null;
+      facts.operation = OPERATIONS_OF_TYPES.get(asText(type)) ?? null;
       if (type === 'model_step') readModelStep(readInside(attributes['metadata'], ['modelMetadata']), facts);
     } else if (attributes['gen_ai.operation.name'] === 'model_step') {
       readModelStep(attributes['mastra.metadata.modelMetadata'], facts);
@@ -132,7 +133,7 @@ export const mastra: Dialect = {
     // The name of a workflow is only in the span's name.
     if (facts.operation === 'invoke_workflow') facts.workflow ??= name.replace(/^invoke_workflow /, '');
     // The span of a failed model request has the status `ok`.
-    if (String(attributes['gen_ai.response.finish_reasons']).includes('"error"')) facts.errorType ??= 'error';
+    if (asText(attributes['gen_ai.response.finish_reasons']).includes('"error"')) facts.errorType ??= 'error';
   },
   uses({ attributes }, facts, usual) {
     if (repeatsAnswer(attributes)) return usual.map((use) => (use.kind === 'model' ? { ...use, times: 0 } : use));
@@ -151,7 +152,7 @@ function repeatsAnswer(attributes: Attributes): boolean {
   if ((attributes[RESUMED_FROM] ?? readInside(attributes['metadata'], ['resumedFromSpanId'])) === null) return false;
   if (attributes['mastra.span.type'] === 'model_step')
     return attributes['mastra.model_step.output'] !== undefined && attributes['mastra.model_step.input'] === undefined;
-  const isAnswer = String(attributes['gen_ai.response.finish_reasons']).includes('tool-calls');
+  const isAnswer = asText(attributes['gen_ai.response.finish_reasons']).includes('tool-calls');
   return isAnswer && attributes['mastra.completion_start_time'] === undefined;
 }
 

@@ -1,3 +1,4 @@
+import { asText } from './as-text.ts';
 import type { Dialect } from './dialect.ts';
 
 /**
@@ -29,7 +30,7 @@ export const mistralVibe: Dialect = {
     if (attributes['vibe.hook.type'] !== undefined) facts.tool = null;
     if (typeof result === 'string' && FAILED.test(result)) facts.errorType ??= 'tool_error';
   },
-  wasRejected: ({ attributes }) => REJECTION.test(String(attributes['gen_ai.tool.call.result'])),
+  wasRejected: ({ attributes }) => REJECTION.test(asText(attributes['gen_ai.tool.call.result'])),
 };
 
 /**

@@ -1,6 +1,7 @@
 import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import type { Attributes, AttributeValue } from '../otlp/span.ts';
 import { withPublicUrls } from '../urls.ts';
+import { asText } from './as-text.ts';
 import { isModelName } from './endings.ts';
 import type { Facts } from './facts.ts';
 import { readInside } from './inside.ts';
@@ -23,7 +24,7 @@ export function readModelOfMlflow(attributes: Attributes, facts: Facts): void {
   const answered = modelIn(attributes[ANSWER], 'model') ?? modelIn(attributes[ANSWER], 'modelVersion');
   facts.model ??= modelIn(attributes[REQUEST], 'model') ?? answered;
   facts.responseModel ??= answered;
-  const client = withoutQuotes(String(attributes[CLIENT] ?? ''));
+  const client = withoutQuotes(asText(attributes[CLIENT] ?? ''));
   if (facts.model !== null && client !== 'openai') facts.vendor ??= canonicalVendor(client);
 }
 

@@ -1,3 +1,4 @@
+import { asText } from './as-text.ts';
 import type { Dialect } from './dialect.ts';
 import { firstCount } from './fact-slots.ts';
 import { addUncountedReasoning } from './reasoning-tokens.ts';
@@ -36,14 +37,14 @@ export const n8n: Dialect = {
   ],
   alsoReads: [TYPE, TOTAL, REASONING, ESTIMATED],
   refine({ attributes }, facts) {
-    const type = String(attributes[TYPE]).replace(/^.*\./, '');
+    const type = asText(attributes[TYPE]).replace(/^.*\./, '');
     if (facts.model !== null) facts.operation = 'chat';
     else if (AGENT.test(type)) facts.operation = 'invoke_agent';
     else if (TOOL.test(type)) facts.operation = 'execute_tool';
     if (facts.operation !== 'invoke_agent') facts.agent = null;
     // The model sees a node by this name.
     facts.tool = facts.operation === 'execute_tool' ? (facts.tool?.replaceAll(/[^\w-]+/g, '_') ?? null) : null;
-    if (String(attributes[ESTIMATED]) === 'true') Object.assign(facts, { inputTokens: null, outputTokens: null });
+    if (asText(attributes[ESTIMATED]) === 'true') Object.assign(facts, { inputTokens: null, outputTokens: null });
     const [reasoning, total] = [firstCount(attributes, [REASONING]), firstCount(attributes, [TOTAL])];
     addUncountedReasoning(facts, { reasoning, total });
   },

@@ -1,3 +1,4 @@
+import { asText } from './as-text.ts';
 import type { Dialect } from './dialect.ts';
 
 /**
@@ -28,7 +29,7 @@ export const neurolink: Dialect = {
   },
   uses({ attributes }, { operation, outputTokens }, usual) {
     const isCall = operation === 'chat' || operation === 'execute_tool';
-    const isOnlySpan = outputTokens !== null || !WITH_STREAM_TEXT.has(String(attributes['neurolink.provider']));
+    const isOnlySpan = outputTokens !== null || !WITH_STREAM_TEXT.has(asText(attributes['neurolink.provider']));
     return isCall || (operation === 'stream' && isOnlySpan) ? usual : [];
   },
 };

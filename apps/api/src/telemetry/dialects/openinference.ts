@@ -1,3 +1,4 @@
+import { asText } from './as-text.ts';
 import { addCacheOfAnthropic } from './cached-tokens.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts, Use } from './facts.ts';
@@ -190,7 +191,7 @@ const MODEL_ID = /^[\w.:/-]{2,256}$/;
 
 /** The second name is traceAI's. */
 function kindOf({ attributes }: ReadSource): string {
-  return String(attributes['openinference.span.kind'] ?? attributes['gen_ai.span.kind']).toUpperCase();
+  return asText(attributes['openinference.span.kind'] ?? attributes['gen_ai.span.kind']).toUpperCase();
 }
 
 /**

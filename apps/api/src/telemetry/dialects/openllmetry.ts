@@ -1,6 +1,7 @@
 import { ownMember } from '../../platform/own-member.ts';
 import type { AttributeValue } from '../otlp/span.ts';
 import { withPublicUrls } from '../urls.ts';
+import { asText } from './as-text.ts';
 import { addCacheOfAnthropic } from './cached-tokens.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
@@ -74,7 +75,7 @@ export const openllmetry: Dialect = {
     const { attributes, scope } = span;
     if (OF_MCP.test(scope.name)) readMcpRequest(span, facts);
     if (scope.name === '@traceloop/instrumentation-anthropic') addCacheOfAnthropic(attributes, facts);
-    const kind = String(attributes['traceloop.span.kind'] ?? attributes[KIND_OF_RESPAN]).toLowerCase();
+    const kind = asText(attributes['traceloop.span.kind'] ?? attributes[KIND_OF_RESPAN]).toLowerCase();
     const named = attributes['traceloop.entity.name'];
     if (typeof named === 'string') {
       // The instrumentation of LlamaIndex for Python adds the kind: `FunctionAgent.workflow`.

@@ -1,4 +1,5 @@
 import { canonicalVendor } from '@quartermaster/db/vendors.ts';
+import { asText } from './as-text.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
@@ -66,7 +67,7 @@ export const otherFrameworks: Dialect = {
     if (!followsConvention(attributes)) requireEvidence(span, facts);
     if (facts.model !== null && facts.tool === null) facts.vendor ??= vendorInSpanName(name);
     // Eino names the client of a model: OpenAI, Claude, Ollama.
-    if (facts.model !== null) facts.vendor ??= canonicalVendor(String(attributes['runinfo.type'] ?? ''));
+    if (facts.model !== null) facts.vendor ??= canonicalVendor(asText(attributes['runinfo.type'] ?? ''));
     if (span.scope.name === LANGWATCH) splitVendorPrefix(facts);
   },
   alsoReads: ['runinfo.type', TYPE_OF_HONEYHIVE, AGENT_KIND, ...MLFLOW_NAMES],
@@ -87,7 +88,7 @@ const REJECTED = /^(?!output|result)(?:\w+_)?(?:blocked|declined|denied|rejected
 
 /** Whether the tool was rejected before it ran: `tool.failure_kind: plan_mode_blocked`, `acme.tool.status: denied`. */
 function hasStatusOfRejection(attributes: ReadSource['attributes']): boolean {
-  return Object.entries(attributes).some(([name, value]) => STATUS_OF_TOOL.test(name) && REJECTED.test(String(value)));
+  return Object.entries(attributes).some(([name, value]) => STATUS_OF_TOOL.test(name) && REJECTED.test(asText(value)));
 }
 
 /**

@@ -1,3 +1,4 @@
+import { asText } from './as-text.ts';
 import type { Dialect } from './dialect.ts';
 
 const FAILURE_STAGE = 'pydantic_ai.tool.failure_stage';
@@ -33,7 +34,7 @@ export const pydanticAi: Dialect = {
   uses: ({ name, attributes }, _facts, usual) => {
     // An output function only converts the answer into the result. It is not a tool, although the model calls it like one.
     const isOutput = [name, attributes['logfire.msg']].some((text) =>
-      String(text).startsWith('running output function'),
+      asText(text).startsWith('running output function'),
     );
     // The tool did not run: its arguments were invalid, or the call waits for an approval.
     const isNotRun = attributes[FAILURE_STAGE] === 'validation' || attributes[DEFERRAL] === 'ApprovalRequired';

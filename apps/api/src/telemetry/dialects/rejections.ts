@@ -1,3 +1,4 @@
+import { asText } from './as-text.ts';
 import type { ReadSource } from './dialect.ts';
 
 /** The message of an error in which the OpenAI Agents SDK rejects a call. Its data may follow as JSON, or as Python writes it. */
@@ -25,5 +26,5 @@ export function isInterruptOfLangGraph(text: unknown): boolean {
 /** The class of the error that a span recorded, without its module. */
 export function exceptionTypeIn({ events = [] }: ReadSource): string | null {
   const exception = events.find(({ name }) => name === 'exception');
-  return exception === undefined ? null : (String(exception.attributes['exception.type']).split('.').at(-1) ?? null);
+  return exception === undefined ? null : (asText(exception.attributes['exception.type']).split('.').at(-1) ?? null);
 }

@@ -1,3 +1,4 @@
+import { asText } from './as-text.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
 
@@ -31,7 +32,7 @@ export const sentry: Dialect = {
   safe: ['sentry.op', 'sentry.origin', 'vercel.ai.operationId', 'vercel.ai.model.provider', 'mcp.transport'],
   alsoReads: ['sentry.op', TEXT, TOOL_CALLS],
   uses({ attributes }, facts, usual) {
-    const operation = String(attributes['sentry.op']);
+    const operation = asText(attributes['sentry.op']);
     // Only the client's span of an MCP call counts.
     if (operation.startsWith('mcp.')) return [];
     if (facts.vendor === 'anthropic' && !isCall(operation, attributes)) return [];
@@ -41,6 +42,6 @@ export const sentry: Dialect = {
 
 /** Whether a method of Anthropic's client calls the model. It may also fetch a model's description, or count tokens. */
 function isCall(operation: string, attributes: ReadSource['attributes']): boolean {
-  const isCount = attributes['gen_ai.response.id'] === undefined && /^\d+$/.test(String(attributes[TEXT]));
+  const isCount = attributes['gen_ai.response.id'] === undefined && /^\d+$/.test(asText(attributes[TEXT]));
   return operation !== 'gen_ai.models' && !isCount;
 }

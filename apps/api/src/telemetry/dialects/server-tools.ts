@@ -1,4 +1,5 @@
 import { ownMember } from '../../platform/own-member.ts';
+import { asText } from './as-text.ts';
 import { countUnder } from './fact-slots.ts';
 import type { Facts, Use } from './facts.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
@@ -186,7 +187,7 @@ function toolOf(item: unknown): string | null {
   if (ofItem !== null) return ofItem;
   // Azure's client puts the item of the answer into a part of the conventions. Pydantic AI marks the part.
   const isBuiltin = type === 'tool_call' && ownMember(item, 'builtin') === true;
-  const id = String(ownMember(item, 'id'));
+  const id = asText(ownMember(item, 'id'));
   const isOfAnthropic = (type === 'tool_use' || type === 'tool_call') && id.startsWith(ID_OF_ANTHROPIC);
   if (type === 'tool_call' && !isBuiltin && !isOfAnthropic) {
     return toolOfItem(ownMember(item, 'content')) ?? TOOLS_BY_ID.get(ID_OF_OPENAI.exec(id)?.[0] ?? '') ?? null;

@@ -1,5 +1,6 @@
 import { ownMember } from '../../platform/own-member.ts';
 import type { Attributes, AttributeValue } from '../otlp/span.ts';
+import { asText } from './as-text.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import type { Facts } from './facts.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
@@ -131,7 +132,7 @@ function vendorToolsIn(definitions: AttributeValue | undefined, calls: Attribute
     if (typeof definition !== 'string' || !definition.startsWith('{"type":"provider')) continue;
     const { name, id, args } = (parsed(definition) ?? {}) as { name?: unknown; id?: unknown; args?: unknown };
     if (id === 'openai.mcp') servers.add(ownMember(args, 'serverLabel'));
-    const kind = String(id).replace(/^[^.]*\./, '');
+    const kind = asText(id).replace(/^[^.]*\./, '');
     if (RUN_BY_VENDOR.test(kind)) kinds.set(name, kind.replace(/_(?:preview|\d{8})$/, ''));
   }
   if (kinds.size === 0 && servers.size === 0 && !calls.includes(ID_OF_ANTHROPIC_MCP)) return [];
@@ -142,7 +143,7 @@ function vendorToolsIn(definitions: AttributeValue | undefined, calls: Attribute
     if (typeof name !== 'string' || !FUNCTION_NAMES.tool.test(name)) return [];
     const tool = name.replace(MCP_TOOL_OF_OPENAI, '');
     if (tool !== name && servers.size > 0) return markedTool(server, tool) ?? tool;
-    const isMcp = String(ownMember(call, 'toolCallId')).startsWith(ID_OF_ANTHROPIC_MCP);
+    const isMcp = asText(ownMember(call, 'toolCallId')).startsWith(ID_OF_ANTHROPIC_MCP);
     return isMcp ? name : (kinds.get(name) ?? []);
   });
 }
