@@ -52,11 +52,31 @@ export function coverageRuleOf(provider: NamedProvider, kind: InventoryKind): Co
     };
     return (declared, seen) => (declared === seen ? EXACT : modelCoverage(parse(declared), parse(seen)));
   }
+  // Each name is rewritten once, for the same reason.
+  const rewritten = new Map<string, { rewritten: string; underscored: string }>();
+  const formsOf = (key: string) => {
+    const forms = rewritten.get(key) ?? { rewritten: rewrittenName(key), underscored: withUnderscores(key) };
+    rewritten.set(key, forms);
+    return forms;
+  };
   return (declared, seen) => {
     if (declared === seen) return EXACT;
-    if (kind !== 'tool' || rewrittenName(declared) !== rewrittenName(seen)) return null;
+    if (kind !== 'tool') return null;
+    const [one, other] = [formsOf(declared), formsOf(seen)];
+    if (one.rewritten !== other.rewritten) return null;
     // Tools whose names differ in case may be different tools.
-    return { exactness: 0, doubtful: withUnderscores(declared) !== withUnderscores(seen) };
+    return { exactness: 0, doubtful: one.underscored !== other.underscored };
+  };
+}
+
+/** Returns a function that makes the coverage rules of providers, each one once. Use one function for each batch of names. */
+export function coverageRules(): (provider: NamedProvider & { id: string }, kind: InventoryKind) => CoverageRule {
+  const rules = new Map<string, CoverageRule>();
+  return (provider, kind) => {
+    const key = `${kind} ${provider.id}`;
+    const rule = rules.get(key) ?? coverageRuleOf(provider, kind);
+    rules.set(key, rule);
+    return rule;
   };
 }
 

@@ -2,7 +2,7 @@ import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { coverageRuleOf, nameFamily } from '../name-family.ts';
+import { coverageRules, nameFamily } from '../name-family.ts';
 import { caseFoldedNames } from '../provider-names.ts';
 import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import { mayNameProvider, type TenantPlace } from '../tenancy.ts';
@@ -51,8 +51,9 @@ async function declaredUses(
   const wanted = new Map<string, DeclarationKey>();
   for (const one of subjects.flatMap(declarationKeysOf)) if (declaredOf.has(one.provider)) wanted.set(keyOf(one), one);
   const declared = Map.groupBy(await selectDeclarations(db, [...wanted.values()], { tenantId }), keyOf);
+  const ruleOf = coverageRules();
   return (subject) => {
-    const coverageOf = coverageRuleOf(subject.provider, subject.kind);
+    const coverageOf = ruleOf(subject.provider, subject.kind);
     const covers = (key: string) => coverageOf(key, subject.nameKey)?.doubtful === false;
     return declarationKeysOf(subject).some((one) => declared.get(keyOf(one))?.some(({ nameKey }) => covers(nameKey)));
   };

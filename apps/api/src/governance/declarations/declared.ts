@@ -1,7 +1,7 @@
 import type { InventoryItem, InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { coverageRuleOf, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
+import { canBlockOrAllow, coverageRules, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
 import { findInventoryItemsOfFamilies, type KeyedItem } from '@quartermaster/db/repositories/inventory.ts';
 import { manifestDeclarations } from '@quartermaster/db/repositories/manifest-declarations.ts';
@@ -100,13 +100,23 @@ export async function findCoveringItems(
   const found = await findInventoryItemsOfFamilies(db, tenant, subjects.map(familyOf));
   const textOf = (one: ReturnType<typeof familyOf>) => JSON.stringify([one.providerId, one.kind, one.nameFamily]);
   const byFamily = Map.groupBy(found, (item) => textOf({ ...item, nameFamily: nameFamily(item.kind, item.nameKey) }));
+  const families = new Map([...byFamily].map(([text, items]) => [text, { items, ...indexOf(items) }]));
+  const ruleOf = coverageRules();
   return (subject) => {
     const { provider, kind, nameKey: key } = subject;
-    const items = byFamily.get(textOf(familyOf(subject))) ?? [];
-    const own = items.find((item) => item.nameKey === key);
-    const isAlone = items.length === 0 || (items.length === 1 && own !== undefined);
-    return { own, deciding: isAlone ? own : findDecidingItem(items, coverageRuleOf(provider, kind), key) };
+    const family = families.get(textOf(familyOf(subject)));
+    if (family === undefined) return { own: undefined, deciding: undefined };
+    const own = family.byKey.get(key);
+    if (own !== undefined && family.items.length === 1) return { own, deciding: own };
+    // The item with exactly the name decides, unless a block covers the name.
+    const items = own === undefined ? family.items : [own, ...family.decisive.filter((item) => item !== own)];
+    return { own, deciding: findDecidingItem(items, ruleOf(provider, kind), key) };
   };
+}
+
+/** A provider may list thousands of names of one family, so each subject is compared with as few of them as possible. */
+function indexOf(items: readonly KeyedItem[]) {
+  return { byKey: new Map(items.map((item) => [item.nameKey, item])), decisive: items.filter(canBlockOrAllow) };
 }
 
 /** The `inventoryItemId` of an observation: the item that declares it, if one does. */

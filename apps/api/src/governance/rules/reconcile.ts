@@ -54,8 +54,8 @@ type ProviderSubject = { provider: Provider; kind: InventoryKind; name: string }
 
 type InTenant = Pick<TenantPlace, 'tenantId'>;
 
-/** Subjects per batch. Most statements run once for each batch. */
-const BATCH_SIZE = 64;
+/** Subjects per batch. Each batch reads all items of the families of their names, of which there may be thousands. */
+const BATCH_SIZE = 256;
 
 /**
  * Opens, updates and closes the recommendations about a subject, so that they match what the rules propose now. Called in

@@ -2,7 +2,7 @@ import { type InventoryKind, InventoryKindSchema } from '@quartermaster/contract
 import { AllowListSchema } from '@quartermaster/contracts/manifest-specs.ts';
 import type { Manifest } from '@quartermaster/contracts/manifests.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import { coverageRuleOf, nameFamily } from '@quartermaster/db/name-family.ts';
+import { coverageRules, nameFamily } from '@quartermaster/db/name-family.ts';
 import { declaredKeys, nameKey } from '@quartermaster/db/name-key.ts';
 import { caseFoldedNames } from '@quartermaster/db/provider-names.ts';
 import { caseFolded } from '@quartermaster/db/queries.ts';
@@ -48,11 +48,12 @@ export function allowanceOf(
       ? [...caseFoldedNames(provider), provider.id]
       : [provider.id];
     const allowed = allowedOf(list, called);
+    const ruleOf = coverageRules();
     return ({ kind, name }) => {
       const { all, exact, prefixes } = allowed[kind];
       if (all) return true;
       const key = nameKey(kind, name, provider.name);
-      const covering = coverageRuleOf(provider, kind);
+      const covering = ruleOf(provider, kind);
       // Tools must match exactly: the inventory has their names as the server writes them.
       const covers = (allowedKey: string) =>
         allowedKey === key || (kind === 'model' && covering(allowedKey, key)?.doubtful === false);

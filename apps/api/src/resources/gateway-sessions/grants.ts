@@ -12,7 +12,7 @@ import {
   type GrantedItemKey,
   listGrantedItems,
 } from '@quartermaster/db/repositories/granted-items.ts';
-import { coverageRuleOf, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
+import { coverageRules, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
 import { findBlockedItems, type KeyedItem } from '@quartermaster/db/repositories/inventory.ts';
 import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
 import { findActiveProviders } from '@quartermaster/db/repositories/providers.ts';
@@ -114,17 +114,18 @@ async function policiesOf(
 
 /** Returns whether an item is blocked by a blocked item of another spelling. See findDecidingItem. */
 function blocksOf(
-  provider: Pick<Provider, 'name' | 'aliases' | 'baseUrl'>,
+  provider: Pick<Provider, 'id' | 'name' | 'aliases' | 'baseUrl'>,
   blocked: readonly KeyedItem[],
 ): (item: AvailableItem) => boolean {
   if (blocked.length === 0) return () => false;
   const familyOf = ({ kind, nameKey: key }: GrantedItemKey) => `${kind} ${nameFamily(kind, key)}`;
   const byFamily = Map.groupBy(blocked, familyOf);
+  const ruleOf = coverageRules();
   return (item) => {
     const blocks = byFamily.get(familyOf(item));
     if (blocks === undefined) return false;
     const items = [...blocks, { ...item, status: 'available' as const }];
-    return findDecidingItem(items, coverageRuleOf(provider, item.kind), item.nameKey)?.status === 'blocked';
+    return findDecidingItem(items, ruleOf(provider, item.kind), item.nameKey)?.status === 'blocked';
   };
 }
 

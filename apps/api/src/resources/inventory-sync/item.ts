@@ -52,7 +52,7 @@ export function readItem(item: ListedItem, { name: providerName }: { name: strin
   const plain = plainName(kind, name, providerName);
   if (!isPlainItemName(plain)) return refuse('its name has spaces around it or hidden characters, or is a lone *');
   const kept = keptOf(item);
-  if (kept === null) return refuse('its definition is nested too deeply');
+  if ('fault' in kept) return refuse(kept.fault);
   return {
     kind,
     name: plain,
@@ -70,18 +70,36 @@ export function unreadableItem(kind: InventoryKind, raw: unknown, nameMember: st
   return { kind, name: typeof name === 'string' ? name : '', fault, attributes: {} };
 }
 
-/** What is stored of the attributes, and the digest; null if they are nested too deeply. */
-function keptOf({ attributes, definition }: ListedItem): { attributes: string; schemaDigest: string | null } | null {
-  if (isNestedDeeper(attributes, MAX_NESTED_LEVELS)) return null;
+type Kept = { attributes: string; schemaDigest: string | null };
+
+const TOO_DEEP = { fault: 'its definition is nested too deeply' };
+
+/** Such as 1e999, or half of a surrogate pair. RFC 8785 has no form for them. */
+const NO_DIGEST = { fault: 'its definition has a number or a character that cannot be stored' };
+
+/** What is stored of the attributes, and the digest; or why they cannot be stored. */
+function keptOf({ attributes, definition }: ListedItem): Kept | { fault: string } {
+  if (isNestedDeeper(attributes, MAX_NESTED_LEVELS)) return TOO_DEEP;
   try {
     // The digest covers the whole definition, even if the stored attributes are truncated.
-    const schemaDigest = definition === undefined ? null : canonicalDigest(withoutUndefined(definition));
+    const schemaDigest = definition === undefined ? null : digestOf(withoutUndefined(definition));
+    if (schemaDigest === undefined) return NO_DIGEST;
     // Cut before escaping hidden characters as well, because attributes may be very long.
     const visible = visibleValue(fitting(withoutUndefined(attributes)));
     return { attributes: JSON.stringify(fitting(visible)), schemaDigest };
   } catch (error) {
-    if (error instanceof RangeError) return null;
+    if (error instanceof RangeError) return TOO_DEEP;
     throw error;
+  }
+}
+
+/** Undefined if the definition has no digest. @throws RangeError if it is nested too deeply */
+function digestOf(definition: Record<string, unknown>): string | undefined {
+  try {
+    return canonicalDigest(definition);
+  } catch (error) {
+    if (error instanceof RangeError) throw error;
+    return undefined;
   }
 }
 

@@ -113,7 +113,7 @@ function readMessages(parsed: unknown, question: Question): AnswerRead | AnswerR
   const list = listOf(question.request?.method ?? '');
   // Compared as text, because the MCP client also accepts the id 1 as "1".
   const id = String(question.request?.id);
-  const result = messages.find((message) => isObject(message) && String(message['id']) === id);
+  const result = messages.find((message) => isObject(message) && isId(message['id']) && String(message['id']) === id);
   let items: ReadItem[] = [];
   if (list && isObject(result) && isObject(result['result'])) {
     const listed = result['result'][list.member];
@@ -140,6 +140,11 @@ function toJson(value: unknown): string | null {
     if (error instanceof RangeError) return null;
     throw error;
   }
+}
+
+/** Whether a value can be the id of a message (JSON-RPC 2.0, section 4). Objects cannot, and `String` may fail for them. */
+function isId(value: unknown): value is string | number {
+  return typeof value === 'string' || typeof value === 'number';
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

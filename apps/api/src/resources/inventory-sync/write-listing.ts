@@ -29,8 +29,8 @@ const READ_BATCH_SIZE = 100;
 /** Rows of one statement. Rows times columns must stay below the databases' limit of bound parameters. */
 const ROWS_PER_STATEMENT = 100;
 
-/** Written items that are read and reevaluated at once. */
-const REEVALUATED_BATCH_SIZE = 100;
+/** Written items that are read and reevaluated at once. Each batch reads all items of the families of their names. */
+const REEVALUATED_BATCH_SIZE = 256;
 
 /**
  * How many items a listing contains if it changes no item; otherwise null. Most syncs change nothing, so this is read before the

@@ -1,7 +1,7 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { coverageRuleOf, findDecidingItem, nameFamily, rewrittenName } from '@quartermaster/db/name-family.ts';
+import { coverageRules, findDecidingItem, nameFamily, rewrittenName } from '@quartermaster/db/name-family.ts';
 import { splitRouters } from '@quartermaster/db/model-name.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
 import { caseFoldedNames } from '@quartermaster/db/provider-names.ts';
@@ -186,10 +186,11 @@ async function findOffered(
 
 function modelLookup(providers: KnownProviders, models: readonly OfferedItem[]) {
   const byProvider = Map.groupBy(models, ({ providerId }) => providerId);
+  const ruleOf = coverageRules();
   const modelAt = (provider: Provider, model: string) => {
     const items = byProvider.get(provider.id);
     if (items === undefined) return undefined;
-    return findDecidingItem(items, coverageRuleOf(provider, 'model'), nameKey('model', model, provider.name));
+    return findDecidingItem(items, ruleOf(provider, 'model'), nameKey('model', model, provider.name));
   };
   const soleProviderOfModel = (model: string) => {
     const owners = [...byProvider.keys()].toSorted().flatMap((id) => {
