@@ -10,6 +10,7 @@ const READ_FROM_CACHE = [
   // traceAI
   'gen_ai.usage.input_tokens.cache_read',
   'gen_ai.usage.cache_read_tokens',
+  'neatlogs.llm.token_count.cache_read',
 ];
 
 const WRITTEN_TO_CACHE = [
@@ -20,6 +21,7 @@ const WRITTEN_TO_CACHE = [
   'llm.token_count.prompt_details.cache_write',
   'gen_ai.usage.input_tokens.cache_write',
   'gen_ai.usage.cache_write_tokens',
+  'neatlogs.llm.token_count.cache_write',
 ];
 
 export const TOTAL_TOKENS: readonly string[] = [
@@ -27,6 +29,7 @@ export const TOTAL_TOKENS: readonly string[] = [
   'ai.usage.totalTokens',
   'llm.token_count.total',
   'llm.usage.total_tokens',
+  'neatlogs.llm.token_count.total',
 ];
 
 /** The attributes that this file reads. */

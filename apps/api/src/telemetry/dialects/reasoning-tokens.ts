@@ -8,6 +8,7 @@ const REASONING = [
   'gen_ai.usage.reasoning_tokens',
   'ai.usage.reasoningTokens',
   'llm.token_count.completion_details.reasoning',
+  'neatlogs.llm.token_count.reasoning',
 ];
 
 /** The attributes of the conventions that this file reads. */

@@ -53,6 +53,7 @@ import { embabel } from './embabel.ts';
 import { eve } from './eve.ts';
 import { haystack } from './haystack.ts';
 import { openaiAgents } from './openai-agents.ts';
+import { neatlogs } from './neatlogs.ts';
 import { netra } from './netra.ts';
 import { nemoAgentToolkit } from './nemo-agent-toolkit.ts';
 import { openinference } from './openinference.ts';
@@ -133,6 +134,7 @@ export const DIALECTS: readonly Dialect[] = [
   traceai,
   braintrust,
   codebuddy,
+  neatlogs,
   netra,
   weave,
   mcp,

@@ -124,6 +124,21 @@ test.each([
   expect(readSpan(source(attributes)).facts).toMatchObject({ inputTokens: 21, outputTokens: 8 });
 });
 
+test.each([
+  ['acme.llm.token_count.prompt', 'acme.llm.token_count.completion'],
+  ['acme.tokenCount.input', 'acme.tokenCount.output'],
+])('reads tokens from %s and %s', (input, output) => {
+  const attributes = {
+    'acme.span.kind': 'llm',
+    'acme.llm.model_name': 'gpt-5-mini',
+    [input]: 21,
+    [output]: 8,
+    'acme.llm.token_count.total': 29,
+    'acme.llm.token_count.cache_read': 5,
+  };
+  expect(readSpan(source(attributes)).facts).toMatchObject({ inputTokens: 21, outputTokens: 8 });
+});
+
 // Judgment's SDK reports the parts of the input, and the vendor's own usage as JSON.
 test('reads the input tokens from JSON if only the output tokens have an attribute, and the vendor from the span’s name', () => {
   const attributes = {
