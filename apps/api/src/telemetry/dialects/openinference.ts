@@ -202,9 +202,11 @@ function agentOf({ name, scope, attributes }: ReadSource): string | null {
   const { 'graph.node.name': nodeName, 'graph.node.id': nodeId } = attributes;
   const node = nodeName ?? (NODE_IDS_ARE_NAMES.test(scope.name) ? nodeId : null);
   if (typeof node === 'string' && node !== '') return node;
-  // The root span of OpenAI Agents is named after the workflow: `Agent workflow`.
-  return /openai[-_]agents/.test(scope.name) ? null : (subjectIn(name)?.replace(METHOD, '') ?? null);
+  return NAMES_NO_AGENT.test(scope.name) ? null : (subjectIn(name)?.replace(METHOD, '') ?? null);
 }
+
+/** The root span of OpenAI Agents is named after the workflow: `Agent workflow`. That of TanStack AI is always `ai.chat`. */
+const NAMES_NO_AGENT = /openai[-_]agents|openinference-tanstack-ai/;
 
 /** The method at the end of a span's name: `CodeAgent.run`, `get_weather.__call__`. */
 const METHOD = /\.[a-z_]+$/;

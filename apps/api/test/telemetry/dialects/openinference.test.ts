@@ -86,3 +86,13 @@ test('openinference: a span under a scope of the application stays one if Braint
     uses: [{ kind: 'model', name: 'gpt-5-mini' }],
   });
 });
+
+// The name of the span is the same for every chat of TanStack AI (@arizeai/openinference-tanstack-ai 0.2.13).
+test('a chat of TanStack AI names no agent', () => {
+  const scope = '@arizeai/openinference-tanstack-ai';
+  const attributes = { 'openinference.span.kind': 'AGENT', 'tanstack.ai.source': 'server' };
+  expect(readSpan(source(attributes, 'ai.chat', { scope })).uses).toEqual([]);
+  expect(readSpan(source({ ...attributes, 'agent.name': 'weather_agent' }, 'ai.chat', { scope })).uses).toEqual([
+    { kind: 'agent', name: 'weather_agent' },
+  ]);
+});

@@ -179,6 +179,7 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
         'tool weather-service/get_weather: not seen',
       ],
     },
+    neatlogs: { cannotKnow: ['model gcp.gemini/gemini-embedding-001: 0 + 0 tokens counted, 4 + 0 used'] },
     neurolink: {
       cannotKnow: [
         'model openai/gpt-5-mini: 3 calls counted, 5 made',

@@ -42,6 +42,7 @@ const NOT_NAMED = [
   'loongsuite',
   'mcp-csharp',
   'mcp-python',
+  'neatlogs',
   'netra',
   'openai-agents',
   'openai-agents-python',
