@@ -86,8 +86,10 @@ export const langsmith: Dialect = {
     if (exception) facts.errorType ??= asText(exception.attributes['exception.type'] ?? '_OTHER');
   },
   uses(span, facts, usual) {
-    const tools = facts.operation === 'chat' ? serverToolsIn(span.attributes['gen_ai.completion']) : [];
-    return addServerTools(facts, usual, tools);
+    if (facts.operation !== 'chat') return usual;
+    const uses = addServerTools(facts, usual, serverToolsIn(span.attributes['gen_ai.completion']));
+    // The run of a streamed call inside an agent is written into the agent's span, which keeps its name.
+    return facts.agent !== null && facts.agent === span.name ? [...uses, { kind: 'agent', name: facts.agent }] : uses;
   },
 };
 

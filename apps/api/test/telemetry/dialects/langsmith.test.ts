@@ -68,3 +68,19 @@ test.each([
     { kind: 'tool', ...tool },
   ]);
 });
+
+// What wrapAnthropic of langsmith 0.12.0 sends of a stream inside `traceable`.
+test.each([
+  ['weather_agent', [{ kind: 'agent', name: 'weather_agent' }]],
+  ['ChatAnthropic', []],
+])('langsmith: a streamed call that is written into the span %s', (name, agents) => {
+  const attributes = {
+    'langsmith.span.kind': 'llm',
+    'langsmith.trace.name': 'ChatAnthropic',
+    'langsmith.metadata.lc_agent_name': 'weather_agent',
+    'langsmith.metadata.ls_provider': 'anthropic',
+    'gen_ai.request.model': 'claude-sonnet-5',
+  };
+  const { uses } = readSpan(source(attributes, name, { scope: 'langsmith' }));
+  expect(uses).toEqual([{ kind: 'model', name: 'claude-sonnet-5' }, ...agents]);
+});
