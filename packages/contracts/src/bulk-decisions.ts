@@ -83,6 +83,9 @@ export const ReviewRuntimeObservationsInputSchema = z
     id: 'ReviewRuntimeObservationsInput',
     description:
       'The decision, and the observations that it is about. The filters are those of `list_runtime_observations`.',
+    examples: [
+      { decision: 'rejected', note: 'Not in production.', observationIds: ['obs_01k0c5v7h2m4n8q3r6t9w1x2yz'] },
+    ],
   });
 export type ReviewRuntimeObservationsInput = z.infer<typeof ReviewRuntimeObservationsInputSchema>;
 
@@ -118,6 +121,7 @@ export const DismissRecommendationsInputSchema = z
   .meta({
     id: 'DismissRecommendationsInput',
     description: 'The reason, and the recommendations that it is about. A filter matches open ones only.',
+    examples: [{ reason: 'The trial is over.', recommendationIds: ['rec_01k0c5v7h2m4n8q3r6t9w1x2yz'] }],
   });
 export type DismissRecommendationsInput = z.infer<typeof DismissRecommendationsInputSchema>;
 

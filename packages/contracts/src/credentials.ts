@@ -113,6 +113,7 @@ export const SearchCredentialsInputSchema = z
   .meta({
     id: 'SearchCredentialsInput',
     description: 'The conditions of a search. A credential must meet all of them.',
+    examples: [{ kind: 'api_key', status: 'active', expiresBefore: '2026-12-31T00:00:00Z' }],
   });
 export type SearchCredentialsInput = z.infer<typeof SearchCredentialsInputSchema>;
 

@@ -78,7 +78,11 @@ export const RevokeDerivedAccessInputSchema = z
       .default(false)
       .describe('Whether to revoke the source itself, too, in the same transaction. Only for an API key (422).'),
   })
-  .meta({ id: 'RevokeDerivedAccessInput', description: 'Which derived access to revoke.' });
+  .meta({
+    id: 'RevokeDerivedAccessInput',
+    description: 'Which derived access to revoke.',
+    examples: [{ source: 'user:usr_01k0c5v7h2m4n8q3r6t9w1x2yz', kinds: ['api_key', 'membership'] }],
+  });
 export type RevokeDerivedAccessInput = z.infer<typeof RevokeDerivedAccessInputSchema>;
 
 const RevokedCountsSchema = z

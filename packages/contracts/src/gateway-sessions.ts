@@ -115,6 +115,7 @@ export const CreateGatewaySessionInputSchema = z
   .meta({
     id: 'CreateGatewaySessionInput',
     description: 'Who the session is for, how long it lasts, and what it grants.',
+    examples: [{ subject: 'service_account:acme/billing-agent', ttlSeconds: 600, metadata: { run: '42' } }],
   });
 export type CreateGatewaySessionInput = z.infer<typeof CreateGatewaySessionInputSchema>;
 
@@ -123,7 +124,11 @@ export const IntrospectGatewaySessionInputSchema = z
     token: z.string().min(1).describe('The token of a session.'),
     token_type_hint: z.string().max(256).nullish().describe('The hint of RFC 7662. It is ignored.'),
   })
-  .meta({ id: 'IntrospectGatewaySessionInput', description: 'An introspection request (RFC 7662).' });
+  .meta({
+    id: 'IntrospectGatewaySessionInput',
+    description: 'An introspection request (RFC 7662).',
+    examples: [{ token: 'eyJhbGciOiJFZERTQSJ9.eyJqdGkiOiJzZXNfMSJ9.c2lnbmF0dXJl' }],
+  });
 
 const TokenActorSchema = z
   .strictObject({ sub: SubjectSchema })

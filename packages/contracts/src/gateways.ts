@@ -66,7 +66,10 @@ export const CreateGatewayInputSchema = z
     sessionTtlSeconds: SessionTtlSchema.default(3600),
     ...tenancyInputFields,
   })
-  .meta({ id: 'CreateGatewayInput' });
+  .meta({
+    id: 'CreateGatewayInput',
+    examples: [{ name: 'edge', url: 'https://gateway.acme.example', providerIds: ['prov_01k0c5v7h2m4n8q3r6t9w1x2yz'] }],
+  });
 export type CreateGatewayInput = z.infer<typeof CreateGatewayInputSchema>;
 
 export const UpdateGatewayInputSchema = z
@@ -79,7 +82,11 @@ export const UpdateGatewayInputSchema = z
     manifestId: z.string().max(128).nullish(),
     sessionTtlSeconds: SessionTtlSchema.optional(),
   })
-  .meta({ id: 'UpdateGatewayInput', description: 'A field that is left out keeps its value. Null clears it.' });
+  .meta({
+    id: 'UpdateGatewayInput',
+    description: 'A field that is left out keeps its value. Null clears it.',
+    examples: [{ sessionTtlSeconds: 900, manifestId: null }],
+  });
 export type UpdateGatewayInput = z.infer<typeof UpdateGatewayInputSchema>;
 
 const gatewayRecord = { tagExcludes: [] };

@@ -112,7 +112,10 @@ export const CreateInventoryItemInputSchema = z
       .nullish(),
     attributes: AttributesInputSchema.nullish(),
   })
-  .meta({ id: 'CreateInventoryItemInput' });
+  .meta({
+    id: 'CreateInventoryItemInput',
+    examples: [{ kind: 'model', name: 'gpt-5', status: 'blocked', description: 'Use gpt-5-mini.' }],
+  });
 export type CreateInventoryItemInput = z.infer<typeof CreateInventoryItemInputSchema>;
 
 export const UpdateInventoryItemInputSchema = z
@@ -122,7 +125,11 @@ export const UpdateInventoryItemInputSchema = z
     status: z.enum(['available', 'retired', 'blocked']).optional(),
     attributes: AttributesInputSchema.nullish(),
   })
-  .meta({ id: 'UpdateInventoryItemInput', description: 'A field that is left out keeps its value. Null clears it.' });
+  .meta({
+    id: 'UpdateInventoryItemInput',
+    description: 'A field that is left out keeps its value. Null clears it.',
+    examples: [{ status: 'blocked' }],
+  });
 export type UpdateInventoryItemInput = z.infer<typeof UpdateInventoryItemInputSchema>;
 
 const itemRecord = { tagExcludes: ['firstSeenAt', 'lastSeenAt'] };

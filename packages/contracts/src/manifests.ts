@@ -58,7 +58,21 @@ export const CreateManifestInputSchema = z
     const { error } = MANIFEST_SPECS[kind].safeParse(spec);
     for (const issue of error?.issues ?? []) context.addIssue({ ...issue, path: ['spec', ...issue.path] });
   })
-  .meta({ id: 'CreateManifestInput' });
+  .meta({
+    id: 'CreateManifestInput',
+    examples: [
+      {
+        name: 'billing-agent',
+        kind: 'agent',
+        spec: {
+          declares: [
+            { provider: 'openai', kind: 'model', name: 'gpt-5' },
+            { provider: 'invoices', kind: 'tool', name: 'find_invoice' },
+          ],
+        },
+      },
+    ],
+  });
 export type CreateManifestInput = z.infer<typeof CreateManifestInputSchema>;
 
 export const ManifestJsonSchemaSchema = z

@@ -37,12 +37,14 @@ export const CreateMembershipInputSchema = z
       'The sub-tenant of the membership. If it is left out, the membership is for the whole tenant, or for the sub-tenant that the caller is limited to.',
     ),
   })
-  .meta({ id: 'CreateMembershipInput' });
+  .meta({ id: 'CreateMembershipInput', examples: [{ email: 'ada@acme.example', role: 'viewer' }] });
 export type CreateMembershipInput = z.infer<typeof CreateMembershipInputSchema>;
 
-export const UpdateMembershipInputSchema = z
-  .strictObject({ role: RoleSchema.optional() })
-  .meta({ id: 'UpdateMembershipInput', description: 'A field that is left out keeps its value.' });
+export const UpdateMembershipInputSchema = z.strictObject({ role: RoleSchema.optional() }).meta({
+  id: 'UpdateMembershipInput',
+  description: 'A field that is left out keeps its value.',
+  examples: [{ role: 'viewer' }],
+});
 export type UpdateMembershipInput = z.infer<typeof UpdateMembershipInputSchema>;
 
 const membershipRecord = { tagExcludes: [] };

@@ -44,6 +44,7 @@ export const RegisterInputSchema = z
     id: 'RegisterInput',
     description:
       'A registration. Metadata whose names suggest a password or another credential is refused (422): the identity provider handles credentials.',
+    examples: [{ user: { email: 'ada@acme.example', displayName: 'Ada Lovelace' } }],
   });
 export type RegisterInput = z.infer<typeof RegisterInputSchema>;
 
@@ -111,7 +112,11 @@ export const CreateOrganizationInputSchema = z
     organization: OrganizationInputSchema,
     settings: TenantSettingsInputSchema.optional(),
   })
-  .meta({ id: 'CreateOrganizationInput', description: 'A new organization, and its settings.' });
+  .meta({
+    id: 'CreateOrganizationInput',
+    description: 'A new organization, and its settings.',
+    examples: [{ organization: { displayName: 'Acme' } }],
+  });
 export type CreateOrganizationInput = z.infer<typeof CreateOrganizationInputSchema>;
 
 export const OrganizationSchema = z

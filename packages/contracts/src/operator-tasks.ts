@@ -111,7 +111,11 @@ export const ClaimOperatorTaskInputSchema = z
       .nullish()
       .describe('How long the claim lasts, in seconds from now: 60 to 86,400. If it is left out: 900.'),
   })
-  .meta({ id: 'ClaimOperatorTaskInput', description: 'How long a task is claimed.' });
+  .meta({
+    id: 'ClaimOperatorTaskInput',
+    description: 'How long a task is claimed.',
+    examples: [{ leaseSeconds: 1800 }],
+  });
 export type ClaimOperatorTaskInput = z.infer<typeof ClaimOperatorTaskInputSchema>;
 
 export const CompleteOperatorTaskInputSchema = z
@@ -121,12 +125,18 @@ export const CompleteOperatorTaskInputSchema = z
     ),
     note: NoteSchema,
   })
-  .meta({ id: 'CompleteOperatorTaskInput', description: 'A decision, and its reason.' });
+  .meta({
+    id: 'CompleteOperatorTaskInput',
+    description: 'A decision, and its reason.',
+    examples: [{ outcome: 'approved', note: 'Agreed with the owner of the agent.' }],
+  });
 export type CompleteOperatorTaskInput = z.infer<typeof CompleteOperatorTaskInputSchema>;
 
-export const CancelOperatorTaskInputSchema = z
-  .strictObject({ note: NoteSchema })
-  .meta({ id: 'CancelOperatorTaskInput', description: 'Why a task is cancelled.' });
+export const CancelOperatorTaskInputSchema = z.strictObject({ note: NoteSchema }).meta({
+  id: 'CancelOperatorTaskInput',
+  description: 'Why a task is cancelled.',
+  examples: [{ note: 'The agent was shut down.' }],
+});
 export type CancelOperatorTaskInput = z.infer<typeof CancelOperatorTaskInputSchema>;
 
 const taskRecord = { tagExcludes: ['leaseExpiresAt', 'attempts', 'lastError', 'progress'] };

@@ -54,7 +54,11 @@ export const PutProviderCredentialInputSchema = z
         'If true: stores the credential as `standby`. Applying a `rotate_credential` recommendation puts it in use.',
       ),
   })
-  .meta({ id: 'PutProviderCredentialInput', description: 'A secret, and how it is sent to the provider.' });
+  .meta({
+    id: 'PutProviderCredentialInput',
+    description: 'A secret, and how it is sent to the provider.',
+    examples: [{ secret: 'the-key-of-the-provider', expiresAt: '2027-01-31T00:00:00Z' }],
+  });
 export type PutProviderCredentialInput = z.infer<typeof PutProviderCredentialInputSchema>;
 
 const tag = 'Providers';

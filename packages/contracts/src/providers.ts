@@ -104,7 +104,10 @@ export const CreateProviderInputSchema = z
     metadata: MetadataSchema.nullish(),
     ...tenancyInputFields,
   })
-  .meta({ id: 'CreateProviderInput' });
+  .meta({
+    id: 'CreateProviderInput',
+    examples: [{ name: 'openai', kind: 'llm', baseUrl: 'https://api.openai.com/v1', syncIntervalSeconds: 3600 }],
+  });
 export type CreateProviderInput = z.infer<typeof CreateProviderInputSchema>;
 
 export const UpdateProviderInputSchema = z
@@ -121,7 +124,11 @@ export const UpdateProviderInputSchema = z
     syncIntervalSeconds: SyncIntervalSchema.nullish(),
     metadata: MetadataSchema.nullish(),
   })
-  .meta({ id: 'UpdateProviderInput', description: 'A field that is left out keeps its value. Null clears it.' });
+  .meta({
+    id: 'UpdateProviderInput',
+    description: 'A field that is left out keeps its value. Null clears it.',
+    examples: [{ displayName: 'OpenAI', aliases: ['oai'] }],
+  });
 export type UpdateProviderInput = z.infer<typeof UpdateProviderInputSchema>;
 
 export const providerRecord = { tagExcludes: ['health', 'inventorySyncedAt'] };

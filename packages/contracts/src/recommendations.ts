@@ -91,7 +91,11 @@ export const ApplyRecommendationsInputSchema = z
     kinds: z.array(RecommendationKindSchema).max(6).nullish().describe('Only recommendations of these kinds.'),
     dryRun: z.boolean().nullish().describe('If true: returns what would change, and changes nothing.'),
   })
-  .meta({ id: 'ApplyRecommendationsInput', description: 'Which recommendations to apply.' });
+  .meta({
+    id: 'ApplyRecommendationsInput',
+    description: 'Which recommendations to apply.',
+    examples: [{ recommendationIds: ['rec_01k0c5v7h2m4n8q3r6t9w1x2yz'], dryRun: true }],
+  });
 export type ApplyRecommendationsInput = z.infer<typeof ApplyRecommendationsInputSchema>;
 
 export const SkipReasonSchema = z
@@ -214,7 +218,11 @@ export const applyProviderRecommendations = operation({
 
 export const DismissRecommendationInputSchema = z
   .strictObject({ reason: NoteInputSchema.min(1).describe('Why it is dismissed: 1 to 2000 characters.') })
-  .meta({ id: 'DismissRecommendationInput', description: 'Why a recommendation is dismissed.' });
+  .meta({
+    id: 'DismissRecommendationInput',
+    description: 'Why a recommendation is dismissed.',
+    examples: [{ reason: 'The trial is over.' }],
+  });
 export type DismissRecommendationInput = z.infer<typeof DismissRecommendationInputSchema>;
 
 export const dismissRecommendation = operation({

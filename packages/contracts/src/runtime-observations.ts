@@ -137,7 +137,11 @@ export const ReviewRuntimeObservationInputSchema = z
     ),
     note: NoteInputSchema.nullish().describe('The reason for the decision, at most 2000 characters.'),
   })
-  .meta({ id: 'ReviewRuntimeObservationInput', description: 'A decision about an observation, and its reason.' });
+  .meta({
+    id: 'ReviewRuntimeObservationInput',
+    description: 'A decision about an observation, and its reason.',
+    examples: [{ decision: 'approved', note: 'Agreed with the owner of the agent.' }],
+  });
 export type ReviewRuntimeObservationInput = z.infer<typeof ReviewRuntimeObservationInputSchema>;
 
 export const UpdateRuntimeObservationInputSchema = z
@@ -153,6 +157,7 @@ export const UpdateRuntimeObservationInputSchema = z
   .meta({
     id: 'UpdateRuntimeObservationInput',
     description: 'A field that is left out keeps its value. Null clears it.',
+    examples: [{ status: 'open' }],
   });
 export type UpdateRuntimeObservationInput = z.infer<typeof UpdateRuntimeObservationInputSchema>;
 

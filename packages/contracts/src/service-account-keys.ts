@@ -29,7 +29,11 @@ export const CreateKeyInputSchema = z
       'When the key stops working: a time in the future. If it is left out: when the API key of the caller ends, or never. A later end than that of the API key of the caller is 403 `grant_exceeds_own`.',
     ),
   })
-  .meta({ id: 'CreateKeyInput', description: 'A new API key.' });
+  .meta({
+    id: 'CreateKeyInput',
+    description: 'A new API key.',
+    examples: [{ name: 'exporter', scopes: ['traces:write'], expiresAt: '2027-01-31T00:00:00Z' }],
+  });
 export type CreateKeyInput = z.infer<typeof CreateKeyInputSchema>;
 
 export const RotateKeyInputSchema = z
@@ -44,7 +48,11 @@ export const RotateKeyInputSchema = z
       'When the new key stops working: a time in the future. If it is left out, the new key gets the lifetime that the old key had from its creation to its end, but it ends with the API key of the caller at the latest. A later end than that of the API key of the caller is 403 `grant_exceeds_own`.',
     ),
   })
-  .meta({ id: 'RotateKeyInput', description: 'When the old key and the new key end.' });
+  .meta({
+    id: 'RotateKeyInput',
+    description: 'When the old key and the new key end.',
+    examples: [{ overlapSeconds: 3600 }],
+  });
 export type RotateKeyInput = z.infer<typeof RotateKeyInputSchema>;
 
 const tag = 'Service accounts';

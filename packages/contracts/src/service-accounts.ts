@@ -110,7 +110,11 @@ export const CreateServiceAccountInputSchema = z
       .default(false)
       .describe('Whether the scopes of its API keys hold in every tenant. Only platform administrators may set it.'),
   })
-  .meta({ id: 'CreateServiceAccountInput', description: 'A new service account.' });
+  .meta({
+    id: 'CreateServiceAccountInput',
+    description: 'A new service account.',
+    examples: [{ id: 'billing-agent', name: 'Billing agent', tenantId: 'acme', createTenant: 'if_missing' }],
+  });
 export type CreateServiceAccountInput = z.infer<typeof CreateServiceAccountInputSchema>;
 
 export const UpdateServiceAccountInputSchema = z
@@ -119,7 +123,11 @@ export const UpdateServiceAccountInputSchema = z
     description: DescriptionInputSchema.nullish(),
     metadata: MetadataSchema.nullish(),
   })
-  .meta({ id: 'UpdateServiceAccountInput', description: 'A field that is left out keeps its value. Null clears it.' });
+  .meta({
+    id: 'UpdateServiceAccountInput',
+    description: 'A field that is left out keeps its value. Null clears it.',
+    examples: [{ description: 'Answers questions about invoices.', metadata: { team: 'billing' } }],
+  });
 export type UpdateServiceAccountInput = z.infer<typeof UpdateServiceAccountInputSchema>;
 
 export const SearchServiceAccountsInputSchema = z
@@ -149,6 +157,7 @@ export const SearchServiceAccountsInputSchema = z
   .meta({
     id: 'SearchServiceAccountsInput',
     description: 'The conditions of a search. An account must meet all of them.',
+    examples: [{ status: 'active', metadata: { team: 'billing' } }],
   });
 export type SearchServiceAccountsInput = z.infer<typeof SearchServiceAccountsInputSchema>;
 

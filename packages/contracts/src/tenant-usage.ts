@@ -81,6 +81,7 @@ export const TenantLimitsInputSchema = z
   .meta({
     id: 'TenantLimitsInput',
     description: 'A field that is left out keeps its limit. Null restores the default.',
+    examples: [{ requestsPerMinute: 6000, providers: null }],
   });
 export type TenantLimitsInput = z.infer<typeof TenantLimitsInputSchema>;
 

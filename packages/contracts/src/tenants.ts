@@ -80,12 +80,16 @@ export const CreateTenantInputSchema = z
     displayName: DisplayNameInputSchema.nullish(),
     settings: TenantSettingsInputSchema.optional(),
   })
-  .meta({ id: 'CreateTenantInput' });
+  .meta({ id: 'CreateTenantInput', examples: [{ id: 'acme', displayName: 'Acme' }] });
 export type CreateTenantInput = z.infer<typeof CreateTenantInputSchema>;
 
 export const UpdateTenantInputSchema = z
   .strictObject({ displayName: DisplayNameInputSchema.nullish(), settings: TenantSettingsInputSchema.optional() })
-  .meta({ id: 'UpdateTenantInput', description: 'A field that is left out keeps its value. Null clears it.' });
+  .meta({
+    id: 'UpdateTenantInput',
+    description: 'A field that is left out keeps its value. Null clears it.',
+    examples: [{ settings: { spanRetentionDays: 30 } }],
+  });
 export type UpdateTenantInput = z.infer<typeof UpdateTenantInputSchema>;
 
 const tenantRecord = { tagExcludes: [] };

@@ -120,7 +120,11 @@ export const UpdateProfileInputSchema = z
     ),
     metadata: MetadataSchema.nullish(),
   })
-  .meta({ id: 'UpdateProfileInput', description: 'A field that is left out keeps its value. Null clears it.' });
+  .meta({
+    id: 'UpdateProfileInput',
+    description: 'A field that is left out keeps its value. Null clears it.',
+    examples: [{ displayName: 'Ada Lovelace', timeZone: 'Europe/Berlin' }],
+  });
 export type UpdateProfileInput = z.infer<typeof UpdateProfileInputSchema>;
 
 const userRecord = { tagExcludes: ['lastSeenAt'] };

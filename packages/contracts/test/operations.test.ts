@@ -57,6 +57,20 @@ test.each(OPERATIONS)('%s has a schema and a description for every parameter', (
   if (definition.method === 'GET' || definition.method === 'DELETE') expect(definition.body).toBeUndefined();
 });
 
+const withBodies = OPERATIONS.filter(([, { body, transport }]) => body !== undefined && transport !== 'otlp');
+
+test.each(withBodies)('%s has valid examples of its body', (_, { body }) => {
+  const examples = examplesOf(body as z.ZodType);
+  expect(examples.length).toBeGreaterThan(0);
+  for (const example of examples) expect(body?.safeParse(example)).toMatchObject({ success: true });
+});
+
+function examplesOf(schema: z.ZodType): unknown[] {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
+    return examplesOf(schema.unwrap() as z.ZodType);
+  return (z.globalRegistry.get(schema)?.['examples'] ?? []) as unknown[];
+}
+
 test('operations that read need a read scope, and operations that write need another scope', () => {
   for (const [name, { method, scope, operationId }] of OPERATIONS) {
     if (scope === null || scope === 'public') continue;
