@@ -138,6 +138,7 @@ function statesOf(records: Records, { now }: Context): Counts {
     'an observation that was rejected and seen again': withRisk('rejected_again').length,
     ...countEach('a recommendation to', recommendations, ({ kind }) => kind, RECOMMENDATION_KINDS),
     ...countEach('a recommendation that is', recommendations, ({ status }) => status, ['open', 'applied', 'dismissed']),
+    ...count('a task about the use of a blocked item', tasks, ({ kind }) => kind === 'investigate_blocked_use'),
     ...countEach('a task that is', tasks, ({ status }) => status, ['open', 'claimed', 'succeeded', 'cancelled']),
   };
 }

@@ -67,7 +67,7 @@ const COLUMNS: Column<OperatorTask>[] = [
   {
     key: 'kind',
     header: 'Kind',
-    width: '150px',
+    width: '170px',
     isWideOnly: true,
     cell: ({ kind }) => <span className="dim">{words(kind)}</span>,
   },
@@ -119,7 +119,7 @@ export function TasksScreen(): ReactNode {
         <>
           <Views label="Status" views={VIEWS} />
           <span className="grow" />
-          <SelectFilter name="kind" label="Kind" width={170} choices={KINDS} />
+          <SelectFilter name="kind" label="Kind" width={200} choices={KINDS} />
         </>
       }
     >
