@@ -241,12 +241,13 @@ test('a sync fails without effect if its provider is renamed meanwhile', async (
 });
 
 describe('a session ends when a change lets a block cover what it grants', () => {
+  const LISTED = ['acme/gpt-x-2026-01-01', 'openai/gpt-x-2026-01-01'];
   type Blocking = { as: Credential; path: string };
 
-  /** A provider that lists `acme/gpt-x-2026-01-01`, blocks `gpt-x`, and has a session at a gateway. */
+  /** A provider that lists snapshots of `gpt-x` under other names, blocks `gpt-x`, and has a session at a gateway. */
   async function blockingProvider(declared: readonly string[]) {
     const { operator: as } = await newTenant(server);
-    const listing = JSON.stringify({ object: 'list', data: [{ id: 'acme/gpt-x-2026-01-01' }] });
+    const listing = JSON.stringify({ object: 'list', data: LISTED.map((id) => ({ id })) });
     const peer = await startPeer((_req, res) => res.end(listing));
     const { id } = await server.ok('POST', '/v1/providers', {
       as,
@@ -270,6 +271,8 @@ describe('a session ends when a change lets a block cover what it grants', () =>
   const snapshot = 'gpt-x-2026-02-02';
   const changes: Record<string, (provider: Blocking) => Promise<unknown>> = {
     'an alias is added': ({ as, path }) => server.ok('PUT', path, { as, body: { aliases: ['acme'] } }),
+    'the provider gets the address of a vendor': ({ as, path }) =>
+      server.ok('PUT', path, { as, body: { baseUrl: 'https://api.openai.com/v1' } }),
     'the provider is renamed': ({ as, path }) => server.ok('PUT', path, { as, body: { name: 'acme' } }),
     'a more specific item is deleted': async (provider) =>
       server.ok('DELETE', await itemPath(provider, snapshot), { as: provider.as }),
@@ -278,7 +281,7 @@ describe('a session ends when a change lets a block cover what it grants', () =>
   };
   test.each(Object.entries(changes))('%s', async (_, change) => {
     const { as, path, read, session } = await blockingProvider([snapshot]);
-    expect(await read()).toMatchObject({ status: 'active', grantedItems: 2 });
+    expect(await read()).toMatchObject({ status: 'active', grantedItems: 3 });
     await change({ as, path });
     expect(await read()).toMatchObject({ status: 'revoked', revokedReason: 'item_blocked' });
     const events = await all(server, `/v1/audit-events?target_id=${session.id}&outcome=success`, as);

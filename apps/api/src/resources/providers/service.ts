@@ -86,8 +86,8 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
         now,
       );
     }
-    // The name and the aliases decide which names of models a block covers.
-    if (isRenamed || changed.includes('aliases')) {
+    // These fields decide which names of models a block covers.
+    if (['name', 'aliases', 'baseUrl'].some((field) => changed.includes(field))) {
       const candidates = await findBlockedItems(trx, updated, [id]);
       await revokeSessionsOfBlocked(trx, record, { provider: updated, candidates }, now);
     }
