@@ -143,6 +143,28 @@ describe('no task is opened', () => {
     expect(await tasksOf(tenant)).toHaveLength(1);
   });
 
+  test.each(['agent', 'model'])(
+    'by the span of the %s around an earlier call, although it comes hours later',
+    async (kind) => {
+      const tenant = await newTenant(server);
+      const { operator: as, path } = tenant;
+      const root = { traceId: newTraceId(), spanId: 'a'.repeat(16), start: nowInNanoseconds(server) };
+      const { traceId, start } = root;
+      await sendSpans(server, tenant.sender, [{ ...atOpenai('gpt-x'), traceId, start, parentSpanId: root.spanId }]);
+      server.travel(1000);
+      const body = { kind: 'model', name: 'gpt-x', status: 'blocked' };
+      await server.ok('POST', `${path}/inventory`, { as, body });
+      server.travel(2 * HOUR_MS);
+      const attributes = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'planner' };
+      const around = kind === 'agent' ? { attributes } : { ...atOpenai('gpt-x'), scope: 'other' };
+      await sendSpans(server, tenant.sender, [{ ...around, ...root, end: nowInNanoseconds(server) }]);
+      expect(await tenant.observation('gpt-x')).toMatchObject({ occurrences: 1 });
+      expect(await tasksOf(tenant)).toEqual([]);
+      await use(tenant, 'gpt-x', { agoMs: DAY_MS });
+      expect(await tasksOf(tenant)).toHaveLength(1);
+    },
+  );
+
   test('by a span that is sent again', async () => {
     const tenant = await blockingTenant();
     const span = {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { all, chat, nowInNanoseconds, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
+import { all, chat, newTraceId, nowInNanoseconds, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
 import { atOpenai, newTenant, type Tenant } from './loop-support.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -59,6 +59,19 @@ describe('a reviewed observation that is seen again', () => {
     await tenant.see('gpt-5');
     expect(await tenant.observation('gpt-5')).toMatchObject({ status: 'rejected', occurrences: 2 });
     expect([await tenant.recommendations(), await tenant.tasks()]).toEqual([[], []]);
+  });
+
+  test('rejected: the span of an agent that ends hours later is no new use of what it called before', async () => {
+    const tenant = await newTenant(server);
+    const root = { traceId: newTraceId(), spanId: 'a'.repeat(16), start: nowInNanoseconds(server) };
+    const { traceId, start } = root;
+    await sendSpans(server, tenant.sender, [{ ...atOpenai('gpt-5'), traceId, start, parentSpanId: root.spanId }]);
+    await tenant.review((await tenant.observation('gpt-5')).id, 'rejected');
+    server.travel(DAY_MS);
+    const attributes = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'planner' };
+    await sendSpans(server, tenant.sender, [{ ...root, attributes, end: nowInNanoseconds(server) }]);
+    expect(await tenant.observation('gpt-5')).toMatchObject({ status: 'rejected', occurrences: 1 });
+    expect(await tenant.recommendations()).toEqual([]);
   });
 
   test('rejected: a sender cannot hide it with old start times', async () => {

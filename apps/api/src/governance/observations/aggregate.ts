@@ -300,20 +300,26 @@ function aggregateOne(
 
 /** Finds an item that had blocked what a sighting used: its subject, or a model that answered. */
 function findBlock(
-  { latest, responseModels }: Sighting,
+  { latest, hasNewCall, responseModels }: Sighting,
   { item, blockedAnswers }: { item: InventoryItem | undefined; blockedAnswers: readonly BlockedAnswer[] },
   now: Date,
 ): InventoryItem | undefined {
   if (latest === '') return undefined;
   const answers = blockedAnswers.filter(({ model }) => responseModels.has(model));
-  return findBlockBefore([item, ...answers.map((answer) => answer.item)], { latest: new Date(latest), now });
+  return findBlockBefore([item, ...answers.map((answer) => answer.item)], {
+    latest: new Date(latest),
+    now,
+    hasNewCall,
+  });
 }
 
 function statusWithSighting(
   former: RuntimeObservation,
-  { latest }: Sighting,
+  { latest, hasNewCall }: Sighting,
   declared: DeclaredState,
   now: Date,
 ): RuntimeObservation['status'] {
-  return latest === '' ? former.status : statusAfterSighting(former, declared, { latest: new Date(latest), now });
+  return latest === ''
+    ? former.status
+    : statusAfterSighting(former, declared, { latest: new Date(latest), now, hasNewCall });
 }

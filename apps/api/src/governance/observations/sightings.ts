@@ -21,6 +21,8 @@ export type Sighting = ObservationSubject & {
   lastSpanId: string | null;
   /** Start of the last call by the sender's clock, so possibly in the future. Empty if no call was added. */
   latest: string;
+  /** Whether a call was added that was not counted before. Otherwise spans only say more about calls that were. */
+  hasNewCall: boolean;
   serviceNames: Set<string>;
   serverAddresses: Set<string>;
   operations: Set<string>;

@@ -27,16 +27,16 @@ export function computeStatus(observation: Observed, { unknown, item }: Declared
  */
 const LATE_MS = 3600 * 1000;
 
-/** The last start time that spans claim, and when they were received. */
-export type UseTimes = { latest: Date; now: Date };
+/** The last start time that spans claim, when they were received, and whether they report a call that was not counted before. */
+export type UseTimes = { latest: Date; now: Date; hasNewCall: boolean };
 
 /**
  * Whether a subject was used after a decision. The claimed start time alone does not decide that, because the sender could then
- * hide the use for ever.
+ * hide the use for ever. A span that says more about an earlier call, such as that of an agent when its run ends, is no new use.
  */
-export function isUseAfter(decidedAt: string, { latest, now }: UseTimes): boolean {
+export function isUseAfter(decidedAt: string, { latest, now, hasNewCall }: UseTimes): boolean {
   const decided = Date.parse(decidedAt);
-  return latest.getTime() > decided || now.getTime() - decided > LATE_MS;
+  return latest.getTime() > decided || (hasNewCall && now.getTime() - decided > LATE_MS);
 }
 
 /**

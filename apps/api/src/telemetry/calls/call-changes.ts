@@ -7,6 +7,8 @@ export type CallChange = {
   traceId: string | null;
   /** 0: the call is counted already, and a new span adds to its evidence. */
   by: 1 | 0 | -1;
+  /** The call was counted at the same subject before, and only counts in another way now, such as for another agent. */
+  isRecounted?: boolean;
 };
 
 /**
@@ -20,12 +22,15 @@ export function diffCalls(
   { before, after, fresh }: { before: readonly Call[]; after: readonly Call[]; fresh: ReadonlySet<CallSpan> },
 ): CallChange[] {
   const counted = Map.groupBy(before, contributionOf);
+  const known = new Set(before.flatMap(subjectsOfSpans));
   const changes: CallChange[] = [];
   for (const call of after) {
     const same = counted.get(contributionOf(call))?.pop();
     const isSeen = call.reports.some(({ span }) => fresh.has(span));
-    if (!same) changes.push({ call, traceId, by: 1 });
-    else if (isSeen) changes.push({ call, traceId, by: 0 });
+    if (!same) {
+      const isRecounted = subjectsOfSpans(call).some((subject) => known.has(subject));
+      changes.push({ call, traceId, by: 1, isRecounted });
+    } else if (isSeen) changes.push({ call, traceId, by: 0 });
   }
   for (const removed of counted.values()) {
     for (const call of removed) changes.push({ call, traceId, by: -1 });
@@ -38,4 +43,9 @@ function contributionOf(call: Call): string {
   const { kind, name, provider, agent, countedAt, durationUs, failed, times, inputTokens, outputTokens } = call;
   const subject = [kind, name, provider.id, agent];
   return JSON.stringify([...subject, countedAt, durationUs, failed, times, inputTokens, outputTokens]);
+}
+
+/** For each span of a call a text of the span and the call's subject. */
+function subjectsOfSpans({ kind, name, provider, reports }: Call): string[] {
+  return reports.map(({ span }) => JSON.stringify([kind, name, provider.id, span.spanId]));
 }

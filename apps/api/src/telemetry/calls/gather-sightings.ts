@@ -70,6 +70,7 @@ function emptySighting(provider: Provider, use: Use): Sighting {
     lastTraceId: null,
     lastSpanId: null,
     latest: '',
+    hasNewCall: false,
     serviceNames: new Set(),
     serverAddresses: new Set(),
     operations: new Set(),
@@ -80,13 +81,14 @@ function emptySighting(provider: Provider, use: Use): Sighting {
 }
 
 /** Adds a change to a sighting. @param now a call that claims to be later counts as seen now */
-function count(counted: Counted, { call, traceId, by }: CallChange, now: number): void {
+function count(counted: Counted, { call, traceId, by, isRecounted = false }: CallChange, now: number): void {
   const { sighting } = counted;
   if (by < 0) {
     sighting.removed.count += call.times;
     sighting.removed.errors += errorsOf(call);
     return;
   }
+  if (by > 0 && !isRecounted) sighting.hasNewCall = true;
   sighting.count += by * call.times;
   sighting.errors += by * errorsOf(call);
   const startedAt = Math.floor(call.span.start / 1000);
