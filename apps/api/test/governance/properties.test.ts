@@ -157,7 +157,11 @@ test('an undo right after an apply restores the exact former state, after any hi
       const body = { recommendationIds: [recommendation.id] };
       const path = `/v1/providers/${recommendation.providerId}/recommendations/apply`;
       const as = world.tenant.operator;
-      const dry = await server.ok('POST', path, { as, body: { ...body, dryRun: true } });
+      const dryRun = { as, body: { ...body, dryRun: true } };
+      const dry = await server.ok('POST', path, dryRun);
+      expect(await world.state()).toEqual(before);
+      // With a key the dry run is part of a transaction that commits.
+      await server.ok('POST', path, { ...dryRun, headers: { 'idempotency-key': unique('dry-run') } });
       expect(await world.state()).toEqual(before);
       const { applied } = await server.ok('POST', path, { as, body });
       expect(applied).toHaveLength(1);
