@@ -97,3 +97,12 @@ test('get_graph shows observations and providers only to callers who may read th
   );
   for (const provider of providers) expect(provider).toMatchObject({ name: null, kind: null, status: null });
 });
+
+test.each([
+  ['ends after the year 9999', 'to=9999-12-31T23:59:59.999Z'],
+  ['begins before the year 0000', 'to=0000-01-01T00:00:00Z'],
+])('get_graph answers 422 for a range that %s', async (_what, search) => {
+  const { as } = await newTenant();
+  const answered = await server.call('GET', `/v1/graph?${search}`, { as });
+  expectInvalid(answered, { loc: ['query', 'to'], type: 'value_error' });
+});

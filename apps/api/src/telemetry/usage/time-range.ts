@@ -7,13 +7,17 @@ import { DAY_MS, HOUR_MS } from './periods.ts';
 const MAX_DAYS: Record<UsageInterval, number> = { hour: 31, day: 3660, all: 3660 };
 const DEFAULT_DAYS: Record<UsageInterval, number> = { hour: 1, day: 30, all: 30 };
 
+/** RFC 3339 has no other years. In milliseconds since 1970. */
+const EARLIEST = Date.parse('0000-01-01T00:00:00Z');
+const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
+
 /** RFC 3339, UTC, with milliseconds. `to` is exclusive. */
 export type TimeRange = { from: string; to: string };
 
 /**
  * The range of a query, extended to whole hours or whole days.
  *
- * @throws 422 if the range is empty or too long
+ * @throws 422 if the range is empty or too long, or ends after the year 9999
  */
 export function timeRange(
   interval: UsageInterval,
@@ -23,6 +27,10 @@ export function timeRange(
   const step = interval === 'day' ? DAY_MS : HOUR_MS;
   const end = Math.ceil((to == null ? now.getTime() : Date.parse(to)) / step) * step;
   const begin = from == null ? end - DEFAULT_DAYS[interval] * DAY_MS : Math.floor(Date.parse(from) / step) * step;
+  if (begin < EARLIEST || end > LATEST) {
+    const part = from == null || end > LATEST ? 'to' : 'from';
+    throw valueError(['query', part], 'the range should be within the years 0000 to 9999', part === 'to' ? to : from);
+  }
   if (begin >= end) throw valueError(['query', 'from'], '`from` should be before `to`', from);
   if (end - begin > MAX_DAYS[interval] * DAY_MS) {
     const rule = `\`from\` should be at most ${MAX_DAYS[interval]} days before \`to\` for the interval ${interval}`;
