@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Facts, Use } from '../../src/telemetry/dialects/facts.ts';
 import { type BatchLookup, lookUpBatch } from '../../src/telemetry/matching/batch-lookup.ts';
@@ -75,4 +76,21 @@ test.each(ROWS)('a $what is found after thousands of others in the same batch', 
   const place = { tenantId, subTenantId: null };
   expect(found(await lookUpBatch(server.services.db, place, batch.slice(0, OTHERS)))).toBeUndefined();
   expect(found(await lookUpBatch(server.services.db, place, batch))).toBe(providerId);
+});
+
+test('5,000 hashed names are looked up among the names and aliases of 30 servers in less than a second', async () => {
+  const tenant = unique('hashed');
+  for (let number = 0; number < 30; number += 1) {
+    const aliases = Array.from({ length: 20 }, (_, index) => `alias ${number} ${index}`);
+    await declare(server, tenant, { name: `server ${number}`, kind: 'mcp', aliases, tools: ['echo'] });
+  }
+  const unknown = Array.from({ length: 5000 }, (_, index) => hash('sha256', `unknown ${index}`));
+  const facts = factsOf({ toolServer: unknown[0] ?? null });
+  const span = { traceId: newTraceId(), spanId: newSpanId(), parentSpanId: null, serviceName: null, facts, uses: [] };
+  const { hashedServer } = await lookUpBatch(server.services.db, { tenantId: tenant, subTenantId: null }, [span]);
+  expect(hashedServer(hash('sha256', 'alias 7 3'))?.name).toBe('server 7');
+  const started = process.cpuUsage();
+  for (const name of unknown) expect(hashedServer(name)).toBeUndefined();
+  const { user, system } = process.cpuUsage(started);
+  expect((user + system) / 1e6).toBeLessThan(1);
 });

@@ -208,6 +208,7 @@ function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
   const byProvider = Map.groupBy(tools, ({ providerId }) => providerId);
   const byFamily = Map.groupBy(tools, ({ nameFamily: family }) => family);
   let hashes: Map<string, Match[]> | undefined;
+  let serverHashes: Map<string, Provider> | undefined;
 
   const matchOf = ({ providerId, name, status }: OfferedItem): Match | undefined => {
     const provider = providers.get(providerId);
@@ -264,11 +265,22 @@ function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
     return fitting.length === 1 ? fitting[0] : undefined;
   }
 
+  /** The servers, by the hashes of their names. The first server with a name has its hash. */
+  function serversByHash(): Map<string, Provider> {
+    if (serverHashes) return serverHashes;
+    serverHashes = new Map();
+    for (const provider of [...byProvider.keys()].map((id) => providers.get(id))) {
+      if (!provider) continue;
+      for (const name of [provider.name, ...provider.aliases]) {
+        const hash = hashedName(name);
+        if (!serverHashes.has(hash)) serverHashes.set(hash, provider);
+      }
+    }
+    return serverHashes;
+  }
+
   function hashedServer(name: string): Provider | undefined {
-    if (!isHashedName(name)) return undefined;
-    const isNamed = (provider: Provider | undefined) =>
-      provider && [provider.name, ...provider.aliases].some((one) => hashedName(one) === plainHash(name));
-    return [...byProvider.keys()].map((id) => providers.get(id)).find(isNamed);
+    return isHashedName(name) ? serversByHash().get(plainHash(name)) : undefined;
   }
 
   return {
