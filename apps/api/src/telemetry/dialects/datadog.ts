@@ -35,7 +35,7 @@ export const datadog: Dialect = {
     if (facts.model !== null) facts.vendor ??= canonicalVendor(component);
     // The AI SDK's function id replaces the name of the span. It is the only name of an agent.
     const method = asText(attributes['operation.name']);
-    if (component === AI_SDK && RUN_OF_AI_SDK.test(method) && name !== method) facts.operation = 'invoke_agent';
+    if (AI_SDK.test(component) && RUN_OF_AI_SDK.test(method) && name !== method) facts.operation = 'invoke_agent';
     if (facts.operation === 'invoke_agent' && !UNNAMED.test(name)) facts.agent ??= subjectIn(name);
     if (facts.operation !== 'execute_tool' || NAMED_OTHERWISE.test(component)) return;
     // A handoff of OpenAI Agents looks like a tool. The agent that takes over has its own span.
@@ -47,12 +47,13 @@ export const datadog: Dialect = {
 /** Written if the model is not known. */
 const UNKNOWN_MODEL = 'custom';
 
-const AI_SDK = 'ai_tracing_vercel_telemetry';
+/** Version 7, and versions 4 to 6. */
+const AI_SDK = /^ai_tracing_(?:vercel|dd)_telemetry$/;
 
-const RUN_OF_AI_SDK = /^(?:generate|stream)(?:Text|Object)$/;
+const RUN_OF_AI_SDK = /^(?:ai\.)?(?:generate|stream)(?:Text|Object)$/;
 
 /** `client_tool_call` of every tool of an MCP server, and the AI SDK's function id. */
-const NAMED_OTHERWISE = /^(?:modelcontextprotocol_client|ai_tracing_vercel_telemetry)$/;
+const NAMED_OTHERWISE = new RegExp(`^modelcontextprotocol_client$|${AI_SDK.source}`);
 
 const UNNAMED = /^claude_agent_sdk\./;
 

@@ -28,3 +28,20 @@ test.each([
   const { uses } = readSpan(source(attributes, name, { scope: 'dd-trace-js' }));
   expect(uses).toEqual(agents.map((agent) => ({ kind: 'agent', name: agent })));
 });
+
+// Made from a recording of dd-trace 6.21 with AI SDK 6 that is not kept.
+test.each([
+  ['weather_agent', 'ai.generateText', 'workflow', ['agent weather_agent']],
+  ['weather_agent', 'ai.streamObject', 'workflow', ['agent weather_agent']],
+  ['ai.generateText', 'ai.generateText', 'workflow', []],
+  ['weather_agent', 'ai.toolCall', 'tool', []],
+  ['ai.toolCall', 'ai.toolCall', 'tool', []],
+])('datadog: the function id of AI SDK 6 is an agent, and not a tool: %s of %s', (name, method, operation, uses) => {
+  const attributes = {
+    component: 'ai_tracing_dd_telemetry',
+    'operation.name': method,
+    'gen_ai.operation.name': operation,
+  };
+  const read = readSpan(source(attributes, name, { scope: 'dd-trace-js' }));
+  expect(read.uses.map((use) => `${use.kind} ${use.name}`)).toEqual(uses);
+});
