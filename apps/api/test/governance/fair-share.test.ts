@@ -66,6 +66,24 @@ async function expectRightCounters(tenant: Tenant): Promise<string[]> {
   return counters;
 }
 
+test('a sender cannot hide the use of a blocked item behind junk, and other names of it wait for room', async () => {
+  const tenant = await newTenant(server);
+  const { operator: as, path } = tenant;
+  await server.ok('POST', `${path}/inventory`, { as, body: { kind: 'model', name: 'gpt-x', status: 'blocked' } });
+  const senders = [await newSender(tenant), await newSender(tenant, 'eu')];
+  for (const [index, sender] of senders.entries()) {
+    for (let round = 0; round < 8; round += 1) await sendSpans(server, sender, junk(`junk-${index}-${round}`));
+    await sendSpans(server, sender, models('gpt-y', 'gpt-x', 'openai/GPT-X', 'gpt-x-2026-01-01'));
+  }
+  expect((await observedNames(tenant, 'gpt')).toSorted()).toEqual(['gpt-x', 'gpt-x']);
+  for (const place of [null, 'eu']) {
+    const observation = await tenant.observation('gpt-x', place);
+    expect([observation.occurrences, observation.risk.factors[0].factor]).toEqual([2, 'blocked_item']);
+  }
+  await expectRightCounters(tenant);
+  expect((await tenant.tasks()).map(({ kind }) => kind)).toContain('review_cardinality');
+});
+
 test('regression: the junk names of one account leave room for what another account uses', async () => {
   const tenant = await newTenant(server);
   const [greedy, honest] = [await newSender(tenant), await newSender(tenant)];
@@ -150,11 +168,11 @@ describe.each(['log records', 'spans around them'])('an account reports calls fi
   test('regression: corrections of calls that were not observed take nothing from what another account reported', async () => {
     const tenant = await newTenant(server);
     const [greedy, honest] = [await newSender(tenant), await newSender(tenant)];
-    const blocked = { kind: 'model', name: 'gpt-5', status: 'blocked' };
-    await server.ok('POST', `${tenant.path}/inventory`, { as: tenant.operator, body: blocked });
     await sendSpans(server, greedy, junk('junk'));
     const corrections = await reportFive(tenant, greedy);
     expect(await tenant.observation('gpt-5')).toBeUndefined();
+    const blocked = { kind: 'model', name: 'gpt-5', status: 'blocked' };
+    await server.ok('POST', `${tenant.path}/inventory`, { as: tenant.operator, body: blocked });
     await sendSpans(server, honest, models('gpt-5', 'gpt-5', 'gpt-5'));
     const reported = await tenant.observation('gpt-5');
     expect(reported).toMatchObject({ occurrences: 3, risk: { level: 'high' } });

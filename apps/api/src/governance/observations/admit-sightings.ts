@@ -10,6 +10,7 @@ import {
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { type Filled, roomWithinShares } from '../../platform/fair-share.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
+import { findCoveringItems } from '../declarations/declared.ts';
 import { type FullLimit, openCardinalityTask } from './cardinality-task.ts';
 import type { Sighting } from './sightings.ts';
 
@@ -31,8 +32,9 @@ type Admission = {
 
 /**
  * Leaves out sightings that need a new observation or provider beyond the tenant's limit, or beyond the fair share of the
- * sender or its sub-tenant. Sightings of existing observations are always admitted. Counts the new observations, and opens
- * an operator task if something was left out.
+ * sender or its sub-tenant. Sightings of existing observations are always admitted. So are those whose very name is blocked, because
+ * senders could hide them otherwise. A place has at most one such observation for each item. Counts the new observations, and
+ * opens an operator task if something was left out.
  */
 export async function admitSightings(
   db: Database,
@@ -50,12 +52,14 @@ export async function admitSightings(
     wantedProviders.size === 0 || observations.room === 0
       ? null
       : await providerRoom(db, place, { wanted: wantedProviders.size, sender, tenantLimits: limits.tenantLimits });
+  const blocked = added.length <= observations.room ? NONE : await findBlocked(db, place, added);
   const refused = new Set<ObservedSighting>();
   const discovered = new Set<Provider>();
   const unobserved = { ...NOTHING_UNOBSERVED };
   let firstFull: FullLimit | null = null;
   let newObservations = 0;
   for (const one of added) {
+    if (blocked.has(one)) continue;
     const { provider, count, removed } = one.sighting;
     const isDiscovery = newProviders.has(provider) && !discovered.has(provider);
     const full =
@@ -75,10 +79,26 @@ export async function admitSightings(
     if (isDiscovery) discovered.add(provider);
   }
   if (discovered.size > 0) await limits.tenantLimits.addUpTo(db, place.tenantId, 'providers', discovered.size);
-  const counted = { subTenantId: place.subTenantId, firstAccount: sender, by: newObservations };
+  const counted = { subTenantId: place.subTenantId, firstAccount: sender, by: newObservations + blocked.size };
   await addToObservationCounts(db, place, [counted]);
   if (firstFull !== null) await openCardinalityTask(db, place, { sender, full: firstFull }, now);
   return { admitted: all.filter((one) => !refused.has(one)), unobserved };
+}
+
+const NONE: ReadonlySet<ObservedSighting> = new Set();
+
+/** The sightings of which an inventory item blocks exactly the name. */
+async function findBlocked(
+  db: Database,
+  place: TenantPlace,
+  sightings: readonly ObservedSighting[],
+): Promise<ReadonlySet<ObservedSighting>> {
+  const itemsOf = await findCoveringItems(
+    db,
+    place,
+    sightings.map(({ sighting }) => sighting),
+  );
+  return new Set(sightings.filter(({ sighting }) => itemsOf(sighting).own?.status === 'blocked'));
 }
 
 /** A limit, and how many records may still be added. */
