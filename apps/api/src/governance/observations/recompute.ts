@@ -116,9 +116,7 @@ async function recomputeBatch(
     withTasks.map(({ provider, after }) => ({ provider, observation: after })),
     now,
   );
-  const noLongerBlocked = withTasks.filter(
-    ({ provider, before, after }) => isBlockedUse(before) && (provider.status === 'deleted' || !isBlockedUse(after)),
-  );
+  const noLongerBlocked = changed.filter(({ before, after }) => isBlockedUse(before) && !isBlockedUse(after));
   const observations = noLongerBlocked.map(({ after }) => after);
   await cancelObservationTasks(db, tenant, { kind: 'investigate_blocked_use', observations }, now);
   return changed;
