@@ -94,6 +94,17 @@ test('the secret of one key does not work with the id of another key of the same
   expect((await use(swapped)).status).toBe(401);
 });
 
+test('a key that is sent as a bearer token is refused, and the answer says where it belongs', async () => {
+  const { key } = await account();
+  const answer = await server.call('GET', PATH, { as: { token: key } });
+  expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
+    401,
+    'credentials_invalid',
+    'The bearer token is refused: it is an API key, which belongs in the header X-API-Key.',
+  ]);
+  expect(answer.text).not.toContain(key);
+});
+
 test('a revoked key is refused from the next request on', async () => {
   const { id, key, keyId } = await account();
   expect((await use(key)).status).toBe(200);

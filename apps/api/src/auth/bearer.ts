@@ -1,5 +1,6 @@
 import { decodeProtectedHeader, errors, jwtVerify, type ProtectedHeaderParameters } from 'jose';
 import { ApiError } from '../platform/errors.ts';
+import { parseApiKey } from './api-key-format.ts';
 import { issuerKeys } from './jwks.ts';
 import { type TokenEmail, tokenEmails, type VerifiedToken } from './token-email.ts';
 
@@ -71,6 +72,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
 /** @throws 401 for a token that is not a signed JWT in compact form. An encrypted one has five parts. */
 function headerOf(token: string): ProtectedHeaderParameters {
   if (token.length > MAX_TOKEN_BYTES) throw refused('the token is too large');
+  if (parseApiKey(token) !== null) throw refused('it is an API key, which belongs in the header X-API-Key');
   if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw refused('the token is malformed');
   try {
     return decodeProtectedHeader(token);
