@@ -8,5 +8,13 @@ export function asText(value: unknown): string {
 
 /** Lists in lists have no text, because they may be nested so deeply that the stack overflows. */
 function asScalar(value: unknown): string {
-  return typeof value === 'object' && value !== null ? '' : String(value);
+  switch (typeof value) {
+    case 'string':
+    case 'number':
+    case 'boolean':
+    case 'undefined':
+      return String(value);
+    default:
+      return value === null ? 'null' : '';
+  }
 }
