@@ -42,22 +42,30 @@ export class Ledger {
   }
 
   /**
+   * Sends a write until it is no longer refused. A write that was refused did not happen, and can be sent again: because of
+   * conflicting transactions, or because too many requests of the tenant were waiting on a busy machine.
+   *
+   * @throws if it is not acknowledged
+   */
+  async accepted(operation: string, send: () => Promise<Answered>): Promise<Answered['body']> {
+    let { status, body } = await send();
+    while (isRefused(status) && !this.killed) {
+      this.refused += 1;
+      if (status === 429) await sleep(RETRY_MS);
+      ({ status, body } = await send());
+    }
+    if (status !== 200) throw new StatusError(`${operation} was answered ${status}: ${JSON.stringify(body)}`, status);
+    return body;
+  }
+
+  /**
    * Sends a write, and enters it into the ledger once it is acknowledged.
    *
    * @throws if it is not acknowledged; then it stays in doubt
    */
   async write(write: Write, send: () => Promise<Answered>): Promise<Answered['body']> {
     this.inDoubt.add(write);
-    let { status, body } = await send();
-    // A write that was refused did not happen, and can be sent again: because of conflicting transactions, or because too many
-    // requests of the tenant were waiting on a busy machine.
-    while (isRefused(status) && !this.killed) {
-      this.refused += 1;
-      if (status === 429) await sleep(RETRY_MS);
-      ({ status, body } = await send());
-    }
-    if (status !== 200)
-      throw new StatusError(`${write.operation} was answered ${status}: ${JSON.stringify(body)}`, status);
+    const body = await this.accepted(write.operation, send);
     this.inDoubt.delete(write);
     for (const { record, state } of write.effects) {
       const entry = this.entries.get(record) ?? { state: null, id: null, operations: [] };

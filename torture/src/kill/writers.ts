@@ -185,9 +185,10 @@ export const governance: Writer = async (desk) => {
 };
 
 /** A key of the loop's tenant, because spans go to the tenant of their key. */
-async function keyOf(connection: Connection, { tenantId }: Ledger, { holder }: World): Promise<string> {
-  const path = `/v1/service-accounts/${holder}/keys?tenant_id=${tenantId}`;
-  const { key } = await connection.ok('POST', path, { body: { scopes: ['traces:write'] } });
+async function keyOf(connection: Connection, ledger: Ledger, { holder }: World): Promise<string> {
+  const path = `/v1/service-accounts/${holder}/keys?tenant_id=${ledger.tenantId}`;
+  const body = { scopes: ['traces:write'] };
+  const { key } = await ledger.accepted('create_service_account_key', () => connection.send('POST', path, { body }));
   return key;
 }
 
