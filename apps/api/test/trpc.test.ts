@@ -199,6 +199,15 @@ test('a query refuses POST, and a mutation refuses GET', async () => {
   });
 });
 
+test.each(['user:password@host', 'two words', 'host:99999', ''])(
+  'regression: a Host header that is not part of a URL does not crash the process: %j',
+  async (host) => {
+    const read = (as: Credential) => server.call('GET', '/trpc/providers.list', { as, headers: { host } });
+    expect((await read(null)).body.error.data.code).toBe('credentials_missing');
+    expect((await read(server.admin)).status).toBe(200);
+  },
+);
+
 test('a percent-encoded path is the same procedure, and needs the same credentials', async () => {
   const path = '/trpc/providers%2Elist?input=%7B%7D';
   expect((await server.call('GET', path)).status).toBe(401);

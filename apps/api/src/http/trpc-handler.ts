@@ -1,4 +1,4 @@
-import { createExpressMiddleware } from '@trpc/server/adapters/express';
+import { fetchRequestHandler } from '@trpc/server/adapters/fetch';
 import type { AnyTRPCRouter } from '@trpc/server';
 import type { Request, RequestHandler, Response } from 'express';
 import { ApiError } from '../platform/errors.ts';
@@ -27,37 +27,47 @@ type TrpcOptions = {
 };
 
 /**
- * Serves the procedures to typed clients. tRPC finds the procedure and writes the answer. In between, the resolver passes the
- * request through the pipeline. tRPC gets an empty input, because the pipeline reads the body itself, after it has authenticated
- * the caller, and only up to the operation's limit.
+ * Serves the procedures to typed clients. tRPC finds the procedure and makes the answer. In between, the resolver passes the
+ * request through the pipeline.
+ *
+ * tRPC gets a request that is built here. Of the caller's request it has only the method, the name of the procedure and the media
+ * type. So nothing else of it, such as the Host header, can make tRPC fail or refuse before the pipeline has authenticated the
+ * caller and counted the request. The pipeline reads the input itself, and only up to the operation's limit.
  */
 export function trpcHandler({ router, procedures, pipeline, onRefused }: TrpcOptions): RequestHandler {
-  const handle = createExpressMiddleware({
-    router,
-    // One call for each request, because a batch would circumvent rate limits and the audit.
-    allowBatching: false,
-    createContext: async ({ req, res }): Promise<TrpcContext> => ({
-      requestId: requestIdOf(res),
-      callerRequestId: callerRequestIdOf(req),
-      run: (endpoint) => runPipeline(pipeline, requestOf(req, res, endpoint), progressOf(res)),
-    }),
-    responseMeta: ({ errors: [error], ctx }) => (error ? { headers: answerOf(error, shownId(ctx)).headers } : {}),
-    onError: ({ error, req, ctx }) => {
-      const ids = { requestId: ctx?.requestId ?? '', callerRequestId: ctx?.callerRequestId ?? null };
-      const progress = req.res ? progressOf(req.res) : { operation: null, principal: null };
-      onRefused(error, answerOf(error, shownId(ctx)), { ...progress, ...ids });
-    },
-  });
-
-  return async (req, res, next) => {
+  return async (req, res) => {
     const refusal = refusalOf(req);
     if (refusal !== null || !isCall(req, procedures)) await pipeline.countUnmatched(req, res);
     if (refusal !== null) throw refusal;
-    req.body = '{}';
     // As over REST: answers are private.
     res.set('Cache-Control', 'no-store');
-    handle(req, res, next);
+    const ids = { requestId: requestIdOf(res), callerRequestId: callerRequestIdOf(req) };
+    const answer = await fetchRequestHandler({
+      endpoint: '',
+      req: requestForTrpc(req),
+      router,
+      // One call for each request, because a batch would circumvent rate limits and the audit.
+      allowBatching: false,
+      createContext: async (): Promise<TrpcContext> => ({
+        ...ids,
+        run: (endpoint) => runPipeline(pipeline, requestOf(req, res, endpoint), progressOf(res)),
+      }),
+      responseMeta: ({ errors: [error] }) => (error ? { headers: answerOf(error, shownId(ids)).headers } : {}),
+      onError: ({ error }) => onRefused(error, answerOf(error, shownId(ids)), { ...progressOf(res), ...ids }),
+    });
+    const body = Buffer.from(await answer.arrayBuffer());
+    res.status(answer.status).setHeaders(answer.headers).end(body);
   };
+}
+
+/** The request that tRPC gets, without an input. */
+function requestForTrpc(req: Request): globalThis.Request {
+  const type = req.headers['content-type'];
+  return new globalThis.Request(`http://localhost/${encodeURIComponent(procedurePath(req))}`, {
+    method: req.method,
+    ...(type !== undefined && { headers: { 'content-type': type } }),
+    ...(req.method === 'POST' && { body: '{}' }),
+  });
 }
 
 function progressOf({ locals }: Response): Progress {
@@ -87,7 +97,7 @@ function isCall(req: Request, procedures: Procedures): boolean {
 
 /** Whether tRPC reads the request as JSON. It also accepts forms and bytes, but no procedure here does. */
 function isJson({ headers }: Request): boolean {
-  return headers['content-type']?.startsWith('application/json') === true;
+  return headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
 }
 
 function procedurePath({ path }: Request): string {

@@ -238,6 +238,24 @@ test('the same limits apply to tRPC, also to procedures without credentials', as
   expect(statuses).toEqual([200, 200, 200, 429, 429]);
 });
 
+test.each([
+  ['a batch under an encoded name', 'GET', 'providers.list?b%61tch=1', {}],
+  ['malformed parameters of a connection', 'GET', 'providers.list?connectionParams=x', {}],
+  ['a malformed input', 'GET', 'providers.list?input=%7B', {}],
+  ['a streamed answer', 'GET', 'providers.list', { 'trpc-accept': 'application/jsonl' }],
+  ['a streamed answer by Accept', 'GET', 'providers.list', { accept: 'application/jsonl' }],
+  ['a media type that begins like JSON', 'POST', 'providers.create', { 'content-type': 'application/jsonx' }],
+])(
+  'regression: a request that tRPC would refuse before the procedure counts against a limit: %s',
+  async (_, method, call, headers) => {
+    const server = await limited({ QM_RATE_LIMIT_ADDRESS: '2', QM_RATE_LIMIT_PUBLIC: '2' });
+    const ask = () => server.call(method, `/trpc/${call}`, { headers, ...(method === 'POST' && { raw: '{}' }) });
+    const statuses = await times(4, ask);
+    expect(statuses.slice(0, 2)).not.toContain(429);
+    expect(statuses.slice(2)).toEqual([429, 429]);
+  },
+);
+
 test('registration has the strictest limit, and the creation of an organization a separate one', async () => {
   const server = await limited({ QM_RATE_LIMIT_REGISTRATION: '2' });
   const { token } = await registeredUser(server);
