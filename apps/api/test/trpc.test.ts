@@ -243,6 +243,36 @@ test.each([
   });
 });
 
+test.each([
+  ['a body that is not JSON', '{', 400],
+  ['a body that is too long', ' '.repeat(200_000), 413],
+])('regression: callers without rights do not learn how a body is refused: %s', async (_, raw, status) => {
+  const { key } = await accountWithKey(server, { tenantId: 'records' }, ['gateways:read']);
+  const headers = { 'content-type': 'application/json' };
+  const write = (procedure: string, as: Credential) => server.call('POST', `/trpc/${procedure}`, { as, raw, headers });
+  for (const procedure of ['providers.create', 'users.delete']) {
+    expect((await write(procedure, null)).body.error.data.code, procedure).toBe('credentials_missing');
+  }
+  expect((await write('providers.create', { key })).body.error.data.code).toBe('scope_missing');
+  expect((await write('providers.create', server.admin)).status).toBe(status);
+});
+
+test.each([
+  [
+    'bytes that are not UTF-8',
+    {},
+    Buffer.from('{"body":{"name":"x","kind":"llm","description":"\xff"}}', 'latin1'),
+    422,
+  ],
+  ['another charset', { 'content-type': 'application/json; charset=utf-16' }, '{}', 415],
+  ['a content coding', { 'content-encoding': 'gzip' }, '{}', 415],
+])('regression: a body that REST cannot read is refused over tRPC too: %s', async (_, given, raw, status) => {
+  const headers = { 'content-type': 'application/json', ...given };
+  for (const path of ['/v1/providers', '/trpc/providers.create']) {
+    expect((await server.call('POST', path, { as: server.admin, raw, headers })).status, path).toBe(status);
+  }
+});
+
 const REQUIRED_QUERIES: Record<string, Record<string, string>> = {
   list_derived_access: { source: 'user:usr_none' },
 };

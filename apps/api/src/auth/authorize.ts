@@ -21,7 +21,30 @@ export type Rights = {
  * @param raw the input as sent; `path` shows whether users address their own record
  * @throws 401 without credentials; 403 if the caller holds the operation's scope nowhere
  */
-export function requireRights(operation: Operation, principal: Principal | null, raw: unknown): Rights {
+export function requireRights(operation: Operation, caller: Principal | null, raw: unknown): Rights {
+  const principal = requireCaller(operation, caller);
+  const scope = operation.scope === 'public' ? null : operation.scope;
+  const own = scope === null || isOwnRecord(operation, principal, raw);
+  const reach = reachOf(principal, own ? null : scope);
+  if (scope !== null && reach.length === 0 && !own) {
+    throw scopeMissing(scope, 'This operation');
+  }
+  return { principal, reach, own };
+}
+
+/**
+ * The checks of {@link requireRights} that do not need the input. Over tRPC the whole input of a write is in its body, and
+ * callers without rights must not learn how the body is refused.
+ *
+ * @throws 401 without credentials; 403 if the caller holds the operation's scope nowhere, unless the input may name their own
+ *   record
+ */
+export function requireRightsBeforeInput(operation: Operation, principal: Principal | null): void {
+  if (operation.ownIdParameter === undefined) requireRights(operation, principal, {});
+  else requireCaller(operation, principal);
+}
+
+function requireCaller(operation: Operation, principal: Principal | null): Principal {
   if (principal === null) {
     throw new ApiError('credentials_missing', 'Send a bearer token in Authorization, or an API key in X-API-Key.', {
       headers: { 'WWW-Authenticate': 'Bearer' },
@@ -30,13 +53,7 @@ export function requireRights(operation: Operation, principal: Principal | null,
   if (!principal.termsAccepted && !operation.allowedBeforeTerms) {
     throw termsRequired();
   }
-  const scope = operation.scope === 'public' ? null : operation.scope;
-  const own = scope === null || isOwnRecord(operation, principal, raw);
-  const reach = reachOf(principal, own ? null : scope);
-  if (scope !== null && reach.length === 0 && !own) {
-    throw scopeMissing(scope, 'This operation');
-  }
-  return { principal, reach, own };
+  return principal;
 }
 
 /** The 403 for users who have not accepted the terms: until then they can only accept them. */

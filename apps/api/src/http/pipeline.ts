@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { runRequestForTenant } from '@quartermaster/db/giving-way.ts';
-import { requireRights, requireTenantsInReach, type Rights } from '../auth/authorize.ts';
+import { requireRights, requireRightsBeforeInput, requireTenantsInReach, type Rights } from '../auth/authorize.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Services } from '../platform/services.ts';
 import type { CallerContext, Context } from './context.ts';
@@ -80,7 +80,7 @@ export async function runPipeline(pipeline: Pipeline, request: PipelineRequest, 
   progress.principal = principal;
   await limitRate(pipeline, request, { operation, principal });
 
-  const rightsBeforeBody = inputBeforeBody && authorize(operation, principal, inputBeforeBody);
+  const rightsBeforeBody = authorizeBeforeBody(operation, principal, inputBeforeBody);
   const raw = await request.readInput(operation, inputBeforeBody);
   const rights = rightsBeforeBody ?? authorize(operation, principal, raw);
   authorizeBody(rights, raw);
@@ -147,6 +147,17 @@ function authorize(operation: Operation, principal: Principal | null, { path, qu
   const rights = requireRights(operation, principal, { path });
   if (!rights.own) requireTenantsInReach(rights.reach, { query });
   return rights;
+}
+
+/** The rights, as far as they are known before the body is read. Null over tRPC: the path is in the body. @throws ApiError 401, 403 */
+function authorizeBeforeBody(
+  operation: Operation,
+  principal: Principal | null,
+  inputBeforeBody: RawInput | null,
+): Rights | null {
+  if (inputBeforeBody !== null) return authorize(operation, principal, inputBeforeBody);
+  if (operation.scope !== 'public') requireRightsBeforeInput(operation, principal);
+  return null;
 }
 
 /** Checks the tenant that the body names. @throws ApiError 403 */

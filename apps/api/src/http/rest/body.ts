@@ -42,14 +42,17 @@ export async function readBody(req: IncomingMessage, options: BodyOptions): Prom
 }
 
 /**
- * Reads a request's body once, as text.
+ * Reads the text of a JSON body once.
  *
  * @param limit in bytes
- * @throws ApiError `body_too_large`; ValidationFailure if it has too many members and items
+ * @throws ApiError `body_too_large`, `media_type_unsupported`; ValidationFailure `json_invalid` for text that is not UTF-8, or
+ *   for too many members and items
  */
 export async function readText(req: IncomingMessage, limit: number): Promise<string> {
   if (Number(req.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
-  const text = (await bytesOf(req, limit)).toString();
+  refuseCoding(req);
+  refuseMediaType(req.headers['content-type'], { optional: false, form: false });
+  const text = decoded(await bytesOf(req, limit));
   refuseManyValues(text, limit);
   return text;
 }
