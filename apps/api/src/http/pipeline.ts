@@ -63,6 +63,12 @@ export type Pipeline = {
 };
 
 /**
+ * If the body takes longer to arrive than this, the caller is authenticated again. A body may take a minute, and a caller who
+ * lost their rights in the meantime could otherwise still create an API key, which would last. In milliseconds.
+ */
+const RIGHTS_FRESH_MS = 1000;
+
+/**
  * The steps of every request over REST and tRPC, in this order. A step refuses the request by throwing. The order is part of
  * the interface: the caller is authorized before the body is read, so callers without rights learn nothing from validation.
  *
@@ -76,13 +82,16 @@ export async function runPipeline(pipeline: Pipeline, request: PipelineRequest, 
   const { operation } = endpoint;
   progress.operation = operation;
 
-  const principal = await authenticate(pipeline, request, operation);
-  progress.principal = principal;
-  await limitRate(pipeline, request, { operation, principal });
+  const begunAt = pipeline.services.now().getTime();
+  const beforeBody = await authenticate(pipeline, request, operation);
+  progress.principal = beforeBody;
+  await limitRate(pipeline, request, { operation, principal: beforeBody });
 
-  const rightsBeforeBody = authorizeBeforeBody(operation, principal, inputBeforeBody);
+  const rightsBeforeBody = authorizeBeforeBody(operation, beforeBody, inputBeforeBody);
   const raw = await request.readInput(operation, inputBeforeBody);
-  const rights = rightsBeforeBody ?? authorize(operation, principal, raw);
+  const isOld = pipeline.services.now().getTime() - begunAt > RIGHTS_FRESH_MS;
+  const principal = isOld ? await authenticate(pipeline, request, operation) : beforeBody;
+  const rights = (isOld ? null : rightsBeforeBody) ?? authorize(operation, principal, raw);
   authorizeBody(rights, raw);
 
   const context = contextOf(pipeline, request, principal);

@@ -1,7 +1,13 @@
 // The order of the checks, and the answers of the steps before an operation runs.
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { expect, test } from 'vitest';
 import { ApiError } from '../../src/platform/errors.ts';
 import { answerOf } from '../../src/http/errors/problems.ts';
+import { FairTurns } from '../../src/platform/fair-turns.ts';
+import type { Services } from '../../src/platform/services.ts';
+import { principalIn } from '../support/principals.ts';
 import { send, serve } from './server.ts';
 
 const MALFORMED = { method: 'PUT', body: '{not json' };
@@ -35,6 +41,42 @@ test('a foreign tenant in the query is 403 before the body is read, one in the b
   expect([body.status, body.body.code]).toEqual([403, 'tenant_forbidden']);
   expect((await send(server, '/v1/widgets/search', { body: '{"tenantId":"acme"}' })).status).toBe(200);
 });
+
+test.each(['/v1/widgets', '/trpc/create'])(
+  'regression: a caller who loses their scopes while the body arrives is refused: POST %s',
+  async (path) => {
+    let time = Date.now();
+    let scopes: Scope[] = ['*'];
+    let lookUps = 0;
+    let begun = Promise.withResolvers<void>();
+    const server = await serve({
+      services: { turns: new FairTurns(), now: () => new Date(time) } as Services,
+      authenticate: async () => {
+        lookUps += 1;
+        begun.resolve();
+        return principalIn('acme', { grants: [{ tenantId: 'acme', subTenantId: null, scopes }] });
+      },
+    });
+    const body = path === '/v1/widgets' ? '{"name":"abc"}' : '{"body":{"name":"abc"}}';
+    const post = async (meanwhile: () => void) => {
+      begun = Promise.withResolvers<void>();
+      const socket = connect(server.port, '127.0.0.1');
+      const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n`;
+      socket.write(`${head}Content-Length: ${body.length}\r\n\r\n{`);
+      await begun.promise;
+      meanwhile();
+      socket.write(body.slice(1));
+      return Number((await text(socket)).split(' ')[1]);
+    };
+    expect(await post(() => {})).toBe(200);
+    expect(lookUps).toBe(1);
+    const loseScopes = () => {
+      scopes = [];
+      time += 2000;
+    };
+    expect(await post(loseScopes)).toBe(403);
+  },
+);
 
 test('a public operation runs without a caller', async () => {
   const server = await serve({ authenticate: async () => null });

@@ -45,7 +45,7 @@ export async function serve({ authenticate = authenticated, bodyLimit, ...parts 
     next();
   });
   const pipeline: Pipeline = {
-    services: { turns: new FairTurns() } as Services,
+    services: { turns: new FairTurns(), now: () => new Date() } as Services,
     callers: { authenticate, limitRate: async () => {} },
     addressOf: () => '127.0.0.1',
     countUnmatched: async () => {},
