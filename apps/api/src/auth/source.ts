@@ -1,8 +1,12 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import { findActiveKey } from '@quartermaster/db/repositories/credentials.ts';
+import { findAccount } from '@quartermaster/db/repositories/users.ts';
+import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
 import type { CallerContext } from '../http/context.ts';
+import { ApiError } from '../platform/errors.ts';
 import { refusedKey } from './api-key.ts';
-import { principalName } from './principal.ts';
+import { principalName, scopesAt } from './principal.ts';
+import { principalOfAccount, userDisabled } from './users.ts';
 
 /** The credential that creates a new key, session or invitation. */
 export type Source = {
@@ -15,18 +19,35 @@ export type Source = {
 };
 
 /**
- * Reads the caller's key again, in the transaction that creates something with it. Authentication may have used a cached
- * key, which may have been revoked or rotated in the meantime.
+ * Reads the caller's key or user again, in the transaction that creates something with it. The request may have waited since its
+ * authentication, which may have used a cached key. What is created now would outlast rights that were lost in the meantime.
  *
- * @throws 401 for a key that was revoked or has ended, or whose account is not active
+ * @throws 401 for a key that was revoked or has ended, or whose account is not active; 403 for a user who was disabled or
+ *   deleted, or lost rights
  */
-export async function requireSource({ principal }: CallerContext, trx: Database, now: Date): Promise<Source> {
-  const { keyId, tenantId } = principal;
-  const name = principalName(principal);
-  if (keyId === null) return { principal: name, keyId: null, endsAt: null };
+export async function requireSource(ctx: CallerContext, trx: Database, now: Date): Promise<Source> {
+  const { keyId, tenantId } = ctx.principal;
+  const name = principalName(ctx.principal);
+  if (keyId === null) {
+    await requireSameRights(ctx, trx);
+    return { principal: name, keyId: null, endsAt: null };
+  }
   const key = await findActiveKey(trx, [{ tenantId, subTenantId: null }], keyId, now);
   if (!key) throw refusedKey();
   return { principal: name, keyId, endsAt: key.expiresAt };
+}
+
+/** @throws 403 for a user who was disabled or deleted, or lost rights since the authentication */
+async function requireSameRights({ principal, services }: CallerContext, trx: Database): Promise<void> {
+  const account = await findAccount(trx, principal.id);
+  if (account?.status !== 'active') throw userDisabled();
+  const current = await principalOfAccount(trx, account);
+  // A claim of the identity provider is in the token of the request, and cannot be lost.
+  const mayBeByClaim = services.administrators !== null;
+  const isSame = principal.platformAdministrator
+    ? current.platformAdministrator || mayBeByClaim
+    : principal.grants.every((grant) => holdsScopes(scopesAt(current, grant), grant.scopes));
+  if (!isSame) throw new ApiError('tenant_forbidden', 'You have lost rights since this request began.');
 }
 
 /** The earlier of two times of expiry; null means never. */
