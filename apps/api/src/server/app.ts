@@ -101,6 +101,11 @@ export function createApp(options: AppOptions): RequestListener {
   return (req, res) => {
     setRequestId(req, res);
     log(req, res);
+    if (!isTarget(req.url)) {
+      for (const [name, value] of secure) res.setHeader(name, value);
+      void refuseTarget(req, res, countPublic);
+      return;
+    }
     if (req.url?.startsWith('/v1/') !== true) {
       // Express changes the prototype of answers. `writeHead` of the server must stay: it closes connections at shutdown.
       res.writeHead = res.writeHead.bind(res);
@@ -110,6 +115,21 @@ export function createApp(options: AppOptions): RequestListener {
     for (const [name, value] of secure) res.setHeader(name, value);
     void v1(req, res, () => app(req, res));
   };
+}
+
+/** Whether the target of a request is a path, an absolute URL or `*` (RFC 9112, section 3.2). */
+function isTarget(target = ''): boolean {
+  return target.startsWith('/') || target === '*' || URL.parse(target)?.pathname.startsWith('/') === true;
+}
+
+/** Express would skip the rate limit, the security headers and the form of our errors for a target that it cannot parse. */
+async function refuseTarget(req: IncomingMessage, res: ServerResponse, countPublic: CountPublic): Promise<void> {
+  const malformed = new ApiError('request_malformed', 'The target of the request is not a URL.');
+  const refusal = await countPublic(req, res).then(
+    () => malformed,
+    (error: unknown) => error,
+  );
+  sendAnswer(req, res, answerOf(refusal, shownRequestIdOf(res)));
 }
 
 /** Answers every request while the service starts. */

@@ -1,3 +1,5 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { expectProblem } from '../endpoints/harness.ts';
@@ -293,6 +295,22 @@ test('regression: public paths and paths that do not exist have a separate limit
   const as = { headers: { 'x-forwarded-for': '203.0.113.1' } };
   expect(await times(2, () => server.call('GET', '/v1/providers', as))).toEqual([401, 429]);
 });
+
+test.each(['http://', 'http://[/v1/providers', 'http://[/trpc/providers.list'])(
+  'regression: a request for a target that is not a URL counts, and its answer does not wait for the body: %s',
+  async (target) => {
+    const server = await limited({ QM_RATE_LIMIT_PUBLIC: '1' });
+    const answers: string[] = [];
+    for (let turn = 0; turn < 2; turn += 1) {
+      const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+      socket.write(`POST ${target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nConnection: close\r\n\r\n`);
+      answers.push(await text(socket));
+    }
+    expect(answers[0]).toMatch(/^HTTP\/1\.1 400 [^]*request_malformed/);
+    expect(answers[0]).toMatch(/^content-security-policy: /im);
+    expect(answers[1]).toMatch(/^HTTP\/1\.1 429 [^]*rate_limited/);
+  },
+);
 
 test('expensive public paths take more points: the OpenAPI document, and the files of the API reference', async () => {
   const server = await limited({ QM_RATE_LIMIT_PUBLIC: '100' });
