@@ -273,6 +273,15 @@ test.each([
   }
 });
 
+test('regression: the connection of a body that is too long is closed, as over REST', async () => {
+  const headers = { 'content-type': 'application/json' };
+  const raw = ' '.repeat(2_000_000);
+  for (const path of ['/v1/providers', '/trpc/providers.create']) {
+    const answer = await server.call('POST', path, { as: server.admin, raw, headers });
+    expect([answer.status, answer.headers.get('connection')], path).toEqual([413, 'close']);
+  }
+});
+
 const REQUIRED_QUERIES: Record<string, Record<string, string>> = {
   list_derived_access: { source: 'user:usr_none' },
 };

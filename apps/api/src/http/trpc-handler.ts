@@ -9,6 +9,7 @@ import { type Pipeline, type PipelineRequest, type Progress, type RawInput, runP
 import { callerRequestIdOf, requestIdOf } from './request-id.ts';
 import { readText } from './rest/body.ts';
 import type { Refused } from './rest/rest.ts';
+import { sendText } from './rest/send.ts';
 import type { Procedures, TrpcContext } from './trpc.ts';
 import { shownId } from './context.ts';
 
@@ -55,8 +56,8 @@ export function trpcHandler({ router, procedures, pipeline, onRefused }: TrpcOpt
       responseMeta: ({ errors: [error] }) => (error ? { headers: answerOf(error, shownId(ids)).headers } : {}),
       onError: ({ error }) => onRefused(error, answerOf(error, shownId(ids)), { ...progressOf(res), ...ids }),
     });
-    const body = Buffer.from(await answer.arrayBuffer());
-    res.status(answer.status).setHeaders(answer.headers).end(body);
+    res.status(answer.status).setHeaders(answer.headers);
+    sendText(req, res, Buffer.from(await answer.arrayBuffer()));
   };
 }
 
