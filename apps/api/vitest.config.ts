@@ -41,7 +41,7 @@ const ON_POSTGRES = [
   'test/telemetry/calls/{aggregate-records,aggregate-spans,exactness,replace-records}.test.ts',
   'test/endpoints/{agents,graph,usage}.test.ts',
   'test/endpoints/{bulk-decisions,console-sessions,credentials,derived-access,observation-inbox,recommendation-lists}.test.ts',
-  'test/governance/{cardinality,counting,fair-share,manifest-names,properties,replay,renaming,statements,whole-loop}.test.ts',
+  'test/governance/{cardinality,counting,fair-share,large-families,manifest-names,properties,replay,renaming,statements,whole-loop}.test.ts',
   // Look-ups of providers and items by their names, in one statement for a batch.
   'test/governance/{agent-manifests,blocked-uses,blocks,match-tools,provider-aliases}.test.ts',
   // From one database to another.

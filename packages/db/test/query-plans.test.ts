@@ -13,7 +13,14 @@ import {
 } from '../src/repositories/credential-expiry.ts';
 import { countOpenSessions, insertGatewaySession, listGatewaySessions } from '../src/repositories/gateway-sessions.ts';
 import { insertGateway } from '../src/repositories/gateways.ts';
-import { findBlockedItems, findInventoryItemsOfFamilies, listInventory } from '../src/repositories/inventory.ts';
+import {
+  findBlockedItems,
+  findDecisiveItems,
+  findInventoryItemsByKeys,
+  findItemNamesOfFamilies,
+  findItemsOfSmallFamilies,
+  listInventory,
+} from '../src/repositories/inventory.ts';
 import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
 import { insertManifest, storeDeclarations } from '../src/repositories/manifests.ts';
 import { listMemberships } from '../src/repositories/memberships.ts';
@@ -137,8 +144,23 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   ],
   [
     'items by the families of their names',
-    (db) => findInventoryItemsOfFamilies(db, ACME, [SUBJECT]),
+    (db) => findItemsOfSmallFamilies(db, ACME, [SUBJECT]),
     ['inventory_items_by_family (tenant_id=? AND provider_id=? AND kind=? AND name_family=?)', OF_PROVIDER],
+  ],
+  [
+    'items by the keys of their names',
+    (db) => findInventoryItemsByKeys(db, ACME, [SUBJECT]),
+    ['inventory_items_by_name_key (tenant_id=? AND provider_id=? AND kind=? AND name_key=?)', OF_PROVIDER],
+  ],
+  [
+    'items that can block or allow others, by the families of their names',
+    (db) => findDecisiveItems(db, ACME, [SUBJECT]),
+    ['inventory_items_by_family (tenant_id=? AND provider_id=? AND kind=? AND name_family=?)', OF_PROVIDER],
+  ],
+  [
+    'the names of items by their families',
+    (db) => findItemNamesOfFamilies(db, ACME, [SUBJECT]),
+    ['inventory_items_by_family (tenant_id=? AND provider_id=? AND kind=? AND name_family=?)'],
   ],
   [
     'the blocked items of a provider',

@@ -3,6 +3,7 @@ import {
   canBlockOrAllow,
   coverageRuleOf,
   findDecidingItem,
+  findOwnOrBlockingItem,
   nameFamily,
   rewrittenName,
 } from '@quartermaster/db/name-family.ts';
@@ -186,23 +187,42 @@ test('a name that covers another one has the same family, and each name covers i
   );
 });
 
+/** A few names of one family, so that they often cover one another. */
+const someItem: fc.Arbitrary<Item> = fc.record({
+  nameKey: fc.constantFrom(
+    'gpt-5',
+    'gpt-5-2026-01-01',
+    'gpt-5@20260101',
+    'openai/gpt-5',
+    'gpt-5-latest',
+    'gpt-5-2026-02-02',
+    'gpt-5:free',
+  ),
+  status: fc.constantFrom('available', 'missing', 'blocked', 'retired'),
+  source: fc.constantFrom('manual', 'sync', 'manifest', 'recommendation'),
+});
+
 test('whether a name is blocked depends on blocks and on what a person declared, on no other item', () => {
-  const someItem: fc.Arbitrary<Item> = fc.record({
-    nameKey: fc.constantFrom(
-      'gpt-5',
-      'gpt-5-2026-01-01',
-      'gpt-5@20260101',
-      'openai/gpt-5',
-      'gpt-5-latest',
-      'gpt-5-2026-02-02',
-    ),
-    status: fc.constantFrom('available', 'missing', 'blocked', 'retired'),
-    source: fc.constantFrom('manual', 'sync', 'manifest', 'recommendation'),
-  });
   fc.assert(
     fc.property(fc.array(someItem, { maxLength: 8 }), someItem, (items, { nameKey: seen }) => {
       const isBlocked = (among: readonly Item[]) => decide(among, seen)?.status === 'blocked';
       expect(isBlocked(items.filter(canBlockOrAllow))).toBe(isBlocked(items));
+    }),
+    { numRuns: 1500 },
+  );
+});
+
+test('the item with exactly the name, the blocks and the declared items are enough for a name that has an item or is blocked', () => {
+  const distinct = fc.uniqueArray(someItem, { maxLength: 8, selector: ({ nameKey }) => nameKey });
+  fc.assert(
+    fc.property(distinct, someItem, (items, { nameKey: seen }) => {
+      const own = items.find(({ nameKey }) => nameKey === seen);
+      const decisive = items.filter(canBlockOrAllow);
+      const found = findOwnOrBlockingItem({ own, decisive }, coverageRuleOf(OPENAI, 'model'), seen);
+      const isCoveredByBlock = items.some(({ nameKey, status }) => {
+        return status === 'blocked' && coverageRuleOf(OPENAI, 'model')(nameKey, seen) !== null;
+      });
+      expect(found).toBe(own || isCoveredByBlock ? decide(items, seen) : undefined);
     }),
     { numRuns: 1500 },
   );

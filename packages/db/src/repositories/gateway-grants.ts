@@ -177,12 +177,15 @@ export async function findGrantsOfItems(
   { providerId, providerName, items }: GrantedSubjects,
 ): Promise<{ tenantId: string; digest: string }[]> {
   const keys = new Set<string>();
-  for (const { kind, name } of items) {
-    const variants = [
-      nameKey(kind, name, null),
-      ...declaredKeys(kind, nameKey(kind, name, providerName), providerName),
-    ];
-    for (const variant of variants) keys.add(itemKey(kind, variant));
+  // A block may cover thousands of items, and each key is a hash.
+  for await (const batch of inBatches(items, LOOKUP_BATCH_SIZE)) {
+    for (const { kind, name } of batch) {
+      const variants = [
+        nameKey(kind, name, null),
+        ...declaredKeys(kind, nameKey(kind, name, providerName), providerName),
+      ];
+      for (const variant of variants) keys.add(itemKey(kind, variant));
+    }
   }
   const found = new Map<string, { tenantId: string; digest: string }>();
   for await (const batch of inBatches([...keys], LOOKUP_BATCH_SIZE)) {

@@ -27,6 +27,7 @@ type InventoryFilter = {
 /** Names the items that may cover a name: those of its family at its provider. See nameFamily. */
 export type ItemFamily = Pick<InventoryItem, 'providerId' | 'kind'> & { nameFamily: string };
 export type KeyedItem = InventoryItem & { nameKey: string };
+export type ItemName = Pick<KeyedItem, 'id' | 'providerId' | 'kind' | 'name' | 'nameKey' | 'status' | 'source'>;
 
 export type InventoryItemChange = Partial<
   Pick<InventoryItem, 'title' | 'description' | 'status' | 'attributes' | 'schemaDigest' | 'drift'>
@@ -97,15 +98,17 @@ export async function findInventoryItemByKey(
   return row && toInventoryItem(row);
 }
 
-/** The items of some families, with the keys of their names. In no particular order. */
-export async function findInventoryItemsOfFamilies(
+/** The most items that {@link findItemsOfSmallFamilies} reads. A family usually has a few. */
+const MAX_ITEMS_OF_SMALL_FAMILIES = 500;
+
+/** The items of some families, with the keys of their names, in no particular order. Null if they have too many items to read all. */
+export async function findItemsOfSmallFamilies(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
   families: readonly ItemFamily[],
-): Promise<KeyedItem[]> {
-  const distinct = new Map(families.map((one) => [JSON.stringify([one.providerId, one.kind, one.nameFamily]), one]));
-  const rows = await selectOfFamilies(db, [...distinct.values()], { tenantId });
-  return rows.map((row) => ({ ...toInventoryItem(row), nameKey: row.name_key }));
+): Promise<KeyedItem[] | null> {
+  const rows = await selectOfFamilies(db, distinctFamilies(families), { tenantId });
+  return rows.length < MAX_ITEMS_OF_SMALL_FAMILIES ? rows.map(toKeyedItem) : null;
 }
 
 const selectOfFamilies = multiRowStatement((db, rows: readonly ItemFamily[], { tenantId }: { tenantId: string }) =>
@@ -114,13 +117,83 @@ const selectOfFamilies = multiRowStatement((db, rows: readonly ItemFamily[], { t
     .selectAll()
     .select(listedAt)
     .where('tenant_id', '=', tenantId)
-    .where(
-      tupleIn(
-        ['provider_id', 'kind', 'name_family'],
-        rows.map(({ providerId, kind, nameFamily: family }) => [providerId, kind, family]),
-      ),
-    ),
+    .where(inFamilies(rows))
+    .limit(sql.lit(MAX_ITEMS_OF_SMALL_FAMILIES)),
 );
+
+/** The items with exactly the given keys, in no particular order. */
+export async function findInventoryItemsByKeys(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  keys: readonly Pick<KeyedItem, 'providerId' | 'kind' | 'nameKey'>[],
+): Promise<KeyedItem[]> {
+  return (await selectByKeys(db, keys, { tenantId })).map(toKeyedItem);
+}
+
+const selectByKeys = multiRowStatement(
+  (db, rows: readonly Pick<KeyedItem, 'providerId' | 'kind' | 'nameKey'>[], { tenantId }: { tenantId: string }) =>
+    db
+      .selectFrom('inventory_items')
+      .selectAll()
+      .select(listedAt)
+      .where('tenant_id', '=', tenantId)
+      .where(
+        tupleIn(
+          ['provider_id', 'kind', 'name_key'],
+          rows.map(({ providerId, kind, nameKey }) => [providerId, kind, nameKey]),
+        ),
+      ),
+);
+
+/** The items of some families that can block or allow others, see `canBlockOrAllow`. In no particular order. */
+export async function findDecisiveItems(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  families: readonly ItemFamily[],
+): Promise<KeyedItem[]> {
+  return (await selectDecisive(db, distinctFamilies(families), { tenantId })).map(toKeyedItem);
+}
+
+const selectDecisive = multiRowStatement((db, rows: readonly ItemFamily[], { tenantId }: { tenantId: string }) =>
+  db
+    .selectFrom('inventory_items')
+    .selectAll()
+    .select(listedAt)
+    .where('tenant_id', '=', tenantId)
+    .where(inFamilies(rows))
+    .where(sql<SqlBool>`(status = 'blocked' or (source <> 'sync' and status in ('available', 'missing')))`),
+);
+
+/** The names of the items of some families, in no particular order. */
+export async function findItemNamesOfFamilies(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  families: readonly ItemFamily[],
+): Promise<ItemName[]> {
+  return selectNames(db, distinctFamilies(families), { tenantId });
+}
+
+const selectNames = multiRowStatement((db, rows: readonly ItemFamily[], { tenantId }: { tenantId: string }) =>
+  db
+    .selectFrom('inventory_items')
+    .select(['id', 'provider_id as providerId', 'kind', 'name', 'name_key as nameKey', 'status', 'source'])
+    .where('tenant_id', '=', tenantId)
+    .where(inFamilies(rows)),
+);
+
+/** Each family once: a batch of names may be of one family with thousands of items. */
+function distinctFamilies(families: readonly ItemFamily[]): ItemFamily[] {
+  return [
+    ...new Map(families.map((one) => [JSON.stringify([one.providerId, one.kind, one.nameFamily]), one])).values(),
+  ];
+}
+
+function inFamilies(rows: readonly ItemFamily[]) {
+  return tupleIn(
+    ['provider_id', 'kind', 'name_family'],
+    rows.map(({ providerId, kind, nameFamily: family }) => [providerId, kind, family]),
+  );
+}
 
 /** The blocked items of some providers, with the keys of their names. In no particular order. */
 export async function findBlockedItems(
@@ -133,7 +206,7 @@ export async function findBlockedItems(
     providerIds.map((providerId) => ({ providerId })),
     { tenantId },
   );
-  return rows.map((row) => ({ ...toInventoryItem(row), nameKey: row.name_key }));
+  return rows.map(toKeyedItem);
 }
 
 const selectBlocked = multiRowStatement(
@@ -282,6 +355,10 @@ export function itemsListedAt(eb: ExpressionBuilder<Tables, 'inventory_items'>) 
     .select('providers.items_listed_at')
     .whereRef('providers.tenant_id', '=', 'inventory_items.tenant_id')
     .whereRef('providers.id', '=', 'inventory_items.provider_id');
+}
+
+function toKeyedItem(row: ItemRow): KeyedItem {
+  return { ...toInventoryItem(row), nameKey: row.name_key };
 }
 
 type ItemRow = Selectable<Tables['inventory_items']> & { listed_at: string | null };

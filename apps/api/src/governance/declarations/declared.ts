@@ -1,24 +1,16 @@
 import type { InventoryItem, InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { canBlockOrAllow, coverageRules, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
-import { findInventoryItemsOfFamilies, type KeyedItem } from '@quartermaster/db/repositories/inventory.ts';
 import { manifestDeclarations } from '@quartermaster/db/repositories/manifest-declarations.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { type CoveredSubject, findBlockingItems, findCoveringItems } from './covering-items.ts';
 
 /** What is declared about a subject. `item` is the inventory item that decides for its name: its own, or one that covers it. */
 export type DeclaredState = { unknown: boolean; item: InventoryItem | undefined };
 
-type Subject = {
-  provider: Provider;
-  kind: InventoryKind;
-  /** The key of its name, see `nameKey`. */
-  nameKey: string;
-};
-
 /** A subject, and the place where it was observed. */
-type ObservedSubject = TenantPlace & Subject;
+type ObservedSubject = TenantPlace & CoveredSubject;
 
 /** What is declared about one subject, see {@link findDeclaredStates}. */
 export async function findDeclaredState(
@@ -71,52 +63,12 @@ export async function findBlockedAnswers(
     responseModels.map((model) => subjectOf(provider, model)),
   );
   if (all.length === 0) return () => [];
-  const itemsOf = await findCoveringItems(db, tenant, all);
+  const blockOf = await findBlockingItems(db, tenant, all);
   return (provider, responseModels) =>
     responseModels.flatMap((model) => {
-      const item = itemsOf(subjectOf(provider, model)).deciding;
-      return item?.status === 'blocked' ? [{ model, item }] : [];
+      const item = blockOf(subjectOf(provider, model));
+      return item ? [{ model, item }] : [];
     });
-}
-
-/** The item with exactly the name, and the item that decides for the name, see `findDecidingItem`. */
-type CoveringItems = { own: KeyedItem | undefined; deciding: KeyedItem | undefined };
-
-/**
- * Finds the inventory items that cover subjects. The number of statements does not grow with the number of subjects.
- *
- * @returns a look-up function
- */
-export async function findCoveringItems(
-  db: Database,
-  tenant: Pick<TenantPlace, 'tenantId'>,
-  subjects: readonly Subject[],
-): Promise<(subject: Subject) => CoveringItems> {
-  const familyOf = ({ provider, kind, nameKey: key }: Subject) => ({
-    providerId: provider.id,
-    kind,
-    nameFamily: nameFamily(kind, key),
-  });
-  const found = await findInventoryItemsOfFamilies(db, tenant, subjects.map(familyOf));
-  const textOf = (one: ReturnType<typeof familyOf>) => JSON.stringify([one.providerId, one.kind, one.nameFamily]);
-  const byFamily = Map.groupBy(found, (item) => textOf({ ...item, nameFamily: nameFamily(item.kind, item.nameKey) }));
-  const families = new Map([...byFamily].map(([text, items]) => [text, { items, ...indexOf(items) }]));
-  const ruleOf = coverageRules();
-  return (subject) => {
-    const { provider, kind, nameKey: key } = subject;
-    const family = families.get(textOf(familyOf(subject)));
-    if (family === undefined) return { own: undefined, deciding: undefined };
-    const own = family.byKey.get(key);
-    if (own !== undefined && family.items.length === 1) return { own, deciding: own };
-    // The item with exactly the name decides, unless a block covers the name.
-    const items = own === undefined ? family.items : [own, ...family.decisive.filter((item) => item !== own)];
-    return { own, deciding: findDecidingItem(items, ruleOf(provider, kind), key) };
-  };
-}
-
-/** A provider may list thousands of names of one family, so each subject is compared with as few of them as possible. */
-function indexOf(items: readonly KeyedItem[]) {
-  return { byKey: new Map(items.map((item) => [item.nameKey, item])), decisive: items.filter(canBlockOrAllow) };
 }
 
 /** The `inventoryItemId` of an observation: the item that declares it, if one does. */

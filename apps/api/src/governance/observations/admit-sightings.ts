@@ -10,7 +10,7 @@ import {
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { type Filled, roomWithinShares } from '../../platform/fair-share.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
-import { findCoveringItems } from '../declarations/declared.ts';
+import { findOwnItems } from '../declarations/covering-items.ts';
 import { type FullLimit, openCardinalityTask } from './cardinality-task.ts';
 import type { Sighting } from './sightings.ts';
 
@@ -93,12 +93,12 @@ async function findBlocked(
   place: TenantPlace,
   sightings: readonly ObservedSighting[],
 ): Promise<ReadonlySet<ObservedSighting>> {
-  const itemsOf = await findCoveringItems(
+  const itemOf = await findOwnItems(
     db,
     place,
     sightings.map(({ sighting }) => sighting),
   );
-  return new Set(sightings.filter(({ sighting }) => itemsOf(sighting).own?.status === 'blocked'));
+  return new Set(sightings.filter(({ sighting }) => itemOf(sighting)?.status === 'blocked'));
 }
 
 /** A limit, and how many records may still be added. */

@@ -4,7 +4,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import { canBlockOrAllow, coverageRuleOf, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
-import { findInventoryItemsOfFamilies, type KeyedItem } from '@quartermaster/db/repositories/inventory.ts';
+import { findItemNamesOfFamilies, type ItemName } from '@quartermaster/db/repositories/inventory.ts';
 import { revokeSessionsOfItems, type SessionReference } from '@quartermaster/db/repositories/sessions-of-items.ts';
 import type { Change } from '../../platform/audit/audited-write.ts';
 
@@ -55,7 +55,7 @@ async function findBlocked(
     kind,
     nameFamily: nameFamily(kind, key),
   }));
-  const related = await findInventoryItemsOfFamilies(trx, provider, families);
+  const related = await findItemNamesOfFamilies(trx, provider, families);
   const familyOf = ({ kind, nameKey: key }: Keyed) => `${kind} ${nameFamily(kind, key)}`;
   const deciding = Map.groupBy(related.filter(canBlockOrAllow), familyOf);
   const rules = new Map(candidates.map(({ kind }) => [kind, coverageRuleOf(provider, kind)]));
@@ -73,4 +73,4 @@ async function findBlocked(
   return blocked;
 }
 
-type Keyed = Pick<KeyedItem, 'kind' | 'name' | 'nameKey'>;
+type Keyed = Pick<ItemName, 'kind' | 'name' | 'nameKey'>;

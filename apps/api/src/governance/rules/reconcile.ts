@@ -14,7 +14,7 @@ import {
 import { findObservationsOfSubjects } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { insertObservationLinks } from '@quartermaster/db/repositories/open-recommendations.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { findCoveringItems } from '../declarations/declared.ts';
+import { findCoveringItems } from '../declarations/covering-items.ts';
 import { subjectKey } from '../declarations/subject-key.ts';
 import { acceptDrift } from './accept-drift.ts';
 import { adoptProvider } from './adopt-provider.ts';
@@ -54,7 +54,7 @@ type ProviderSubject = { provider: Provider; kind: InventoryKind; name: string }
 
 type InTenant = Pick<TenantPlace, 'tenantId'>;
 
-/** Subjects per batch. Each batch reads all items of the families of their names, of which there may be thousands. */
+/** Subjects per batch. A batch may read all names of the families of its subjects, of which there may be thousands. */
 const BATCH_SIZE = 256;
 
 /**

@@ -1,7 +1,14 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { coverageRules, findDecidingItem, nameFamily, rewrittenName } from '@quartermaster/db/name-family.ts';
+import {
+  canBlockOrAllow,
+  coverageRules,
+  findDecidingItem,
+  findOwnOrBlockingItem,
+  nameFamily,
+  rewrittenName,
+} from '@quartermaster/db/name-family.ts';
 import { splitRouters } from '@quartermaster/db/model-name.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
 import { caseFoldedNames } from '@quartermaster/db/provider-names.ts';
@@ -186,11 +193,19 @@ async function findOffered(
 
 function modelLookup(providers: KnownProviders, models: readonly OfferedItem[]) {
   const byProvider = Map.groupBy(models, ({ providerId }) => providerId);
+  // A provider may list thousands of names of one family.
+  const byFamily = Map.groupBy(models, ({ providerId, nameFamily: family }) => `${providerId} ${family}`);
+  const families = new Map([...byFamily].map(([text, items]) => [text, familyIndex(items)]));
   const ruleOf = coverageRules();
   const modelAt = (provider: Provider, model: string) => {
-    const items = byProvider.get(provider.id);
-    if (items === undefined) return undefined;
-    return findDecidingItem(items, ruleOf(provider, 'model'), nameKey('model', model, provider.name));
+    const key = nameKey('model', model, provider.name);
+    const family = families.get(`${provider.id} ${nameFamily('model', key)}`);
+    if (family === undefined) return undefined;
+    const rule = ruleOf(provider, 'model');
+    const { items, decisive } = family;
+    return (
+      findOwnOrBlockingItem({ own: family.byKey.get(key), decisive }, rule, key) ?? findDecidingItem(items, rule, key)
+    );
   };
   const soleProviderOfModel = (model: string) => {
     const owners = [...byProvider.keys()].toSorted().flatMap((id) => {
@@ -201,6 +216,10 @@ function modelLookup(providers: KnownProviders, models: readonly OfferedItem[]) 
     return owners.length === 1 || owners.every(isBlocked) ? owners[0] : undefined;
   };
   return { modelAt, soleProviderOfModel };
+}
+
+function familyIndex(items: readonly OfferedItem[]) {
+  return { items, byKey: new Map(items.map((item) => [item.nameKey, item])), decisive: items.filter(canBlockOrAllow) };
 }
 
 function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
