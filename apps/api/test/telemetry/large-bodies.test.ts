@@ -80,6 +80,23 @@ test('a thread prepares the spans of a large request as the main thread does tho
   expect({ ...there, spans: [...there.spans] }).toEqual(here);
 });
 
+test('a body that takes too much CPU time is refused, and the next body is read', async () => {
+  const spans = Array.from({ length: 40_000 }, (_, index) => ({
+    traceId: index.toString(16).padStart(32, 'c'),
+    spanId: index.toString(16).padStart(16, 'd'),
+    startTimeUnixNano: '1764000000000000000',
+    attributes: [attribute('gen_ai.operation.name', 'chat'), attribute('gen_ai.request.model', `model-${index}`)],
+  }));
+  const bytes = large({ resourceSpans: [{ scopeSpans: [{ spans }] }] });
+  const body = { bytes, coding: 'identity', maxBytes: bytes.length } as const;
+  const options = { encoding: 'json', keepContent: false } as const;
+  const refused = prepareTraces(body, { ...options, cpuMs: 100 });
+  const next = prepareTraces(body, options);
+  await expect(refused).rejects.toThrow('Reading the request takes too much CPU time. Send smaller requests.');
+  await expect(refused).rejects.toMatchObject({ reason: 'body_too_large', status: 413 });
+  expect((await next).spans).toHaveLength(spans.length);
+});
+
 test('a thread prepares the log records of a large request as the main thread does those of a small one', async () => {
   const logRecords = Array.from({ length: RECORDS }, (_, index) => ({
     timeUnixNano: String(1764000000000000000n + BigInt(index)),
