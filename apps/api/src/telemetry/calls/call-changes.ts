@@ -28,7 +28,7 @@ export function diffCalls(
     const same = counted.get(contributionOf(call))?.pop();
     const isSeen = call.reports.some(({ span }) => fresh.has(span));
     if (!same) {
-      const isRecounted = subjectsOfSpans(call).some((subject) => known.has(subject));
+      const isRecounted = known.size > 0 && subjectsOfSpans(call).some((subject) => known.has(subject));
       changes.push({ call, traceId, by: 1, isRecounted });
     } else if (isSeen) changes.push({ call, traceId, by: 0 });
   }
