@@ -27,9 +27,9 @@ export async function makeWorld(connection: Connection, ledger: Ledger): Promise
     connection.send('POST', '/v1/providers', { body: { name: providerName, kind: 'llm', tenantId } }),
   );
   ledger.named(`provider/${providerName}`, made.id);
-  const gateway = await connection.ok('POST', '/v1/gateways', {
-    body: { name: 'edge', providerIds: [made.id], tenantId },
-  });
+  const gateway = await ledger.accepted('create_gateway', () =>
+    connection.send('POST', '/v1/gateways', { body: { name: 'edge', providerIds: [made.id], tenantId } }),
+  );
   return { providerId: made.id, providerName, gatewayId: gateway.id, holder };
 }
 

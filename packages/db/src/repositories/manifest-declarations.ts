@@ -1,6 +1,7 @@
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { sql } from 'kysely';
+import { together } from '../concurrent-statements.ts';
 import type { Database } from '../database.ts';
 import { coverageRules, nameFamily } from '../name-family.ts';
 import { caseFoldedNames } from '../provider-names.ts';
@@ -30,8 +31,10 @@ export async function manifestDeclarations(
   tenant: Pick<TenantPlace, 'tenantId'>,
   subjects: readonly SeenSubject[],
 ): Promise<(subject: SeenSubject) => boolean> {
-  const isUsed = await declaredUses(db, tenant, subjects);
-  const isAgent = await agentsWithManifest(db, tenant, subjects);
+  const [isUsed, isAgent] = await together(db, [
+    () => declaredUses(db, tenant, subjects),
+    () => agentsWithManifest(db, tenant, subjects),
+  ]);
   return (subject) => isUsed(subject) || isAgent(subject);
 }
 

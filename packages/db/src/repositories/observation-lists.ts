@@ -189,7 +189,7 @@ export async function countObservationsOfTenants(db: Database, scope: TenantScop
   return Number(count);
 }
 
-/** Nobody can decide about what a deleted provider offered, so its observations are in no view of open ones. */
+/** There is nothing to decide about what a deleted provider offered, so its observations are in no view of open ones. */
 const IS_OPEN = sql<SqlBool>`status = 'open' and not exists (
   select 1 from providers where providers.tenant_id = runtime_observations.tenant_id
     and providers.id = runtime_observations.provider_id and providers.status = 'deleted')`;

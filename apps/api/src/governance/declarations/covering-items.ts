@@ -75,7 +75,7 @@ export async function findOwnItems(
   subjects: readonly CoveredSubject[],
 ): Promise<(subject: CoveredSubject) => KeyedItem | undefined> {
   const items = await findInventoryItemsByKeys(db, tenant, subjects.map(keyOf));
-  const byKey = new Map(items.map((item) => [itemText(item), item]));
+  const byKey = byKeyOf(items);
   return (subject) => byKey.get(subjectText(subject));
 }
 
@@ -129,7 +129,7 @@ async function findCandidates(
       all: null,
     });
   }
-  const byKey = new Map(items.map((item) => [itemText(item), item]));
+  const byKey = byKeyOf(items);
   const all = groupByFamily(items);
   const decisive = groupByFamily(items.filter(canBlockOrAllow));
   return (subject) => {
@@ -157,9 +157,8 @@ async function findUnblockedItems(
       if (deciding) names.set(text, deciding);
     }
   }
-  const keys = new Map([...names.values()].map((name) => [itemText(name), name]));
-  const items = await findInventoryItemsByKeys(db, tenant, [...keys.values()]);
-  const byKey = new Map(items.map((item) => [itemText(item), item]));
+  const items = await findInventoryItemsByKeys(db, tenant, [...byKeyOf([...names.values()]).values()]);
+  const byKey = byKeyOf(items);
   return new Map(
     [...names].flatMap(([text, name]) => {
       const item = byKey.get(itemText(name));
@@ -182,6 +181,10 @@ function groupByFamily<T extends Keyed>(items: readonly T[]): Map<string, T[]> {
   return Map.groupBy(items, ({ providerId, kind, nameKey }) =>
     familyText({ providerId, kind, nameFamily: nameFamily(kind, nameKey) }),
   );
+}
+
+function byKeyOf<T extends Keyed>(items: readonly T[]): Map<string, T> {
+  return new Map(items.map((item) => [itemText(item), item]));
 }
 
 function familyText({ providerId, kind, nameFamily: family }: ReturnType<typeof familyOf>): string {

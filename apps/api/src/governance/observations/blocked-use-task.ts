@@ -2,6 +2,7 @@ import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { findLastTasks, moveOperatorTask, openOperatorTasks } from '@quartermaster/db/repositories/operator-tasks.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { REOPEN_AFTER_MS } from './observation-tasks.ts';
 import type { ObservationAtProvider } from './review-task.ts';
 import { isUseAfter, type UseTimes } from './status.ts';
 
@@ -11,9 +12,6 @@ type InTenant = Pick<TenantPlace, 'tenantId'>;
 
 /** An observation whose subject was used after an item had blocked it. */
 export type BlockedUse = ObservationAtProvider & { blockedBy: InventoryItem };
-
-/** How long a finished task stays closed, although what is blocked is still used. */
-const REOPEN_AFTER_MS = 24 * 3600 * 1000;
 
 /**
  * Finds an item that had blocked a subject before it was used. When the item was blocked is not stored, so the last change of the

@@ -2,9 +2,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { findLastOperatorTask, openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { Filled } from '../../platform/fair-share.ts';
-
-/** How long a finished task stays closed, although the limit is still reached. */
-const REOPEN_AFTER_MS = 24 * 3600 * 1000;
+import { REOPEN_AFTER_MS } from './observation-tasks.ts';
 
 /** A limit that is reached, and whether the tenant, the account or the sub-tenant reached it. */
 export type FullLimit = { of: 'observations' | 'providers'; limit: number; filled: Filled };

@@ -4,7 +4,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { findLastTasks, type LastTask, openOperatorTasks } from '@quartermaster/db/repositories/operator-tasks.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { isRejectedAgain } from '../rules/rule.ts';
-import { cancelObservationTasks } from './observation-tasks.ts';
+import { cancelObservationTasks, REOPEN_AFTER_MS } from './observation-tasks.ts';
 
 const REVIEWS = { kind: 'review_observation', subjectType: 'runtime_observation' } as const;
 
@@ -41,9 +41,6 @@ async function openReviewTasks(
   }));
   await openOperatorTasks(db, tenant, { ...REVIEWS, tasks }, now);
 }
-
-/** How long a finished review task stays closed. After that, a sighting opens it again if the observation is still open. */
-const REOPEN_AFTER_MS = 24 * 3600 * 1000;
 
 /** Opens review tasks again for open observations whose last task is finished. Cancelling a task decides nothing. */
 export async function reopenReviewTasks(

@@ -29,7 +29,7 @@ const READ_BATCH_SIZE = 100;
 /** Rows of one statement. Rows times columns must stay below the databases' limit of bound parameters. */
 const ROWS_PER_STATEMENT = 100;
 
-/** Written items that are read and reevaluated at once. Each batch reads all items of the families of their names. */
+/** Written items that are read and reevaluated at once. A batch may read all names of the families of its items. */
 const REEVALUATED_BATCH_SIZE = 256;
 
 /**

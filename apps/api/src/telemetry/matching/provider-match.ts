@@ -65,7 +65,7 @@ export function matcherOf(
     return matched.get(matchKey(call.span, call.use), () => newMatch(call.span, call.use));
   }
 
-  /** The MCP call inside a span's call of a tool, and so on. The call itself if there is none. */
+  /** The MCP call inside a span's call of a tool, the one inside that, and so on. Without such a call, the span's own. */
   function innermostMcpCall(span: MatchableSpan, use: Use): { span: MatchableSpan; use: Use } {
     let call = { span, use };
     for (let depth = 0; depth < MAX_NESTED_MCP_CALLS; depth += 1) {
