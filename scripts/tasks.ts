@@ -20,6 +20,12 @@ export const SUITES = ['test', 'test:postgres'];
 /** Node's compile cache for every process that a task starts. Some tests start new processes. */
 const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/quartermaster');
 
+/**
+ * The type checker and the linter's rules that read types are Go programs. They collect garbage only above this much memory, which
+ * saves a quarter of their CPU time.
+ */
+const GO_MEMORY = { GOGC: 'off', GOMEMLIMIT: '2GiB' };
+
 type Options = {
   flags?: readonly string[];
   environment?: Record<string, string>;
@@ -37,6 +43,7 @@ export function runTasks(
       TURBO_TELEMETRY_DISABLED: '1',
       REDOCLY_TELEMETRY: 'off',
       NODE_COMPILE_CACHE: COMPILE_CACHE,
+      ...GO_MEMORY,
       ...environment,
     },
   });
