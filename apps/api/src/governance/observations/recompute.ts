@@ -137,13 +137,14 @@ function computeState(
   now: Date,
 ) {
   const { drift } = former ?? observation;
-  // A resolved observation opens here only if its declaration is gone. Otherwise the next sighting opens it.
-  const mayChange = observation.status !== 'resolved' || (declared.unknown && !observation.unknown);
-  const computed =
-    provider.status === 'deleted' || !mayChange ? observation : computeStatus({ ...observation, drift }, declared);
   // An undo restores the former status, unless a person reviewed the observation since then.
   const isRestored = former !== undefined && former.reviewedAt === (observation.review?.reviewedAt ?? null);
-  const { status, review } = isRestored ? { status: former.status, review: observation.review } : computed;
+  const current = isRestored ? { ...observation, status: former.status } : observation;
+  // A resolved observation opens here only if its declaration is gone. Otherwise the next sighting opens it.
+  const lostDeclaration = !isRestored && declared.unknown && !observation.unknown;
+  const mayChange = current.status !== 'resolved' || lostDeclaration;
+  const { status, review } =
+    provider.status === 'deleted' || !mayChange ? current : computeStatus({ ...current, drift }, declared);
   const state = { unknown: declared.unknown, inventoryItemId: declaringItemId(declared), status, review, drift };
   const risk = computeRisk(
     { provider, item: declared.item, blockedAnswers, observation: { ...observation, ...state }, uses },
