@@ -11,6 +11,22 @@ export function caseFoldedNames({ name, aliases }: Pick<Provider, 'name' | 'alia
   return [...new Set([name, ...aliases].map(caseFolded))];
 }
 
+/** The form of a provider's id, see `newId`. */
+const PROVIDER_ID = /^prov_[0-9a-z]{26}$/;
+
+/**
+ * The texts by which a manifest may refer to a provider: its id, and its name and aliases if `byName` is true. A name in the
+ * form of an id is left out. Otherwise a provider that has the id of another one as its name would get what a manifest allows
+ * the other one by its id.
+ */
+export function manifestReferences(
+  provider: Pick<Provider, 'id' | 'name' | 'aliases'>,
+  { byName }: { byName: boolean },
+): string[] {
+  const names = byName ? caseFoldedNames(provider).filter((name) => !PROVIDER_ID.test(name)) : [];
+  return [...names, provider.id];
+}
+
 /** The spellings of the vendors that a provider's names and base URL belong to. Its own names come first. */
 function vendorSpellings({ baseUrl, ...called }: NamedProvider): string[] {
   const names = caseFoldedNames(called);

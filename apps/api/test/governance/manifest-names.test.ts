@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { chat, sendSpans } from '../telemetry/traces/sending.ts';
+import { chat, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
 import { newTenant } from './loop-support.ts';
 
 let server: TestServer;
@@ -90,6 +90,13 @@ describe.each(POLICIES)('under the manifest of a %s of the whole tenant', (kind,
     expect(await granted(wide, edge)).toEqual([shadow.id]);
   });
 
+  test('regression: an id does not allow a provider that has this id as its name', async () => {
+    const { wide, openaiId, provide, publish, gateway } = await tenantWithTeam();
+    const impostor = await provide(wide, openaiId);
+    const edge = await gateway(wide, await publish(wide, kind, allowing(openaiId)), [openaiId, impostor.id]);
+    expect(await granted(wide, edge)).toEqual([openaiId]);
+  });
+
   test('the gateway of a sub-tenant is limited by it as well', async () => {
     const { wide, team, shadow, openaiId, rename, publish, gateway } = await tenantWithTeam();
     const manifestId = await publish(wide, kind, allowing('openai'));
@@ -163,6 +170,15 @@ test('regression: renaming a sub-tenant’s provider to a name in the tenant’s
   expect(await unknownAt(wide, shadow.id)).toEqual([true]);
   await publish(team, 'agent', declares('vendor'));
   expect(await unknownAt(wide, shadow.id)).toEqual([false]);
+});
+
+test('regression: what a manifest declares at a provider, by its id, is not declared at one that has this id as its name', async () => {
+  const { tenantId, wide, openaiId, provide, publish } = await tenantWithTeam();
+  const impostor = await provide(wide, openaiId);
+  const sender = await accountWithKey(server, { tenantId }, ['traces:write']);
+  await publish(wide, 'agent', { declares: [{ provider: openaiId, kind: 'tool', name: 'walk' }] });
+  await sendSpans(server, sender, [toolRun('walk', { 'mcp.server.name': openaiId })]);
+  expect(await unknownAt(wide, impostor.id)).toEqual([true]);
 });
 
 test('a manifest of the whole tenant declares, by name, models of the tenant’s providers that sub-tenants use', async () => {

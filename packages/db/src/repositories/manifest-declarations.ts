@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { together } from '../concurrent-statements.ts';
 import type { Database } from '../database.ts';
 import { coverageRules, nameFamily } from '../name-family.ts';
-import { caseFoldedNames } from '../provider-names.ts';
+import { manifestReferences } from '../provider-names.ts';
 import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import { mayNameProvider, type TenantPlace } from '../tenancy.ts';
 
@@ -45,7 +45,7 @@ async function declaredUses(
   subjects: readonly SeenSubject[],
 ): Promise<(subject: SeenSubject) => boolean> {
   // Most providers occur in no manifest. Their names need no look-up.
-  const called = new Set(subjects.flatMap(({ provider }) => [...caseFoldedNames(provider), provider.id]));
+  const called = new Set(subjects.flatMap(({ provider }) => manifestReferences(provider, { byName: true })));
   const rowsOfCalled = [...called].map((provider) => ({ provider }));
   const declaredOf = new Set(
     (await selectDeclaredProviders(db, rowsOfCalled, { tenantId })).map(({ provider }) => provider),
@@ -138,9 +138,7 @@ function declarationKeysOf({ provider, kind, nameKey, subTenantId }: SeenSubject
   const places = [...new Set([null, subTenantId])];
   return places.flatMap((place) => {
     const subTenant = place ?? '';
-    const called = mayNameProvider({ subTenantId: place }, provider)
-      ? [...caseFoldedNames(provider), provider.id]
-      : [provider.id];
+    const called = manifestReferences(provider, { byName: mayNameProvider({ subTenantId: place }, provider) });
     return called.map((one) => ({ subTenant, provider: one, kind, nameFamily: family }));
   });
 }

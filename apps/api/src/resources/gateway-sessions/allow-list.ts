@@ -4,7 +4,7 @@ import type { Manifest } from '@quartermaster/contracts/manifests.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { coverageRules, nameFamily } from '@quartermaster/db/name-family.ts';
 import { declaredKeys, nameKey } from '@quartermaster/db/name-key.ts';
-import { caseFoldedNames } from '@quartermaster/db/provider-names.ts';
+import { manifestReferences } from '@quartermaster/db/provider-names.ts';
 import { caseFolded } from '@quartermaster/db/queries.ts';
 import type { GrantedItem } from '@quartermaster/db/repositories/granted-items.ts';
 import { mayNameProvider, type TenantPlace } from '@quartermaster/db/tenancy.ts';
@@ -44,9 +44,7 @@ export function allowanceOf(
   if (list === null) return () => EVERYTHING;
   return (provider) => {
     const places = manifest === undefined ? [gateway] : [gateway, manifest];
-    const called = places.every((place) => mayNameProvider(place, provider))
-      ? [...caseFoldedNames(provider), provider.id]
-      : [provider.id];
+    const called = manifestReferences(provider, { byName: places.every((place) => mayNameProvider(place, provider)) });
     const allowed = allowedOf(list, called);
     const ruleOf = coverageRules();
     return ({ kind, name }) => {
