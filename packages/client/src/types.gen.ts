@@ -1104,7 +1104,7 @@ export type Agent = {
      */
     accounts: Array<string>;
     /**
-     * When it was first seen. Null if it is only declared.
+     * When it was first seen. Accurate to the hour if only its calls were seen. Null if it is only declared.
      */
     firstSeenAt: Timestamp | null;
     /**
@@ -1271,7 +1271,7 @@ export type AgentDetail = {
      */
     accounts: Array<string>;
     /**
-     * When it was first seen. Null if it is only declared.
+     * When it was first seen. Accurate to the hour if only its calls were seen. Null if it is only declared.
      */
     firstSeenAt: Timestamp | null;
     /**

@@ -54,7 +54,9 @@ const agentFields = {
     .array(z.string())
     .max(MAX_AGENT_ACCOUNTS)
     .describe('The accounts that reported its calls: `user:<id>` or `service_account:<tenant>/<id>`, the first 20.'),
-  firstSeenAt: TimestampSchema.nullable().describe('When it was first seen. Null if it is only declared.'),
+  firstSeenAt: TimestampSchema.nullable().describe(
+    'When it was first seen. Accurate to the hour if only its calls were seen. Null if it is only declared.',
+  ),
   lastSeenAt: TimestampSchema.nullable().describe(
     'When it was last seen. Accurate to the hour if only its calls were seen. Null if it is only declared.',
   ),

@@ -73,6 +73,21 @@ describe('list_agents', () => {
     ]);
   });
 
+  test('regression: an agent is first seen when its first call began, not when late spans about it were received', async () => {
+    const { as } = await newTenant();
+    const day = new Date(server.services.now().getTime() - 30 * 24 * HOUR_MS).toISOString().slice(0, 10);
+    const exact = `${day}T10:20:00.000Z`;
+    const start = BigInt(Date.parse(exact)) * 1_000_000n;
+    const at = (span: SpanInput) => ({ ...span, service: 'late', start, end: start + 1_000_000n });
+    await sendSpans(server, as, [at(chat('gpt-5', { 'gen_ai.provider.name': 'openai' }))]);
+    const late = async () => (await server.ok('GET', '/v1/agents?text=late', { as })).items;
+    const hour = `${day}T10:00:00.000Z`;
+    expect(await late()).toMatchObject([{ name: 'late', firstSeenAt: hour, lastSeenAt: hour }]);
+    const attributes = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'late' };
+    await sendSpans(server, as, [at({ name: 'invoke_agent late', kind: 1, attributes })]);
+    expect(await late()).toMatchObject([{ name: 'late', firstSeenAt: exact, lastSeenAt: exact }]);
+  });
+
   test('filters by declaration and by text, and pages', async () => {
     const { as } = await newTenant();
     const names = async (query: string) => (await all(server, `/v1/agents?${query}`, as)).map(({ name }) => name);

@@ -157,25 +157,27 @@ const selectSeries = multiRowStatement(
       ),
 );
 
-/** The start of the last hour with calls, for each series. */
-export async function findLastHours(
+/** The starts of the first and the last hour with calls of a series. */
+export type ActiveHours = { seriesId: string; firstHour: string; lastHour: string };
+
+/** The first and the last hour with calls, for each series that has calls. */
+export async function findActiveHours(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
   seriesIds: readonly string[],
-): Promise<Map<string, string>> {
-  const rows = await selectLastHours(
+): Promise<ActiveHours[]> {
+  return selectActiveHours(
     db,
     seriesIds.map((id) => ({ id })),
     { tenantId },
   );
-  return new Map(rows.map(({ seriesId, lastHour }) => [seriesId, lastHour]));
 }
 
-const selectLastHours = multiRowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
+const selectActiveHours = multiRowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
   db
     .selectFrom('usage_rollups')
     .select('series_id as seriesId')
-    .select(sql<string>`max(start_time)`.as('lastHour'))
+    .select([sql<string>`min(start_time)`.as('firstHour'), sql<string>`max(start_time)`.as('lastHour')])
     .where('tenant_id', '=', tenantId)
     .where('period', '=', 'hour')
     .where(

@@ -1,6 +1,6 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
-import { findLastHours, findSeriesOfAgents } from '@quartermaster/db/repositories/agents.ts';
+import { findActiveHours, findSeriesOfAgents } from '@quartermaster/db/repositories/agents.ts';
 import { type RollupRange, readRollups, type UsageSums } from '@quartermaster/db/repositories/usage-rollups.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 
@@ -11,8 +11,8 @@ const SERIES_PER_POINT = 200;
 
 type AgentSums = Omit<UsageSums, 'durationUs'>;
 
-/** The usage of one agent, and when its last hour with calls begins. */
-export type AgentActivity = { sums: AgentSums; lastHour: string | null };
+/** The usage of one agent, and when its first and its last hour with calls begin. */
+export type AgentActivity = { sums: AgentSums; firstHour: string | null; lastHour: string | null };
 
 /**
  * The usage of some agents.
@@ -24,7 +24,7 @@ export async function readActivity<Agent extends TenantPlace & { name: string }>
   agents: readonly Agent[],
   { ranges, charge }: { ranges: readonly RollupRange[]; charge: (points: number) => Promise<void> },
 ): Promise<Map<Agent, AgentActivity>> {
-  const activities = new Map(agents.map((agent) => [agent, { sums: noSums(), lastHour: null as string | null }]));
+  const activities = new Map(agents.map((agent) => [agent, noActivity()]));
   let read = 0;
   for (const [tenantId, ofTenant] of Map.groupBy(agents, (agent) => agent.tenantId)) {
     const wanted = ofTenant.map(({ subTenantId, name }) => ({ subTenantId, agent: name }));
@@ -46,14 +46,20 @@ export async function readActivity<Agent extends TenantPlace & { name: string }>
           if (activity) addSums(activity.sums, row);
         }
       }
-      for (const [id, hour] of await findLastHours(db, { tenantId }, ids)) {
-        const activity = activityOf.get(id);
-        if (activity && (activity.lastHour === null || hour > activity.lastHour)) activity.lastHour = hour;
+      for (const { seriesId, firstHour, lastHour } of await findActiveHours(db, { tenantId }, ids)) {
+        const activity = activityOf.get(seriesId);
+        if (!activity) continue;
+        if (activity.firstHour === null || firstHour < activity.firstHour) activity.firstHour = firstHour;
+        if (activity.lastHour === null || lastHour > activity.lastHour) activity.lastHour = lastHour;
       }
     }
   }
   await charge(Math.floor(read / SERIES_PER_POINT));
   return activities;
+}
+
+function noActivity(): AgentActivity {
+  return { sums: noSums(), firstHour: null, lastHour: null };
 }
 
 export function noSums(): AgentSums {

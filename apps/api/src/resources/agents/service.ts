@@ -189,6 +189,11 @@ function toAgent(agent: KnownAgent, byId: ObservationsById, activity: AgentActiv
     ...observations.flatMap(({ evidence }) => evidence.accounts),
   ];
   const times = [...agent.accounts, ...observations].map(({ firstSeenAt }) => firstSeenAt);
+  const firstHour = activity?.firstHour ?? null;
+  // Accounts have the time of receipt, which can be long after the calls. An observation is more exact than the hour it is in.
+  const isExact =
+    firstHour !== null && observations.some((one) => one.firstSeenAt.slice(0, 13) === firstHour.slice(0, 13));
+  if (firstHour !== null && !isExact) times.push(firstHour);
   const seen = observations.map(({ lastSeenAt }) => lastSeenAt);
   return {
     id: agentIdOf(agent),
