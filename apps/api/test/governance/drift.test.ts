@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LOOPBACK } from '../inventory-sync/peers.ts';
+import { expectProblem } from '../endpoints/harness.ts';
 import { type Body, serverOfTest, startTestServer, type TestServer } from '../support/server.ts';
 import { untimed } from './loop-support.ts';
 import { REWORDED, SEARCH, toolServer as startToolServer, WITH_TOKEN } from './tool-server.ts';
@@ -318,6 +319,30 @@ describe('a tool that vanished', () => {
     expect(await at.recommendations()).toEqual([]);
     expect(await at.recommendations('superseded')).toMatchObject([{ id }]);
   });
+
+  test.each(['retire_item', 'block_item'])(
+    'regression: an undo of %s does not make a tool missing that a sync found again',
+    async (applied) => {
+      const at = await toolServer();
+      await at.use('search');
+      await at.review('rejected');
+      await at.use('search');
+      delete at.tools['search'];
+      await at.sync();
+      const { id } = (await at.recommendations()).find(({ kind }) => kind === applied) ?? {};
+      await at.apply({ recommendationIds: [id] });
+      at.tools['search'] = SEARCH;
+      await at.sync();
+      const found = await at.item();
+      expectProblem(await at.undo(id), 409, 'recommendation_built_on');
+      expect(await at.item()).toEqual(found);
+      // After a sync that does not find it, the former state is true again.
+      delete at.tools['search'];
+      await at.sync();
+      expect((await at.undo(id)).status).toBe(200);
+      expect(await at.item()).toMatchObject({ status: 'missing' });
+    },
+  );
 
   test('whose retirement was dismissed is not recommended again until it came back and vanished again', async () => {
     const at = await toolServer();

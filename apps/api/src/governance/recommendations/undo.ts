@@ -92,6 +92,9 @@ async function findUndoObstacle(
   if (change.before === null && target['updatedAt'] !== appliedAt) {
     return `${what} was changed on ${String(target['updatedAt'])}, by a person or a sync`;
   }
+  // Without this the item would be missing until the next sync, although the last one found it.
+  const isListed = provider.inventorySyncedAt !== null && target['lastSeenAt'] === provider.inventorySyncedAt;
+  if (change.before?.['status'] === 'missing' && isListed) return `a sync found ${what} again`;
   return type === 'provider' ? findAdoptionObstacle(db, provider, { id, appliedAt: appliedAt ?? '' }, now) : null;
 }
 
