@@ -131,6 +131,15 @@ test('an error response declares its codes, headers and body', () => {
   ]);
 });
 
+test('a 415 response declares the headers that say what the operation reads', () => {
+  for (const path of ['/v1/widgets', '/v1/register', '/v1/traces']) {
+    expect(Object.keys(described('post', path).responses['415']?.headers ?? {}).slice(3)).toEqual([
+      'Accept',
+      'Accept-Encoding',
+    ]);
+  }
+});
+
 test('parts that several operations share are components, and other parts are inline', () => {
   const { parameters, responses } = document.paths['/v1/widgets/{widget_id}']?.['get'] ?? {};
   expect(parameters).toEqual([{ $ref: '#/components/parameters/WidgetId' }]);

@@ -13,6 +13,14 @@ export const HEADERS = {
     schema: { type: 'integer', minimum: 0 },
   },
   WWWAuthenticate: { description: 'The authentication challenge (RFC 6750).', schema: { type: 'string' } },
+  Accept: {
+    description: 'The media types that the operation reads, separated by commas. Only if the media type was refused.',
+    schema: { type: 'string' },
+  },
+  AcceptEncoding: {
+    description: 'The content coding that the operation reads. Only if the Content-Encoding was refused.',
+    schema: { type: 'string' },
+  },
   ETag: {
     description:
       'A strong entity tag of the record. It is the same in every operation that returns the record. It does not cover `updatedAt`, or fields that change without a decision: times of last use, counts, health, and fields that depend on the clock.',
@@ -92,6 +100,7 @@ export function responseHeadersOf(
   if (record && status < 400) names.ETag = 'ETag';
   if (idempotency !== 'none' && status === 200) names['Idempotency-Replayed'] = 'IdempotencyReplayed';
   if (status === 401 || status === 403) names['WWW-Authenticate'] = 'WWWAuthenticate';
+  if (status === 415) Object.assign(names, { Accept: 'Accept', 'Accept-Encoding': 'AcceptEncoding' });
   const hasRetryAfter = status === 429 || status === 503 || (status === 409 && idempotency !== 'none');
   if (hasRetryAfter) names['Retry-After'] = 'RetryAfter';
   return Object.fromEntries(

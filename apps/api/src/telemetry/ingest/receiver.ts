@@ -78,7 +78,11 @@ export function otlpReceiver({ intake, callers, readTimeoutMs = READ_TIMEOUT_MS 
       const { operation, requestId } = request;
       caller = await identify(callers, { req, res }, { operation, requestId });
       const { principal } = requireRights(operation, caller, {});
-      if (!encoding) throw new ApiError('media_type_unsupported', 'Send application/x-protobuf or application/json.');
+      if (!encoding) {
+        throw new ApiError('media_type_unsupported', 'Send application/x-protobuf or application/json.', {
+          headers: { Accept: `${PROTOBUF.mediaType}, ${JSON_ENCODING.mediaType}` },
+        });
+      }
       const signal = signalOf(operation);
       held = intake.open(principal);
       const body = await readBody(req, { maxBytes, timeoutMs: readTimeoutMs, held });

@@ -187,6 +187,7 @@ test.each(['text/plain', 'application/protobuf', 'application/jsonx', ''])('the 
   });
   expect(answer.status).toBe(415);
   expect(answer.body).toEqual({ code: 3, message: expect.stringContaining('application/x-protobuf') });
+  expect(answer.headers.get('accept')).toBe('application/x-protobuf, application/json');
 });
 
 test('ids in upper and lower case are the same span', async () => {
