@@ -625,7 +625,7 @@ export type DismissRecommendationsInput = {
      */
     recommendationIds?: Array<string> | null;
     /**
-     * How many records the filter has to match. Required without ids. If it matches a different number, nothing is changed, and the answer is 409 `bulk_count_differs`.
+     * How many records the filter has to match. Required without ids. With ids it is how many different ids there are. If the number differs, nothing is changed, and the answer is 409 `bulk_count_differs`.
      */
     expectedCount?: number | null;
     /**
@@ -684,7 +684,7 @@ export type ReviewRuntimeObservationsInput = {
      */
     observationIds?: Array<string> | null;
     /**
-     * How many records the filter has to match. Required without ids. If it matches a different number, nothing is changed, and the answer is 409 `bulk_count_differs`.
+     * How many records the filter has to match. Required without ids. With ids it is how many different ids there are. If the number differs, nothing is changed, and the answer is 409 `bulk_count_differs`.
      */
     expectedCount?: number | null;
     /**

@@ -15,7 +15,7 @@ const expectedCount = z
   .max(MAX_BULK)
   .nullish()
   .describe(
-    'How many records the filter has to match. Required without ids. If it matches a different number, nothing is changed, and the answer is 409 `bulk_count_differs`.',
+    'How many records the filter has to match. Required without ids. With ids it is how many different ids there are. If the number differs, nothing is changed, and the answer is 409 `bulk_count_differs`.',
   );
 
 /** Without ids, only the count protects the caller from a filter that matches more records than expected. */

@@ -13,14 +13,20 @@ const MAX_PAGES = 10;
 /**
  * Returns the ids of the records of a bulk operation: the ids in the request, or those of all matches of its filter.
  *
- * @throws 409 if the number of matches differs from the expected one
+ * @throws 409 if the number of ids, or of matches if there are none, differs from the expected one
  */
 export async function bulkIds(
   named: readonly string[] | null | undefined,
   expected: number | null | undefined,
   list: (page: PageRequest) => Promise<Page<{ id: string }>>,
 ): Promise<string[]> {
-  if (named != null) return [...new Set(named)];
+  if (named != null) {
+    const distinct = [...new Set(named)];
+    if (expected != null && distinct.length !== expected) {
+      throw countDiffers(`The request names ${distinct.length} records instead of ${expected}.`);
+    }
+    return distinct;
+  }
   const ids: string[] = [];
   let after: PageKey | null = null;
   for (let pages = 0; pages < MAX_PAGES; pages += 1) {
@@ -31,10 +37,11 @@ export async function bulkIds(
   }
   if (after === null && ids.length === expected) return ids;
   const count = after === null && ids.length <= MAX_BULK ? String(ids.length) : `more than ${ids.length - 1}`;
-  throw new ApiError(
-    'bulk_count_differs',
-    `The filter matches ${count} records instead of ${expected}. Nothing was changed.`,
-  );
+  throw countDiffers(`The filter matches ${count} records instead of ${expected}.`);
+}
+
+function countDiffers(why: string): ApiError {
+  return new ApiError('bulk_count_differs', `${why} Nothing was changed.`);
 }
 
 /**

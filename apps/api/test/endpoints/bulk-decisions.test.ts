@@ -90,6 +90,17 @@ describe('review_runtime_observations', () => {
     expect((await tenant.observation('b')).status).toBe('ignored');
   });
 
+  test('regression: by ids with another number than expected changes nothing', async () => {
+    const tenant = await tenantThatSaw('a', 'b');
+    const observationIds = [await tenant.idOf('a'), await tenant.idOf('b'), await tenant.idOf('a')];
+    const send = (expectedCount: number) => review(tenant, { decision: 'ignored', observationIds, expectedCount });
+    const wrong = await send(3);
+    expectProblem(wrong, 409, 'bulk_count_differs');
+    expect(wrong.body.detail).toContain('names 2 records');
+    expect((await tenant.observation('a')).status).toBe('open');
+    expect((await send(2)).body).toMatchObject({ done: 2, skipped: 0 });
+  });
+
   test('is limited to the tenant that it names and to the reach of the caller', async () => {
     const tenant = await tenantThatSaw('a');
     const body = { decision: 'ignored', expectedCount: 1, tenantId: tenant.tenantId };
