@@ -480,7 +480,7 @@ export type TaskOutcome = 'approved' | 'rejected' | 'ignored' | 'adopted' | 'dis
 export type ProviderKind = 'llm' | 'mcp' | 'agent_runtime' | 'channel' | 'other';
 
 /**
- * `discovered`: seen in telemetry, but not declared. `active`: declared. `disabled`: declared, but turned off.
+ * `discovered`: seen in telemetry, but not declared. `active`: declared. `disabled`: declared, but turned off: it is not synced, and sessions grant nothing of it. Agents that use it are a high risk.
  */
 export type ProviderStatus = 'discovered' | 'active' | 'disabled' | 'deleted';
 
@@ -1138,9 +1138,9 @@ export type ObservationRisk = {
  */
 export type ObservationRiskFactor = {
     /**
-     * `rejected_again`: high: a person rejected it, and it was seen again after that. `blocked_item`: high: the inventory blocks it, or a model that answered its calls, but agents use it. `drift`: high: the provider changed its definition after it was accepted. `unknown_provider`: high: its provider is not declared. `foreign_address`: high: calls went to an address that is not the provider's. `unknown_item`: medium: no inventory item and no active manifest declares it. `first_use`: medium: an account first used the provider within the last 7 days, and other accounts used it before. `call_errors`: low: calls ended in an error.
+     * `rejected_again`: high: a person rejected it, and it was seen again after that. `blocked_item`: high: the inventory blocks it, or a model that answered its calls, but agents use it. `drift`: high: the provider changed its definition after it was accepted. `unknown_provider`: high: its provider is not declared. `disabled_provider`: high: its provider is disabled, but agents use it. `foreign_address`: high: calls went to an address that is not the provider's. `unknown_item`: medium: no inventory item and no active manifest declares it. `first_use`: medium: an account first used the provider within the last 7 days, and other accounts used it before. `call_errors`: low: calls ended in an error.
      */
-    factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'call_errors';
+    factor: 'rejected_again' | 'blocked_item' | 'drift' | 'unknown_provider' | 'disabled_provider' | 'foreign_address' | 'unknown_item' | 'first_use' | 'call_errors';
     reason: string;
 };
 

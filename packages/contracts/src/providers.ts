@@ -28,7 +28,7 @@ export type ProviderKind = z.infer<typeof ProviderKindSchema>;
 export const ProviderStatusSchema = z.enum(['discovered', 'active', 'disabled', 'deleted']).meta({
   id: 'ProviderStatus',
   description:
-    '`discovered`: seen in telemetry, but not declared. `active`: declared. `disabled`: declared, but turned off.',
+    '`discovered`: seen in telemetry, but not declared. `active`: declared. `disabled`: declared, but turned off: it is not synced, and sessions grant nothing of it. Agents that use it are a high risk.',
 });
 
 export const BaseUrlSchema = z

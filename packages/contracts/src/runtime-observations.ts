@@ -30,6 +30,7 @@ export const RISK_FACTORS = {
   blocked_item: 'high: the inventory blocks it, or a model that answered its calls, but agents use it',
   drift: 'high: the provider changed its definition after it was accepted',
   unknown_provider: 'high: its provider is not declared',
+  disabled_provider: 'high: its provider is disabled, but agents use it',
   foreign_address: "high: calls went to an address that is not the provider's",
   unknown_item: 'medium: no inventory item and no active manifest declares it',
   first_use: 'medium: an account first used the provider within the last 7 days, and other accounts used it before',

@@ -394,3 +394,20 @@ test('without runtime_observations:review it cannot be completed', async () => {
   expectProblem(refused, 403, 'scope_missing');
   expect(await complete(tenant, task)).toMatchObject({ status: 'succeeded', outcome: 'acknowledged' });
 });
+
+test('regression: the use of a disabled provider is a high risk, also of what is declared there, until it is active again', async () => {
+  const tenant = await newTenant(server);
+  const { operator: as, path } = tenant;
+  await server.ok('POST', `${path}/inventory`, { as, body: { kind: 'model', name: 'gpt-x' } });
+  await use(tenant, 'gpt-x');
+  const risk = async () => (await tenant.observation('gpt-x')).risk;
+  expect(await risk()).toEqual({ level: 'low', factors: [] });
+  await server.ok('PUT', path, { as, body: { status: 'disabled' } });
+  const reason = 'The provider openai is disabled, but agents use it.';
+  const high = { level: 'high', factors: [{ factor: 'disabled_provider', reason }] };
+  expect(await risk()).toEqual(high);
+  await use(tenant, 'gpt-x');
+  expect(await risk()).toEqual(high);
+  await server.ok('PUT', path, { as, body: { status: 'active' } });
+  expect(await risk()).toEqual({ level: 'low', factors: [] });
+});

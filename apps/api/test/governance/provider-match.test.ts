@@ -104,6 +104,15 @@ const ROWS: Row[] = [
     observed: ['OpenAI: model m x1'],
   },
   {
+    name: '1: of two providers at a host, the active one gets the traffic of a model that none or both have',
+    declared: [
+      { ...OPENAI, name: 'former', status: 'disabled', models: ['m'] },
+      { ...OPENAI, name: 'current', models: ['m'] },
+    ],
+    spans: [chat('m', { 'server.address': 'api.openai.com' }), chat('new', { 'server.address': 'api.openai.com' })],
+    observed: ['current: model m x1', 'current: model new x1'],
+  },
+  {
     name: '2: an older name is mapped to the current one',
     declared: [{ name: 'azure.ai.openai' }],
     spans: [chat('m', { 'gen_ai.system': 'az.ai.openai' })],

@@ -55,6 +55,9 @@ export function computeRisk({ provider, item, blockedAnswers, observation, uses 
     );
   }
   if (provider.status === 'discovered') add('unknown_provider', `The provider ${provider.name} is not declared.`);
+  if (provider.status === 'disabled') {
+    add('disabled_provider', `The provider ${provider.name} is disabled, but agents use it.`);
+  }
   const foreign = evidence.serverAddresses.filter((address) => isForeign(provider, address));
   if (foreign.length > 0) add('foreign_address', `Calls went to ${foreign.join(', ')}, not to the provider's address.`);
   if (observation.unknown) add('unknown_item', 'No inventory item and no active manifest declares it.');

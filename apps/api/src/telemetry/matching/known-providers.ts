@@ -10,8 +10,8 @@ export type KnownProviders = ReturnType<typeof knownProviders>;
 
 /**
  * An index of providers by host, name, vendor and server name. If several providers match, a declared one precedes a
- * discovered one, and one of the place itself precedes one of the whole tenant. Lists contain equally good matches, in a
- * stable order.
+ * discovered one, and one of the place itself precedes one of the whole tenant. Lists contain equally good matches, the
+ * disabled ones last, in a stable order.
  */
 export function knownProviders(place: TenantPlace) {
   const byHosts = new Map<string, Provider[]>();
@@ -90,7 +90,8 @@ export function knownProviders(place: TenantPlace) {
 
   function nearest(providers: readonly Provider[]): Provider[] {
     const closest = Math.min(...providers.map(distance));
-    return providers.filter((one) => distance(one) === closest).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const order = (one: Provider) => `${one.status === 'disabled' ? 1 : 0} ${one.id}`;
+    return providers.filter((one) => distance(one) === closest).toSorted((a, b) => (order(a) < order(b) ? -1 : 1));
   }
 
   function distance({ status, subTenantId }: Provider): number {

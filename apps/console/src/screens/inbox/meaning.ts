@@ -13,6 +13,7 @@ export const FACTOR_TITLES: Record<RuntimeObservation['risk']['factors'][number]
   blocked_item: 'Blocked, and used all the same',
   drift: 'The definition changed',
   unknown_provider: 'Unknown provider',
+  disabled_provider: 'Disabled provider',
   foreign_address: 'Another address',
   unknown_item: 'Not declared',
   first_use: 'First use',
