@@ -128,6 +128,9 @@ export function additionsOf(spans: readonly PreparedSpan[]): TraceAddition[] {
       else if (kind === 'tool') addName(addition.tools, name);
       else if (kind === 'agent') addName(addition.agents, name);
     }
+    // The span of a call can name the agent that made it, without being a use of the agent.
+    const agent = span.interpreted?.facts.agent ?? null;
+    if (agent !== null) addName(addition.agents, agent);
     if (!known) additions.set(traceId, addition);
   }
   return [...additions.values()];

@@ -77,5 +77,8 @@ test('traces can be filtered by their contents', async () => {
   expect(await listed('errors_only=true')).toEqual([b]);
   expect(await listed('min_duration_ms=2000')).toEqual([b]);
   expect(await listed('tool=search&agent=x')).toEqual([]);
+  // Regression: a trace also names the agents that only the spans of calls name.
+  await sendSpans(server, sender, [{ ...chat('gpt-5', { 'gen_ai.agent.name': 'planner' }), traceId: a }]);
+  expect(await listed('agent=planner')).toEqual([a]);
   expect(await listed(`created_before=${encodeURIComponent(new Date(0).toISOString())}`)).toEqual([]);
 });
