@@ -301,6 +301,24 @@ test.each([
   });
 });
 
+test('regression: metadata with an integer that JSON.parse rounds is 422, not stored with another value', async () => {
+  const targets = WITH_BODY.filter(({ operation: { operationId, path, method } }) => {
+    const described = document.paths[path]?.[method.toLowerCase()];
+    return !operationId.startsWith('search_') && propertiesOf(described).includes('metadata');
+  });
+  expect(targets.length).toBeGreaterThan(5);
+  await unchanged(server, async () => {
+    for (const target of targets) {
+      for (const id of ['12345678901234567890', '-9007199254740993']) {
+        const { body } = await rest(target, `{"metadata":{"ids":[{"id":${id}}]}}`);
+        expect(locs(body), target.operation.operationId).toContain('value_error ["body","metadata"]');
+      }
+      const { body } = await rest(target, '{"metadata":{"id":9007199254740991,"share":0.1},"x":1}');
+      expect(locs(body), target.operation.operationId).not.toContain('value_error ["body","metadata"]');
+    }
+  });
+});
+
 test('the OTLP receiver never fails on odd bodies: they are refused or contain no span', async () => {
   const headers = { 'content-type': 'application/json', 'x-api-key': records['worker_key'] ?? '' };
   await unchanged(server, async () => {

@@ -201,7 +201,7 @@ export type CreateGatewaySessionInput = {
 };
 
 /**
- * A JSON object with any members, at most 16 KiB when serialised. Setting it replaces the whole object.
+ * A JSON object with any members, at most 16 KiB when serialised. Integers beyond 2^53 - 1 have to be strings. Setting it replaces the whole object.
  */
 export type Metadata = {
     [key: string]: unknown;

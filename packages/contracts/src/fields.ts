@@ -81,7 +81,19 @@ const ATTRIBUTES_TOO_LONG = {
 /** A JSON object of the caller's own, stored as it was sent. */
 export const MetadataSchema = z.record(z.string(), z.unknown()).refine(isShortMetadata, METADATA_TOO_LONG).meta({
   id: 'Metadata',
-  description: 'A JSON object with any members, at most 16 KiB when serialised. Setting it replaces the whole object.',
+  description:
+    'A JSON object with any members, at most 16 KiB when serialised. Integers beyond 2^53 - 1 have to be strings. Setting it replaces the whole object.',
+});
+
+/** JSON.parse rounds larger integers, such as 64-bit ids (RFC 7493, section 2.2). */
+function hasOnlyExactIntegers(value: unknown): boolean {
+  if (typeof value === 'number') return !Number.isInteger(value) || Number.isSafeInteger(value);
+  return typeof value !== 'object' || value === null || Object.values(value).every(hasOnlyExactIntegers);
+}
+
+/** Metadata in a request. */
+export const MetadataInputSchema = MetadataSchema.refine(hasOnlyExactIntegers, {
+  error: 'metadata should have no integers beyond 2^53 - 1, because they would be rounded: write them as strings',
 });
 
 /**

@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { LookupIdSchema, MetadataSchema, TimestampSchema, tenancyFields, timeFields } from './fields.ts';
+import {
+  LookupIdSchema,
+  MetadataInputSchema,
+  MetadataSchema,
+  TimestampSchema,
+  tenancyFields,
+  timeFields,
+} from './fields.ts';
 import { SESSION_TTL_MAX_SECONDS } from './gateways.ts';
 import { InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
@@ -110,7 +117,7 @@ export const CreateGatewaySessionInputSchema = z
       .describe(
         'Only these providers of the gateway. If it is left out: all of them. A session grants at most 10,000 items, and at most 1 MiB of grants as JSON (422).',
       ),
-    metadata: MetadataSchema.nullish(),
+    metadata: MetadataInputSchema.nullish(),
   })
   .meta({
     id: 'CreateGatewaySessionInput',

@@ -3,7 +3,7 @@ import {
   DisplayNameInputSchema,
   DisplayNameSchema,
   EmailSchema,
-  MetadataSchema,
+  MetadataInputSchema,
   NameInputSchema,
   TimestampSchema,
 } from './fields.ts';
@@ -36,7 +36,7 @@ export const RegisterInputSchema = z
       .max(64)
       .nullish()
       .describe('Where the registration came from, such as `saas_registration`. At most 64 characters.'),
-    metadata: MetadataSchema.refine((value) => !hasPasswordLikeKey(value), {
+    metadata: MetadataInputSchema.refine((value) => !hasPasswordLikeKey(value), {
       error: 'metadata should have no passwords or other credentials: the identity provider handles them',
     }).nullish(),
   })

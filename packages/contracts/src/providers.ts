@@ -5,6 +5,7 @@ import {
   DisplayNameInputSchema,
   DisplayNameSchema,
   LookupIdSchema,
+  MetadataInputSchema,
   MetadataSchema,
   NameInputSchema,
   NameSchema,
@@ -101,7 +102,7 @@ export const CreateProviderInputSchema = z
     baseUrl: BaseUrlSchema.nullish(),
     status: z.enum(['active', 'disabled']).default('active'),
     syncIntervalSeconds: SyncIntervalSchema.nullish(),
-    metadata: MetadataSchema.nullish(),
+    metadata: MetadataInputSchema.nullish(),
     ...tenancyInputFields,
   })
   .meta({
@@ -122,7 +123,7 @@ export const UpdateProviderInputSchema = z
     ),
     status: z.enum(['active', 'disabled']).optional().describe('`active` also adopts a discovered provider.'),
     syncIntervalSeconds: SyncIntervalSchema.nullish(),
-    metadata: MetadataSchema.nullish(),
+    metadata: MetadataInputSchema.nullish(),
   })
   .meta({
     id: 'UpdateProviderInput',

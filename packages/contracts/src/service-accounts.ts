@@ -7,6 +7,7 @@ import {
   DisplayNameSchema,
   IdentifierSchema,
   LookupIdSchema,
+  MetadataInputSchema,
   MetadataSchema,
   NameInputSchema,
   NameSchema,
@@ -104,7 +105,7 @@ export const CreateServiceAccountInputSchema = z
       ),
     description: DescriptionInputSchema.nullish(),
     status: z.enum(['active', 'disabled']).default('active'),
-    metadata: MetadataSchema.nullish(),
+    metadata: MetadataInputSchema.nullish(),
     platformAdministrator: z
       .boolean()
       .default(false)
@@ -121,7 +122,7 @@ export const UpdateServiceAccountInputSchema = z
   .strictObject({
     displayName: DisplayNameInputSchema.nullish(),
     description: DescriptionInputSchema.nullish(),
-    metadata: MetadataSchema.nullish(),
+    metadata: MetadataInputSchema.nullish(),
   })
   .meta({
     id: 'UpdateServiceAccountInput',

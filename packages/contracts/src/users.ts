@@ -4,6 +4,7 @@ import {
   DisplayNameInputSchema,
   DisplayNameSchema,
   LookupIdSchema,
+  MetadataInputSchema,
   MetadataSchema,
   TimestampSchema,
   tenancyFields,
@@ -118,7 +119,7 @@ export const UpdateProfileInputSchema = z
     terms: TermsInputSchema.optional().describe(
       'Only for users. Acceptance cannot be withdrawn (422). A new version can be accepted.',
     ),
-    metadata: MetadataSchema.nullish(),
+    metadata: MetadataInputSchema.nullish(),
   })
   .meta({
     id: 'UpdateProfileInput',
