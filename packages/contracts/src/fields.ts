@@ -69,7 +69,17 @@ export const DescriptionInputSchema = z
 /** The reason for a decision, in the words of the person who made it. */
 export const NoteInputSchema = z.string().overwrite(visibleText).max(2000);
 
-export const EmailSchema = z.email().max(254).describe('An email address. It is compared case-insensitively.');
+/**
+ * A dot-atom before the @-sign (RFC 5322, section 3.4.1) and a domain with a top-level domain, which may be in punycode. The pattern
+ * of zod refuses some of these addresses.
+ */
+const EMAIL =
+  /^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+\.)*[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+(?:[A-Za-z]{2,}|[Xx][Nn]--[A-Za-z0-9-]+)$/;
+
+export const EmailSchema = z
+  .email({ pattern: EMAIL })
+  .max(254)
+  .describe('An email address. It is compared case-insensitively.');
 
 const isShortMetadata = (value: unknown) =>
   new TextEncoder().encode(JSON.stringify(value)).length <= METADATA_MAX_BYTES;

@@ -145,6 +145,29 @@ test('only the email is required; terms that are not mentioned are not accepted'
   expect((await register({ user: { email: newEmail(), ...nulls }, source: null, metadata: null })).status).toBe(200);
 });
 
+test.each([
+  'ada@xn--e1afmkfd.xn--p1ai',
+  'r#d@example.com',
+  'a&b@example.com',
+  'sales/eu@example.com',
+  "o'hara@example.com",
+])('regression: an email in a form that RFC 5322 permits is registered: %s', async (email) => {
+  expect((await register({ user: { email } })).status).toBe(200);
+  expect(await userOf(email)).toMatchObject({ email });
+});
+
+test.each([
+  'a@b',
+  'a b@example.com',
+  '.a@example.com',
+  'a..b@example.com',
+  'a@-b.com',
+  'a@example.com.',
+  'a@example.1',
+])('an invalid email is 422: %s', async (email) => {
+  expectInvalid(await register({ user: { email } }), { loc: ['body', 'user', 'email'], type: 'value_error' });
+});
+
 test('source is any text of up to 64 characters', async () => {
   const { status } = await register({ user: { email: newEmail() }, source: 'é'.repeat(64) });
   expect(status).toBe(200);
