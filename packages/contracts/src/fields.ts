@@ -101,10 +101,13 @@ function hasOnlyExactIntegers(value: unknown): boolean {
   return typeof value !== 'object' || value === null || Object.values(value).every(hasOnlyExactIntegers);
 }
 
-/** Metadata in a request. */
-export const MetadataInputSchema = MetadataSchema.refine(hasOnlyExactIntegers, {
+/** A check of metadata in a request. */
+export const exactIntegers = z.refine(hasOnlyExactIntegers, {
   error: 'metadata should have no integers beyond 2^53 - 1, because they would be rounded: write them as strings',
 });
+
+/** Metadata in a request. */
+export const MetadataInputSchema = MetadataSchema.check(exactIntegers);
 
 /**
  * The attributes of an inventory item. They usually come from a provider, and people read them to decide. So their texts are escaped,

@@ -3,7 +3,8 @@ import {
   DisplayNameInputSchema,
   DisplayNameSchema,
   EmailSchema,
-  MetadataInputSchema,
+  exactIntegers,
+  MetadataSchema,
   NameInputSchema,
   TimestampSchema,
 } from './fields.ts';
@@ -36,9 +37,12 @@ export const RegisterInputSchema = z
       .max(64)
       .nullish()
       .describe('Where the registration came from, such as `saas_registration`. At most 64 characters.'),
-    metadata: MetadataInputSchema.refine((value) => !hasPasswordLikeKey(value), {
-      error: 'metadata should have no passwords or other credentials: the identity provider handles them',
-    }).nullish(),
+    metadata: MetadataSchema.check(
+      exactIntegers,
+      z.refine((value: Record<string, unknown>) => !hasPasswordLikeKey(value), {
+        error: 'metadata should have no passwords or other credentials: the identity provider handles them',
+      }),
+    ).nullish(),
   })
   .meta({
     id: 'RegisterInput',
