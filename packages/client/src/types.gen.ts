@@ -339,7 +339,7 @@ export type UpdateProfileInput = {
     /**
      * Only for users.
      */
-    marketingConsent?: MarketingConsentInput;
+    marketingConsent?: UpdateMarketingConsentInput;
     /**
      * Only for users. Acceptance cannot be withdrawn (422). A new version can be accepted.
      */
@@ -348,10 +348,10 @@ export type UpdateProfileInput = {
 };
 
 /**
- * Whether the user agrees to receive marketing messages.
+ * Whether the user agrees to receive marketing messages. A version that is left out stays.
  */
-export type MarketingConsentInput = {
-    optedIn?: boolean;
+export type UpdateMarketingConsentInput = {
+    optedIn: boolean;
     consentVersion?: string | null;
 };
 
@@ -423,6 +423,14 @@ export type RegistrationUserInput = {
      */
     terms?: TermsInput | null;
     marketingConsent?: MarketingConsentInput | null;
+};
+
+/**
+ * Whether the user agrees to receive marketing messages.
+ */
+export type MarketingConsentInput = {
+    optedIn?: boolean;
+    consentVersion?: string | null;
 };
 
 /**

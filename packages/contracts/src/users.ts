@@ -109,13 +109,19 @@ export const MarketingConsentInputSchema = z
     description: 'Whether the user agrees to receive marketing messages.',
   });
 
+/** `optedIn` has no default here: a request that only names a version would withdraw the consent. */
+const UpdateMarketingConsentInputSchema = MarketingConsentInputSchema.extend({ optedIn: z.boolean() }).meta({
+  id: 'UpdateMarketingConsentInput',
+  description: 'Whether the user agrees to receive marketing messages. A version that is left out stays.',
+});
+
 export const UpdateProfileInputSchema = z
   .strictObject({
     displayName: DisplayNameInputSchema.nullish(),
     description: DescriptionInputSchema.nullish().describe('Only for service accounts.'),
     locale: LocaleSchema.nullish().describe('Only for users.'),
     timeZone: TimeZoneSchema.nullish().describe('Only for users.'),
-    marketingConsent: MarketingConsentInputSchema.optional().describe('Only for users.'),
+    marketingConsent: UpdateMarketingConsentInputSchema.optional().describe('Only for users.'),
     terms: TermsInputSchema.optional().describe(
       'Only for users. Acceptance cannot be withdrawn (422). A new version can be accepted.',
     ),

@@ -151,6 +151,16 @@ test('marketing consent has the time of its last change, and repeating it change
   expect((await put({ optedIn: false, consentVersion: null })).marketingConsent.consentVersion).toBeNull();
 });
 
+test('regression: marketing consent is not withdrawn by a request that does not say so', async () => {
+  const as = await registered({ accepted: true });
+  const put = (marketingConsent: object) => server.call('PUT', PATH, { as, body: { marketingConsent } });
+  const { body: given } = await put({ optedIn: true, consentVersion: '1' });
+  for (const marketingConsent of [{}, { consentVersion: '2' }]) {
+    expectInvalid(await put(marketingConsent), { loc: ['body', 'marketingConsent', 'optedIn'], type: 'missing' });
+  }
+  expect(await server.ok('PUT', PATH, { as, body: {} })).toEqual(given);
+});
+
 test('without credentials there is no profile', async () => {
   expectProblem(await server.call('PUT', PATH, { body: {} }), 401, 'credentials_missing');
 });
