@@ -88,6 +88,16 @@ describe('list_agents', () => {
     expect(await late()).toMatchObject([{ name: 'late', firstSeenAt: exact, lastSeenAt: exact }]);
   });
 
+  test('regression: an agent cannot hide by calling itself other, the name of the sum of all agents beyond the limit', async () => {
+    const { as } = await newTenant();
+    const model = chat('gpt-5', { 'gen_ai.provider.name': 'openai', 'gen_ai.agent.name': 'other' });
+    await sendSpans(server, as, [recent(model, 'billing')]);
+    const { items } = await server.ok('GET', '/v1/agents?text=other', { as });
+    expect(items).toMatchObject([{ name: 'other', usage: { calls: 1 } }]);
+    const detail = await server.ok('GET', `/v1/agents/${items[0].id}`, { as });
+    expect(detail.uses).toMatchObject([{ name: 'gpt-5', calls: 1 }]);
+  });
+
   test('filters by declaration and by text, and pages', async () => {
     const { as } = await newTenant();
     const names = async (query: string) => (await all(server, `/v1/agents?${query}`, as)).map(({ name }) => name);

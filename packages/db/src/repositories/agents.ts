@@ -1,10 +1,20 @@
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
-import { sql } from 'kysely';
+import { type ExpressionBuilder, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import { inScope, placeColumns, placeOf } from '../queries.ts';
+import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { toObservation } from './runtime-observations.ts';
+import { OTHER } from './usage-series.ts';
+
+/**
+ * Whether a series is of one agent, and not the sum of all agents beyond the limit of a tenant. In that sum both the agent and the
+ * name are `other`, so an agent that calls itself `other` is still listed.
+ */
+function isOfOneAgent(eb: ExpressionBuilder<Tables, 'usage_series'>) {
+  return eb.or([eb('agent', '!=', OTHER), eb('name_key', '!=', OTHER)]);
+}
 
 /** An agent in usage series, and one account that reported its calls. `series`: how many series there are of both. */
 export type AgentAccount = TenantPlace & { agent: string; account: string; firstSeenAt: string; series: number };
@@ -24,6 +34,7 @@ export async function listAgentAccounts(
     .selectFrom('usage_series')
     .select(['tenant_id', 'sub_tenant_id', 'agent', 'account', 'created_at'])
     .where(inScope(scope))
+    .where(isOfOneAgent)
     .limit(limit + 1);
   if (agent !== null) series = series.where('agent', '=', agent);
   const rows = await db
@@ -149,6 +160,7 @@ const selectSeries = multiRowStatement(
       .selectFrom('usage_series')
       .select(['id', 'tenant_id', 'sub_tenant_id', 'agent'])
       .where('tenant_id', '=', tenantId)
+      .where(isOfOneAgent)
       .where(
         tupleIn(
           ['sub_tenant_id', 'agent'],

@@ -7,7 +7,6 @@ import {
   listAgentManifests,
   listAgentObservations,
 } from '@quartermaster/db/repositories/agents.ts';
-import { OTHER } from '@quartermaster/db/repositories/usage-series.ts';
 import { covers, type TenantPlace, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import { valueError } from '../../platform/errors.ts';
 
@@ -76,8 +75,7 @@ export async function findKnownAgents(
     known.set(key, entry);
     return entry;
   };
-  // `other` is the sum of all agents beyond the limit of a tenant.
-  for (const one of accounts) if (one.agent !== OTHER) entryOf({ ...one, name: one.agent }).accounts.push(one);
+  for (const one of accounts) entryOf({ ...one, name: one.agent }).accounts.push(one);
   for (const one of observations) entryOf(one).observations.push(one);
   for (const one of manifests) if (covers(scope, one)) entryOf(one);
   const manifestIds = new Map(manifests.map((manifest) => [agentKey(manifest), manifest]));
