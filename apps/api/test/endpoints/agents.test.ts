@@ -2,7 +2,7 @@ import * as contract from '@quartermaster/contracts/agents.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey, unique } from '../support/people.ts';
 import type { Body } from '../support/server.ts';
-import { all, chat, sendSpans, type SpanInput, toolRun } from '../telemetry/traces/sending.ts';
+import { all, chat, newSpanId, newTraceId, sendSpans, type SpanInput, toolRun } from '../telemetry/traces/sending.ts';
 import { checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
 
 let server: Endpoints;
@@ -96,6 +96,20 @@ describe('list_agents', () => {
     expect(items).toMatchObject([{ name: 'other', usage: { calls: 1 } }]);
     const detail = await server.ok('GET', `/v1/agents/${items[0].id}`, { as });
     expect(detail.uses).toMatchObject([{ name: 'gpt-5', calls: 1 }]);
+  });
+
+  test('regression: an agent whose calls later spans moved to another agent is not listed any more', async () => {
+    const { as } = await newTenant();
+    const [traceId, agentId] = [newTraceId(), newSpanId()];
+    const model = chat('gpt-5', { 'gen_ai.provider.name': 'openai', 'gen_ai.agent.name': 'helper' });
+    await sendSpans(server, as, [{ ...recent(model, 'billing'), traceId, parentSpanId: agentId }]);
+    const helper = async (): Promise<Body[]> => (await server.ok('GET', '/v1/agents?text=helper', { as })).items;
+    const [{ id }] = (await helper()) as [Body];
+    const attributes = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'planner' };
+    const around = recent({ name: 'invoke_agent planner', kind: 1, attributes }, 'billing');
+    await sendSpans(server, as, [{ ...around, traceId, spanId: agentId }]);
+    expect(await helper()).toEqual([]);
+    expectProblem(await server.call('GET', `/v1/agents/${id}`, { as }), 404, 'agent_not_found');
   });
 
   test('filters by declaration and by text, and pages', async () => {

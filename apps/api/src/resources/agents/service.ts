@@ -66,7 +66,9 @@ export async function listAgents(
   const activities = all?.activities ?? (await activitiesOf(shown));
   const observations = await observationsOf(ctx, shown);
   return {
-    items: shown.map((agent) => toAgent(agent, observations, activities.get(agent))),
+    items: shown
+      .filter((agent) => isKnown(agent, activities.get(agent)))
+      .map((agent) => toAgent(agent, observations, activities.get(agent))),
     next: rest.length > limit ? (rest[limit - 1]?.[1] ?? null) : null,
   };
 }
@@ -104,6 +106,7 @@ export async function getAgent(ctx: CallerContext, id: string, times: TimeQuery)
   if (!agent) throw notFound('agent_not_found');
   const range = timeRange('all', times, now());
   const activities = await readActivity(db, [agent], { ranges: rangesOf('all', range), charge: chargeOf(ctx) });
+  if (!isKnown(agent, activities.get(agent))) throw notFound('agent_not_found');
   const groupBy = ['sub_tenant', 'provider', 'kind', 'name', 'account'] as const;
   const { groups } = await sumUsage(
     db,
@@ -179,6 +182,11 @@ async function observationsOf(ctx: CallerContext, agents: readonly KnownAgent[])
   }
   await chargeOf(ctx)(Math.floor(byId.size / OBSERVATIONS_PER_POINT));
   return byId;
+}
+
+/** Whether anything is left of an agent. If later spans move its calls to another agent, only series without sums remain for a while. */
+function isKnown({ declared, observationIds }: KnownAgent, activity: AgentActivity | undefined): boolean {
+  return declared || observationIds.length > 0 || activity?.lastHour != null;
 }
 
 function toAgent(agent: KnownAgent, byId: ObservationsById, activity: AgentActivity | undefined): Agent {
