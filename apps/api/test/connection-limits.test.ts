@@ -1,5 +1,6 @@
-import { connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createHttpServer } from '../src/http/http-server.ts';
 import { CONNECTION_LIMITS } from '../src/http/limits.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
 import { wire } from './support/wire.ts';
@@ -55,6 +56,7 @@ test('the limits are the documented ones', () => {
     checkIntervalMs: 1000,
     maxHeaderBytes: 16_384,
     maxHeaders: 100,
+    maxPipelined: 100,
     maxConnections: 10_000,
     maxConnectionsPerAddress: 200,
   });
@@ -148,6 +150,41 @@ test('regression: one address can hold only a part of the connections: more are 
   next.socket.write(GOODBYE);
   expect(await next.closed).toMatch(/^HTTP\/1\.1 200 /);
   expect(await refusedConnections(small)).toEqual({ address: 3 });
+});
+
+const PING = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+
+test('pipelined requests are answered in their order', async () => {
+  const { socket, closed } = open();
+  socket.write(`${`${PING}GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(30)}${GOODBYE}`);
+  const statuses = [...(await closed).matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => status);
+  expect(statuses).toEqual([...Array.from({ length: 30 }, () => ['200', '404']).flat(), '200']);
+});
+
+test('regression: pipelined requests of a connection are handled one after the other', async () => {
+  let handled = 0;
+  const slow = createHttpServer(CONNECTION_LIMITS, { handle: () => (handled += 1) });
+  onTestFinished(() => slow.close().closeAllConnections());
+  await new Promise<void>((resolve) => slow.listen(0, '127.0.0.1', resolve));
+  const { port } = slow.address() as AddressInfo;
+  const { socket } = open(`http://127.0.0.1:${port}`);
+  const received = new Promise((resolve) => slow.on('request', (req) => req.url === '/last' && resolve(null)));
+  socket.write(`${PING.repeat(50)}${PING.replace('/healthz', '/last')}`);
+  await received;
+  expect(handled).toBe(1);
+});
+
+test('regression: an address that pipelines too many requests loses its connections, and others are answered', async () => {
+  const flooded = await startTestServer();
+  onTestFinished(() => flooded.stop());
+  const [idle, flooding, other] = [open(flooded.url), open(flooded.url), open(flooded.url, '127.0.0.2')];
+  await Promise.all([idle.opened, flooding.opened, other.opened]);
+  flooding.socket.write(PING.repeat(CONNECTION_LIMITS.maxPipelined + 2));
+  expect(await idle.closed).toBe('');
+  await flooding.closed;
+  other.socket.write(GOODBYE);
+  expect(await other.closed).toMatch(/^HTTP\/1\.1 200 /);
+  expect(await refusedConnections(flooded)).toEqual({ pipelining: 1 });
 });
 
 test('a trusted proxy may hold all connections of the process', async () => {

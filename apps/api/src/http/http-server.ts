@@ -3,6 +3,9 @@ import type { Server as NetServer, Socket } from 'node:net';
 import type { ConnectionLimits } from './limits.ts';
 import { networkOf } from './rate-limits/limits.ts';
 
+/** The limit that a closed connection exceeded. */
+export type RefusalReason = 'address' | 'process' | 'pipelining';
+
 type HttpServerOptions = {
   handle: RequestListener;
   /**
@@ -13,7 +16,7 @@ type HttpServerOptions = {
   /** Whether an address is a trusted proxy, which carries the connections of many clients. */
   isProxy?: (address: string, hop: number) => boolean;
   /** Called for each refused connection, with the limit that it exceeded. */
-  onRefusedConnection?: (reason: 'address' | 'process') => void;
+  onRefusedConnection?: (reason: RefusalReason) => void;
 };
 
 /**
@@ -31,6 +34,11 @@ export function createHttpServer(
       return (super.writeHead as (...given: unknown[]) => this)(...head);
     }
   }
+  const onTooMany = (socket: Socket) => {
+    if (socket.destroyed) return;
+    onRefusedConnection('pipelining');
+    closeAddress(socket);
+  };
   const server = createServer(
     {
       ServerResponse: Answer,
@@ -41,26 +49,63 @@ export function createHttpServer(
       connectionsCheckingInterval: limits.checkIntervalMs,
       maxHeaderSize: limits.maxHeaderBytes,
     },
-    (req, res) => {
-      // rawHeaders alternates names and values.
-      if (req.rawHeaders.length > 2 * limits.maxHeaders) res.writeHead(431, { Connection: 'close' }).end();
-      else if (hasSeveralHosts(req)) res.writeHead(400, { Connection: 'close' }).end();
-      else handle(req, res);
-    },
+    oneAtATime(
+      (req, res) => {
+        // rawHeaders alternates names and values.
+        if (req.rawHeaders.length > 2 * limits.maxHeaders) res.writeHead(431, { Connection: 'close' }).end();
+        else if (hasSeveralHosts(req)) res.writeHead(400, { Connection: 'close' }).end();
+        else handle(req, res);
+      },
+      { maxPipelined: limits.maxPipelined, onTooMany },
+    ),
   );
   // Node drops headers beyond its limit silently. One of them could be If-Match, so the request is refused instead.
   server.maxHeadersCount = 0;
-  limitConnections(server, { limits, isProxy, onRefusedConnection });
+  const closeAddress = limitConnections(server, { limits, isProxy, onRefusedConnection });
   return server;
+}
+
+/**
+ * Handles pipelined requests (RFC 9112, section 9.3.2) of a connection one after the other, each in its own turn of the event
+ * loop. Node calls the listener for all of them at once, and one read of 64 KiB may contain 1,500 requests.
+ *
+ * @param onTooMany called if more requests wait than `maxPipelined`. Called again for each further one.
+ */
+function oneAtATime(
+  handle: RequestListener,
+  { maxPipelined, onTooMany }: { maxPipelined: number; onTooMany: (socket: Socket) => void },
+): RequestListener {
+  const waiting = new WeakMap<Socket, (() => void)[]>();
+  return (req, res) => {
+    const { socket } = req;
+    const start = () => {
+      res.once('close', () => {
+        const next = waiting.get(socket)?.shift();
+        if (next === undefined) waiting.delete(socket);
+        else setImmediate(next);
+      });
+      handle(req, res);
+    };
+    const queue = waiting.get(socket);
+    if (queue === undefined) {
+      waiting.set(socket, []);
+      start();
+    } else if (queue.length < maxPipelined) queue.push(start);
+    else onTooMany(socket);
+  };
 }
 
 type LimitOptions = { limits: ConnectionLimits } & Required<Pick<HttpServerOptions, 'isProxy' | 'onRefusedConnection'>>;
 
-/** Limits the connections of a server, in total and for each address. */
-export function limitConnections(server: NetServer, options: LimitOptions): void {
+/**
+ * Limits the connections of a server, in total and for each address.
+ *
+ * @returns closes a connection and all others of its address, or only this one if it comes from a trusted proxy
+ */
+export function limitConnections(server: NetServer, options: LimitOptions): (socket: Socket) => void {
   server.maxConnections = options.limits.maxConnections;
   server.on('drop', () => options.onRefusedConnection('process'));
-  limitAddresses(server, options);
+  return limitAddresses(server, options);
 }
 
 /** RFC 9112, section 3.2. Node uses the first Host header; a proxy in front may have used another one. */
@@ -77,23 +122,26 @@ function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
 function limitAddresses(
   server: NetServer,
   { limits: { maxConnectionsPerAddress }, isProxy, onRefusedConnection }: LimitOptions,
-): void {
-  const open = new Map<string, number>();
+): (socket: Socket) => void {
+  const open = new Map<string, Set<Socket>>();
   server.on('connection', (socket: Socket) => {
     const address = socket.remoteAddress ?? '';
     if (isProxy(address, 0)) return;
     const network = networkOf(address);
-    const count = open.get(network) ?? 0;
-    if (count >= maxConnectionsPerAddress) {
+    const sockets = open.get(network) ?? new Set();
+    if (sockets.size >= maxConnectionsPerAddress) {
       onRefusedConnection('address');
       socket.destroy();
       return;
     }
-    open.set(network, count + 1);
+    open.set(network, sockets.add(socket));
     socket.once('close', () => {
-      const left = (open.get(network) ?? 1) - 1;
-      if (left > 0) open.set(network, left);
-      else open.delete(network);
+      sockets.delete(socket);
+      if (sockets.size === 0) open.delete(network);
     });
   });
+  return (socket) => {
+    const others = open.get(networkOf(socket.remoteAddress ?? '')) ?? [];
+    for (const each of [socket, ...others]) each.destroy();
+  };
 }

@@ -31,6 +31,8 @@ export type ConnectionLimits = {
   /** The size of the request line and all headers together, in bytes. */
   maxHeaderBytes: number;
   maxHeaders: number;
+  /** Requests of a connection that wait for the answers to earlier ones. Beyond it all connections of the address are closed. */
+  maxPipelined: number;
   /** Further connections are closed at once. */
   maxConnections: number;
   /** The same for one address, or one /64 of IPv6. Trusted proxies are exempt. */
@@ -44,6 +46,7 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   checkIntervalMs: 1000,
   maxHeaderBytes: 16 * 1024,
   maxHeaders: 100,
+  maxPipelined: 100,
   maxConnections: 10_000,
   maxConnectionsPerAddress: 200,
 };

@@ -3,7 +3,7 @@ import { createServer, type Http2ServerRequest, type Http2ServerResponse, type S
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { ConnectionLimits } from '../../http/limits.ts';
-import { limitConnections } from '../../http/http-server.ts';
+import { limitConnections, type RefusalReason } from '../../http/http-server.ts';
 
 type GrpcServer = {
   host: string;
@@ -11,7 +11,7 @@ type GrpcServer = {
   limits: ConnectionLimits;
   handle: (call: Http2ServerRequest, reply: Http2ServerResponse) => Promise<void>;
   isProxy: (address: string, hop: number) => boolean;
-  onRefusedConnection: (reason: 'address' | 'process') => void;
+  onRefusedConnection: (reason: RefusalReason) => void;
   log: Logger;
 };
 
