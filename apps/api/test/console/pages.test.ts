@@ -58,3 +58,11 @@ test('the address without a final slash redirects to the one with it', async () 
   const answer = await get('/console?tenant=acme');
   expect([answer.status, answer.headers.get('location')]).toEqual([302, '/console/?tenant=acme']);
 });
+
+test.each(['%ff', '%zz', 'inbox/%e0%a4%a', 'assets/%'])(
+  'regression: /console/%s, which is not valid percent-encoding, is not an internal error',
+  async (path) => {
+    const get = await consoleIn({ status: 'ready', files: FILES });
+    expect((await get(`/console/${path}`)).status).toBe(path.startsWith('assets/') ? 404 : 200);
+  },
+);

@@ -26,7 +26,8 @@ export function consoleRouter(console: Console): Router {
     if (path.endsWith('/')) next();
     else res.redirect(302, `${req.baseUrl}/${search === undefined ? '' : `?${search}`}`);
   });
-  router.get('/{*path}', servePath(console));
+  // Not `/{*path}`: Express would decode the path, and fail for one that is not valid percent-encoding.
+  router.get(/^/, servePath(console));
   return router;
 }
 
