@@ -2,10 +2,10 @@ import { decodeProtectedHeader, errors, jwtVerify, type ProtectedHeaderParameter
 import { ApiError } from '../platform/errors.ts';
 import { parseApiKey } from './api-key-format.ts';
 import { issuerKeys } from './jwks.ts';
+import { isSubject } from './subject.ts';
 import { type TokenEmail, tokenEmails, type VerifiedToken } from './token-email.ts';
 
 const MAX_TOKEN_BYTES = 16 * 1024;
-const MAX_SUBJECT_LENGTH = 255;
 const MAX_KEY_ID_LENGTH = 256;
 const SKEW_SECONDS = 60;
 
@@ -98,12 +98,6 @@ function normalisedType(type: string): string {
 
 function isKeyId(kid: unknown): boolean {
   return typeof kid === 'string' && kid.length <= MAX_KEY_ID_LENGTH && /^[\x20-\x7e]+$/.test(kid);
-}
-
-function isSubject(sub: unknown): sub is string {
-  return (
-    typeof sub === 'string' && /^[^\p{Cc}]{1,255}$/u.test(sub) && sub.length <= MAX_SUBJECT_LENGTH && sub.isWellFormed()
-  );
 }
 
 /** Why a token is refused, in fixed words: no part of the token is ever repeated. */

@@ -168,6 +168,10 @@ describe('an invalid answer of the identity provider is refused:', () => {
     ['another audience', { aud: 'another' }],
     ['another issuer', { iss: 'https://id.example.com' }],
     ['an expired token', { iat: 1_700_000_000, exp: 1_700_000_300 }],
+    ['regression: an empty subject', { sub: '' }],
+    ['regression: a subject of more than 255 characters', { sub: 'a'.repeat(256) }],
+    ['regression: a subject with a NUL', { sub: 'ada\u0000' }],
+    ['regression: a subject with a lone surrogate', { sub: 'ada\ud800' }],
   ])('%s', async (_, values) => {
     claims = values;
     const browser = newBrowser(server);

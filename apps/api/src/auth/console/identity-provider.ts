@@ -1,6 +1,7 @@
 import type * as openid from 'openid-client';
 import { ApiError } from '../../platform/errors.ts';
 import { unavailable } from '../jwks.ts';
+import { isSubject } from '../subject.ts';
 
 /** Time limit for each request to the identity provider, in seconds. */
 const TIME_LIMIT_SECONDS = 5;
@@ -112,6 +113,7 @@ export function identityProvider(client: ConsoleClient, now: () => Date): Identi
       const idClaims = tokens.claims();
       if (idClaims === undefined || tokens.id_token === undefined) throw refused(undefined);
       const subject = idClaims.sub;
+      if (!isSubject(subject)) throw refused(new Error('the subject of the ID token is not valid'));
       const asksUserinfo = !suffice(idClaims) && configuration.serverMetadata().userinfo_endpoint !== undefined;
       const userinfoClaims = asksUserinfo
         ? await userinfoOf(() => library.fetchUserInfo(configuration, tokens.access_token, subject))
