@@ -1,7 +1,7 @@
 /** Time limit for each request to the identity provider. */
 const TIME_LIMIT_MS = 5000;
 
-/** Larger than any real discovery document, key set or user record. */
+/** Larger than any real discovery document, key set, user record or token. */
 const MAX_BYTES = 512 * 1024;
 
 /** The identity provider answered with an error status. */
@@ -35,20 +35,27 @@ export async function fetchObject(
     await response.body?.cancel();
     throw new ProviderStatusError(response.status);
   }
-  const value: unknown = JSON.parse(await limitedText(response));
+  const value: unknown = JSON.parse(await limited(response).text());
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new TypeError('the identity provider answered JSON that is not an object');
   }
   return value as Record<string, unknown>;
 }
 
-async function limitedText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
+/** `fetch` for a library that reads answers of the identity provider. Reading a body fails beyond the size limit. */
+export async function limitedFetch(...request: Parameters<typeof globalThis.fetch>): Promise<Response> {
+  return limited(await globalThis.fetch(...request));
+}
+
+/** The same response. Reading its body throws a RangeError beyond the size limit. */
+function limited(response: Response): Response {
   let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length;
-    if (size > MAX_BYTES) throw new RangeError(`the identity provider answered more than ${MAX_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  const limit = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      size += chunk.length;
+      if (size > MAX_BYTES) throw new RangeError(`the identity provider answered more than ${MAX_BYTES} bytes`);
+      controller.enqueue(chunk);
+    },
+  });
+  return new Response(response.body?.pipeThrough(limit), response);
 }

@@ -202,6 +202,27 @@ describe('an invalid answer of the identity provider is refused:', () => {
   });
 });
 
+describe('regression: an answer of more than 512 KiB is not used:', () => {
+  const filler = 'x'.repeat(600 * 1024);
+
+  test('the discovery document', async () => {
+    const path = '/.well-known/openid-configuration';
+    const usual = issuer.answers[path];
+    issuer.answers[path] = (req) => ({ body: { ...(usual?.(req).body as object), filler } });
+    expect((await newBrowser(server).send('GET', '/console/sign-in')).status).toBe(503);
+  });
+
+  test('the key set', async () => {
+    issuer.answers['/jwks'] = () => ({ body: { keys: issuer.keys.map(({ jwk }) => jwk), filler } });
+    expect((await signIn(newBrowser(server))).page.status).toBe(503);
+  });
+
+  test('the ID token', async () => {
+    claims = { filler };
+    expect((await signIn(newBrowser(server))).page.status).toBe(503);
+  });
+});
+
 test('while the identity provider is unreachable, sign-in answers a page with 503', async () => {
   await issuer.close();
   const page = await newBrowser(server).open('/console/sign-in');

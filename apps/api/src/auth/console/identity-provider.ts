@@ -1,6 +1,7 @@
 import type * as openid from 'openid-client';
 import { ApiError } from '../../platform/errors.ts';
 import { unavailable } from '../jwks.ts';
+import { limitedFetch } from '../provider-fetch.ts';
 import { isSubject } from '../subject.ts';
 
 /** Time limit for each request to the identity provider, in seconds. */
@@ -145,6 +146,8 @@ function discover(library: typeof openid, { issuer, clientId, clientSecret }: Co
   return library.discovery(new URL(issuer), clientId, {}, authenticationOf(library, clientSecret), {
     execute,
     timeout: TIME_LIMIT_SECONDS,
+    // The library itself reads answers of any size.
+    [library.customFetch]: (url, request) => limitedFetch(url, { ...request, body: request.body ?? null }),
   });
 }
 
