@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { type Browser, newBrowser } from '../support/browser.ts';
-import { startIssuer, type TestIssuer } from '../support/oidc-issuer.ts';
+import { signingKey, startIssuer, type TestIssuer } from '../support/oidc-issuer.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
 /*
@@ -202,6 +202,42 @@ describe('an invalid answer of the identity provider is refused:', () => {
   });
 });
 
+test('regression: an ID token that names an unknown key is refused, not answered as an unreachable provider', async () => {
+  const { page } = await signIn(newBrowser(server), await signingKey('unknown'));
+  expect([page.status, page.text]).toEqual([401, expect.stringContaining('did not complete the sign-in')]);
+});
+
+test('regression: a callback with an ID token of the implicit flow is refused', async () => {
+  const browser = newBrowser(server);
+  const start = await browser.send('GET', '/console/sign-in');
+  const state = new URL(start.headers.get('location') ?? '').searchParams.get('state') ?? '';
+  const page = await browser.open(`/console/callback?code=x&id_token=x&state=${state}`);
+  expect([page.status, page.text]).toEqual([401, expect.stringContaining('did not complete the sign-in')]);
+});
+
+describe('if the ID token lacks a claim and the userinfo endpoint', () => {
+  test.each([
+    ['answers 500', { status: 500 }],
+    ['answers 429', { status: 429 }],
+    ['answers 503 with a challenge', { status: 503, headers: { 'www-authenticate': 'Bearer' } }],
+    ['answers half a body', { body: '{"sub":"ada","gro' }],
+  ])('%s, the sign-in is 503', async (_, answer) => {
+    issuer.answers['/userinfo'] = () => answer;
+    expect((await signIn(newBrowser(server))).page.status).toBe(503);
+  });
+
+  test.each([
+    ['401', { status: 401, headers: { 'www-authenticate': 'Bearer error="invalid_token"' } }],
+    ['403', { status: 403 }],
+  ])('refuses with %s, the claims of the ID token count alone', async (_, answer) => {
+    issuer.answers['/userinfo'] = () => answer;
+    const browser = newBrowser(server);
+    await signIn(browser);
+    const { body } = await browser.call('GET', '/v1/me');
+    expect(body).toMatchObject({ email: EMAIL, platformAdministrator: false });
+  });
+});
+
 describe('regression: an answer of more than 512 KiB is not used:', () => {
   const filler = 'x'.repeat(600 * 1024);
 
@@ -214,6 +250,11 @@ describe('regression: an answer of more than 512 KiB is not used:', () => {
 
   test('the key set', async () => {
     issuer.answers['/jwks'] = () => ({ body: { keys: issuer.keys.map(({ jwk }) => jwk), filler } });
+    expect((await signIn(newBrowser(server))).page.status).toBe(503);
+  });
+
+  test('the claims of the userinfo endpoint', async () => {
+    issuer.answers['/userinfo'] = () => ({ body: { sub: 'ada', groups: ['administrators'], filler } });
     expect((await signIn(newBrowser(server))).page.status).toBe(503);
   });
 

@@ -162,16 +162,31 @@ function authenticationOf(library: typeof openid, secret: string | null): openid
   };
 }
 
-/** No claims if the endpoint refuses the token, or answers about another subject (OpenID Connect Core 5.3.2). @throws 503 */
+/**
+ * No claims if the endpoint refuses the token, or answers about another subject (OpenID Connect Core 5.3.2). @throws 503 if it
+ * cannot be reached. Without its claims a registered user would seem unknown, and an administrator would have fewer rights.
+ */
 async function userinfoOf(ask: () => Promise<Record<string, unknown>>): Promise<Record<string, unknown>> {
   try {
     return await ask();
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (isRefusal(error) || (typeof code === 'string' && code.startsWith('OAUTH_'))) return {};
+    if (isAnswer(error)) return {};
     throw unavailable(error);
   }
 }
+
+/** Whether the userinfo endpoint answered something that a further attempt would not change. */
+function isAnswer(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
+  // For an unexpected status, the cause is the response.
+  const status = cause instanceof Response ? cause.status : (error as { status?: unknown }).status;
+  if (typeof status === 'number' && (status >= 500 || status === 429)) return false;
+  return isRefusal(error) || (typeof code === 'string' && code.startsWith('OAUTH_') && !AWAY_CODES.has(code));
+}
+
+/** Codes of openid-client for an answer that did not arrive, or not as a whole. */
+const AWAY_CODES = new Set(['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_PARSE_ERROR']);
 
 /** Runs a request to the identity provider, and turns its errors into ApiErrors. */
 async function reaching<T>(ask: () => Promise<T>): Promise<T> {
@@ -192,12 +207,14 @@ function isRefusal(error: unknown): boolean {
   return typeof code === 'string' && REFUSING_CODES.has(code);
 }
 
-/** Codes of openid-client for an answer with a wrong state, nonce, signature or claim. */
+/** Codes of openid-client for an answer with a wrong state, nonce, key, signature or claim, or with an unsupported extension. */
 const REFUSING_CODES = new Set([
   'OAUTH_INVALID_RESPONSE',
   'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
   'OAUTH_JWT_TIMESTAMP_CHECK_FAILED',
   'OAUTH_INVALID_REQUEST',
+  'OAUTH_KEY_SELECTION_FAILED',
+  'OAUTH_UNSUPPORTED_OPERATION',
 ]);
 
 function refused(cause: unknown): ApiError {
