@@ -76,7 +76,8 @@ function keysOf(
   { facts, sender, isRejection }: { facts: Facts; sender: string; isRejection: boolean },
 ): Pick<RecordReport, 'recognised' | 'own' | 'remembered' | 'recordKey' | 'failure' | 'below'> {
   const { kind, name } = use;
-  const { callId, conversationId } = facts;
+  const { conversationId } = facts;
+  const callId = use.callId ?? facts.callId;
   const call = { sender, kind, names: namesOfCall(use, facts), traceId, conversationId };
   const inSpan = () => (traceId === null || spanId === null ? [] : keysOfSpan(call, { traceId, spanId }).remembered);
   if (callId !== null) {

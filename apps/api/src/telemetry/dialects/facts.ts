@@ -44,6 +44,8 @@ export type Use = {
    * and this one has the sum of their tokens.
    */
   times?: number;
+  /** Identifies this use of a log record, if the record has several uses and `callId` of the facts is not that of this one. */
+  callId?: string;
 };
 
 /** The result of reading a span or a log record. */

@@ -1,16 +1,22 @@
 import { expect, test } from 'vitest';
+import type { Use } from '../../../src/telemetry/dialects/facts.ts';
 import { readLogRecord, readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedLogs, recordedLogUses } from './recorded-uses.ts';
 import { source } from './source.ts';
 
-test('opencode: log records name the agent that a person speaks to, with the session as its call id', () => {
-  // Once for each call of a model, in two sessions.
-  expect(recordedLogUses('opencode')).toEqual({ 'agent build': 6 });
-  const sessions = recordedLogs('opencode').flatMap((record) => readLogRecord(record).facts?.callId ?? []);
-  expect(new Set(sessions).size).toBe(2);
+test('opencode: log records name the model that is called, and the agent that a person speaks to', () => {
+  // Nine calls in two sessions. A subagent makes one of them, and two write titles.
+  expect(recordedLogUses('opencode')).toEqual({ 'model openai/gpt-5-mini': 9, 'agent build': 6 });
+  const agents = recordedLogs('opencode').flatMap((record) => readLogRecord(record).uses.filter(isAgent));
+  expect(new Set(agents.map(({ callId }) => callId)).size).toBe(2);
 });
 
-const DATA = '{"session.id":"ses_1","small":"false","agent":"build","mode":"primary"}';
+function isAgent({ kind }: Use): boolean {
+  return kind === 'agent';
+}
+
+const DATA =
+  '{"providerID":"openai","modelID":"gpt-5-mini","session.id":"ses_1","small":"false","agent":"build","mode":"primary"}';
 
 test.each([
   // Its name is a common word, so it says nothing about what sent it.
@@ -19,7 +25,7 @@ test.each([
   ['no data', 'opencode', ['stream'], 'opencode'],
   ['data that is no JSON', 'opencode', ['stream', '{"agent":undefined}'], 'opencode'],
   ['no list', 'opencode', 'stream', 'opencode'],
-])('opencode: a log record with %s names no agent', (_what, scope, body, dialect) => {
+])('opencode: a log record with %s reports no call', (_what, scope, body, dialect) => {
   const record = { scope: { name: scope, version: null, attributes: {} }, resource: {}, attributes: {}, body };
   const eventName = Array.isArray(body) ? (body[0] ?? null) : body;
   expect(readLogRecord({ ...record, eventName })).toEqual({ dialect, facts: null, uses: [] });

@@ -117,6 +117,11 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
       ],
     },
     'iqai-adk': { cannotKnow: ['model openai/gpt-5-mini: 0 + 0 tokens counted, 63 + 24 used'] },
+    kilo: {
+      cannotKnow: ['model openai/gpt-5-mini: 0 + 0 tokens counted, 147 + 56 used'],
+      // A log record names it. In opencode the span of the tool that runs a subagent counts it.
+      gaps: ['agent opencode/weather_agent: not seen'],
+    },
     'langchain-microsoft': {
       cannotKnow: [
         'model openai/text-embedding-3-small: not seen',

@@ -77,6 +77,7 @@ const NOT_NAMED = [
 
 /** The name of the server is in front of the tool's name, where it cannot be told from a part of the name: `get_weather`. */
 const IN_FRONT_OF_TOOL = [
+  ['kilo', '_'],
   ['mastra-arize', '_'],
   ['mistral-vibe', '_'],
   ['opencode', '_'],
