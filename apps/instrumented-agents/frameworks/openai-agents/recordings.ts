@@ -34,6 +34,32 @@ new OpenAIAgentsInstrumentation().manuallyInstrument(agents);
 \`\`\``,
   },
   {
+    name: 'openai-agents-openlit',
+    framework: 'OpenAI Agents SDK (JavaScript) with OpenLIT',
+    packages: ['@openai/agents', 'openlit', 'openai'],
+    program: 'openlit.ts',
+    dialects: ['openlit'],
+    cannotKnow: [
+      'No span names the MCP server of a tool. It is known where one provider declares the tool.',
+      'The address is always api.openai.com, whatever endpoint the client uses.',
+      'A web search that the vendor runs has no span, and is in no attribute.',
+    ],
+    setUp: `\`\`\`ts
+// npm install openlit
+import * as agents from '@openai/agents';
+import * as openai from 'openai';
+import { Openlit } from 'openlit';
+
+Openlit.init({
+  applicationName: '<service>',
+  otlpEndpoint: "<Quartermaster's URL>",
+  otlpHeaders: { 'x-api-key': '<key>' },
+  instrumentations: { 'openai-agents': { ...agents }, openai },
+});
+agents.setDefaultOpenAIClient(new openai.OpenAI());
+\`\`\``,
+  },
+  {
     name: 'openai-agents-microsoft',
     framework: "OpenAI Agents SDK (JavaScript) with Microsoft's OpenTelemetry distribution",
     packages: ['@openai/agents', '@microsoft/opentelemetry'],

@@ -1,6 +1,12 @@
 import { addCacheOfAnthropic } from './cached-tokens.ts';
-import type { Dialect } from './dialect.ts';
+import type { Dialect, ReadSource } from './dialect.ts';
+import type { Facts } from './facts.ts';
 import { addReasoningOfGoogle } from './reasoning-tokens.ts';
+
+const MCP_SERVER = 'gen_ai.mcp.server';
+
+/** Attributes of guardrails and of the program's own spans. */
+const OF_NO_AGENT = ['gen_ai.guardrail.triggered', 'gen_ai.custom.data'];
 
 /** OpenLIT (github.com/openlit/openlit, sdk/typescript/src and sdk/python/src/openlit, semantic_convention). */
 export const openlit: Dialect = {
@@ -20,6 +26,7 @@ export const openlit: Dialect = {
     'gen_ai.agent.goal',
     'gen_ai.agent.instructions',
     'gen_ai.agent.task',
+    'gen_ai.custom.data',
     'gen_ai.framework.query',
     'db.statement',
     'db.documents',
@@ -27,7 +34,9 @@ export const openlit: Dialect = {
     'db.filter',
   ],
   safe: ['gen_ai.sdk.version', 'openai.api.type', 'openai.response.service_tier', 'openlit.agent.version_hash'],
+  alsoReads: [MCP_SERVER, ...OF_NO_AGENT],
   refine(span, facts) {
+    if (/instrumentation[-.]openai[-_]agents$/.test(span.scope.name)) readOtherSpanOfOpenAiAgents(span, facts);
     if (/instrumentation-(?:anthropic|bedrock)$/.test(span.scope.name)) addCacheOfAnthropic(span.attributes, facts);
     if (span.scope.name === '@openlit/instrumentation-google-ai') addReasoningOfGoogle(span.attributes, facts);
     // The instrumentation of MCP for Python writes `tools_call` for `tools/call`.
@@ -39,3 +48,15 @@ export const openlit: Dialect = {
     facts.callId = typeof response === 'string' ? response : null;
   },
 };
+
+/**
+ * The instrumentation of the OpenAI Agents SDK writes guardrails and the program's own spans as agents, and the list of an MCP server's
+ * tools as the tool `mcp_list_tools`.
+ */
+function readOtherSpanOfOpenAiAgents({ attributes }: ReadSource, facts: Facts): void {
+  const server = attributes[MCP_SERVER];
+  if (facts.tool === 'mcp_list_tools' && typeof server === 'string') {
+    Object.assign(facts, { operation: null, tool: null, mcpMethod: 'tools/list', toolServer: server });
+  }
+  if (OF_NO_AGENT.some((name) => name in attributes)) Object.assign(facts, { operation: null, agent: null });
+}

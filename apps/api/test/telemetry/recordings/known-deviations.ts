@@ -201,6 +201,7 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
     'openai-agents-microsoft': {
       cannotKnow: ['model openai/gpt-5-mini: 5 calls counted, 6 made'],
     },
+    'openai-agents-openlit': { cannotKnow: ['tool openai/web_search: not seen'] },
     'openai-agents-promptlayer': { cannotKnow: ['model openai/gpt-5-mini: 5 calls counted, 6 made'] },
     'openai-langfuse': {
       cannotKnow: [

@@ -96,11 +96,11 @@ const HASHED = ['copilot-cli', 'copilot-sdk'];
 
 /**
  * The server is named in another span only:
- * - openai-agents-microsoft: in a span that lists the names of the server's tools, as content.
+ * - openai-agents-microsoft and openai-agents-openlit: in a span that lists the names of the server's tools, as content.
  * - openllmetry: in the server's answer to `initialize`, as content, by the name that the server gives itself.
  * - fastmcp: in the server's own span of the call, which comes from another process and may not come at all.
  */
-const NAMED_ELSEWHERE = ['fastmcp', 'openai-agents-microsoft', 'openllmetry'];
+const NAMED_ELSEWHERE = ['fastmcp', 'openai-agents-microsoft', 'openai-agents-openlit', 'openllmetry'];
 
 const sha256 = (text: string) => hash('sha256', text);
 const atService = (written: (tool: string) => string): Unknown => ({ server: null, written });
