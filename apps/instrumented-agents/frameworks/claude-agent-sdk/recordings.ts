@@ -23,4 +23,30 @@ const { query } = new ClaudeAgentSDKInstrumentation().manuallyInstrument(sdk);
       'A tool that a person or a hook rejects counts as a failed call: its span looks like that of a tool that never returned.',
     ],
   },
+  {
+    name: 'claude-agent-sdk-openlit',
+    framework: 'Claude Agent SDK with OpenLIT',
+    packages: ['@anthropic-ai/claude-agent-sdk', 'openlit'],
+    program: 'openlit.ts',
+    dialects: ['openlit-claude-agent-sdk'],
+    setUp: `\`\`\`ts
+// npm install openlit
+import * as sdk from '@anthropic-ai/claude-agent-sdk';
+import { Openlit } from 'openlit';
+
+const patched = { ...sdk };
+Openlit.init({
+  applicationName: '<service>',
+  otlpEndpoint: "<Quartermaster's URL>",
+  otlpHeaders: { 'x-api-key': '<key>' },
+  instrumentations: { 'claude-agent-sdk': patched },
+});
+const { query } = patched;
+\`\`\``,
+    cannotKnow: [
+      'A subagent is named by its random id, or by the description of its task, which is content. Such agents are not observed.',
+      'The calls of a subagent, and those that fail, have no spans. The output tokens of a call are those of its first piece.',
+      'A web search that the vendor runs has no span.',
+    ],
+  },
 ];

@@ -48,6 +48,12 @@ export function isOfFramework(dialectName: string | null, scopeName: string): bo
   return scopes.some((one) => (typeof one === 'string' ? one === scopeName : one.test(scopeName)));
 }
 
+/** The name of a span without the part that is content in its dialect. */
+export function withoutContent(spanName: string, dialectName: string | null): string {
+  const content = dialectName === null ? undefined : contentInSpanNames.get(dialectName);
+  return content === undefined ? spanName : spanName.replace(content, '');
+}
+
 function handlingsOf(dialect: Dialect | undefined): (name: string) => Handling {
   const safe = new Map([...formsOf(genai), ...(dialect ? formsOf(dialect) : []), ...SAFE_NAMES]);
   const own = dialect?.content ?? [];
@@ -102,4 +108,6 @@ function contentPattern(names: readonly string[]): {
 
 /** Made for the first span of a dialect: the patterns take time to compile, and a process gets few dialects. */
 const handlingOf = memoizeByName((dialectName) => handlingsOf(DIALECTS.find(({ name }) => name === dialectName)));
+const contentInSpanNames = new Map(DIALECTS.map((one) => [one.name, one.contentInSpanNames]));
+
 const frameworkScopes = new Map(DIALECTS.map(({ name, scopes }) => [name, scopes ?? []]));

@@ -3,7 +3,7 @@ import { cutToBytes } from '../otlp/text.ts';
 import { CONTENT_EVENT } from './capture.ts';
 import { mapItems, withFields, mapOnce } from './changed.ts';
 import { canHoldText, mapEntries, REMOVED } from './entries.ts';
-import { type Handling, handlingIn, isOfFramework, isSafe } from './handling.ts';
+import { type Handling, handlingIn, isOfFramework, isSafe, withoutContent } from './handling.ts';
 import { Omissions } from './omissions.ts';
 import {
   EVENT_NAME_LEFT_OUT,
@@ -53,7 +53,7 @@ export function strictFilter(): (span: OtlpSpan, dialect: string | null) => Otlp
       return withFields(event, { name: eventName(event.name, isFramework, omissions), attributes: list(entries) });
     });
     const links = mapItems(span.links, (link) => withFields(link, { attributes: list(link.attributes) }));
-    const name = storableSpanName(span.name, isFramework);
+    const name = storableSpanName(withoutContent(span.name, dialect), isFramework);
     if (name !== span.name) omissions.add('name');
     if (span.status.message !== null) omissions.add('status.message');
     if (span.traceState !== null) omissions.add('traceState');

@@ -60,6 +60,8 @@ export type Dialect = {
    * matches any characters except these three.
    */
   content?: readonly string[];
+  /** The part of span names that is content. It is not stored. */
+  contentInSpanNames?: RegExp;
   /**
    * String attributes that cannot hold content, in addition to those of `content/safe-names.ts`: ids, names, versions, enums.
    * They are stored. Strings under other names are not. The names in `attributes` are safe as well, and need to be listed here

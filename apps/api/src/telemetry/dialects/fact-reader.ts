@@ -184,8 +184,17 @@ function targetIn(spanName: string, operation: string): string | null {
   return start === -1 ? null : subjectIn(spanName.slice(start + operation.length + 1));
 }
 
-/** What senders write if they do not know a name. */
-const PLACEHOLDERS = new Set(['n/a', 'none', 'null', 'undefined', 'unknown', '<not specified>', '(merged tools)']);
+/** What senders write if they do not know a name. `<synthetic>` is the model of messages that Claude Code writes itself. */
+const PLACEHOLDERS = new Set([
+  'n/a',
+  'none',
+  'null',
+  'undefined',
+  'unknown',
+  '<not specified>',
+  '<synthetic>',
+  '(merged tools)',
+]);
 const MAX_PLACEHOLDER = 15;
 
 function isPlaceholder(fact: keyof FactSources, text: string): boolean {

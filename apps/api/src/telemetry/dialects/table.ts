@@ -28,6 +28,7 @@ import { opencode } from './opencode.ts';
 import { n8n } from './n8n.ts';
 import { neurolink } from './neurolink.ts';
 import { openlit } from './openlit.ts';
+import { openlitClaudeAgentSdk } from './openlit-claude-agent-sdk.ts';
 import { langsmith } from './langsmith.ts';
 import { latitude } from './latitude.ts';
 import { langtrace } from './langtrace.ts';
@@ -99,6 +100,7 @@ export const DIALECTS: readonly Dialect[] = [
   latitude,
   n8n,
   neurolink,
+  openlitClaudeAgentSdk,
   openlit,
   pydanticAi,
   logfire,

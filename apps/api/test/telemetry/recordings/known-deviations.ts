@@ -56,6 +56,14 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
         'model anthropic/claude-sonnet-5: 16 + 8 tokens counted, 210 + 80 used',
       ],
     },
+    'claude-agent-sdk-openlit': {
+      cannotKnow: [
+        'agent weather-service/weather_agent: not seen',
+        'tool anthropic/web_search: not seen',
+        'model anthropic/claude-sonnet-5: 9 calls counted, 11 made',
+        'model anthropic/claude-sonnet-5: 189 + 9 tokens counted, 210 + 80 used',
+      ],
+    },
     'claude-code': { cannotKnow: ['tool anthropic/web_search: not seen'] },
     'claude-code-detailed': { cannotKnow: ['tool anthropic/web_search: not seen'] },
     'claude-code-session': { cannotKnow: ['tool anthropic/web_search: not seen'] },
