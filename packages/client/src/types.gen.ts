@@ -348,10 +348,10 @@ export type UpdateProfileInput = {
 };
 
 /**
- * Whether the user agrees to receive marketing messages. A version that is left out stays.
+ * Whether the user agrees to receive marketing messages. A field that is left out keeps its value.
  */
 export type UpdateMarketingConsentInput = {
-    optedIn: boolean;
+    optedIn?: boolean;
     consentVersion?: string | null;
 };
 

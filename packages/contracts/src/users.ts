@@ -110,9 +110,9 @@ export const MarketingConsentInputSchema = z
   });
 
 /** `optedIn` has no default here: a request that only names a version would withdraw the consent. */
-const UpdateMarketingConsentInputSchema = MarketingConsentInputSchema.extend({ optedIn: z.boolean() }).meta({
+const UpdateMarketingConsentInputSchema = MarketingConsentInputSchema.extend({ optedIn: z.boolean().optional() }).meta({
   id: 'UpdateMarketingConsentInput',
-  description: 'Whether the user agrees to receive marketing messages. A version that is left out stays.',
+  description: 'Whether the user agrees to receive marketing messages. A field that is left out keeps its value.',
 });
 
 export const UpdateProfileInputSchema = z

@@ -153,12 +153,10 @@ test('marketing consent has the time of its last change, and repeating it change
 
 test('regression: marketing consent is not withdrawn by a request that does not say so', async () => {
   const as = await registered({ accepted: true });
-  const put = (marketingConsent: object) => server.call('PUT', PATH, { as, body: { marketingConsent } });
-  const { body: given } = await put({ optedIn: true, consentVersion: '1' });
-  for (const marketingConsent of [{}, { consentVersion: '2' }]) {
-    expectInvalid(await put(marketingConsent), { loc: ['body', 'marketingConsent', 'optedIn'], type: 'missing' });
-  }
-  expect(await server.ok('PUT', PATH, { as, body: {} })).toEqual(given);
+  const put = (marketingConsent: object) => server.ok('PUT', PATH, { as, body: { marketingConsent } });
+  const given = await put({ optedIn: true, consentVersion: '1' });
+  expect(await put({})).toEqual(given);
+  expect((await put({ consentVersion: '2' })).marketingConsent).toMatchObject({ optedIn: true, consentVersion: '2' });
 });
 
 test('without credentials there is no profile', async () => {

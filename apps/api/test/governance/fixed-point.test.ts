@@ -276,7 +276,7 @@ async function newWorld() {
     return Object.fromEntries(
       kept.map((table) => [
         table,
-        (tables[table] ?? []).map(({ updated_at: _, ...row }) => JSON.stringify(row)).toSorted(),
+        (tables[table] ?? []).map((row) => JSON.stringify({ ...row, updated_at: null })).toSorted(),
       ]),
     );
   };

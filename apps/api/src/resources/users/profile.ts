@@ -76,7 +76,7 @@ function consentAfter(
   consent: NonNullable<UpdateProfileInput['marketingConsent']>,
   time: string,
 ): User['marketingConsent'] {
-  const { optedIn, consentVersion = user.marketingConsent.consentVersion } = consent;
+  const { optedIn = user.marketingConsent.optedIn, consentVersion = user.marketingConsent.consentVersion } = consent;
   const given = { optedIn, consentVersion };
   if (changedFields(user.marketingConsent, given).length === 0) return user.marketingConsent;
   return { ...given, changedAt: time };
