@@ -1,7 +1,9 @@
+import type { IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createHttpServer } from '../src/http/http-server.ts';
 import { CONNECTION_LIMITS } from '../src/http/limits.ts';
+import { sendText } from '../src/http/rest/send.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
 import { wire } from './support/wire.ts';
 
@@ -185,6 +187,52 @@ test('regression: an address that pipelines too many requests loses its connecti
   other.socket.write(GOODBYE);
   expect(await other.closed).toMatch(/^HTTP\/1\.1 200 /);
   expect(await refusedConnections(flooded)).toEqual({ pipelining: 1 });
+});
+
+const inChunksOfOneByte = (text: string) => `${text.replaceAll(/./g, '1\r\n$&\r\n')}0\r\n\r\n`;
+const chunked = (target: string, headers = '') =>
+  `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${headers}Transfer-Encoding: chunked\r\n\r\n`;
+
+test('a body in small chunks is read', async () => {
+  const { socket, closed } = open();
+  const body = JSON.stringify({ name: 'p'.repeat(900) });
+  const key = `X-API-Key: ${server.admin.key}\r\nConnection: close\r\n`;
+  socket.write(chunked('/v1/providers', key) + inChunksOfOneByte(body));
+  expect(await closed).toMatch(/^HTTP\/1\.1 422 /);
+});
+
+test.each(['/v1/providers', '/nothing', '/console/sign-out', '/trpc/nothing'])(
+  'regression: an address that sends thousands of very small chunks to %s loses its connections',
+  async (target) => {
+    const flooded = await startTestServer();
+    onTestFinished(() => flooded.stop());
+    const [idle, flooding, other] = [open(flooded.url), open(flooded.url), open(flooded.url, '127.0.0.2')];
+    await Promise.all([idle.opened, flooding.opened, other.opened]);
+    flooding.socket.write(chunked(target) + inChunksOfOneByte('x'.repeat(5000)));
+    expect(await idle.closed).toBe('');
+    await flooding.closed;
+    other.socket.write(GOODBYE);
+    expect(await other.closed).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await refusedConnections(flooded)).toEqual({ chunks: 1 });
+  },
+);
+
+test('regression: a refused body is not kept in memory after its connection is closed', async () => {
+  const requests: IncomingMessage[] = [];
+  const refusing = createHttpServer(CONNECTION_LIMITS, {
+    handle: (req, res) => {
+      requests.push(req);
+      sendText(req, res, 'refused');
+    },
+  });
+  onTestFinished(() => refusing.close().closeAllConnections());
+  await new Promise<void>((resolve) => refusing.listen(0, '127.0.0.1', resolve));
+  const { port } = refusing.address() as AddressInfo;
+  const { socket } = open(`http://127.0.0.1:${port}`);
+  socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(100_000)}`);
+  await new Promise((resolve) => socket.once('data', resolve));
+  socket.destroy();
+  await expect.poll(() => requests.map(({ destroyed }) => destroyed)).toEqual([true]);
 });
 
 test('a trusted proxy may hold all connections of the process', async () => {

@@ -1,10 +1,10 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
+import { createServer, IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
 import type { Server as NetServer, Socket } from 'node:net';
 import type { ConnectionLimits } from './limits.ts';
 import { networkOf } from './rate-limits/limits.ts';
 
 /** The limit that a closed connection exceeded. */
-export type RefusalReason = 'address' | 'process' | 'pipelining';
+export type RefusalReason = 'address' | 'process' | 'pipelining' | 'chunks';
 
 type HttpServerOptions = {
   handle: RequestListener;
@@ -18,6 +18,12 @@ type HttpServerOptions = {
   /** Called for each refused connection, with the limit that it exceeded. */
   onRefusedConnection?: (reason: RefusalReason) => void;
 };
+
+/** A body may have this many chunks, whatever their size. */
+const FREE_CHUNKS = 1000;
+
+/** Further chunks have at least this many bytes on average. */
+const MIN_CHUNK_BYTES = 64;
 
 /**
  * An HTTP server with limits. The number of requests of a connection is not limited: it costs nothing, and a limit would make
@@ -34,13 +40,38 @@ export function createHttpServer(
       return (super.writeHead as (...given: unknown[]) => this)(...head);
     }
   }
-  const onTooMany = (socket: Socket) => {
+  const closeFlood = (socket: Socket, reason: RefusalReason) => {
     if (socket.destroyed) return;
-    onRefusedConnection('pipelining');
+    onRefusedConnection(reason);
     closeAddress(socket);
   };
+  /**
+   * Refuses bodies in very small chunks. Node keeps a Buffer of several hundred bytes for each chunk, and one read of 64 KiB may
+   * contain 10,000 of them.
+   */
+  class Request extends IncomingMessage {
+    #chunks = 0;
+    #bytes = 0;
+
+    constructor(socket: Socket) {
+      super(socket);
+      // Express replaces the prototype of requests.
+      this.push = this.push.bind(this);
+    }
+
+    /** Called by Node's parser with each chunk, and with null at the end. */
+    override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
+      if (chunk === null) return super.push(chunk, encoding);
+      this.#chunks += 1;
+      this.#bytes += chunk.length;
+      const isFlood = this.#chunks > FREE_CHUNKS && this.#bytes < this.#chunks * MIN_CHUNK_BYTES;
+      if (isFlood) closeFlood(this.socket, 'chunks');
+      return isFlood ? false : super.push(chunk, encoding);
+    }
+  }
   const server = createServer(
     {
+      IncomingMessage: Request,
       ServerResponse: Answer,
       headersTimeout: limits.headersTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,
@@ -56,7 +87,7 @@ export function createHttpServer(
         else if (hasSeveralHosts(req)) res.writeHead(400, { Connection: 'close' }).end();
         else handle(req, res);
       },
-      { maxPipelined: limits.maxPipelined, onTooMany },
+      { maxPipelined: limits.maxPipelined, onTooMany: (socket) => closeFlood(socket, 'pipelining') },
     ),
   );
   // Node drops headers beyond its limit silently. One of them could be If-Match, so the request is refused instead.

@@ -68,5 +68,9 @@ function discard(req: IncomingMessage, { pauseMs }: { pauseMs: number }): void {
     setTimeout(() => req.resume(), pauseMs).unref();
   });
   req.on('error', () => {});
+  // Otherwise the pauses would keep what has arrived in memory long after the connection is closed.
+  const release = () => req.destroy();
+  req.socket.once('close', release);
+  req.once('close', () => req.socket.off('close', release));
   req.resume();
 }
