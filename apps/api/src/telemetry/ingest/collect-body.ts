@@ -6,12 +6,15 @@ import { tooLargeDetail } from './decompress.ts';
 /** The default time limit of an upload, in milliseconds. */
 export const READ_TIMEOUT_MS = 30_000;
 
+/** A chunk takes at least this much memory, in bytes: its Buffer is an object of its own. */
+const MIN_CHUNK_COST = 512;
+
 /**
  * Reads a whole body. Beyond a limit it leaves the stream open, because the answer is sent on the same connection.
  *
  * @param maxBytes a larger body is refused with 413
  * @param timeoutMs an upload that takes longer is aborted
- * @param held counts the received bytes
+ * @param held counts the memory of the received bytes
  */
 export async function collectBody(
   stream: Readable,
@@ -39,7 +42,7 @@ function collect(stream: Readable, maxBytes: number, held: HeldBytes): Promise<B
       size += chunk.length;
       try {
         if (size > maxBytes) throw bodyTooLarge(maxBytes);
-        held.add(chunk.length);
+        held.add(Math.max(chunk.length, MIN_CHUNK_COST));
         chunks.push(chunk);
       } catch (error) {
         stream.pause();
