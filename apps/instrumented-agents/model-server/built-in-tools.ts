@@ -33,7 +33,13 @@ export function builtInSteps(): { tool: RegExp; arguments: Record<string, unknow
       { tool: /^agent$/, arguments: { ...task, subagent_type: 'weather_agent' } },
       {
         tool: /^task$/,
-        arguments: { ...task, agent_type: 'weather_agent', subagent_type: 'weather_agent', name: 'weather' },
+        arguments: {
+          ...task,
+          agent: 'weather_agent',
+          agent_type: 'weather_agent',
+          subagent_type: 'weather_agent',
+          name: 'weather',
+        },
       },
       { tool: /^invoke_agent$/, arguments: { agent_name: 'weather_agent', prompt: task.prompt } },
     ],

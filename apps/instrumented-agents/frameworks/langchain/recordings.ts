@@ -32,6 +32,47 @@ await agent.invoke(input, { callbacks: [new CallbackHandler()] });
 
 export const recordings: RecordingDefinition[] = [
   {
+    name: 'langchain-openlit',
+    framework: 'LangChain with OpenLIT',
+    packages: ['openlit', 'langchain'],
+    program: 'openlit.ts',
+    dialects: ['openlit'],
+    setUp: `\`\`\`ts
+// npm install openlit
+import * as callbackManager from '@langchain/core/callbacks/manager';
+import { Openlit } from 'openlit';
+
+Openlit.init({
+  applicationName: '<service>',
+  otlpEndpoint: "<Quartermaster's URL>",
+  otlpHeaders: { 'x-api-key': '<key>' },
+  instrumentations: { langchain: callbackManager },
+});
+\`\`\``,
+    cannotKnow: [
+      NO_EMBEDDINGS,
+      'The span of a tool has the name of its class (DynamicStructuredTool), so a blocked tool is not noticed.',
+      'The input tokens are estimated.',
+    ],
+  },
+  {
+    name: 'langchain-langwatch',
+    framework: 'LangChain with LangWatch',
+    packages: ['langwatch', 'langchain'],
+    program: 'langwatch.ts',
+    dialects: ['genai'],
+    setUp: `\`\`\`ts
+// npm install langwatch @opentelemetry/sdk-node
+${VARIABLES}
+import { NodeSDK } from '@opentelemetry/sdk-node';
+import { LangWatchCallbackHandler } from 'langwatch/observability/instrumentation/langchain';
+
+new NodeSDK().start();
+await agent.invoke(input, { callbacks: [new LangWatchCallbackHandler()] });
+\`\`\``,
+    cannotKnow: [NO_EMBEDDINGS, NO_MCP_SERVER],
+  },
+  {
     name: 'deepagents-openinference',
     framework: 'Deep Agents with OpenInference',
     packages: ['@arizeai/openinference-instrumentation-langchain', 'deepagents', 'langchain'],

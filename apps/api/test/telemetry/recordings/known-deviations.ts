@@ -106,6 +106,7 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
         'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
       ],
     },
+    flue: { cannotKnow: ['tool weather-service/task: not seen'] },
     'gemini-cli': { cannotKnow: ['tool gcp.gemini/google_search: not seen'] },
     genkit: { cannotKnow: ['model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used'] },
     'genkit-vendors': {
@@ -130,6 +131,12 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
       // A log record names it. In opencode the span of the tool that runs a subagent counts it.
       gaps: ['agent opencode/weather_agent: not seen'],
     },
+    'langchain-langwatch': {
+      cannotKnow: [
+        'model openai/text-embedding-3-small: not seen',
+        'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
+      ],
+    },
     'langchain-microsoft': {
       cannotKnow: [
         'model openai/text-embedding-3-small: not seen',
@@ -145,6 +152,17 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
     'langchain-openllmetry': {
       cannotKnow: [
         'agent weather-service/weather_agent: not seen',
+        'model openai/text-embedding-3-small: not seen',
+        'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
+      ],
+    },
+    'langchain-openlit': {
+      cannotKnow: [
+        'tool weather-service/get_weather: not seen',
+        'tool everything/echo: not seen',
+        'tool everything/get-sum: not seen',
+        'spurious: tool weather-service/DynamicStructuredTool, 3 calls',
+        'model openai/gpt-5-mini: 173 + 32 tokens counted, 84 + 32 used',
         'model openai/text-embedding-3-small: not seen',
         'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
       ],

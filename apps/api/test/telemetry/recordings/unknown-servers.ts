@@ -29,6 +29,7 @@ const NOT_NAMED = [
   'haystack',
   'iqai-adk',
   'koog',
+  'langchain-langwatch',
   'langchain-microsoft',
   'langchain-openinference',
   'langchain-openllmetry',
