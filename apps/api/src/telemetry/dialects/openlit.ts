@@ -39,6 +39,8 @@ export const openlit: Dialect = {
     if (/instrumentation[-.]openai[-_]agents$/.test(span.scope.name)) readOtherSpanOfOpenAiAgents(span, facts);
     if (/instrumentation-(?:anthropic|bedrock)$/.test(span.scope.name)) addCacheOfAnthropic(span.attributes, facts);
     if (span.scope.name === '@openlit/instrumentation-google-ai') addReasoningOfGoogle(span.attributes, facts);
+    // The span of a runner, around that of its agent, has the name of the framework.
+    if (facts.agent === 'google_adk' && /instrumentation[-.]google[-_]adk$/.test(span.scope.name)) facts.agent = null;
     // The instrumentation of MCP for Python writes `tools_call` for `tools/call`.
     facts.mcpMethod = facts.mcpMethod?.replace(/^(tools|resources|prompts)_/, '$1/') ?? null;
     // The span of a model call names the tools that the model asked for. They run later, or never.

@@ -270,6 +270,17 @@ test.each([
   expect(readSpan(span)).toMatchObject({ dialect: 'openlit', facts: { inputTokens: 21, outputTokens: 8 } });
 });
 
+// Made from a recording of OpenLIT 1.15 with Google ADK 2.0 that is not kept.
+test.each([
+  ['google-adk', 'google_adk', []],
+  ['google-adk', 'weather_agent', [{ kind: 'agent', name: 'weather_agent' }]],
+  ['strands', 'google_adk', [{ kind: 'agent', name: 'google_adk' }]],
+])('openlit: the runner of Google ADK is no agent (%s, %s)', (instrumentation, agent, uses) => {
+  const attributes = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': agent };
+  const scope = `@openlit/instrumentation-${instrumentation}`;
+  expect(readSpan(source(attributes, `invoke_agent ${agent}`, { scope })).uses).toEqual(uses);
+});
+
 // Made from a recording of LangWatch 0.16 with LangChain that is not kept.
 test.each([
   ['of OpenAI', { function_call: { tool_outputs: [{ type: 'web_search_call', id: 'ws_1' }] } }],
