@@ -113,6 +113,15 @@ const ROWS: Row[] = [
     observed: ['current: model m x1', 'current: model new x1'],
   },
   {
+    name: '1: of two providers with a model or a tool that no span attributes, the active one gets the traffic',
+    declared: [
+      { name: 'former', status: 'disabled', models: ['m'], tools: ['t'] },
+      { name: 'current', models: ['m'], tools: ['t'] },
+    ],
+    spans: [chat('m'), toolRun('t')],
+    observed: ['current: model m x1', 'current: tool t x1'],
+  },
+  {
     name: '2: an older name is mapped to the current one',
     declared: [{ name: 'azure.ai.openai' }],
     spans: [chat('m', { 'gen_ai.system': 'az.ai.openai' })],

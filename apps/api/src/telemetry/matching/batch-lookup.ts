@@ -208,14 +208,21 @@ function modelLookup(providers: KnownProviders, models: readonly OfferedItem[]) 
     );
   };
   const soleProviderOfModel = (model: string) => {
-    const owners = [...byProvider.keys()].toSorted().flatMap((id) => {
+    const having = [...byProvider.keys()].toSorted().flatMap((id) => {
       const provider = providers.get(id);
       return provider && provider.status !== 'discovered' && modelAt(provider, model) ? [provider] : [];
     });
+    const owners = activeOf(having, (provider) => provider);
     const isBlocked = (owner: Provider) => modelAt(owner, model)?.status === 'blocked';
     return owners.length === 1 || owners.every(isBlocked) ? owners[0] : undefined;
   };
   return { modelAt, soleProviderOfModel };
+}
+
+/** Those of active providers. If there are none, those of disabled providers. */
+function activeOf<T>(found: readonly T[], providerOf: (one: T) => Provider | undefined): readonly T[] {
+  const active = found.filter((one) => providerOf(one)?.status === 'active');
+  return active.length > 0 ? active : found;
 }
 
 function familyIndex(items: readonly OfferedItem[]) {
@@ -240,8 +247,9 @@ function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
     const declared = (byFamily.get(rewrittenName(written)) ?? []).filter(
       ({ providerId }) => providers.get(providerId)?.status !== 'discovered',
     );
-    const exact = declared.filter(({ name }) => name === written);
-    return soleOf(exact.length > 0 ? exact : declared);
+    const active = activeOf(declared, ({ providerId }) => providers.get(providerId));
+    const exact = active.filter(({ name }) => name === written);
+    return soleOf(exact.length > 0 ? exact : active);
   }
 
   // VS Code truncates the server's name: `mcp_github_mcp_se_search` for the tool `search` of `GitHub MCP Server`.
