@@ -3,10 +3,12 @@ import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { inRolledBackTransaction } from '@quartermaster/db/transaction.ts';
+import { McpServer } from '@modelcontextprotocol/server';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findBlockingItems } from '../../src/governance/declarations/covering-items.ts';
 import { reevaluateProvider } from '../../src/governance/observations/reevaluate.ts';
+import { LOOPBACK, startMcp } from '../inventory-sync/peers.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { tablesOf } from '../support/tables.ts';
@@ -19,19 +21,21 @@ import {
   type SpanInput,
   toolRun,
 } from '../telemetry/traces/sending.ts';
+import { REWORDED, SEARCH, WITH_TOKEN } from './tool-server.ts';
 
 // Every change reevaluates only what it affects. If a change forgot something, evaluating everything again would find it.
 
 let server: TestServer;
 
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startTestServer(LOOPBACK);
 });
 afterAll(() => server.stop());
 
 const MODELS = ['gpt-5', 'GPT-5', 'openai/gpt-5', 'gpt-5-2026-01-01', 'gpt-5-latest', 'acme/gpt-5', 'o9'] as const;
 const TOOLS = ['get-sum', 'get_sum', 'Get-Sum'] as const;
-const NAMES = ['openai', 'acme', 'docs', 'elsewhere'] as const;
+const NAMES = ['openai', 'acme', 'docs', 'elsewhere', 'tools'] as const;
+const DEFINITIONS = [SEARCH, WITH_TOKEN, REWORDED] as const;
 const HOSTS = ['https://api.openai.com/v1', 'https://llm.internal', 'https://docs.internal/mcp', null] as const;
 const PLACES = [null, 'east'] as const;
 
@@ -110,6 +114,14 @@ const commandArbitrary = fc.oneof(
     }),
   },
   fc.record({ do: fc.constant('unpublish' as const), at: fc.nat() }),
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('sync' as const),
+      tools: fc.subarray([...TOOLS]),
+      definition: fc.constantFrom(...DEFINITIONS),
+    }),
+  },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('apply' as const), at: fc.nat(), byId: fc.boolean() }) },
   fc.record({ do: fc.constant('dismiss' as const), at: fc.nat() }),
   { weight: 2, arbitrary: fc.record({ do: fc.constant('undo' as const), at: fc.nat() }) },
@@ -159,6 +171,18 @@ async function newWorld() {
     await accountWithKey(server, { tenantId }, ['traces:write']),
     await accountWithKey(server, { tenantId, subTenantId: 'east' }, ['traces:write']),
   ];
+  let offered: readonly string[] = [];
+  let definition: (typeof DEFINITIONS)[number] = SEARCH;
+  const peer = await startMcp(() => {
+    const mcp = new McpServer({ name: 'tools', version: '1.0.0' });
+    const { description, input: inputSchema } = definition;
+    for (const name of offered) mcp.registerTool(name, { description, inputSchema }, () => ({ content: [] }));
+    return mcp;
+  });
+  const synced = await server.ok('POST', '/v1/providers', {
+    as,
+    body: { name: 'tools', kind: 'mcp', baseUrl: peer.url },
+  });
   const opened: { gatewayId: string; id: string }[] = [];
   const providers = () => all(server, '/v1/providers?limit=100', as);
   const observations = () => all(server, '/v1/runtime-observations?limit=100', as);
@@ -166,7 +190,7 @@ async function newWorld() {
   /** A change that may be refused, because a name is taken, for example. */
   const attempt = async (method: string, path: string, body?: object) => {
     const { status, text } = await server.call(method, path, { as, body });
-    expect([200, 404, 409, 422], `${method} ${path}: ${text}`).toContain(status);
+    expect([200, 404, 409, 422, 502], `${method} ${path}: ${text}`).toContain(status);
   };
   const execute = async (command: Command): Promise<void> => {
     server.travel(1000);
@@ -234,6 +258,12 @@ async function newWorld() {
       case 'unpublish': {
         const found = at(await all(server, '/v1/manifests?limit=100', as), command.at);
         if (found) await attempt('DELETE', `/v1/manifests/${found.id}`);
+        return;
+      }
+      case 'sync': {
+        offered = command.tools;
+        ({ definition } = command);
+        await attempt('POST', `/v1/providers/${synced.id}/sync`);
         return;
       }
       case 'apply': {
