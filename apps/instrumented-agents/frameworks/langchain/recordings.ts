@@ -36,7 +36,7 @@ export const recordings: RecordingDefinition[] = [
     framework: 'LangChain with OpenLIT',
     packages: ['openlit', 'langchain'],
     program: 'openlit.ts',
-    dialects: ['openlit'],
+    dialects: ['openlit-langchain'],
     setUp: `\`\`\`ts
 // npm install openlit
 import * as callbackManager from '@langchain/core/callbacks/manager';
@@ -51,7 +51,8 @@ Openlit.init({
 \`\`\``,
     cannotKnow: [
       NO_EMBEDDINGS,
-      'The span of a tool has the name of its class (DynamicStructuredTool), so a blocked tool is not noticed.',
+      'The span of a tool has the name of its class (DynamicStructuredTool). The tools count when the model asks for them.',
+      NO_MCP_SERVER,
       'The input tokens are estimated.',
     ],
   },

@@ -29,6 +29,7 @@ import { n8n } from './n8n.ts';
 import { neurolink } from './neurolink.ts';
 import { openlit } from './openlit.ts';
 import { openlitClaudeAgentSdk } from './openlit-claude-agent-sdk.ts';
+import { openlitLangchain } from './openlit-langchain.ts';
 import { langsmith } from './langsmith.ts';
 import { latitude } from './latitude.ts';
 import { langtrace } from './langtrace.ts';
@@ -101,6 +102,7 @@ export const DIALECTS: readonly Dialect[] = [
   n8n,
   neurolink,
   openlitClaudeAgentSdk,
+  openlitLangchain,
   openlit,
   pydanticAi,
   logfire,

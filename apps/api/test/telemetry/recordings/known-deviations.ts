@@ -158,10 +158,6 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
     },
     'langchain-openlit': {
       cannotKnow: [
-        'tool weather-service/get_weather: not seen',
-        'tool everything/echo: not seen',
-        'tool everything/get-sum: not seen',
-        'spurious: tool weather-service/DynamicStructuredTool, 3 calls',
         'model openai/gpt-5-mini: 173 + 32 tokens counted, 84 + 32 used',
         'model openai/text-embedding-3-small: not seen',
         'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',

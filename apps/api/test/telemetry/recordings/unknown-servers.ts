@@ -32,6 +32,7 @@ const NOT_NAMED = [
   'langchain-langwatch',
   'langchain-microsoft',
   'langchain-openinference',
+  'langchain-openlit',
   'langchain-openllmetry',
   'langchain-two-instrumentations',
   'langfuse-sdk',
