@@ -4,7 +4,7 @@ import type { ConnectionLimits } from './limits.ts';
 import { networkOf } from './rate-limits/limits.ts';
 
 /** The limit that a closed connection exceeded. */
-export type RefusalReason = 'address' | 'process' | 'pipelining' | 'chunks';
+export type RefusalReason = 'address' | 'process' | 'pipelining' | 'chunks' | 'frames';
 
 type HttpServerOptions = {
   handle: RequestListener;
@@ -43,7 +43,9 @@ export function createHttpServer(
   const closeFlood = (socket: Socket, reason: RefusalReason) => {
     if (socket.destroyed) return;
     onRefusedConnection(reason);
-    closeAddress(socket);
+    const address = socket.remoteAddress ?? '';
+    socket.destroy();
+    closeAddress(address);
   };
   /**
    * Refuses bodies in very small chunks. Node keeps a Buffer of several hundred bytes for each chunk, and one read of 64 KiB may
@@ -131,9 +133,9 @@ type LimitOptions = { limits: ConnectionLimits } & Required<Pick<HttpServerOptio
 /**
  * Limits the connections of a server, in total and for each address.
  *
- * @returns closes a connection and all others of its address, or only this one if it comes from a trusted proxy
+ * @returns closes all connections of an address, unless it is a trusted proxy
  */
-export function limitConnections(server: NetServer, options: LimitOptions): (socket: Socket) => void {
+export function limitConnections(server: NetServer, options: LimitOptions): (address: string) => void {
   server.maxConnections = options.limits.maxConnections;
   server.on('drop', () => options.onRefusedConnection('process'));
   return limitAddresses(server, options);
@@ -153,7 +155,7 @@ function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
 function limitAddresses(
   server: NetServer,
   { limits: { maxConnectionsPerAddress }, isProxy, onRefusedConnection }: LimitOptions,
-): (socket: Socket) => void {
+): (address: string) => void {
   const open = new Map<string, Set<Socket>>();
   server.on('connection', (socket: Socket) => {
     const address = socket.remoteAddress ?? '';
@@ -171,8 +173,7 @@ function limitAddresses(
       if (sockets.size === 0) open.delete(network);
     });
   });
-  return (socket) => {
-    const others = open.get(networkOf(socket.remoteAddress ?? '')) ?? [];
-    for (const each of [socket, ...others]) each.destroy();
+  return (address) => {
+    for (const socket of open.get(networkOf(address)) ?? []) socket.destroy();
   };
 }

@@ -24,7 +24,7 @@ export function createMetrics() {
     }),
     refusedConnections: new Counter({
       name: 'quartermaster_refused_connections_total',
-      help: 'Connections that were closed because their address or the process had reached its limit, or because of too many pipelined requests or small chunks, by reason.',
+      help: 'Connections that were closed because their address or the process had reached its limit, or because of too many pipelined requests, small chunks or frames of gRPC, by reason.',
       labelNames: ['reason'],
       registers: [registry],
     }),

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { ConnectionLimits } from '../../http/limits.ts';
 import { limitConnections, type RefusalReason } from '../../http/http-server.ts';
+import { closeFloods } from './grpc-floods.ts';
 
 type GrpcServer = {
   host: string;
@@ -17,6 +18,9 @@ type GrpcServer = {
 
 /** The maximum number of concurrent calls of one connection. */
 const MAX_STREAMS = 100;
+
+/** How long a turn of the event loop begins calls. Node reads all calls of a connection at once. In milliseconds. */
+const TURN_MS = 2;
 
 /** How long calls in flight may take to finish when the service stops, in milliseconds. */
 const GRACE_MS = 10_000;
@@ -34,8 +38,20 @@ export async function startGrpcServer(options: GrpcServer): Promise<{ url: strin
     settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: limits.maxHeaderBytes },
     maxHeaderListPairs: limits.maxHeaders,
   });
-  limitConnections(server, { limits, isProxy, onRefusedConnection });
-  server.on('request', (call, reply) => void handle(call, reply));
+  const closeAddress = limitConnections(server, { limits, isProxy, onRefusedConnection });
+  closeFloods(server, {
+    isProxy,
+    onFlood: (address) => {
+      onRefusedConnection('frames');
+      closeAddress(address);
+    },
+  });
+  const inTurns = turns();
+  server.on('request', (call, reply) =>
+    inTurns(() => {
+      if (!call.stream.destroyed) void handle(call, reply);
+    }),
+  );
   server.on('sessionError', () => {});
   server.on('session', (session) => {
     sessions.add(session);
@@ -54,6 +70,22 @@ export async function startGrpcServer(options: GrpcServer): Promise<{ url: strin
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
     stop: () => drain(server, sessions),
+  };
+}
+
+/** Runs functions in their order, for at most {@link TURN_MS} in each turn of the event loop. */
+function turns(): (run: () => void) => void {
+  const waiting: (() => void)[] = [];
+  const work = () => {
+    const end = performance.now() + TURN_MS;
+    let done = 0;
+    do waiting[done++]?.();
+    while (done < waiting.length && performance.now() < end);
+    waiting.splice(0, done);
+    if (waiting.length > 0) setImmediate(work);
+  };
+  return (run) => {
+    if (waiting.push(run) === 1) setImmediate(work);
   };
 }
 
