@@ -59,6 +59,7 @@ test('the limits are the documented ones', () => {
     maxHeaderBytes: 16_384,
     maxHeaders: 100,
     maxPipelined: 100,
+    maxPipelinedPerSecond: 1000,
     maxConnections: 10_000,
     maxConnectionsPerAddress: 200,
   });
@@ -216,6 +217,35 @@ test.each(['/v1/providers', '/nothing', '/console/sign-out', '/trpc/nothing'])(
     expect(await refusedConnections(flooded)).toEqual({ chunks: 1 });
   },
 );
+
+test('regression: an address that sends thousands of small chunks over several connections loses its connections', async () => {
+  const flooded = await startTestServer();
+  onTestFinished(() => flooded.stop());
+  const flooding = Array.from({ length: 6 }, () => open(flooded.url));
+  await Promise.all(flooding.map(({ opened }) => opened));
+  const chunks = `c8\r\n${'x'.repeat(200)}\r\n`.repeat(900);
+  for (const { socket } of flooding)
+    socket.write(chunked('/v1/traces', `X-API-Key: ${flooded.admin.key}\r\n`) + chunks);
+  await Promise.all(flooding.map(({ closed }) => closed));
+  expect(await refusedConnections(flooded)).toEqual({ chunks: 1 });
+});
+
+test('regression: an address that pipelines thousands of requests over several connections loses them, and is refused for a second', async () => {
+  const flooded = await startTestServer();
+  onTestFinished(() => flooded.stop());
+  const flooding = Array.from({ length: 12 }, () => open(flooded.url));
+  await Promise.all(flooding.map(({ opened }) => opened));
+  for (const { socket } of flooding) socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(90));
+  await Promise.all(flooding.map(({ closed }) => closed));
+  expect(await refusedConnections(flooded)).toEqual({ pipelining: 1 });
+  const again = open(flooded.url);
+  again.socket.write(GOODBYE);
+  expect(await again.closed).toBe('');
+  expect(await refusedConnections(flooded)).toEqual({ pipelining: 1, address: 1 });
+  const other = open(flooded.url, '127.0.0.2');
+  other.socket.write(GOODBYE);
+  expect(await other.closed).toMatch(/^HTTP\/1\.1 200 /);
+});
 
 test('regression: a refused body is not kept in memory after its connection is closed', async () => {
   const requests: IncomingMessage[] = [];

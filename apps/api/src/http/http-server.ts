@@ -1,7 +1,8 @@
 import { createServer, IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
 import type { Server as NetServer, Socket } from 'node:net';
-import type { ConnectionLimits } from './limits.ts';
+import { type ConnectionLimits, MAX_SMALL_CHUNKS, SMALL_CHUNK_BYTES } from './limits.ts';
 import { networkOf } from './rate-limits/limits.ts';
+import { PerSecond } from './rate-limits/per-second.ts';
 
 /** The limit that a closed connection exceeded. */
 export type RefusalReason = 'address' | 'process' | 'pipelining' | 'chunks' | 'frames';
@@ -22,6 +23,9 @@ type HttpServerOptions = {
 /** A body may have this many chunks, whatever their size. */
 const FREE_CHUNKS = 1000;
 
+/** How long an address is refused after its connections were closed. Otherwise each new connection could send a read of a flood. */
+const COOLDOWN_MS = 1000;
+
 /** Further chunks have at least this many bytes on average. */
 const MIN_CHUNK_BYTES = 64;
 
@@ -40,6 +44,10 @@ export function createHttpServer(
       return (super.writeHead as (...given: unknown[]) => this)(...head);
     }
   }
+  const smallChunks = new PerSecond(MAX_SMALL_CHUNKS);
+  const pipelined = new PerSecond(limits.maxPipelinedPerSecond);
+  const exceeds = (counter: PerSecond, { remoteAddress = '' }: Socket) =>
+    !isProxy(remoteAddress, 0) && counter.exceeds(remoteAddress);
   const closeFlood = (socket: Socket, reason: RefusalReason) => {
     if (socket.destroyed) return;
     onRefusedConnection(reason);
@@ -48,7 +56,7 @@ export function createHttpServer(
     closeAddress(address);
   };
   /**
-   * Refuses bodies in very small chunks. Node keeps a Buffer of several hundred bytes for each chunk, and one read of 64 KiB may
+   * Refuses bodies in very small chunks, and many small chunks of one address. Node keeps a Buffer of several hundred bytes for each chunk, and one read of 64 KiB may
    * contain 10,000 of them.
    */
   class Request extends IncomingMessage {
@@ -66,7 +74,9 @@ export function createHttpServer(
       if (chunk === null) return super.push(chunk, encoding);
       this.#chunks += 1;
       this.#bytes += chunk.length;
-      const isFlood = this.#chunks > FREE_CHUNKS && this.#bytes < this.#chunks * MIN_CHUNK_BYTES;
+      const isFlood =
+        (this.#chunks > FREE_CHUNKS && this.#bytes < this.#chunks * MIN_CHUNK_BYTES) ||
+        (chunk.length < SMALL_CHUNK_BYTES && exceeds(smallChunks, this.socket));
       if (isFlood) closeFlood(this.socket, 'chunks');
       return isFlood ? false : super.push(chunk, encoding);
     }
@@ -89,7 +99,10 @@ export function createHttpServer(
         else if (hasSeveralHosts(req)) res.writeHead(400, { Connection: 'close' }).end();
         else handle(req, res);
       },
-      { maxPipelined: limits.maxPipelined, onTooMany: (socket) => closeFlood(socket, 'pipelining') },
+      {
+        mayWait: (socket, waiting) => waiting < limits.maxPipelined && !exceeds(pipelined, socket),
+        onTooMany: (socket) => closeFlood(socket, 'pipelining'),
+      },
     ),
   );
   // Node drops headers beyond its limit silently. One of them could be If-Match, so the request is refused instead.
@@ -102,11 +115,12 @@ export function createHttpServer(
  * Handles pipelined requests (RFC 9112, section 9.3.2) of a connection one after the other, each in its own turn of the event
  * loop. Node calls the listener for all of them at once, and one read of 64 KiB may contain 1,500 requests.
  *
- * @param onTooMany called if more requests wait than `maxPipelined`. Called again for each further one.
+ * @param mayWait whether one more request may wait, beside others of its connection
+ * @param onTooMany called for each request that may not wait
  */
 function oneAtATime(
   handle: RequestListener,
-  { maxPipelined, onTooMany }: { maxPipelined: number; onTooMany: (socket: Socket) => void },
+  options: { mayWait: (socket: Socket, waiting: number) => boolean; onTooMany: (socket: Socket) => void },
 ): RequestListener {
   const waiting = new WeakMap<Socket, (() => void)[]>();
   return (req, res) => {
@@ -123,8 +137,8 @@ function oneAtATime(
     if (queue === undefined) {
       waiting.set(socket, []);
       start();
-    } else if (queue.length < maxPipelined) queue.push(start);
-    else onTooMany(socket);
+    } else if (options.mayWait(socket, queue.length)) queue.push(start);
+    else options.onTooMany(socket);
   };
 }
 
@@ -133,7 +147,7 @@ type LimitOptions = { limits: ConnectionLimits } & Required<Pick<HttpServerOptio
 /**
  * Limits the connections of a server, in total and for each address.
  *
- * @returns closes all connections of an address, unless it is a trusted proxy
+ * @returns closes all connections of an address, and refuses new ones for a second, unless it is a trusted proxy
  */
 export function limitConnections(server: NetServer, options: LimitOptions): (address: string) => void {
   server.maxConnections = options.limits.maxConnections;
@@ -157,12 +171,13 @@ function limitAddresses(
   { limits: { maxConnectionsPerAddress }, isProxy, onRefusedConnection }: LimitOptions,
 ): (address: string) => void {
   const open = new Map<string, Set<Socket>>();
+  const flooding = new Set<string>();
   server.on('connection', (socket: Socket) => {
     const address = socket.remoteAddress ?? '';
     if (isProxy(address, 0)) return;
     const network = networkOf(address);
     const sockets = open.get(network) ?? new Set();
-    if (sockets.size >= maxConnectionsPerAddress) {
+    if (sockets.size >= maxConnectionsPerAddress || flooding.has(network)) {
       onRefusedConnection('address');
       socket.destroy();
       return;
@@ -174,6 +189,10 @@ function limitAddresses(
     });
   });
   return (address) => {
-    for (const socket of open.get(networkOf(address)) ?? []) socket.destroy();
+    if (isProxy(address, 0)) return;
+    const network = networkOf(address);
+    flooding.add(network);
+    setTimeout(() => flooding.delete(network), COOLDOWN_MS).unref();
+    for (const socket of open.get(network) ?? []) socket.destroy();
   };
 }

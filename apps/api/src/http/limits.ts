@@ -18,6 +18,15 @@ export const MAX_CONTAINERS = maxValuesOf(BODY_LIMIT);
 /** How deep objects and lists may nest. The body itself is the first level. */
 export const MAX_DEPTH = 64;
 
+/**
+ * Small chunks of bodies that one address may send in a second. Each takes some 10 microseconds, and one read of 64 KiB may contain
+ * thousands of them. For gRPC these are small HTTP/2 frames.
+ */
+export const MAX_SMALL_CHUNKS = 5000;
+
+/** A chunk with at least this many bytes is not small. */
+export const SMALL_CHUNK_BYTES = 1024;
+
 /** Limits of connections and request heads. Beyond them Node answers 408 or 431 without a body, or closes the connection. */
 export type ConnectionLimits = {
   /** The time for a request's head: the first one from the connection on, further ones from their first byte on. */
@@ -33,6 +42,8 @@ export type ConnectionLimits = {
   maxHeaders: number;
   /** Requests of a connection that wait for the answers to earlier ones. Beyond it all connections of the address are closed. */
   maxPipelined: number;
+  /** Requests of one address in a second that had to wait for an earlier one of their connection. Trusted proxies are exempt. */
+  maxPipelinedPerSecond: number;
   /** Further connections are closed at once. */
   maxConnections: number;
   /** The same for one address, or one /64 of IPv6. Trusted proxies are exempt. */
@@ -47,6 +58,7 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   maxHeaderBytes: 16 * 1024,
   maxHeaders: 100,
   maxPipelined: 100,
+  maxPipelinedPerSecond: 1000,
   maxConnections: 10_000,
   maxConnectionsPerAddress: 200,
 };
