@@ -23,6 +23,9 @@ type HttpServerOptions = {
 /** A body may have this many chunks, whatever their size. */
 const FREE_CHUNKS = 1000;
 
+/** The first chunks of a body do not count for the limit of an address: clients send most bodies in one, two or three chunks. */
+const FIRST_CHUNKS = 4;
+
 /** How long an address is refused after its connections were closed. Otherwise each new connection could send a read of a flood. */
 const COOLDOWN_MS = 1000;
 
@@ -56,8 +59,8 @@ export function createHttpServer(
     closeAddress(address);
   };
   /**
-   * Refuses bodies in very small chunks, and many small chunks of one address. Node keeps a Buffer of several hundred bytes for each chunk, and one read of 64 KiB may
-   * contain 10,000 of them.
+   * Refuses bodies in very small chunks, and many small chunks of one address. Node keeps a Buffer of several hundred bytes for each
+   * chunk, and one read of 64 KiB may contain 10,000 of them.
    */
   class Request extends IncomingMessage {
     #chunks = 0;
@@ -76,7 +79,7 @@ export function createHttpServer(
       this.#bytes += chunk.length;
       const isFlood =
         (this.#chunks > FREE_CHUNKS && this.#bytes < this.#chunks * MIN_CHUNK_BYTES) ||
-        (chunk.length < SMALL_CHUNK_BYTES && exceeds(smallChunks, this.socket));
+        (this.#chunks > FIRST_CHUNKS && chunk.length < SMALL_CHUNK_BYTES && exceeds(smallChunks, this.socket));
       if (isFlood) closeFlood(this.socket, 'chunks');
       return isFlood ? false : super.push(chunk, encoding);
     }
