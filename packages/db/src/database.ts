@@ -6,7 +6,7 @@ import { isPostgresUrl, sqlitePath } from './database-url.ts';
 import { isPostgres, postgresDialect } from './dialects/postgres.ts';
 import { refuseTransactionPooling } from './dialects/postgres-pooling.ts';
 import { sqliteDialect } from './dialects/sqlite.ts';
-import { DatabaseUnavailableError, DatabaseUnfitError } from './errors.ts';
+import { DatabaseUnavailableError, DatabaseUnfitError, SerializationFailureError } from './errors.ts';
 import { initial } from './migrations/0001-initial.ts';
 import { governanceLoop } from './migrations/0002-governance-loop.ts';
 import { postgres } from './migrations/0003-postgres.ts';
@@ -100,6 +100,9 @@ const MIGRATIONS = {
 /** The default size of a process's pool of Postgres connections. */
 const POOL_SIZE = 10;
 
+/** How often migrations are tried that deadlock with writes of other processes. */
+const MIGRATION_ATTEMPTS = 10;
+
 /**
  * Opens a database.
  *
@@ -145,7 +148,11 @@ export async function migrate(db: Database, onProgress: (text: string) => void =
   if (names.join() === Object.keys(MIGRATIONS).join()) return moveSpansToBlocks(db, onProgress);
   await refuseUnknownSchema(db, names);
   const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } });
-  const { error, results } = await migrator.migrateToLatest();
+  let { error, results } = await migrator.migrateToLatest();
+  // Processes of the earlier release lock the same tables in another order. Nothing of a failed attempt was committed.
+  for (let attempt = 2; error instanceof SerializationFailureError && attempt <= MIGRATION_ATTEMPTS; attempt += 1) {
+    ({ error, results } = await migrator.migrateToLatest());
+  }
   const failed = results?.find((result) => result.status === 'Error');
   if (error instanceof DatabaseUnavailableError || error instanceof DatabaseUnfitError) throw error;
   if (error !== undefined) throw new Error(`migration ${failed?.migrationName ?? ''} failed`, { cause: error });
