@@ -53,10 +53,10 @@ export function startHousekeeping(services: Services): () => Promise<void> {
       .then(() => {})
       .catch((error: unknown) => log.error({ err: error }, `${name} failed; the service will try again`));
   };
-  /** Each hourly job serves the whole database, so it runs in one process at a time. */
+  /** Each hourly job serves the whole database, so it runs in one process at a time, by the clock that all processes share. */
   const runHourlyJobs = () => {
     for (const [name, work] of Object.entries(HOURLY)) {
-      run(name, () => runInOneProcess(db, name, () => work(services)));
+      run(name, () => runInOneProcess(db, name, async () => work(await onDatabaseClock(services))));
     }
   };
   const syncs = syncSchedule(services);
@@ -84,6 +84,17 @@ export function startHousekeeping(services: Services): () => Promise<void> {
     for (const timer of timers) clearInterval(timer);
     await Promise.all([running, sealer.stop(), syncs.ended()]);
   };
+}
+
+/**
+ * The services with the clock of the database. By its own clock, a process whose clock is ahead would remove records of all tenants
+ * too early.
+ */
+async function onDatabaseClock(services: Services): Promise<Services> {
+  const { db, databaseNow, now } = services;
+  const started = now().getTime();
+  const offset = (await databaseNow(db)).getTime() - started;
+  return { ...services, now: () => new Date(now().getTime() + offset) };
 }
 
 /** In one process at a time, because two would make each other's transactions fail. */

@@ -1,13 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { compareClocks } from '../../src/server/housekeeping.ts';
+import { compareClocks, startHousekeeping } from '../../src/server/housekeeping.ts';
 import { newTenant } from '../governance/loop-support.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { lockTable } from '../support/locked-table.ts';
 import { accountWithKey, unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { all, chat, sendSpans } from '../telemetry/traces/sending.ts';
+import { all, chat, exportRequest, sendSpans } from '../telemetry/traces/sending.ts';
+
+const DAY_MS = 24 * 3600 * 1000;
 
 // Services on one database whose clocks differ by 90 s, which is longer than the leases in these tests.
 let one: TestServer;
@@ -111,6 +113,45 @@ test('regression: an adoption cannot be undone if a process whose clock is behin
   expect(refused.body.detail).toContain('inventory of the provider has new items');
   await behind.ok('DELETE', `${path}/inventory/${item.id}`, { as });
   expect((await undo()).status).toBe(200);
+});
+
+async function keepSpansForAMonth(tenantId: string): Promise<void> {
+  await one.ok('PUT', `/v1/tenants/${tenantId}`, { as: one.admin, body: { settings: { spanRetentionDays: 30 } } });
+}
+
+test('regression: a process whose clock is far ahead removes nothing that is not old by the clock of the database', async () => {
+  const tenant = await newTenant(one);
+  await keepSpansForAMonth(tenant.tenantId);
+  await sendSpans(one, tenant.sender, [chat('m', { 'gen_ai.provider.name': tenant.provider.name })]);
+  const { db } = one.services;
+  const rows = async () => {
+    const count = async (table: 'traces' | 'usage_rollups' | 'span_blocks') =>
+      (await db.selectFrom(table).select('tenant_id').where('tenant_id', '=', tenant.tenantId).execute()).length;
+    return Promise.all([count('traces'), count('span_blocks'), count('usage_rollups')]);
+  };
+  const before = await rows();
+  expect(before.every((count) => count > 0)).toBe(true);
+  const now = () => new Date(Date.now() + 1000 * DAY_MS);
+  const stop = startHousekeeping({ ...ahead.services, now });
+  await stop();
+  expect(await rows()).toEqual(before);
+});
+
+test('regression: a process whose clock is far ahead makes no room by removing traces that are not old', async () => {
+  const tenant = await newTenant(one);
+  const spans = (model: string) => [chat(model, { 'gen_ai.provider.name': tenant.provider.name })];
+  await keepSpansForAMonth(tenant.tenantId);
+  await sendSpans(one, tenant.sender, spans('first'));
+  await one.ok('PUT', `/v1/tenants/${tenant.tenantId}/limits`, { as: one.admin, body: { storedBytes: 1 } });
+  ahead.skew(1000 * DAY_MS);
+  const { status } = await ahead.call('POST', '/v1/traces', {
+    as: tenant.sender,
+    body: exportRequest(spans('second')),
+  });
+  ahead.skew(90_000);
+  expect(status).toBe(409);
+  const { items } = await one.ok('GET', `/v1/traces?tenant_id=${tenant.tenantId}`, { as: one.admin });
+  expect(items).toHaveLength(1);
 });
 
 test('a process reports in its log and its metrics that its clock is wrong', async () => {

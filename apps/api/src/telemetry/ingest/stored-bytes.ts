@@ -23,7 +23,7 @@ type NewBytes = {
  * @throws 409 `tenant_limit_reached` if the tenant's limit or the account's share of it is full
  */
 export async function requireRoom(
-  services: Pick<Services, 'db' | 'tenantLimits' | 'now'>,
+  services: Pick<Services, 'db' | 'tenantLimits' | 'databaseNow'>,
   { place, sender, bytes, settings }: NewBytes,
 ): Promise<void> {
   const add = async () => {

@@ -33,13 +33,14 @@ export async function removeOldTraces({ db, now }: Pick<Services, 'db' | 'now'>)
  * @returns the number of spans
  */
 export async function removeSomeOldTraces(
-  { db, now }: Pick<Services, 'db' | 'now'>,
+  { db, databaseNow }: Pick<Services, 'db' | 'databaseNow'>,
   tenantId: string,
   retentionDays: number,
 ): Promise<number> {
-  const before = new Date(now().getTime() - retentionDays * DAY_MS).toISOString();
+  const time = await databaseNow(db);
+  const before = new Date(time.getTime() - retentionDays * DAY_MS).toISOString();
   const scope = [{ tenantId, subTenantId: null }];
-  const { spans } = await inTransaction(db, (trx) => deleteTracesBefore(trx, scope, before, BATCH_SIZE, now()));
+  const { spans } = await inTransaction(db, (trx) => deleteTracesBefore(trx, scope, before, BATCH_SIZE, time));
   return spans;
 }
 
