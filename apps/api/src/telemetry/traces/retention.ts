@@ -1,3 +1,4 @@
+import type { Database } from '@quartermaster/db/database.ts';
 import { isPostgres } from '@quartermaster/db/dialects/postgres.ts';
 import { createSpanPartitions, dropEmptyPartitions } from '@quartermaster/db/dialects/postgres-spans.ts';
 import { listSpanRetentions } from '@quartermaster/db/repositories/tenants.ts';
@@ -40,8 +41,8 @@ export async function removeSomeOldTraces(
   const time = await databaseNow(db);
   const before = new Date(time.getTime() - retentionDays * DAY_MS).toISOString();
   const scope = [{ tenantId, subTenantId: null }];
-  const { spans } = await inTransaction(db, (trx) => deleteTracesBefore(trx, scope, before, BATCH_SIZE, time));
-  return spans;
+  const remove = (trx: Database) => deleteTracesBefore(trx, scope, before, BATCH_SIZE, time);
+  return (await inTransaction(db, remove, { lockTenant: tenantId })).spans;
 }
 
 function removeTracesBefore(
@@ -51,9 +52,9 @@ function removeTracesBefore(
 ): Promise<number> {
   const scope = [{ tenantId, subTenantId: null }];
   return removeInPacedBatches(async () => {
-    const { traces, more } = await inTransaction(db, (trx) =>
-      deleteTracesBefore(trx, scope, before, BATCH_SIZE, now()),
-    );
+    const remove = (trx: Database) => deleteTracesBefore(trx, scope, before, BATCH_SIZE, now());
+    // Ingest holds this lock as well. Both write to the rows of the accounts, so without it a busy tenant would keep its old traces.
+    const { traces, more } = await inTransaction(db, remove, { lockTenant: tenantId });
     return { removed: traces, more };
   });
 }

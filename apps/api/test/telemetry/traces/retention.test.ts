@@ -16,6 +16,10 @@ afterAll(() => server.stop());
 const SPANS = onPostgres() ? scaled({ usual: 5_000, full: 20_000 }) : 20_000;
 const DAY_MS = 24 * 3600 * 1000;
 
+/** Traces that are sent one by one, so that each has a block of its own, and by how many senders at once. */
+const OLD_TRACES = 240;
+const SENDERS = 4;
+
 /** Writes and reads during the removal. SQLite removes 20,000 spans in 80 batches, PostgreSQL drops the partition of the day. */
 const ROUNDS = onPostgres() ? 1 : 5;
 
@@ -49,4 +53,23 @@ test(`a trace of ${SPANS} spans is removed while reads and writes go on`, async 
   expect(left.map((trace) => trace.traceId as string).toSorted()).toEqual(fresh.toSorted());
   const gone = await server.call('GET', `/v1/traces/${traceId}/spans`, { as: operator });
   expect(gone.status).toBe(404);
+});
+
+test('regression: old traces of a tenant are removed while several of its agents send spans without a pause', async () => {
+  const { sender, tenantId } = await newTenant(server);
+  const sendOne = () => sendSpans(server, sender, [{ ...chat('gpt-5', {}), traceId: newTraceId() }]);
+  const inParallel = (work: () => Promise<void>) => Promise.all(Array.from({ length: SENDERS }, work));
+  await inParallel(async () => {
+    for (let sent = 0; sent < OLD_TRACES / SENDERS; sent += 1) await sendOne();
+  });
+  const settings = { settings: { spanRetentionDays: 30 } };
+  await server.ok('PUT', `/v1/tenants/${tenantId}`, { as: server.admin, body: settings });
+  server.travel(31 * DAY_MS);
+  const over = new AbortController();
+  const removed = removeOldTraces(server.services).finally(() => over.abort());
+  const sending = inParallel(async () => {
+    while (!over.signal.aborted) await sendOne();
+  });
+  expect(await removed).toBeGreaterThanOrEqual(OLD_TRACES);
+  await sending;
 });
