@@ -29,3 +29,31 @@ export async function removeInPacedBatches(remove: () => Promise<{ removed: numb
     await sleep(performance.now() - start);
   }
 }
+
+/** After so many tenants failed, the database itself is probably unavailable. */
+const MAX_FAILED_TENANTS = 10;
+
+/**
+ * Runs a removal for one tenant after the other. If it fails for one of them, for example because a lock is held for too long, the
+ * others still get their turn.
+ *
+ * @returns how many rows were removed
+ * @throws the first error, at the end or after {@link MAX_FAILED_TENANTS}
+ */
+export async function removeForEachTenant<T>(
+  tenants: readonly T[],
+  remove: (tenant: T) => Promise<number>,
+): Promise<number> {
+  let removed = 0;
+  const errors: unknown[] = [];
+  for (const tenant of tenants) {
+    try {
+      removed += await remove(tenant);
+    } catch (error) {
+      errors.push(error);
+      if (errors.length === MAX_FAILED_TENANTS) break;
+    }
+  }
+  if (errors.length > 0) throw errors[0];
+  return removed;
+}

@@ -7,7 +7,7 @@ import {
 } from '@quartermaster/db/repositories/record-retention.ts';
 import { listRecordRetentions } from '@quartermaster/db/repositories/tenants.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
-import { removeInPacedBatches } from '../../platform/remove-in-batches.ts';
+import { removeForEachTenant, removeInPacedBatches } from '../../platform/remove-in-batches.ts';
 import type { Services } from '../../platform/services.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -30,15 +30,15 @@ const REMOVALS = [
  * @returns how many records
  */
 export async function removeOldRecords({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
-  let removed = 0;
-  for (const { tenantId, days } of await listRecordRetentions(db)) {
+  return removeForEachTenant(await listRecordRetentions(db), async ({ tenantId, days }) => {
     const before = new Date(now().getTime() - days * DAY_MS).toISOString();
+    let removed = 0;
     for (const remove of REMOVALS) {
       removed += await removeInPacedBatches(async () => {
         const count = await inTransaction(db, (trx) => remove(trx, { tenantId, before, limit: BATCH_SIZE }));
         return { removed: count, more: count === BATCH_SIZE };
       });
     }
-  }
-  return removed;
+    return removed;
+  });
 }

@@ -4,7 +4,7 @@ import { createSpanPartitions, dropEmptyPartitions } from '@quartermaster/db/dia
 import { listSpanRetentions } from '@quartermaster/db/repositories/tenants.ts';
 import { deleteTracesBefore } from '@quartermaster/db/repositories/trace-retention.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
-import { removeInPacedBatches } from '../../platform/remove-in-batches.ts';
+import { removeForEachTenant, removeInPacedBatches } from '../../platform/remove-in-batches.ts';
 import type { Services } from '../../platform/services.ts';
 import { DAY_MS } from '../usage/periods.ts';
 
@@ -18,13 +18,14 @@ export async function prepareSpanPartitions({ db, now }: Pick<Services, 'db' | '
 
 /** Removes traces that are older than their tenant's retention. Returns the number of traces. */
 export async function removeOldTraces({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
-  let removed = 0;
-  for (const { tenantId, days } of await listSpanRetentions(db)) {
-    const before = new Date(now().getTime() - days * DAY_MS).toISOString();
-    removed += await removeTracesBefore({ db, now }, tenantId, before);
+  try {
+    return await removeForEachTenant(await listSpanRetentions(db), ({ tenantId, days }) => {
+      const before = new Date(now().getTime() - days * DAY_MS).toISOString();
+      return removeTracesBefore({ db, now }, tenantId, before);
+    });
+  } finally {
+    if (isPostgres(db)) await dropEmptyPartitions(db, now());
   }
-  if (isPostgres(db)) await dropEmptyPartitions(db, now());
-  return removed;
 }
 
 /**

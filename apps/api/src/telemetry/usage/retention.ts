@@ -3,7 +3,7 @@ import { deleteOldestCalls, listCallCounts } from '@quartermaster/db/repositorie
 import { listUsageRetentions } from '@quartermaster/db/repositories/tenants.ts';
 import { deleteEmptySeries, deleteRollupsBefore } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
-import { removeInPacedBatches } from '../../platform/remove-in-batches.ts';
+import { removeForEachTenant, removeInPacedBatches } from '../../platform/remove-in-batches.ts';
 import type { Services } from '../../platform/services.ts';
 import { DAY_MS, dayOf } from './periods.ts';
 
@@ -16,16 +16,16 @@ const MAX_CALLS = 1_000_000;
 
 /** Removes sums that are older than their tenant's retention, and series without sums. Returns the number of rows. */
 export async function removeOldUsage({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
-  let removed = 0;
-  for (const { tenantId, days } of await listUsageRetentions(db)) {
+  return removeForEachTenant(await listUsageRetentions(db), async ({ tenantId, days }) => {
     const before = dayOf(now().getTime() - days * DAY_MS);
     const createdBefore = now().toISOString();
-    removed += await removeInBatches(db, (trx) => deleteRollupsBefore(trx, { tenantId, before, limit: BATCH_SIZE }));
-    removed += await removeInBatches(db, (trx) =>
-      deleteEmptySeries(trx, { tenantId, before: createdBefore, limit: BATCH_SIZE }),
+    return (
+      (await removeInBatches(db, (trx) => deleteRollupsBefore(trx, { tenantId, before, limit: BATCH_SIZE }))) +
+      (await removeInBatches(db, (trx) =>
+        deleteEmptySeries(trx, { tenantId, before: createdBefore, limit: BATCH_SIZE }),
+      ))
     );
-  }
-  return removed;
+  });
 }
 
 /**
@@ -33,9 +33,9 @@ export async function removeOldUsage({ db, now }: Pick<Services, 'db' | 'now'>):
  * ones of the accounts that have the most. Returns the number of keys.
  */
 export async function removeOldCalls({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
-  let removed = 0;
   const before = new Date(now().getTime() - CALL_RETENTION_MS).toISOString();
-  for (const { tenantId } of await listUsageRetentions(db)) {
+  return removeForEachTenant(await listUsageRetentions(db), async ({ tenantId }) => {
+    let removed = 0;
     for (const { sender } of await listCallCounts(db, { tenantId })) {
       removed += await removeInBatches(db, (trx) =>
         deleteOldestCalls(trx, { tenantId, sender, before, limit: BATCH_SIZE }),
@@ -46,8 +46,8 @@ export async function removeOldCalls({ db, now }: Pick<Services, 'db' | 'now'>):
     for (const { sender, calls } of left) {
       removed += await removeOldest(db, { tenantId, sender, count: calls - kept });
     }
-  }
-  return removed;
+    return removed;
+  });
 }
 
 /** How many keys each account keeps at most, so that those of all together are no more than {@link MAX_CALLS}. */

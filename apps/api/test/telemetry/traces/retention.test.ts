@@ -1,6 +1,8 @@
 import { passDuration } from '@quartermaster/db/testing/durations.ts';
 import { scaled } from '@quartermaster/db/testing/scale.ts';
+import { listSpanRetentions } from '@quartermaster/db/repositories/tenants.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { removeOldTraces } from '../../../src/telemetry/traces/retention.ts';
 import { newTenant } from '../../governance/loop-support.ts';
@@ -73,3 +75,26 @@ test('regression: old traces of a tenant are removed while several of its agents
   expect(await removed).toBeGreaterThanOrEqual(OLD_TRACES);
   await sending;
 });
+
+test.skipIf(onPostgres())(
+  'regression: a failure for one tenant does not keep the old traces of the others',
+  async () => {
+    const tenants = [await newTenant(server), await newTenant(server)];
+    for (const { sender, tenantId } of tenants) {
+      await sendSpans(server, sender, [chat('gpt-5', {})]);
+      const settings = { settings: { spanRetentionDays: 30 } };
+      await server.ok('PUT', `/v1/tenants/${tenantId}`, { as: server.admin, body: settings });
+    }
+    const ids = tenants.map(({ tenantId }) => tenantId);
+    const { db } = server.services;
+    const failing = (await listSpanRetentions(db)).find(({ tenantId }) => ids.includes(tenantId))?.tenantId ?? '';
+    const trigger = sql`create trigger keep_traces before delete on traces when old.tenant_id = ${sql.lit(failing)}
+    begin select raise(abort, 'not now'); end`;
+    await trigger.execute(db);
+    server.travel(31 * DAY_MS);
+    await expect(removeOldTraces(server.services)).rejects.toThrow('not now');
+    await sql`drop trigger keep_traces`.execute(db);
+    const left = await db.selectFrom('traces').select('tenant_id').where('tenant_id', 'in', ids).execute();
+    expect(left).toEqual([{ tenant_id: failing }]);
+  },
+);
