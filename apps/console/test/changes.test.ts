@@ -41,6 +41,22 @@ test('the plan of a tenant applies what was approved at all providers, and nothi
   await done();
 });
 
+test('a plan that another person has applied meanwhile says that nothing was applied', async () => {
+  const as = world.server.admin;
+  const [{ providerId, observationIds }] = await recommendations('status=open&kind=register_item');
+  const body = { decision: 'approved' };
+  await world.server.ok('POST', `/v1/runtime-observations/${observationIds[0]}/review`, { as, body });
+  const { page, done } = await world.open(`/changes?${TENANT}`);
+  const button = page.getByRole('button', { name: /^Apply \d+ changes?$/ });
+  await button.waitFor();
+  await world.server.ok('POST', `/v1/providers/${providerId}/recommendations/apply`, { as, body: {} });
+  await button.click();
+  await page
+    .getByText('Nothing was applied: another person has changed what was planned. This is the plan as it is now.')
+    .waitFor();
+  await done();
+});
+
 test('a change that was applied earlier is undone', async () => {
   const as = world.server.admin;
   const [recommendation] = await recommendations('status=open&kind=register_item');

@@ -5,6 +5,7 @@ import type { ReactNode } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { plural } from '../../components/format.ts';
 import { Empty, Failed, Loading } from '../../components/states.tsx';
+import { showToast } from '../../components/toasts.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
 import { providerLabel, useProviders } from '../../data/names.ts';
@@ -13,7 +14,7 @@ import { problemOf } from '../../data/problem.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { ChangeList } from '../plan/change-list.tsx';
 import classes from '../plan/plan.module.css';
-import { totalsOf } from '../plan/totals.ts';
+import { appliedText, totalsOf } from '../plan/totals.ts';
 
 /** Open recommendations that are read to find the providers of the plan. */
 const MAX_READ = 1000;
@@ -46,18 +47,24 @@ export function OpenPlan(): ReactNode {
   const apply = useAction({
     run: async (changes: readonly AppliedRecommendations[]) => {
       let applied = 0;
+      let skipped = 0;
       for (const { providerId, applied: planned } of changes) {
         const { data } = await applyProviderRecommendations({
           path: { provider_id: providerId },
           body: { recommendationIds: planned.map(({ id }) => id) },
           headers: idempotencyKey(),
           throwOnError: true,
+        }).catch((error: unknown) => {
+          // The providers before this one are changed, and the message about the error does not say so.
+          if (applied > 0) showToast({ text: resultText(applied, skipped) });
+          throw error;
         });
         applied += data.applied.length;
+        skipped += data.skipped.length;
       }
-      return applied;
+      return { applied, skipped };
     },
-    done: (applied) => `${plural(applied, 'change')} applied. They can be undone under Applied.`,
+    done: ({ applied, skipped }) => resultText(applied, skipped),
   });
   const error = open.error ?? plans.find((plan) => plan.error !== null)?.error ?? null;
   if (error !== null) return <Failed problem={problemOf(error)} retry={() => void open.refetch()} />;
@@ -109,4 +116,9 @@ export function OpenPlan(): ReactNode {
       ))}
     </>
   );
+}
+
+function resultText(applied: number, skipped: number): string {
+  const text = appliedText(applied, skipped);
+  return applied === 0 ? text : `${text} Applied changes can be undone in the view Applied.`;
 }

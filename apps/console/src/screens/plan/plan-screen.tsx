@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
-import { formatNumber, plural } from '../../components/format.ts';
+import { plural } from '../../components/format.ts';
 import { Screen } from '../../components/screen.tsx';
 import { Empty, Failed, Loading } from '../../components/states.tsx';
 import { showToast } from '../../components/toasts.tsx';
@@ -14,7 +14,7 @@ import { problemOf } from '../../data/problem.ts';
 import { ChangeList } from './change-list.tsx';
 import classes from './plan.module.css';
 import { SkippedList } from './skipped-list.tsx';
-import { totalsOf } from './totals.ts';
+import { appliedText, totalsOf } from './totals.ts';
 
 /** The dry run of everything that is recommended for a provider, as one change that can be applied and undone. */
 export function PlanScreen(): ReactNode {
@@ -68,14 +68,6 @@ export function PlanScreen(): ReactNode {
       {plan.data !== undefined && <PlanBody plan={plan.data} />}
     </Screen>
   );
-}
-
-/** A planned change is skipped if another person has applied, dismissed or decided about it since. */
-function appliedText(applied: number, skipped: number): string {
-  const text = `${plural(applied, 'change')} applied.`;
-  if (skipped === 0) return text;
-  const start = applied === 0 ? 'Nothing was applied' : `${text} ${formatNumber(skipped)} not`;
-  return `${start}: another person has changed what was planned. This is the plan as it is now.`;
 }
 
 function PlanBody({ plan }: { plan: AppliedRecommendations }): ReactNode {

@@ -1,5 +1,5 @@
 import type { Recommendation } from '@quartermaster/client';
-import { formatNumber } from '../../components/format.ts';
+import { formatNumber, plural } from '../../components/format.ts';
 
 /** `2 added, 1 changed, 0 removed`. */
 export function totalsOf(recommendations: readonly Recommendation[]): string {
@@ -8,4 +8,12 @@ export function totalsOf(recommendations: readonly Recommendation[]): string {
   const removed = recommendations.filter(({ change }) => change.after === null).length;
   const changed = recommendations.length - added - removed;
   return `${formatNumber(added)} added${blocked === 0 ? '' : ` (${formatNumber(blocked)} as blocked)`}, ${formatNumber(changed)} changed, ${formatNumber(removed)} removed`;
+}
+
+/** A planned change is skipped if another person has applied, dismissed or decided about it since. */
+export function appliedText(applied: number, skipped: number): string {
+  const text = `${plural(applied, 'change')} applied.`;
+  if (skipped === 0) return text;
+  const start = applied === 0 ? 'Nothing was applied' : `${text} ${formatNumber(skipped)} not`;
+  return `${start}: another person has changed what was planned. This is the plan as it is now.`;
 }
