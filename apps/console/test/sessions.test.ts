@@ -5,6 +5,7 @@ import { startWorld, type World } from '../testing/world.ts';
 
 const TENANT = 'tenant=northwind';
 const PRIYA = 'priya.nair@northwind.example';
+const ADA = 'ada.fischer@northwind.example';
 
 /** Longer than a session lasts without a request. */
 const IDLE_MS = 3 * 60 * 60 * 1000;
@@ -110,6 +111,30 @@ test('a session that its user ends in another browser asks to sign in, and keeps
   expect(await note.inputValue()).toBe('Half a sentence');
   await page.getByRole('button', { name: 'Reject', exact: true }).click();
   await page.getByRole('button', { name: 'Undo' }).waitFor();
+  await done();
+});
+
+test('a form that is being filled is left by its buttons alone, and outlives the end of the session', async () => {
+  const { page, expectAnswers, done } = await world.open(`/accounts?${TENANT}&new=1`, { as: ADA, ownWindow: true });
+  const form = page.getByRole('dialog', { name: 'Create a service account' });
+  const id = form.getByRole('textbox', { name: 'Id' });
+  await id.fill('night-agent');
+  await page.mouse.click(5, 400);
+  await page.keyboard.press('Escape');
+  expect(await id.inputValue()).toBe('night-agent');
+
+  const cookies = await page.context().cookies();
+  await page.context().clearCookies();
+  expectAnswers(401);
+  await form.getByRole('button', { name: 'Create', exact: true }).click();
+  await dialogOf(page).waitFor();
+  await page.keyboard.press('Escape');
+  await page.context().addCookies(cookies);
+  await dialogOf(page).waitFor({ state: 'detached' });
+  expect(await id.inputValue()).toBe('night-agent');
+  expect(await form.getByRole('alert').count()).toBe(0);
+  await form.getByRole('button', { name: 'Cancel' }).click();
+  await form.waitFor({ state: 'detached' });
   await done();
 });
 

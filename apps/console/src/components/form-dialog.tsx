@@ -1,6 +1,7 @@
 import { Button, Modal } from '@mantine/core';
-import { type ReactNode, type FormEvent } from 'react';
+import { type ReactNode, type FormEvent, useState } from 'react';
 import { problemOf } from '../data/problem.ts';
+import { useSessionEnded } from '../data/session.ts';
 
 type Props = {
   title: string;
@@ -14,20 +15,28 @@ type Props = {
   children: ReactNode;
 };
 
-/** A dialog with fields and one button. What the server refuses stands above the button. */
+/**
+ * A dialog with fields and one button. What the server refuses stands above the button. Once the user has typed, only its buttons
+ * close it: a click beside it or Escape would lose the text.
+ */
 export function FormDialog(props: Props): ReactNode {
   const { title, submit, close, save, incomplete = false, size = 460, children } = props;
+  const [isTouched, setTouched] = useState(false);
+  // Escape in the dialog about the session would close this one, too.
+  const keepsOpen = useSessionEnded() || isTouched;
+  const problem = save.error === null ? null : problemOf(save.error);
   const send = (event: FormEvent) => {
     event.preventDefault();
     if (!incomplete && !save.isPending) save.mutate();
   };
   return (
-    <Modal opened onClose={close} title={title} size={size}>
-      <form className="stack" onSubmit={send}>
+    <Modal opened onClose={close} closeOnClickOutside={!keepsOpen} closeOnEscape={!keepsOpen} title={title} size={size}>
+      <form className="stack" onSubmit={send} onInput={() => setTouched(true)}>
         {children}
-        {save.error !== null && (
+        {/* The dialog about the session says that it has ended. */}
+        {problem !== null && problem.status !== 401 && (
           <p role="alert" className="danger">
-            {problemOf(save.error).message}
+            {problem.message}
           </p>
         )}
         <div className="row">
