@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { shownLater } from '../testing/clock.ts';
 import { startWorld, type World } from '../testing/world.ts';
 
 const TENANT = 'tenant=northwind';
@@ -153,6 +154,19 @@ test('a claimed task stays open in its panel, is completed with a note, and is r
   await released;
   const { leaseExpiresAt } = await read(`/v1/operator/tasks/${second}`);
   expect(Date.parse(leaseExpiresAt) - Date.now()).toBeLessThan(61_000);
+  await done();
+});
+
+test('the panel of a task shows that another person has claimed it meanwhile', async () => {
+  const { page, done } = await world.open(`/tasks?${TENANT}&kind=adopt_provider`, { ownWindow: true });
+  await page.clock.install();
+  await page.reload();
+  await page.getByRole('row').nth(1).waitFor();
+  await page.keyboard.press('j');
+  await page.getByRole('button', { name: 'Claim', exact: true }).waitFor();
+  const id = new URL(page.url()).searchParams.get('item');
+  await world.server.ok('POST', `/v1/operator/tasks/${id}/claim`, { as: world.server.admin, body: {} });
+  await shownLater(page.getByText('Claimed for another'));
   await done();
 });
 

@@ -24,16 +24,24 @@ import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
 import { useMe, useMissingScope } from '../../data/me.ts';
 import { problemOf } from '../../data/problem.ts';
+import { whileSignedIn } from '../../data/session.ts';
 import { OUTCOMES } from './outcomes.ts';
 import classes from './tasks.module.css';
-import { LEASE_SECONDS, useLease, useSecondsLeft } from './use-lease.ts';
+import { LEASE_SECONDS, REFRESH_MS, useLease, useSecondsLeft } from './use-lease.ts';
 
 type Props = { taskId: string; close: () => void };
 
 export function TaskPanel({ taskId, close }: Props): ReactNode {
   const me = useMe();
   const path = { task_id: taskId };
-  const { data: task, error, refetch } = useQuery(getOperatorTaskOptions({ path }));
+  const {
+    data: task,
+    error,
+    refetch,
+  } = useQuery({
+    ...getOperatorTaskOptions({ path }),
+    refetchInterval: whileSignedIn(REFRESH_MS),
+  });
   const isMine = task?.status === 'claimed' && task.assignee === me.principal;
   useLease(task, isMine);
   if (task === undefined) {

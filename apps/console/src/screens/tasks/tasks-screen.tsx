@@ -16,6 +16,7 @@ import { whileSignedIn } from '../../data/session.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { TaskPanel } from './task-panel.tsx';
+import { REFRESH_MS } from './use-lease.ts';
 
 const VIEWS = [
   { value: 'open', label: 'Open' },
@@ -46,9 +47,6 @@ const TONES = {
   failed: 'danger',
   cancelled: 'quiet',
 } as const;
-
-/** Other people claim tasks, too: the list is read again so often. */
-const REFRESH_MS = 20_000;
 
 const keyOf = ({ id }: OperatorTask) => id;
 

@@ -5,6 +5,9 @@ import { useEffect, useRef, useState } from 'react';
 /** How long a claim lasts unless it is renewed. Others wait at most this long for a browser that is gone. */
 export const LEASE_SECONDS = 300;
 
+/** Other people claim and leave tasks, too: what is shown is read again so often, in milliseconds. */
+export const REFRESH_MS = 20_000;
+
 const RENEW_MS = (LEASE_SECONDS * 1000) / 2;
 
 /** The shortest lease that the API knows. The API has no release, so leaving a task shortens the lease to this. */
