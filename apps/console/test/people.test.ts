@@ -89,6 +89,15 @@ test('an administrator of a sub-tenant sees and administers it alone', async () 
   });
   expect(created).toMatchObject({ tenantId: 'northwind', subTenantId: 'sales' });
 
+  await moveTo('/manifests?new=1');
+  await page.getByRole('textbox', { name: 'Name' }).fill('offer-writer');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByRole('heading', { level: 1, name: 'offer-writer' }).waitFor();
+  const manifests = await world.server.ok('GET', '/v1/manifests?tenant_id=northwind&name=offer-writer', {
+    as: world.server.admin,
+  });
+  expect(manifests.items).toMatchObject([{ subTenantId: 'sales' }]);
+
   // A link of a colleague to something that is out of reach.
   expectAnswers(404);
   await moveTo(`/inbox?item=${others[0].id}`);

@@ -8,6 +8,7 @@ import { FormDialog } from '../../components/form-dialog.tsx';
 import { placeBody, PlaceFields } from '../../components/place-fields.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
+import { useOnlyPlace } from '../../data/me.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { type JsonSchema, schemaFaults } from './schema-faults.ts';
 
@@ -33,10 +34,12 @@ export function ManifestForm({ manifest, name: given = '', close }: Props): Reac
   const navigate = useNavigate();
   const [name, setName] = useState(manifest?.name ?? given);
   const [kind, setKind] = useState<Manifest['kind']>(manifest?.kind ?? 'agent');
-  const [place, setPlace] = useState({
-    tenantId: manifest?.tenantId ?? tenant,
-    subTenantId: manifest?.subTenantId ?? '',
-  });
+  const only = useOnlyPlace();
+  const [place, setPlace] = useState(
+    manifest === undefined
+      ? (only ?? { tenantId: tenant, subTenantId: '' })
+      : { tenantId: manifest.tenantId, subTenantId: manifest.subTenantId ?? '' },
+  );
   const [text, setText] = useState(manifest === undefined ? TEMPLATE : `${JSON.stringify(manifest.spec, null, 2)}\n`);
   const { data } = useQuery(getManifestSchemaOptions({ path: { kind } }));
   const schema = data as JsonSchema | undefined;
