@@ -129,6 +129,19 @@ test('a gateway is created, and all of its sessions are revoked after a confirma
   await done();
 });
 
+test('a provider is disabled and enabled again, and says so', async () => {
+  const { items } = await read('/v1/providers?tenant_id=northwind&name=anthropic');
+  const path = `/v1/providers/${items[0].id}`;
+  const { page, done } = await world.open(`/providers/${items[0].id}?${TENANT}`);
+  await page.getByRole('button', { name: 'Disable' }).click();
+  await page.getByText('anthropic is disabled.').waitFor();
+  expect(await read(path)).toMatchObject({ status: 'disabled' });
+  await page.getByRole('button', { name: 'Enable' }).click();
+  await page.getByText('anthropic is enabled.').waitFor();
+  expect(await read(path)).toMatchObject({ status: 'active' });
+  await done();
+});
+
 test('a claimed task stays open in its panel, is completed with a note, and is released when the user leaves', async () => {
   const { page, done } = await world.open(`/tasks?${TENANT}&kind=review_observation`);
   await page.getByRole('row').nth(2).waitFor();

@@ -1,4 +1,4 @@
-import { deleteProvider, type Provider, syncProviderInventory } from '@quartermaster/client';
+import { deleteProvider, type Provider, syncProviderInventory, updateProvider } from '@quartermaster/client';
 import { getProviderOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
@@ -55,9 +55,19 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
     done: ({ added, updated, removed, errorCount }) =>
       `Synced: ${added} added, ${updated} changed, ${removed} lost${errorCount > 0 ? `, ${plural(errorCount, 'error')}` : ''}.`,
   });
+  const headers = () => ({ ...idempotencyKey(), ...ifMatch(`/v1/providers/${id}`) });
+  const toggle = useAction({
+    run: async () => {
+      const body = { status: status === 'disabled' ? ('active' as const) : ('disabled' as const) };
+      return (await updateProvider({ path, body, headers: headers(), throwOnError: true })).data;
+    },
+    done: (saved) =>
+      saved.status === 'disabled'
+        ? `${name} is disabled. Sessions grant nothing of it, and a use of it is a high risk.`
+        : `${name} is enabled.`,
+  });
   const remove = useAction({
-    run: () =>
-      deleteProvider({ path, headers: { ...idempotencyKey(), ...ifMatch(`/v1/providers/${id}`) }, throwOnError: true }),
+    run: () => deleteProvider({ path, headers: headers(), throwOnError: true }),
     done: () => `${name} was deleted.`,
     onDone: () => void navigate({ to: '/providers' }),
   });
@@ -104,6 +114,15 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
           </ActionButton>
           <ActionButton scope="providers:write" place={provider} variant="default" onClick={() => setDeleting(true)}>
             Delete
+          </ActionButton>
+          <ActionButton
+            scope="providers:write"
+            place={provider}
+            variant="default"
+            loading={toggle.isPending}
+            onClick={() => toggle.mutate()}
+          >
+            {status === 'disabled' ? 'Enable' : 'Disable'}
           </ActionButton>
           <ActionButton
             scope="providers:write"
