@@ -73,3 +73,34 @@ test('a change that was applied earlier is undone', async () => {
   expect(open.map(({ id }: { id: string }) => id)).toContain(recommendation.id);
   await done();
 });
+
+test('one change is applied by itself after it was undone, and another one is dismissed with a reason', async () => {
+  const as = world.server.admin;
+  const [undone, dismissed] = await recommendations('status=open&kind=register_item');
+  const body = { recommendationIds: [undone.id] };
+  const review = { as, body: { decision: 'approved' } };
+  await world.server.ok('POST', `/v1/runtime-observations/${undone.observationIds[0]}/review`, review);
+  await world.server.ok('POST', `/v1/providers/${undone.providerId}/recommendations/apply`, { as, body });
+  await world.server.ok('POST', `/v1/recommendations/${undone.id}/undo`, { as });
+  const { page, moveTo, expectFaultless, done } = await world.open(`/changes?${TENANT}`);
+  await page.getByText('more is left out.').first().waitFor();
+  await moveTo(`/providers/${undone.providerId}/plan?${TENANT}`);
+  const changeOf = ({ change }: { change: { after: { name: string } } }) =>
+    page.getByRole('listitem').filter({ hasText: change.after.name });
+  await changeOf(undone).locator('summary').click();
+  await expectFaultless('an opened change');
+  await changeOf(undone).getByRole('button', { name: 'Apply only this' }).click();
+  await page.getByText('was applied. It can be undone under Changes.').waitFor();
+
+  await moveTo(`/providers/${dismissed.providerId}/plan?${TENANT}`);
+  await changeOf(dismissed).locator('summary').click();
+  expect(await changeOf(dismissed).getByRole('button', { name: 'Apply only this' }).count()).toBe(0);
+  await changeOf(dismissed).getByRole('button', { name: 'Dismiss' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'Reason' }).fill('It was a trial.');
+  await dialog.getByRole('button', { name: 'Dismiss' }).click();
+  await page.getByText('was dismissed.').waitFor();
+  const [closed] = (await recommendations('status=dismissed')).filter(({ id }: { id: string }) => id === dismissed.id);
+  expect(closed.dismissal.reason).toBe('It was a trial.');
+  await done();
+});

@@ -1,4 +1,9 @@
-import { type AppliedRecommendations, applyProviderRecommendations, listRecommendations } from '@quartermaster/client';
+import {
+  type AppliedRecommendations,
+  applyProviderRecommendations,
+  listRecommendations,
+  type SkippedRecommendation,
+} from '@quartermaster/client';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -109,9 +114,9 @@ export function OpenPlan(): ReactNode {
           </h2>
           <p className="dim">
             {applied.length === 0 ? 'Nothing to apply.' : `${totalsOf(applied)}.`}
-            {skipped.length > 0 && ` ${plural(skipped.length, 'more waits', 'more wait')} for a decision.`}
+            {skippedText(skipped)}
           </p>
-          {applied.length > 0 && <ChangeList recommendations={applied} />}
+          {applied.length > 0 && <ChangeList recommendations={applied} areApplicable />}
         </section>
       ))}
     </>
@@ -121,4 +126,15 @@ export function OpenPlan(): ReactNode {
 function resultText(applied: number, skipped: number): string {
   const text = appliedText(applied, skipped);
   return applied === 0 ? text : `${text} Applied changes can be undone in the view Applied.`;
+}
+
+/** What the plan of the provider lists with its reasons. */
+function skippedText(skipped: readonly SkippedRecommendation[]): string {
+  const waiting = skipped.filter(({ reason }) => reason === 'needs_review').length;
+  const others = skipped.length - waiting;
+  const texts = [
+    waiting === 0 ? '' : ` ${plural(waiting, 'more waits', 'more wait')} for a decision.`,
+    others === 0 ? '' : ` ${plural(others, 'more is', 'more are')} left out. The plan of the provider says why.`,
+  ];
+  return texts.join('');
 }

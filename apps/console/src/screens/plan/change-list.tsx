@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { fieldChanges } from '../../components/field-changes.ts';
 import { words } from '../../components/format.ts';
 import { MeaningShape } from '../../components/marks.tsx';
+import { ChangeActions } from './change-actions.tsx';
 import classes from './plan.module.css';
 
 const EFFECTS: Record<RecommendationKind, string> = {
@@ -14,8 +15,14 @@ const EFFECTS: Record<RecommendationKind, string> = {
   rotate_credential: 'is replaced by its successor',
 };
 
-/** Each change, with its fields when it is opened. */
-export function ChangeList({ recommendations }: { recommendations: readonly Recommendation[] }): ReactNode {
+type Props = {
+  recommendations: readonly Recommendation[];
+  /** Whether they need no decision before they are applied. */
+  areApplicable: boolean;
+};
+
+/** Each change, with its fields and what can be done with it alone when it is opened. */
+export function ChangeList({ recommendations, areApplicable }: Props): ReactNode {
   return (
     <ul className={classes.changes}>
       {recommendations.map((recommendation) => (
@@ -31,6 +38,13 @@ export function ChangeList({ recommendations }: { recommendations: readonly Reco
             </summary>
             <p>{recommendation.reason}</p>
             <ChangedFields recommendation={recommendation} />
+            <div className={classes.actions}>
+              <ChangeActions
+                recommendation={recommendation}
+                name={nameOfChange(recommendation)}
+                isApplicable={areApplicable}
+              />
+            </div>
           </details>
         </li>
       ))}

@@ -90,7 +90,7 @@ function PlanBody({ plan }: { plan: AppliedRecommendations }): ReactNode {
               : 'Everything that is recommended waits for a decision.'}
           </Empty>
         )}
-        <ChangeList recommendations={applied} />
+        <ChangeList recommendations={applied} areApplicable />
       </section>
       {skipped.length > 0 && <SkippedList providerId={plan.providerId} skipped={skipped} />}
     </>

@@ -33,7 +33,7 @@ export function SkippedList({ providerId, skipped }: Props): ReactNode {
             </Link>
           </p>
         )}
-        <ChangeList recommendations={data.filter(({ id }) => ids.has(id))} />
+        <ChangeList recommendations={data.filter(({ id }) => ids.has(id))} areApplicable={reason === 'undone'} />
       </section>
     );
   });
