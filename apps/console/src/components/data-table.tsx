@@ -8,6 +8,7 @@ import {
   useEffect,
   useMemo,
   useRef,
+  useState,
 } from 'react';
 import type { PagedList } from '../data/pages.ts';
 import classes from './data-table.module.css';
@@ -23,7 +24,7 @@ export type Column<Row> = {
   /** A track of a CSS grid, such as `120px` or `minmax(160px, 2fr)`. */
   width: string;
   isNumber?: boolean;
-  /** Left out where the table is narrow: in a small window, or beside an open panel. */
+  /** Left out if not all columns fit: in a small window, or beside an open panel. The last of them first. */
   isWideOnly?: boolean;
   /** How the server sorts the list by this column, if it does now. */
   sorted?: 'ascending' | 'descending' | undefined;
@@ -58,9 +59,22 @@ const READ_AHEAD = 40;
 
 /** A table of any length. Only the rows in view are in the page; the keys j and k move, x selects, Enter opens. */
 export function DataTable<Row>(props: Props<Row>): ReactNode {
-  const { label, list, columns, keyOf, active, onActive, onOpen, selection, empty, footer } = props;
+  const { label, list, columns: allColumns, keyOf, active, onActive, onOpen, selection, empty, footer } = props;
   const { items, hasMore, loadMore } = list;
   const scroller = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(Number.POSITIVE_INFINITY);
+  const measure = useCallback((element: HTMLDivElement) => {
+    scroller.current = element;
+    const read = () => setWidth(element.clientWidth);
+    // Before the first rows are painted.
+    read();
+    const observer = new ResizeObserver(read);
+    observer.observe(element);
+    return () => {
+      scroller.current = null;
+      observer.disconnect();
+    };
+  }, []);
   const virtualizer = useVirtualizer({
     count: items.length,
     getScrollElement: () => scroller.current,
@@ -74,12 +88,12 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
   }, [hasMore, lastIndex, items.length, loadMore]);
 
   const isSelectable = selection !== undefined;
-  const tracks = useMemo(() => {
-    const templateOf = (shown: typeof columns) =>
-      [...(isSelectable ? ['34px'] : []), ...shown.map(({ width }) => width)].join(' ');
-    const narrow = columns.filter(({ isWideOnly }) => isWideOnly !== true);
-    return { '--columns': templateOf(columns), '--narrow-columns': templateOf(narrow) } as CSSProperties;
-  }, [columns, isSelectable]);
+  const [columns, tracks] = useMemo(() => {
+    const before = isSelectable ? [SELECTION_TRACK] : [];
+    const shown = fittingColumns(allColumns, width - minimumWidth(before));
+    const template = [...before, ...shown.map((column) => column.width)].join(' ');
+    return [shown, { '--columns': template } as CSSProperties];
+  }, [allColumns, isSelectable, width]);
   // Not for each scroll step: the list may have many thousand rows.
   const activeIndex = useMemo(() => items.findIndex((row) => keyOf(row) === active), [items, keyOf, active]);
   const moveTo = (wanted: number) => {
@@ -127,7 +141,7 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
     <div className={classes.frame}>
       {/* The whole table is one stop of the tab key; j and k move inside. */}
       <div
-        ref={scroller}
+        ref={measure}
         className={classes.scroller}
         tabIndex={0}
         role="region"
@@ -182,6 +196,28 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
   );
 }
 
+const SELECTION_TRACK = '34px';
+
+/** The space between columns, and that at both ends of a row: as in the styles, in pixels. */
+const COLUMN_GAP = 14;
+const ROW_PADDING = 40;
+
+/** As many columns as fit into a width, in pixels. */
+function fittingColumns<Row>(columns: readonly Column<Row>[], width: number): readonly Column<Row>[] {
+  let shown = columns;
+  while (minimumWidth(shown.map((column) => column.width)) + ROW_PADDING - COLUMN_GAP > width) {
+    const left = shown.findLastIndex(({ isWideOnly }) => isWideOnly === true);
+    if (left === -1) break;
+    shown = shown.toSpliced(left, 1);
+  }
+  return shown;
+}
+
+/** The least width of tracks of a grid, each with the gap after it. */
+function minimumWidth(tracks: readonly string[]): number {
+  return tracks.reduce((sum, track) => sum + Number(/\d+/.exec(track)?.[0] ?? 0) + COLUMN_GAP, 0);
+}
+
 type HeadProps = {
   columns: readonly Column<unknown>[];
   isAllSelected: boolean;
@@ -205,7 +241,7 @@ const TableHead = memo(function TableHead({ columns, isAllSelected, toggleAll }:
 });
 
 function ColumnHeader<Row>({ column }: { column: Column<Row> }): ReactNode {
-  const { header, isNumber, isWideOnly, sorted, onSort } = column;
+  const { header, isNumber, sorted, onSort } = column;
   const mark = sorted !== undefined && <Icon name={sorted === 'descending' ? 'down' : 'up'} size={11} />;
   return (
     <div
@@ -213,7 +249,6 @@ function ColumnHeader<Row>({ column }: { column: Column<Row> }): ReactNode {
       aria-sort={onSort === undefined ? sorted : (sorted ?? 'none')}
       className={classes.cell}
       data-number={isNumber}
-      data-wide-only={isWideOnly}
     >
       {onSort === undefined ? (
         <span className={classes.sort}>
@@ -261,8 +296,8 @@ const TableRow = memo(function TableRow(props: RowProps): ReactNode {
           <input type="checkbox" aria-label="Select this row" checked={isSelected} onChange={() => toggle(rowKey)} />
         </div>
       )}
-      {columns.map(({ key, isNumber, isWideOnly, cell }) => (
-        <div key={key} role="cell" className={classes.cell} data-number={isNumber} data-wide-only={isWideOnly}>
+      {columns.map(({ key, isNumber, cell }) => (
+        <div key={key} role="cell" className={classes.cell} data-number={isNumber}>
           {cell(row)}
         </div>
       ))}

@@ -63,7 +63,7 @@ const COLUMNS: Column<AuditEvent>[] = [
   {
     key: 'operation',
     header: 'Operation',
-    width: 'minmax(200px, 1.7fr)',
+    width: 'minmax(160px, 1.7fr)',
     cell: ({ operation, decision }) => (
       <span className="row">
         <code className="truncate">{operation}</code>
@@ -75,6 +75,7 @@ const COLUMNS: Column<AuditEvent>[] = [
     key: 'target',
     header: 'Target',
     width: 'minmax(180px, 2fr)',
+    isWideOnly: true,
     cell: ({ target }) =>
       target === null ? (
         ''

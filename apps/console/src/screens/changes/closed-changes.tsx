@@ -38,7 +38,7 @@ function columnsOf({ byId }: Providers): Column<Recommendation>[] {
         </span>
       ),
     },
-    { key: 'kind', header: 'Kind', width: '130px', cell: ({ kind }) => words(kind) },
+    { key: 'kind', header: 'Kind', isWideOnly: true, width: '130px', cell: ({ kind }) => words(kind) },
     {
       key: 'provider',
       header: 'Provider',
@@ -48,6 +48,7 @@ function columnsOf({ byId }: Providers): Column<Recommendation>[] {
     {
       key: 'by',
       header: 'By',
+      isWideOnly: true,
       width: 'minmax(110px, 1fr)',
       cell: (recommendation) => {
         const { by } = closingOf(recommendation);

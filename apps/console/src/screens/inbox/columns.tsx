@@ -37,11 +37,12 @@ const DECISION_COLUMNS: Column<RuntimeObservation>[] = [
   {
     key: 'decided-by',
     header: 'Decided by',
-    width: 'minmax(110px, 1fr)',
+    width: 'minmax(100px, 1fr)',
     cell: ({ review }) => review !== null && <PrincipalName principal={review.reviewedBy} />,
   },
   {
     key: 'decided',
+    isWideOnly: true,
     header: 'Decided',
     width: '96px',
     cell: ({ review }) => review !== null && <Time at={review.reviewedAt} />,
@@ -58,7 +59,7 @@ export function observationColumns({ providers, view, isNarrow }: Options): Colu
     {
       key: 'what',
       header: 'What',
-      width: 'minmax(190px, 2.2fr)',
+      width: 'minmax(180px, 2.2fr)',
       cell: (row) => (
         <span className="row">
           <MeaningShape meaning={meaningOf(row)} />
@@ -76,7 +77,7 @@ export function observationColumns({ providers, view, isNarrow }: Options): Colu
     {
       key: 'provider',
       header: 'At provider',
-      width: 'minmax(110px, 1fr)',
+      width: 'minmax(90px, 1fr)',
       cell: ({ providerId }) => (
         <RowLink path={`/providers/${providerId}`}>{providerLabel(providers.get(providerId), providerId)}</RowLink>
       ),
@@ -84,14 +85,22 @@ export function observationColumns({ providers, view, isNarrow }: Options): Colu
     {
       key: 'callers',
       header: 'Called by',
+      isWideOnly: true,
       width: 'minmax(110px, 1.2fr)',
       cell: ({ evidence }) => <span title={evidence.serviceNames.join(', ')}>{evidence.serviceNames.join(', ')}</span>,
     },
     ...(withStatus ? [] : [FIRST_SEEN_COLUMN]),
-    { key: 'last', header: 'Last seen', width: '96px', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
+    {
+      key: 'last',
+      isWideOnly: isNarrow,
+      header: 'Last seen',
+      width: '96px',
+      cell: ({ lastSeenAt }) => <Time at={lastSeenAt} />,
+    },
     {
       key: 'calls',
       header: 'Calls',
+      isWideOnly: true,
       width: '60px',
       isNumber: true,
       cell: ({ occurrences }) => formatCompact(occurrences),

@@ -28,7 +28,7 @@ const COLUMNS: Column<User>[] = [
       </span>
     ),
   },
-  { key: 'email', header: 'Email', width: 'minmax(160px, 1.5fr)', cell: ({ email }) => email ?? '' },
+  { key: 'email', header: 'Email', isWideOnly: true, width: 'minmax(160px, 1.5fr)', cell: ({ email }) => email ?? '' },
   {
     key: 'status',
     header: 'Status',
@@ -38,13 +38,20 @@ const COLUMNS: Column<User>[] = [
   {
     key: 'tenants',
     header: 'Member of',
+    isWideOnly: true,
     width: 'minmax(160px, 2fr)',
     cell: ({ memberships }) => {
       const places = memberships.map(({ tenantId, role }) => `${tenantId} (${role})`).join(', ');
       return <span title={places}>{places}</span>;
     },
   },
-  { key: 'seen', header: 'Last seen', width: '110px', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
+  {
+    key: 'seen',
+    header: 'Last seen',
+    isWideOnly: true,
+    width: '110px',
+    cell: ({ lastSeenAt }) => <Time at={lastSeenAt} />,
+  },
 ];
 
 /** Everybody in the caller's reach, and what an offboarding needs. */

@@ -65,14 +65,14 @@ const COLUMNS: Column<OperatorTask>[] = [
   {
     key: 'kind',
     header: 'Kind',
-    width: '170px',
+    width: '150px',
     isWideOnly: true,
     cell: ({ kind }) => <span className="dim">{words(kind)}</span>,
   },
   {
     key: 'status',
     header: 'Status',
-    width: '110px',
+    width: '90px',
     cell: ({ status }) => <StateMark state={status} tone={TONES[status]} />,
   },
   {
@@ -82,8 +82,14 @@ const COLUMNS: Column<OperatorTask>[] = [
     cell: ({ assignee }) =>
       assignee === null ? <span className="dim">not claimed</span> : <PrincipalName principal={assignee} />,
   },
-  { key: 'due', header: 'Due', width: '100px', cell: ({ dueAt }) => <Time at={dueAt} fallback="" /> },
-  { key: 'created', header: 'Created', width: '100px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { key: 'due', header: 'Due', isWideOnly: true, width: '84px', cell: ({ dueAt }) => <Time at={dueAt} fallback="" /> },
+  {
+    key: 'created',
+    header: 'Created',
+    isWideOnly: true,
+    width: '84px',
+    cell: ({ createdAt }) => <Time at={createdAt} />,
+  },
   { key: 'tenant', header: 'Tenant', width: 'minmax(120px, 1fr)', isWideOnly: true, cell: placeOf },
 ];
 
