@@ -187,6 +187,50 @@ test('tables fit in windows of 1024 to 1440 pixels, also beside an open panel', 
   await done();
 });
 
+test('a window of 320 pixels shows every screen without a horizontal scroll bar, and the palette leads from one to the other', async () => {
+  const provider = await firstId('/v1/providers?tenant_id=northwind&name=knowledge-base');
+  const agent = await firstId('/v1/agents?tenant_id=northwind&text=support');
+  const gateway = await firstId('/v1/gateways?tenant_id=northwind&status=active');
+  const trace = await firstId(
+    '/v1/traces?tenant_id=northwind&errors_only=true',
+    (item) => (item as unknown as { traceId: string }).traceId,
+  );
+  const { page, moveTo, settled, expectFaultless, done } = await world.open(`/inbox?${TENANT}`, { width: 320 });
+  const overflow = () => page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
+  for (const path of [
+    '/changes',
+    '/tasks',
+    `/agents/${agent}`,
+    '/map',
+    '/traces',
+    `/traces/${trace}`,
+    `/providers/${provider}`,
+    `/providers/${provider}/plan`,
+    '/manifests',
+    `/gateways/${gateway}`,
+    '/accounts',
+    '/accounts/data-platform',
+    '/people',
+    '/tenants/northwind?view=limits',
+    '/audit',
+    '/profile',
+    '/inbox',
+  ]) {
+    await moveTo(`${path}${path.includes('?') ? '&' : '?'}${TENANT}`);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await settled();
+    expect(await overflow(), path).toBeLessThanOrEqual(0);
+  }
+  await page.keyboard.press('j');
+  await page.getByRole('complementary').getByRole('button', { name: 'Reject' }).click({ trial: true });
+  await expectFaultless('an observation in a small window');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Go to or do' }).click();
+  await page.getByRole('option', { name: 'Tasks' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Tasks' }).waitFor();
+  await done();
+});
+
 test('the address of the server redirects to the inbox of the console', async () => {
   const { page, done } = await world.open('/');
   await page.getByRole('heading', { name: 'Inbox' }).waitFor();

@@ -47,7 +47,7 @@ export function Screen({
           {above !== undefined && <div className={classes.above}>{above}</div>}
           <h1 className={classes.title}>{heading ?? title}</h1>
         </div>
-        <div className="row">
+        <div className="row wraps">
           {actions}
           {request !== undefined && <MoreMenu copyRequest={copyRequest} />}
         </div>

@@ -85,7 +85,7 @@ export function OpenPlan(): ReactNode {
   return (
     <>
       <section className={classes.section}>
-        <div className="row">
+        <div className="row wraps">
           <h2 className="grow">
             {totalsOf(all)} at {plural(changes.length, 'provider')}
           </h2>
