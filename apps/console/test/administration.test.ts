@@ -50,6 +50,28 @@ test('a service account gets a key with chosen scopes, which is shown once, rota
   await done();
 });
 
+test('a double click creates one account, and disables it without enabling it again', async () => {
+  const { page, done } = await world.open(`/accounts?${TENANT}&new=1`);
+  await page.getByRole('textbox', { name: 'Id' }).fill('double-click');
+  const requests: string[] = [];
+  page.on('request', (request) => {
+    if (request.method() === 'POST') requests.push(new URL(request.url()).pathname);
+  });
+  await page.getByRole('button', { name: 'Create', exact: true }).dblclick();
+  await page.getByRole('heading', { level: 1, name: 'double-click' }).waitFor();
+  expect(requests.filter((path) => path === '/v1/service-accounts')).toHaveLength(1);
+  await page.getByRole('button', { name: 'Disable' }).click();
+  await page.getByRole('button', { name: 'Enable' }).waitFor();
+  await page.mouse.down({ clickCount: 2 });
+  await page.mouse.up({ clickCount: 2 });
+  // The next click is one of its own.
+  await page.getByRole('button', { name: 'Change', exact: true }).click();
+  await page.getByRole('dialog').waitFor();
+  expect(await read('/v1/service-accounts/double-click?tenant_id=northwind')).toMatchObject({ status: 'disabled' });
+  expect(requests.filter((path) => path.endsWith('able'))).toEqual(['/v1/service-accounts/double-click/disable']);
+  await done();
+});
+
 test('a view lists the keys that expire this week, and its request can be copied', async () => {
   const { page, context, done } = await world.open(`/accounts?${TENANT}&view=expiring`);
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);

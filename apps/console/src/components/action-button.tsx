@@ -12,6 +12,8 @@ type Props = Omit<ButtonProps, 'disabled'> & {
   disabledReason?: string | null;
   /** The key that does the same. */
   shortcut?: string;
+  /** Whether the second click of a double click counts, too. */
+  isRepeatable?: boolean;
   children: ReactNode;
   onClick: () => void;
 };
@@ -22,6 +24,7 @@ export function ActionButton({
   place,
   disabledReason,
   shortcut,
+  isRepeatable = false,
   children,
   onClick,
   ...props
@@ -32,7 +35,7 @@ export function ActionButton({
     if (reason === null) onClick();
   });
   return (
-    <ButtonWithReason {...props} reason={reason} shortcut={shortcut} press={press}>
+    <ButtonWithReason {...props} reason={reason} shortcut={shortcut} isRepeatable={isRepeatable} press={press}>
       {children}
     </ButtonWithReason>
   );
@@ -41,20 +44,24 @@ export function ActionButton({
 type ButtonWithReasonProps = ButtonProps & {
   reason: string | null;
   shortcut: string | undefined;
+  isRepeatable: boolean;
   press: () => void;
   children: ReactNode;
 };
 
 /** Memoised, because a panel with several buttons is drawn again for each row that the user moves to. */
 const ButtonWithReason = memo(function ButtonWithReason(props: ButtonWithReasonProps): ReactNode {
-  const { reason, shortcut, press, children, ...rest } = props;
+  const { reason, shortcut, isRepeatable, press, children, ...rest } = props;
   const id = useId();
   const button = (
     <Button
       {...rest}
       {...(reason !== null && { 'data-disabled': true, 'aria-disabled': true, 'aria-describedby': id })}
       {...(shortcut !== undefined && { 'aria-keyshortcuts': shortcut })}
-      onClick={press}
+      onClick={({ detail }) => {
+        // The second click of a double click would take back what the first one did: the button may mean the opposite by then.
+        if (detail < 2 || isRepeatable) press();
+      }}
     >
       {children}
     </Button>

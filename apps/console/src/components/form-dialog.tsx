@@ -40,7 +40,15 @@ export function FormDialog(props: Props): ReactNode {
           </p>
         )}
         <div className="row">
-          <Button type="submit" loading={save.isPending} disabled={incomplete}>
+          <Button
+            type="submit"
+            loading={save.isPending}
+            disabled={incomplete}
+            // The second click of a double click would send the form again.
+            onClick={(event) => {
+              if (event.detail > 1) event.preventDefault();
+            }}
+          >
             {submit}
           </Button>
           <Button variant="default" onClick={close}>

@@ -163,6 +163,7 @@ const TraceActions = memo(function TraceActions(props: ActionsProps): ReactNode 
         scope={null}
         variant="default"
         shortcut="n"
+        isRepeatable
         disabledReason={hasErrors ? null : 'No span failed.'}
         onClick={nextError}
       >
