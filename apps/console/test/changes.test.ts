@@ -104,3 +104,16 @@ test('one change is applied by itself after it was undone, and another one is di
   expect(closed.dismissal.reason).toBe('It was a trial.');
   await done();
 });
+
+test('a viewer sees what was changed, by whom and why, and which scope the plan needs', async () => {
+  const { page, expectFaultless, done } = await world.open(`/changes?${TENANT}&view=applied`, {
+    as: 'jonas.weber@northwind.example',
+  });
+  await page.getByRole('row').nth(1).waitFor();
+  await page.keyboard.press('j');
+  await page.getByText('You need the scope recommendations:apply').first().waitFor({ state: 'attached' });
+  await expectFaultless('changes for a viewer');
+  await page.getByRole('button', { name: 'Plan' }).click();
+  await page.getByText('This needs the scope recommendations:apply').waitFor();
+  await done();
+});

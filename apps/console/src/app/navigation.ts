@@ -16,7 +16,7 @@ export const NAVIGATION: readonly { title: string; entries: readonly Entry[] }[]
     title: 'Decide',
     entries: [
       { path: '/inbox', label: 'Inbox', icon: 'inbox', scope: 'runtime_observations:read', key: 'i' },
-      { path: '/changes', label: 'Changes', icon: 'change', scope: 'recommendations:apply', key: 'c' },
+      { path: '/changes', label: 'Changes', icon: 'change', scope: 'recommendations:read', key: 'c' },
       { path: '/tasks', label: 'Tasks', icon: 'task', scope: 'operator_tasks:read', key: 'k' },
     ],
   },

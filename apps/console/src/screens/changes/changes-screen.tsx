@@ -1,6 +1,8 @@
 import type { ReactNode } from 'react';
 import { Views } from '../../components/filters.tsx';
 import { Screen } from '../../components/screen.tsx';
+import { MissingScope } from '../../components/states.tsx';
+import { holdsWithin, useMe } from '../../data/me.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { type ClosedStatus, ClosedChanges } from './closed-changes.tsx';
@@ -17,6 +19,8 @@ const SUMMARIES: Record<'plan' | ClosedStatus, string> = {
 export function ChangesScreen(): ReactNode {
   const [state] = useUrlState();
   const filter = useTenantFilter();
+  // The plan is a dry run.
+  const mayPlan = holdsWithin(useMe(), 'recommendations:apply', state['tenant']);
   const view = (state['view'] ?? 'plan') as keyof typeof SUMMARIES;
   const query = { ...filter, status: view === 'plan' ? 'open' : view };
   return (
@@ -37,7 +41,8 @@ export function ChangesScreen(): ReactNode {
         />
       }
     >
-      {view === 'plan' ? <OpenPlan /> : <ClosedChanges status={view} />}
+      {view !== 'plan' && <ClosedChanges status={view} />}
+      {view === 'plan' && (mayPlan ? <OpenPlan /> : <MissingScope scope="recommendations:apply" />)}
     </Screen>
   );
 }
