@@ -192,6 +192,20 @@ test('a claimed task stays open in its panel, is completed with a note, and is r
   await done();
 });
 
+test('a task about a credential leads to the key or to the provider that it is of', async () => {
+  const { items } = await read('/v1/operator/tasks?tenant_id=northwind&kind=rotate_credential');
+  const idOf = (prefix: string): string =>
+    items.find(({ subject }: { subject: { id: string } }) => subject.id.startsWith(prefix)).id;
+  const { page, moveTo, done } = await world.open(`/tasks?${TENANT}&item=${idOf('key_')}`);
+  await page.getByRole('link', { name: /^the key of/ }).click();
+  await page.getByRole('complementary').getByRole('button', { name: 'Rotate' }).waitFor();
+  await moveTo(`/tasks?${TENANT}&item=${idOf('sec_')}`);
+  await page.getByRole('link', { name: 'the credential of the provider' }).click();
+  await page.getByRole('button', { name: 'Credential', pressed: true }).waitFor();
+  await page.getByText('production').waitFor();
+  await done();
+});
+
 test('the panel of a task shows that another person has claimed it meanwhile', async () => {
   const { page, done } = await world.open(`/tasks?${TENANT}&kind=adopt_provider`, { ownWindow: true });
   await page.clock.install();

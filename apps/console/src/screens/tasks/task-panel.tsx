@@ -3,6 +3,7 @@ import {
   claimOperatorTask,
   completeOperatorTask,
   type OperatorTask,
+  searchCredentials,
   type TaskOutcome,
 } from '@quartermaster/client';
 import { getOperatorTaskOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
@@ -22,7 +23,7 @@ import { Failed, Loading } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
-import { useMe, useMissingScope } from '../../data/me.ts';
+import { holds, useMe, useMissingScope } from '../../data/me.ts';
 import { problemOf } from '../../data/problem.ts';
 import { whileSignedIn } from '../../data/session.ts';
 import { OUTCOMES } from './outcomes.ts';
@@ -262,9 +263,40 @@ function SubjectLink({ task: { subject, tenantId } }: { task: OperatorTask }): R
       </Link>
     );
   }
+  return <CredentialLink id={id} />;
+}
+
+/** The key on the page of its account, or the secret on that of its provider. Only text if the caller may not see it. */
+function CredentialLink({ id }: { id: string }): ReactNode {
+  const mayRead = holds(useMe(), 'credentials:read');
+  const { data: credential } = useQuery({
+    queryKey: ['credential', id],
+    queryFn: async ({ signal }) => {
+      const { data } = await searchCredentials({ body: { ids: [id] }, signal, throwOnError: true });
+      return data.items[0] ?? null;
+    },
+    enabled: mayRead,
+  });
+  if (credential === undefined || credential === null || credential.ownerId === null) return 'the credential';
+  const { ownerId, ownerType, tenantId } = credential;
+  if (ownerType === 'provider') {
+    return (
+      <Link
+        to="/providers/$providerId"
+        params={{ providerId: ownerId }}
+        search={(before) => ({ tenant: before['tenant'], view: 'credential' })}
+      >
+        the credential of the provider
+      </Link>
+    );
+  }
   return (
-    <Link to="/accounts" search={(before) => ({ tenant: before['tenant'], view: 'expiring' })}>
-      the credential, among the keys that expire soon
+    <Link
+      to="/accounts/$accountId"
+      params={{ accountId: ownerId }}
+      search={(before) => ({ tenant: before['tenant'], of: tenantId ?? undefined, item: id })}
+    >
+      the key of {ownerId}
     </Link>
   );
 }
