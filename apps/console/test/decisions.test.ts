@@ -180,6 +180,22 @@ describe('a decision', () => {
 
 type Reviewed = { review: { note: string | null } | null };
 
+test('an observation does not say that nothing is recommended before that is known', async () => {
+  const { page, done } = await world.open(`/inbox?${TENANT}`);
+  await page.getByRole('row').nth(1).waitFor();
+  const answer = Promise.withResolvers<void>();
+  await page.route(/\/v1\/recommendations\?/, async (route) => {
+    await answer.promise;
+    await route.continue();
+  });
+  await page.keyboard.press('j');
+  await page.getByText('Reading what is recommended for it.').first().waitFor();
+  answer.resolve();
+  await page.getByText('Reading what is recommended for it.').first().waitFor({ state: 'detached' });
+  await page.getByText('One item becomes available to agents.').waitFor();
+  await done();
+});
+
 test('a viewer sees why they cannot decide', async () => {
   const { page, done } = await world.open(`/inbox?${TENANT}`, { as: 'jonas.weber@northwind.example' });
   await page.getByRole('row').nth(1).waitFor();

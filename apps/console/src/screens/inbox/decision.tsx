@@ -22,6 +22,8 @@ const EFFECTS: Record<Recommendation['kind'], string> = {
 
 const NOTHING_TO_APPLY = 'Nothing is recommended for it.';
 
+const NOT_READ_YET = 'Reading what is recommended for it.';
+
 /**
  * The buttons of a decision, and what each of them does. Moving to another row does not make them anew, which would take a
  * third of the time. So what belongs to the former row is told apart by its id.
@@ -33,6 +35,7 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
   const recommendations = useRecommendationsOf(observation);
   const kinds = recommendations === undefined ? [] : kindsToApply(observation, recommendations);
   const isNothing = kinds.length === 0;
+  const nothing = recommendations === undefined ? NOT_READ_YET : NOTHING_TO_APPLY;
   const review = useReview();
   const approveAndApply = useApproveAndApply();
   const place = observation;
@@ -67,13 +70,13 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
           scope="runtime_observations:review"
           place={place}
           variant="default"
-          disabledReason={isNothing ? NOTHING_TO_APPLY : applyMissing}
+          disabledReason={isNothing ? nothing : applyMissing}
           loading={isRunning(approveAndApply, observation)}
           onClick={() => approveAndApply.mutate({ observation, kinds, note })}
         >
           {isBlock(kinds) ? 'Block' : 'Approve and apply'}
         </ActionButton>
-        <span>{isNothing ? NOTHING_TO_APPLY : kinds.map((kind) => EFFECTS[kind]).join(' ')}</span>
+        <span>{isNothing ? nothing : kinds.map((kind) => EFFECTS[kind]).join(' ')}</span>
         <ActionButton
           scope="runtime_observations:review"
           place={place}
