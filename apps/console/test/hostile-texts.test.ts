@@ -78,3 +78,17 @@ test('hostile texts are inert on every screen, and their invisible characters ar
   }
   await context.close();
 });
+
+test('a long name does not squeeze the mark beside it', async () => {
+  const as = world.server.admin;
+  const name = 'long-name-'.repeat(20);
+  await world.server.ok('POST', '/v1/providers', { as, body: { name, kind: 'mcp', tenantId: 'default' } });
+  const { page, done } = await world.open('/providers?tenant=default');
+  const mark = page
+    .getByRole('row', { name: /long-name/ })
+    .locator('svg')
+    .first();
+  await mark.waitFor();
+  expect((await mark.boundingBox())?.width).toBe(12);
+  await done();
+});
