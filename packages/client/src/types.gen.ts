@@ -439,7 +439,7 @@ export type MarketingConsentInput = {
 export type OperatorTaskStatus = 'open' | 'claimed' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 
 /**
- * `review_observation`: decide about an observation. `investigate_blocked_use`: agents used what an observation is about after it was blocked. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood.
+ * `review_observation`: decide about an observation. `investigate_blocked_use`: agents used what an observation is about after it was blocked, or after its provider was disabled. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood.
  */
 export type OperatorTaskKind = 'review_observation' | 'investigate_blocked_use' | 'sync_inventory' | 'rotate_credential' | 'adopt_provider' | 'review_cardinality' | 'review_telemetry';
 
@@ -674,7 +674,7 @@ export type DismissRecommendationInput = {
 export type RuntimeObservationStatus = 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
 
 /**
- * Observations that need attention. `open`: all that need a decision. `new`: nobody has decided about them yet, and no definition changed. `seen_again`: a person rejected them, and they were seen again after that. `changed_definition`: the provider changed their definition. `blocked`: of any status, they have the risk `blocked_item`: agents used what the inventory blocks. `lastSeenAt` says when.
+ * Observations that need attention. `open`: all that need a decision. `new`: nobody has decided about them yet, and no definition changed. `seen_again`: a person rejected them, and they were seen again after that. `changed_definition`: the provider changed their definition. `blocked`: of any status, they have the risk `blocked_item` or `disabled_provider`: agents used what the inventory blocks, or what is at a disabled provider. `lastSeenAt` says when.
  */
 export type ObservationView = 'open' | 'new' | 'seen_again' | 'changed_definition' | 'blocked';
 
@@ -1342,7 +1342,7 @@ export type AgentUse = {
 };
 
 /**
- * `declared`: an inventory item or an active manifest declares it. `unknown`: nothing declares it. `blocked`: the inventory blocks it. If it differs between the places of a tenant, the worst one counts: blocked before unknown before declared.
+ * `declared`: an inventory item or an active manifest declares it. `unknown`: nothing declares it. `blocked`: the inventory blocks it, or its provider is disabled. If it differs between the places of a tenant, the worst one counts: blocked before unknown before declared.
  */
 export type UseState = 'declared' | 'unknown' | 'blocked';
 

@@ -7,7 +7,7 @@ import { ProviderKindSchema, ProviderStatusSchema } from './providers.ts';
 export const UseStateSchema = z.enum(['declared', 'unknown', 'blocked']).meta({
   id: 'UseState',
   description:
-    '`declared`: an inventory item or an active manifest declares it. `unknown`: nothing declares it. `blocked`: the inventory blocks it. If it differs between the places of a tenant, the worst one counts: blocked before unknown before declared.',
+    '`declared`: an inventory item or an active manifest declares it. `unknown`: nothing declares it. `blocked`: the inventory blocks it, or its provider is disabled. If it differs between the places of a tenant, the worst one counts: blocked before unknown before declared.',
 });
 export type UseState = z.infer<typeof UseStateSchema>;
 

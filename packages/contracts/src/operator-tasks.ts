@@ -23,7 +23,7 @@ export const OperatorTaskKindSchema = z
   .meta({
     id: 'OperatorTaskKind',
     description:
-      '`review_observation`: decide about an observation. `investigate_blocked_use`: agents used what an observation is about after it was blocked. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood.',
+      '`review_observation`: decide about an observation. `investigate_blocked_use`: agents used what an observation is about after it was blocked, or after its provider was disabled. `sync_inventory`: a sync, which runs without a person. `rotate_credential`: replace a credential that expires within 14 days. `adopt_provider`: decide about a discovered provider. `review_cardinality`: a tenant or sender reached a limit of observations or providers. `review_telemetry`: nothing in the telemetry of an account was understood.',
   });
 export type OperatorTaskKind = z.infer<typeof OperatorTaskKindSchema>;
 

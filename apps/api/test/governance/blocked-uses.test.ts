@@ -395,19 +395,28 @@ test('without runtime_observations:review it cannot be completed', async () => {
   expect(await complete(tenant, task)).toMatchObject({ status: 'succeeded', outcome: 'acknowledged' });
 });
 
-test('regression: the use of a disabled provider is a high risk, also of what is declared there, until it is active again', async () => {
+test('regression: the use of a disabled provider counts as a blocked use, until the provider is active again', async () => {
   const tenant = await newTenant(server);
   const { operator: as, path } = tenant;
   await server.ok('POST', `${path}/inventory`, { as, body: { kind: 'model', name: 'gpt-x' } });
   await use(tenant, 'gpt-x');
   const risk = async () => (await tenant.observation('gpt-x')).risk;
   expect(await risk()).toEqual({ level: 'low', factors: [] });
+  expect(await blockedObservations(tenant)).toEqual([]);
   await server.ok('PUT', path, { as, body: { status: 'disabled' } });
   const reason = 'The provider openai is disabled, but agents use it.';
   const high = { level: 'high', factors: [{ factor: 'disabled_provider', reason }] };
   expect(await risk()).toEqual(high);
+  expect(await blockedObservations(tenant)).toHaveLength(1);
+  // The use was before.
+  expect(await tasksOf(tenant)).toEqual([]);
+  server.travel(1000);
   await use(tenant, 'gpt-x');
   expect(await risk()).toEqual(high);
+  const title = 'Agents use the model gpt-x at openai, which is disabled';
+  expect(await tasksOf(tenant)).toMatchObject([{ title, priority: 'high' }]);
   await server.ok('PUT', path, { as, body: { status: 'active' } });
   expect(await risk()).toEqual({ level: 'low', factors: [] });
+  expect(await tasksOf(tenant)).toEqual([]);
+  expect(await tasksOf(tenant, 'cancelled')).toHaveLength(1);
 });

@@ -26,7 +26,7 @@ import {
 import { subjectKey } from '../declarations/subject-key.ts';
 import { reconcileDiscovered, reconcileSubjects } from '../rules/reconcile.ts';
 import { admitSightings, type ObservedSighting, type Unobserved } from './admit-sightings.ts';
-import { findBlockBefore, openBlockedUseTasks } from './blocked-use-task.ts';
+import { type Block, findBlockBefore, openBlockedUseTasks } from './blocked-use-task.ts';
 import { recordUses } from './first-use.ts';
 import { removeUnused } from './remove-unused.ts';
 import { reopenReviewTasks, updateReviewTasks } from './review-task.ts';
@@ -40,7 +40,7 @@ type Aggregated = ObservedSighting & {
   isReviewObsolete: boolean;
   change: AccountCounts;
   /** The item that had blocked the subject, or a model that answered, before it was used. */
-  blockedBy: InventoryItem | undefined;
+  blockedBy: Block | undefined;
 };
 
 /** What aggregation may add. */
@@ -298,15 +298,15 @@ function aggregateOne(
   return { sighting, former, observation, change, isReviewObsolete, blockedBy };
 }
 
-/** Finds an item that had blocked what a sighting used: its subject, or a model that answered. */
+/** Finds what had blocked what a sighting used: an item of its subject or of a model that answered, or its provider. */
 function findBlock(
-  { latest, hasNewCall, responseModels }: Sighting,
+  { provider, latest, hasNewCall, responseModels }: Sighting,
   { item, blockedAnswers }: { item: InventoryItem | undefined; blockedAnswers: readonly BlockedAnswer[] },
   now: Date,
-): InventoryItem | undefined {
+): Block | undefined {
   if (latest === '') return undefined;
   const answers = blockedAnswers.filter(({ model }) => responseModels.has(model));
-  return findBlockBefore([item, ...answers.map((answer) => answer.item)], {
+  return findBlockBefore([item, ...answers.map((answer) => answer.item), provider], {
     latest: new Date(latest),
     now,
     hasNewCall,

@@ -1,4 +1,5 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { findLastTasks, moveOperatorTask, openOperatorTasks } from '@quartermaster/db/repositories/operator-tasks.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
@@ -10,20 +11,21 @@ const BLOCKED_USES = { kind: 'investigate_blocked_use', subjectType: 'runtime_ob
 
 type InTenant = Pick<TenantPlace, 'tenantId'>;
 
-/** An observation whose subject was used after an item had blocked it. */
-export type BlockedUse = ObservationAtProvider & { blockedBy: InventoryItem };
+/** What blocks a subject: an item of the inventory, or its provider, which is disabled. */
+export type Block = InventoryItem | Provider;
+
+/** An observation whose subject was used after it had been blocked. */
+export type BlockedUse = ObservationAtProvider & { blockedBy: Block };
 
 /**
- * Finds an item that had blocked a subject before it was used. When the item was blocked is not stored, so the last change of the
- * item counts: a use between the block and another change of the item opens no task, the next one does.
+ * Finds what had blocked a subject before it was used. When an item was blocked, or a provider disabled, is not stored, so its last
+ * change counts: a use between the block and another change opens no task, the next one does.
  *
- * @param items items that decide about what was used
+ * @param records the provider, and the items that decide about what was used
  */
-export function findBlockBefore(
-  items: readonly (InventoryItem | undefined)[],
-  times: UseTimes,
-): InventoryItem | undefined {
-  return items.find((item) => item?.status === 'blocked' && isUseAfter(item.updatedAt, times));
+export function findBlockBefore(records: readonly (Block | undefined)[], times: UseTimes): Block | undefined {
+  const blocking = records.filter((record) => record?.status === 'blocked' || record?.status === 'disabled');
+  return blocking.find((record) => record && isUseAfter(record.updatedAt, times));
 }
 
 /**
@@ -69,6 +71,7 @@ export async function moveBlockedUseTask(
 function titleOf({ provider, observation, blockedBy }: BlockedUse): string {
   const { kind, name } = observation;
   const what = `the ${kind} ${name}`;
+  if (blockedBy.id === provider.id) return `Agents use ${what} at ${provider.name}, which is disabled`;
   if (kind === blockedBy.kind && name === blockedBy.name)
     return `Agents use ${what} at ${provider.name}, which is blocked`;
   return `Agents use ${what} at ${provider.name}, although the inventory blocks ${blockedBy.name}`;

@@ -27,9 +27,9 @@ const FIRST_USE_MS = 7 * 24 * 3600 * 1000;
 
 const LEVELS = ['high', 'medium', 'low'] as const;
 
-/** Whether the inventory blocks what agents use. */
+/** Whether the inventory blocks what agents use, or its provider is disabled. */
 export function isBlockedUse({ risk }: Pick<RuntimeObservation, 'risk'>): boolean {
-  return risk.factors.some(({ factor }) => factor === 'blocked_item');
+  return risk.factors.some(({ factor }) => factor === 'blocked_item' || factor === 'disabled_provider');
 }
 
 /** The risk factors of an observation, each with its reason in words. The level is the highest level of the factors. */

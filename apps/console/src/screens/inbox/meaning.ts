@@ -3,7 +3,7 @@ import type { Meaning } from '../../components/marks.tsx';
 
 /** Which of the three meanings an observation has now. */
 export function meaningOf({ unknown, risk }: Pick<RuntimeObservation, 'unknown' | 'risk'>): Meaning {
-  if (risk.factors.some(({ factor }) => factor === 'blocked_item')) return 'blocked';
+  if (risk.factors.some(({ factor }) => factor === 'blocked_item' || factor === 'disabled_provider')) return 'blocked';
   return unknown ? 'unknown' : 'declared';
 }
 
@@ -13,7 +13,7 @@ export const FACTOR_TITLES: Record<RuntimeObservation['risk']['factors'][number]
   blocked_item: 'Blocked, and used all the same',
   drift: 'The definition changed',
   unknown_provider: 'Unknown provider',
-  disabled_provider: 'Disabled provider',
+  disabled_provider: 'Provider disabled, and used all the same',
   foreign_address: 'Another address',
   unknown_item: 'Not declared',
   first_use: 'First use',
