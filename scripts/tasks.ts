@@ -29,14 +29,14 @@ const GO_MEMORY = { GOGC: 'off', GOMEMLIMIT: '2GiB' };
 type Options = {
   flags?: readonly string[];
   environment?: Record<string, string>;
-  /** How many tasks run at the same time. */
+  /** How many tasks run at the same time. Most checks use one core, and the linter both. */
   concurrency?: number;
 };
 
 /** Runs tasks through turbo, which skips tasks whose inputs did not change since they last passed. @returns the exit code */
 export function runTasks(
   tasks: readonly string[],
-  { flags = [], environment = {}, concurrency = 2 }: Options = {},
+  { flags = [], environment = {}, concurrency = 3 }: Options = {},
 ): Promise<number> {
   return run('turbo', ['run', ...tasks, '--continue', `--concurrency=${concurrency}`, ...flags], {
     environment: {
