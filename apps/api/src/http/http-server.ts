@@ -23,14 +23,14 @@ type HttpServerOptions = {
 /** A body may have this many chunks, whatever their size. */
 const FREE_CHUNKS = 1000;
 
+/** Further chunks have at least this many bytes on average. */
+const MIN_CHUNK_BYTES = 64;
+
 /** The first chunks of a body do not count for the limit of an address: clients send most bodies in one, two or three chunks. */
 const FIRST_CHUNKS = 4;
 
 /** How long an address is refused after its connections were closed. Otherwise each new connection could send a read of a flood. */
 const COOLDOWN_MS = 1000;
-
-/** Further chunks have at least this many bytes on average. */
-const MIN_CHUNK_BYTES = 64;
 
 /**
  * An HTTP server with limits. The number of requests of a connection is not limited: it costs nothing, and a limit would make
