@@ -164,6 +164,33 @@ test('a provider is disabled and enabled again, and says so', async () => {
   await done();
 });
 
+test('a provider is declared with other names and an interval of its syncs, and both can be changed', async () => {
+  const { page, done } = await world.open(`/providers?${TENANT}&new=1`);
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill('tickets-of-support');
+  const names = page.getByRole('combobox', { name: 'Other names' });
+  for (const name of ['ticket server', 'helpdesk-mcp']) {
+    await names.fill(name);
+    await names.press('Enter');
+  }
+  await page.getByRole('textbox', { name: 'Address' }).fill('https://tickets.example.com/mcp');
+  await page.getByRole('combobox', { name: 'Sync' }).click();
+  await page.getByRole('option', { name: 'every 6 hours' }).click();
+  await page.getByRole('button', { name: 'Declare', exact: true }).click();
+  await page.getByText('also called ticket server, helpdesk-mcp').waitFor();
+  await page.getByText(', every 6 hours').waitFor();
+  const path = `/v1/providers/${new URL(page.url()).pathname.split('/').at(-1)}`;
+  expect(await read(path)).toMatchObject({ aliases: ['ticket server', 'helpdesk-mcp'], syncIntervalSeconds: 21_600 });
+
+  await page.getByRole('button', { name: 'Change', exact: true }).click();
+  await names.press('Backspace');
+  await page.getByRole('combobox', { name: 'Sync' }).click();
+  await page.getByRole('option', { name: 'only on request' }).click();
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByText('also called ticket server', { exact: true }).waitFor();
+  expect(await read(path)).toMatchObject({ aliases: ['ticket server'], syncIntervalSeconds: null });
+  await done();
+});
+
 test('a claimed task stays open in its panel, is completed with a note, and is released when the user leaves', async () => {
   const { page, done } = await world.open(`/tasks?${TENANT}&kind=review_observation`);
   await page.getByRole('row').nth(2).waitFor();

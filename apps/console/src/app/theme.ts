@@ -7,6 +7,7 @@ import {
   Menu,
   Modal,
   Select,
+  TagsInput,
   Textarea,
   TextInput,
   Tooltip,
@@ -68,6 +69,7 @@ export const theme = createTheme({
       defaultProps: { centered: true, transitionProps: { duration: 0 }, closeButtonProps: { 'aria-label': 'Close' } },
     }),
     Select: Select.extend({ defaultProps: { size: 'xs' } }),
+    TagsInput: TagsInput.extend({ defaultProps: { size: 'xs' } }),
     Textarea: Textarea.extend({ defaultProps: { size: 'xs' } }),
     TextInput: TextInput.extend({ defaultProps: { size: 'xs' } }),
     Tooltip: Tooltip.extend({

@@ -31,6 +31,19 @@ export function formatDuration(milliseconds: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+const UNITS = [
+  [24 * 3600, 'day'],
+  [3600, 'hour'],
+  [60, 'minute'],
+  [1, 'second'],
+] as const;
+
+/** An interval in the largest unit that divides it: `every hour`, `every 90 minutes`. */
+export function formatInterval(seconds: number): string {
+  const [length, unit] = UNITS.find(([one]) => seconds % one === 0) ?? [1, 'second'];
+  return seconds === length ? `every ${unit}` : `every ${plural(seconds / length, unit)}`;
+}
+
 /** `1 item`, `2 items`. */
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${formatNumber(count)} ${count === 1 ? one : many}`;

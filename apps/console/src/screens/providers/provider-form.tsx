@@ -1,8 +1,9 @@
 import { createProvider, type Provider, updateProvider } from '@quartermaster/client';
-import { Select, Textarea, TextInput } from '@mantine/core';
+import { Select, TagsInput, Textarea, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { FormDialog } from '../../components/form-dialog.tsx';
+import { formatInterval } from '../../components/format.ts';
 import { placeBody, PlaceFields } from '../../components/place-fields.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
@@ -17,6 +18,11 @@ const KINDS = [
   { value: 'other', label: 'Other' },
 ];
 
+const MAX_ALIASES = 20;
+
+/** The choices of the form, in seconds. */
+const INTERVALS = [900, 3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600];
+
 /** Declares a provider, or changes one. */
 export function ProviderForm({ provider, close }: { provider?: Provider; close: () => void }): ReactNode {
   const [{ tenant = '' }] = useUrlState();
@@ -29,6 +35,8 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
     description: provider?.description ?? '',
     kind: provider?.kind ?? 'mcp',
     baseUrl: provider?.baseUrl ?? '',
+    aliases: provider?.aliases ?? [],
+    syncIntervalSeconds: provider?.syncIntervalSeconds ?? null,
   });
   const set = (changes: Partial<typeof values>) => setValues((before) => ({ ...before, ...changes }));
   const body = {
@@ -37,6 +45,8 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
     displayName: values.displayName || null,
     description: values.description || null,
     baseUrl: values.baseUrl || null,
+    aliases: values.aliases,
+    syncIntervalSeconds: values.syncIntervalSeconds,
   };
   const save = useAction({
     run: async () => {
@@ -71,6 +81,14 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
         value={values.name}
         onChange={(event) => set({ name: event.currentTarget.value })}
       />
+      <TagsInput
+        label="Other names"
+        description="What else telemetry and manifests call it. Enter adds a name."
+        maxTags={MAX_ALIASES}
+        splitChars={[]}
+        value={values.aliases}
+        onChange={(aliases) => set({ aliases })}
+      />
       <Select
         label="Kind"
         data={KINDS}
@@ -84,6 +102,14 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
         placeholder="https://"
         value={values.baseUrl}
         onChange={(event) => set({ baseUrl: event.currentTarget.value })}
+      />
+      <Select
+        label="Sync"
+        description="How often a sync asks it."
+        data={intervalsWith(provider?.syncIntervalSeconds ?? null)}
+        allowDeselect={false}
+        value={String(values.syncIntervalSeconds ?? '')}
+        onChange={(seconds) => set({ syncIntervalSeconds: seconds ? Number(seconds) : null })}
       />
       <TextInput
         label="Display name"
@@ -100,4 +126,15 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
       {provider === undefined && <PlaceFields place={place} change={setPlace} />}
     </FormDialog>
   );
+}
+
+/** The choices, and the interval that the provider has now. */
+function intervalsWith(current: number | null) {
+  const all = new Set(current === null ? INTERVALS : [...INTERVALS, current]);
+  const choices = [...all]
+    .toSorted((a, b) => a - b)
+    .map((seconds) => {
+      return { value: String(seconds), label: formatInterval(seconds) };
+    });
+  return [{ value: '', label: 'only on request' }, ...choices];
 }

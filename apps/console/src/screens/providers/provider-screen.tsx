@@ -7,7 +7,7 @@ import { ActionButton } from '../../components/action-button.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import { Views } from '../../components/filters.tsx';
-import { plural } from '../../components/format.ts';
+import { formatInterval, plural } from '../../components/format.ts';
 import { MeaningMark, StateMark, Tag } from '../../components/marks.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Failed, Loading } from '../../components/states.tsx';
@@ -48,7 +48,8 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
   const [state, setState] = useUrlState();
   const navigate = useNavigate();
   const [isDeleting, setDeleting] = useState(false);
-  const { id, name, displayName, kind, status, health, baseUrl, inventorySyncedAt, description } = provider;
+  const { id, name, displayName, aliases, kind, status, health, baseUrl, description } = provider;
+  const { inventorySyncedAt, syncIntervalSeconds } = provider;
   const path = { provider_id: id };
   const sync = useAction({
     run: async () => (await syncProviderInventory({ path, headers: idempotencyKey(), throwOnError: true })).data,
@@ -94,8 +95,10 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
           />
           <span>
             synced <Time at={inventorySyncedAt} />
+            {syncIntervalSeconds !== null && `, ${formatInterval(syncIntervalSeconds)}`}
           </span>
           {baseUrl !== null && <span className="mono truncate">{baseUrl}</span>}
+          {aliases.length > 0 && <span className="truncate">also called {aliases.join(', ')}</span>}
           {placeOf(provider)}
           <CopyId id={id} />
           {description !== null && <span className="truncate">{description}</span>}
