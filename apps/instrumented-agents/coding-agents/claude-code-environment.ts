@@ -1,7 +1,7 @@
 import { modelServerUrl, telemetryUrl } from '../recorder/program.ts';
 
 /** For Claude Code, also where its Agent SDK runs it. Models and the vendor's own telemetry stay on this machine. */
-export const CLAUDE_CODE: Record<string, string> = {
+export const CLAUDE_CODE_WITHOUT_TELEMETRY: Record<string, string> = {
   ANTHROPIC_BASE_URL: modelServerUrl,
   ANTHROPIC_API_KEY: 'sk-ant-scripted',
   ANTHROPIC_MODEL: 'claude-sonnet-5',
@@ -12,6 +12,11 @@ export const CLAUDE_CODE: Record<string, string> = {
   ENABLE_TOOL_SEARCH: 'false',
   // It runs as root in containers only.
   IS_SANDBOX: '1',
+};
+
+/** With its own telemetry. */
+export const CLAUDE_CODE: Record<string, string> = {
+  ...CLAUDE_CODE_WITHOUT_TELEMETRY,
   CLAUDE_CODE_ENABLE_TELEMETRY: '1',
   OTEL_LOGS_EXPORTER: 'otlp',
   OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',

@@ -13,7 +13,7 @@ const MAX_PAGES = 10;
 /**
  * Returns the ids of the records of a bulk operation: the ids in the request, or those of all matches of its filter.
  *
- * @throws 409 if the number of ids, or of matches if there are none, differs from the expected one
+ * @throws 409 if the number of ids, or without ids that of matches, differs from the expected one
  */
 export async function bulkIds(
   named: readonly string[] | null | undefined,

@@ -33,8 +33,8 @@ const FIRST_CHUNKS = 4;
 const COOLDOWN_MS = 1000;
 
 /**
- * An HTTP server with limits. The number of requests of a connection is not limited: it costs nothing, and a limit would make
- * healthy clients reconnect.
+ * An HTTP server with limits. How many requests follow one another on a connection is not limited: it costs nothing, and a limit
+ * would make healthy clients reconnect.
  */
 export function createHttpServer(
   limits: ConnectionLimits,

@@ -5,8 +5,9 @@
 import * as sdk from '@anthropic-ai/claude-agent-sdk';
 import { Openlit } from 'openlit';
 import { z } from 'zod';
+import { CLAUDE_CODE_WITHOUT_TELEMETRY } from '../../coding-agents/claude-code-environment.ts';
 import { MARKERS } from '../../model-server/markers.ts';
-import { countAgent, countTool, mcpCommand, modelServerUrl, telemetryUrl } from '../../recorder/program.ts';
+import { countAgent, countTool, mcpCommand, telemetryUrl } from '../../recorder/program.ts';
 
 // OpenLIT replaces a function of the module, whose namespace is read-only.
 const patched = { ...sdk };
@@ -22,20 +23,7 @@ Openlit.init({
 const { createSdkMcpServer, query, tool } = patched;
 
 const HOME = process.env['HOME'] ?? '';
-const ENVIRONMENT = {
-  PATH: process.env['PATH'],
-  HOME,
-  ANTHROPIC_BASE_URL: modelServerUrl,
-  ANTHROPIC_API_KEY: 'sk-ant-scripted',
-  ANTHROPIC_MODEL: 'claude-sonnet-5',
-  ANTHROPIC_DEFAULT_HAIKU_MODEL: 'claude-haiku-5',
-  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-  DISABLE_AUTOUPDATER: '1',
-  // Otherwise the model has to search for the tools of MCP servers.
-  ENABLE_TOOL_SEARCH: 'false',
-  // It runs as root in containers only.
-  IS_SANDBOX: '1',
-};
+const ENVIRONMENT = { PATH: process.env['PATH'], HOME, ...CLAUDE_CODE_WITHOUT_TELEMETRY };
 
 const getWeather = tool('get_weather', MARKERS.toolDescription, { city: z.string() }, () => {
   countTool('get_weather', { server: 'weather' });

@@ -219,7 +219,7 @@ function modelLookup(providers: KnownProviders, models: readonly OfferedItem[]) 
   return { modelAt, soleProviderOfModel };
 }
 
-/** Those of active providers. If there are none, those of disabled providers. */
+/** Those of active providers. Without any, those of disabled providers. */
 function activeOf<T>(found: readonly T[], providerOf: (one: T) => Provider | undefined): readonly T[] {
   const active = found.filter((one) => providerOf(one)?.status === 'active');
   return active.length > 0 ? active : found;
