@@ -76,7 +76,17 @@ test('a change that was applied earlier is undone', async () => {
 
 test('one change is applied by itself after it was undone, and another one is dismissed with a reason', async () => {
   const as = world.server.admin;
-  const [undone, dismissed] = await recommendations('status=open&kind=register_item');
+  const [undone, ...others] = await recommendations('status=open&kind=register_item');
+  const plan = { as, body: { dryRun: true } };
+  const plans = await Promise.all(
+    others.map(({ providerId }: { providerId: string }) =>
+      world.server.ok('POST', `/v1/providers/${providerId}/recommendations/apply`, plan),
+    ),
+  );
+  const skipped = plans.flatMap((planned) => planned.skipped);
+  const dismissed = others.find((other: { id: string }) =>
+    skipped.some(({ id, reason }) => id === other.id && reason === 'needs_review'),
+  );
   const body = { recommendationIds: [undone.id] };
   const review = { as, body: { decision: 'approved' } };
   await world.server.ok('POST', `/v1/runtime-observations/${undone.observationIds[0]}/review`, review);
@@ -85,8 +95,8 @@ test('one change is applied by itself after it was undone, and another one is di
   const { page, moveTo, expectFaultless, done } = await world.open(`/changes?${TENANT}`);
   await page.getByText('more is left out.').first().waitFor();
   await moveTo(`/providers/${undone.providerId}/plan?${TENANT}`);
-  const changeOf = ({ change }: { change: { after: { name: string } } }) =>
-    page.getByRole('listitem').filter({ hasText: change.after.name });
+  const changeOf = ({ change: { after } }: { change: { after: { kind: string; name: string } } }) =>
+    page.locator('li:has(> details)').filter({ has: page.getByText(`${after.kind} ${after.name}`, { exact: true }) });
   await changeOf(undone).locator('summary').click();
   await expectFaultless('an opened change');
   await changeOf(undone).getByRole('button', { name: 'Apply only this' }).click();
