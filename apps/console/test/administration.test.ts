@@ -164,6 +164,57 @@ test('a provider is disabled and enabled again, and says so', async () => {
   await done();
 });
 
+test('a step back from what was just created leads to the list, without the form', async () => {
+  const { page, done } = await world.open(`/gateways?${TENANT}`);
+  await page.getByRole('button', { name: 'Create a gateway' }).click();
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill('step-back');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByRole('heading', { level: 1, name: 'step-back' }).waitFor();
+  await page.goBack();
+  await page.getByRole('heading', { level: 1, name: 'Gateways' }).waitFor();
+  await page.getByRole('row', { name: /step-back/ }).waitFor();
+  expect(await page.getByRole('dialog').count()).toBe(0);
+  expect(new URL(page.url()).search).toBe(`?${TENANT}`);
+  await done();
+});
+
+test('an inventory item is declared, and deleted after a question', async () => {
+  const { items } = await read('/v1/providers?tenant_id=northwind&name=anthropic');
+  const path = `/v1/providers/${items[0].id}/inventory`;
+  const body = { kind: 'model', name: 'declared-in-error' };
+  const { id } = await world.server.ok('POST', path, { as: world.server.admin, body });
+  const { page, expectFaultless, done } = await world.open(`/providers/${items[0].id}?${TENANT}&item=${id}`);
+  const panel = page.getByRole('complementary', { name: 'model declared-in-error' });
+  await panel.getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('A sync that finds it declares it again.').waitFor();
+  await expectFaultless('the question before a deletion');
+  await page.getByRole('button', { name: 'Delete the item' }).click();
+  await page.getByText('declared-in-error was deleted.').waitFor();
+  await panel.waitFor({ state: 'detached' });
+  const deleted = await world.server.call('GET', `${path}/${id}`, { as: world.server.admin });
+  expect(deleted.status).toBe(404);
+  await done();
+});
+
+test('a person gets the rights of the platform and loses them, each after a question', async () => {
+  const email = 'priya.nair@northwind.example';
+  const rightsOf = async () => (await read(`/v1/users?email=${email}`)).items[0].platformAdministrator;
+  const { page, done } = await world.open(`/people?email=${email}`);
+  await page.getByRole('row').nth(1).waitFor();
+  await page.keyboard.press('j');
+  await page.getByRole('button', { name: 'Make platform administrator' }).click();
+  await page.getByText('every right in every tenant').waitFor();
+  expect(await rightsOf()).toBe(false);
+  await page.getByRole('button', { name: 'Give every right' }).click();
+  await page.getByText('is a platform administrator.').waitFor();
+  expect(await rightsOf()).toBe(true);
+  await page.getByRole('button', { name: 'Take platform rights' }).click();
+  await page.getByRole('button', { name: 'Take the rights away' }).click();
+  await page.getByText('is no longer a platform administrator.').waitFor();
+  expect(await rightsOf()).toBe(false);
+  await done();
+});
+
 test('a provider is declared with other names and an interval of its syncs, and both can be changed', async () => {
   const { page, done } = await world.open(`/providers?${TENANT}&new=1`);
   await page.getByRole('textbox', { name: 'Name', exact: true }).fill('tickets-of-support');

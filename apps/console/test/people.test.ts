@@ -98,6 +98,13 @@ test('an administrator of a sub-tenant sees and administers it alone', async () 
   });
   expect(manifests.items).toMatchObject([{ subTenantId: 'sales' }]);
 
+  // Only platform administrators see who could become one.
+  await moveTo('/people');
+  await page.getByRole('row').nth(1).waitFor();
+  await page.keyboard.press('j');
+  await page.getByRole('complementary').getByRole('button', { name: 'Delete', exact: true }).waitFor();
+  expect(await page.getByRole('button', { name: 'Make platform administrator' }).count()).toBe(0);
+
   // A link of a colleague to something that is out of reach.
   expectAnswers(404);
   await moveTo(`/inbox?item=${others[0].id}`);

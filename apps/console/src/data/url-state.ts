@@ -1,4 +1,4 @@
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate, useRouter, useSearch } from '@tanstack/react-router';
 import { useCallback } from 'react';
 
 /** What the address says after `?`. All state of a view is there, so that a copied link shows the same view. */
@@ -38,10 +38,13 @@ export function useUrlParameter(name: string): string | undefined {
 /** What changes the state of the view: always the same function. `push` adds a step to the browser's history. */
 export function useSetUrlState(): SetUrlState {
   const navigate = useNavigate();
+  const { history } = useRouter();
   return useCallback<SetUrlState>(
     (changes, { push = false } = {}) => {
       void navigate({ to: '.', search: (before: UrlState) => cleaned({ ...before, ...changes }), replace: !push });
+      // The router would join it with a step that follows at once: a form that is closed would be open again after a step back.
+      history.flush();
     },
-    [navigate],
+    [navigate, history],
   );
 }

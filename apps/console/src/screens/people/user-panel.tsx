@@ -1,4 +1,11 @@
-import { deleteUser, disableUser, enableUser, type User } from '@quartermaster/client';
+import {
+  deleteUser,
+  disableUser,
+  enableUser,
+  grantPlatformAdministrator,
+  revokePlatformAdministrator,
+  type User,
+} from '@quartermaster/client';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
@@ -9,32 +16,66 @@ import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
+import { useMe } from '../../data/me.ts';
 import { AccessLink } from '../access/access-link.tsx';
 
-const SENTENCES = {
+type Action = 'disable' | 'enable' | 'erase' | 'grant' | 'revoke';
+
+const RUNS = {
+  disable: disableUser,
+  enable: enableUser,
+  erase: deleteUser,
+  grant: grantPlatformAdministrator,
+  revoke: revokePlatformAdministrator,
+} as const;
+
+const DONE: Record<Action, string> = {
+  disable: 'was disabled',
+  enable: 'was enabled',
+  erase: 'was deleted',
+  grant: 'is a platform administrator',
+  revoke: 'is no longer a platform administrator',
+};
+
+/** What is asked before an action. */
+const QUESTIONS: Record<
+  Exclude<Action, 'enable'>,
+  { title: (name: string) => string; confirm: string; consequence: string }
+> = {
   disable: {
-    button: 'Disable the person',
+    title: (name) => `Disable ${name}?`,
+    confirm: 'Disable the person',
     consequence:
       'Their sessions end at once, and every further call of theirs is refused. API keys that they created keep working: see the access they gave. You can enable them again.',
   },
   erase: {
-    button: 'Delete the person',
+    title: (name) => `Delete ${name}?`,
+    confirm: 'Delete the person',
     consequence:
       'Their memberships and sessions end, and their personal data are erased. API keys that they created keep working: see the access they gave first. This cannot be undone.',
   },
-} as const;
+  grant: {
+    title: (name) => `Make ${name} a platform administrator?`,
+    confirm: 'Give every right',
+    consequence:
+      'The person gets every right in every tenant, at once. They can also make other people platform administrators.',
+  },
+  revoke: {
+    title: (name) => `Take every right from ${name}?`,
+    confirm: 'Take the rights away',
+    consequence:
+      'Their next request is made without these rights, and their gateway sessions end. They keep their memberships. If the identity provider names them as a platform administrator, they keep the rights until it stops that.',
+  },
+};
 
 export function UserPanel({ user, close }: { user: User; close: () => void }): ReactNode {
-  const [asking, setAsking] = useState<keyof typeof SENTENCES | null>(null);
+  const [asking, setAsking] = useState<keyof typeof QUESTIONS | null>(null);
+  const me = useMe();
   const { id, email, status, memberships, lastSeenAt, createdAt, source } = user;
   const name = user.displayName ?? email ?? id;
-  const options = () => ({ path: { user_id: id }, headers: idempotencyKey(), throwOnError: true as const });
   const change = useAction({
-    run: (what: 'disable' | 'enable' | 'erase') => {
-      if (what === 'enable') return enableUser(options());
-      return what === 'disable' ? disableUser(options()) : deleteUser(options());
-    },
-    done: (_, what) => `${name} was ${{ disable: 'disabled', enable: 'enabled', erase: 'deleted' }[what]}.`,
+    run: (what: Action) => RUNS[what]({ path: { user_id: id }, headers: idempotencyKey(), throwOnError: true }),
+    done: (_, what) => `${name} ${DONE[what]}.`,
     onDone: () => setAsking(null),
   });
   const isDeleted = status === 'deleted';
@@ -53,7 +94,7 @@ export function UserPanel({ user, close }: { user: User; close: () => void }): R
         </>
       }
       footer={
-        <div className="row">
+        <div className="row wraps">
           {status === 'disabled' ? (
             <ActionButton scope="users:write" variant="default" onClick={() => change.mutate('enable')}>
               Enable
@@ -76,6 +117,16 @@ export function UserPanel({ user, close }: { user: User; close: () => void }): R
           >
             Delete
           </ActionButton>
+          {me.platformAdministrator && (
+            <ActionButton
+              scope="*"
+              variant="default"
+              disabledReason={status === 'active' || user.platformAdministrator ? null : 'The person is not active.'}
+              onClick={() => setAsking(user.platformAdministrator ? 'revoke' : 'grant')}
+            >
+              {user.platformAdministrator ? 'Take platform rights' : 'Make platform administrator'}
+            </ActionButton>
+          )}
         </div>
       }
     >
@@ -112,9 +163,9 @@ export function UserPanel({ user, close }: { user: User; close: () => void }): R
       </Section>
       {asking !== null && (
         <ConfirmDialog
-          title={`${asking === 'disable' ? 'Disable' : 'Delete'} ${name}?`}
-          consequence={SENTENCES[asking].consequence}
-          confirm={SENTENCES[asking].button}
+          title={QUESTIONS[asking].title(name)}
+          consequence={QUESTIONS[asking].consequence}
+          confirm={QUESTIONS[asking].confirm}
           isPending={change.isPending}
           onConfirm={() => change.mutate(asking)}
           close={() => setAsking(null)}

@@ -1,7 +1,14 @@
-import { getProviderInventory, type InventoryItem, type Provider, updateInventoryItem } from '@quartermaster/client';
+import {
+  deleteInventoryItem,
+  getProviderInventory,
+  type InventoryItem,
+  type Provider,
+  updateInventoryItem,
+} from '@quartermaster/client';
 import { getInventoryItemOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { useKeys } from '../../components/hotkeys.ts';
@@ -120,16 +127,20 @@ function definitionOf({ title, description, attributes }: Pick<InventoryItem, 't
 
 function ItemPanel({ item, close }: { item: InventoryItem; close: () => void }): ReactNode {
   const { id, name, kind, status, providerId, title, description, drift, attributes, schemaDigest } = item;
-  const path = { provider_id: providerId, item_id: id };
+  const [isDeleting, setDeleting] = useState(false);
+  const options = () => ({
+    path: { provider_id: providerId, item_id: id },
+    headers: { ...idempotencyKey(), ...ifMatch(`/v1/providers/${providerId}/inventory/${id}`) },
+    throwOnError: true as const,
+  });
   const change = useAction({
-    run: (next: 'available' | 'blocked' | 'retired') =>
-      updateInventoryItem({
-        path,
-        body: { status: next },
-        headers: { ...idempotencyKey(), ...ifMatch(`/v1/providers/${providerId}/inventory/${id}`) },
-        throwOnError: true,
-      }),
+    run: (next: 'available' | 'blocked' | 'retired') => updateInventoryItem({ ...options(), body: { status: next } }),
     done: (_, next) => `${name} is ${next}.`,
+  });
+  const remove = useAction({
+    run: () => deleteInventoryItem(options()),
+    done: () => `${name} was deleted.`,
+    onDone: close,
   });
   return (
     <SidePanel
@@ -175,6 +186,9 @@ function ItemPanel({ item, close }: { item: InventoryItem; close: () => void }):
               Retire
             </ActionButton>
           )}
+          <ActionButton scope="providers:write" place={item} variant="default" onClick={() => setDeleting(true)}>
+            Delete
+          </ActionButton>
           <span className="dim">A block ends the sessions that grant it.</span>
         </div>
       }
@@ -204,6 +218,16 @@ function ItemPanel({ item, close }: { item: InventoryItem; close: () => void }):
         <Section title="Attributes">
           <pre className={classes.json}>{JSON.stringify(attributes, null, 2)}</pre>
         </Section>
+      )}
+      {isDeleting && (
+        <ConfirmDialog
+          title={`Delete ${name}?`}
+          consequence="It is no longer declared, and a block of it ends. If agents use it afterwards, it is unknown. A sync that finds it declares it again. To forbid it, block it instead."
+          confirm="Delete the item"
+          isPending={remove.isPending}
+          onConfirm={() => remove.mutate()}
+          close={() => setDeleting(false)}
+        />
       )}
     </SidePanel>
   );
