@@ -46,6 +46,8 @@ export type BatchLookup = {
   hashedTool: (written: string, server: Provider | undefined) => Match | undefined;
   /** The server whose name or alias has this hash. */
   hashedServer: (name: string) => Provider | undefined;
+  /** The same without the providers of the sub-tenant. Undefined if the batch cannot mean one that the sub-tenant declared. */
+  ofWholeTenant?: BatchLookup;
 };
 
 /** The name of a service without `service.name`. */
@@ -74,20 +76,42 @@ export async function lookUpBatch(
 ): Promise<BatchLookup> {
   const providers = knownProviders(place);
   const names = collectNames(batch);
-  for (const provider of await findNamedProviders(db, place, names)) providers.add(provider);
+  const found = await findNamedProviders(db, place, names);
+  for (const provider of found) providers.add(provider);
   const toolNames = [...names.tools];
   const tools = await findOffered(db, place, 'tool', toolNames.flatMap(toolFamilies));
   if (toolNames.some((name) => isCut(name) || isHashedName(name)) || namesHashedServer(names)) {
     tools.push(...(await listMcpTools(db, place, MAX_COMPARED_TOOLS)));
   }
-  const modelNames = needsModels(names, providers) ? [...names.models] : [];
+  const needsAll = found.some(isDeclaredInSubTenant) || needsModels(names, providers);
+  const modelNames = needsAll ? [...names.models] : [];
   const models = await findOffered(db, place, 'model', modelNames.flatMap(modelFamilies));
   const owners = [...new Set([...tools, ...models].map(({ providerId }) => providerId))];
   const unknown = owners.filter((id) => !providers.get(id));
-  for (const provider of await findProviders(db, [{ tenantId: place.tenantId, subTenantId: null }], unknown)) {
-    providers.add(provider);
+  found.push(...(await findProviders(db, [{ tenantId: place.tenantId, subTenantId: null }], unknown)));
+  for (const provider of found) providers.add(provider);
+  const lookup = { providers, ...modelLookup(providers, models), ...toolLookup(providers, tools) };
+  if (!found.some(isDeclaredInSubTenant)) return lookup;
+  const ofWholeTenant = knownProviders({ tenantId: place.tenantId, subTenantId: null });
+  const ids = new Set<string>();
+  for (const provider of found) {
+    if (provider.subTenantId !== null) continue;
+    ofWholeTenant.add(provider);
+    ids.add(provider.id);
   }
-  return { providers, ...modelLookup(providers, models), ...toolLookup(providers, tools) };
+  const isOffered = ({ providerId }: OfferedItem) => ids.has(providerId);
+  return {
+    ...lookup,
+    ofWholeTenant: {
+      providers: ofWholeTenant,
+      ...modelLookup(ofWholeTenant, models.filter(isOffered)),
+      ...toolLookup(ofWholeTenant, tools.filter(isOffered)),
+    },
+  };
+}
+
+function isDeclaredInSubTenant({ subTenantId, status }: Provider): boolean {
+  return subTenantId !== null && status !== 'discovered';
 }
 
 /** Finds the providers that the hosts and names in a batch may mean. */

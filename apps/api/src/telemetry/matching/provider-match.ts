@@ -55,6 +55,9 @@ export function matcherOf(
   const ofMcp = batch.filter(({ facts }) => facts.mcpMethod !== null);
   const mcpSpansOf = Map.groupBy(ofMcp, ({ traceId, parentSpanId }) => `${traceId} ${parentSpanId}`);
   const newProviders = new Set<Provider>();
+  const { ofWholeTenant } = lookup;
+  const wholeTenant = { tenantId: place.tenantId, subTenantId: null };
+  const tenantMatcher = ofWholeTenant && matcherOf(ofWholeTenant, wholeTenant, batch, now);
   // A cache. It also ensures that equal facts get the same provider, whatever is discovered in between.
   const matched = new CacheByParts<Match>();
 
@@ -62,7 +65,34 @@ export function matcherOf(
 
   function match(span: MatchableSpan, use: Use): Match {
     const call = use.kind === 'tool' ? innermostMcpCall(span, use) : { span, use };
-    return matched.get(matchKey(call.span, call.use), () => newMatch(call.span, call.use));
+    const newMatchOf = () => tenantBlock(call.span, call.use) ?? newMatch(call.span, call.use);
+    return matched.get(matchKey(call.span, call.use), newMatchOf);
+  }
+
+  /**
+   * The provider of the whole tenant that the use would belong to without the providers of the sub-tenant, if it blocks the use. A
+   * sub-tenant cannot hide a block of the tenant by a provider of its own, unless the call goes to an address that is only this one's.
+   */
+  function tenantBlock(span: MatchableSpan, use: Use): Match | undefined {
+    if (ofWholeTenant === undefined || tenantMatcher === undefined) return undefined;
+    const match = tenantMatcher.match(span, use);
+    const { provider, name } = match;
+    if (provider.status === 'discovered' || isAtOwnAddress(span, provider)) return undefined;
+    const isTool = use.kind === 'tool';
+    const item = isTool
+      ? ofWholeTenant.toolsOf(provider).find((tool) => tool.name === name)
+      : use.kind === 'model' && ofWholeTenant.modelAt(provider, name);
+    return item && item.status === 'blocked' ? { ...match, isBlocked: isTool } : undefined;
+  }
+
+  /** Whether a provider of the sub-tenant has the address of a span, and this one of the tenant does not. */
+  function isAtOwnAddress({ facts: { serverAddress, serverPort } }: MatchableSpan, ofTenant: Provider): boolean {
+    if (serverAddress === null) return false;
+    const isOwn = providers.findAtHost(serverAddress, serverPort).some(({ subTenantId }) => subTenantId !== null);
+    const atAddress = ofWholeTenant?.providers.findAtHost(serverAddress, serverPort) ?? [];
+    const vendor = vendorOfHost(serverAddress);
+    const ofVendor = vendor === null ? [] : (ofWholeTenant?.providers.findOfVendor(vendor) ?? []);
+    return isOwn && ![...atAddress, ...ofVendor].includes(ofTenant);
   }
 
   /** The MCP call inside a span's call of a tool, the one inside that, and so on. Without such a call, the span's own. */

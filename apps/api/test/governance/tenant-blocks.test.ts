@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountWithKey, unique } from '../support/people.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { all, chat, nowInNanoseconds, type SpanInput, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
+import { type Declared, declare, observedIn } from './match-support.ts';
+
+// A provider that a sub-tenant declares does not hide what the whole tenant blocks.
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+const API = 'https://api.openai.com/v1';
+const WITHOUT_ADDRESS: Declared = {
+  name: 'OpenAI',
+  kind: 'llm',
+  models: ['gpt-5'],
+  blocked: ['gpt-4o', 'house-model'].map((name) => ({ kind: 'model', name })),
+};
+const TENANT: Declared = { ...WITHOUT_ADDRESS, baseUrl: API };
+const TOOLS: Declared = {
+  name: 'tickets',
+  kind: 'mcp',
+  baseUrl: 'https://mcp.example.com/mcp',
+  blocked: [{ kind: 'tool', name: 'delete_ticket' }],
+};
+const of = (provider: Declared): Declared => ({ ...provider, subTenantId: 'team' });
+const by = (vendor: string, address?: string) => ({
+  'gen_ai.provider.name': vendor,
+  ...(address !== undefined && { 'server.address': address }),
+});
+
+type Row = { name: string; declared: Declared[]; spans: SpanInput[]; observed: string[] };
+
+const ROWS: Row[] = [
+  {
+    name: 'a provider of the same name takes only what the tenant does not block',
+    declared: [TENANT, of({ name: 'openai', kind: 'llm', models: ['gpt-4o', 'gpt-5'] })],
+    spans: [chat('gpt-4o', by('openai')), chat('gpt-4o-2024-08-06', by('openai')), chat('gpt-5', by('openai'))],
+    observed: ['OpenAI: model gpt-4o x1', 'OpenAI: model gpt-4o-2024-08-06 x1', 'openai@team: model gpt-5 x1'],
+  },
+  {
+    name: 'a provider with another name at the same address',
+    declared: [TENANT, of({ name: 'ours', kind: 'llm', baseUrl: API, models: ['gpt-4o'] })],
+    spans: [chat('gpt-4o', { 'server.address': 'api.openai.com' }), chat('gpt-4o', by('openai', 'api.openai.com'))],
+    observed: ['OpenAI: model gpt-4o x2'],
+  },
+  {
+    name: 'a provider of the vendor, if the tenant’s provider is declared without an address',
+    declared: [WITHOUT_ADDRESS, of({ name: 'ours', kind: 'llm', baseUrl: API, models: ['gpt-4o'] })],
+    spans: [chat('gpt-4o', by('openai', 'api.openai.com'))],
+    observed: ['OpenAI: model gpt-4o x1'],
+  },
+  {
+    name: 'a second provider that has the model, for spans that name neither vendor nor address',
+    declared: [TENANT, of({ name: 'decoy', kind: 'llm', models: ['house-model'] })],
+    spans: [chat('house-model')],
+    observed: ['OpenAI: model house-model x1'],
+  },
+  {
+    name: 'a provider at an address of its own keeps its traffic',
+    declared: [TENANT, of({ name: 'openai', kind: 'llm', baseUrl: 'https://llm.team.example/v1', models: ['gpt-4o'] })],
+    spans: [chat('gpt-4o', by('openai', 'llm.team.example')), chat('gpt-4o', by('openai'))],
+    observed: ['OpenAI: model gpt-4o x1', 'openai@team: model gpt-4o x1'],
+  },
+  {
+    name: 'tools of an MCP server with the same name, or under another name at the same address',
+    declared: [
+      TOOLS,
+      of({ name: 'tickets', kind: 'mcp', tools: ['delete_ticket', 'list_tickets'] }),
+      of({ name: 'ours', kind: 'mcp', baseUrl: 'https://mcp.example.com/mcp', tools: ['delete_ticket'] }),
+    ],
+    spans: [
+      toolRun('mcp__tickets__delete_ticket'),
+      toolRun('delete_ticket', { 'mcp.server.name': 'tickets' }),
+      toolRun('delete-ticket', { 'server.address': 'mcp.example.com' }),
+      toolRun('delete_ticket'),
+      toolRun('list_tickets', { 'mcp.server.name': 'tickets' }),
+    ],
+    observed: ['tickets: tool delete_ticket x4', 'tickets@team: tool list_tickets x1'],
+  },
+  {
+    name: 'a provider keeps what nothing blocks',
+    declared: [of({ name: 'openai', kind: 'llm', models: ['gpt-4o'] })],
+    spans: [chat('gpt-4o', by('openai')), chat('gpt-6', by('openai'))],
+    observed: ['openai@team: model gpt-4o x1', 'openai@team: model gpt-6 x1'],
+  },
+];
+
+describe.each(ROWS)('$name', ({ declared, spans, observed }) => {
+  test('over the API', async () => {
+    const tenantId = unique('blocks');
+    for (const provider of declared) await declare(server, tenantId, provider);
+    const sender = await accountWithKey(server, { tenantId, subTenantId: 'team' }, ['traces:write']);
+    await sendSpans(server, sender, spans);
+    expect(await observedIn(server, tenantId)).toEqual(observed.toSorted());
+  });
+});
+
+test('a use that a sub-tenant declared, and the tenant blocks, is a blocked use with a task, until the block ends', async () => {
+  const tenantId = unique('blocks');
+  const id = await declare(server, tenantId, TENANT);
+  const own = of({ name: 'openai', kind: 'llm', models: ['gpt-4o'] });
+  await declare(server, tenantId, own);
+  const place = { tenantId, subTenantId: 'team' };
+  const sender = await accountWithKey(server, place, ['traces:write']);
+  server.travel(1000);
+  await sendSpans(server, sender, [{ ...chat('gpt-4o', by('openai')), start: nowInNanoseconds(server) }]);
+  const reader = await accountWithKey(server, place);
+  expect(await all(server, '/v1/runtime-observations?view=blocked', reader)).toMatchObject([
+    { providerId: id, name: 'gpt-4o', subTenantId: 'team', risk: { level: 'high' } },
+  ]);
+  const tasks = await all(
+    server,
+    `/v1/operator/tasks?tenant_id=${tenantId}&kind=investigate_blocked_use`,
+    server.admin,
+  );
+  expect(tasks).toMatchObject([{ status: 'open', subTenantId: 'team' }]);
+
+  const [item] = (await all(server, `/v1/providers/${id}/inventory`, server.admin)).filter(
+    ({ name }) => name === 'gpt-4o',
+  );
+  const body = { status: 'available' };
+  await server.ok('PUT', `/v1/providers/${id}/inventory/${item?.id}`, { as: server.admin, body });
+  await sendSpans(server, sender, [chat('gpt-4o', by('openai'))]);
+  expect(await observedIn(server, tenantId)).toEqual(['OpenAI: model gpt-4o x1', 'openai@team: model gpt-4o x1']);
+});
