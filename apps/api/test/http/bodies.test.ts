@@ -61,6 +61,27 @@ test('a refused body is read slowly, and then the connection serves its next req
   expect(next.at - refused.at).toBeGreaterThan(400);
 });
 
+test('many refused bodies on one connection leave no listeners on its socket', async () => {
+  const server = await serve();
+  const warnings: string[] = [];
+  const note = ({ name }: Error) => void warnings.push(name);
+  process.on('warning', note);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  for (let sent = 0; sent < 30; sent += 1) {
+    await new Promise((resolve, reject) => {
+      const refused = request(`${server.url}/v1/widgets`, { method: 'POST', agent }, (answer) => {
+        answer.resume().on('end', resolve);
+      });
+      refused.on('error', reject).end('x'.repeat(100));
+    });
+  }
+  agent.destroy();
+  // Warnings are emitted in the next turn of the event loop.
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off('warning', note);
+  expect(warnings).toEqual([]);
+});
+
 test('a chunked body is read', async () => {
   const server = await serve();
   const head =

@@ -65,12 +65,9 @@ export function sendText(req: IncomingMessage, res: ServerResponse, text: string
 function discard(req: IncomingMessage, { pauseMs }: { pauseMs: number }): void {
   req.on('data', () => {
     req.pause();
-    setTimeout(() => req.resume(), pauseMs).unref();
+    // Otherwise the pauses would keep what has arrived in memory long after the connection is closed.
+    setTimeout(() => (req.socket.destroyed ? req.destroy() : req.resume()), pauseMs).unref();
   });
   req.on('error', () => {});
-  // Otherwise the pauses would keep what has arrived in memory long after the connection is closed.
-  const release = () => req.destroy();
-  req.socket.once('close', release);
-  req.once('close', () => req.socket.off('close', release));
   req.resume();
 }
