@@ -17,6 +17,7 @@ const ON_POSTGRES = [
   'test/concurrent-writers.test.ts',
   // Batches of removals; conditions with thousands of places.
   'test/record-retention.test.ts',
+  'test/tenant-deletion.test.ts',
   'test/many-memberships.test.ts',
   'test/first-sign-in.test.ts',
   'test/development-users.test.ts',

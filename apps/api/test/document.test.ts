@@ -45,6 +45,7 @@ const FURTHER = [
   'GET /v1/tenants list_tenants',
   'GET /v1/tenants/{tenant_id} get_tenant',
   'PUT /v1/tenants/{tenant_id} update_tenant',
+  'DELETE /v1/tenants/{tenant_id} delete_tenant',
   'GET /v1/tenants/{tenant_id}/usage get_tenant_usage',
   'PUT /v1/tenants/{tenant_id}/limits update_tenant_limits',
   'POST /v1/tenants/{tenant_id}/memberships create_membership',

@@ -178,6 +178,26 @@ test('a step back from what was just created leads to the list, without the form
   await done();
 });
 
+test('a tenant is deleted once its id was typed', async () => {
+  const id = 'deleted-by-hand';
+  await world.server.ok('POST', '/v1/tenants', { as: world.server.admin, body: { id } });
+  const { page, expectFaultless, done } = await world.open(`/tenants/${id}?tenant=${id}&view=settings`);
+  await page.getByRole('button', { name: 'Delete the tenant' }).click();
+  const dialog = page.getByRole('dialog');
+  const submit = dialog.getByRole('button', { name: 'Delete the tenant' });
+  await submit.waitFor();
+  expect(await submit.isDisabled()).toBe(true);
+  await dialog.getByRole('textbox').fill(id);
+  await expectFaultless('the question before a tenant is deleted');
+  await submit.click();
+  await page.getByText(`${id} was deleted.`).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'Tenants' }).waitFor();
+  expect(new URL(page.url()).search).toBe('');
+  const deleted = await world.server.call('GET', `/v1/tenants/${id}`, { as: world.server.admin });
+  expect(deleted.status).toBe(404);
+  await done();
+});
+
 test('an inventory item is declared, and deleted after a question', async () => {
   const { items } = await read('/v1/providers?tenant_id=northwind&name=anthropic');
   const path = `/v1/providers/${items[0].id}/inventory`;

@@ -2,6 +2,7 @@
 export const SERVICE_ACTIONS = [
   'bootstrap',
   'end_oldest_console_session',
+  'erase_tenant',
   'further_reads',
   'further_refusals',
   'link_identity',
@@ -38,6 +39,7 @@ const OPERATION_IDS = [
   'delete_provider',
   'delete_provider_credential',
   'delete_service_account',
+  'delete_tenant',
   'delete_user',
   'disable_service_account',
   'disable_user',

@@ -184,7 +184,7 @@ export const createServiceAccount = operation({
   body: CreateServiceAccountInputSchema,
   record: { tagExcludes: [...serviceAccountRecord.tagExcludes, 'alsoCreated'] },
   output: CreatedServiceAccountSchema,
-  errors: ['tenant_limit_reached', 'id_taken', 'tenant_exists', 'platform_administrator_required'],
+  errors: ['tenant_limit_reached', 'id_taken', 'tenant_exists', 'tenant_deleted', 'platform_administrator_required'],
 });
 
 export const searchServiceAccounts = operation({

@@ -156,3 +156,19 @@ export const updateTenant = operation({
   output: TenantSchema,
   errors: ['tenant_not_found'],
 });
+
+export const deleteTenant = operation({
+  method: 'DELETE',
+  path: '/v1/tenants/{tenant_id}',
+  operationId: 'delete_tenant',
+  scope: 'tenants:write',
+  tag,
+  summary: 'Delete a tenant',
+  description:
+    'Ends all access to the tenant at once: its accounts with their API keys, its memberships and invitations, and its gateway sessions. Within two hours everything that it stored is erased, except for its audit events. This cannot be undone, and the id is never used again. Its users stay, because they may belong to other tenants. Only platform administrators may do this. 409 if an account of the tenant has the rights of a platform administrator.',
+  params,
+  record: tenantRecord,
+  ifMatch: tenantRecord,
+  output: TenantSchema,
+  errors: ['platform_administrator_required', 'tenant_in_use', 'tenant_not_found'],
+});

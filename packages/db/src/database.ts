@@ -46,6 +46,7 @@ import { countedAnswers } from './migrations/0041-counted-answers.ts';
 import { callsOfRecords } from './migrations/0042-calls-of-records.ts';
 import { observationAccounts } from './migrations/0043-observation-accounts.ts';
 import { callsOfSenders } from './migrations/0044-calls-of-senders.ts';
+import { deletedTenants } from './migrations/0045-deleted-tenants.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
 import { hasTable, listAppliedMigrations } from './applied-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
@@ -95,6 +96,7 @@ const MIGRATIONS = {
   '0042-calls-of-records': callsOfRecords,
   '0043-observation-accounts': observationAccounts,
   '0044-calls-of-senders': callsOfSenders,
+  '0045-deleted-tenants': deletedTenants,
 };
 
 /** The default size of a process's pool of Postgres connections. */

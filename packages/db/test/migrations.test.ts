@@ -155,6 +155,7 @@ test('two concurrent migrations do not conflict', async () => {
     { name: '0042-calls-of-records' },
     { name: '0043-observation-accounts' },
     { name: '0044-calls-of-senders' },
+    { name: '0045-deleted-tenants' },
   ]);
 });
 

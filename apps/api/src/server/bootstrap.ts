@@ -12,11 +12,10 @@ import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
 import { mintApiKey, parseApiKey } from '../auth/api-key-format.ts';
 import { type Config, ConfigError } from '../config.ts';
 import { auditedWriteAsSystem, type Change } from '../platform/audit/audited-write.ts';
+import { BOOTSTRAP_PLACE } from '../platform/bootstrap-place.ts';
 import type { Services } from '../platform/services.ts';
 import { explainUnwritable, makeFolderOf, pathBesideDatabase } from './beside-database.ts';
 
-/** The place of the first platform administrator. */
-export const BOOTSTRAP_PLACE = { tenantId: 'default', subTenantId: null };
 const ACCOUNT_ID = 'bootstrap';
 
 /** The operation of the audit events. */

@@ -7,7 +7,7 @@ import type { DevIdentity } from '@quartermaster/dev-identity/provider.ts';
 import type { Config } from '../config.ts';
 import type { Services } from '../platform/services.ts';
 import { explainUnwritable, makeFolderOf, pathBesideDatabase } from './beside-database.ts';
-import { BOOTSTRAP_PLACE } from './bootstrap.ts';
+import { BOOTSTRAP_PLACE } from '../platform/bootstrap-place.ts';
 
 /** The account that the development identity provider offers for sign-in: a platform administrator. */
 const ADMINISTRATOR = { email: 'admin@example.com', displayName: 'Development administrator' };

@@ -12,6 +12,7 @@ import { removeUnclaimedUsers } from '../resources/onboarding/service.ts';
 import { eraseReplacedSecrets } from '../resources/provider-credentials/service.ts';
 import { removePastWindows } from '../http/rate-limits/shared-points.ts';
 import type { Services } from '../platform/services.ts';
+import { eraseDeletedTenants } from '../resources/tenants/erase-deleted.ts';
 import { removeOldRecords } from '../resources/tenants/record-retention.ts';
 import { prepareSpanPartitions, removeOldTraces } from '../telemetry/traces/retention.ts';
 import { removeOldCalls, removeOldUsage } from '../telemetry/usage/retention.ts';
@@ -32,6 +33,7 @@ const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
   'removing old records': removeOldRecords,
   'removing old usage': removeOldUsage,
   'forgetting old calls': removeOldCalls,
+  'erasing deleted tenants': eraseDeletedTenants,
   'erasing former secrets': eraseReplacedSecrets,
   'removing expired idempotency keys': removeExpiredKeys,
   'removing expired console sessions': removeExpiredSessions,

@@ -47,6 +47,13 @@ const STEPS: Step[] = [
     expected: ['tenant', ['displayName']],
   },
   {
+    operationId: 'delete_tenant',
+    method: 'DELETE',
+    path: (made) => `/v1/tenants/${made.tenant}`,
+    as: 'admin',
+    expected: ['tenant', []],
+  },
+  {
     operationId: 'update_tenant',
     method: 'PUT',
     path: () => '/v1/tenants/writes',

@@ -109,6 +109,11 @@ test('createTenant says whether the tenant must be new or must exist; otherwise 
   const { subTenantIds } = await server.ok('GET', `/v1/tenants/${tenantId}`, { as: server.admin });
   expect(subTenantIds).toEqual([]);
 
+  const deleted = unique('deleted');
+  await ask({ tenantId: deleted });
+  await server.ok('DELETE', `/v1/tenants/${deleted}`, { as: server.admin });
+  expectProblem(await ask({ tenantId: deleted }), 409, 'tenant_deleted');
+
   const { key } = await accountWithKey(server, { tenantId });
   expectProblem(await ask({ createTenant: 'always' }, { key }), 409, 'tenant_exists');
   const foreign = await ask({ createTenant: 'always', tenantId: 'default' }, { key });

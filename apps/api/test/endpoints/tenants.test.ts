@@ -1,7 +1,7 @@
 import * as contract from '@quartermaster/contracts/tenants.ts';
 import { beforeAll, expect, test } from 'vitest';
-import { accountWithKey, unique } from '../support/people.ts';
-import type { Body } from '../support/server.ts';
+import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
+import type { Body, Credential } from '../support/server.ts';
 import {
   auditOf,
   checkCoverageAfterAll,
@@ -155,4 +155,23 @@ test('list_tenants walks all pages while tenants are created, and its cursors wo
     { path: PATH, as: server.admin },
     { list: { path: '/v1/service-accounts/search', method: 'POST' }, principal: { key } },
   );
+});
+
+test('only a platform administrator deletes a tenant, unless an account of it is one, or the platform needs it', async () => {
+  const tenantId = unique('tenant');
+  const { key } = await accountWithKey(server, { tenantId });
+  const owner = await memberWithToken(server, { tenantId }, 'owner');
+  const remove = (id: string, as: Credential) => server.call('DELETE', `${PATH}/${id}`, { as });
+  for (const as of [{ key }, { token: owner.token }]) {
+    expectProblem(await remove(tenantId, as), 403, 'platform_administrator_required');
+  }
+  const stranger = await accountWithKey(server, { tenantId: unique('tenant') });
+  expectProblem(await remove(tenantId, { key: stranger.key }), 404, 'tenant_not_found');
+  expectProblem(await remove('default', server.admin), 409, 'tenant_in_use');
+  const body = { tenantId, name: 'root', platformAdministrator: true };
+  const { id } = await server.ok('POST', '/v1/service-accounts', { as: server.admin, body });
+  expectProblem(await remove(tenantId, server.admin), 409, 'tenant_in_use');
+  await server.ok('DELETE', `/v1/service-accounts/${id}?tenant_id=${tenantId}`, { as: server.admin });
+  const before = await server.ok('GET', `${PATH}/${tenantId}`, { as: server.admin });
+  expect(await server.ok('DELETE', `${PATH}/${tenantId}`, { as: server.admin })).toEqual(before);
 });

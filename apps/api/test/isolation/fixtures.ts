@@ -12,7 +12,7 @@ import { ensurePlace, type Input, keyWith, noteLoner, OWNER, PATH_PARAMETERS } f
 type Fixture = {
   /** A new minimal body for each call. Left out if `{}` is valid. */
   body?: (place: Place) => object;
-  /** Prepares the records in its path. */
+  /** Prepares the records in its path, or changes the path. */
   prepare?: (server: TestServer, path: Record<string, string>) => Promise<void>;
   /** Its query, if one is required. */
   query?: (place: Place) => Record<string, string>;
@@ -77,6 +77,13 @@ export const FIXTURES: Record<string, Fixture> = {
   complete_operator_task: { body: () => ({ outcome: 'approved' }), scopes: ['runtime_observations:review'] },
   create_tenant: { owner: 'platform' },
   update_tenant: { owner: 'tenant' },
+  delete_tenant: {
+    owner: 'platform',
+    // A tenant of its own, because the other calls need theirs.
+    async prepare(server, path) {
+      path['tenant_id'] = (await server.ok('POST', '/v1/tenants', { as: server.admin })).id;
+    },
+  },
   get_tenant_usage: { owner: 'tenant' },
   update_tenant_limits: { owner: 'platform' },
   create_membership: {

@@ -8,7 +8,8 @@ type Options<Input, Output> = {
   done: (output: Output, input: Input) => string | null;
   /** Whether a form shows the refusal, so that no message is needed. */
   inForm?: boolean;
-  onDone?: (output: Output, input: Input) => void;
+  /** If it returns a promise, what is shown is read again when that is fulfilled. */
+  onDone?: (output: Output, input: Input) => void | Promise<void>;
   /** Updates what is shown from the answer. Other data are read again only when a screen asks for them next. */
   updateCache?: (client: QueryClient, output: Output) => Promise<void> | void;
 };
@@ -29,7 +30,7 @@ export function useAction<Input = void, Output = unknown>({
       await updateCache?.(client, output);
       const text = done(output, input);
       if (text !== null) showToast({ text });
-      onDone?.(output, input);
+      await onDone?.(output, input);
     },
     onError: (error) => {
       const problem = problemOf(error);

@@ -55,15 +55,16 @@ export async function findApiKey(db: Database, keyId: string): Promise<ApiKey | 
   return key;
 }
 
-/** Removes a key, or all keys of an account, from the cache after the transaction has ended, committed or not. */
-export function forgetApiKeys(db: Database, which: { tenantId: string; accountId: string } | { keyId: string }): void {
+/** Removes a key, or all keys of an account or tenant, from the cache after the transaction has ended, committed or not. */
+export function forgetApiKeys(db: Database, which: { tenantId: string; accountId?: string } | { keyId: string }): void {
   const cache = cacheOf(db);
   afterTransaction(db, () => {
     cache.version += 1;
     if ('keyId' in which) cache.keys.delete(which.keyId);
     else {
       for (const [keyId, { key }] of cache.keys) {
-        if (key.account.id === which.accountId && key.account.tenantId === which.tenantId) cache.keys.delete(keyId);
+        const { id, tenantId } = key.account;
+        if (tenantId === which.tenantId && (which.accountId ?? id) === id) cache.keys.delete(keyId);
       }
     }
   });

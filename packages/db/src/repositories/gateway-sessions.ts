@@ -201,6 +201,11 @@ export async function revokeSessionsOfPrincipal(
   return revokeActive(db, scope, 'principal_ended', now, isPrincipal);
 }
 
+/** Revokes all active sessions. Returns how many there were. */
+export async function revokeAllSessions(db: Database, scope: TenantScope, now: Date): Promise<number> {
+  return revokeActive(db, scope, 'principal_ended', now, sql`1 = 1`);
+}
+
 /** Revokes one session. Returns whether it was active. */
 export async function endSession(
   db: Database,

@@ -25,6 +25,7 @@ export async function findTenant(db: Database, scope: TenantScope, id: string): 
     .selectFrom('tenants')
     .selectAll()
     .where('id', '=', id)
+    .where('deleted_at', 'is', null)
     .where(overlapsScope(scope))
     .executeTakeFirst();
   if (!row) return undefined;
@@ -48,6 +49,7 @@ export async function listTenants(db: Database, scope: TenantScope, page: PageRe
   const rows = await db
     .selectFrom('tenants')
     .selectAll()
+    .where('deleted_at', 'is', null)
     .where(overlapsScope(scope))
     .$call(newestFirst(page))
     .execute();
@@ -99,6 +101,7 @@ export async function updateTenant(
       updated_at: now.toISOString(),
     })
     .where('id', '=', id)
+    .where('deleted_at', 'is', null)
     .where(overlapsScope(scope))
     .returningAll()
     .executeTakeFirst();
@@ -107,9 +110,14 @@ export async function updateTenant(
   return tenant;
 }
 
-/** What of a place does not exist: its tenant, its sub-tenant, or nothing (null). */
+/** What of a place does not exist: its tenant, its sub-tenant, or nothing (null). A deleted tenant does not exist. */
 export async function findMissingPlace(db: Database, place: TenantPlace): Promise<'tenant' | 'sub_tenant' | null> {
-  const tenant = await db.selectFrom('tenants').select('id').where('id', '=', place.tenantId).executeTakeFirst();
+  const tenant = await db
+    .selectFrom('tenants')
+    .select('id')
+    .where('id', '=', place.tenantId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst();
   if (!tenant) return 'tenant';
   if (place.subTenantId === null) return null;
   const subTenant = await db
@@ -132,15 +140,27 @@ const newTenantRow = cachedStatement((db, { tenantId, time }: { tenantId: string
       created_at: time,
       updated_at: time,
     })
-    .onConflict((conflict) => conflict.column('id').doNothing())
-    .returning('id'),
+    // Only the row of a deleted tenant is returned as well.
+    .onConflict((conflict) =>
+      conflict.column('id').doUpdateSet({ id: tenantId }).where('tenants.deleted_at', 'is not', null),
+    )
+    .returning('deleted_at'),
 );
 
-/** Creates the tenant and sub-tenant of a place if they are missing. Returns what was created. */
-export async function ensurePlace(db: Database, place: TenantPlace, now: Date): Promise<('tenant' | 'sub_tenant')[]> {
+/**
+ * Creates the tenant and sub-tenant of a place if they are missing.
+ *
+ * @returns what was created; null if the tenant was deleted: its id is never used again
+ */
+export async function ensurePlace(
+  db: Database,
+  place: TenantPlace,
+  now: Date,
+): Promise<('tenant' | 'sub_tenant')[] | null> {
   const created: ('tenant' | 'sub_tenant')[] = [];
-  const tenants = await newTenantRow(db, { tenantId: place.tenantId, time: now.toISOString() });
-  if (tenants.length > 0) created.push('tenant');
+  const [tenant] = await newTenantRow(db, { tenantId: place.tenantId, time: now.toISOString() });
+  if (tenant && tenant.deleted_at !== null) return null;
+  if (tenant) created.push('tenant');
   if (place.subTenantId === null) return created;
   const subTenant = await db
     .insertInto('sub_tenants')

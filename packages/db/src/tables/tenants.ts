@@ -19,6 +19,10 @@ export type TenantTables = {
     founder_digest: Generated<string | null>;
     /** The input of that digest, encrypted, so that it can be computed again with a new key. */
     founder_sealed: Generated<string | null>;
+    /** The row of a deleted tenant stays, so that its id is never used again. */
+    deleted_at: Generated<Time | null>;
+    /** When all of its data were erased, except for its audit events. */
+    erased_at: Generated<Time | null>;
   };
   /** Limits that differ from the defaults. */
   tenant_limits: { tenant_id: string; resource: string; most: number };

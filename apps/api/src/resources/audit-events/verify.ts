@@ -9,7 +9,7 @@ import {
   listLinks,
   type UnsealedEvent,
 } from '@quartermaster/db/repositories/audit-chain.ts';
-import { findMissingPlace } from '@quartermaster/db/repositories/tenants.ts';
+import { hasExisted } from '@quartermaster/db/repositories/deleted-tenants.ts';
 import { covers, narrowScope } from '@quartermaster/db/tenancy.ts';
 import { z } from 'zod';
 import { ApiError, ValidationFailure } from '../../platform/errors.ts';
@@ -176,7 +176,7 @@ async function chainOf({ services, reach, ...ctx }: CallerContext, named: string
     const detail = 'A chain covers a whole tenant, so a credential that is limited to a sub-tenant cannot verify it.';
     throw new ApiError('tenant_forbidden', detail);
   }
-  if (ctx.principal.platformAdministrator && (await findMissingPlace(services.db, { tenantId, subTenantId: null }))) {
+  if (ctx.principal.platformAdministrator && !(await hasExisted(services.db, tenantId))) {
     throw new ApiError('tenant_not_found', 'There is no tenant with this id.');
   }
   return tenantId;

@@ -37,6 +37,12 @@ export async function createServiceAccount(
       await tenantLimits.addRecord(trx, place.tenantId, { resource: 'subTenants', content: place.subTenantId });
     }
     const created = await ensurePlace(trx, place, now);
+    if (created === null) {
+      throw new ApiError(
+        'tenant_deleted',
+        `The tenant ${JSON.stringify(place.tenantId)} was deleted. Its id is never used again.`,
+      );
+    }
     if (createTenant === 'always' && !created.includes('tenant')) {
       throw new ApiError('tenant_exists', `The tenant ${JSON.stringify(place.tenantId)} already exists.`);
     }

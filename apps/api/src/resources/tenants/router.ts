@@ -3,6 +3,7 @@ import * as contract from '@quartermaster/contracts/tenants.ts';
 import { listTenants } from '@quartermaster/db/repositories/tenants.ts';
 import { answerPage } from '../../http/cursors.ts';
 import { conditionalEndpoint, endpoint, router } from '../../http/trpc.ts';
+import { deleteTenant } from './delete.ts';
 import { changeTenant, createTenant, requireTenant } from './service.ts';
 import { changeLimits, readUsage } from './usage.ts';
 
@@ -26,4 +27,8 @@ export const tenantsRouter = router({
   update: conditionalEndpoint(contract.updateTenant, (ctx, { path }) =>
     requireTenant(ctx, ctx.services.db, path.tenant_id),
   ).mutation(({ ctx, input }) => changeTenant(ctx, input.path.tenant_id, input.body)),
+
+  delete: conditionalEndpoint(contract.deleteTenant, (ctx, { path }) =>
+    requireTenant(ctx, ctx.services.db, path.tenant_id),
+  ).mutation(({ ctx, input }) => deleteTenant(ctx, input.path.tenant_id)),
 });

@@ -11,6 +11,7 @@ import { Failed, Loading, MissingScope } from '../../components/states.tsx';
 import { holdsWithin, useMe } from '../../data/me.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { DeleteTenant } from './delete-tenant.tsx';
 import { LimitsTab } from './limits-tab.tsx';
 import { MembersTab, ROLES } from './members-tab.tsx';
 import { SettingsTab } from './settings-tab.tsx';
@@ -88,6 +89,7 @@ function Loaded({ tenant }: { tenant: Tenant }): ReactNode {
           <MissingScope scope="memberships:read" />
         ))}
       {view === 'settings' && <SettingsTab key={tenant.updatedAt} tenant={tenant} />}
+      {view === 'settings' && me.platformAdministrator && <DeleteTenant tenant={tenant} />}
       {view === 'limits' && <LimitsTab tenant={tenant} />}
     </Screen>
   );

@@ -1,0 +1,52 @@
+import {
+  eraseRows,
+  ERASED_TABLES,
+  listTenantsToErase,
+  markTenantErased,
+} from '@quartermaster/db/repositories/deleted-tenants.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
+import { auditedWriteAsSystem } from '../../platform/audit/audited-write.ts';
+import { removeForEachTenant, removeInPacedBatches } from '../../platform/remove-in-batches.ts';
+import type { Services } from '../../platform/services.ts';
+
+/** Rows that one transaction deletes. SQLite deletes synchronously, so they block the event loop. */
+const BATCH_SIZE = 200;
+
+/** The same for rows with large values: a block of spans may have a MiB. */
+const LARGE_BATCH_SIZE = 10;
+
+const LARGE_ROWS: ReadonlySet<string> = new Set(['span_blocks', 'trace_blocks', 'traces', 'idempotency_keys']);
+
+/**
+ * Other processes may accept a cached key for some seconds after the deletion, and requests may still run. A pass that begins this
+ * long after it finds what they wrote, in milliseconds.
+ */
+const LAST_WRITES_MS = 10 * 60_000;
+
+/**
+ * Erases what deleted tenants stored, except for their audit events. A tenant counts as erased when a pass that began well after
+ * the deletion has ended.
+ *
+ * @returns how many rows
+ */
+export async function eraseDeletedTenants(services: Pick<Services, 'db' | 'now' | 'secrets'>): Promise<number> {
+  const { db, now } = services;
+  return removeForEachTenant(await listTenantsToErase(db), async ({ tenantId, deletedAt }) => {
+    const started = now().getTime();
+    let removed = 0;
+    for (const table of ERASED_TABLES) {
+      const limit = LARGE_ROWS.has(table) ? LARGE_BATCH_SIZE : BATCH_SIZE;
+      removed += await removeInPacedBatches(async () => {
+        const erase = () => inTransaction(db, (trx) => eraseRows(trx, tenantId, { table, limit }));
+        const count = await erase();
+        return { removed: count, more: count === limit };
+      });
+    }
+    if (started < Date.parse(deletedAt) + LAST_WRITES_MS) return removed;
+    await auditedWriteAsSystem(services, 'erase_tenant', async (trx, record, time) => {
+      await markTenantErased(trx, tenantId, time);
+      record({ place: { tenantId, subTenantId: null }, target: { type: 'tenant', id: tenantId } });
+    });
+    return removed;
+  });
+}
