@@ -56,7 +56,7 @@ import type { Tables } from './tables.ts';
 export type Database = Kysely<Tables>;
 
 /** The migrations in their order. Append only: a merged migration is never edited. */
-const MIGRATIONS = {
+export const MIGRATIONS = {
   '0001-initial': initial,
   '0002-governance-loop': governanceLoop,
   '0003-postgres': postgres,

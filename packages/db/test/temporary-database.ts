@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { onTestFinished } from 'vitest';
-import { type Database, openDatabase } from '../src/database.ts';
-import { initial } from '../src/migrations/0001-initial.ts';
+import { type Database, MIGRATIONS, openDatabase } from '../src/database.ts';
 import { ensurePlace } from '../src/repositories/tenants.ts';
 import type { TenantPlace } from '../src/tenancy.ts';
 import { newTestDatabase } from '../testing/test-database.ts';
@@ -17,10 +16,16 @@ export async function temporaryDatabase(...places: TenantPlace[]): Promise<Datab
 }
 
 /** A database with the schema of the first release and a tenant `acme`. */
-export async function firstReleaseDatabase(): Promise<Database> {
+export function firstReleaseDatabase(): Promise<Database> {
+  return databaseBefore('0002-governance-loop');
+}
+
+/** A database with the schema that it had before a migration, and a tenant `acme`. */
+export async function databaseBefore(migration: keyof typeof MIGRATIONS): Promise<Database> {
   const db = await emptyDatabase();
-  const first = new Migrator({ db, provider: { getMigrations: async () => ({ '0001-initial': initial }) } });
-  const { error } = await first.migrateToLatest();
+  const earlier = Object.fromEntries(Object.entries(MIGRATIONS).filter(([name]) => name < migration));
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => earlier } });
+  const { error } = await migrator.migrateToLatest();
   if (error !== undefined) throw error;
   const time = NOW.toISOString();
   await sql`
