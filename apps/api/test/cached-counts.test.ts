@@ -29,6 +29,13 @@ test('a count is read again after five seconds', async () => {
   expect(await usedOf('a')).toBe(5);
 });
 
+test('regression: a count is read again after the clock was set back', async () => {
+  time = 3_600_000;
+  await usedOf('a');
+  [stored, time] = [5, 0];
+  expect(await usedOf('a')).toBe(5);
+});
+
 test('a count that leaves no room is read again, because records may have been removed since', async () => {
   await usedOf('a');
   counts.add('a', 6);

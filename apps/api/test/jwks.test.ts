@@ -185,6 +185,15 @@ describe('while the provider is unreachable', () => {
     expect(issuer.asked[JWKS]).toBe(2);
   });
 
+  test('regression: a clock that is set back does not prolong the pause after a failure', async () => {
+    const { issuer, verifier, pass } = await world();
+    issuer.answers[JWKS] = () => ({ status: 503 });
+    expect(await reasonOf(verifier.verify(await issuer.sign()))).toBe('identity_provider_unavailable');
+    issuer.answers = {};
+    pass(-60 * MINUTE);
+    await verifier.verify(await issuer.sign());
+  });
+
   test('a token that is invalid regardless of the keys is still 401', async () => {
     const { issuer, verifier } = await world();
     await issuer.close();

@@ -1,5 +1,6 @@
 import { type CryptoKey, createLocalJWKSet, errors, type JSONWebKeySet, type JWTHeaderParameters } from 'jose';
 import { ApiError } from '../platform/errors.ts';
+import { isRecent } from '../platform/is-recent.ts';
 import { fetchObject } from './provider-fetch.ts';
 
 const SECOND_MS = 1000;
@@ -41,6 +42,7 @@ type KeySet = { find: ReturnType<typeof createLocalJWKSet>; fetchedAt: number };
 export function issuerKeys(options: { issuer: string; now: () => Date; fetch: typeof globalThis.fetch }): IssuerKeys {
   const { issuer, fetch } = options;
   const now = () => options.now().getTime();
+  const isWithin = (at: number, ms: number) => isRecent(at, ms, options.now());
   let discovery: Discovery | null = null;
   let current: KeySet | null = null;
   let fetching: Promise<KeySet> | null = null;
@@ -48,7 +50,8 @@ export function issuerKeys(options: { issuer: string; now: () => Date; fetch: ty
   let unknownKeyFetchAt = Number.NEGATIVE_INFINITY;
 
   async function load(): Promise<KeySet> {
-    if (discovery === null || now() - discovery.fetchedAt >= FRESH_MS) discovery = await discover(fetch, issuer, now());
+    if (discovery === null || !isWithin(discovery.fetchedAt, FRESH_MS))
+      discovery = await discover(fetch, issuer, now());
     const keys = await fetchObject(fetch, discovery.jwksUri);
     return { find: createLocalJWKSet(keys as unknown as JSONWebKeySet), fetchedAt: now() };
   }
@@ -56,7 +59,7 @@ export function issuerKeys(options: { issuer: string; now: () => Date; fetch: ty
   /** Fetches the keys, or joins a running fetch. @throws if that fails, or failed less than 5 s ago */
   function refresh(why: 'age' | 'unknown_key'): Promise<KeySet> {
     if (fetching) return fetching;
-    if (now() - failedAt < FAILURE_COOL_DOWN_MS) {
+    if (isWithin(failedAt, FAILURE_COOL_DOWN_MS)) {
       return Promise.reject(new Error('the identity provider failed a moment ago'));
     }
     fetching = load().then(
@@ -77,9 +80,8 @@ export function issuerKeys(options: { issuer: string; now: () => Date; fetch: ty
 
   async function usableKeys(): Promise<KeySet> {
     const cached: KeySet | null = current;
-    const age = cached === null ? Number.POSITIVE_INFINITY : now() - cached.fetchedAt;
-    if (cached !== null && age < FRESH_MS) return cached;
-    const stale = age < FRESH_MS + STALE_MS ? cached : null;
+    if (cached !== null && isWithin(cached.fetchedAt, FRESH_MS)) return cached;
+    const stale = cached !== null && now() - cached.fetchedAt < FRESH_MS + STALE_MS ? cached : null;
     // Only the first request waits for the new keys. A provider that hangs must not block all others.
     if (stale !== null && fetching) return stale;
     try {
@@ -93,7 +95,7 @@ export function issuerKeys(options: { issuer: string; now: () => Date; fetch: ty
   /** Newer keys than `known`; `known` itself if no fetch is due. */
   async function newerKeys(known: KeySet): Promise<KeySet> {
     if (current !== null && current !== known) return current;
-    if (!fetching && now() - unknownKeyFetchAt < UNKNOWN_KEY_COOL_DOWN_MS) return known;
+    if (!fetching && isWithin(unknownKeyFetchAt, UNKNOWN_KEY_COOL_DOWN_MS)) return known;
     return refresh('unknown_key').catch((error: unknown) => {
       throw unavailable(error);
     });

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { JWTPayload } from 'jose';
 import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
+import { isRecent } from '../platform/is-recent.ts';
 import { unavailable } from './jwks.ts';
 import { fetchObject, ProviderStatusError } from './provider-fetch.ts';
 
@@ -26,7 +27,7 @@ type Options = {
 };
 /** Why the userinfo endpoint gave no email. */
 type Gap = 'refused' | 'another_subject' | 'no_email';
-type Cached = { until: number; answer: Promise<TokenEmail | Gap> };
+type Cached = { at: number; forMs: number; answer: Promise<TokenEmail | Gap> };
 
 export type TokenEmails = {
   emailOf: (token: string, verified: VerifiedToken) => Promise<TokenEmail | null>;
@@ -64,14 +65,14 @@ export function tokenEmails({ emailClaim, now, fetch, endpoint }: Options): Toke
     const url = endpoint();
     if (url === null) return unverified;
     const key = digestOf(token);
-    const time = now().getTime();
+    const time = now();
     const cached = cache.get(key);
-    if (cached && time < cached.until) return emailOrNull(await cached.answer) ?? unverified;
-    const entry: Cached = { until: time + CACHED_MS, answer: ask(token, verified, url) };
+    if (cached && isRecent(cached.at, cached.forMs, time)) return emailOrNull(await cached.answer) ?? unverified;
+    const entry: Cached = { at: time.getTime(), forMs: CACHED_MS, answer: ask(token, verified, url) };
     cache.delete(key);
     cache.set(key, entry);
     entry.answer.catch(() => {
-      entry.until = now().getTime() + FAILURE_CACHED_MS;
+      Object.assign(entry, { at: now().getTime(), forMs: FAILURE_CACHED_MS });
     });
     return emailOrNull(await entry.answer) ?? unverified;
   }

@@ -1,4 +1,5 @@
 import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
+import { isRecent } from './is-recent.ts';
 
 /** How long a count is used before it is read again, in milliseconds. */
 const CACHED_MS = 5000;
@@ -12,7 +13,7 @@ const MAX_CACHED = 10_000;
  * on PostgreSQL have not committed: a limit may be exceeded by that much. Nothing is refused because of an old count.
  */
 export class CachedCounts {
-  readonly #counts = new BoundedMap<string, { used: number; until: number }>(MAX_CACHED);
+  readonly #counts = new BoundedMap<string, { used: number; readAt: number }>(MAX_CACHED);
   readonly #now: () => Date;
 
   constructor(now: () => Date) {
@@ -29,11 +30,11 @@ export class CachedCounts {
     { limit, added }: { limit: number; added: number },
     read: () => Promise<number>,
   ): Promise<number> {
-    const time = this.#now().getTime();
+    const time = this.#now();
     const cached = this.#counts.get(key);
-    if (cached && cached.until > time && cached.used + added <= limit) return cached.used;
+    if (cached && isRecent(cached.readAt, CACHED_MS, time) && cached.used + added <= limit) return cached.used;
     const used = await read();
-    this.#counts.set(key, { used, until: time + CACHED_MS });
+    this.#counts.set(key, { used, readAt: time.getTime() });
     return used;
   }
 

@@ -15,6 +15,7 @@ import {
 } from '@quartermaster/db/repositories/tenant-usage.ts';
 import { CachedCounts } from './cached-counts.ts';
 import { ApiError } from './errors.ts';
+import { isRecent } from './is-recent.ts';
 
 /** How long limits are cached, in milliseconds. The cache does not see what other processes change. */
 const CACHED_MS = 5000;
@@ -44,7 +45,7 @@ type Limits = Partial<Record<TenantResource, number>>;
 
 /** The limits of tenants. Counts are cached, see {@link CachedCounts}: a limit may be exceeded by a few. */
 export class TenantLimits {
-  readonly #limits = new BoundedMap<string, { until: number; values: Limits }>(MAX_CACHED);
+  readonly #limits = new BoundedMap<string, { readAt: number; values: Limits }>(MAX_CACHED);
   readonly #counts: CachedCounts;
   readonly #now: () => Date;
 
@@ -213,11 +214,11 @@ export class TenantLimits {
   }
 
   async #limitsOf(db: Database, tenantId: string): Promise<Limits> {
-    const time = this.#now().getTime();
+    const time = this.#now();
     const cached = this.#limits.get(tenantId);
-    if (cached && cached.until > time) return cached.values;
+    if (cached && isRecent(cached.readAt, CACHED_MS, time)) return cached.values;
     const values = await findTenantLimits(db, tenantId);
-    this.#limits.set(tenantId, { until: time + CACHED_MS, values });
+    this.#limits.set(tenantId, { readAt: time.getTime(), values });
     return values;
   }
 }

@@ -291,3 +291,14 @@ test('regression: sign-ins ask an identity provider that fails once in five seco
   if (discovery !== undefined) issuer.answers['/.well-known/openid-configuration'] = discovery;
   expect(await statuses()).toEqual([303, 303, 303, 303]);
 });
+
+test('regression: a clock that is set back does not prolong the pause after a failed discovery', async () => {
+  const discovery = issuer.answers['/.well-known/openid-configuration'];
+  server.travel(11 * 60_000);
+  issuer.answers['/.well-known/openid-configuration'] = () => ({ status: 500, body: {} });
+  const status = async () => (await newBrowser(server).send('GET', '/console/sign-in')).status;
+  expect(await status()).toBe(503);
+  if (discovery !== undefined) issuer.answers['/.well-known/openid-configuration'] = discovery;
+  server.travel(-10_000);
+  expect(await status()).toBe(303);
+});

@@ -1,5 +1,6 @@
 import type * as openid from 'openid-client';
 import { ApiError } from '../../platform/errors.ts';
+import { isRecent } from '../../platform/is-recent.ts';
 import { unavailable } from '../jwks.ts';
 import { limitedFetch } from '../provider-fetch.ts';
 import { isSubject } from '../subject.ts';
@@ -62,15 +63,15 @@ export function identityProvider(client: ConsoleClient, now: () => Date): Identi
   let asking: Promise<openid.Configuration> | null = null;
 
   async function configurationOf(library: typeof openid): Promise<openid.Configuration> {
-    const time = now().getTime();
-    if (known !== null && time - known.at < FRESH_MS) return known.configuration;
-    if (failed !== null && time - failed.at < COOLDOWN_MS) throw failed.error;
+    const time = now();
+    if (known !== null && isRecent(known.at, FRESH_MS, time)) return known.configuration;
+    if (failed !== null && isRecent(failed.at, COOLDOWN_MS, time)) throw failed.error;
     asking ??= discover(library, client).finally(() => {
       asking = null;
     });
     try {
       const configuration = await asking;
-      known = { configuration, at: time };
+      known = { configuration, at: time.getTime() };
       failed = null;
       return configuration;
     } catch (error) {

@@ -12,6 +12,7 @@ import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import type { Principal } from '../../auth/principal.ts';
+import { isRecent } from '../../platform/is-recent.ts';
 import type { Services } from '../../platform/services.ts';
 
 /** The counts of an account are written at most once in this time, in milliseconds. */
@@ -64,7 +65,7 @@ export class AccountTelemetry {
   }
 
   #isDue({ writtenAt }: Account): boolean {
-    return this.#dependencies.now().getTime() - writtenAt >= WRITE_EVERY_MS;
+    return !isRecent(writtenAt, WRITE_EVERY_MS, this.#dependencies.now());
   }
 
   /** Writes accounts one after the other. Counts that cannot be written wait for the next time. */

@@ -1,0 +1,10 @@
+/**
+ * Whether a moment is less than `ms` ago. False for a moment in the future: the clock was set back since, and what is cached or
+ * refused for a while would otherwise stay until the clock has caught up.
+ *
+ * @param at the moment, in milliseconds
+ */
+export function isRecent(at: number, ms: number, now: Date): boolean {
+  const age = now.getTime() - at;
+  return age >= 0 && age < ms;
+}
