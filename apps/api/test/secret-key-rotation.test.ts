@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { openDatabase } from '@quartermaster/db/database.ts';
 import { hasFoundedTenant } from '@quartermaster/db/repositories/founders.ts';
 import { findIdentityOfUser } from '@quartermaster/db/repositories/identities.ts';
 import SqliteDatabase from 'better-sqlite3';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { ConfigError, readConfig } from '../src/config.ts';
+import { ConfigError, readConfig, ROOT } from '../src/config.ts';
 import { secretBox, SecretUnreadableError } from '../src/platform/secret-box.ts';
 import { founderDigest } from '../src/resources/onboarding/founder.ts';
+import { resealSecrets } from '../src/server/secret-rotation.ts';
 import { type RunningServer, startServer } from '../src/server/start.ts';
 import { LOOPBACK, startPeer } from './inventory-sync/peers.ts';
 import { databaseFile, newBootstrapKey } from './support/environment.ts';
@@ -173,4 +175,41 @@ test('an erased founder is still recognized after two key changes', async () => 
     expect([await isKnown(identity.subject), await isKnown('another')]).toEqual([true, false]);
     await server.end();
   }
+});
+
+// Regression: such a start went on. Then every new gateway session was a 500, and the audit was reported as broken.
+test('after an interrupted change of the key, a start needs both keys', async () => {
+  const [old, current] = [key().toString('base64'), key().toString('base64')];
+  const original = await startTestServer({ QM_SECRET_KEY: old });
+  onTestFinished(() => original.removeDatabase());
+  const { databaseUrl } = original;
+  await original.ok('POST', '/v1/gateways', { as: original.admin, body: { name: 'edge' } });
+  const names = ['one', 'two', 'three'];
+  for (const name of names) {
+    const body = { name, kind: 'llm', baseUrl: 'https://llm.example' };
+    const { id } = await original.ok('POST', '/v1/providers', { as: original.admin, body });
+    await original.ok('PUT', `/v1/providers/${id}/credential`, { as: original.admin, body: { secret: 'sk-1' } });
+  }
+  await original.end();
+
+  // The process ends when two secrets are sealed with the new key.
+  const db = await openDatabase(databaseUrl, ROOT);
+  const secrets = secretBox(Buffer.from(current, 'base64'), [Buffer.from(old, 'base64')]);
+  let sealed = 0;
+  const ending: typeof secrets = {
+    ...secrets,
+    reseal: (...given) => {
+      sealed += 1;
+      if (sealed > 2) throw new Error('the process ended');
+      return secrets.reseal(...given);
+    },
+  };
+  await expect(resealSecrets({ db, log: pino({ level: 'silent' }), secrets: ending })).rejects.toThrow('ended');
+  await db.destroy();
+
+  const start = (environment: Environment) => startTestServer({ DATABASE_URL: databaseUrl, ...environment });
+  await expect(start({ QM_SECRET_KEY: current })).rejects.toThrow(/^QM_SECRET_KEY: .*QM_SECRET_KEY_PREVIOUS/);
+  await (await start({ QM_SECRET_KEY: current, QM_SECRET_KEY_PREVIOUS: old })).end();
+  await expect(start({ QM_SECRET_KEY: old })).rejects.toThrow(ConfigError);
+  await (await start({ QM_SECRET_KEY: current })).end();
 });

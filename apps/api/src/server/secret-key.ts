@@ -47,7 +47,7 @@ async function sealFirstSecret(db: Database, secrets: SecretBox, now: () => Date
 
 function noKeyOpens(why: string): ConfigError {
   return new ConfigError(
-    `QM_SECRET_KEY: none of the configured keys opens the secrets of this database${why} (QM_SECRET_KEY_LOST=1 gives them up)`,
+    `QM_SECRET_KEY: none of the configured keys opens the secrets of this database${why} (a former key belongs in QM_SECRET_KEY_PREVIOUS, also after an interrupted change of the key; QM_SECRET_KEY_LOST=1 gives the secrets up)`,
   );
 }
 

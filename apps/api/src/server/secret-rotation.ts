@@ -1,6 +1,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { wasNeverSealed } from '@quartermaster/db/repositories/audit-chain.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
+import { findNewestSigningKey } from '@quartermaster/db/repositories/signing-keys.ts';
 import {
   listSealedSecrets,
   replaceSealedSecret,
@@ -23,17 +24,25 @@ type Counts = { resealed: number; unreadable: number };
 /**
  * Seals all secrets of former keys with the current key, so that the former keys are not needed after this start. A secret that
  * no key opens is left unchanged and counted. Its use fails with an error.
+ *
+ * The signing keys come last: the service does not start with a key that does not open them. So after an interrupted change it
+ * does not start with the new key alone.
  */
 export async function resealSecrets({ db, log, secrets }: Needs): Promise<void> {
   const counts = { resealed: 0, unreadable: 0 };
+  const signingKeys: SealedRecord[] = [];
   for await (const batch of batchesOf(db)) {
-    for (const record of batch) await reseal({ db, secrets }, record, counts);
+    for (const record of batch) {
+      if (record.kind === 'signing_key') signingKeys.push(record);
+      else await reseal({ db, secrets }, record, counts);
+    }
   }
   const answers = await resealAnswers({ db, secrets });
   const founders = await resealFounders({ db, secrets });
+  await renewMacs({ db, secrets }, 'none');
+  for (const record of signingKeys) await reseal({ db, secrets }, record, counts);
   const resealed = counts.resealed + answers.resealed + founders.resealed;
   const unreadable = counts.unreadable + answers.unreadable + founders.unreadable;
-  await renewMacs({ db, secrets }, 'none');
   log.info({ resealed }, 'secrets of former keys were sealed with the current one');
   if (unreadable > 0) log.error({ unreadable }, 'none of the configured keys opens some secrets');
 }
@@ -67,14 +76,21 @@ export async function upgradeSecrets({ db, log, secrets }: Needs): Promise<void>
   log.info(counts, 'secrets of an earlier version were sealed again');
 }
 
-/** Whether the keys open the stored secrets. `empty`: there are none; `none`: there are some, and the keys open none of them. */
+/**
+ * Whether the keys open the stored secrets. `empty`: there are none; `none`: the keys do not open the newest signing key, or no
+ * secret if there is no signing key.
+ */
 export async function readability({
   db,
   secrets,
 }: Pick<Services, 'db' | 'secrets'>): Promise<'empty' | 'some' | 'none'> {
+  const signingKey = await findNewestSigningKey(db);
+  if (signingKey !== undefined) {
+    const { id, sealedKey } = signingKey;
+    return opens(secrets, sealedKey, [signingKeyIdentity(id)]) ? 'some' : 'none';
+  }
   let found = false;
   for await (const batch of batchesOf(db)) {
-    // In most databases the first secret decides.
     if (batch.some((record) => isReadable(secrets, record))) return 'some';
     found ||= batch.length > 0;
   }
@@ -114,8 +130,12 @@ async function withBinding(db: Services['db'], record: SealedRecord): Promise<Se
 }
 
 function isReadable(secrets: SecretBox, record: SealedRecord): boolean {
+  return opens(secrets, record.sealed, [identityOf(record), formerIdentityOf(record)]);
+}
+
+function opens(secrets: SecretBox, sealed: string, identities: [current: string, former?: string]): boolean {
   try {
-    secrets.reseal(record.sealed, identityOf(record), formerIdentityOf(record));
+    secrets.reseal(sealed, ...identities);
     return true;
   } catch (error) {
     if (error instanceof SecretUnreadableError) return false;
