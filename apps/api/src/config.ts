@@ -23,9 +23,23 @@ const secretKey = z
   .base64({ abort: true })
   .refine((text) => Buffer.from(text, 'base64').length === 32, { error: 'should be 32 bytes, base64' });
 
-const port = z.coerce.number().int().min(0).max(65535);
+function wholeNumber(min: number, max: number) {
+  const error = `should be a whole number from ${min} to ${max}`;
+  const digits = z.string().trim().regex(/^\d+$/, { error, abort: true });
+  return digits.transform(Number).pipe(z.number().min(min, { error }).max(max, { error }));
+}
 
-const requestsAMinute = z.coerce.number().int().min(1).max(10_000_000);
+const port = wholeNumber(0, 65535);
+
+const portOrOff = z.union([z.literal('off'), port], { error: 'should be a port from 0 to 65535, or off' });
+
+const requestsAMinute = wholeNumber(1, 10_000_000);
+
+/** An absolute URL to which paths are appended. */
+const baseUrl = z
+  .url({ protocol: /^https?$/, abort: true })
+  .refine(isWithoutCredentials, { error: 'should have no user and no password, because it is public' })
+  .refine((url) => !/[?#]/.test(url), { error: 'should have no query and no fragment' });
 
 export const DATABASE_URL_FORM =
   'sqlite:<path> or postgres://<user>:<password>@<host>:<port>/<database>, each part percent-encoded';
@@ -33,10 +47,7 @@ export const DATABASE_URL_FORM =
 const EnvironmentSchema = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: port.default(8080),
-  QM_PUBLIC_URL: z
-    .url({ protocol: /^https?$/, abort: true })
-    .refine(isWithoutCredentials, { error: 'should have no user and no password, because it is public' })
-    .optional(),
+  QM_PUBLIC_URL: baseUrl.optional(),
   QM_TRUSTED_PROXIES: list
     .pipe(z.array(z.string().refine(isProxy, { error: 'should be addresses or networks, such as 10.0.0.0/8' })))
     .default([]),
@@ -47,10 +58,10 @@ const EnvironmentSchema = z.object({
     .string()
     .refine(isDatabaseUrl, { error: `should be ${DATABASE_URL_FORM}` })
     .default('sqlite:data/quartermaster.db'),
-  QM_DATABASE_POOL: z.coerce.number().int().min(2).max(1000).default(10),
+  QM_DATABASE_POOL: wholeNumber(2, 1000).default(10),
   QM_BOOTSTRAP_API_KEY: z.string().optional(),
-  QM_OIDC_ISSUER: z
-    .url({ protocol: /^https?$/, abort: true })
+  // OpenID Connect Discovery 1.0, section 3, forbids a query and a fragment.
+  QM_OIDC_ISSUER: baseUrl
     .refine(isSafeIssuer, { error: 'should be an https URL; http is only for loopback hosts' })
     .optional(),
   QM_OIDC_AUDIENCE: z.string().min(1).default('quartermaster'),
@@ -70,33 +81,25 @@ const EnvironmentSchema = z.object({
   QM_SECRET_KEY: secretKey.optional(),
   QM_SECRET_KEY_LOST: z.enum(['', '0', '1']).default('0'),
   QM_SECRET_KEY_PREVIOUS: list.pipe(z.array(secretKey)).default([]),
-  QM_MAX_CONNECTIONS_PER_ADDRESS: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(CONNECTION_LIMITS.maxConnections)
-    .default(CONNECTION_LIMITS.maxConnectionsPerAddress),
+  QM_MAX_CONNECTIONS_PER_ADDRESS: wholeNumber(1, CONNECTION_LIMITS.maxConnections).default(
+    CONNECTION_LIMITS.maxConnectionsPerAddress,
+  ),
   QM_METRICS_HOSTS: list.pipe(z.array(z.hostname({ error: 'should be names without ports' }))).default([]),
-  QM_METRICS_PORT: z.union([z.literal('off'), port]).default(9464),
+  QM_METRICS_PORT: portOrOff.default(9464),
   QM_RATE_LIMITS: z.enum(['on', 'off']).default('on'),
   QM_RATE_LIMIT_PRINCIPAL: requestsAMinute.default(1200),
   QM_RATE_LIMIT_INGEST: requestsAMinute.default(6000),
   QM_RATE_LIMIT_ADDRESS: requestsAMinute.default(300),
   QM_RATE_LIMIT_PUBLIC: requestsAMinute.default(3000),
   QM_RATE_LIMIT_REGISTRATION: requestsAMinute.default(10),
-  QM_OTLP_MAX_BYTES: z.coerce
-    .number()
-    .int()
-    .min(1024)
-    .max(256 * 1024 * 1024)
-    .default(64 * 1024 * 1024),
-  QM_OTLP_GRPC_PORT: z.union([z.literal('off'), port]).default(4317),
+  QM_OTLP_MAX_BYTES: wholeNumber(1024, 256 * 1024 * 1024).default(64 * 1024 * 1024),
+  QM_OTLP_GRPC_PORT: portOrOff.default(4317),
   QM_CONSOLE: z.enum(['on', 'off']).default('on'),
   QM_SELF_SERVICE: z.enum(['on', 'off']).default('on'),
-  QM_SHUTDOWN_DELAY_MS: z.coerce.number().int().min(0).max(600_000).default(1000),
-  QM_MAX_OBSERVATIONS: z.coerce.number().int().min(1).default(10_000),
-  QM_MAX_USAGE_SERIES: z.coerce.number().int().min(1).max(100_000).default(20_000),
-  QM_MAX_OPEN_SESSIONS: z.coerce.number().int().min(1).max(1_000_000).default(1000),
+  QM_SHUTDOWN_DELAY_MS: wholeNumber(0, 600_000).default(1000),
+  QM_MAX_OBSERVATIONS: wholeNumber(1, Number.MAX_SAFE_INTEGER).default(10_000),
+  QM_MAX_USAGE_SERIES: wholeNumber(1, 100_000).default(20_000),
+  QM_MAX_OPEN_SESSIONS: wholeNumber(1, 1_000_000).default(1000),
   QM_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).default('info'),
   QM_DEV_IDENTITY: z.enum(['', '0', '1']).default('0'),
 });

@@ -150,6 +150,14 @@ const INVALID: [string, string][] = [
   ['DATABASE_URL', 'postgres://me:hunter2%zz@localhost/qm'],
   ['DATABASE_URL', 'postgres://me:hunter2%E4@localhost/qm'],
   ['DATABASE_URL', 'postgres://me:x@localhost/qm?sslmode=hunter2%'],
+  // Regression: these were accepted. A blank port was any free port, and the password of an issuer was in the log.
+  ['PORT', ' '],
+  ['QM_METRICS_PORT', ' '],
+  ['QM_RATE_LIMIT_PRINCIPAL', '1e3'],
+  ['QM_PUBLIC_URL', 'https://qm.example.com?hunter2'],
+  ['QM_PUBLIC_URL', 'https://qm.example.com/#hunter2'],
+  ['QM_OIDC_ISSUER', 'https://me:hunter2@id.example.com'],
+  ['QM_OIDC_ISSUER', 'https://id.example.com/?hunter2'],
   ['QM_LOG_LEVEL', 'hunter2'],
   ['QM_DEV_IDENTITY', 'hunter2'],
   ['QM_DEV_IDENTITY', 'true'],
@@ -174,6 +182,15 @@ test.each(['http://127.0.0.1:8080/oidc', 'http://localhost:9', 'http://[::1]:9',
     expect(readConfig({ QM_OIDC_ISSUER }).oidc.issuer).toBe(QM_OIDC_ISSUER);
   },
 );
+
+test('an error says what a number should be', () => {
+  const message = refusal({ PORT: 'x', QM_METRICS_PORT: 'x', QM_DATABASE_POOL: '1' });
+  expect(message.split('\n')).toEqual([
+    'PORT: should be a whole number from 0 to 65535',
+    'QM_DATABASE_POOL: should be a whole number from 2 to 1000',
+    'QM_METRICS_PORT: should be a port from 0 to 65535, or off',
+  ]);
+});
 
 test('all invalid settings are reported at once, one on each line', () => {
   const message = refusal({ PORT: 'x', QM_RATE_LIMITS: 'x', QM_SECRET_KEY: 'x' });
