@@ -135,6 +135,8 @@ describe('a start', () => {
 
   test.each([
     ['create table users (mine text)', /^DATABASE_URL: the database has a table users of another application: [^\n]+$/],
+    // Regression: the tables of the service were added to it.
+    ['create table notes (mine text)', /^DATABASE_URL: the database has a table notes of another application: [^\n]+$/],
     [
       `create table kysely_migration (name text, timestamp text); insert into kysely_migration values ('9999-x', '')`,
       /^DATABASE_URL: the database has the migration 9999-x, which this version does not know: [^\n]+$/,

@@ -9,6 +9,15 @@ export async function listAppliedMigrations(db: Database): Promise<string[]> {
   return rows.map(({ name }) => name).toSorted();
 }
 
+/** A table of a SQLite file, other than those of SQLite and of the migrator. */
+export async function findSqliteTable(db: Database): Promise<string | undefined> {
+  const { rows } = await sql<{ name: string }>`
+    select name from sqlite_master
+    where type = 'table' and name not glob 'sqlite_*' and name not glob 'kysely_*'
+    limit 1`.execute(db);
+  return rows[0]?.name;
+}
+
 /** Whether a table exists. Kysely's introspection would read every column of every table and partition. */
 export async function hasTable(db: Database, table: string): Promise<boolean> {
   const { rows } = isPostgres(db)

@@ -48,7 +48,7 @@ import { observationAccounts } from './migrations/0043-observation-accounts.ts';
 import { callsOfSenders } from './migrations/0044-calls-of-senders.ts';
 import { deletedTenants } from './migrations/0045-deleted-tenants.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
-import { hasTable, listAppliedMigrations } from './applied-migrations.ts';
+import { findSqliteTable, hasTable, listAppliedMigrations } from './applied-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
 import type { Tables } from './tables.ts';
 
@@ -187,10 +187,18 @@ async function refuseUnknownSchema(db: Database, names: readonly string[]): Prom
     throw new DatabaseUnfitError(`has the migration ${unknown}, which this version does not know: start a newer one`);
   }
   if (names.length > 0) return;
-  for (const table of TABLE_NAMES) {
-    if (!(await hasTable(db, table))) continue;
-    // Another process may have migrated in the meantime.
-    if ((await listAppliedMigrations(db)).length > 0) return;
-    throw new DatabaseUnfitError(`has a table ${table} of another application: use an empty database`);
-  }
+  const table = await findForeignTable(db);
+  // Another process may have migrated in the meantime.
+  if (table === undefined || (await listAppliedMigrations(db)).length > 0) return;
+  throw new DatabaseUnfitError(`has a table ${table} of another application: use an empty database`);
+}
+
+/**
+ * A table of another application in a database without our migrations. In PostgreSQL only a table with the name of one of ours,
+ * because extensions have tables, too. A SQLite file belongs to one program.
+ */
+async function findForeignTable(db: Database): Promise<string | undefined> {
+  if (!isPostgres(db)) return findSqliteTable(db);
+  for (const table of TABLE_NAMES) if (await hasTable(db, table)) return table;
+  return undefined;
 }
