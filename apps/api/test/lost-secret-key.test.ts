@@ -1,6 +1,9 @@
+import { spawn, spawnSync } from 'node:child_process';
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { expect, test } from 'vitest';
+import { dirname } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { databaseFile, newBootstrapKey } from './support/environment.ts';
+import { MAIN, NODE_COMPILE_CACHE, SERVER_SH } from './support/process.ts';
 import { startFailure, startService } from './support/start.ts';
 
 const BOOTSTRAP = newBootstrapKey();
@@ -92,4 +95,40 @@ test('with QM_SECRET_KEY_LOST=1 the service starts, and replaces the lost signin
   await first.stop();
   const second = await startService(environment);
   expect(await openSession(second.url, 'and again')).toBe(200);
+});
+
+/** Runs a script with mounts of its own. Only root may mount without a namespace of users. */
+const IN_NAMESPACE = process.getuid?.() === 0 ? ['-m', 'sh', '-ec'] : ['-rm', 'sh', '-ec'];
+const canMount = spawnSync('unshare', [...IN_NAMESPACE, 'mount -t tmpfs tmpfs /mnt']).status === 0;
+
+test.skipIf(!canMount)('regression: a disk that is full at the first start leaves no empty key file', async () => {
+  const file = await databaseFile();
+  const script = `
+    mkdir "$DISK" && mount -t tmpfs -o size=4k tmpfs "$DISK" && ln -s "$FILE" "$DISK/q.db"
+    head -c 4096 /dev/zero > "$DISK/full"
+    sh "$SERVER" "$MAIN" && exit 3
+    rm "$DISK/full"
+    exec sh "$SERVER" "$MAIN"`;
+  const disk = `${file}-disk`;
+  const child = spawn('unshare', [...IN_NAMESPACE, script], {
+    env: {
+      PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
+      NODE_COMPILE_CACHE,
+      DISK: disk,
+      FILE: file,
+      SERVER: SERVER_SH,
+      MAIN,
+      PORT: '0',
+      DATABASE_URL: `sqlite:${disk}/q.db`,
+      QM_BOOTSTRAP_API_KEY: BOOTSTRAP,
+      QM_METRICS_PORT: 'off',
+      QM_OTLP_GRPC_PORT: 'off',
+      QM_CONSOLE: 'off',
+    },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => (output += String(data)));
+  await vi.waitFor(() => expect(output).toContain('Quartermaster listens on'), { timeout: 30_000 });
+  expect(output).toMatch(/QM_SECRET_KEY: [^\n]+ cannot be written: ENOSPC/);
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import type { Database } from '@quartermaster/db/database.ts';
 import { sqlitePath } from '@quartermaster/db/database-url.ts';
 import { type Config, ConfigError, ROOT } from '../config.ts';
@@ -60,13 +60,20 @@ async function readKeyFile(path: string): Promise<Buffer | null> {
   return key;
 }
 
-/** Returns false if the file exists: another process that started at the same time wrote it. */
+/**
+ * Returns false if the file exists: another process that started at the same time wrote it. The file gets its name when all of it
+ * is on the disk. If the disk was full, the next start would find an empty key.
+ */
 async function writeKeyFile(path: string, key: Buffer): Promise<boolean> {
-  const text = `${key.toString('base64')}\n`;
-  const written = await writeFile(path, text, { flag: 'wx', mode: 0o600 }).catch(
-    nullWhere('EEXIST', `${path} cannot be written`),
-  );
-  return written !== null;
+  const draft = `${path}.${process.pid}`;
+  const orFail = nullWhere('EEXIST', `${path} cannot be written`);
+  try {
+    await rm(draft, { force: true }).catch(orFail);
+    await writeFile(draft, `${key.toString('base64')}\n`, { mode: 0o600, flush: true }).catch(orFail);
+    return (await link(draft, path).catch(orFail)) !== null;
+  } finally {
+    await rm(draft, { force: true });
+  }
 }
 
 function nullWhere(code: string, otherwise: string): (error: unknown) => null {

@@ -8,7 +8,7 @@ import { ROOT } from '../../src/config.ts';
 export const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 /** Runs Node with the settings of `npm start`, on which the memory of the service depends. */
-const SERVER_SH = join(ROOT, 'scripts/server.sh');
+export const SERVER_SH = join(ROOT, 'scripts/server.sh');
 
 /** The compile cache that `npm start` uses. Without it each process spends half of its start compiling. */
 export const NODE_COMPILE_CACHE = join(ROOT, 'node_modules/.cache/quartermaster');
