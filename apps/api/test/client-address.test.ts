@@ -1,8 +1,8 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { clientAddress } from '../src/server/client-address.ts';
+import { clientAddress, trustIn } from '../src/server/client-address.ts';
 
 const apps = [[], ['loopback'], ['loopback', '10.0.0.0/8'], ['10.0.0.0/8']].map((proxies) => {
   const app = express();
@@ -44,3 +44,16 @@ test.each(apps.flatMap((app) => HEADERS.map((header) => [app.proxies.join(' ') |
     expect(ours).toBe(expected);
   },
 );
+
+// Regression: each connection of a client was another address, with a rate limit of its own.
+test.each([
+  ['203.0.113.9:4711', '203.0.113.9'],
+  ['[2001:db8::1]:4711', '2001:db8::1'],
+  ['[2001:db8::1]', '2001:db8::1'],
+  ['203.0.113.9:4711, 10.1.1.1:443', '203.0.113.9'],
+  ['2001:db8::1', '2001:db8::1'],
+  ['203.0.113.9:nonsense', '203.0.113.9:nonsense'],
+])('a port that a proxy adds is not part of the address: %s', (header, expected) => {
+  const req = { socket: { remoteAddress: '127.0.0.1' }, headers: { 'x-forwarded-for': header } };
+  expect(clientAddress(req as unknown as IncomingMessage, trustIn(['loopback', '10.0.0.0/8']))).toBe(expected);
+});

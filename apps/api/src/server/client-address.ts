@@ -21,11 +21,20 @@ export function clientAddress(req: IncomingMessage, trust: Trust): string {
   if (header === undefined || !trust(address, 0)) return address;
   const forwarded = String(header)
     .split(',')
-    .map((one) => one.trim())
+    .map((one) => withoutPort(one.trim()))
     .filter((one) => one !== '');
   for (const [index, one] of forwarded.toReversed().entries()) {
     address = one;
     if (!trust(address, index + 1)) break;
   }
   return address;
+}
+
+/**
+ * The address of an entry such as `192.0.2.1:4711`, `[2001:db8::1]:4711` or `[2001:db8::1]`. Some proxies add the port, for example
+ * Azure Application Gateway. With it, each connection of a client would have a rate limit of its own.
+ */
+function withoutPort(entry: string): string {
+  const [, v6, v4] = /^(?:\[([^\]]+)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$/.exec(entry) ?? [];
+  return v6 ?? v4 ?? entry;
 }
