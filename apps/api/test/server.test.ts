@@ -25,6 +25,10 @@ test.each([...PUBLIC, ...ASSETS])('%s is answered without credentials and with a
 test('a healthy server answers 200 for health and readiness', async () => {
   expect((await server.call('GET', '/healthz')).body).toEqual({ status: 'ok' });
   expect((await server.call('GET', '/readyz')).body).toEqual({ status: 'ready' });
+  for (const path of ['/healthz', '/readyz']) {
+    const { headers } = await server.call('GET', path);
+    expect(headers.get('cache-control')).toBe('no-store');
+  }
 });
 
 test('while its database is unreachable the server is healthy but not ready', async () => {

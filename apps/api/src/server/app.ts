@@ -172,7 +172,7 @@ function mountPaths(
   const home = builtConsole === null ? '/docs' : '/console/';
   app.get('/', (req, res, next) => (req.path === '/' ? res.redirect(home) : next()));
   app.get('/healthz', (_req, res) => {
-    res.json({ status: 'ok' });
+    res.set('Cache-Control', 'no-store').json({ status: 'ok' });
   });
   app.get(
     '/readyz',

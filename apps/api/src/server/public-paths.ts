@@ -48,7 +48,11 @@ export function readinessHandler(count: CountPublic, isReady: () => Promise<bool
     const isRecent = last !== undefined && performance.now() - last.at < READINESS_MAX_AGE_MS;
     if (last === undefined || isWithin || !isRecent) last = { at: performance.now(), answer: isReady() };
     const answers = await last.answer;
-    res.status(answers ? 200 : 503).json({ status: answers ? 'ready' : 'not ready' });
+    // A proxy that caches answers without Cache-Control would keep sending requests to a service that stops.
+    res
+      .set('Cache-Control', 'no-store')
+      .status(answers ? 200 : 503)
+      .json({ status: answers ? 'ready' : 'not ready' });
   };
 }
 
