@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http';
+import { reservePoints } from '@quartermaster/db/repositories/rate-limits.ts';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { removePastWindows } from '../../src/http/rate-limits/shared-points.ts';
 import { compareClocks, startHousekeeping } from '../../src/server/housekeeping.ts';
 import { newTenant } from '../governance/loop-support.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
@@ -152,6 +154,17 @@ test('regression: a process whose clock is far ahead makes no room by removing t
   expect(status).toBe(409);
   const { items } = await one.ok('GET', `/v1/traces?tenant_id=${tenant.tenantId}`, { as: one.admin });
   expect(items).toHaveLength(1);
+});
+
+test('regression: a process whose clock is far ahead does not forget what others have counted for a rate limit', async () => {
+  const { db } = one.services;
+  const windowStart = new Date(Math.floor(Date.now() / 60_000) * 60_000).toISOString();
+  const window = { tenantId: '', policy: 'principal', caller: unique('caller'), windowStart };
+  await reservePoints(db, window, 5);
+  ahead.skew(DAY_MS);
+  await removePastWindows(ahead.services);
+  ahead.skew(90_000);
+  expect(await reservePoints(db, window, 5)).toBe(10);
 });
 
 test('a process reports in its log and its metrics that its clock is wrong', async () => {

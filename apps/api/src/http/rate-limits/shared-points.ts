@@ -44,9 +44,13 @@ export function sharedPoints({ db, log, secrets }: Needs, waitMs: number): TakeP
   };
 }
 
-/** Removes the counts of past windows in batches. Returns how many. */
-export async function removePastWindows({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
+/**
+ * Removes the counts of past windows in batches. Returns how many. By its own clock, a process whose clock is ahead would remove
+ * counts that other processes still use.
+ */
+export async function removePastWindows({ db, databaseNow }: Pick<Services, 'db' | 'databaseNow'>): Promise<number> {
+  const time = await databaseNow(db);
   // The clocks of processes differ a little.
-  const startedBefore = new Date(now().getTime() - 2 * WINDOW_MS).toISOString();
+  const startedBefore = new Date(time.getTime() - 2 * WINDOW_MS).toISOString();
   return removeInBatches(REMOVED_AT_ONCE, (most) => deleteWindows(db, startedBefore, most));
 }
