@@ -1,4 +1,4 @@
-import { copyFile, readdir, stat, writeFile } from 'node:fs/promises';
+import { copyFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openDatabase } from '@quartermaster/db/database.ts';
@@ -11,7 +11,7 @@ import type { RunningServer } from '../src/server/start.ts';
 import { runInProcess } from './support/command.ts';
 import { databaseFile, newBootstrapKey } from './support/environment.ts';
 import { runProgram } from './support/process.ts';
-import { databaseServedOnce, startService } from './support/start.ts';
+import { databaseServedOnce, startFailure, startService } from './support/start.ts';
 import { wire } from './support/wire.ts';
 
 const COMMAND = fileURLToPath(new URL('../src/commands/backup.ts', import.meta.url));
@@ -74,6 +74,31 @@ test('the command copies a database during writes with all acknowledged ones, an
   expect(await openSession(restored, 'again')).toBe(200);
   const answer = await wire(restored.url, { target: '/v1/audit-events/verify?tenant_id=acme', headers: HEADERS });
   expect(JSON.parse(answer.text)).toMatchObject({ status: 'intact', faults: [] });
+});
+
+// Regression: the service started, and the pages of the former log destroyed the restored database.
+test('a restored copy is refused while the write-ahead log of the database that it replaced is there', async () => {
+  const file = await databaseFile();
+  const service = await startService(environmentOf(file));
+  expect(await create(service, 'one')).toBe(200);
+  await service.stop();
+  const to = join(dirname(file), 'backup.db');
+  expect(await backup(file, to)).toMatchObject({ code: 0 });
+  // The log that a killed service leaves.
+  const killed = new SqliteDatabase(file);
+  killed.exec(`update tenants set display_name = 'new'`);
+  await copyFile(`${file}-wal`, `${to}-wal`);
+  killed.close();
+
+  const failure = await startFailure(environmentOf(to));
+  expect(failure).toEqual({
+    message: `DATABASE_URL: the database was put in the place of another one, whose write-ahead log is still there: remove ${to}-wal and ${to}-shm`,
+    exitCode: 2,
+  });
+  await rm(`${to}-wal`);
+  await copyFile(`${file}.key`, `${to}.key`);
+  await startService(environmentOf(to));
+  expect(idsIn(to)).toContain('one');
 });
 
 test('it prints the checksums of the database, which are the same for the restored copy', async () => {

@@ -1,8 +1,8 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
 import SqliteDatabase from 'better-sqlite3';
 import type { QueryResult } from 'kysely';
 import { BoundedMap } from '../bounded-map.ts';
-import { DatabaseUnavailableError, DuplicateKeyError } from '../errors.ts';
+import { DatabaseUnavailableError, DatabaseUnfitError, DuplicateKeyError } from '../errors.ts';
 
 /** How long SQLite itself waits for another process's lock, in milliseconds. It blocks the event loop during that time. */
 export const BUSY_TIMEOUT_MS = 50;
@@ -21,6 +21,7 @@ export class SqliteHandle {
   constructor(path: string) {
     try {
       makeFile(path);
+      refuseForeignLog(path);
       this.#db = new SqliteDatabase(path);
       this.#set('journal_mode', 'wal', 'wal');
       this.#set('synchronous', 'full', 2);
@@ -102,6 +103,35 @@ function makeFile(path: string): void {
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+}
+
+/** The byte of the file header that is 1 without a write-ahead log, and 2 with one (the file format's write version). */
+const WRITE_VERSION_AT = 18;
+
+/**
+ * Refuses a restored backup that has the write-ahead log of the file that it replaced. SQLite would copy the pages of that log into
+ * the backup, and so destroy it. A backup is not in WAL mode. A file gets this mode before its log exists.
+ */
+function refuseForeignLog(path: string): void {
+  // The path may be a link to a file that does not exist yet.
+  if (!existsSync(path)) return;
+  const file = realpathSync(path);
+  const logBytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  if (logBytes === 0 || readByte(file, WRITE_VERSION_AT) !== 1) return;
+  throw new DatabaseUnfitError(
+    `was put in the place of another one, whose write-ahead log is still there: remove ${file}-wal and ${file}-shm`,
+  );
+}
+
+/** Undefined if the file is shorter. */
+function readByte(file: string, position: number): number | undefined {
+  const descriptor = openSync(file, 'r');
+  try {
+    const byte = Buffer.alloc(1);
+    return readSync(descriptor, byte, { position }) === 1 ? byte[0] : undefined;
+  } finally {
+    closeSync(descriptor);
   }
 }
 
