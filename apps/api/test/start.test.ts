@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -149,6 +149,23 @@ describe('a start', () => {
     const failure = await startFailure({ DATABASE_URL: `sqlite:${file}` });
     expect(failure).toEqual({ message: expect.stringMatching(message), exitCode: 2 });
     expect(db.prepare('select count(*) from sqlite_schema').pluck().get()).toBe(1);
+  });
+
+  test('regression: a damaged database file is reported in one line, without a stack trace', async () => {
+    const { file, DATABASE_URL } = await databaseServedOnce({ QM_SECRET_KEY: SECRET_KEY });
+    const db = new SqliteDatabase(file);
+    const page = db
+      .prepare(`select rootpage from sqlite_schema where name = 'service_accounts'`)
+      .pluck()
+      .get() as number;
+    const pageSize = db.pragma('page_size', { simple: true }) as number;
+    db.close();
+    const handle = await open(file, 'r+');
+    await handle.write(Buffer.alloc(pageSize, 'x'), 0, pageSize, (page - 1) * pageSize);
+    await handle.close();
+    const { stderr, ended } = runProgram({ PORT: '0', DATABASE_URL, QM_SECRET_KEY: SECRET_KEY });
+    expect(await ended).toEqual({ code: 2, signal: null });
+    expect(stderr()).toMatch(/^DATABASE_URL: the database is damaged \([^\n]+\)\. Restore a backup\.\n$/);
   });
 
   test('regression: requests during the start are answered with a problem', async () => {

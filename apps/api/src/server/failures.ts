@@ -26,6 +26,10 @@ export function describeFailure(error: unknown): Failure {
     const message = `DATABASE_URL: the database cannot be used: ${causeOf(error)}`;
     return { message, exitCode: isTransient(error) ? FAILED : REFUSED };
   }
+  if (isDamage(error)) {
+    const message = `DATABASE_URL: the database is damaged (${error.message}). Restore a backup.`;
+    return { message, exitCode: REFUSED };
+  }
   if (isAddressInUse(error)) {
     const address = `${error.address}:${error.port}`;
     const message = `PORT: ${address} is in use. Stop the program that listens there, or set another PORT.`;
@@ -52,6 +56,10 @@ function isTransient(error: DatabaseUnavailableError): boolean {
     if ('code' in cause && TRANSIENT.test(String(cause.code))) return true;
   }
   return false;
+}
+
+function isDamage(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_CORRUPT');
 }
 
 function isAddressInUse(error: unknown): error is Error & { address: string; port: number } {
