@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { databaseFile, newBootstrapKey } from './support/environment.ts';
 import { MAIN, NODE_COMPILE_CACHE, SERVER_SH } from './support/process.ts';
@@ -95,6 +96,29 @@ test('with QM_SECRET_KEY_LOST=1 the service starts, and replaces the lost signin
   await first.stop();
   const second = await startService(environment);
   expect(await openSession(second.url, 'and again')).toBe(200);
+});
+
+// Regression: the next start went on without QM_SECRET_KEY_LOST, and reported the audit of every tenant as broken.
+test('a start with QM_SECRET_KEY_LOST=1 that is interrupted has to be repeated', async () => {
+  const { file, environment } = await sealedDatabase();
+  const sealing = await startService(environment);
+  await sealing.services.sealer.pass();
+  await sealing.stop();
+  await writeFile(`${file}.key`, `${OTHER_KEY}\n`);
+  const lost = { ...environment, QM_SECRET_KEY_LOST: '1' };
+  const db = new SqliteDatabase(file);
+  db.exec(`create trigger interrupted before update on audit_heads begin select raise(abort, 'interrupted'); end`);
+  await expect(startService(lost)).rejects.toThrow('interrupted');
+  db.exec('drop trigger interrupted');
+  db.close();
+
+  expect(await startFailure(environment)).toMatchObject({ exitCode: 2 });
+  await (await startService(lost)).stop();
+  const { url } = await startService(environment);
+  const answer = await fetch(`${url}/v1/audit-events/verify?tenant_id=default`, {
+    headers: { 'x-api-key': BOOTSTRAP },
+  });
+  expect(await answer.json()).toMatchObject({ status: 'intact' });
 });
 
 /** Runs a script with mounts of its own. Only root may mount without a namespace of users. */

@@ -25,6 +25,7 @@ import { cursorCodec } from '../platform/cursor-codec.ts';
 import { FairTurns } from '../platform/fair-turns.ts';
 import { countWork, createLimits } from '../http/rate-limits/limits.ts';
 import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../http/rate-limits/shared-points.ts';
+import { inOneTransaction } from '../platform/one-transaction.ts';
 import type { Services } from '../platform/services.ts';
 import { SubjectSessions } from '../resources/gateway-sessions/subject-sessions.ts';
 import { replaceLostKey } from '../resources/signing-keys/service.ts';
@@ -190,13 +191,17 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
     };
     if (config.secretKeyLost) {
-      await replaceLostKey(services);
       await dropUnreadableAnswers(services);
-      await signLostHeads(services);
       const trusted = await renewMacs(services, 'all');
       // The log field keeps its name for programs that read it.
       if (trusted > 0)
         log.warn({ vouched: trusted }, 'the key is lost: waiting audit events were accepted without a check');
+      // Last, and in one transaction: as soon as there is a new signing key, the service starts without QM_SECRET_KEY_LOST, and
+      // heads of the lost key would look forged.
+      await inOneTransaction(services, async (inside) => {
+        await replaceLostKey(inside);
+        await signLostHeads(inside);
+      });
     }
     // Late, when little can still fail, because a generated key must also be shown.
     const written = parts.bootstrapKeyToFile === true ? await bootstrapToFile(services, config) : null;
