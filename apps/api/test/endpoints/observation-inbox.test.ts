@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { newTenant, type Tenant } from '../governance/loop-support.ts';
 import { accountWithKey } from '../support/people.ts';
 import type { Body } from '../support/server.ts';
-import { all, chat, sendSpans } from '../telemetry/traces/sending.ts';
+import { all, chat, newSpanId, newTraceId, type SpanInput, sendSpans } from '../telemetry/traces/sending.ts';
 import { checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
 
 let server: Endpoints;
@@ -84,6 +84,26 @@ describe('list_runtime_observations', () => {
     expect(namesOf(await list(tenant, `last_seen_before=${hourAgo}`))).toEqual(['GPT-5-mini']);
     expect(namesOf(await list(tenant, `first_seen_after=${hourAgo}`))).toEqual(['100%_sure']);
     expect(namesOf(await list(tenant, `first_seen_before=${hourAgo}`))).toEqual(['GPT-5-mini']);
+  });
+
+  test('the filter by agent follows calls that a later span moves to another agent', async () => {
+    const tenant = await newTenant(server);
+    const agentSpan = newSpanId();
+    const traceId = newTraceId();
+    const parts: SpanInput[] = [
+      { ...chat('gpt-5', { 'gen_ai.provider.name': 'openai' }), parentSpanId: agentSpan },
+      {
+        name: 'invoke_agent planner',
+        spanId: agentSpan,
+        attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'planner' },
+      },
+    ];
+    // Exporters send a span when it ends, so the calls of an agent often arrive before the agent.
+    for (const span of parts) {
+      await sendSpans(server, tenant.sender, [{ ...span, traceId, service: 'worker' }]);
+    }
+    expect(namesOf(await list(tenant, 'agent=planner'))).toEqual(['gpt-5']);
+    expect(namesOf(await list(tenant, 'agent=worker'))).toEqual(['planner']);
   });
 
   test('filters by the environment, in any case, in the list and the counts', async () => {

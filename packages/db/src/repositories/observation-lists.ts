@@ -237,9 +237,13 @@ function conditionsOf(scope: TenantScope, selection: ObservationSelection): Expr
   return conditions;
 }
 
-/** Usage has every agent and account; the evidence of an observation only some of them. */
+/**
+ * Usage has every agent and account; the evidence of an observation only some of them. A series without sums does not count: its
+ * calls were moved to another agent or provider when later spans arrived.
+ */
 function usedBy(scope: TenantScope, column: 'agent' | 'account', value: string): Expression<SqlBool> {
   return sql<SqlBool>`(tenant_id, sub_tenant_id, provider_id, kind, name_key) in (
-    select tenant_id, sub_tenant_id, provider_id, kind, name_key from usage_series
-    where ${sql.ref(column)} = ${value} and ${inScope(scope)})`;
+    select tenant_id, sub_tenant_id, provider_id, kind, name_key from usage_series as series
+    where ${sql.ref(column)} = ${value} and ${inScope(scope)}
+      and exists (select 1 from usage_rollups where tenant_id = series.tenant_id and series_id = series.id))`;
 }
