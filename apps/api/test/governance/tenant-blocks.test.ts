@@ -32,6 +32,10 @@ const by = (vendor: string, address?: string) => ({
   ...(address !== undefined && { 'server.address': address }),
 });
 
+const agentRun = (name: string): SpanInput => ({
+  attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': name },
+});
+
 type Row = { name: string; declared: Declared[]; spans: SpanInput[]; observed: string[] };
 
 const ROWS: Row[] = [
@@ -80,6 +84,46 @@ const ROWS: Row[] = [
       toolRun('list_tickets', { 'mcp.server.name': 'tickets' }),
     ],
     observed: ['tickets: tool delete_ticket x4', 'tickets@team: tool list_tickets x1'],
+  },
+  {
+    name: 'agents, prompts and tools of a service that the sub-tenant declares again',
+    declared: [
+      {
+        name: 'worker',
+        kind: 'agent_runtime',
+        blocked: [
+          { kind: 'agent', name: 'planner' },
+          { kind: 'tool', name: 'book' },
+        ],
+      },
+      of({ name: 'worker', kind: 'agent_runtime', tools: ['book'] }),
+      { ...TOOLS, blocked: [{ kind: 'prompt', name: 'greet' }] },
+      of({ ...TOOLS, blocked: [] }),
+    ],
+    spans: [
+      { ...agentRun('planner'), service: 'worker' },
+      { ...agentRun('writer'), service: 'worker' },
+      { ...toolRun('book'), service: 'worker' },
+      {
+        attributes: {
+          'mcp.method.name': 'prompts/get',
+          'gen_ai.prompt.name': 'greet',
+          'server.address': 'mcp.example.com',
+        },
+      },
+    ],
+    observed: [
+      'tickets: prompt greet x1',
+      'worker: agent planner x1',
+      'worker: tool book x1',
+      'worker@team: agent writer x1',
+    ],
+  },
+  {
+    name: 'a provider of the tenant that is disabled takes nothing',
+    declared: [{ ...TENANT, status: 'disabled' }, of({ name: 'openai', kind: 'llm', models: ['gpt-5'] })],
+    spans: [chat('gpt-5', by('openai'))],
+    observed: ['openai@team: model gpt-5 x1'],
   },
   {
     name: 'a provider keeps what nothing blocks',

@@ -24,6 +24,7 @@ import {
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { vendorHosts, vendorNames, vendorOfHost } from '@quartermaster/db/vendors.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
+import type { Use } from '../dialects/facts.ts';
 import { type KnownProviders, knownProviders } from './known-providers.ts';
 import type { Match, MatchableSpan } from './match.ts';
 import { hashedName, hashedNames, isCut, isHashedName, plainHash, serverToolsIn } from './tool-names.ts';
@@ -47,7 +48,7 @@ export type BatchLookup = {
   /** The server whose name or alias has this hash. */
   hashedServer: (name: string) => Provider | undefined;
   /** The same without the providers of the sub-tenant. Undefined if the batch cannot mean one that the sub-tenant declared. */
-  ofWholeTenant?: BatchLookup;
+  ofWholeTenant?: BatchLookup & { blocks: (match: Match, kind: Use['kind']) => boolean };
 };
 
 /** The name of a service without `service.name`. */
@@ -100,14 +101,28 @@ export async function lookUpBatch(
     ids.add(provider.id);
   }
   const isOffered = ({ providerId }: OfferedItem) => ids.has(providerId);
+  const { modelAt, soleProviderOfModel } = modelLookup(ofWholeTenant, models.filter(isOffered));
+  const toolLookups = toolLookup(ofWholeTenant, tools.filter(isOffered));
+  const others = (await findOthers(db, place, names)).filter(isOffered);
+  const blocks = ({ provider, name }: Match, kind: Use['kind']): boolean => {
+    if (kind === 'model') return modelAt(provider, name)?.status === 'blocked';
+    const items = kind === 'tool' ? toolLookups.toolsOf(provider) : others;
+    return items.some(
+      (item) =>
+        item.providerId === provider.id && item.kind === kind && item.name === name && item.status === 'blocked',
+    );
+  };
   return {
     ...lookup,
-    ofWholeTenant: {
-      providers: ofWholeTenant,
-      ...modelLookup(ofWholeTenant, models.filter(isOffered)),
-      ...toolLookup(ofWholeTenant, tools.filter(isOffered)),
-    },
+    ofWholeTenant: { providers: ofWholeTenant, modelAt, soleProviderOfModel, ...toolLookups, blocks },
   };
+}
+
+/** Items of the agents, prompts and resources in a batch. Their names are equal to those of their items. */
+async function findOthers(db: Database, place: TenantPlace, { others }: BatchNames): Promise<OfferedItem[]> {
+  const found: OfferedItem[] = [];
+  for (const [kind, names] of others) found.push(...(await findOffered(db, place, kind, [...names])));
+  return found;
 }
 
 function isDeclaredInSubTenant({ subTenantId, status }: Provider): boolean {
@@ -173,7 +188,15 @@ async function findNamedProviders(
 }
 
 /** The distinct names in a batch. Thousands of spans usually name only a few providers. */
-type BatchNames = { sources: readonly Source[]; tools: ReadonlySet<string>; models: ReadonlySet<string> };
+type BatchNames = {
+  sources: readonly Source[];
+  tools: ReadonlySet<string>;
+  models: ReadonlySet<string>;
+  /** By kind: agents, prompts and resources. */
+  others: ReadonlyMap<OtherKind, ReadonlySet<string>>;
+};
+
+type OtherKind = Exclude<Use['kind'], 'tool' | 'model'>;
 
 /** A combination of the facts that may identify a provider. */
 type Source = Pick<MatchableSpan['facts'], 'vendor' | 'serverAddress' | 'serverPort' | 'toolServer'> & {
@@ -186,6 +209,7 @@ function collectNames(batch: readonly MatchableSpan[]): BatchNames {
   const sources = new CacheByParts<Source>();
   const tools = new Set<string>();
   const models = new Set<string>();
+  const others = new Map<OtherKind, Set<string>>();
   for (const { facts, serviceName, uses } of batch) {
     const { vendor, serverAddress, serverPort, toolServer } = facts;
     const source = sources.get([serviceName, vendor, serverAddress, serverPort, toolServer], () => {
@@ -193,18 +217,19 @@ function collectNames(batch: readonly MatchableSpan[]): BatchNames {
     });
     for (const { kind, name } of uses) {
       if (kind === 'tool') tools.add(name);
-      if (kind !== 'model') continue;
-      models.add(name);
-      source.hasModel = true;
+      else if (kind === 'model') {
+        models.add(name);
+        source.hasModel = true;
+      } else others.set(kind, (others.get(kind) ?? new Set()).add(name));
     }
   }
-  return { sources: sources.values, tools, models };
+  return { sources: sources.values, tools, models, others };
 }
 
 async function findOffered(
   db: Database,
   place: TenantPlace,
-  kind: 'tool' | 'model',
+  kind: Use['kind'],
   families: readonly string[],
 ): Promise<OfferedItem[]> {
   const distinct = [...new Set(families)];

@@ -70,19 +70,14 @@ export function matcherOf(
   }
 
   /**
-   * The provider of the whole tenant that the use would belong to without the providers of the sub-tenant, if it blocks the use. A
+   * The provider of the whole tenant to which the use would belong without the providers of the sub-tenant, if it blocks the use. A
    * sub-tenant cannot hide a block of the tenant by a provider of its own, unless the call goes to an address that is only this one's.
    */
   function tenantBlock(span: MatchableSpan, use: Use): Match | undefined {
     if (ofWholeTenant === undefined || tenantMatcher === undefined) return undefined;
     const match = tenantMatcher.match(span, use);
-    const { provider, name } = match;
-    if (provider.status === 'discovered' || isAtOwnAddress(span, provider)) return undefined;
-    const isTool = use.kind === 'tool';
-    const item = isTool
-      ? ofWholeTenant.toolsOf(provider).find((tool) => tool.name === name)
-      : use.kind === 'model' && ofWholeTenant.modelAt(provider, name);
-    return item && item.status === 'blocked' ? { ...match, isBlocked: isTool } : undefined;
+    if (!ofWholeTenant.blocks(match, use.kind) || isAtOwnAddress(span, match.provider)) return undefined;
+    return { ...match, isBlocked: use.kind === 'tool' };
   }
 
   /** Whether a provider of the sub-tenant has the address of a span, and this one of the tenant does not. */
