@@ -55,6 +55,7 @@ test('the limits are the documented ones', () => {
     headersTimeoutMs: 10_000,
     requestTimeoutMs: 60_000,
     keepAliveTimeoutMs: 65_000,
+    unreadTimeoutMs: 30_000,
     checkIntervalMs: 1000,
     maxHeaderBytes: 16_384,
     maxHeaders: 100,
@@ -86,6 +87,28 @@ test('an idle connection is closed after its time limit', async () => {
   const text = await connection.closed;
   expect(text).toMatch(/^HTTP\/1\.1 200 /);
   expect(text).toMatch(/keep-alive/i);
+});
+
+test('regression: a connection whose client reads nothing of its answer is closed, and a slow reader gets the whole answer', async () => {
+  const answer = Buffer.alloc(16 * 1024 * 1024, 'x');
+  const limits = { ...CONNECTION_LIMITS, unreadTimeoutMs: 500 };
+  const large = createHttpServer(limits, { handle: (req, res) => sendText(req, res, answer) });
+  onTestFinished(() => large.close().closeAllConnections());
+  const closedByServer = new Promise((resolve) =>
+    large.on('connection', (socket: Socket) => socket.once('close', () => resolve(socket.bytesWritten))),
+  );
+  await new Promise<void>((resolve) => large.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(large.address() as AddressInfo).port}`;
+  const unread = open(url);
+  unread.socket.pause().write(GOODBYE);
+  await closedByServer;
+  const slow = open(url);
+  slow.socket.on('data', () => {
+    slow.socket.pause();
+    setTimeout(() => slow.socket.resume(), 5);
+  });
+  slow.socket.write(GOODBYE);
+  expect((await slow.closed).length).toBeGreaterThan(answer.length);
 });
 
 test('headers larger than 16 KiB are 431', async () => {

@@ -46,6 +46,12 @@ export function createHttpServer(
       if (isEnding() && !this.headersSent) this.setHeader('Connection', 'close');
       return (super.writeHead as (...given: unknown[]) => this)(...head);
     }
+
+    /** Node closes the connection if nothing is sent or received for that long. After the answer, `keepAliveTimeout` holds again. */
+    override end(...last: unknown[]): this {
+      this.socket?.setTimeout(limits.unreadTimeoutMs);
+      return (super.end as (...given: unknown[]) => this)(...last);
+    }
   }
   const smallChunks = new PerSecond(MAX_SMALL_CHUNKS);
   const pipelined = new PerSecond(limits.maxPipelinedPerSecond);

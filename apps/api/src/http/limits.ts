@@ -35,7 +35,9 @@ export type ConnectionLimits = {
   requestTimeoutMs: number;
   /** How long an idle connection stays open: longer than load balancers keep theirs. */
   keepAliveTimeoutMs: number;
-  /** How often Node checks the times above. */
+  /** How long the client of an answer may read nothing of it. Its connection is closed then. */
+  unreadTimeoutMs: number;
+  /** How often Node checks the times of requests. */
   checkIntervalMs: number;
   /** The size of the request line and all headers together, in bytes. */
   maxHeaderBytes: number;
@@ -54,6 +56,7 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 60_000,
   keepAliveTimeoutMs: 65_000,
+  unreadTimeoutMs: 30_000,
   checkIntervalMs: 1000,
   maxHeaderBytes: 16 * 1024,
   maxHeaders: 100,

@@ -13,6 +13,7 @@ import { performOnce } from './idempotency/perform-once.ts';
 import { checkPreconditionHeaders, performIfMatch } from './preconditions/require-match.ts';
 import { tagAnswer } from './preconditions/tag-answer.ts';
 import { QUERY_TEXT } from './rest/query.ts';
+import type { UnreadAnswers } from './unread-answers.ts';
 import { inFairTurn } from './rate-limits/in-fair-turn.ts';
 import type { Callers } from './rate-limits/callers.ts';
 import { callerRequestIdOf, requestIdOf } from './request-id.ts';
@@ -52,6 +53,8 @@ export type Pipeline = {
   services: Services;
   /** Authenticates callers, and counts their requests against rate limits. */
   callers: Callers;
+  /** The answers that clients have not read yet. */
+  unread: UnreadAnswers;
   /** The client's address, behind trusted proxies too. */
   addressOf: (req: IncomingMessage) => string;
   /** Counts a request that matches no operation. @throws ApiError 429 */

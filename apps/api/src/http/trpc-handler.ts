@@ -12,6 +12,7 @@ import type { Refused } from './rest/rest.ts';
 import { sendText } from './rest/send.ts';
 import type { Procedures, TrpcContext } from './trpc.ts';
 import { shownId } from './context.ts';
+import { holdAnswer } from './unread-answers.ts';
 
 /** Bytes for the parts of a tRPC input besides its body: the path, the query, and the names of the three parts. */
 const ENVELOPE_BYTES = 4 * 1024;
@@ -56,8 +57,10 @@ export function trpcHandler({ router, procedures, pipeline, onRefused }: TrpcOpt
       responseMeta: ({ errors: [error] }) => (error ? { headers: answerOf(error, shownId(ids)).headers } : {}),
       onError: ({ error }) => onRefused(error, answerOf(error, shownId(ids)), { ...progressOf(res), ...ids }),
     });
+    const body = Buffer.from(await answer.arrayBuffer());
+    holdAnswer(pipeline, progressOf(res), { req, res, bytes: body.length });
     res.status(answer.status).setHeaders(answer.headers);
-    sendText(req, res, Buffer.from(await answer.arrayBuffer()));
+    sendText(req, res, body);
   };
 }
 

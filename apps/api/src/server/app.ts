@@ -16,6 +16,7 @@ import { sendAnswer } from '../http/rest/send.ts';
 import type { Intake } from '../telemetry/ingest/intake.ts';
 import { otlpReceiver } from '../telemetry/ingest/receiver.ts';
 import type { Pipeline } from '../http/pipeline.ts';
+import { UnreadAnswers } from '../http/unread-answers.ts';
 import { createCallers } from '../http/rate-limits/callers.ts';
 import type { RequestLimits } from '../http/rate-limits/limits.ts';
 import { appRouter, endpoints, operations, procedures } from './router.ts';
@@ -74,6 +75,7 @@ export function createApp(options: AppOptions): RequestListener {
         return principal;
       },
     },
+    unread: new UnreadAnswers(),
     addressOf,
     countUnmatched: countPublic,
     onMatched: (res, { operationId }) => noteOperation(res, operationId),
@@ -107,8 +109,9 @@ export function createApp(options: AppOptions): RequestListener {
       return;
     }
     if (req.url?.startsWith('/v1/') !== true) {
-      // Express changes the prototype of answers. `writeHead` of the server must stay: it closes connections at shutdown.
+      // Express changes the prototype of answers. These methods of the server must stay: they close connections.
       res.writeHead = res.writeHead.bind(res);
+      res.end = res.end.bind(res);
       app(req, res);
       return;
     }

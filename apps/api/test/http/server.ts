@@ -11,6 +11,7 @@ import type { Pipeline } from '../../src/http/pipeline.ts';
 import type { Callers } from '../../src/http/rate-limits/callers.ts';
 import { setRequestId } from '../../src/http/request-id.ts';
 import { endpointsOf } from '../../src/http/trpc.ts';
+import { UnreadAnswers } from '../../src/http/unread-answers.ts';
 import { trpcHandler } from '../../src/http/trpc-handler.ts';
 import { ingest, widgets } from './widgets.ts';
 import { principalIn } from '../support/principals.ts';
@@ -47,6 +48,7 @@ export async function serve({ authenticate = authenticated, bodyLimit, ...parts 
   const pipeline: Pipeline = {
     services: { turns: new FairTurns(), now: () => new Date() } as Services,
     callers: { authenticate, limitRate: async () => {} },
+    unread: new UnreadAnswers(),
     addressOf: () => '127.0.0.1',
     countUnmatched: async () => {},
     onMatched: () => {},

@@ -37,7 +37,8 @@ function kindOf(
   return tenantId !== null && services.promptWrites.take(tenantId) ? 'prompt' : 'write';
 }
 
-function turnTakerOf({ principal, address }: Caller): TurnTaker {
+/** Whose requests share turns with those of a caller. */
+export function turnTakerOf({ principal, address }: Pick<Caller, 'principal' | 'address'>): TurnTaker {
   if (principal === null) {
     const { id } = callerAt(address);
     return { name: id, tenant: id };

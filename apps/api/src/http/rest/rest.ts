@@ -11,6 +11,7 @@ import { QUERY_TEXT, type QueryReader, queryReader } from './query.ts';
 import { routeTable } from './routes.ts';
 import { sendAnswer } from './send.ts';
 import { restAnswerer } from './trpc-to-openapi.ts';
+import { holdAnswer } from '../unread-answers.ts';
 
 export type RestOptions = {
   /** The endpoints to serve, each at the path of its operation. */
@@ -70,7 +71,8 @@ export function restHandler(
       const match = () => matched(served, route(req.method ?? '', pathname), search);
       const request = { req, res, match, readInput: inputReader(req, options.bodyLimit) };
       const { endpoint, output, notModified } = await runPipeline(pipeline, request, progress);
-      await served.get(endpoint.operation)?.answer({ req, res, output, notModified });
+      const hold = (bytes: number) => holdAnswer(pipeline, progress, { req, res, bytes });
+      await served.get(endpoint.operation)?.answer({ req, res, output, notModified, hold });
     } catch (error) {
       const answer = answerOf(error, shownRequestIdOf(res));
       onRefused(error, answer, { ...progress, requestId: requestIdOf(res), callerRequestId: callerRequestIdOf(req) });

@@ -17,7 +17,14 @@ import { sendText } from './send.ts';
  *   and errors are written by `send.ts`.
  * - It knows no 304, no ETag and no stored JSON. So its response is a stand-in, too, that writes ours.
  */
-export type RestAnswer = { req: IncomingMessage; res: ServerResponse; output: unknown; notModified: boolean };
+export type RestAnswer = {
+  req: IncomingMessage;
+  res: ServerResponse;
+  output: unknown;
+  notModified: boolean;
+  /** Called with the size of the answer before it is sent. It may refuse the answer by throwing. */
+  hold: (bytes: number) => void;
+};
 
 /** Makes the function that writes an operation's answers through trpc-to-openapi. */
 export function restAnswerer(operation: Operation): (answer: RestAnswer) => Promise<void> {
@@ -28,6 +35,7 @@ export function restAnswerer(operation: Operation): (answer: RestAnswer) => Prom
     handle ??= handlerOf(operation);
     // Otherwise the library would answer errors in its own format.
     const json = answer.notModified ? '' : stringifyWithStoredJson(answer.output);
+    answer.hold(Buffer.byteLength(json));
     await handle(request as never, new StandInResponse(answer, json) as never, undefined);
   };
 }
