@@ -10,6 +10,7 @@ import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import { nameKey } from '../name-key.ts';
 import { caseFolded, inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
 import { cachedStatement } from '../cached-statement.ts';
+import { storedJson } from '../stored-json.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { addStoredBytes } from './tenant-usage.ts';
@@ -78,7 +79,10 @@ export async function findLastManifestVersion(
   return row?.version ?? 0;
 }
 
-/** Newest first, with superseded ones. Deleted manifests are only listed if the filter asks for their status. */
+/**
+ * Newest first, with superseded ones. Deleted manifests are only listed if the filter asks for their status. Each `spec` is
+ * {@link storedJson}, because a page may have 12 MB of them.
+ */
 export async function listManifests(
   db: Database,
   scope: TenantScope,
@@ -90,7 +94,7 @@ export async function listManifests(
     hasUnindexedFilter: [filter.status, filter.kind, filter.name].some((one) => one != null),
     rows: (range) => manifestRows(db, filter, range).execute(),
   });
-  return { items: rows.map(toManifest), next };
+  return { items: rows.map((row) => withSpec(row, storedJson(row.spec))), next };
 }
 
 function manifestRows(db: Database, filter: ManifestFilter, range: KeysetRange) {
@@ -273,6 +277,10 @@ function withoutThoseOf(some: Map<string, Declaration>, others: Map<string, Decl
 }
 
 function toManifest(row: Selectable<Tables['manifests']>): Manifest {
+  return withSpec(row, JSON.parse(row.spec) as ManifestSpec);
+}
+
+function withSpec(row: Selectable<Tables['manifests']>, spec: ManifestSpec): Manifest {
   return {
     id: row.id,
     ...placeOf(row),
@@ -281,7 +289,7 @@ function toManifest(row: Selectable<Tables['manifests']>): Manifest {
     version: row.version,
     status: row.status,
     digest: row.digest,
-    spec: JSON.parse(row.spec) as ManifestSpec,
+    spec,
     createdBy: row.created_by,
     ...timesOf(row),
   };
