@@ -38,17 +38,19 @@ function collect(stream: Readable, maxBytes: number, held: HeldBytes): Promise<B
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
-    stream.on('data', (chunk: Buffer) => {
+    const onData = (chunk: Buffer) => {
       size += chunk.length;
       try {
         if (size > maxBytes) throw bodyTooLarge(maxBytes);
         held.add(Math.max(chunk.length, MIN_CHUNK_COST));
         chunks.push(chunk);
       } catch (error) {
-        stream.pause();
+        // The rest of the body is discarded. It must not count: the bytes of this request are released already.
+        stream.off('data', onData).pause();
         reject(error);
       }
-    });
+    };
+    stream.on('data', onData);
     stream.on('end', () => resolve(Buffer.concat(chunks, size)));
     stream.on('error', reject);
     stream.on('close', () => reject(cutOff()));
