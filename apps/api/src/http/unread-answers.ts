@@ -3,7 +3,7 @@ import { ApiError } from '../platform/errors.ts';
 import type { Pipeline, Progress } from './pipeline.ts';
 import { turnTakerOf } from './rate-limits/in-fair-turn.ts';
 
-/** Smaller answers are not counted, in bytes. The buffers of the system take them, even if the client reads nothing. */
+/** Answers of up to this many bytes are not counted. The buffers of the system take them, even if the client reads nothing. */
 const SMALL_BYTES = 16 * 1024;
 
 /** Memory for answers that clients have not read yet, in bytes: ten of the largest ones. */
@@ -27,7 +27,6 @@ export class UnreadAnswers {
    * @throws 429 beyond the budget
    */
   hold(caller: string, res: ServerResponse, { bytes, isRefusable }: { bytes: number; isRefusable: boolean }): void {
-    if (bytes <= SMALL_BYTES) return;
     const own = this.#held.get(caller) ?? 0;
     if (isRefusable && own > 0 && own + bytes > BUDGET - this.#total - bytes) throw tooManyUnread();
     this.#held.set(caller, own + bytes);
@@ -47,6 +46,7 @@ export function holdAnswer(
   { operation, principal }: Progress,
   { req, res, bytes }: { req: IncomingMessage; res: ServerResponse; bytes: number },
 ): void {
+  if (bytes <= SMALL_BYTES) return;
   const { name } = turnTakerOf({ principal, address: addressOf(req) });
   unread.hold(name, res, { bytes, isRefusable: operation?.idempotency === 'none' });
 }
