@@ -1007,7 +1007,7 @@ export const createTenant = <ThrowOnError extends boolean = false>(options?: Opt
 /**
  * Delete a tenant
  *
- * Ends all access to the tenant at once: its accounts with their API keys, its memberships and invitations, and its gateway sessions. Within two hours everything that it stored is erased, except for its audit events. This cannot be undone, and the id is never used again. Its users stay, because they may belong to other tenants. Only platform administrators may do this. 409 if an account of the tenant has the rights of a platform administrator.
+ * Ends all access to the tenant at once: its accounts with their API keys, its memberships and invitations, and its gateway sessions. An hourly job erases everything that it stored, except for its audit events. This cannot be undone, and the id is never used again. Its users stay, because they may belong to other tenants. Only platform administrators may do this. 409 if an account of the tenant has the rights of a platform administrator.
  */
 export const deleteTenant = <ThrowOnError extends boolean = false>(options: Options<DeleteTenantData, ThrowOnError>): RequestResult<DeleteTenantResponses, DeleteTenantErrors, ThrowOnError> => (options.client ?? client).delete<DeleteTenantResponses, DeleteTenantErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

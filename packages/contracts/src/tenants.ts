@@ -165,7 +165,7 @@ export const deleteTenant = operation({
   tag,
   summary: 'Delete a tenant',
   description:
-    'Ends all access to the tenant at once: its accounts with their API keys, its memberships and invitations, and its gateway sessions. Within two hours everything that it stored is erased, except for its audit events. This cannot be undone, and the id is never used again. Its users stay, because they may belong to other tenants. Only platform administrators may do this. 409 if an account of the tenant has the rights of a platform administrator.',
+    'Ends all access to the tenant at once: its accounts with their API keys, its memberships and invitations, and its gateway sessions. An hourly job erases everything that it stored, except for its audit events. This cannot be undone, and the id is never used again. Its users stay, because they may belong to other tenants. Only platform administrators may do this. 409 if an account of the tenant has the rights of a platform administrator.',
   params,
   record: tenantRecord,
   ifMatch: tenantRecord,

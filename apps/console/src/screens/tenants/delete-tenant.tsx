@@ -45,7 +45,7 @@ function DeleteForm({ id, close }: { id: string; close: () => void }): ReactNode
     >
       <p>
         All access to the tenant ends at once: its accounts with their keys, its members and its gateway sessions. What
-        it stored is erased within two hours, except for its audit events. This cannot be undone.
+        it stored is erased within hours, except for its audit events. This cannot be undone.
       </p>
       <TextInput
         label={`Type ${id} to confirm`}
