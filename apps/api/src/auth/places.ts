@@ -39,7 +39,8 @@ export async function existingPlace(
     throw missingValue('tenant_not_found', ['body', 'tenantId'], 'tenant does not exist', place.tenantId);
   }
   if (missing === 'sub_tenant') {
-    throw missingValue('tenant_not_found', ['body', 'subTenantId'], 'sub-tenant does not exist', place.subTenantId);
+    const message = 'sub-tenant does not exist; the first service account that is created in a sub-tenant creates it';
+    throw missingValue('tenant_not_found', ['body', 'subTenantId'], message, place.subTenantId);
   }
   return place;
 }

@@ -86,8 +86,12 @@ test('a gateway uses providers and manifests of its sub-tenant and of the whole 
     const manifestId = await manifestOf(as, place);
     const body = { name: unique('gateway'), subTenantId: 'eu', providerIds: [providerId], manifestId };
     const answered = await server.call('POST', PATH, { as, body });
-    if (usable) expect(answered.status, answered.text).toBe(200);
-    else expectInvalid(answered, { loc: ['body', 'providerIds', 0], type: 'value_error' });
+    if (usable) {
+      expect(answered.status, answered.text).toBe(200);
+    } else {
+      expectInvalid(answered, { loc: ['body', 'providerIds', 0], type: 'value_error' });
+      expect(answered.body.detail[0].msg).toContain('a gateway of a sub-tenant uses those of its sub-tenant');
+    }
   }
   const own = await providerOf(as);
   const foreign = await providerOf(stranger);

@@ -92,6 +92,7 @@ test('create_provider creates neither tenant nor sub-tenant, and requires a tena
   const body = { name: 'x', kind: 'llm' };
   const sub = await server.call('POST', PATH, { as, body: { ...body, subTenantId: 'nowhere' } });
   expectInvalid(sub, { loc: ['body', 'subTenantId'], type: 'value_error' });
+  expect(sub.body.detail[0].msg).toContain('service account that is created in a sub-tenant creates it');
   const tenant = await server.call('POST', PATH, { as: server.admin, body: { ...body, tenantId: 'nowhere' } });
   expectInvalid(tenant, { loc: ['body', 'tenantId'], type: 'value_error' });
   expectProblem(
