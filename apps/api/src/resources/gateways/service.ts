@@ -73,9 +73,9 @@ export async function requireGateway(ctx: CallerContext, db: Database, id: strin
   return requireFound(await findGateway(db, ctx.reach, id), 'gateway_not_found');
 }
 
-/** What a gateway asks of a provider or manifest. The same text for all reasons: others must not learn which ids exist. */
-const USABLE =
-  "should be in your reach and in the gateway's tenant; a gateway of a sub-tenant uses those of its sub-tenant and of the whole tenant";
+/** Why a gateway cannot use a provider or manifest. The same text for all reasons: others must not learn which ids exist. */
+const UNUSABLE =
+  'does not exist in your reach, or the gateway cannot use it: a gateway of a sub-tenant uses those of its sub-tenant and of the whole tenant';
 
 /**
  * Checks that a gateway at this place may list the providers. A provider out of the caller's reach is treated like one that
@@ -96,7 +96,7 @@ async function requireUsableProviders(
   const details = providerIds.flatMap((id, index) =>
     usable.has(id) || listed.includes(id)
       ? []
-      : valueError(['body', 'providerIds', index], `provider ${USABLE}`, id).details,
+      : valueError(['body', 'providerIds', index], `provider ${UNUSABLE}`, id).details,
   );
   if (details.length > 0) throw new ValidationFailure(details, 'provider_not_found');
 }
@@ -110,7 +110,7 @@ async function requireUsableManifest(
   if (manifestId === null) return;
   const manifest = await findManifest(db, ctx.reach, manifestId);
   if (manifest && isUsableAt(place, manifest)) return;
-  throw missingValue('manifest_not_found', ['body', 'manifestId'], `manifest ${USABLE}`, manifestId);
+  throw missingValue('manifest_not_found', ['body', 'manifestId'], `manifest ${UNUSABLE}`, manifestId);
 }
 
 /**
