@@ -153,7 +153,9 @@ test('a gateway whose manifest was deleted can be enabled only with another mani
   await server.ok('DELETE', `/v1/manifests/${manifestId}`, { as });
   const put = (body: object) => server.call('PUT', `${PATH}/${id}`, { as, body });
   expect((await put({ displayName: 'Still changes' })).status).toBe(200);
-  expectInvalid(await put({ status: 'active' }), { loc: ['body', 'manifestId'], type: 'value_error' });
+  const refused = await put({ status: 'active' });
+  expectInvalid(refused, { loc: ['body', 'manifestId'], type: 'value_error' });
+  expect(refused.body.detail[0].msg).toContain("the gateway's manifest was deleted; name another one");
   expect((await put({ status: 'active', manifestId: null })).body).toMatchObject({
     status: 'active',
     manifestId: null,

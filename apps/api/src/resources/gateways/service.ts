@@ -122,7 +122,8 @@ async function requireExistingManifest(db: Database, { tenantId, status, manifes
   if (status !== 'active' || manifestId === null) return;
   // The whole tenant: the caller need not reach the manifest that the gateway already has.
   if (await findManifest(db, [{ tenantId, subTenantId: null }], manifestId)) return;
-  throw valueError(['body', 'manifestId'], 'manifest does not exist', manifestId);
+  const message = "the gateway's manifest was deleted; name another one, or null for none";
+  throw valueError(['body', 'manifestId'], message, manifestId);
 }
 
 /**
