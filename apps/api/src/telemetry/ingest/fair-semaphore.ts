@@ -6,6 +6,8 @@ export type Permit = {
   shrink(amount: number): void;
   /** Gives everything back. May be called several times. */
   release(): void;
+  /** Whether a request of another tenant waits that is within that tenant's limit. */
+  isWanted(): boolean;
 };
 
 type Waiter = { amount: number; resume: () => void };
@@ -73,16 +75,18 @@ export class FairSemaphore {
       own = left;
       this.#resumeWaiters();
     };
-    return { shrink, release: () => shrink(0) };
+    return { shrink, release: () => shrink(0), isWanted: () => this.#isContended(tenant) };
   }
 
   /**
    * Whether a request waits because the whole semaphore is taken, and not only its tenant's limit. New requests then queue
    * behind it, because smaller ones could otherwise overtake it for ever.
+   *
+   * @param except requests of this tenant do not count
    */
-  #isContended(): boolean {
+  #isContended(except?: string): boolean {
     for (const [tenant, [next]] of this.#waiting) {
-      if (next !== undefined && this.#isWithinTenantLimit(tenant, next.amount)) return true;
+      if (tenant !== except && next !== undefined && this.#isWithinTenantLimit(tenant, next.amount)) return true;
     }
     return false;
   }
@@ -125,7 +129,8 @@ export class FairSemaphore {
   }
 }
 
-function tooBusy(): ApiError {
+/** Another request takes the memory. */
+export function tooBusy(): ApiError {
   return new ApiError(
     'rate_limited',
     'Too much telemetry is being read at the moment. Send this request again in a moment.',

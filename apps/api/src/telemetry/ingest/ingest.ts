@@ -52,11 +52,13 @@ const BESIDE_OTHERS = { traces: 50, names: 20 };
  * Nothing in the spans can change it.
  *
  * @param prepare reads the spans, with or without content as the tenant's settings say
+ * @param interrupted ends the work between two batches, or while it pauses, with its reason. What is stored stays
  * @returns what was refused, or null
  */
 export async function ingestSpans(
   ctx: Pick<CallerContext, 'services' | 'principal'>,
   prepare: (options: { keepContent: boolean }) => Promise<PreparedTraces<Records<PreparedSpan>>>,
+  interrupted?: AbortSignal,
 ): Promise<PartialSuccess | null> {
   const { db, metrics, tenantLimits, now: clock } = ctx.services;
   const place = placeOfSender(ctx.principal);
@@ -68,6 +70,8 @@ export async function ingestSpans(
   const tenant = tenantKey(place.tenantId);
   let done = 0;
   for (const batch of batchesOf(spans, tenant)) {
+    // Not before the first batch: each attempt stores something, so that one that is repeated ends at last.
+    if (done > 0) interrupted?.throwIfAborted();
     // Compressed before the transaction. If some spans turn out to be duplicates, the blocks are built again in it.
     const blocks = await buildSpanBlocks(batch, texts);
     const bytes = bytesOf(blocks);
@@ -81,7 +85,7 @@ export async function ingestSpans(
       break;
     }
     const work = (trx: Database) => store(trx, { place, sender, batch, texts, blocks, limits }, clock());
-    const stored = await pauseAfterDelays(tenant);
+    const stored = await pauseAfterDelays(tenant, interrupted);
     // The tenant is locked because its batches update the same observations.
     const result = await inTransaction(db, work, { lockTenant: place.tenantId }).finally(stored);
     tenantLimits.correct(place.tenantId, 'storedBytes', result.bytes - bytes);

@@ -12,7 +12,7 @@ import { ingestLogs } from './ingest-logs.ts';
 import { ingestMetrics } from './ingest-metrics.ts';
 import type { BodyEncoding } from './prepare-body.ts';
 import { LARGE_BYTES, prepareLogs, prepareMetrics, prepareTraces } from './prepare-large.ts';
-import { FairSemaphore } from './fair-semaphore.ts';
+import { FairSemaphore, type Permit, tooBusy } from './fair-semaphore.ts';
 import {
   type BoundedBody,
   declaredDecompressedBytes,
@@ -51,6 +51,15 @@ const SMALL_BODIES_MEMORY = 8 * LARGE_BYTES * MEMORY_FACTOR;
 
 /** Large bodies that may be in memory at the same time, decompressed. At most one of each tenant. */
 const MAX_LARGE_BODIES = 2;
+
+/**
+ * After this time a large body makes room for one of another tenant that waits, in milliseconds. Its sender gets 429 and sends it again.
+ * What was stored of it is then a duplicate, so each attempt stores more.
+ */
+const MAX_LARGE_MS = 3000;
+
+/** How often a large body looks whether another one waits, in milliseconds. */
+const LOOK_MS = 250;
 
 /** The longest wait for memory, in milliseconds. Exporters wait 10 s for an answer. */
 const MAX_WAIT_MS = 5000;
@@ -117,18 +126,20 @@ export class Intake {
     const isTooLarge = body.coding === 'identity' && body.bytes.length > this.maxBytes;
     if (isTooLarge || maxDecompressedBytes(body) <= smallLimit) throw bodyTooLarge(this.maxBytes);
     const permit = await this.#large.acquire(tenant, 1);
+    const { signal, stop } = abortWhenWanted(permit);
     try {
-      return await this.#ingest(request, { ...body, maxBytes: this.maxBytes });
+      return await this.#ingest(request, { ...body, maxBytes: this.maxBytes }, signal);
     } finally {
+      stop();
       permit.release();
     }
   }
 
-  async #ingest({ signal, principal, encoding }: TelemetryRequest, body: BoundedBody) {
+  async #ingest({ signal, principal, encoding }: TelemetryRequest, body: BoundedBody, interrupted?: AbortSignal) {
     const ctx = { services: this.#services, principal };
     switch (signal) {
       case 'traces':
-        return ingestSpans(ctx, (options) => prepareTraces(body, { encoding, ...options }));
+        return ingestSpans(ctx, (options) => prepareTraces(body, { encoding, ...options }), interrupted);
       case 'logs':
         return ingestLogs(ctx, (options) => prepareLogs(body, { encoding, ...options }));
       case 'metrics':
@@ -136,4 +147,14 @@ export class Intake {
         return null;
     }
   }
+}
+
+/** A signal that aborts when a request has held its permit for {@link MAX_LARGE_MS} and another tenant waits for it. */
+function abortWhenWanted(permit: Permit): { signal: AbortSignal; stop: () => void } {
+  const begun = performance.now();
+  const controller = new AbortController();
+  const timer = setInterval(() => {
+    if (performance.now() - begun > MAX_LARGE_MS && permit.isWanted()) controller.abort(tooBusy());
+  }, LOOK_MS);
+  return { signal: controller.signal, stop: () => clearInterval(timer) };
 }

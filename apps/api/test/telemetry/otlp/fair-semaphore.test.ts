@@ -49,6 +49,21 @@ test('a tenant at its limit waits without delaying other tenants', async () => {
   other.release();
 });
 
+test('a permit is wanted while another tenant waits that is within its limit', async () => {
+  const { acquire } = semaphoreOf({ total: 2, ofTenant: 1 });
+  const [first, second] = [await acquire('a', 1), await acquire('b', 1)];
+  const own = acquire('a', 1);
+  expect([first.isWanted(), second.isWanted()]).toEqual([false, false]);
+  const other = acquire('c', 1);
+  expect([first.isWanted(), second.isWanted()]).toEqual([true, true]);
+  second.release();
+  const third = await other;
+  expect([first.isWanted(), third.isWanted()]).toEqual([false, false]);
+  first.release();
+  (await own).release();
+  third.release();
+});
+
 test('small requests do not overtake a large one that waits', async () => {
   const { acquired, acquire } = semaphoreOf({ total: 10, ofTenant: 8 });
   const first = await acquire('a', 6);
