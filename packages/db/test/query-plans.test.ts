@@ -467,6 +467,7 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     [
       'runtime_observations_by_provider (tenant_id=? AND provider_id=? AND (created_at,id)<(?,?))',
       'usage_series_by_sub_tenant (tenant_id=?)',
+      'usage_rollups (tenant_id=? AND series_id=?)',
       'usage_series_by_sub_tenant (tenant_id=? AND sub_tenant_id=?)',
       'usage_rollups (tenant_id=? AND series_id=? AND period=?)',
     ],
