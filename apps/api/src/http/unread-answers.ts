@@ -21,12 +21,14 @@ export class UnreadAnswers {
   #total = 0;
 
   /**
-   * Counts an answer until it is sent or its connection is closed.
+   * Counts an answer until it is sent or its connection is closed. An answer to a closed connection is not counted.
    *
    * @param isRefusable false for the answer of a write: it has been performed, so the caller needs the answer
    * @throws 429 beyond the budget
    */
   hold(caller: string, res: ServerResponse, { bytes, isRefusable }: { bytes: number; isRefusable: boolean }): void {
+    // Such an answer would never emit `close`. A pipelined one has no socket if the connection was closed before its turn.
+    if (res.socket === null || res.socket.destroyed) return;
     const own = this.#held.get(caller) ?? 0;
     if (isRefusable && own > 0 && own + bytes > BUDGET - this.#total - bytes) throw tooManyUnread();
     this.#held.set(caller, own + bytes);

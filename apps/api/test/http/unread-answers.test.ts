@@ -1,5 +1,9 @@
-import { connect, type Socket } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createHttpServer } from '../../src/http/http-server.ts';
+import { CONNECTION_LIMITS } from '../../src/http/limits.ts';
+import { UnreadAnswers } from '../../src/http/unread-answers.ts';
 import { accountWithKey } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
@@ -57,4 +61,33 @@ test('regression: a tenant that does not read its answers gets no more large one
 
   for (const { socket } of asked) socket.destroy();
   await expect.poll(async () => (await server.call('GET', LIST, { as: hostile })).status).toBe(200);
+});
+
+test('regression: an answer is not counted if its client closed the connection while it was made', async () => {
+  const requests: ServerResponse[] = [];
+  const http = createHttpServer(CONNECTION_LIMITS, { handle: (_, res) => void requests.push(res) });
+  onTestFinished(() => http.close().closeAllConnections());
+  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
+  const request = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+  const send = async (text: string) => {
+    const before = requests.length;
+    const socket = connect((http.address() as AddressInfo).port, '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    socket.write(text);
+    await expect.poll(() => requests.length).toBe(before + 1);
+    return socket;
+  };
+  // The second request is handled when the first one is closed.
+  (await send(request + request)).resetAndDestroy();
+  await expect.poll(() => requests.length).toBe(2);
+  await send(request);
+
+  const [first, pipelined, open] = requests as [ServerResponse, ServerResponse, ServerResponse];
+  const answer = { bytes: 50 * 1024 * 1024, isRefusable: true };
+  for (const closed of [first, pipelined]) {
+    const unread = new UnreadAnswers();
+    unread.hold('caller', closed, answer);
+    unread.hold('caller', open, answer);
+    expect(() => unread.hold('caller', open, answer)).toThrow('not read');
+  }
 });
