@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { ERASED_TABLES } from '@quartermaster/db/repositories/deleted-tenants.ts';
 import { findProvidersDueForSync } from '@quartermaster/db/repositories/providers.ts';
 import { sumStoredBytes } from '@quartermaster/db/repositories/tenant-usage.ts';
@@ -7,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eraseDeletedTenants } from '../src/resources/tenants/erase-deleted.ts';
 import { auditOf, expectProblem } from './endpoints/harness.ts';
 import { newTenant } from './governance/loop-support.ts';
-import { LOOPBACK } from './inventory-sync/peers.ts';
+import { LOOPBACK, startPeer } from './inventory-sync/peers.ts';
 import { accountWithKey, memberWithToken, unique } from './support/people.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
 import { tablesOf } from './support/tables.ts';
@@ -117,6 +118,23 @@ describe('from the moment of the deletion', () => {
     expect((await server.call('POST', '/v1/traces', { as: sender, body: {} })).status).toBe(401);
     expect((await server.ok('GET', '/v1/me', { as: { token: member.token } })).places).toEqual([]);
     expect((await server.ok('POST', `${sessions}/introspect`, check)).active).toBe(false);
+    const again = await server.call('POST', sessions, { as: server.admin, body: {} });
+    expectProblem(again, 409, 'gateway_not_active');
+    server.travel(2 * HOUR_MS);
+    expect(await findProvidersDueForSync(server.services.db, EVERYWHERE, server.services.now(), 10)).toEqual([]);
+  });
+
+  test('regression: a sync that is running schedules no further one', async () => {
+    const { tenantId, operator } = await newTenant(server);
+    const asked = Promise.withResolvers<ServerResponse>();
+    const { url: baseUrl } = await startPeer((_req, res) => asked.resolve(res));
+    const body = { name: 'slow', kind: 'llm', baseUrl, syncIntervalSeconds: 3600 };
+    const { id } = await server.ok('POST', '/v1/providers', { as: operator, body });
+    const sync = server.call('POST', `/v1/providers/${id}/sync`, { as: operator });
+    const listing = await asked.promise;
+    await server.ok('DELETE', `/v1/tenants/${tenantId}`, { as: server.admin });
+    listing.end(JSON.stringify({ object: 'list', data: [{ id: 'gpt-5' }] }));
+    expectProblem(await sync, 502, 'sync_failed');
     server.travel(2 * HOUR_MS);
     expect(await findProvidersDueForSync(server.services.db, EVERYWHERE, server.services.now(), 10)).toEqual([]);
   });

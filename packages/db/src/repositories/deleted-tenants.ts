@@ -37,7 +37,7 @@ export async function holdsPlatformAdministrator(db: Database, tenantId: string)
 
 /**
  * Marks a tenant as deleted, and ends all access to it: its accounts with their keys, its memberships and invitations, and its
- * gateway sessions. No more syncs are due. Other processes may accept a cached key for some seconds more.
+ * gateways with their sessions. Nothing is synced any more. Other processes may accept a cached key for some seconds more.
  */
 export async function markTenantDeleted(db: Database, tenantId: string, now: Date): Promise<void> {
   const time = now.toISOString();
@@ -52,7 +52,19 @@ export async function markTenantDeleted(db: Database, tenantId: string, now: Dat
     .where('tenant_id', '=', tenantId)
     .where('status', '<>', 'deleted')
     .execute();
-  await db.updateTable('providers').set({ next_sync_at: null }).where('tenant_id', '=', tenantId).execute();
+  // Not only their schedules: a running sync would set the next one.
+  await db
+    .updateTable('providers')
+    .set({ status: 'deleted', next_sync_at: null, updated_at: time })
+    .where('tenant_id', '=', tenantId)
+    .execute();
+  // Not deleted, so that a platform administrator can still introspect a session: it is not active.
+  await db
+    .updateTable('gateways')
+    .set({ status: 'disabled', updated_at: time })
+    .where('tenant_id', '=', tenantId)
+    .where('status', '=', 'active')
+    .execute();
   await db.deleteFrom('memberships').where('tenant_id', '=', tenantId).execute();
   await revokeAllSessions(db, [{ tenantId, subTenantId: null }], now);
   forgetApiKeys(db, { tenantId });
