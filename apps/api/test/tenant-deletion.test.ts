@@ -124,6 +124,24 @@ describe('from the moment of the deletion', () => {
     expect(await findProvidersDueForSync(server.services.db, EVERYWHERE, server.services.now(), 10)).toEqual([]);
   });
 
+  test('regression: a tenant that writes all the time is deleted as well', async () => {
+    const { tenantId, operator, provider } = await newTenant(server);
+    const body = { name: 'edge', providerIds: [provider.id] };
+    const { id } = await server.ok('POST', '/v1/gateways', { as: operator, body });
+    const writes = [
+      () => server.call('POST', '/v1/service-accounts', { as: operator, body: { name: 'a' } }),
+      () => server.call('POST', `/v1/gateways/${id}/sessions`, { as: operator, body: {} }),
+      () => server.call('PUT', `/v1/providers/${provider.id}`, { as: operator, body: { description: unique('text') } }),
+    ];
+    let written = 0;
+    const writing = [...writes, ...writes, ...writes, ...writes].map(async (write) => {
+      while ((await write()).status === 200) written += 1;
+    });
+    await expect.poll(() => written, { timeout: 20_000 }).toBeGreaterThan(writing.length);
+    expect(await server.ok('DELETE', `/v1/tenants/${tenantId}`, { as: server.admin })).toMatchObject({ id: tenantId });
+    await Promise.all(writing);
+  });
+
   test('regression: a sync that is running schedules no further one', async () => {
     const { tenantId, operator } = await newTenant(server);
     const asked = Promise.withResolvers<ServerResponse>();

@@ -1,5 +1,6 @@
 import type { Tenant } from '@quartermaster/contracts/tenants.ts';
 import { holdsPlatformAdministrator, markTenantDeleted } from '@quartermaster/db/repositories/deleted-tenants.ts';
+import { confineToTenant } from '@quartermaster/db/transaction.ts';
 import { requirePlatformAdministrator } from '../../auth/authorize.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
@@ -18,6 +19,7 @@ export async function deleteTenant(ctx: CallerContext, id: string): Promise<Tena
   await requireTenant(ctx, ctx.services.db, id);
   requirePlatformAdministrator(ctx);
   return auditedWrite(ctx, async (trx, record, now) => {
+    confineToTenant(trx, id);
     const tenant = await requireTenant(ctx, trx, id);
     if (await holdsPlatformAdministrator(trx, id)) {
       throw new ApiError('tenant_in_use', 'An account of the tenant is a platform administrator. Delete it first.');
