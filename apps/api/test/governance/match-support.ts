@@ -12,6 +12,7 @@ export type Declared = {
   subTenantId?: string;
   tools?: string[];
   models?: string[];
+  available?: { kind: string; name: string }[];
   blocked?: { kind: string; name: string }[];
   status?: string;
 };
@@ -20,7 +21,7 @@ export type Declared = {
 export async function declare(
   server: TestServer,
   tenantId: string,
-  { tools = [], models = [], blocked = [], subTenantId, ...provider }: Declared,
+  { tools = [], models = [], available = [], blocked = [], subTenantId, ...provider }: Declared,
 ): Promise<string> {
   // Creating an account also creates its tenant and sub-tenant.
   await accountWithKey(server, { tenantId, subTenantId });
@@ -29,6 +30,7 @@ export async function declare(
   const items = [
     ...tools.map((name) => ({ kind: 'tool', name })),
     ...models.map((name) => ({ kind: 'model', name })),
+    ...available,
     ...blocked.map((item) => ({ ...item, status: 'blocked' })),
   ];
   for (const item of items) await server.ok('POST', `/v1/providers/${id}/inventory`, { as: server.admin, body: item });

@@ -19,6 +19,7 @@ import { findActiveProviders } from '@quartermaster/db/repositories/providers.ts
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { valueError } from '../../platform/errors.ts';
 import { allowanceOf } from './allow-list.ts';
+import { findTenantBlocks } from './tenant-blocks.ts';
 
 /** Items that one session may grant. Beyond it the session is refused: a cut list would deny access at random. */
 const GRANTED_ITEMS_MAX = 10_000;
@@ -86,7 +87,7 @@ export async function stillGranted(db: Database, gateway: Gateway, grants: reado
 
 type Policy = { provider: Pick<Provider, 'id' | 'name'>; allows: (item: AvailableItem) => boolean };
 
-/** The active ones of these providers, in the given order, with what blocked items and the gateway's manifest allow. */
+/** The active ones of these providers, in the given order, with what the blocks and the gateway's manifest allow. */
 async function policiesOf(
   db: Database,
   gateway: Gateway,
@@ -100,14 +101,18 @@ async function policiesOf(
     () => findActiveProviders(db, scope, providerIds),
     () => findBlockedItems(db, gateway, providerIds),
   ]);
+  const tenantBlocks = await findTenantBlocks(db, gateway, providers);
   const allowance = allowanceOf(gateway, manifest);
   const found = new Map(providers.map((provider) => [provider.id, provider]));
   const blocked = Map.groupBy(blockedItems, ({ providerId }) => providerId);
   const policies = providerIds.flatMap((id) => {
     const provider = found.get(id);
     if (!provider) return [];
-    const [allows, isBlocked] = [allowance(provider), blocksOf(provider, blocked.get(id) ?? [])];
-    return [{ provider, allows: (item: AvailableItem) => !isBlocked(item) && allows(item) }];
+    const allows = allowance(provider);
+    const [isBlocked, isBlockedByTenant] = [blocksOf(provider, blocked.get(id) ?? []), tenantBlocks(provider)];
+    return [
+      { provider, allows: (item: AvailableItem) => !isBlocked(item) && !isBlockedByTenant(item) && allows(item) },
+    ];
   });
   return { scope, policies };
 }

@@ -130,10 +130,10 @@ function isDeclaredInSubTenant({ subTenantId, status }: Provider): boolean {
 }
 
 /** Finds the providers that the hosts and names in a batch may mean. */
-async function findNamedProviders(
+export async function findNamedProviders(
   db: Database,
   place: TenantPlace,
-  { sources, tools, models }: BatchNames,
+  { sources, tools, models }: Pick<BatchNames, 'sources' | 'tools' | 'models'>,
 ): Promise<Provider[]> {
   const hosts = new Set<string>();
   const names = new Set<string>();

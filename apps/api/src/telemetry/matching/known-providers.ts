@@ -118,7 +118,8 @@ function addTo(providers: Map<string, Provider[]>, key: string, provider: Provid
   else providers.set(key, [provider]);
 }
 
-function portOf(baseUrl: string | null): number | null {
+/** The port of a base URL. */
+export function portOf(baseUrl: string | null): number | null {
   if (baseUrl === null) return null;
   const { port, protocol } = new URL(baseUrl);
   return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);

@@ -1,0 +1,49 @@
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { coverageRules, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
+import type { AvailableItem } from '@quartermaster/db/repositories/granted-items.ts';
+import { findBlockedItems, findDecisiveItems, type KeyedItem } from '@quartermaster/db/repositories/inventory.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { findTenantCounterparts, type OwnProvider } from '../../telemetry/matching/tenant-counterparts.ts';
+
+type IsBlocked = (item: Pick<AvailableItem, 'kind' | 'nameKey'>) => boolean;
+
+/**
+ * Finds what the whole tenant blocks of providers that a sub-tenant declares again. A sub-tenant cannot lift a block of the tenant
+ * by a provider of its own. Without providers of a sub-tenant this runs no statement.
+ *
+ * @returns a look-up function
+ */
+export async function findTenantBlocks(
+  db: Database,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  providers: readonly (OwnProvider & Pick<Provider, 'subTenantId'>)[],
+): Promise<(provider: OwnProvider) => IsBlocked> {
+  const own = providers.filter(({ subTenantId }) => subTenantId !== null);
+  if (own.length === 0) return () => () => false;
+  const counterpartsOf = await findTenantCounterparts(db, tenant, own);
+  const ids = new Set(own.flatMap(counterpartsOf).map(({ id }) => id));
+  const blocked = ids.size === 0 ? [] : await findBlockedItems(db, tenant, [...ids]);
+  if (blocked.length === 0) return () => () => false;
+  const families = blocked.map(({ providerId, kind, nameKey: key }) => {
+    return { providerId, kind, nameFamily: nameFamily(kind, key) };
+  });
+  const decisive = Map.groupBy(await findDecisiveItems(db, tenant, families), familyText);
+  return (provider) => {
+    // The sub-tenant's own prefix in front of a model's name does not hide the model.
+    const prefixes = [provider.name, ...provider.aliases];
+    const counterparts = counterpartsOf(provider).map((one) => ({ ...one, aliases: [...one.aliases, ...prefixes] }));
+    const ruleOf = coverageRules();
+    return ({ kind, nameKey: ownKey }) =>
+      counterparts.some((counterpart) => {
+        const key = nameKey(kind, ownKey, counterpart.name);
+        const items = decisive.get(familyText({ providerId: counterpart.id, kind, nameKey: key })) ?? [];
+        return findDecidingItem(items, ruleOf(counterpart, kind), key)?.status === 'blocked';
+      });
+  };
+}
+
+function familyText({ providerId, kind, nameKey: key }: Pick<KeyedItem, 'providerId' | 'kind' | 'nameKey'>): string {
+  return `${providerId} ${kind} ${nameFamily(kind, key)}`;
+}

@@ -1,0 +1,61 @@
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { hostOf } from '@quartermaster/db/provider-names.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { vendorOfHost } from '@quartermaster/db/vendors.ts';
+import { isLoopback } from '../dialects/server-address.ts';
+import { findNamedProviders } from './batch-lookup.ts';
+import { knownProviders, portOf } from './known-providers.ts';
+
+/** A provider of a sub-tenant. */
+export type OwnProvider = Pick<Provider, 'id' | 'name' | 'aliases' | 'baseUrl'>;
+
+/**
+ * Finds the providers of the whole tenant that providers of sub-tenants declare again: those with the same host, those of the
+ * vendor whose API is at the host, and those with the same name or alias if one of the two has no address. A loopback address
+ * counts as no address. Matching decides in the same way which blocks of the tenant a sub-tenant cannot hide.
+ *
+ * @returns a look-up function
+ */
+export async function findTenantCounterparts(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  own: readonly OwnProvider[],
+): Promise<(provider: OwnProvider) => Provider[]> {
+  const wholeTenant = { tenantId, subTenantId: null };
+  const sources = own.flatMap((provider) => {
+    const { host: serverAddress, port: serverPort } = addressOf(provider);
+    return namesOf(provider).map((name) => {
+      return { vendor: name, toolServer: name, serviceName: name, serverAddress, serverPort, hasModel: false };
+    });
+  });
+  const nothing = { tools: new Set<string>(), models: new Set<string>() };
+  const known = knownProviders(wholeTenant);
+  for (const provider of await findNamedProviders(db, wholeTenant, { sources, ...nothing })) known.add(provider);
+
+  return (provider) => {
+    const { host, port } = addressOf(provider);
+    const named = namesOf(provider).flatMap((name) => [
+      ...known.findOfVendor(name),
+      ...[known.findByName(name), known.findServer(name)].filter((one) => one !== undefined),
+    ]);
+    if (host === null) return [...new Set(named)];
+    const vendor = vendorOfHost(host);
+    return [
+      ...new Set([
+        ...known.findAtHost(host, port),
+        ...(vendor === null ? [] : known.findOfVendor(vendor)),
+        ...named.filter((one) => addressOf(one).host === null),
+      ]),
+    ];
+  };
+}
+
+function namesOf({ name, aliases }: OwnProvider): string[] {
+  return [name, ...aliases];
+}
+
+function addressOf({ baseUrl }: Pick<Provider, 'baseUrl'>): { host: string | null; port: number | null } {
+  const host = baseUrl === null ? null : hostOf(baseUrl);
+  return host === null || isLoopback(host) ? { host: null, port: null } : { host, port: portOf(baseUrl) };
+}

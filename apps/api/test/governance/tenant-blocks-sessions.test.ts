@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountWithKey, unique } from '../support/people.ts';
+import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { all } from '../telemetry/traces/sending.ts';
+import { type Declared, declare } from './match-support.ts';
+
+// A session of a sub-tenant grants nothing that the whole tenant blocks at the provider that the sub-tenant declares again.
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+const API = 'https://api.openai.com/v1';
+const TENANT: Declared = {
+  name: 'OpenAI',
+  kind: 'llm',
+  baseUrl: API,
+  blocked: [{ kind: 'model', name: 'gpt-4o' }],
+};
+const WITHOUT_ADDRESS: Declared = { name: 'OpenAI', kind: 'llm', blocked: [{ kind: 'model', name: 'gpt-4o' }] };
+const TOOLS: Declared = {
+  name: 'tickets',
+  kind: 'mcp',
+  baseUrl: 'https://mcp.example.com/mcp',
+  blocked: [{ kind: 'tool', name: 'delete_ticket' }],
+};
+const MODELS = ['gpt-4o', 'gpt-5'];
+
+type Row = { name: string; tenant: Declared; own: Declared; granted: string[] };
+
+const ROWS: Row[] = [
+  {
+    name: 'a provider at the same host',
+    tenant: TENANT,
+    own: { name: 'ours', kind: 'llm', baseUrl: 'http://API.OPENAI.com:8443', models: MODELS },
+    granted: ['gpt-5'],
+  },
+  {
+    name: 'a provider at another host of the vendor',
+    tenant: TENANT,
+    own: { name: 'ours', kind: 'llm', baseUrl: 'https://eu.api.openai.com/v1', models: MODELS },
+    granted: ['gpt-5'],
+  },
+  {
+    name: 'a provider at a host of the vendor, if the tenant’s provider has no address',
+    tenant: WITHOUT_ADDRESS,
+    own: { name: 'ours', kind: 'llm', baseUrl: API, models: MODELS },
+    granted: ['gpt-5'],
+  },
+  {
+    name: 'a provider of the same name without an address',
+    tenant: TENANT,
+    own: { name: 'openai', kind: 'llm', models: MODELS },
+    granted: ['gpt-5'],
+  },
+  {
+    name: 'a provider with another spelling of the vendor as its alias',
+    tenant: TENANT,
+    own: { name: 'ours', aliases: ['Open AI'], kind: 'llm', models: MODELS },
+    granted: ['gpt-5'],
+  },
+  {
+    name: 'a provider of the same name, if the tenant’s provider has no address',
+    tenant: WITHOUT_ADDRESS,
+    own: { name: 'openai', kind: 'llm', baseUrl: 'https://llm.team.example/v1', models: MODELS },
+    granted: ['gpt-5'],
+  },
+  {
+    name: 'a provider of the same name at a loopback address',
+    tenant: TENANT,
+    own: { name: 'openai', kind: 'llm', baseUrl: 'http://localhost:4000', models: MODELS },
+    granted: ['gpt-5'],
+  },
+  {
+    name: 'a provider at an address of its own keeps its items',
+    tenant: TENANT,
+    own: { name: 'openai', kind: 'llm', baseUrl: 'https://llm.team.example/v1', models: MODELS },
+    granted: ['gpt-4o', 'gpt-5'],
+  },
+  {
+    name: 'a provider of another name without an address keeps its items',
+    tenant: TENANT,
+    own: { name: 'ours', kind: 'llm', models: MODELS },
+    granted: ['gpt-4o', 'gpt-5'],
+  },
+  {
+    name: 'other spellings of a blocked model',
+    tenant: TENANT,
+    own: {
+      name: 'ours',
+      aliases: ['mine'],
+      kind: 'llm',
+      baseUrl: API,
+      models: ['ours/GPT-4o', 'mine/gpt-4o', 'openai/gpt-4o-2024-08-06', 'gpt-4o-mini'],
+    },
+    granted: ['gpt-4o-mini'],
+  },
+  {
+    name: 'a snapshot that the tenant declared as available',
+    tenant: { ...TENANT, models: ['gpt-4o-2024-08-06'] },
+    own: { name: 'openai', kind: 'llm', models: ['gpt-4o', 'gpt-4o-2024-08-06', 'gpt-4o-2024-11-20'] },
+    granted: ['gpt-4o-2024-08-06'],
+  },
+  {
+    name: 'tools of an MCP server with the same name, as frameworks rewrite it',
+    tenant: TOOLS,
+    own: { name: 'Tickets', kind: 'mcp', tools: ['delete-ticket', 'delete_ticket', 'list_tickets'] },
+    granted: ['list_tickets'],
+  },
+  {
+    name: 'tools of an MCP server with another name at the same host',
+    tenant: TOOLS,
+    own: { name: 'ours', kind: 'mcp', baseUrl: 'https://mcp.example.com/', tools: ['delete_ticket', 'list_tickets'] },
+    granted: ['list_tickets'],
+  },
+  {
+    name: 'a blocked agent',
+    tenant: { name: 'worker', kind: 'agent_runtime', blocked: [{ kind: 'agent', name: 'planner' }] },
+    own: { name: 'worker', kind: 'agent_runtime', available: [{ kind: 'agent', name: 'planner' }], tools: ['book'] },
+    granted: ['book'],
+  },
+];
+
+type Opened = { as: { key: string }; path: string; token: string; granted: string[]; tenantProviderId: string };
+
+async function openSession({ tenant, own }: Pick<Row, 'tenant' | 'own'>, gatewayPlace: string | null = 'team') {
+  const tenantId = unique('blocks');
+  const tenantProviderId = await declare(server, tenantId, tenant);
+  const ownId = await declare(server, tenantId, { ...own, subTenantId: 'team' });
+  const as = await accountWithKey(server, { tenantId, subTenantId: gatewayPlace ?? undefined });
+  const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', providerIds: [ownId] } });
+  const path = `/v1/gateways/${gateway.id}/sessions`;
+  const { token, grants } = await server.ok('POST', path, { as });
+  return { as, path, token, granted: namesIn(grants), tenantProviderId } satisfies Opened;
+}
+
+async function introspected({ as, path, token }: Opened): Promise<string[]> {
+  return namesIn((await server.ok('POST', `${path}/introspect`, { as, body: { token } })).grants);
+}
+
+function namesIn(grants: Body[]): string[] {
+  return grants.flatMap(({ items }): string[] => items.map(({ name }: Body) => name)).toSorted();
+}
+
+describe.each(ROWS)('$name', (row) => {
+  test('when the session is opened and introspected', async () => {
+    const opened = await openSession(row);
+    expect(opened.granted).toEqual(row.granted);
+    expect(await introspected(opened)).toEqual(row.granted);
+  });
+});
+
+test('a gateway of the whole tenant does not grant it either', async () => {
+  const own = { name: 'openai', kind: 'llm', models: MODELS };
+  expect((await openSession({ tenant: TENANT, own }, null)).granted).toEqual(['gpt-5']);
+});
+
+test('a block denies an item of an open session at the next introspection, until the block ends', async () => {
+  const own = { name: 'openai', kind: 'llm', models: MODELS };
+  const opened = await openSession({ tenant: { ...TENANT, blocked: [], models: ['gpt-4o'] }, own });
+  expect(opened.granted).toEqual(MODELS);
+  const inventory = `/v1/providers/${opened.tenantProviderId}/inventory`;
+  const [item] = await all(server, inventory, server.admin);
+  await server.ok('PUT', `${inventory}/${item?.id}`, { as: server.admin, body: { status: 'blocked' } });
+  expect(await introspected(opened)).toEqual(['gpt-5']);
+  await server.ok('PUT', `${inventory}/${item?.id}`, { as: server.admin, body: { status: 'available' } });
+  expect(await introspected(opened)).toEqual(MODELS);
+});
