@@ -28,6 +28,8 @@ const EVERYTHING: Declared = { name: 'everything', kind: 'mcp', tools: ['echo', 
 const OTHER: Declared = { name: 'other', kind: 'mcp', tools: ['echo', 'get_weather'] };
 const at = (name: string): Record<string, AttributeInput> => ({ 'mcp.server.name': name });
 
+const AT_HOST: Record<string, AttributeInput> = { 'server.address': 'mcp.example.com' };
+
 /** A tool that the vendor ran, in the span of a chat with OpenAI. */
 function toolInChat(tool: string, more: Record<string, AttributeInput>): SpanInput[] {
   const [traceId, model] = [newTraceId(), newSpanId()];
@@ -42,6 +44,39 @@ function toolInChat(tool: string, more: Record<string, AttributeInput>): SpanInp
 type Row = { name: string; declared?: Declared[]; spans: SpanInput[] | (() => SpanInput[]); observed: string[] };
 
 const ROWS: Row[] = [
+  {
+    name: 'of several servers at one host, the one that the span or the tool’s name names, or that blocks or declares the tool',
+    declared: [
+      { name: 'wiki', kind: 'mcp', baseUrl: 'https://mcp.example.com/wiki', tools: ['read'] },
+      {
+        name: 'tickets',
+        kind: 'mcp',
+        baseUrl: 'https://mcp.example.com/tickets',
+        tools: ['list'],
+        blocked: [{ kind: 'tool', name: 'delete_ticket' }],
+      },
+      { name: 'archive', kind: 'mcp', baseUrl: 'https://mcp.example.com/archive', tools: ['delete_ticket'] },
+    ],
+    spans: [
+      mcpCall('delete_ticket', AT_HOST),
+      mcpCall('read', AT_HOST),
+      mcpCall('list', AT_HOST),
+      mcpCall('new', { ...AT_HOST, ...at('tickets') }),
+      toolRun('mcp__archive__delete_ticket', AT_HOST),
+      toolRun('mcp__archive__new', AT_HOST),
+      mcpCall('delete_ticket', { ...AT_HOST, ...at('archive') }),
+      { attributes: { ...AT_HOST, ...at('tickets'), 'mcp.method.name': 'prompts/get', 'gen_ai.prompt.name': 'greet' } },
+    ],
+    observed: [
+      'archive: tool delete_ticket x2',
+      'archive: tool new x1',
+      'tickets: prompt greet x1',
+      'tickets: tool delete_ticket x1',
+      'tickets: tool list x1',
+      'tickets: tool new x1',
+      'wiki: tool read x1',
+    ],
+  },
   ...[
     'mcp__everything__echo',
     'mcp_everything_echo',

@@ -197,7 +197,7 @@ export function matcherOf(
 
   function matchTool(span: MatchableSpan, written: string): Match {
     const { facts } = span;
-    const server = serverAtAddress(span) ?? namedServer(facts);
+    const server = serverAtAddress(span, written) ?? namedServer(facts);
     const hashed = lookup.hashedTool(written, server);
     if (hashed) return hashed;
     if (server) return atServer(server, written);
@@ -258,11 +258,26 @@ export function matcherOf(
     return name === null ? undefined : discovered([name], 'mcp');
   }
 
-  /** The known provider at a span's address. A model vendor's address counts for MCP calls only. */
-  function serverAtAddress({ facts }: MatchableSpan): Provider | undefined {
-    if (facts.serverAddress === null) return undefined;
-    const atAddress = providers.findAtHost(facts.serverAddress, facts.serverPort);
-    return atAddress.find(({ kind }) => kind !== 'llm' || facts.mcpMethod !== null);
+  /**
+   * The known provider at a span's address. Gateways have several servers at one host: of these the one that the span names, for
+   * a tool otherwise one that blocks it, then one that declares it.
+   */
+  function serverAtAddress(span: MatchableSpan, tool: string | null = null): Provider | undefined {
+    const servers = serversAtAddress(span);
+    const { toolServer } = span.facts;
+    if (servers.length < 2) return servers[0];
+    const named = servers.find((one) => toolServer !== null && isNamed(one, toolServer));
+    if (named !== undefined || tool === null) return named ?? servers[0];
+    const matches = servers.map((one) => atServer(one, tool));
+    const best =
+      matches.find(({ isBlocked }) => isBlocked === true) ?? matches.find(({ isBlocked }) => isBlocked === false);
+    return (best ?? matches.find(({ name }) => name !== tool) ?? matches[0])?.provider;
+  }
+
+  /** The known providers at a span's address. A model vendor's address counts for MCP calls only. */
+  function serversAtAddress({ facts: { serverAddress, serverPort, mcpMethod } }: MatchableSpan): Provider[] {
+    if (serverAddress === null) return [];
+    return providers.findAtHost(serverAddress, serverPort).filter(({ kind }) => kind !== 'llm' || mcpMethod !== null);
   }
 
   function namedServer({ toolServer, serverAddress }: Facts): Provider | undefined {
@@ -330,6 +345,11 @@ const LIBRARY_VENDORS = {
 
 function serviceNames({ serviceName }: MatchableSpan): string[] {
   return [serviceName ?? UNNAMED_SERVICE];
+}
+
+/** Whether a provider has a name or alias, in this spelling or as frameworks rewrite it. */
+function isNamed(provider: Provider, name: string): boolean {
+  return caseFoldedNames(provider).some((one) => rewrittenName(one) === rewrittenName(name));
 }
 
 /** The host of a span's address, unless it is a vendor's API. */
