@@ -126,6 +126,42 @@ const ROWS: Row[] = [
     observed: ['openai@team: model gpt-5 x1'],
   },
   {
+    name: 'a model that answers under another name, and that the tenant blocks',
+    declared: [
+      TENANT,
+      of({ name: 'openai', kind: 'llm', models: ['our-model'] }),
+      of({ name: 'ours', kind: 'llm', baseUrl: 'https://llm.team.example', models: ['our-model'] }),
+    ],
+    spans: [
+      chat('our-model', { ...by('openai'), 'gen_ai.response.model': 'gpt-4o-2024-08-06' }),
+      chat('our-model', { ...by('openai', 'api.openai.com'), 'gen_ai.response.model': 'openai/gpt-4o' }),
+      chat('our-model', { 'gen_ai.response.model': 'house-model' }),
+      chat('our-model', { ...by('openai'), 'gen_ai.response.model': 'gpt-5' }),
+      chat('our-model', by('openai')),
+      chat('our-model', { 'server.address': 'llm.team.example', 'gen_ai.response.model': 'gpt-4o' }),
+    ],
+    observed: ['OpenAI: model our-model x3', 'openai@team: model our-model x2', 'ours@team: model our-model x1'],
+  },
+  {
+    name: 'a provider at a loopback address, which identifies no provider',
+    declared: [
+      TENANT,
+      of({ name: 'ours', kind: 'llm', baseUrl: 'http://localhost:4000', models: ['gpt-4o', 'gpt-6'] }),
+    ],
+    spans: [chat('gpt-4o', by('openai', 'localhost')), chat('gpt-6', by('openai', 'localhost'))],
+    observed: ['OpenAI: model gpt-4o x1', 'ours@team: model gpt-6 x1'],
+  },
+  {
+    name: 'the address of a provider of models does not decide for a tool',
+    declared: [
+      TOOLS,
+      of({ name: 'ours', kind: 'llm', baseUrl: 'https://llm.team.example' }),
+      of({ name: 'tickets', kind: 'mcp', tools: ['delete_ticket'] }),
+    ],
+    spans: [toolRun('delete_ticket', { 'mcp.server.name': 'tickets', 'server.address': 'llm.team.example' })],
+    observed: ['tickets: tool delete_ticket x1'],
+  },
+  {
     name: 'a provider keeps what nothing blocks',
     declared: [of({ name: 'openai', kind: 'llm', models: ['gpt-4o'] })],
     spans: [chat('gpt-4o', by('openai')), chat('gpt-6', by('openai'))],
@@ -170,4 +206,33 @@ test('a use that a sub-tenant declared, and the tenant blocks, is a blocked use 
   await server.ok('PUT', `/v1/providers/${id}/inventory/${item?.id}`, { as: server.admin, body });
   await sendSpans(server, sender, [chat('gpt-4o', by('openai'))]);
   expect(await observedIn(server, tenantId)).toEqual(['OpenAI: model gpt-4o x1', 'openai@team: model gpt-4o x1']);
+});
+
+test('a block of a tool covers a name of other case that a sync listed', async () => {
+  const tenantId = unique('blocks');
+  const blocked = [{ kind: 'tool', name: 'Delete_Ticket' }];
+  await declare(server, tenantId, { ...TOOLS, blocked, tools: ['delete_ticket'] });
+  await server.services.db
+    .updateTable('inventory_items')
+    .set({ source: 'sync' })
+    .where('tenant_id', '=', tenantId)
+    .where('name', '=', 'delete_ticket')
+    .execute();
+  await declare(server, tenantId, of({ name: 'tickets', kind: 'mcp', tools: ['delete_ticket'] }));
+  const sender = await accountWithKey(server, { tenantId, subTenantId: 'team' }, ['traces:write']);
+  await sendSpans(server, sender, [toolRun('mcp__tickets__delete_ticket')]);
+  expect(await observedIn(server, tenantId)).toEqual(['tickets: tool delete_ticket x1']);
+});
+
+test('a block of a model that answered raises the risk at the tenant’s provider', async () => {
+  const tenantId = unique('blocks');
+  const id = await declare(server, tenantId, TENANT);
+  await declare(server, tenantId, of({ name: 'openai', kind: 'llm', models: ['our-model'] }));
+  const place = { tenantId, subTenantId: 'team' };
+  const sender = await accountWithKey(server, place, ['traces:write']);
+  await sendSpans(server, sender, [chat('our-model', { ...by('openai'), 'gen_ai.response.model': 'gpt-4o' })]);
+  const reader = await accountWithKey(server, place);
+  expect(await all(server, '/v1/runtime-observations?view=blocked', reader)).toMatchObject([
+    { providerId: id, name: 'our-model', evidence: { responseModels: ['gpt-4o'] }, risk: { level: 'high' } },
+  ]);
 });

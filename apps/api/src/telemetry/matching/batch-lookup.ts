@@ -85,7 +85,7 @@ export async function lookUpBatch(
     tools.push(...(await listMcpTools(db, place, MAX_COMPARED_TOOLS)));
   }
   const needsAll = found.some(isDeclaredInSubTenant) || needsModels(names, providers);
-  const modelNames = needsAll ? [...names.models] : [];
+  const modelNames = needsAll ? [...names.models, ...(place.subTenantId === null ? [] : names.answers)] : [];
   const models = await findOffered(db, place, 'model', modelNames.flatMap(modelFamilies));
   const owners = [...new Set([...tools, ...models].map(({ providerId }) => providerId))];
   const unknown = owners.filter((id) => !providers.get(id));
@@ -104,13 +104,12 @@ export async function lookUpBatch(
   const { modelAt, soleProviderOfModel } = modelLookup(ofWholeTenant, models.filter(isOffered));
   const toolLookups = toolLookup(ofWholeTenant, tools.filter(isOffered));
   const others = (await findOthers(db, place, names)).filter(isOffered);
+  const ruleOf = coverageRules();
   const blocks = ({ provider, name }: Match, kind: Use['kind']): boolean => {
     if (kind === 'model') return modelAt(provider, name)?.status === 'blocked';
-    const items = kind === 'tool' ? toolLookups.toolsOf(provider) : others;
-    return items.some(
-      (item) =>
-        item.providerId === provider.id && item.kind === kind && item.name === name && item.status === 'blocked',
-    );
+    const ofKind = kind === 'tool' ? toolLookups.toolsOf(provider) : others.filter((item) => item.kind === kind);
+    const items = ofKind.filter(({ providerId }) => providerId === provider.id);
+    return findDecidingItem(items, ruleOf(provider, kind), name)?.status === 'blocked';
   };
   return {
     ...lookup,
@@ -192,6 +191,8 @@ type BatchNames = {
   sources: readonly Source[];
   tools: ReadonlySet<string>;
   models: ReadonlySet<string>;
+  /** The models that answered under another name. */
+  answers: ReadonlySet<string>;
   /** By kind: agents, prompts and resources. */
   others: ReadonlyMap<OtherKind, ReadonlySet<string>>;
 };
@@ -209,6 +210,7 @@ function collectNames(batch: readonly MatchableSpan[]): BatchNames {
   const sources = new CacheByParts<Source>();
   const tools = new Set<string>();
   const models = new Set<string>();
+  const answers = new Set<string>();
   const others = new Map<OtherKind, Set<string>>();
   for (const { facts, serviceName, uses } of batch) {
     const { vendor, serverAddress, serverPort, toolServer } = facts;
@@ -219,11 +221,12 @@ function collectNames(batch: readonly MatchableSpan[]): BatchNames {
       if (kind === 'tool') tools.add(name);
       else if (kind === 'model') {
         models.add(name);
+        if (facts.responseModel !== null) answers.add(facts.responseModel);
         source.hasModel = true;
       } else others.set(kind, (others.get(kind) ?? new Set()).add(name));
     }
   }
-  return { sources: sources.values, tools, models, others };
+  return { sources: sources.values, tools, models, answers, others };
 }
 
 async function findOffered(

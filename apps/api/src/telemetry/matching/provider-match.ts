@@ -66,24 +66,33 @@ export function matcherOf(
   function match(span: MatchableSpan, use: Use): Match {
     const call = use.kind === 'tool' ? innermostMcpCall(span, use) : { span, use };
     const newMatchOf = () => tenantBlock(call.span, call.use) ?? newMatch(call.span, call.use);
-    return matched.get(matchKey(call.span, call.use), newMatchOf);
+    const answer = tenantMatcher && call.use.kind === 'model' ? call.span.facts.responseModel : null;
+    return matched.get(matchKey(call.span, call.use, answer), newMatchOf);
   }
 
   /**
-   * The provider of the whole tenant to which the use would belong without the providers of the sub-tenant, if it blocks the use. A
-   * sub-tenant cannot hide a block of the tenant by a provider of its own, unless the call goes to an address that is only this one's.
+   * The provider of the whole tenant to which the use would belong without the providers of the sub-tenant, if it blocks the use, or
+   * the model that answered it. A sub-tenant cannot hide a block of the tenant by a provider of its own, unless the call goes to an
+   * address that is only this one's.
    */
   function tenantBlock(span: MatchableSpan, use: Use): Match | undefined {
     if (ofWholeTenant === undefined || tenantMatcher === undefined) return undefined;
     const match = tenantMatcher.match(span, use);
-    if (!ofWholeTenant.blocks(match, use.kind) || isAtOwnAddress(span, match.provider)) return undefined;
-    return { ...match, isBlocked: use.kind === 'tool' };
+    const blocks = (one: Match) => ofWholeTenant.blocks(one, use.kind) && !isAtOwnAddress(span, use, one.provider);
+    if (blocks(match)) return { ...match, isBlocked: use.kind === 'tool' };
+    const { responseModel } = span.facts;
+    if (use.kind !== 'model' || responseModel === null) return undefined;
+    const answer = tenantMatcher.match(span, { kind: 'model', name: responseModel });
+    const owner = [match, answer].find(({ provider }) => blocks({ provider, name: answer.name }))?.provider;
+    return owner && { provider: owner, name: match.name };
   }
 
-  /** Whether a provider of the sub-tenant has the address of a span, and this one of the tenant does not. */
-  function isAtOwnAddress({ facts: { serverAddress, serverPort } }: MatchableSpan, ofTenant: Provider): boolean {
-    if (serverAddress === null) return false;
-    const isOwn = providers.findAtHost(serverAddress, serverPort).some(({ subTenantId }) => subTenantId !== null);
+  /** Whether the address of a span gives the use to a provider of the sub-tenant, and would not give it to this one of the tenant. */
+  function isAtOwnAddress(span: MatchableSpan, { kind }: Use, ofTenant: Provider): boolean {
+    const { serverAddress, serverPort } = span.facts;
+    if (serverAddress === null || isLoopback(serverAddress)) return false;
+    const atHost = kind === 'model' ? providers.findAtHost(serverAddress, serverPort) : serversAtAddress(span);
+    const isOwn = atHost.some(({ subTenantId }) => subTenantId !== null);
     const atAddress = ofWholeTenant?.providers.findAtHost(serverAddress, serverPort) ?? [];
     const vendor = vendorOfHost(serverAddress);
     const ofVendor = vendor === null ? [] : (ofWholeTenant?.providers.findOfVendor(vendor) ?? []);
@@ -381,11 +390,12 @@ function isSameTool(outer: string, inner: string): boolean {
   return long === short || long.endsWith(`_${short}`);
 }
 
-/** Everything that a match depends on. */
-function matchKey({ facts, serviceName }: MatchableSpan, { kind, name }: Use) {
+/** Everything that a match depends on. @param answer the model that answered, if the match depends on it */
+function matchKey({ facts, serviceName }: MatchableSpan, { kind, name }: Use, answer: string | null) {
   const { serverAddress, serverPort, vendor, toolServer, toolRunsAt, mcpMethod } = facts;
   const isMcp = mcpMethod === null ? 0 : 1;
-  return [serviceName, vendor, serverAddress, serverPort, toolServer, toolRunsAt, isMcp, kind, name];
+  const names = answer === null ? [0, name] : [1, JSON.stringify([name, answer])];
+  return [serviceName, vendor, serverAddress, serverPort, toolServer, toolRunsAt, isMcp, kind, ...names];
 }
 
 function distinct(texts: readonly (string | null)[]): string[] {
