@@ -179,6 +179,27 @@ describe('a drift', () => {
     },
   );
 
+  test('that is approved after its recommendation was dismissed is recommended again, and {} accepts it', async () => {
+    const at = await toolServer();
+    at.tools['search'] = WITH_TOKEN;
+    await at.sync();
+    const [{ id }] = (await at.recommendations()) as [Body];
+    const dismiss = (id: string) =>
+      server.ok('POST', `/v1/recommendations/${id}/dismiss`, { as: at.as, body: { reason: 'later' } });
+    await dismiss(id);
+    await at.sync();
+    expect(await at.recommendations()).toEqual([]);
+    await at.review('approved');
+    const [again] = (await at.recommendations()) as [Body];
+    expect(again).toMatchObject({ kind: 'accept_drift' });
+    await dismiss(again.id);
+    await at.sync();
+    expect(await at.recommendations()).toEqual([]);
+    await at.review('approved');
+    expect(await at.apply()).toMatchObject({ applied: [{ kind: 'accept_drift' }], skipped: [] });
+    expect(await at.item()).toMatchObject({ drift: null });
+  });
+
   test.each(['ignored', 'rejected'])(
     'a different change after one that was %s opens a review task again',
     async (decision) => {

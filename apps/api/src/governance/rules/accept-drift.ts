@@ -14,11 +14,15 @@ export const acceptDrift: Rule<SubjectState> = {
     // If it was rejected and seen again, `block_item` is proposed instead.
     const isDecided = ({ status }: RuntimeObservation) => status === 'rejected' || status === 'ignored';
     if (drifted.some((one) => isDecided(one) || isRejectedAgain(one))) return null;
+    // Another approval is another cause: it opens the recommendation again that a person dismissed before.
+    const approvals = drifted.flatMap(({ status, review }) =>
+      status === 'approved' && review ? review.reviewedAt : [],
+    );
     const { kind, name, schemaDigest, title, description, attributes, drift } = item;
     const { detectedAt: _, ...changed } = drift;
     return {
       reason: `${provider.name} changed the definition of the ${kind} ${name} after it was accepted.`,
-      cause: drift.schemaDigest ?? '',
+      cause: [drift.schemaDigest ?? '', ...approvals.toSorted().slice(-1)].join(' '),
       observations: drifted,
       change: {
         target: { type: 'inventory_item', id: item.id },
