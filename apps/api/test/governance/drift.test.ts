@@ -241,6 +241,28 @@ describe('a drift', () => {
     expect(await at.item()).toMatchObject({ status: 'blocked', description: SEARCH.description });
   });
 
+  test('of an unused tool that is blocked does not say that agents use it, until they do', async () => {
+    const at = await toolServer();
+    at.tools['search'] = WITH_TOKEN;
+    await at.sync();
+    await at.setStatus('blocked');
+    const blockedUses = async () =>
+      (await server.ok('GET', '/v1/runtime-observations?view=blocked', { as: at.as })).items.map(
+        ({ name }: Body) => name,
+      );
+    const reasons = async () => (await at.observation()).risk.factors.map(({ reason }: Body) => reason);
+    expect(await reasons()).toContain('The inventory blocks it.');
+    expect(await blockedUses()).toEqual([]);
+    const disable = (status: string) => server.ok('PUT', at.path, { as: at.as, body: { status } });
+    await disable('disabled');
+    expect(await reasons()).toContain('The provider tools is disabled.');
+    expect(await blockedUses()).toEqual([]);
+    await disable('active');
+    await at.use('search');
+    expect(await reasons()).toContain('The inventory blocks it, but agents use it.');
+    expect(await blockedUses()).toEqual(['search']);
+  });
+
   test('that was rejected and is changed back ends: the tool with its accepted definition is resolved', async () => {
     const at = await toolServer();
     at.tools['search'] = WITH_TOKEN;

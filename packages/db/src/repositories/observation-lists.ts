@@ -203,7 +203,7 @@ const IN_VIEW: Record<ObservationView, Expression<SqlBool>> = {
   new: sql<SqlBool>`(${IS_OPEN} and ${IS_NEW})`,
   seen_again: sql<SqlBool>`(${IS_OPEN} and ${IS_SEEN_AGAIN})`,
   changed_definition: sql<SqlBool>`(${IS_OPEN} and ${IS_CHANGED})`,
-  blocked: sql<SqlBool>`(risk like '%"factor":"blocked_item"%' or risk like '%"factor":"disabled_provider"%')`,
+  blocked: sql<SqlBool>`(occurrences > 0 and (risk like '%"factor":"blocked_item"%' or risk like '%"factor":"disabled_provider"%'))`,
 };
 
 const LEVELS_FROM = { low: null, medium: ['medium', 'high'], high: ['high'] } as const;

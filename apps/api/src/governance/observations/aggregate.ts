@@ -288,7 +288,7 @@ function aggregateOne(
     drift: before.drift,
     updatedAt: time,
     risk: computeRisk(
-      { provider, item, blockedAnswers, observation: { unknown, status, review, evidence }, uses },
+      { provider, item, blockedAnswers, observation: { unknown, status, review, occurrences, evidence }, uses },
       now,
     ),
     ...seenTimes(former, sighting),

@@ -17,7 +17,7 @@ type RiskInputs = {
   item: InventoryItem | undefined;
   /** Blocked models that answered calls of the observation. */
   blockedAnswers: readonly BlockedAnswer[];
-  observation: Pick<RuntimeObservation, 'unknown' | 'status' | 'review' | 'evidence'>;
+  observation: Pick<RuntimeObservation, 'unknown' | 'status' | 'review' | 'occurrences' | 'evidence'>;
   /** When the observation's accounts first used the provider, and which account was the first of all. */
   uses: { first: ProviderUse | undefined; uses: readonly ProviderUse[] };
 };
@@ -34,7 +34,9 @@ export function isBlockedUse({ risk }: Pick<RuntimeObservation, 'risk'>): boolea
 
 /** The risk factors of an observation, each with its reason in words. The level is the highest level of the factors. */
 export function computeRisk({ provider, item, blockedAnswers, observation, uses }: RiskInputs, now: Date): Risk {
-  const { evidence, review } = observation;
+  const { evidence, review, occurrences } = observation;
+  // A sync alone reports an item whose definition changed.
+  const butUsed = occurrences > 0 ? ', but agents use it' : '';
   const factors: Risk['factors'] = [];
   const add = (factor: RiskFactor, reason: string) => factors.push({ factor, reason });
   if (isRejectedAgain(observation) && review) {
@@ -43,7 +45,7 @@ export function computeRisk({ provider, item, blockedAnswers, observation, uses 
       `${review.reviewedBy} rejected it on ${review.reviewedAt}, and it was seen again after that.`,
     );
   }
-  if (item?.status === 'blocked') add('blocked_item', 'The inventory blocks it, but agents use it.');
+  if (item?.status === 'blocked') add('blocked_item', `The inventory blocks it${butUsed}.`);
   for (const [blocking, answers] of Map.groupBy(blockedAnswers, (answer) => answer.item.name)) {
     const models = answers.map(({ model }) => model).join(', ');
     add('blocked_item', `The inventory blocks ${blocking}, but calls were answered by ${models}.`);
@@ -56,7 +58,7 @@ export function computeRisk({ provider, item, blockedAnswers, observation, uses 
   }
   if (provider.status === 'discovered') add('unknown_provider', `The provider ${provider.name} is not declared.`);
   if (provider.status === 'disabled') {
-    add('disabled_provider', `The provider ${provider.name} is disabled, but agents use it.`);
+    add('disabled_provider', `The provider ${provider.name} is disabled${butUsed}.`);
   }
   const foreign = evidence.serverAddresses.filter((address) => isForeign(provider, address));
   if (foreign.length > 0) add('foreign_address', `Calls went to ${foreign.join(', ')}, not to the provider's address.`);
