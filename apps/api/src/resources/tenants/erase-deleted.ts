@@ -12,10 +12,10 @@ import type { Services } from '../../platform/services.ts';
 /** Rows that one transaction deletes. SQLite deletes synchronously, so they block the event loop. */
 const BATCH_SIZE = 200;
 
-/** The same for rows with large values: a block of spans may have a MiB. */
+/** The same for rows with large values: a block of spans may have a MiB, and a manifest 256 KiB. */
 const LARGE_BATCH_SIZE = 10;
 
-const LARGE_ROWS: ReadonlySet<string> = new Set(['span_blocks', 'idempotency_keys']);
+const LARGE_ROWS: ReadonlySet<string> = new Set(['span_blocks', 'idempotency_keys', 'manifests', 'gateway_grants']);
 
 /** How long a pass may take, in milliseconds. Other jobs wait for it, and the next pass goes on. */
 const PASS_MS = 10 * 60_000;
