@@ -96,6 +96,19 @@ test('the data of a deleted tenant are erased, and its audit events and all data
   expect(await auditOf(server, { tenant_id: id, operation: 'erase_tenant' })).toHaveLength(1);
 }, 120_000);
 
+test('regression: counts that waited in memory are not stored for a tenant that is erased', async () => {
+  const { tenantId, see } = await newTenant(server);
+  await see('gpt-5');
+  // The first counts of an account are written at once, and further ones a minute later.
+  await see('gpt-5');
+  await remove(tenantId);
+  server.travel(HOUR_MS);
+  await eraseDeletedTenants(server.services);
+  await server.services.accountTelemetry.flush('all');
+  await server.services.sealer.pass();
+  expect(Object.keys(await rowsOf(tenantId))).toEqual(['audit_chain', 'audit_events', 'audit_heads']);
+});
+
 describe('from the moment of the deletion', () => {
   test('the keys, members, invitations and sessions of the tenant give no access', async () => {
     const tenant = await newTenant(server);

@@ -8,6 +8,7 @@ import {
   finishOperatorTask,
   openOperatorTask,
 } from '@quartermaster/db/repositories/operator-tasks.ts';
+import { findMissingPlace } from '@quartermaster/db/repositories/tenants.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import type { Database } from '@quartermaster/db/database.ts';
@@ -104,6 +105,8 @@ async function writeAccount(
   counts: readonly ScopeCount[],
   now: Date,
 ): Promise<void> {
+  // The counts waited. In the meantime the tenant may have been deleted, and even erased.
+  if ((await findMissingPlace(trx, place)) === 'tenant') return;
   const account = { tenantId: place.tenantId, accountId: id };
   await addAccountTelemetry(trx, account, counts, now);
   const { records, readRecords } = await sumAccountTelemetry(trx, account);
