@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createHttpServer } from '../src/http/http-server.ts';
@@ -109,6 +109,18 @@ test('regression: a connection whose client reads nothing of its answer is close
   });
   slow.socket.write(GOODBYE);
   expect((await slow.closed).length).toBeGreaterThan(answer.length);
+});
+
+test('regression: a pipelined request may take longer than clients may leave an answer unread', async () => {
+  const limits = { ...CONNECTION_LIMITS, unreadTimeoutMs: 100 };
+  const handle: RequestListener = ({ url }, res) =>
+    void setTimeout(() => res.end(`answer to ${url}`), url === '/slow' ? 500 : 0);
+  const http = createHttpServer(limits, { handle });
+  onTestFinished(() => http.close().closeAllConnections());
+  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
+  const { socket, closed } = open(`http://127.0.0.1:${(http.address() as AddressInfo).port}`);
+  socket.write('GET /fast HTTP/1.1\r\nHost: x\r\n\r\nGET /slow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  expect(await closed).toMatch(/answer to \/fast.*answer to \/slow/s);
 });
 
 test('headers larger than 16 KiB are 431', async () => {

@@ -146,8 +146,13 @@ function oneAtATime(
     if (queue === undefined) {
       waiting.set(socket, []);
       start();
-    } else if (options.mayWait(socket, queue.length)) queue.push(start);
-    else options.onTooMany(socket);
+    } else if (options.mayWait(socket, queue.length)) {
+      queue.push(() => {
+        // Node removes the time limit of the earlier answer only if no request waits behind it.
+        socket.setTimeout(0);
+        start();
+      });
+    } else options.onTooMany(socket);
   };
 }
 
