@@ -1,7 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey, unique } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { all, chat, nowInNanoseconds, type SpanInput, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
+import {
+  all,
+  chat,
+  newSpanId,
+  newTraceId,
+  nowInNanoseconds,
+  type SpanInput,
+  sendSpans,
+  toolRun,
+} from '../telemetry/traces/sending.ts';
 import { type Declared, declare, observedIn } from './match-support.ts';
 
 // A provider that a sub-tenant declares does not hide what the whole tenant blocks.
@@ -35,6 +44,17 @@ const by = (vendor: string, address?: string) => ({
 const agentRun = (name: string): SpanInput => ({
   attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': name },
 });
+
+/** Two spans of one call. */
+function inside(outer: SpanInput, inner: SpanInput): SpanInput[] {
+  const [traceId, spanId] = [newTraceId(), newSpanId()];
+  return [
+    { ...outer, traceId, spanId, scope: 'outer' },
+    { ...inner, traceId, parentSpanId: spanId, scope: 'inner' },
+  ];
+}
+
+const answeredBy = (model: string) => ({ 'gen_ai.response.model': model });
 
 type Row = { name: string; declared: Declared[]; spans: SpanInput[]; observed: string[] };
 
@@ -141,6 +161,39 @@ const ROWS: Row[] = [
       chat('our-model', { 'server.address': 'llm.team.example', 'gen_ai.response.model': 'gpt-4o' }),
     ],
     observed: ['OpenAI: model our-model x3', 'openai@team: model our-model x2', 'ours@team: model our-model x1'],
+  },
+  {
+    name: 'a span inside the call that says less, or names another server of the sub-tenant',
+    declared: [
+      TENANT,
+      TOOLS,
+      of({ name: 'openai', kind: 'llm', models: ['our-model'] }),
+      of({ name: 'ours', kind: 'llm', baseUrl: 'https://llm.team.example', models: ['our-model'] }),
+      of({ name: 'decoy', kind: 'mcp', tools: ['delete_ticket'] }),
+      of({ name: 'own', kind: 'mcp', baseUrl: 'https://mcp.team.example', tools: ['delete_ticket'] }),
+    ],
+    spans: [
+      ...inside(chat('our-model', { ...by('openai'), ...answeredBy('gpt-4o') }), chat('our-model', by('openai'))),
+      ...inside(
+        chat('our-model', { ...by('openai', 'api.openai.com'), ...answeredBy('gpt-4o') }),
+        chat('our-model', by('openai', 'api.openai.com')),
+      ),
+      ...inside(
+        chat('our-model', { ...by('openai'), ...answeredBy('gpt-4o') }),
+        chat('our-model', { 'server.address': 'llm.team.example' }),
+      ),
+      ...inside(toolRun('mcp__tickets__delete_ticket'), toolRun('delete_ticket', { 'mcp.server.name': 'decoy' })),
+      ...inside(
+        toolRun('mcp__tickets__delete_ticket'),
+        toolRun('delete_ticket', { 'server.address': 'mcp.team.example' }),
+      ),
+    ],
+    observed: [
+      'OpenAI: model our-model x2',
+      'ours@team: model our-model x1',
+      'own@team: tool delete_ticket x1',
+      'tickets: tool delete_ticket x1',
+    ],
   },
   {
     name: 'a provider at a loopback address, which identifies no provider',

@@ -45,7 +45,11 @@ export function makeCallSpan(
   };
 }
 
-function makeUse(span: InterpretedSpan, use: Use, { provider, name, isBlocked = false }: Match): CallUse {
+function makeUse(
+  span: InterpretedSpan,
+  use: Use,
+  { provider, name, isBlocked = false, isTenantBlock = false }: Match,
+): CallUse {
   const { facts, serviceName } = span;
   const mayBeVendors = provider.kind === 'agent_runtime' || provider.kind === 'llm';
   const isUnnamedVendor = facts.toolRunsAt === 'vendor' && facts.vendor === null && mayBeVendors;
@@ -57,7 +61,7 @@ function makeUse(span: InterpretedSpan, use: Use, { provider, name, isBlocked = 
     responseModel: use.kind === 'model' ? facts.responseModel : null,
     provider: { id: provider.id, name: provider.name, kind: provider.kind },
     server: facts.toolServer ?? (isService ? null : provider.name),
-    certainty: certaintyOf({ span, use, provider }),
+    certainty: certaintyOf({ span, use, provider, isTenantBlock }),
     isMcp: facts.mcpMethod !== null,
     // A block is noticed only where it was declared.
     isOfModel: use.kind === 'tool' && isUnnamedVendor && !isBlocked,

@@ -18,4 +18,6 @@ export type Match = {
   name: string;
   /** Whether the provider declares the tool as blocked. */
   isBlocked?: boolean;
+  /** Whether a block of the whole tenant took the use from a provider of the sub-tenant. */
+  isTenantBlock?: boolean;
 };

@@ -79,12 +79,12 @@ export function matcherOf(
     if (ofWholeTenant === undefined || tenantMatcher === undefined) return undefined;
     const match = tenantMatcher.match(span, use);
     const blocks = (one: Match) => ofWholeTenant.blocks(one, use.kind) && !isAtOwnAddress(span, use, one.provider);
-    if (blocks(match)) return { ...match, isBlocked: use.kind === 'tool' };
+    if (blocks(match)) return { ...match, isBlocked: use.kind === 'tool', isTenantBlock: true };
     const { responseModel } = span.facts;
     if (use.kind !== 'model' || responseModel === null) return undefined;
     const answer = tenantMatcher.match(span, { kind: 'model', name: responseModel });
     const owner = [match, answer].find(({ provider }) => blocks({ provider, name: answer.name }))?.provider;
-    return owner && { provider: owner, name: match.name };
+    return owner && { provider: owner, name: match.name, isTenantBlock: true };
   }
 
   /** Whether the address of a span gives the use to a provider of the sub-tenant, and would not give it to this one of the tenant. */
