@@ -289,3 +289,18 @@ test('a block of a model that answered raises the risk at the tenant’s provide
     { providerId: id, name: 'our-model', evidence: { responseModels: ['gpt-4o'] }, risk: { level: 'high' } },
   ]);
 });
+
+test('a discovered provider with an address hides no block either', async () => {
+  const tenantId = unique('blocks');
+  const id = await declare(server, tenantId, WITHOUT_ADDRESS);
+  const place = { tenantId, subTenantId: 'team' };
+  const sender = await accountWithKey(server, place, ['traces:write']);
+  await sendSpans(server, sender, [chat('house-llm', { 'server.address': 'llm.team.example' })]);
+  const [discovered] = await all(server, `/v1/providers?tenant_id=${tenantId}&status=discovered`, server.admin);
+  const operator = await accountWithKey(server, place);
+  await server.ok('PUT', `/v1/providers/${discovered?.id}`, { as: operator, body: { baseUrl: API } });
+  await sendSpans(server, sender, [chat('gpt-4o', { 'server.address': 'api.openai.com' })]);
+  expect(await all(server, '/v1/runtime-observations?view=blocked', operator)).toMatchObject([
+    { providerId: id, name: 'gpt-4o', occurrences: 1 },
+  ]);
+});

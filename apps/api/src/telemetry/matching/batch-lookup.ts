@@ -84,7 +84,7 @@ export async function lookUpBatch(
   if (toolNames.some((name) => isCut(name) || isHashedName(name)) || namesHashedServer(names)) {
     tools.push(...(await listMcpTools(db, place, MAX_COMPARED_TOOLS)));
   }
-  const needsAll = found.some(isDeclaredInSubTenant) || needsModels(names, providers);
+  const needsAll = found.some(isChosenInSubTenant) || needsModels(names, providers);
   const modelNames = needsAll ? [...names.models, ...(place.subTenantId === null ? [] : names.answers)] : [];
   const models = await findOffered(db, place, 'model', modelNames.flatMap(modelFamilies));
   const owners = [...new Set([...tools, ...models].map(({ providerId }) => providerId))];
@@ -92,7 +92,7 @@ export async function lookUpBatch(
   found.push(...(await findProviders(db, [{ tenantId: place.tenantId, subTenantId: null }], unknown)));
   for (const provider of found) providers.add(provider);
   const lookup = { providers, ...modelLookup(providers, models), ...toolLookup(providers, tools) };
-  if (!found.some(isDeclaredInSubTenant)) return lookup;
+  if (!found.some(isChosenInSubTenant)) return lookup;
   const ofWholeTenant = knownProviders({ tenantId: place.tenantId, subTenantId: null });
   const ids = new Set<string>();
   for (const provider of found) {
@@ -124,8 +124,9 @@ async function findOthers(db: Database, place: TenantPlace, { others }: BatchNam
   return found;
 }
 
-function isDeclaredInSubTenant({ subTenantId, status }: Provider): boolean {
-  return subTenantId !== null && status !== 'discovered';
+/** Whether people of the sub-tenant declared a provider, or gave an address to one that was discovered. */
+function isChosenInSubTenant({ subTenantId, status, baseUrl }: Provider): boolean {
+  return subTenantId !== null && (status !== 'discovered' || baseUrl !== null);
 }
 
 /** Finds the providers that the hosts and names in a batch may mean. */
