@@ -39,7 +39,7 @@ export function modelPrefixes(provider: NamedProvider): string[] {
   return [...new Set([...ownPrefixes(provider.name), ...vendorSpellings(provider)])];
 }
 
-/** The host of a URL as `server.address` has it: lower case, without brackets and port. */
+/** The host of a URL as `server.address` has it: lower case, without brackets, port and the dot at the end of a full name. */
 export function hostOf(url: string): string {
-  return new URL(url).hostname.replace(/^\[|\]$/g, '').toLowerCase();
+  return new URL(url).hostname.replace(/^\[|[\].]$/g, '').toLowerCase();
 }

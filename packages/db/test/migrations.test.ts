@@ -156,6 +156,7 @@ test('two concurrent migrations do not conflict', async () => {
     { name: '0043-observation-accounts' },
     { name: '0044-calls-of-senders' },
     { name: '0045-deleted-tenants' },
+    { name: '0046-hosts-without-dot' },
   ]);
 });
 

@@ -196,6 +196,24 @@ const ROWS: Row[] = [
     ],
   },
   {
+    name: 'a provider at another spelling of the tenant’s host',
+    declared: [
+      WITHOUT_ADDRESS,
+      of({ name: 'ours', kind: 'llm', baseUrl: 'https://API.openai.com./v1', models: ['gpt-4o'] }),
+      { name: 'lab', kind: 'llm', baseUrl: 'http://[2001:db8::1]/v1', blocked: [{ kind: 'model', name: 'gpt-6' }] },
+      of({ name: 'our-lab', kind: 'llm', baseUrl: 'http://[2001:DB8:0::1]:81/v1', models: ['gpt-6'] }),
+    ],
+    spans: [
+      ...['api.openai.com', 'api.openai.com.', 'https://API.openai.com.:443/v1'].map((address) =>
+        chat('gpt-4o', { 'server.address': address }),
+      ),
+      ...['2001:db8::1', '[2001:DB8:0:0:0:0:0:1]', '[2001:db8:0::1]:81'].map((address) =>
+        chat('gpt-6', { 'server.address': address }),
+      ),
+    ],
+    observed: ['OpenAI: model gpt-4o x3', 'lab: model gpt-6 x3'],
+  },
+  {
     name: 'a provider at a loopback address, which identifies no provider',
     declared: [
       TENANT,

@@ -4,11 +4,15 @@ import { hostAndPort } from '../urls.ts';
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const MAX_HOST_CHARACTERS = 253;
 
-/** The host of a URL, of `host:port` or of a host, in lower case. IPv6 addresses without brackets. Null if there is none. */
+/**
+ * The host of a URL, of `host:port` or of a host, in lower case, without a dot at its end. IPv6 addresses without brackets, in their
+ * shortest form. Null if there is none.
+ */
 export function hostIn(text: string): string | null {
   const authority = hostAndPort(text);
   const plain = /^\[(.*)\](?::\d+)?$/.exec(authority)?.[1] ?? authority.replace(/^([^:]+):\d+$/, '$1');
-  return plain.toLowerCase() || null;
+  if (isIP(plain) === 6) return URL.parse(`http://[${plain}]`)?.hostname.slice(1, -1) ?? plain.toLowerCase();
+  return plain.toLowerCase().replace(/\.$/, '') || null;
 }
 
 /** Whether the text can only be a host: an IP address, `localhost`, or a name with a dot. */
