@@ -1,7 +1,10 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { countDiscoveredProviders } from '@quartermaster/db/repositories/discovered-providers.ts';
+import {
+  countDiscoveredProviders,
+  insertDiscoveredProviders,
+} from '@quartermaster/db/repositories/discovered-providers.ts';
 import {
   addToObservationCounts,
   countObservations,
@@ -83,6 +86,25 @@ export async function admitSightings(
   await addToObservationCounts(db, place, [counted]);
   if (firstFull !== null) await openCardinalityTask(db, place, { sender, full: firstFull }, now);
   return { admitted: all.filter((one) => !refused.has(one)), unobserved };
+}
+
+/**
+ * Stores discovered providers of which only tokens were reported so far, within the limit of the tenant and the fair share of the
+ * sender. The first call at such a provider opens the recommendation to adopt it.
+ *
+ * @returns the stored ones
+ */
+export async function storeProvidersOfTokens(
+  db: Database,
+  place: TenantPlace,
+  { providers, sender, tenantLimits }: { providers: readonly Provider[]; sender: string; tenantLimits: TenantLimits },
+): Promise<ReadonlySet<Provider>> {
+  if (providers.length === 0) return new Set();
+  const { room } = await providerRoom(db, place, { wanted: providers.length, sender, tenantLimits });
+  const stored = providers.slice(0, Math.max(0, room));
+  if (stored.length > 0) await tenantLimits.addUpTo(db, place.tenantId, 'providers', stored.length);
+  await insertDiscoveredProviders(db, place, { providers: stored, account: sender });
+  return new Set(stored);
 }
 
 const NONE: ReadonlySet<ObservedSighting> = new Set();

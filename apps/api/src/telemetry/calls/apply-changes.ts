@@ -7,7 +7,11 @@ import { findProvidersOfTraffic } from '@quartermaster/db/repositories/providers
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { type AggregationLimits, aggregateSightings } from '../../governance/observations/aggregate.ts';
 import { gatherSightings } from './gather-sightings.ts';
-import { NOTHING_UNOBSERVED, type Unobserved } from '../../governance/observations/admit-sightings.ts';
+import {
+  NOTHING_UNOBSERVED,
+  storeProvidersOfTokens,
+  type Unobserved,
+} from '../../governance/observations/admit-sightings.ts';
 import { addUsage } from '../usage/add-usage.ts';
 import type { CallChange } from './call-changes.ts';
 import type { CallUse } from './call-span.ts';
@@ -45,9 +49,17 @@ export async function applyChanges(
     { sightings, newProviders: found.newProviders, sender, limits },
     now,
   );
+  // Without them, tokens that come before the first call at a provider would have no provider in the usage.
+  const called = new Set(sightings.map(({ provider }) => provider));
+  const ofTokens = new Set(
+    changes.filter(({ call, by }) => by > 0 && call.times === 0).map(({ call }) => providerOf(call)),
+  );
+  const providersOfTokens = [...refused].filter((provider) => ofTokens.has(provider) && !called.has(provider));
+  const { tenantLimits } = limits;
+  const stored = await storeProvidersOfTokens(db, place, { providers: providersOfTokens, sender, tenantLimits });
   const storedProviderOf = (call: Call) => {
     const provider = providerOf(call);
-    return provider && refused.has(provider) ? undefined : provider;
+    return provider && refused.has(provider) && !stored.has(provider) ? undefined : provider;
   };
   // Without a stored provider no call of the subject is counted, so its failure alone is left out.
   const ofUsage = changes.filter(({ call }) => call.times > 0 || !call.failed || storedProviderOf(call));

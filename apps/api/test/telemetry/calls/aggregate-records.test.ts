@@ -80,6 +80,21 @@ test('a record that reports only tokens adds them to usage, and does not count a
   expect(await tenant.usage()).toEqual({ 'model gpt-5 at openai by travel-agent': ONCE });
 });
 
+test('tokens that are reported before the first call at their provider are tokens of that provider', async () => {
+  const tenant = await callsTenant(server);
+  const answer = record(MODEL);
+  const tokensOf = { kind: 'model', name: 'gpt-5' } as const;
+  await aggregate(tenant, [{ ...answer, durationMs: 900, reading: { ...answer.reading, uses: [], tokensOf } }]);
+  expect(await tenant.observed()).toEqual({});
+  await aggregate(tenant, [record({ vendor: 'openai', model: 'gpt-5' })]);
+  expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 1 });
+  expect(await tenant.usage()).toEqual({ 'model gpt-5 at openai by travel-agent': ONCE });
+  const adoptions = await server.ok('GET', `/v1/recommendations?kind=adopt_provider&tenant_id=${tenant.tenantId}`, {
+    as: server.admin,
+  });
+  expect(adoptions.items).toMatchObject([{ status: 'open' }]);
+});
+
 describe('a call that a record says was rejected does not count', () => {
   const facts = { operation: 'execute_tool', tool: 'deploy', callId: 'call_1' };
   const use = { kind: 'tool', name: 'deploy' } as const;
