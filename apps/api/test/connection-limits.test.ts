@@ -55,7 +55,7 @@ test('the limits are the documented ones', () => {
     headersTimeoutMs: 10_000,
     requestTimeoutMs: 60_000,
     keepAliveTimeoutMs: 65_000,
-    unreadTimeoutMs: 30_000,
+    unreadTimeoutMs: 120_000,
     checkIntervalMs: 1000,
     maxHeaderBytes: 16_384,
     maxHeaders: 100,

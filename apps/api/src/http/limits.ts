@@ -56,7 +56,7 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 60_000,
   keepAliveTimeoutMs: 65_000,
-  unreadTimeoutMs: 30_000,
+  unreadTimeoutMs: 120_000,
   checkIntervalMs: 1000,
   maxHeaderBytes: 16 * 1024,
   maxHeaders: 100,
