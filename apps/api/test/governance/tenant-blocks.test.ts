@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { inBatches } from '@quartermaster/db/batches.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey, unique } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
@@ -322,3 +324,28 @@ test('a discovered provider with an address hides no block either', async () => 
     { providerId: id, name: 'gpt-4o', occurrences: 1 },
   ]);
 });
+
+test('a hashed name finds the blocked tool among more tools than are compared', async () => {
+  const tenantId = unique('blocks');
+  await declare(server, tenantId, TOOLS);
+  await declareManyTools(tenantId);
+  const sender = await accountWithKey(server, { tenantId, subTenantId: 'team' }, ['traces:write']);
+  const hashed = createHash('sha256').update('mcp__tickets__delete_ticket').digest('hex');
+  await sendSpans(server, sender, [toolRun(hashed)]);
+  expect(await observedIn(server, tenantId)).toEqual(['tickets: tool delete_ticket x1']);
+});
+
+async function declareManyTools(tenantId: string): Promise<void> {
+  const id = await declare(server, tenantId, { name: 'many', kind: 'mcp', tools: ['tool'] });
+  const { db } = server.services;
+  const tool = await db
+    .selectFrom('inventory_items')
+    .selectAll()
+    .where('provider_id', '=', id)
+    .executeTakeFirstOrThrow();
+  const rows = Array.from({ length: 1000 }, (_, index) => {
+    const key = `a_tool_${index}`;
+    return { ...tool, id: unique('item'), name: key, name_key: key, name_family: key };
+  });
+  for await (const batch of inBatches(rows, 100)) await db.insertInto('inventory_items').values(batch).execute();
+}

@@ -112,13 +112,18 @@ const itemsOfFamilies = cachedStatement((db, { kind, families, ...place }: Famil
   offeredItems(db, place).where('item.kind', '=', kind).where('item.name_family', 'in', families),
 );
 
-/** At most `limit` tools of MCP servers that traffic at a place can belong to. In no particular order. */
+/**
+ * At most `limit` tools of MCP servers that traffic at a place can belong to, and as many blocked ones, those of the whole tenant
+ * first. Some tools may be in both, and thousands of other tools do not displace a blocked one.
+ */
 export async function listMcpTools(db: Database, place: TenantPlace, limit: number): Promise<OfferedItem[]> {
-  return offeredItems(db, placeColumns(place))
+  const tools = offeredItems(db, placeColumns(place))
     .where('item.kind', '=', 'tool')
     .where('providers.kind', '=', 'mcp')
-    .limit(limit)
-    .execute();
+    .limit(limit);
+  // A literal, not a parameter: a partial index is only used if the statement itself contains its condition.
+  const blocked = tools.where(sql<SqlBool>`item.status = 'blocked'`).orderBy('providers.sub_tenant_id');
+  return [...(await blocked.execute()), ...(await tools.execute())];
 }
 
 function offeredItems(db: Database, { tenant_id, sub_tenant_id }: PlaceColumns) {
