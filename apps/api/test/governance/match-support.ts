@@ -17,6 +17,14 @@ export type Declared = {
   status?: string;
 };
 
+/** An MCP server with a blocked tool. */
+export const TICKETS: Declared = {
+  name: 'tickets',
+  kind: 'mcp',
+  baseUrl: 'https://mcp.example.com/mcp',
+  blocked: [{ kind: 'tool', name: 'delete_ticket' }],
+};
+
 /** Declares a provider with its inventory, as the administrator. Returns its id. */
 export async function declare(
   server: TestServer,

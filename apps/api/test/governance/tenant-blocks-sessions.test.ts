@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey, unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { all } from '../telemetry/traces/sending.ts';
-import { type Declared, declare } from './match-support.ts';
+import { type Declared, declare, TICKETS } from './match-support.ts';
 
 // A session of a sub-tenant grants nothing that the whole tenant blocks at the provider that the sub-tenant declares again.
 
@@ -20,12 +20,6 @@ const TENANT: Declared = {
   blocked: [{ kind: 'model', name: 'gpt-4o' }],
 };
 const WITHOUT_ADDRESS: Declared = { name: 'OpenAI', kind: 'llm', blocked: [{ kind: 'model', name: 'gpt-4o' }] };
-const TOOLS: Declared = {
-  name: 'tickets',
-  kind: 'mcp',
-  baseUrl: 'https://mcp.example.com/mcp',
-  blocked: [{ kind: 'tool', name: 'delete_ticket' }],
-};
 const MODELS = ['gpt-4o', 'gpt-5'];
 
 type Row = { name: string; tenant: Declared; own: Declared; granted: string[] };
@@ -105,13 +99,13 @@ const ROWS: Row[] = [
   },
   {
     name: 'tools of an MCP server with the same name, as frameworks rewrite it',
-    tenant: TOOLS,
+    tenant: TICKETS,
     own: { name: 'Tickets', kind: 'mcp', tools: ['delete-ticket', 'delete_ticket', 'list_tickets'] },
     granted: ['list_tickets'],
   },
   {
     name: 'tools of an MCP server with another name at the same host',
-    tenant: TOOLS,
+    tenant: TICKETS,
     own: { name: 'ours', kind: 'mcp', baseUrl: 'https://mcp.example.com/', tools: ['delete_ticket', 'list_tickets'] },
     granted: ['list_tickets'],
   },

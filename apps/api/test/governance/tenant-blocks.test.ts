@@ -13,7 +13,7 @@ import {
   sendSpans,
   toolRun,
 } from '../telemetry/traces/sending.ts';
-import { type Declared, declare, observedIn } from './match-support.ts';
+import { type Declared, declare, observedIn, TICKETS } from './match-support.ts';
 
 // A provider that a sub-tenant declares does not hide what the whole tenant blocks.
 
@@ -31,12 +31,6 @@ const WITHOUT_ADDRESS: Declared = {
   blocked: ['gpt-4o', 'house-model'].map((name) => ({ kind: 'model', name })),
 };
 const TENANT: Declared = { ...WITHOUT_ADDRESS, baseUrl: API };
-const TOOLS: Declared = {
-  name: 'tickets',
-  kind: 'mcp',
-  baseUrl: 'https://mcp.example.com/mcp',
-  blocked: [{ kind: 'tool', name: 'delete_ticket' }],
-};
 const of = (provider: Declared): Declared => ({ ...provider, subTenantId: 'team' });
 const by = (vendor: string, address?: string) => ({
   'gen_ai.provider.name': vendor,
@@ -94,7 +88,7 @@ const ROWS: Row[] = [
   {
     name: 'tools of an MCP server with the same name, or under another name at the same address',
     declared: [
-      TOOLS,
+      TICKETS,
       of({ name: 'tickets', kind: 'mcp', tools: ['delete_ticket', 'list_tickets'] }),
       of({ name: 'ours', kind: 'mcp', baseUrl: 'https://mcp.example.com/mcp', tools: ['delete_ticket'] }),
     ],
@@ -119,8 +113,8 @@ const ROWS: Row[] = [
         ],
       },
       of({ name: 'worker', kind: 'agent_runtime', tools: ['book'] }),
-      { ...TOOLS, blocked: [{ kind: 'prompt', name: 'greet' }] },
-      of({ ...TOOLS, blocked: [] }),
+      { ...TICKETS, blocked: [{ kind: 'prompt', name: 'greet' }] },
+      of({ ...TICKETS, blocked: [] }),
     ],
     spans: [
       { ...agentRun('planner'), service: 'worker' },
@@ -168,7 +162,7 @@ const ROWS: Row[] = [
     name: 'a span inside the call that says less, or names another server of the sub-tenant',
     declared: [
       TENANT,
-      TOOLS,
+      TICKETS,
       of({ name: 'openai', kind: 'llm', models: ['our-model'] }),
       of({ name: 'ours', kind: 'llm', baseUrl: 'https://llm.team.example', models: ['our-model'] }),
       of({ name: 'decoy', kind: 'mcp', tools: ['delete_ticket'] }),
@@ -227,7 +221,7 @@ const ROWS: Row[] = [
   {
     name: 'the address of a provider of models does not decide for a tool',
     declared: [
-      TOOLS,
+      TICKETS,
       of({ name: 'ours', kind: 'llm', baseUrl: 'https://llm.team.example' }),
       of({ name: 'tickets', kind: 'mcp', tools: ['delete_ticket'] }),
     ],
@@ -284,7 +278,7 @@ test('a use that a sub-tenant declared, and the tenant blocks, is a blocked use 
 test('a block of a tool covers a name of other case that a sync listed', async () => {
   const tenantId = unique('blocks');
   const blocked = [{ kind: 'tool', name: 'Delete_Ticket' }];
-  await declare(server, tenantId, { ...TOOLS, blocked, tools: ['delete_ticket'] });
+  await declare(server, tenantId, { ...TICKETS, blocked, tools: ['delete_ticket'] });
   await server.services.db
     .updateTable('inventory_items')
     .set({ source: 'sync' })
@@ -327,7 +321,7 @@ test('a discovered provider with an address hides no block either', async () => 
 
 test('a hashed name finds the blocked tool among more tools than are compared', async () => {
   const tenantId = unique('blocks');
-  await declare(server, tenantId, TOOLS);
+  await declare(server, tenantId, TICKETS);
   await declareManyTools(tenantId);
   const sender = await accountWithKey(server, { tenantId, subTenantId: 'team' }, ['traces:write']);
   const hashed = createHash('sha256').update('mcp__tickets__delete_ticket').digest('hex');

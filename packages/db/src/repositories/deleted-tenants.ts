@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { TABLE_KEYS, type TableName } from '../stored-tables.ts';
+import { TABLE_KEYS, TABLE_NAMES, type TableName } from '../stored-tables.ts';
 import { forgetApiKeys } from './api-keys.ts';
 import { revokeAllSessions } from './gateway-sessions.ts';
 
@@ -11,8 +11,9 @@ const KEPT_TABLES = ['tenants', 'audit_events', 'audit_unsealed', 'audit_chain',
  * Tables with rows of a tenant that are erased. Rows come before the rows that they belong to: a session that lost its grants would
  * be incomplete, but grants without their session are never read.
  */
-export const ERASED_TABLES: readonly TableName[] = (Object.keys(TABLE_KEYS) as TableName[])
-  .filter((table) => (TABLE_KEYS[table] as readonly string[]).includes('tenant_id'))
+export const ERASED_TABLES: readonly TableName[] = TABLE_NAMES.filter((table) =>
+  (TABLE_KEYS[table] as readonly string[]).includes('tenant_id'),
+)
   .filter((table) => !(KEPT_TABLES as readonly string[]).includes(table))
   .toReversed();
 

@@ -15,12 +15,11 @@ import { requireTenant } from './service.ts';
  * @throws 404; 403 unless the caller is a platform administrator; 409 if an account of the tenant is one
  */
 export async function deleteTenant(ctx: CallerContext, id: string): Promise<Tenant> {
-  // First, so that a caller who does not reach the tenant gets 404, and does not learn that it exists.
-  await requireTenant(ctx, ctx.services.db, id);
-  requirePlatformAdministrator(ctx);
   return auditedWrite(ctx, async (trx, record, now) => {
     confineToTenant(trx, id);
+    // First, so that a caller who does not reach the tenant gets 404, and does not learn that it exists.
     const tenant = await requireTenant(ctx, trx, id);
+    requirePlatformAdministrator(ctx);
     if (await holdsPlatformAdministrator(trx, id)) {
       throw new ApiError('tenant_in_use', 'An account of the tenant is a platform administrator. Delete it first.');
     }

@@ -93,28 +93,29 @@ export async function lookUpBatch(
   for (const provider of found) providers.add(provider);
   const lookup = { providers, ...modelLookup(providers, models), ...toolLookup(providers, tools) };
   if (!found.some(isChosenInSubTenant)) return lookup;
-  const ofWholeTenant = knownProviders({ tenantId: place.tenantId, subTenantId: null });
-  const ids = new Set<string>();
-  for (const provider of found) {
-    if (provider.subTenantId !== null) continue;
-    ofWholeTenant.add(provider);
-    ids.add(provider.id);
-  }
-  const isOffered = ({ providerId }: OfferedItem) => ids.has(providerId);
-  const { modelAt, soleProviderOfModel } = modelLookup(ofWholeTenant, models.filter(isOffered));
-  const toolLookups = toolLookup(ofWholeTenant, tools.filter(isOffered));
-  const others = (await findOthers(db, place, names)).filter(isOffered);
+  const others = await findOthers(db, place, names);
+  return { ...lookup, ofWholeTenant: wholeTenantLookup(place, found, { models, tools, others }) };
+}
+
+/** The look-ups among the providers of the whole tenant, and whether one of these blocks what was used. */
+function wholeTenantLookup(
+  { tenantId }: TenantPlace,
+  found: readonly Provider[],
+  items: { models: readonly OfferedItem[]; tools: readonly OfferedItem[]; others: readonly OfferedItem[] },
+): NonNullable<BatchLookup['ofWholeTenant']> {
+  const providers = knownProviders({ tenantId, subTenantId: null });
+  for (const provider of found) if (provider.subTenantId === null) providers.add(provider);
+  const isOffered = ({ providerId }: OfferedItem) => providers.get(providerId) !== undefined;
+  const models = modelLookup(providers, items.models.filter(isOffered));
+  const tools = toolLookup(providers, items.tools.filter(isOffered));
   const ruleOf = coverageRules();
   const blocks = ({ provider, name }: Match, kind: Use['kind']): boolean => {
-    if (kind === 'model') return modelAt(provider, name)?.status === 'blocked';
-    const ofKind = kind === 'tool' ? toolLookups.toolsOf(provider) : others.filter((item) => item.kind === kind);
-    const items = ofKind.filter(({ providerId }) => providerId === provider.id);
-    return findDecidingItem(items, ruleOf(provider, kind), name)?.status === 'blocked';
+    if (kind === 'model') return models.modelAt(provider, name)?.status === 'blocked';
+    const isOther = (item: OfferedItem) => item.kind === kind && item.providerId === provider.id;
+    const own = kind === 'tool' ? tools.toolsOf(provider) : items.others.filter(isOther);
+    return findDecidingItem(own, ruleOf(provider, kind), name)?.status === 'blocked';
   };
-  return {
-    ...lookup,
-    ofWholeTenant: { providers: ofWholeTenant, modelAt, soleProviderOfModel, ...toolLookups, blocks },
-  };
+  return { providers, ...models, ...tools, blocks };
 }
 
 /** Items of the agents, prompts and resources in a batch. Their names are equal to those of their items. */
