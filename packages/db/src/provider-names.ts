@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { ownPrefixes } from './name-key.ts';
 import { caseFolded } from './queries.ts';
@@ -42,4 +43,10 @@ export function modelPrefixes(provider: NamedProvider): string[] {
 /** The host of a URL as `server.address` has it: lower case, without brackets, port and the dot at the end of a full name. */
 export function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|[\].]$/g, '').toLowerCase();
+}
+
+/** Whether a host is the sender's own machine. Such an address does not identify a provider. */
+export function isLoopback(host: string): boolean {
+  if (isIP(host) === 4) return host.startsWith('127.');
+  return host === '::1' || host === 'localhost' || host.endsWith('.localhost');
 }

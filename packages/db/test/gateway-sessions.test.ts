@@ -1,4 +1,5 @@
 import type { Grant } from '@quartermaster/contracts/gateway-sessions.ts';
+import { SESSION_TTL_MAX_SECONDS } from '@quartermaster/contracts/gateways.ts';
 import { describe, expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import {
@@ -11,10 +12,11 @@ import {
   revokeSessionsOfPrincipal,
 } from '../src/repositories/gateway-sessions.ts';
 import { insertGateway } from '../src/repositories/gateways.ts';
-import { findGrantedItems, type GrantedItemKey, listGrantedItems } from '../src/repositories/granted-items.ts';
+import { findGrantedItems, GRANTED_STATUSES, itemPages } from '../src/repositories/granted-items.ts';
 import { insertInventoryItem } from '../src/repositories/inventory.ts';
 import { insertProvider } from '../src/repositories/providers.ts';
 import { insertServiceAccount } from '../src/repositories/service-accounts.ts';
+import { subTenantProvidersInSessions } from '../src/repositories/session-providers.ts';
 import { revokeSessionsOfItems } from '../src/repositories/sessions-of-items.ts';
 import { EVERYWHERE, type TenantPlace } from '../src/tenancy.ts';
 import { later, NOW, temporaryDatabase } from './temporary-database.ts';
@@ -235,13 +237,38 @@ test('granted items exclude blocked and retired ones, and those of other provide
   const other = await provider(db, ACME, 'other');
   for (const status of ['available', 'missing', 'blocked', 'retired'] as const) await item(db, mine, status, status);
   await item(db, other, 'elsewhere', 'available');
-  const names = async (providerId: string, after: GrantedItemKey | null = null, limit = 10) =>
-    (await listGrantedItems(db, [ACME], providerId, after, limit)).map(({ name }) => name);
-  expect(await names(mine)).toEqual(['available', 'missing']);
-  expect(await names(other)).toEqual(['elsewhere']);
-  expect(await names(mine, null, 1)).toEqual(['available']);
-  expect(await names(mine, { kind: 'model', nameKey: 'available' })).toEqual(['missing']);
-  expect(await listGrantedItems(db, [GLOBEX], mine, null, 10)).toEqual([]);
+  const pages = async (place: TenantPlace, how: { providerId?: string; statuses?: null; pageSize?: number } = {}) => {
+    const found: string[][] = [];
+    const asked = { scope: [place], providerId: mine, statuses: GRANTED_STATUSES, ...how };
+    for await (const page of itemPages(db, asked)) found.push(page.map(({ name }) => name));
+    return found;
+  };
+  expect(await pages(ACME)).toEqual([['available', 'missing']]);
+  expect(await pages(ACME, { providerId: other })).toEqual([['elsewhere']]);
+  expect(await pages(ACME, { statuses: null })).toEqual([['available', 'blocked', 'missing', 'retired']]);
+  expect(await pages(ACME, { pageSize: 1 })).toEqual([['available'], ['missing'], []]);
+  expect(await pages(GLOBEX)).toEqual([[]]);
+});
+
+test('finds the providers of sub-tenants of which a session may be open, in pages', async () => {
+  const db = await temporaryDatabase(ACME, EU, US, GLOBEX);
+  const created: string[] = [];
+  for (const place of [EU, US, ACME, GLOBEX]) {
+    const id = await provider(db, place, 'openai');
+    const grants: Grant[] = [{ providerId: id, providerName: 'openai', items: [{ kind: 'model', name: 'gpt-5' }] }];
+    await session(db, place, await gateway(db, place), { grants });
+    if (place.subTenantId !== null) created.push(id);
+  }
+  await provider(db, EU, 'without a session');
+  const ofSubTenants = created.toSorted();
+  const pages = async (now: Date, size?: number) => {
+    const found: string[][] = [];
+    for await (const page of subTenantProvidersInSessions(db, ACME, now, size)) found.push(page.map(({ id }) => id));
+    return found;
+  };
+  expect(await pages(NOW)).toEqual([ofSubTenants]);
+  expect(await pages(NOW, 1)).toEqual([...ofSubTenants.map((id) => [id]), []]);
+  expect(await pages(later(SESSION_TTL_MAX_SECONDS + 60))).toEqual([[]]);
 });
 
 test('items of a session are still granted if they are neither blocked, retired nor deleted', async () => {

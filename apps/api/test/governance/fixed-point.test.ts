@@ -7,6 +7,7 @@ import { McpServer } from '@modelcontextprotocol/server';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findBlockingItems } from '../../src/governance/declarations/covering-items.ts';
+import { findTenantBlocks } from '../../src/governance/declarations/tenant-blocks.ts';
 import { reevaluateProvider } from '../../src/governance/observations/reevaluate.ts';
 import { LOOPBACK, startMcp } from '../inventory-sync/peers.ts';
 import { accountWithKey, unique } from '../support/people.ts';
@@ -344,7 +345,10 @@ async function newWorld() {
           return provider ? [{ provider, kind, name, nameKey: nameKey(kind, name, provider.name) }] : [];
         });
         const blockOf = await findBlockingItems(db, { tenantId }, subjects);
-        blocked.push(...subjects.filter((subject) => blockOf(subject)).map(({ kind, name }) => ({ id, kind, name })));
+        const tenantBlocks = await findTenantBlocks(db, { tenantId }, found);
+        const isBlocked = (subject: (typeof subjects)[number]) =>
+          blockOf(subject) !== undefined || tenantBlocks(subject.provider)(subject);
+        blocked.push(...subjects.filter(isBlocked).map(({ kind, name }) => ({ id, kind, name })));
       }
       return blocked;
     },

@@ -117,7 +117,15 @@ const ROWS: Row[] = [
   },
 ];
 
-type Opened = { as: { key: string }; path: string; token: string; granted: string[]; tenantProviderId: string };
+type Opened = {
+  as: { key: string };
+  path: string;
+  id: string;
+  token: string;
+  granted: string[];
+  ownId: string;
+  tenantProviderId: string;
+};
 
 async function openSession({ tenant, own }: Pick<Row, 'tenant' | 'own'>, gatewayPlace: string | null = 'team') {
   const tenantId = unique('blocks');
@@ -126,12 +134,27 @@ async function openSession({ tenant, own }: Pick<Row, 'tenant' | 'own'>, gateway
   const as = await accountWithKey(server, { tenantId, subTenantId: gatewayPlace ?? undefined });
   const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', providerIds: [ownId] } });
   const path = `/v1/gateways/${gateway.id}/sessions`;
-  const { token, grants } = await server.ok('POST', path, { as });
-  return { as, path, token, granted: namesIn(grants), tenantProviderId } satisfies Opened;
+  const { id, token, grants } = await server.ok('POST', path, { as });
+  return { as, path, id, token, granted: namesIn(grants), ownId, tenantProviderId } satisfies Opened;
 }
 
 async function introspected({ as, path, token }: Opened): Promise<string[]> {
   return namesIn((await server.ok('POST', `${path}/introspect`, { as, body: { token } })).grants);
+}
+
+/** Why the session was revoked. Null while it is open. */
+async function revokedReason({ as, path, id }: Opened): Promise<string | null> {
+  return (await server.ok('GET', `${path}/${id}`, { as })).revokedReason;
+}
+
+/** Creates the items as blocked ones. */
+async function block(providerId: string, items: Declared['blocked'] = []): Promise<void> {
+  const path = `/v1/providers/${providerId}/inventory`;
+  for (const item of items) await server.ok('POST', path, { as: server.admin, body: { ...item, status: 'blocked' } });
+}
+
+function changeProvider(id: string, body: Body): Promise<Body> {
+  return server.ok('PUT', `/v1/providers/${id}`, { as: server.admin, body });
 }
 
 function namesIn(grants: Body[]): string[] {
@@ -143,6 +166,15 @@ describe.each(ROWS)('$name', (row) => {
     const opened = await openSession(row);
     expect(opened.granted).toEqual(row.granted);
     expect(await introspected(opened)).toEqual(row.granted);
+    expect(await revokedReason(opened)).toBeNull();
+  });
+
+  test('a block ends an open session that grants the item', async () => {
+    const opened = await openSession({ tenant: { ...row.tenant, blocked: [] }, own: row.own });
+    expect(opened.granted.length).toBeGreaterThan(0);
+    await block(opened.tenantProviderId, row.tenant.blocked);
+    const isCovered = row.granted.length < opened.granted.length;
+    expect(await revokedReason(opened)).toBe(isCovered ? 'item_blocked' : null);
   });
 });
 
@@ -151,14 +183,68 @@ test('a gateway of the whole tenant does not grant it either', async () => {
   expect((await openSession({ tenant: TENANT, own }, null)).granted).toEqual(['gpt-5']);
 });
 
-test('a block denies an item of an open session at the next introspection, until the block ends', async () => {
-  const own = { name: 'openai', kind: 'llm', models: MODELS };
-  const opened = await openSession({ tenant: { ...TENANT, blocked: [], models: ['gpt-4o'] }, own });
+type Change = [name: string, row: Pick<Row, 'tenant' | 'own'>, change: (opened: Opened) => Promise<Body>];
+
+const ELSEWHERE: Declared = { name: 'ours', kind: 'llm', baseUrl: 'https://llm.team.example/v1', models: MODELS };
+
+const CHANGES: Change[] = [
+  [
+    'the address of the sub-tenant’s provider',
+    { tenant: TENANT, own: ELSEWHERE },
+    ({ ownId }) => changeProvider(ownId, { baseUrl: API }),
+  ],
+  [
+    'an alias of the sub-tenant’s provider',
+    { tenant: WITHOUT_ADDRESS, own: ELSEWHERE },
+    ({ ownId }) => changeProvider(ownId, { aliases: ['openai'] }),
+  ],
+  [
+    'the name of the sub-tenant’s provider',
+    { tenant: WITHOUT_ADDRESS, own: ELSEWHERE },
+    ({ ownId }) => changeProvider(ownId, { name: 'openai' }),
+  ],
+  [
+    'the address of the tenant’s provider',
+    { tenant: TENANT, own: ELSEWHERE },
+    ({ tenantProviderId }) => changeProvider(tenantProviderId, { baseUrl: 'https://llm.team.example/v1' }),
+  ],
+  [
+    'an alias of the tenant’s provider',
+    { tenant: WITHOUT_ADDRESS, own: ELSEWHERE },
+    ({ tenantProviderId }) => changeProvider(tenantProviderId, { aliases: ['ours'] }),
+  ],
+];
+
+test.each(CHANGES)('a change of %s ends a session that grants a blocked item since', async (_, row, change) => {
+  const [opened, without] = [
+    await openSession(row),
+    await openSession({ ...row, own: { ...row.own, models: ['gpt-5'] } }),
+  ];
   expect(opened.granted).toEqual(MODELS);
+  await change(opened);
+  expect(await revokedReason(opened)).toBe('item_blocked');
+  await change(without);
+  expect(await revokedReason(without)).toBeNull();
+});
+
+test('a snapshot that the tenant no longer declares is blocked again: its sessions end', async () => {
+  const snapshot = 'gpt-4o-2024-08-06';
+  const own = { name: 'openai', kind: 'llm', models: [snapshot] };
+  const opened = await openSession({ tenant: { ...TENANT, models: [snapshot] }, own });
+  expect(opened.granted).toEqual([snapshot]);
   const inventory = `/v1/providers/${opened.tenantProviderId}/inventory`;
-  const [item] = await all(server, inventory, server.admin);
-  await server.ok('PUT', `${inventory}/${item?.id}`, { as: server.admin, body: { status: 'blocked' } });
-  expect(await introspected(opened)).toEqual(['gpt-5']);
-  await server.ok('PUT', `${inventory}/${item?.id}`, { as: server.admin, body: { status: 'available' } });
-  expect(await introspected(opened)).toEqual(MODELS);
+  const item = (await all(server, inventory, server.admin)).find(({ name }) => name === snapshot);
+  await server.ok('DELETE', `${inventory}/${item?.id}`, { as: server.admin });
+  expect(await revokedReason(opened)).toBe('item_blocked');
+});
+
+test('a block of a sub-tenant ends no session of another sub-tenant', async () => {
+  const opened = await openSession({
+    tenant: { ...TENANT, blocked: [] },
+    own: { ...TENANT, blocked: [], models: MODELS },
+  });
+  const tenantId = (await server.ok('GET', `/v1/providers/${opened.ownId}`, { as: server.admin })).tenantId;
+  const elsewhere = await declare(server, tenantId, { ...TENANT, blocked: [], subTenantId: 'other' });
+  await block(elsewhere, TENANT.blocked);
+  expect(await revokedReason(opened)).toBeNull();
 });

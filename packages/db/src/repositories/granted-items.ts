@@ -2,6 +2,7 @@ import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import { type SqlBool, sql } from 'kysely';
 import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
+import { yieldWhenDue } from '../loop-turns.ts';
 import { inScope } from '../queries.ts';
 import { cachedStatement } from '../cached-statement.ts';
 import type { TenantScope } from '../tenancy.ts';
@@ -12,39 +13,53 @@ export type GrantedItem = Pick<InventoryItem, 'kind' | 'name'>;
 /** The key of the last item of a page. */
 export type GrantedItemKey = { kind: InventoryItem['kind']; nameKey: string };
 
-/** An item whose own status does not forbid it. */
-export type AvailableItem = GrantedItem & GrantedItemKey & Pick<InventoryItem, 'source'>;
+/** An item with what decides whether it may be used. */
+export type KeyedGrantedItem = GrantedItem & GrantedItemKey & Pick<InventoryItem, 'source'>;
 
 /** Statuses of items that may be used. `missing` only means that the last sync did not find the item. */
-const GRANTED = ['available', 'missing'] as const;
+export const GRANTED_STATUSES = ['available', 'missing'] as const;
+
+/** Items that are read before the event loop gets a turn, because SQLite answers synchronously. */
+const PAGE_SIZE = 500;
 
 /** Names in one statement: SQLite takes at most 32,766 parameters. */
 const BATCH_SIZE = 1000;
 
-type GrantedItemRows = { scope: TenantScope; providerId: string; after: GrantedItemKey | null; limit: number };
+type ItemRows = Pick<ItemPages, 'scope' | 'providerId' | 'statuses'> & { after: GrantedItemKey | null; limit: number };
 
-const grantedItemRows = cachedStatement((db, { scope, providerId, after, limit }: GrantedItemRows) => {
+const itemRows = cachedStatement((db, { scope, providerId, statuses, after, limit }: ItemRows) => {
   let query = db
     .selectFrom('inventory_items')
     .select(['kind', 'name', 'name_key as nameKey', 'source'])
     .where('provider_id', '=', providerId)
-    .where('status', 'in', GRANTED)
     .where(inScope(scope));
+  if (statuses !== null) query = query.where('status', 'in', statuses);
   if (after !== null) query = query.where(sql<SqlBool>`(kind, name_key) > (${after.kind}, ${after.nameKey})`);
   return query.orderBy('kind').orderBy('name_key').limit(limit);
 });
 
-/** At most `limit` items of a provider after a key, in a stable order, that are neither blocked nor retired themselves. */
-export async function listGrantedItems(
+type ItemPages = {
+  scope: TenantScope;
+  providerId: string;
+  /** Null: of any status. */
+  statuses: readonly InventoryItem['status'][] | null;
+  pageSize?: number;
+};
+
+/** The items of a provider in pages, in a stable order. */
+export async function* itemPages(
   db: Database,
-  scope: TenantScope,
-  providerId: string,
-  after: GrantedItemKey | null,
-  limit: number,
-): Promise<AvailableItem[]> {
-  // `after` may be a whole row, and every member would be part of the statement's shape.
-  const key = after && { kind: after.kind, nameKey: after.nameKey };
-  return grantedItemRows(db, { scope, providerId, after: key, limit });
+  { scope, providerId, statuses, pageSize = PAGE_SIZE }: ItemPages,
+): AsyncGenerator<readonly KeyedGrantedItem[], void, undefined> {
+  for (let after: GrantedItemKey | null = null, isLast = false; !isLast; ) {
+    const page: KeyedGrantedItem[] = await itemRows(db, { scope, providerId, statuses, after, limit: pageSize });
+    yield page;
+    const last = page.at(-1);
+    isLast = last === undefined || page.length < pageSize;
+    // Without the other columns, because every member would be part of the statement's shape.
+    after = last ? { kind: last.kind, nameKey: last.nameKey } : null;
+    await yieldWhenDue();
+  }
 }
 
 /** The given items that exist and are neither blocked nor retired themselves. */
@@ -53,8 +68,8 @@ export async function findGrantedItems(
   scope: TenantScope,
   providerId: string,
   items: readonly GrantedItem[],
-): Promise<AvailableItem[]> {
-  const found: AvailableItem[] = [];
+): Promise<KeyedGrantedItem[]> {
+  const found: KeyedGrantedItem[] = [];
   for (const [kind, ofKind] of Map.groupBy(items, (item) => item.kind)) {
     for await (const batch of inBatches(ofKind, BATCH_SIZE)) {
       const names = batch.map(({ name }) => name);
@@ -64,7 +79,7 @@ export async function findGrantedItems(
         .where('provider_id', '=', providerId)
         .where('kind', '=', kind)
         .where('name', 'in', names)
-        .where('status', 'in', GRANTED)
+        .where('status', 'in', GRANTED_STATUSES)
         .where(inScope(scope))
         .execute();
       found.push(...rows);

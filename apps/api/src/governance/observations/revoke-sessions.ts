@@ -5,8 +5,13 @@ import { inBatches } from '@quartermaster/db/batches.ts';
 import { canBlockOrAllow, coverageRuleOf, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
 import { findItemNamesOfFamilies, type ItemName } from '@quartermaster/db/repositories/inventory.ts';
+import { itemPages, type GrantedItem } from '@quartermaster/db/repositories/granted-items.ts';
+import { subTenantProvidersInSessions } from '@quartermaster/db/repositories/session-providers.ts';
 import { revokeSessionsOfItems, type SessionReference } from '@quartermaster/db/repositories/sessions-of-items.ts';
+import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { Change } from '../../platform/audit/audited-write.ts';
+import { findTenantCounterparts } from '../declarations/tenant-counterparts.ts';
+import { findTenantBlocks } from '../declarations/tenant-blocks.ts';
 
 /** Items that are compared with the blocks of their family before other requests have a turn. */
 const COMPARED_AT_ONCE = 100;
@@ -17,30 +22,77 @@ const COMPARED_AT_ONCE = 100;
  */
 export type BlockCandidates = readonly Pick<InventoryItem, 'kind' | 'name'>[];
 
+type Record = (change: Change) => void;
+
 /**
- * Revokes the gateway sessions that grant an item that is blocked now: one of the candidates, or one that they cover. A request
- * calls this once, at the end of its transaction, because it reads all open sessions of the tenant.
+ * Revokes the gateway sessions that grant an item that is blocked now: one of the candidates, or one that they cover, also at the
+ * providers of sub-tenants that declare this provider again. A request calls this once, at the end of its transaction, because it
+ * reads all open sessions of the tenant.
  *
  * @returns the revoked sessions
  */
 export async function revokeSessionsOfBlocked(
   trx: Database,
-  record: (change: Change) => void,
+  record: Record,
   { provider, candidates }: { provider: Provider; candidates: BlockCandidates },
   now: Date,
 ): Promise<SessionReference[]> {
   if (candidates.length === 0) return [];
+  const items = await findBlocked(trx, provider, candidates);
+  if (items.length === 0) return [];
+  const revoked = await revoke(trx, record, { provider, items }, now);
+  if (provider.subTenantId !== null) return revoked;
+  for await (const own of declaredAgain(trx, provider, now)) {
+    revoked.push(...(await revokeSessionsOfTenantBlocks(trx, record, own, now)));
+  }
+  return revoked;
+}
+
+/**
+ * Revokes the sessions that grant an item of a sub-tenant's provider which the whole tenant blocks at a provider that the sub-tenant
+ * declares again.
+ *
+ * @returns the revoked sessions
+ */
+export async function revokeSessionsOfTenantBlocks(
+  trx: Database,
+  record: Record,
+  provider: Provider,
+  now: Date,
+): Promise<SessionReference[]> {
+  if (provider.subTenantId === null) return [];
+  const isBlocked = (await findTenantBlocks(trx, provider, [provider]))(provider);
+  const items: GrantedItem[] = [];
+  // Of any status, because a session grants what was available when it was opened.
+  const pages = itemPages(trx, { scope: scopeOf(provider), providerId: provider.id, statuses: null });
+  for await (const page of pages) items.push(...page.filter(isBlocked));
+  return revoke(trx, record, { provider, items }, now);
+}
+
+async function revoke(
+  trx: Database,
+  record: Record,
+  { provider, items }: { provider: Provider; items: readonly GrantedItem[] },
+  now: Date,
+): Promise<SessionReference[]> {
+  if (items.length === 0) return [];
   const { id: providerId, name: providerName, tenantId } = provider;
   // The whole tenant, because gateways of the whole tenant may list providers of its sub-tenants.
   const scope = [{ tenantId, subTenantId: null }];
-  const items = await findBlocked(trx, provider, candidates);
-  if (items.length === 0) return [];
   const revoked = await revokeSessionsOfItems(trx, scope, { providerId, providerName, items }, now);
   for (const session of revoked) {
     const target = { type: 'gateway_session', id: session.id };
     record({ place: session, target, changed: ['revokedAt', 'revokedReason'] });
   }
   return revoked;
+}
+
+/** The providers of sub-tenants that declare a provider of the whole tenant again, and of which a session may be open. */
+async function* declaredAgain(db: Database, provider: Provider, now: Date): AsyncGenerator<Provider, void, undefined> {
+  for await (const page of subTenantProvidersInSessions(db, provider, now)) {
+    const counterpartsOf = await findTenantCounterparts(db, provider, page);
+    yield* page.filter((own) => counterpartsOf(own).some(({ id }) => id === provider.id));
+  }
 }
 
 /** The candidates, and the inventory items of their families, that are blocked now. */

@@ -2,33 +2,30 @@ import { hash } from 'node:crypto';
 import type { Grant } from '@quartermaster/contracts/gateway-sessions.ts';
 import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
 import { together } from '@quartermaster/db/concurrent-statements.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import {
-  type AvailableItem,
+  type KeyedGrantedItem,
+  itemPages,
   findGrantedItems,
+  GRANTED_STATUSES,
   type GrantedItem,
   type GrantedItemKey,
-  listGrantedItems,
 } from '@quartermaster/db/repositories/granted-items.ts';
 import { coverageRules, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
 import { findBlockedItems, type KeyedItem } from '@quartermaster/db/repositories/inventory.ts';
 import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
 import { findActiveProviders } from '@quartermaster/db/repositories/providers.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
+import { findTenantBlocks } from '../../governance/declarations/tenant-blocks.ts';
 import { valueError } from '../../platform/errors.ts';
 import { allowanceOf } from './allow-list.ts';
-import { findTenantBlocks } from './tenant-blocks.ts';
 
 /** Items that one session may grant. Beyond it the session is refused: a cut list would deny access at random. */
 const GRANTED_ITEMS_MAX = 10_000;
 
 /** Maximum bytes of JSON of a session's grants, because the response contains them. */
 const GRANTS_MAX_BYTES = 1024 * 1024;
-
-/** Items that are read before the event loop gets a turn, because SQLite answers synchronously. */
-const BATCH_SIZE = 500;
 
 /**
  * What a gateway grants of these providers: the available items of the active providers that the manifest allows.
@@ -85,7 +82,7 @@ export async function stillGranted(db: Database, gateway: Gateway, grants: reado
   return left;
 }
 
-type Policy = { provider: Pick<Provider, 'id' | 'name'>; allows: (item: AvailableItem) => boolean };
+type Policy = { provider: Pick<Provider, 'id' | 'name'>; allows: (item: KeyedGrantedItem) => boolean };
 
 /** The active ones of these providers, in the given order, with what the blocks and the gateway's manifest allow. */
 async function policiesOf(
@@ -111,7 +108,7 @@ async function policiesOf(
     const allows = allowance(provider);
     const [isBlocked, isBlockedByTenant] = [blocksOf(provider, blocked.get(id) ?? []), tenantBlocks(provider)];
     return [
-      { provider, allows: (item: AvailableItem) => !isBlocked(item) && !isBlockedByTenant(item) && allows(item) },
+      { provider, allows: (item: KeyedGrantedItem) => !isBlocked(item) && !isBlockedByTenant(item) && allows(item) },
     ];
   });
   return { scope, policies };
@@ -121,7 +118,7 @@ async function policiesOf(
 function blocksOf(
   provider: Pick<Provider, 'id' | 'name' | 'aliases' | 'baseUrl'>,
   blocked: readonly KeyedItem[],
-): (item: AvailableItem) => boolean {
+): (item: KeyedGrantedItem) => boolean {
   if (blocked.length === 0) return () => false;
   const familyOf = ({ kind, nameKey: key }: GrantedItemKey) => `${kind} ${nameFamily(kind, key)}`;
   const byFamily = Map.groupBy(blocked, familyOf);
@@ -140,12 +137,9 @@ async function itemsOf(
   { provider, allows, limit }: Policy & { limit: number },
 ): Promise<GrantedItem[]> {
   const items: GrantedItem[] = [];
-  for (let after: GrantedItemKey | null = null; items.length < limit; ) {
-    const page = await listGrantedItems(db, scope, provider.id, after, BATCH_SIZE);
+  for await (const page of itemPages(db, { scope, providerId: provider.id, statuses: GRANTED_STATUSES })) {
     items.push(...page.filter(allows).map(({ kind, name }) => ({ kind, name })));
-    after = page.at(-1) ?? null;
-    if (after === null || page.length < BATCH_SIZE) break;
-    await yieldWhenDue();
+    if (items.length >= limit) break;
   }
   return items;
 }

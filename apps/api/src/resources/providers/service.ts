@@ -19,7 +19,10 @@ import { ApiError, notFound, requireFound, duplicateKeyAs } from '../../platform
 import { isBoundTo } from '../../platform/outbound/credential-binding.ts';
 import { detachCredentials } from '../provider-credentials/detach.ts';
 import { reevaluateProvider } from '../../governance/observations/reevaluate.ts';
-import { revokeSessionsOfBlocked } from '../../governance/observations/revoke-sessions.ts';
+import {
+  revokeSessionsOfBlocked,
+  revokeSessionsOfTenantBlocks,
+} from '../../governance/observations/revoke-sessions.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { rekeyModels } from '../../governance/renaming/rekey.ts';
 import { reconcileSubjects } from '../../governance/rules/reconcile.ts';
@@ -90,6 +93,7 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
     if (['name', 'aliases', 'baseUrl'].some((field) => changed.includes(field))) {
       const candidates = await findBlockedItems(trx, updated, [id]);
       await revokeSessionsOfBlocked(trx, record, { provider: updated, candidates }, now);
+      await revokeSessionsOfTenantBlocks(trx, record, updated, now);
     }
     return updated;
   });

@@ -1,10 +1,9 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { rewrittenName } from '@quartermaster/db/name-family.ts';
-import { hostOf } from '@quartermaster/db/provider-names.ts';
+import { hostOf, isLoopback } from '@quartermaster/db/provider-names.ts';
 import type { MatchableSpan } from '../matching/match.ts';
 import { memoizeByName } from '../memoize-by-name.ts';
 import type { Use } from '../dialects/facts.ts';
-import { isLoopback } from '../dialects/server-address.ts';
 
 /** A use in a span, and the provider that it was matched to. */
 type MatchedUse = {

@@ -26,9 +26,3 @@ export function isHost(text: string): boolean {
 export function isAddress(text: string): boolean {
   return isIP(hostIn(text) ?? '') !== 0 || /^[\w.-]+:\d{1,5}$/.test(text);
 }
-
-/** Whether a host is the sender's own machine. Such an address does not identify a provider. */
-export function isLoopback(host: string): boolean {
-  if (isIP(host) === 4) return host.startsWith('127.');
-  return host === '::1' || host === 'localhost' || host.endsWith('.localhost');
-}

@@ -15,17 +15,16 @@ import { caseFoldedNames } from '@quartermaster/db/provider-names.ts';
 import { caseFolded } from '@quartermaster/db/queries.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import {
-  findDeclaredProvidersByHostSuffix,
   findOfferedItems,
-  findProvidersOfTraffic,
   listMcpTools,
   type OfferedItem,
 } from '@quartermaster/db/repositories/providers-of-traffic.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { vendorHosts, vendorNames, vendorOfHost } from '@quartermaster/db/vendors.ts';
+import { vendorNames, vendorOfHost } from '@quartermaster/db/vendors.ts';
+import { type KnownProviders, knownProviders } from '../../governance/declarations/known-providers.ts';
+import { providerLookup } from '../../governance/declarations/provider-lookup.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
 import type { Use } from '../dialects/facts.ts';
-import { type KnownProviders, knownProviders } from './known-providers.ts';
 import type { Match, MatchableSpan } from './match.ts';
 import { hashedName, hashedNames, isCut, isHashedName, plainHash, serverToolsIn } from './tool-names.ts';
 import { likelyVendor, vendorOfModel } from './vendor-of-model.ts';
@@ -131,61 +130,36 @@ function isChosenInSubTenant({ subTenantId, status, baseUrl }: Provider): boolea
 }
 
 /** Finds the providers that the hosts and names in a batch may mean. */
-export async function findNamedProviders(
+async function findNamedProviders(
   db: Database,
   place: TenantPlace,
   { sources, tools, models }: Pick<BatchNames, 'sources' | 'tools' | 'models'>,
 ): Promise<Provider[]> {
-  const hosts = new Set<string>();
-  const names = new Set<string>();
-  const families = new Set<string>();
-  const suffixes = new Set<string>();
+  const lookup = providerLookup();
   for (const { vendor, serverAddress, toolServer, serviceName } of sources) {
     const apiVendor = serverAddress === null ? null : vendorOfHost(serverAddress);
-    if (serverAddress !== null) hosts.add(serverAddress);
-    for (const one of [vendor, apiVendor]) {
-      if (one === null) continue;
-      for (const name of [caseFolded(one), ...vendorNames(one)]) names.add(name);
-      const api = vendorHosts(one);
-      for (const host of api.hosts) hosts.add(host);
-      for (const suffix of api.suffixes) suffixes.add(suffix);
-    }
+    if (serverAddress !== null) lookup.addHost(serverAddress);
+    for (const one of [vendor, apiVendor]) if (one !== null) lookup.addVendor(one);
     for (const one of [vendor, serverAddress, toolServer, serviceName ?? UNNAMED_SERVICE]) {
-      if (one === null) continue;
-      for (const name of discoveredNames(one)) names.add(caseFolded(name));
+      if (one !== null) for (const name of discoveredNames(one)) lookup.addName(name);
     }
-    for (const one of [serverAddress, toolServer]) if (one !== null) families.add(rewrittenName(one));
+    for (const one of [serverAddress, toolServer]) if (one !== null) lookup.addRewritten(one);
   }
   for (const name of models) {
     const { routers, model } = splitRouters(name);
     for (const router of routers) {
-      for (const spelling of [caseFolded(router), ...vendorNames(router)]) names.add(spelling);
+      for (const spelling of [router, ...vendorNames(router)]) lookup.addName(spelling);
     }
     const likely = likelyVendor(model);
-    if (likely !== null) names.add(likely);
+    if (likely !== null) lookup.addName(likely);
   }
   for (const name of tools) {
     for (const { server, isExplicit } of serverToolsIn(name)) {
-      families.add(rewrittenName(server));
-      if (isExplicit) for (const one of discoveredNames(server)) names.add(caseFolded(one));
+      lookup.addRewritten(server);
+      if (isExplicit) for (const one of discoveredNames(server)) lookup.addName(one);
     }
   }
-  const found = new Map<string, Provider>();
-  const all = { hosts: [...hosts], names: [...names], families: [...families] };
-  const longest = Math.max(...Object.values(all).map((list) => list.length));
-  for (let start = 0; start < longest; start += NAMES_PER_STATEMENT) {
-    const end = start + NAMES_PER_STATEMENT;
-    const batch = {
-      hosts: all.hosts.slice(start, end),
-      names: all.names.slice(start, end),
-      families: all.families.slice(start, end),
-    };
-    for (const provider of await findProvidersOfTraffic(db, place, batch)) found.set(provider.id, provider);
-  }
-  if (suffixes.size > 0) {
-    for (const one of await findDeclaredProvidersByHostSuffix(db, place, [...suffixes])) found.set(one.id, one);
-  }
-  return [...found.values()];
+  return lookup.find(db, place);
 }
 
 /** The distinct names in a batch. Thousands of spans usually name only a few providers. */

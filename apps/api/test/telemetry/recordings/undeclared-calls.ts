@@ -7,7 +7,7 @@ import { ingestSpans } from '../../../src/telemetry/ingest/ingest.ts';
 import { prepareLogsOf } from '../../../src/telemetry/ingest/prepare-body.ts';
 import { type PreparedSpan, serviceNameOf, spanPreparer } from '../../../src/telemetry/ingest/prepare.ts';
 import type { BatchLookup } from '../../../src/telemetry/matching/batch-lookup.ts';
-import { knownProviders } from '../../../src/telemetry/matching/known-providers.ts';
+import { knownProviders } from '../../../src/governance/declarations/known-providers.ts';
 import { matcherOf } from '../../../src/telemetry/matching/provider-match.ts';
 import { decodeJson } from '../../../src/telemetry/otlp/json.ts';
 import { decodeProtobuf } from '../../../src/telemetry/otlp/protobuf.ts';

@@ -2,12 +2,12 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { coverageRules, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
-import type { AvailableItem } from '@quartermaster/db/repositories/granted-items.ts';
+import type { KeyedGrantedItem } from '@quartermaster/db/repositories/granted-items.ts';
 import { findBlockedItems, findDecisiveItems, type KeyedItem } from '@quartermaster/db/repositories/inventory.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { findTenantCounterparts, type OwnProvider } from '../../telemetry/matching/tenant-counterparts.ts';
+import { findTenantCounterparts, type OwnProvider } from './tenant-counterparts.ts';
 
-type IsBlocked = (item: Pick<AvailableItem, 'kind' | 'nameKey'>) => boolean;
+type IsBlocked = (item: Pick<KeyedGrantedItem, 'kind' | 'nameKey'>) => boolean;
 
 /**
  * Finds what the whole tenant blocks of providers that a sub-tenant declares again. A sub-tenant cannot lift a block of the tenant

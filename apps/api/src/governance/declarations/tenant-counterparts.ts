@@ -1,11 +1,10 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { hostOf } from '@quartermaster/db/provider-names.ts';
+import { hostOf, isLoopback } from '@quartermaster/db/provider-names.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { vendorOfHost } from '@quartermaster/db/vendors.ts';
-import { isLoopback } from '../dialects/server-address.ts';
-import { findNamedProviders } from './batch-lookup.ts';
 import { knownProviders, portOf } from './known-providers.ts';
+import { providerLookup } from './provider-lookup.ts';
 
 /** A provider of a sub-tenant. */
 export type OwnProvider = Pick<Provider, 'id' | 'name' | 'aliases' | 'baseUrl'>;
@@ -23,15 +22,20 @@ export async function findTenantCounterparts(
   own: readonly OwnProvider[],
 ): Promise<(provider: OwnProvider) => Provider[]> {
   const wholeTenant = { tenantId, subTenantId: null };
-  const sources = own.flatMap((provider) => {
-    const { host: serverAddress, port: serverPort } = addressOf(provider);
-    return namesOf(provider).map((name) => {
-      return { vendor: name, toolServer: name, serviceName: name, serverAddress, serverPort, hasModel: false };
-    });
-  });
-  const nothing = { tools: new Set<string>(), models: new Set<string>() };
+  const lookup = providerLookup();
+  for (const provider of own) {
+    const { host } = addressOf(provider);
+    const vendor = host === null ? null : vendorOfHost(host);
+    if (host !== null) lookup.addHost(host);
+    if (vendor !== null) lookup.addVendor(vendor);
+    for (const name of namesOf(provider)) {
+      lookup.addName(name);
+      lookup.addRewritten(name);
+      lookup.addVendor(name);
+    }
+  }
   const known = knownProviders(wholeTenant);
-  for (const provider of await findNamedProviders(db, wholeTenant, { sources, ...nothing })) known.add(provider);
+  for (const provider of await lookup.find(db, wholeTenant)) known.add(provider);
 
   return (provider) => {
     const { host, port } = addressOf(provider);
