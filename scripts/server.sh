@@ -9,6 +9,8 @@
 #   glibc raises both to the largest block that was freed, and keeps the memory of large requests that have ended.
 # MALLOC_ARENA_MAX: the parts of glibc's memory. It makes one for each thread, and what one part has free the others cannot use:
 #   941 and 927 MiB beside a hostile tenant, and 914 and 907 MiB with two parts, in runs of a minute, in turn.
+# UV_THREADPOOL_SIZE: libuv's threads. At most half of them look up names in DNS, and a look-up that gets no answer holds its thread
+#   for 10 s or longer. With libuv's own 4, providers of two tenants could leave none to the identity provider.
 #
 # Measured beside a hostile tenant (`npm run torture -- --only tenants`): 1,070 to 1,170 MiB without the two thresholds, 875
 # and 935 MiB with them. With 256 KiB in the place of 2 MiB about as much, but the system cleared each large answer's memory anew: the
@@ -17,4 +19,5 @@ NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE-node_modules/.cache/quartermaster}" \
 MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_-2097152}" \
 MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_-1048576}" \
 MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX-2}" \
+UV_THREADPOOL_SIZE="${UV_THREADPOOL_SIZE-8}" \
 exec node --max-semi-space-size=16 --heap-growing-percent=100 "$@"

@@ -27,7 +27,7 @@ function outboundTo(
   logged: Logged = [],
 ): Outbound {
   const log = { warn: (fields: Record<string, unknown>) => void logged.push(fields) };
-  const of = { baseUrl: new URL(url), headers, signal: signal ?? new AbortController().signal, log };
+  const of = { tenantId: 'acme', baseUrl: new URL(url), headers, signal: signal ?? new AbortController().signal, log };
   const outbound = openOutbound(of, policy, { ...LIMITS, ...limits });
   onTestFinished(() => outbound.close());
   return outbound;

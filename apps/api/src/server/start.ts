@@ -20,7 +20,7 @@ import { CONNECTION_LIMITS, type ConnectionLimits } from '../http/limits.ts';
 import { dropUnreadableAnswers } from '../http/idempotency/reseal.ts';
 import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../platform/outbound/sync-runs.ts';
 import { createMetrics } from '../platform/metrics.ts';
-import { type Resolver, resolveAll } from '../platform/outbound/resolver.ts';
+import { fairResolver, type Resolver, resolveAll } from '../platform/outbound/resolver.ts';
 import { cursorCodec } from '../platform/cursor-codec.ts';
 import { FairTurns } from '../platform/fair-turns.ts';
 import { countWork, createLimits } from '../http/rate-limits/limits.ts';
@@ -165,7 +165,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       subjectSessions: new SubjectSessions({ db, now, limit: config.maxOpenSessions }),
       metrics,
       syncs,
-      outbound: { allowed: config.allowedNetworks, resolver: parts.resolver ?? resolveAll },
+      outbound: { allowed: config.allowedNetworks, resolver: fairResolver(parts.resolver ?? resolveAll) },
       erasures: createErasures({ db, log }),
       cursors: cursorCodec(secrets.derive('cursors')),
       sealer: sealer({ db, log, metrics, now, secrets, publicUrl }),

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { expectProblem } from '../endpoints/harness.ts';
-import { unique } from '../support/people.ts';
+import { accountWithKey, unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
 import { FRIENDLY, HOSTILE, type Kind, modelsHandler, redirectTo } from './hostile.ts';
 import { LOOPBACK, type Peer, startPeer } from './peers.ts';
@@ -167,4 +167,27 @@ test('private addresses are refused in every notation, unless the configuration 
   }
   await server.stop();
   expect(peer.requests).toEqual([]);
+});
+
+test('regression: names that DNS does not answer hold one look-up of a tenant and leave one to other tenants', async () => {
+  const running: string[] = [];
+  const unanswered = async (host: string) => {
+    if (host === 'vendor.test') return [{ address: '127.0.0.1', family: 4 }];
+    running.push(host);
+    return new Promise<never>(() => {});
+  };
+  const server = await startTestServer(LOOPBACK, { resolver: unanswered, syncLimits: { pauseMs: 1, connectMs: 200 } });
+  onTestFinished(() => server.stop());
+  const syncIn = async (tenantId: string, host: string) => {
+    const peer = await startPeer(FRIENDLY.llm);
+    const body = { name: unique('provider'), kind: 'llm', tenantId, baseUrl: `http://${host}:${peer.port}/v1` };
+    const { id } = await server.ok('POST', '/v1/providers', { as: server.admin, body });
+    return server.call('POST', `/v1/providers/${id}/sync`, { as: server.admin });
+  };
+  const [hostile, other] = [unique('hostile'), unique('other')];
+  for (const tenantId of [hostile, other]) await accountWithKey(server, { tenantId });
+  const failed = await Promise.all([1, 2, 3, 4].map((n) => syncIn(hostile, `name-${n}.test`)));
+  expect(failed.map(({ status }) => status)).toEqual([502, 502, 502, 502]);
+  expect(running).toHaveLength(1);
+  expect((await syncIn(other, 'vendor.test')).status).toBe(200);
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { tooBusy } from '../../src/telemetry/ingest/fair-semaphore.ts';
+import { tooBusy } from '../../src/telemetry/ingest/intake.ts';
 import { ingestSpans } from '../../src/telemetry/ingest/ingest.ts';
 import { prepareTracesOf } from '../../src/telemetry/ingest/prepare-body.ts';
 import { accountWithKey } from '../support/people.ts';

@@ -6,7 +6,7 @@ import { VERSION } from '../../config.ts';
 import { isWithinBinding } from './credential-binding.ts';
 import { isAllowedAddress, type Network } from './addresses.ts';
 import { OutboundFailure, seconds, transportFailure } from './failure.ts';
-import type { Resolver } from './resolver.ts';
+import type { FairResolver } from './resolver.ts';
 
 /** The limits of a conversation with a provider. */
 export type OutboundLimits = {
@@ -24,10 +24,11 @@ export type OutboundPolicy = {
   /** Private networks that the operator allows. */
   allowed: readonly Network[];
   /** DNS. Tests replace it. */
-  resolver: Resolver;
+  resolver: FairResolver;
 };
 
 type Conversation = {
+  tenantId: string;
   baseUrl: URL;
   headers: Record<string, string>;
   boundUrl?: string | null;
@@ -57,13 +58,14 @@ const MEGABYTE = 1024 * 1024;
  * Opens a conversation with the origin of a base URL. Each connection uses an address that was resolved and checked for it.
  * The socket gets that address instead of the name, so that a second DNS look-up cannot lead elsewhere.
  *
+ * @param tenantId the tenant whose provider it is: its look-ups wait for each other
  * @param headers sent with each request, including the credential
  * @param boundUrl what the credential is bound to: requests outside of it are refused
  * @param signal aborts the conversation
  * @param log gets the private addresses that names resolve to, which callers must not learn
  */
 export function openOutbound(
-  { baseUrl, headers, boundUrl = null, signal: outer, log }: Conversation,
+  { tenantId, baseUrl, headers, boundUrl = null, signal: outer, log }: Conversation,
   { allowed, resolver }: OutboundPolicy,
   limits: OutboundLimits,
 ): Outbound {
@@ -78,7 +80,7 @@ export function openOutbound(
   };
   const host = baseUrl.hostname.replace(/^\[|\]$/g, '');
   const agent = new Agent({
-    connect: { timeout: limits.connectMs, lookup: checkedLookup({ allowed, resolver }, log, fail) },
+    connect: { timeout: limits.connectMs, lookup: checkedLookup({ allowed, resolver }, { tenantId, log, fail }) },
     headersTimeout: limits.totalMs,
     bodyTimeout: limits.totalMs,
     connections: 4,
@@ -159,11 +161,10 @@ export function openOutbound(
 /** A DNS look-up that fails unless the service may connect to every address of the host. */
 function checkedLookup(
   { allowed, resolver }: OutboundPolicy,
-  log: Conversation['log'],
-  fail: (failure: OutboundFailure) => OutboundFailure,
+  { tenantId, log, fail }: Pick<Conversation, 'tenantId' | 'log'> & Pick<Outbound, 'fail'>,
 ): LookupFunction {
   const checked = async (host: string) => {
-    const addresses = await resolver(host);
+    const addresses = await resolver(host, tenantId);
     const refused = addresses.find(({ address }) => !isAllowedAddress(address, allowed));
     if (refused) {
       log.warn({ host, address: refused.address }, 'a provider is not asked: its address is not public');

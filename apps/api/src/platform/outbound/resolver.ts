@@ -1,6 +1,44 @@
 import { lookup } from 'node:dns/promises';
+import { FairSemaphore } from '../fair-semaphore.ts';
+import { OutboundFailure } from './failure.ts';
+
+type Addresses = { address: string; family: number }[];
 
 /** All addresses of a host. */
-export type Resolver = (host: string) => Promise<{ address: string; family: number }[]>;
+export type Resolver = (host: string) => Promise<Addresses>;
 
+/** The same on behalf of a tenant. */
+export type FairResolver = (host: string, tenantId: string) => Promise<Addresses>;
+
+/** `getaddrinfo`, because it also reads /etc/hosts and the search domains. */
 export const resolveAll: Resolver = (host) => lookup(host, { all: true });
+
+/**
+ * Look-ups of providers that run concurrently in one process. libuv runs at most half of its threads (8, see scripts/server.sh)
+ * with look-ups. One is left for the identity provider and PostgreSQL.
+ */
+const MAX_LOOKUPS = 3;
+
+/** How long a look-up waits for others, in milliseconds. */
+const MAX_WAIT_MS = 3000;
+
+/**
+ * One look-up of each tenant at a time. A look-up cannot be cancelled: if the DNS server of a name does not answer, it holds its
+ * thread for 10 s or longer, also after the sync has ended.
+ */
+export function fairResolver(resolver: Resolver): FairResolver {
+  const lookups = new FairSemaphore({
+    total: MAX_LOOKUPS,
+    ofTenant: 1,
+    maxWaitMs: MAX_WAIT_MS,
+    tooBusy: () => new OutboundFailure('other look-ups of names take too long', { transient: true }),
+  });
+  return async (host, tenantId) => {
+    const permit = await lookups.acquire(tenantId, 1);
+    try {
+      return await resolver(host);
+    } finally {
+      permit.release();
+    }
+  };
+}

@@ -96,7 +96,9 @@ async function ask(
   const { listMcp } = await import('./mcp.ts');
   const { listModels } = await import('./openai.ts');
   const { headers, boundUrl } = secret ?? { headers: {}, boundUrl: null };
-  const outbound = openOutbound({ baseUrl, headers, boundUrl, signal, log }, policy, { ...syncs.limits, totalMs });
+  const { tenantId } = provider;
+  const conversation = { tenantId, baseUrl, headers, boundUrl, signal, log };
+  const outbound = openOutbound(conversation, policy, { ...syncs.limits, totalMs });
   try {
     return provider.kind === 'mcp'
       ? await listMcp(outbound, provider, { timeoutMs: totalMs, onProgress })

@@ -2,6 +2,8 @@ import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { runRequestForTenant } from '@quartermaster/db/giving-way.ts';
 import { type Principal, tenantOfCaller } from '../../auth/principal.ts';
 import { inFairTurn } from '../../http/rate-limits/in-fair-turn.ts';
+import { ApiError } from '../../platform/errors.ts';
+import { FairSemaphore, type Permit } from '../../platform/fair-semaphore.ts';
 import type { Services } from '../../platform/services.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
 import type { Signal } from '../otlp/signal.ts';
@@ -12,7 +14,6 @@ import { ingestLogs } from './ingest-logs.ts';
 import { ingestMetrics } from './ingest-metrics.ts';
 import type { BodyEncoding } from './prepare-body.ts';
 import { LARGE_BYTES, prepareLogs, prepareMetrics, prepareTraces } from './prepare-large.ts';
-import { FairSemaphore, type Permit, tooBusy } from './fair-semaphore.ts';
 import {
   type BoundedBody,
   declaredDecompressedBytes,
@@ -80,8 +81,9 @@ export class Intake {
     total: SMALL_BODIES_MEMORY,
     ofTenant: SMALL_BODIES_MEMORY / 2,
     maxWaitMs: MAX_WAIT_MS,
+    tooBusy,
   });
-  readonly #large = new FairSemaphore({ total: MAX_LARGE_BODIES, ofTenant: 1, maxWaitMs: MAX_WAIT_MS });
+  readonly #large = new FairSemaphore({ total: MAX_LARGE_BODIES, ofTenant: 1, maxWaitMs: MAX_WAIT_MS, tooBusy });
 
   /** @param maxBytes the largest body, both as it is sent and decompressed */
   constructor(services: Services, maxBytes: number) {
@@ -157,4 +159,15 @@ function abortWhenWanted(permit: Permit): { signal: AbortSignal; stop: () => voi
     if (performance.now() - begun > MAX_LARGE_MS && permit.isWanted()) controller.abort(tooBusy());
   }, LOOK_MS);
   return { signal: controller.signal, stop: () => clearInterval(timer) };
+}
+
+/** Another request takes the memory. */
+export function tooBusy(): ApiError {
+  return new ApiError(
+    'rate_limited',
+    'Too much telemetry is being read at the moment. Send this request again in a moment.',
+    {
+      headers: { 'Retry-After': '1' },
+    },
+  );
 }

@@ -1,10 +1,11 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { type Permit, FairSemaphore } from '../../../src/telemetry/ingest/fair-semaphore.ts';
+import { type Permit, FairSemaphore } from '../src/platform/fair-semaphore.ts';
+import { tooBusy } from '../src/telemetry/ingest/intake.ts';
 
 /** A semaphore, and the tenants in the order in which they acquired permits. */
 function semaphoreOf(options: { total: number; ofTenant: number; maxWaitMs?: number }) {
-  const semaphore = new FairSemaphore({ maxWaitMs: 60_000, ...options });
+  const semaphore = new FairSemaphore({ maxWaitMs: 60_000, tooBusy, ...options });
   const acquired: string[] = [];
   const acquire = async (tenant: string, amount: number): Promise<Permit> => {
     const permit = await semaphore.acquire(tenant, amount);

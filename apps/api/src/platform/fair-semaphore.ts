@@ -1,5 +1,3 @@
-import { ApiError } from '../../platform/errors.ts';
-
 /** The amount that one request holds of a semaphore. */
 export type Permit = {
   /** Reduces the amount that is held to `amount`. */
@@ -19,10 +17,12 @@ type SemaphoreOptions = {
   ofTenant: number;
   /** The longest wait, in milliseconds. */
   maxWaitMs: number;
+  /** The error after a longer wait. */
+  tooBusy: () => Error;
 };
 
 /**
- * A weighted semaphore that bounds the memory of requests. Requests that do not fit wait. Tenants take turns (round robin),
+ * A weighted semaphore that bounds a resource, such as the memory of requests. Requests that do not fit wait. Tenants take turns (round robin),
  * so the queue of one tenant does not delay the others.
  */
 export class FairSemaphore {
@@ -44,10 +44,10 @@ export class FairSemaphore {
    * Waits until the amount is free.
    *
    * @param amount is reduced to what one tenant may hold, if it is more
-   * @throws 429 if the wait takes too long
+   * @throws what `tooBusy` returns, if the wait takes too long
    */
   async acquire(tenant: string, amount: number): Promise<Permit> {
-    const { ofTenant, maxWaitMs } = this.#options;
+    const { ofTenant, maxWaitMs, tooBusy } = this.#options;
     let own = Math.min(amount, ofTenant);
     if (this.#waiting.has(tenant) || this.#isContended() || !this.#fits(tenant, own)) {
       await new Promise<void>((resolve, reject) => {
@@ -127,15 +127,4 @@ export class FairSemaphore {
       }
     }
   }
-}
-
-/** Another request takes the memory. */
-export function tooBusy(): ApiError {
-  return new ApiError(
-    'rate_limited',
-    'Too much telemetry is being read at the moment. Send this request again in a moment.',
-    {
-      headers: { 'Retry-After': '1' },
-    },
-  );
 }
