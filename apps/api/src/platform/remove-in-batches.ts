@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Services } from './services.ts';
 
 /**
  * Removes rows batch by batch until there are none left. SQLite has one writer, so a long transaction would block the others.
@@ -16,18 +17,23 @@ export async function removeInBatches(batchSize: number, remove: (limit: number)
 
 /**
  * Like {@link removeInBatches}, for many rows: after each batch it pauses for as long as the batch took, so that other writes
- * get at least half of the time.
+ * get at least half of the time. It ends early when the service stops.
  *
  * @param remove removes one batch, and returns how many rows and whether there may be more
  */
-export async function removeInPacedBatches(remove: () => Promise<{ removed: number; more: boolean }>): Promise<number> {
-  for (let removed = 0; ; ) {
+export async function removeInPacedBatches(
+  { stopping }: Pick<Services, 'stopping'>,
+  remove: () => Promise<{ removed: number; more: boolean }>,
+): Promise<number> {
+  let removed = 0;
+  while (!stopping.aborted) {
     const start = performance.now();
     const batch = await remove();
     removed += batch.removed;
-    if (!batch.more) return removed;
+    if (!batch.more) break;
     await sleep(performance.now() - start);
   }
+  return removed;
 }
 
 /** After so many tenants failed, the database itself is probably unavailable. */

@@ -41,6 +41,8 @@ export type Services = {
   /** The database's clock, which all processes share, for leases. `db` may be a transaction. */
   databaseNow: (db: Database) => Promise<Date>;
   cursors: CursorCodec;
+  /** Aborts when the service stops. Long jobs end after their current batch. */
+  stopping: AbortSignal;
   /** Encrypts secrets in the database. */
   secrets: SecretBox;
   /** Where requests to providers may go. */

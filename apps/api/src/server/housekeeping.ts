@@ -48,17 +48,14 @@ const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
 /** Starts the background jobs. @returns a function that stops them, and waits for the running ones */
 export function startHousekeeping(services: Services): () => Promise<void> {
   const { accountTelemetry, db, erasures, log, reads, refusals, sealer } = services;
-  let running: Promise<void> = Promise.resolve();
-  const run = (name: string, work: () => Promise<unknown>) => {
-    running = running
-      .then(work)
-      .then(() => {})
-      .catch((error: unknown) => log.error({ err: error }, `${name} failed; the service will try again`));
-  };
+  const everyMinute = jobQueue(services);
+  // A queue of their own: a large removal may take ten minutes.
+  const everyHour = jobQueue(services);
+  const { run } = everyMinute;
   /** Each hourly job serves the whole database, so it runs in one process at a time, by the clock that all processes share. */
   const runHourlyJobs = () => {
     for (const [name, work] of Object.entries(HOURLY)) {
-      run(name, () => runInOneProcess(db, name, async () => work(await onDatabaseClock(services))));
+      everyHour.run(name, () => runInOneProcess(db, name, async () => work(await onDatabaseClock(services))));
     }
   };
   const syncs = syncSchedule(services);
@@ -84,7 +81,21 @@ export function startHousekeeping(services: Services): () => Promise<void> {
   runHourlyJobs();
   return async () => {
     for (const timer of timers) clearInterval(timer);
-    await Promise.all([running, sealer.stop(), syncs.ended()]);
+    await Promise.all([everyMinute.ended(), everyHour.ended(), sealer.stop(), syncs.ended()]);
+  };
+}
+
+/** Runs jobs one after the other. Those that have not begun when the service stops are left out. */
+function jobQueue({ log, stopping }: Pick<Services, 'log' | 'stopping'>) {
+  let running: Promise<void> = Promise.resolve();
+  return {
+    run(name: string, work: () => Promise<unknown>) {
+      running = running
+        .then(() => (stopping.aborted ? undefined : work()))
+        .then(() => {})
+        .catch((error: unknown) => log.error({ err: error }, `${name} failed; the service will try again`));
+    },
+    ended: () => running,
   };
 }
 

@@ -103,7 +103,9 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
   const db = await openDatabase(config.databaseUrl, ROOT, { poolSize: config.databasePool });
   const opened: (() => Promise<void>)[] = [() => db.destroy()];
   let stopServing = async (_delayMs: number) => {};
+  const stopping = new AbortController();
   const close = async (delayMs = config.shutdownDelayMs) => {
+    stopping.abort();
     // Requests first, because they still need what is closed after them.
     await stopServing(delayMs);
     for (const end of opened.toReversed()) await end();
@@ -154,6 +156,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       db,
       log,
       now,
+      stopping: stopping.signal,
       secrets,
       publicUrl,
       issuer,

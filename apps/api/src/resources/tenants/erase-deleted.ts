@@ -34,21 +34,22 @@ const LAST_WRITES_MS = 10 * 60_000;
  * @returns how many rows
  */
 export async function eraseDeletedTenants(
-  services: Pick<Services, 'db' | 'now' | 'secrets'>,
+  services: Pick<Services, 'db' | 'now' | 'secrets' | 'stopping'>,
   passMs = PASS_MS,
 ): Promise<number> {
-  const { db, now } = services;
+  const { db, now, stopping } = services;
   const deadline = performance.now() + passMs;
+  const isOver = () => stopping.aborted || performance.now() >= deadline;
   return removeForEachTenant(await listTenantsToErase(db), async ({ tenantId, deletedAt }) => {
     const started = now().getTime();
     let removed = 0;
     for (const table of ERASED_TABLES) {
       const limit = LARGE_ROWS.has(table) ? LARGE_BATCH_SIZE : BATCH_SIZE;
-      removed += await removeInPacedBatches(async () => {
+      removed += await removeInPacedBatches(services, async () => {
         const count = await inTransaction(db, (trx) => eraseRows(trx, tenantId, { table, limit }));
-        return { removed: count, more: count === limit && performance.now() < deadline };
+        return { removed: count, more: count === limit && !isOver() };
       });
-      if (performance.now() >= deadline) return removed;
+      if (isOver()) return removed;
     }
     if (started < Date.parse(deletedAt) + LAST_WRITES_MS) return removed;
     await auditedWriteAsSystem(services, 'erase_tenant', async (trx, record, time) => {

@@ -29,12 +29,13 @@ const REMOVALS = [
  *
  * @returns how many records
  */
-export async function removeOldRecords({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
+export async function removeOldRecords(services: Pick<Services, 'db' | 'now' | 'stopping'>): Promise<number> {
+  const { db, now } = services;
   return removeForEachTenant(await listRecordRetentions(db), async ({ tenantId, days }) => {
     const before = new Date(now().getTime() - days * DAY_MS).toISOString();
     let removed = 0;
     for (const remove of REMOVALS) {
-      removed += await removeInPacedBatches(async () => {
+      removed += await removeInPacedBatches(services, async () => {
         const count = await inTransaction(db, (trx) => remove(trx, { tenantId, before, limit: BATCH_SIZE }));
         return { removed: count, more: count === BATCH_SIZE };
       });

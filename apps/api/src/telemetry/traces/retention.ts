@@ -11,17 +11,20 @@ import { DAY_MS } from '../usage/periods.ts';
 /** Spans per transaction, and most traces. SQLite deletes them without yielding to the event loop. */
 const BATCH_SIZE = 256;
 
+type RetentionServices = Pick<Services, 'db' | 'now' | 'stopping'>;
+
 /** Creates the partitions of the next days on PostgreSQL, where span blocks are partitioned by the day of receipt. */
 export async function prepareSpanPartitions({ db, now }: Pick<Services, 'db' | 'now'>): Promise<void> {
   if (isPostgres(db)) await createSpanPartitions(db, now());
 }
 
 /** Removes traces that are older than their tenant's retention. Returns the number of traces. */
-export async function removeOldTraces({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
+export async function removeOldTraces(services: RetentionServices): Promise<number> {
+  const { db, now } = services;
   try {
     return await removeForEachTenant(await listSpanRetentions(db), ({ tenantId, days }) => {
       const before = new Date(now().getTime() - days * DAY_MS).toISOString();
-      return removeTracesBefore({ db, now }, tenantId, before);
+      return removeTracesBefore(services, tenantId, before);
     });
   } finally {
     if (isPostgres(db)) await dropEmptyPartitions(db, now());
@@ -46,13 +49,10 @@ export async function removeSomeOldTraces(
   return (await inTransaction(db, remove, { lockTenant: tenantId })).spans;
 }
 
-function removeTracesBefore(
-  { db, now }: Pick<Services, 'db' | 'now'>,
-  tenantId: string,
-  before: string,
-): Promise<number> {
+function removeTracesBefore(services: RetentionServices, tenantId: string, before: string): Promise<number> {
+  const { db, now } = services;
   const scope = [{ tenantId, subTenantId: null }];
-  return removeInPacedBatches(async () => {
+  return removeInPacedBatches(services, async () => {
     const remove = (trx: Database) => deleteTracesBefore(trx, scope, before, BATCH_SIZE, now());
     // Ingest holds this lock as well. Both write to the rows of the accounts, so without it a busy tenant would keep its old traces.
     const { traces, more } = await inTransaction(db, remove, { lockTenant: tenantId });

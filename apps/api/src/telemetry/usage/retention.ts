@@ -10,18 +10,21 @@ import { DAY_MS, dayOf } from './periods.ts';
 /** Rows per transaction. SQLite deletes them without yielding to the event loop. */
 const BATCH_SIZE = 500;
 
+type RetentionServices = Pick<Services, 'db' | 'now' | 'stopping'>;
+
 /** How long, and how many per tenant, the keys of calls are stored that several signals may report. */
 const CALL_RETENTION_MS = 7 * DAY_MS;
 const MAX_CALLS = 1_000_000;
 
 /** Removes sums that are older than their tenant's retention, and series without sums. Returns the number of rows. */
-export async function removeOldUsage({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
+export async function removeOldUsage(services: RetentionServices): Promise<number> {
+  const { db, now } = services;
   return removeForEachTenant(await listUsageRetentions(db), async ({ tenantId, days }) => {
     const before = dayOf(now().getTime() - days * DAY_MS);
     const createdBefore = now().toISOString();
     return (
-      (await removeInBatches(db, (trx) => deleteRollupsBefore(trx, { tenantId, before, limit: BATCH_SIZE }))) +
-      (await removeInBatches(db, (trx) =>
+      (await removeInBatches(services, (trx) => deleteRollupsBefore(trx, { tenantId, before, limit: BATCH_SIZE }))) +
+      (await removeInBatches(services, (trx) =>
         deleteEmptySeries(trx, { tenantId, before: createdBefore, limit: BATCH_SIZE }),
       ))
     );
@@ -32,19 +35,20 @@ export async function removeOldUsage({ db, now }: Pick<Services, 'db' | 'now'>):
  * Removes the keys of calls that no other signal is expected to report any more, and those that a tenant has too many of: the oldest
  * ones of the accounts that have the most. Returns the number of keys.
  */
-export async function removeOldCalls({ db, now }: Pick<Services, 'db' | 'now'>): Promise<number> {
+export async function removeOldCalls(services: RetentionServices): Promise<number> {
+  const { db, now } = services;
   const before = new Date(now().getTime() - CALL_RETENTION_MS).toISOString();
   return removeForEachTenant(await listUsageRetentions(db), async ({ tenantId }) => {
     let removed = 0;
     for (const { sender } of await listCallCounts(db, { tenantId })) {
-      removed += await removeInBatches(db, (trx) =>
+      removed += await removeInBatches(services, (trx) =>
         deleteOldestCalls(trx, { tenantId, sender, before, limit: BATCH_SIZE }),
       );
     }
     const left = await listCallCounts(db, { tenantId });
     const kept = keptOfEach(left.map(({ calls }) => calls));
     for (const { sender, calls } of left) {
-      removed += await removeOldest(db, { tenantId, sender, count: calls - kept });
+      removed += await removeOldest(services, { tenantId, sender, count: calls - kept });
     }
     return removed;
   });
@@ -62,22 +66,24 @@ function keptOfEach(counts: readonly number[]): number {
 }
 
 async function removeOldest(
-  db: Database,
+  services: RetentionServices,
   { tenantId, sender, count }: { tenantId: string; sender: string; count: number },
 ): Promise<number> {
   let left = count;
   if (left <= 0) return 0;
-  return removeInPacedBatches(async () => {
+  return removeInPacedBatches(services, async () => {
     const limit = Math.min(left, BATCH_SIZE);
-    const removed = await inTransaction(db, (trx) => deleteOldestCalls(trx, { tenantId, sender, before: null, limit }));
+    const removed = await inTransaction(services.db, (trx) =>
+      deleteOldestCalls(trx, { tenantId, sender, before: null, limit }),
+    );
     left -= removed;
     return { removed, more: removed === limit && left > 0 };
   });
 }
 
-function removeInBatches(db: Database, remove: (trx: Database) => Promise<number>): Promise<number> {
-  return removeInPacedBatches(async () => {
-    const removed = await inTransaction(db, remove);
+function removeInBatches(services: RetentionServices, remove: (trx: Database) => Promise<number>): Promise<number> {
+  return removeInPacedBatches(services, async () => {
+    const removed = await inTransaction(services.db, remove);
     return { removed, more: removed === BATCH_SIZE };
   });
 }
