@@ -3,7 +3,7 @@ import { expectProblem } from '../endpoints/harness.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { accountWithKey } from '../support/people.ts';
 import { type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
-import { all, chat, nowInNanoseconds, sendSpans } from '../telemetry/traces/sending.ts';
+import { all, chat, newSpanId, newTraceId, nowInNanoseconds, sendSpans } from '../telemetry/traces/sending.ts';
 import { newTenant, type Tenant } from './loop-support.ts';
 
 let server: TestServer;
@@ -87,6 +87,24 @@ test('a rename that would make two items the same is refused with 409, and chang
   await server.ok('DELETE', `${provider.path}/inventory/${other?.['id']}`, { as: tenant.operator });
   expect((await provider.rename('acme')).status).toBe(200);
 });
+
+test.each(['acme', 'oai'])(
+  'a call with spans before and after a rename counts once, for `%s/gpt-5`',
+  async (prefix) => {
+    const tenant = await newTenant(server);
+    const provider = await oai(tenant);
+    const [traceId, spanId] = [newTraceId(), newSpanId()];
+    const at = { 'gen_ai.provider.name': 'oai' };
+    await sendSpans(server, tenant.sender, [{ ...chat(`${prefix}/gpt-5`, at), traceId, spanId }]);
+    await provider.rename('acme');
+    const inner = { ...chat(`${prefix}/gpt-5`), name: 'inner', traceId, parentSpanId: spanId };
+    await sendSpans(server, tenant.sender, [inner]);
+    const observed = await all(server, '/v1/runtime-observations', tenant.operator);
+    expect(observed).toMatchObject([{ providerId: provider.id, occurrences: 1 }]);
+    const usage = await all(server, '/v1/usage?group_by=provider&group_by=name', tenant.operator);
+    expect(usage).toMatchObject([{ providerId: provider.id, name: observed[0]?.['name'], calls: 1 }]);
+  },
+);
 
 test('a rename that makes a granted spelling blocked revokes the session, with an audit event', async () => {
   const tenant = await newTenant(server);

@@ -1,12 +1,12 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
-import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
 import { subjectKey } from '../../governance/declarations/subject-key.ts';
 import { MAX_SAMPLES, type Sighting } from '../../governance/observations/sightings.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
 import type { Use } from '../dialects/facts.ts';
 import type { CallChange } from './call-changes.ts';
-import { type Call, errorsOf } from './resolve.ts';
+import { type Call, errorsOf, nameAt } from './resolve.ts';
 
 /** Changes that are added up before the event loop gets a turn. */
 const BATCH_SIZE = 2000;
@@ -28,8 +28,8 @@ export async function gatherSightings(
       const { kind, name, provider: matched } = change.call;
       // It was replaced by the provider of its name, whose observations do not include the calls that are taken back.
       if (change.by < 0 && provider.id !== matched.id) continue;
-      const counted = byName.get([kind, provider.id, name], () => {
-        const found = emptySighting(provider, { kind, name });
+      const counted = byName.get([kind, provider.id, matched.name, name], () => {
+        const found = emptySighting(provider, { kind, name: nameAt(provider, change.call) });
         const same = sightings.get(subjectKey(found)) ?? { sighting: found, times: null };
         sightings.set(subjectKey(found), same);
         return same;
@@ -55,13 +55,12 @@ function withTimes({ sighting, times }: Counted): Sighting {
 }
 
 function emptySighting(provider: Provider, use: Use): Sighting {
-  const name = plainName(use.kind, use.name, provider.name);
   return {
     provider,
     providerId: provider.id,
     kind: use.kind,
-    nameKey: nameKey(use.kind, name, provider.name),
-    name,
+    nameKey: nameKey(use.kind, use.name, provider.name),
+    name: use.name,
     count: 0,
     errors: 0,
     removed: { count: 0, errors: 0 },

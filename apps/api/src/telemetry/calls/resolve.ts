@@ -1,3 +1,4 @@
+import { plainName } from '@quartermaster/db/name-key.ts';
 import type { CallSpan, CallUse } from './call-span.ts';
 import { DELEGATE, FAILURE, REJECTION } from '../dialects/operations.ts';
 import { areAtOnce, type Grouped, groupUses, type Report } from './group-uses.ts';
@@ -103,6 +104,14 @@ function tokensIn({ inputTokens, outputTokens }: CallSpan): number {
 /** How many errors a call adds to counts. */
 export function errorsOf({ failed, times }: Pick<Call, 'failed' | 'times'>): number {
   return failed ? Math.max(times, 1) : 0;
+}
+
+/**
+ * The name of a call's subject at its provider. The provider may have been renamed after the call's spans were stored, and a model's
+ * name has neither the former nor the present name in front.
+ */
+export function nameAt(provider: { name: string }, { kind, name, provider: matched }: Call): string {
+  return plainName(kind, plainName(kind, name, matched.name), provider.name);
 }
 
 /** The failure alone of a call that is counted already. */

@@ -1,13 +1,13 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
 import { addToRollups, type Rollup, type UsageSums } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { seriesKey, type UsageSubject } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
 import type { CallChange } from '../calls/call-changes.ts';
-import { type Call, errorsOf } from '../calls/resolve.ts';
+import { type Call, errorsOf, nameAt } from '../calls/resolve.ts';
 import { DAY_MS, dayOf, HOUR_MS, hourOf, startOfDay } from './periods.ts';
 import { findOrCreateSeries, findSeriesOfRemoved } from './series.ts';
 
@@ -81,17 +81,18 @@ export async function addUsage(
 }
 
 function subjectOf(
-  { kind, name, agent, provider: matched }: Call,
+  call: Call,
   { provider, isRemoved, account }: { provider: Provider | undefined; isRemoved: boolean; account: string },
 ): UsageSubject {
-  const providerName = provider?.name ?? matched.name;
-  const plain = plainName(kind, name, providerName);
+  const { kind, agent, provider: matched } = call;
+  const { name: providerName } = provider ?? matched;
+  const name = nameAt(provider ?? matched, call);
   return {
     // What was counted stays at the provider that it was counted at, which may be deleted.
     providerId: isRemoved ? matched.id : (provider?.id ?? ''),
     kind,
-    name: plain,
-    nameKey: nameKey(kind, plain, providerName),
+    name,
+    nameKey: nameKey(kind, name, providerName),
     agent,
     account,
   };
