@@ -54,6 +54,29 @@ describe('occurrences', () => {
     expect(items).toMatchObject([{ traceId, spanCount: 30 }]);
   });
 
+  test('of a call are corrected at a server that was discovered while its spans seemed to be two calls', async () => {
+    const tenant = await newTenant(server);
+    const traceId = newTraceId();
+    const [root, outer, middle] = [newSpanId(), newSpanId(), newSpanId()];
+    const run = (tool: string, server: string) => toolRun(tool, { 'mcp.server.name': server });
+    const inTime = (offset: bigint) => ({ traceId, start: START + offset, end: START + SECOND - offset });
+    const spans = [
+      { ...run('list', 'mine'), ...inTime(1n), spanId: outer, parentSpanId: root, scope: 'outer' },
+      { ...run('mcp__tickets__list', 'tickets'), ...inTime(3n), parentSpanId: middle, scope: 'inner' },
+    ];
+    await sendSpans(server, tenant.sender, spans);
+    const agent = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'planner' };
+    await sendSpans(server, tenant.sender, [{ ...inTime(0n), spanId: root, scope: 'agent', attributes: agent }]);
+    await sendSpans(server, tenant.sender, [
+      { ...run('mcp__tickets__list', 'tickets'), ...inTime(2n), spanId: middle, parentSpanId: outer, scope: 'middle' },
+    ]);
+    const as = tenant.operator;
+    const tools = (await all(server, '/v1/runtime-observations', as)).filter(({ kind }) => kind === 'tool');
+    expect(tools).toMatchObject([{ name: 'list', occurrences: 1 }]);
+    const usage = await all(server, '/v1/usage?group_by=kind', as);
+    expect(usage.find(({ kind }) => kind === 'tool')).toMatchObject({ calls: 1 });
+  });
+
   test('of several senders that discover a provider at the same time create one provider', async () => {
     const tenant = await newTenant(server);
     await Promise.all(

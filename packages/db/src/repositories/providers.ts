@@ -63,6 +63,23 @@ export async function findProviders(db: Database, scope: TenantScope, ids: reado
   return (await providersByIds(db, { scope, ids })).map(toProvider);
 }
 
+/** The ids among `ids` that deleted providers have. */
+export async function findDeletedProviders(
+  db: Database,
+  scope: TenantScope,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('providers')
+    .select('id')
+    .where('id', 'in', ids)
+    .where('status', '=', sql.lit('deleted'))
+    .where(inScope(scope))
+    .execute();
+  return new Set(rows.map(({ id }) => id));
+}
+
 const providerNames = cachedStatement((db, { scope, ids }: { scope: TenantScope; ids: readonly string[] }) =>
   db
     .selectFrom('providers')

@@ -2,7 +2,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { caseFolded } from '@quartermaster/db/queries.ts';
 import { discoveredProvider } from '@quartermaster/db/repositories/discovered-providers.ts';
-import { findProviders } from '@quartermaster/db/repositories/providers.ts';
+import { findDeletedProviders, findProviders } from '@quartermaster/db/repositories/providers.ts';
 import { findProvidersOfTraffic } from '@quartermaster/db/repositories/providers-of-traffic.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { type AggregationLimits, aggregateSightings } from '../../governance/observations/aggregate.ts';
@@ -15,7 +15,6 @@ import {
 import { addUsage } from '../usage/add-usage.ts';
 import type { CallChange } from './call-changes.ts';
 import type { CallUse } from './call-span.ts';
-import type { Call } from './resolve.ts';
 
 type ChangeBatch = {
   changes: readonly CallChange[];
@@ -40,7 +39,7 @@ export async function applyChanges(
 ): Promise<Unobserved> {
   if (changes.length === 0) return NOTHING_UNOBSERVED;
   const found = await findProvidersOfCalls(db, place, { changes, providers, newProviders }, now);
-  const providerOf = (call: Call) => found.byId.get(call.provider.id);
+  const providerOf = ({ call, by }: CallChange) => (by < 0 ? found.ofRemoved : found.byId).get(call.provider.id);
   const counted = changes.filter(({ call }) => call.times > 0 || call.failed);
   const sightings = await gatherSightings(counted, providerOf, now);
   const { unobserved, refused } = await aggregateSightings(
@@ -51,21 +50,30 @@ export async function applyChanges(
   );
   // Without them, tokens that come before the first call at a provider would have no provider in the usage.
   const called = new Set(sightings.map(({ provider }) => provider));
-  const ofTokens = new Set(
-    changes.filter(({ call, by }) => by > 0 && call.times === 0).map(({ call }) => providerOf(call)),
-  );
+  const ofTokens = new Set(changes.filter(({ call, by }) => by > 0 && call.times === 0).map(providerOf));
   const providersOfTokens = [...refused].filter((provider) => ofTokens.has(provider) && !called.has(provider));
   const { tenantLimits } = limits;
   const stored = await storeProvidersOfTokens(db, place, { providers: providersOfTokens, sender, tenantLimits });
-  const storedProviderOf = (call: Call) => {
-    const provider = providerOf(call);
+  const storedProviderOf = (change: CallChange) => {
+    const provider = providerOf(change);
     return provider && refused.has(provider) && !stored.has(provider) ? undefined : provider;
   };
   // Without a stored provider no call of the subject is counted, so its failure alone is left out.
-  const ofUsage = changes.filter(({ call }) => call.times > 0 || !call.failed || storedProviderOf(call));
+  const ofUsage = changes.filter((change) => {
+    const { times, failed } = change.call;
+    return times > 0 || !failed || storedProviderOf(change);
+  });
   await addUsage(db, place, { changes: ofUsage, providerOf: storedProviderOf, account: sender, limits }, now);
   return unobserved;
 }
+
+/** Providers by the ids that calls were matched to. */
+type FoundProviders = {
+  byId: ReadonlyMap<string, Provider>;
+  /** Where calls are taken back. Without deleted providers: their observations are gone, and their usage stays with their ids. */
+  ofRemoved: ReadonlyMap<string, Provider>;
+  newProviders: ReadonlySet<Provider>;
+};
 
 /**
  * The providers of calls, by the ids that the calls were matched to. A provider that was never stored, or was deleted since
@@ -76,21 +84,25 @@ async function findProvidersOfCalls(
   place: TenantPlace,
   { changes, providers, newProviders }: Pick<ChangeBatch, 'changes' | 'providers' | 'newProviders'>,
   now: Date,
-): Promise<{ byId: ReadonlyMap<string, Provider>; newProviders: ReadonlySet<Provider> }> {
-  const missing = new Map<string, { provider: CallUse['provider']; isCounted: boolean }>();
+): Promise<FoundProviders> {
+  const missing = new Map<string, { provider: CallUse['provider']; isCounted: boolean; isRemoved: boolean }>();
   for (const { call, by } of changes) {
     const { provider } = call;
     if (providers.has(provider.id)) continue;
-    const isCounted = by > 0 || missing.get(provider.id)?.isCounted === true;
-    missing.set(provider.id, { provider, isCounted });
+    const { isCounted = false, isRemoved = false } = missing.get(provider.id) ?? {};
+    missing.set(provider.id, { provider, isCounted: isCounted || by > 0, isRemoved: isRemoved || by < 0 });
   }
-  if (missing.size === 0) return { byId: providers, newProviders };
+  if (missing.size === 0) return { byId: providers, ofRemoved: providers, newProviders };
   const byId = new Map(providers);
   const allNewProviders = new Set(newProviders);
   const tenant = scopeOf({ tenantId: place.tenantId, subTenantId: null });
   for (const provider of await findProviders(db, tenant, [...missing.keys()])) byId.set(provider.id, provider);
-  const unknown = [...missing.values()].filter(({ provider, isCounted }) => isCounted && !byId.has(provider.id));
-  if (unknown.length === 0) return { byId, newProviders: allNewProviders };
+  const unknown = [...missing.values()].filter(
+    ({ provider, isCounted, isRemoved }) => (isCounted || isRemoved) && !byId.has(provider.id),
+  );
+  if (unknown.length === 0) return { byId, ofRemoved: byId, newProviders: allNewProviders };
+  const unknownIds = unknown.map(({ provider }) => provider.id);
+  const deleted = await findDeletedProviders(db, tenant, unknownIds);
   const names = unknown.map(({ provider }) => caseFolded(provider.name));
   const named = new Map<string, Provider>();
   for (const provider of [
@@ -99,11 +111,15 @@ async function findProvidersOfCalls(
   ]) {
     named.set(caseFolded(provider.name), provider);
   }
-  for (const { provider } of unknown) {
-    const same = named.get(caseFolded(provider.name)) ?? discoveredProvider(place, provider, now);
-    if (!named.has(caseFolded(provider.name))) allNewProviders.add(same);
-    named.set(caseFolded(provider.name), same);
+  for (const { provider, isCounted } of unknown) {
+    if (!isCounted && deleted.has(provider.id)) continue;
+    const name = caseFolded(provider.name);
+    const same = named.get(name) ?? (isCounted ? discoveredProvider(place, provider, now) : undefined);
+    if (same === undefined) continue;
+    if (!named.has(name)) allNewProviders.add(same);
+    named.set(name, same);
     byId.set(provider.id, same);
   }
-  return { byId, newProviders: allNewProviders };
+  const ofRemoved = new Map([...byId].filter(([id]) => !deleted.has(id)));
+  return { byId, ofRemoved, newProviders: allNewProviders };
 }

@@ -6,7 +6,7 @@ import { MAX_SAMPLES, type Sighting } from '../../governance/observations/sighti
 import { CacheByParts } from '../cache-by-parts.ts';
 import type { Use } from '../dialects/facts.ts';
 import type { CallChange } from './call-changes.ts';
-import { type Call, errorsOf, nameAt } from './resolve.ts';
+import { errorsOf, nameAt } from './resolve.ts';
 
 /** Changes that are added up before the event loop gets a turn. */
 const BATCH_SIZE = 2000;
@@ -14,7 +14,7 @@ const BATCH_SIZE = 2000;
 /** Adds up the changes of each subject. The subjects are in the order of their first changes. */
 export async function gatherSightings(
   changes: readonly CallChange[],
-  providerOf: (call: Call) => Provider | undefined,
+  providerOf: (change: CallChange) => Provider | undefined,
   now: Date,
 ): Promise<Sighting[]> {
   const sightings = new Map<string, Counted>();
@@ -22,12 +22,10 @@ export async function gatherSightings(
   const byName = new CacheByParts<Counted>();
   for await (const batch of inBatches(changes, BATCH_SIZE)) {
     for (const change of batch) {
-      const provider = providerOf(change.call);
+      const provider = providerOf(change);
       // Without a provider: it was deleted, and its observations with it.
       if (!provider) continue;
       const { kind, name, provider: matched } = change.call;
-      // It was replaced by the provider of its name, whose observations do not include the calls that are taken back.
-      if (change.by < 0 && provider.id !== matched.id) continue;
       const counted = byName.get([kind, provider.id, matched.name, name], () => {
         const found = emptySighting(provider, { kind, name: nameAt(provider, change.call) });
         const same = sightings.get(subjectKey(found)) ?? { sighting: found, times: null };

@@ -13,8 +13,8 @@ import { findOrCreateSeries, findSeriesOfRemoved } from './series.ts';
 
 type UsageBatch = {
   changes: readonly CallChange[];
-  /** Undefined for a provider that was not stored, because the tenant reached its limit. */
-  providerOf: (call: Call) => Provider | undefined;
+  /** Undefined for a provider that was deleted, or that was not stored because the tenant reached its limit. */
+  providerOf: (change: CallChange) => Provider | undefined;
   account: string;
   limits: AggregationLimits;
 };
@@ -40,7 +40,7 @@ export async function addUsage(
     if (by === 0 || call.countedAt < retainedSince) continue;
     const isRemoved = by < 0;
     const { byHour } = sums.get([String(isRemoved), ...cacheKey(call)], () => ({
-      subject: subjectOf(call, { provider: providerOf(call), isRemoved, account }),
+      subject: subjectOf(call, { provider: providerOf(change), isRemoved, account }),
       byHour: new Map(),
     }));
     addCall(byHour, change);
@@ -89,7 +89,7 @@ function subjectOf(
   const name = nameAt(provider ?? matched, call);
   return {
     // What was counted stays at the provider that it was counted at, which may be deleted.
-    providerId: isRemoved ? matched.id : (provider?.id ?? ''),
+    providerId: provider?.id ?? (isRemoved ? matched.id : ''),
     kind,
     name,
     nameKey: nameKey(kind, name, providerName),
