@@ -45,6 +45,25 @@ describe('no screen shows an error for a right that is missing', () => {
   });
 });
 
+test('a viewer reads which scope a part of a screen needs, and no request is refused', async () => {
+  const as = world.server.admin;
+  const { items } = await world.server.ok('GET', '/v1/providers?tenant_id=northwind&name=knowledge-base', { as });
+  const ofProvider = `/providers/${items[0].id}`;
+  const tab = await world.open(`${ofProvider}?view=credential`, { as: VIEWER });
+  const needs = (scope: string) => tab.page.getByRole('heading', { name: `This needs the scope ${scope}` }).waitFor();
+  await needs('credentials:read');
+  const plan = tab.page.getByRole('button', { name: 'Plan changes' });
+  expect(await plan.getAttribute('aria-disabled')).toBe('true');
+  await tab.moveTo(`${ofProvider}/plan`);
+  await needs('recommendations:apply');
+  for (const path of ['/accounts?view=expiring', '/accounts/data-platform?of=northwind']) {
+    await tab.moveTo(path);
+    await needs('credentials:read');
+  }
+  expect(await tab.page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
+  await tab.done();
+});
+
 test('an operator decides and applies, but does not administer', async () => {
   const { page, moveTo, done } = await world.open('/inbox?tenant=northwind', { as: OPERATOR });
   await page.getByRole('row').nth(2).waitFor();

@@ -19,10 +19,11 @@ import { useKeys } from '../../components/hotkeys.ts';
 import { StateMark } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
 import { Screen } from '../../components/screen.tsx';
-import { Empty, Failed, Loading } from '../../components/states.tsx';
+import { Empty, Failed, Loading, MissingScope } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
+import { holds, useMe } from '../../data/me.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
@@ -96,12 +97,14 @@ function Loaded({ account }: { account: ServiceAccount }): ReactNode {
   const { id, name, displayName, description, status, telemetry } = account;
   const { path, query } = accountAddress(account);
   const headers = () => ({ ...idempotencyKey(), ...ifMatch(`/v1/service-accounts/${id}`) });
+  const mayReadKeys = holds(useMe(), 'credentials:read', account);
   const list = usePagedList({
     key: ['keys-of-account', id, account.tenantId],
     read: async (cursor, signal) => {
       const page = { ...query, limit: 100, ...(cursor !== undefined && { cursor }) };
       return (await listServiceAccountKeys({ path, query: page, signal, throwOnError: true })).data;
     },
+    enabled: mayReadKeys,
   });
   const toggle = useAction({
     run: () => {
@@ -181,16 +184,22 @@ function Loaded({ account }: { account: ServiceAccount }): ReactNode {
       }
     >
       <div className="split">
-        <DataTable
-          label="Keys"
-          list={list}
-          columns={COLUMNS}
-          keyOf={keyOf}
-          active={state['item']}
-          onActive={(item) => setState({ item })}
-          onOpen={(credential) => setState({ item: credential.id })}
-          empty={<Empty title="It has no key">Create one with the scopes that the program needs, and no others.</Empty>}
-        />
+        {mayReadKeys ? (
+          <DataTable
+            label="Keys"
+            list={list}
+            columns={COLUMNS}
+            keyOf={keyOf}
+            active={state['item']}
+            onActive={(item) => setState({ item })}
+            onOpen={(credential) => setState({ item: credential.id })}
+            empty={
+              <Empty title="It has no key">Create one with the scopes that the program needs, and no others.</Empty>
+            }
+          />
+        ) : (
+          <MissingScope scope="credentials:read" />
+        )}
         {shown !== undefined && (
           <KeyPanel
             account={account}

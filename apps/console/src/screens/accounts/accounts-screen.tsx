@@ -7,8 +7,9 @@ import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
 import { StateMark, Tag } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
 import { Screen } from '../../components/screen.tsx';
-import { Empty } from '../../components/states.tsx';
+import { Empty, MissingScope } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
+import { holdsWithin, useMe } from '../../data/me.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { type UrlState, useUrlState } from '../../data/url-state.ts';
 import { AccountForm } from './account-form.tsx';
@@ -80,6 +81,7 @@ const COLUMNS: Column<ServiceAccount>[] = [
 export function AccountsScreen(): ReactNode {
   const [state, setState] = useUrlState();
   const { view = 'accounts' } = state;
+  const mayReadKeys = holdsWithin(useMe(), 'credentials:read', state['tenant']);
   return (
     <Screen
       title="Accounts and keys"
@@ -120,7 +122,8 @@ export function AccountsScreen(): ReactNode {
         </>
       }
     >
-      {view === 'accounts' ? <AccountList /> : <KeysTable />}
+      {view === 'accounts' && <AccountList />}
+      {view !== 'accounts' && (mayReadKeys ? <KeysTable /> : <MissingScope scope="credentials:read" />)}
       {state['new'] !== undefined && <AccountForm close={() => setState({ new: undefined })} />}
     </Screen>
   );

@@ -6,10 +6,11 @@ import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { plural } from '../../components/format.ts';
 import { Screen } from '../../components/screen.tsx';
-import { Empty, Failed, Loading } from '../../components/states.tsx';
+import { Empty, Failed, Loading, MissingScope } from '../../components/states.tsx';
 import { showToast } from '../../components/toasts.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
+import { holds, useMe } from '../../data/me.ts';
 import { problemOf } from '../../data/problem.ts';
 import { ChangeList } from './change-list.tsx';
 import classes from './plan.module.css';
@@ -22,10 +23,13 @@ export function PlanScreen(): ReactNode {
   const [receipt, setReceipt] = useState<AppliedRecommendations | null>(null);
   const path = { provider_id: providerId };
   const provider = useQuery(getProviderOptions({ path }));
+  // The plan is a dry run.
+  const mayPlan = holds(useMe(), 'recommendations:apply', provider.data);
   const plan = useQuery({
     queryKey: ['plan', providerId],
     queryFn: async ({ signal }) =>
       (await applyProviderRecommendations({ path, body: { dryRun: true }, signal, throwOnError: true })).data,
+    enabled: mayPlan,
   });
   const apply = useAction({
     run: async () => {
@@ -63,7 +67,8 @@ export function PlanScreen(): ReactNode {
       }
     >
       {receipt !== null && <Receipt receipt={receipt} close={() => setReceipt(null)} />}
-      {plan.error !== null && <Failed problem={problemOf(plan.error)} retry={() => void plan.refetch()} />}
+      {!mayPlan && <MissingScope scope="recommendations:apply" />}
+      {mayPlan && plan.error !== null && <Failed problem={problemOf(plan.error)} retry={() => void plan.refetch()} />}
       {plan.isLoading && <Loading />}
       {plan.data !== undefined && <PlanBody plan={plan.data} />}
     </Screen>

@@ -10,10 +10,11 @@ import { Views } from '../../components/filters.tsx';
 import { formatInterval, plural } from '../../components/format.ts';
 import { MeaningMark, StateMark, Tag } from '../../components/marks.tsx';
 import { Screen } from '../../components/screen.tsx';
-import { Failed, Loading } from '../../components/states.tsx';
+import { Failed, Loading, MissingScope } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
+import { holds, useMe } from '../../data/me.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { CredentialTab } from './credential-tab.tsx';
@@ -73,6 +74,7 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
     onDone: () => void navigate({ to: '/providers' }),
   });
   const tab = state['view'] ?? 'inventory';
+  const me = useMe();
   return (
     <Screen
       title={displayName ?? name}
@@ -138,7 +140,7 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
             Sync now
           </ActionButton>
           <ActionButton
-            scope="recommendations:read"
+            scope="recommendations:apply"
             place={provider}
             onClick={() => void navigate({ to: '/providers/$providerId/plan', params: { providerId: id } })}
           >
@@ -150,7 +152,12 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
     >
       {tab === 'inventory' && <InventoryTab provider={provider} />}
       {tab === 'observations' && <ObservationsTab provider={provider} />}
-      {tab === 'credential' && <CredentialTab provider={provider} />}
+      {tab === 'credential' &&
+        (holds(me, 'credentials:read', provider) ? (
+          <CredentialTab provider={provider} />
+        ) : (
+          <MissingScope scope="credentials:read" />
+        ))}
       {tab === 'syncs' && <SyncsTab provider={provider} />}
       {state['edit'] !== undefined && <ProviderForm provider={provider} close={() => setState({ edit: undefined })} />}
       {isDeleting && (
