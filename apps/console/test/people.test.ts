@@ -5,6 +5,7 @@ import { startWorld, type World } from '../testing/world.ts';
 /** People of the seed, by what they may do. */
 const VIEWER = 'jonas.weber@northwind.example';
 const OPERATOR = 'priya.nair@northwind.example';
+const INVITED = 'rosa.diaz@northwind.example';
 const SALES_ADMINISTRATOR = 'mei.lin@northwind.example';
 
 let world: World;
@@ -62,6 +63,21 @@ test('a viewer reads which scope a part of a screen needs, and no request is ref
   }
   expect(await tab.page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
   await tab.done();
+});
+
+test('an invited person is told so after the first sign-in, accepts, and sees the tenant', async () => {
+  const { page, expectFaultless, done } = await world.open('/inbox', { as: INVITED });
+  await page.getByRole('button', { name: 'Accept the terms' }).click();
+  await page.getByRole('heading', { name: 'You are invited to Northwind Traders' }).waitFor();
+  await page.getByRole('link', { name: '1 invitation to accept' }).waitFor();
+  await expectFaultless('an invitation');
+  await page.getByRole('link', { name: 'See your invitations' }).click();
+  await page.getByRole('button', { name: 'Accept', exact: true }).click();
+  await page.getByText('You are a member of northwind.').waitFor();
+  await page.getByRole('link', { name: '1 invitation to accept' }).waitFor({ state: 'detached' });
+  await page.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name: 'Inbox' }).click();
+  await page.getByRole('row').nth(2).waitFor();
+  await done();
 });
 
 test('an operator decides and applies, but does not administer', async () => {

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useLocation, useMatches } from '@tanstack/react-router';
 import { memo, type ReactNode, useEffect, useState } from 'react';
+import { plural } from '../components/format.ts';
 import { Icon } from '../components/icons.tsx';
 import { RowLink } from '../components/row-link.tsx';
 import { Screen } from '../components/screen.tsx';
-import { Failed, Loading, MissingScope } from '../components/states.tsx';
+import { Empty, Failed, Loading, MissingScope } from '../components/states.tsx';
 import { Toasts } from '../components/toasts.tsx';
-import { holdsWithin, MeContext, meQuery, useMe } from '../data/me.ts';
+import { holdsWithin, invitationsOf, MeContext, meQuery, useMe } from '../data/me.ts';
 import { problemOf } from '../data/problem.ts';
 import { signInUrl } from '../data/session.ts';
 import { useUrlState } from '../data/url-state.ts';
@@ -52,9 +53,35 @@ function Permitted(): ReactNode {
   if (entry === undefined || holdsWithin(me, entry.scope, tenant)) return <Outlet />;
   return (
     <Screen title={entry.label}>
-      <MissingScope scope={entry.scope} />
+      {me.places.length === 0 && invitationsOf(me).length > 0 ? <Invited /> : <MissingScope scope={entry.scope} />}
     </Screen>
   );
+}
+
+/** The first thing that an invited person needs. */
+function Invited(): ReactNode {
+  const names = invitationsOf(useMe()).map(({ tenantId, tenantDisplayName }) => tenantDisplayName ?? tenantId);
+  return (
+    <Empty title={`You are invited to ${[...new Set(names)].join(', ')}`}>
+      <p>You see what is there after you accept.</p>
+      <InvitationsLink>See your invitations</InvitationsLink>
+    </Empty>
+  );
+}
+
+function InvitationsLink({ children, className }: { children: ReactNode; className?: string | undefined }): ReactNode {
+  return (
+    <RowLink path="/profile" search={{ view: 'memberships' }} className={className}>
+      {children}
+    </RowLink>
+  );
+}
+
+/** An invitation may be to one tenant more, so every screen shows it. */
+function InvitationsNotice(): ReactNode {
+  const count = invitationsOf(useMe()).length;
+  if (count === 0) return null;
+  return <InvitationsLink className={classes.notice}>{plural(count, 'invitation')} to accept</InvitationsLink>;
 }
 
 /** Memoised, because the address changes with each row that the user moves to. */
@@ -100,6 +127,7 @@ function Frame(): ReactNode {
         </button>
         <NavigationLinks />
         <div className="grow" />
+        <InvitationsNotice />
         <UserMenu openHelp={() => setHelpOpen(true)} />
       </nav>
       <Permitted />

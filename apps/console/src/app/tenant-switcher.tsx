@@ -2,7 +2,7 @@ import { listTenants } from '@quartermaster/client';
 import { Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { useMe } from '../data/me.ts';
+import { holdsWithin, useMe } from '../data/me.ts';
 import { readAll } from '../data/pages.ts';
 import { useSetUrlState, useUrlParameter } from '../data/url-state.ts';
 
@@ -11,6 +11,7 @@ const MAX_TENANTS = 1000;
 
 /** The tenants in reach, for the switcher and for forms. */
 export function useTenants() {
+  const me = useMe();
   const { data } = useQuery({
     queryKey: ['tenants-for-names'],
     queryFn: ({ signal }) =>
@@ -19,8 +20,8 @@ export function useTenants() {
         return (await listTenants({ query, signal, throwOnError: true })).data;
       }, MAX_TENANTS),
     staleTime: 60_000,
+    enabled: holdsWithin(me, 'tenants:read'),
   });
-  const me = useMe();
   if (data !== undefined) return data.items.map(({ id, displayName }) => ({ id, displayName }));
   // Without the scope to list tenants, one knows at least where one may do something.
   const known = new Map(me.places.map((place) => [place.tenantId, place.tenantDisplayName]));

@@ -29,6 +29,11 @@ export function useMe(): Me {
   return me;
 }
 
+/** The memberships that the caller has not accepted yet. Until then they give no right. */
+export function invitationsOf({ memberships }: Me): Me['memberships'] {
+  return memberships.filter(({ status }) => status === 'pending');
+}
+
 /** Where a record belongs to. */
 export type Place = { tenantId: string | null; subTenantId?: string | null };
 

@@ -22,7 +22,7 @@ import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { useSignOut } from '../../components/use-sign-out.ts';
 import { idempotencyKey } from '../../data/client.ts';
-import { useMe } from '../../data/me.ts';
+import { invitationsOf, useMe } from '../../data/me.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { BROWSER_TIME_ZONE } from '../../data/time-zone.ts';
 import { useUrlState } from '../../data/url-state.ts';
@@ -116,7 +116,13 @@ function Profile({ me }: { me: Me }): ReactNode {
         </>
       )}
       <h2 className="qm-subtitle">What you may do, by tenant</h2>
-      {me.places.length === 0 && <p className="dim">No tenant lists you as a member.</p>}
+      {me.places.length === 0 && (
+        <p className="dim">
+          {invitationsOf(me).length === 0
+            ? 'No tenant lists you as a member.'
+            : 'You may do nothing until you accept an invitation, under Memberships.'}
+        </p>
+      )}
       {me.places.map(({ tenantId, subTenantId, tenantDisplayName, scopes }) => (
         <details key={`${tenantId}/${subTenantId ?? ''}`}>
           <summary>
