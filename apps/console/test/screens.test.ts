@@ -197,6 +197,9 @@ test('a window of 320 pixels shows every screen without a horizontal scroll bar,
   );
   const { page, moveTo, settled, expectFaultless, done } = await world.open(`/inbox?${TENANT}`, { width: 320 });
   const overflow = () => page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
+  const cutButtons = () =>
+    page.evaluate<string[]>(`[...document.querySelectorAll(':is(form, aside) :is(button, input[type=text])')]
+      .filter((each) => each.getBoundingClientRect().right > window.innerWidth).map((each) => each.outerHTML)`);
   for (const path of [
     '/changes',
     '/tasks',
@@ -221,6 +224,19 @@ test('a window of 320 pixels shows every screen without a horizontal scroll bar,
     await settled();
     expect(await overflow(), path).toBeLessThanOrEqual(0);
   }
+  await moveTo('/accounts/data-platform?of=northwind&new=1');
+  await page.getByRole('dialog').waitFor();
+  expect(await cutButtons(), 'a new key').toEqual([]);
+  await moveTo('/tenants/northwind?view=settings');
+  const name = await page.getByRole('textbox', { name: 'Name' }).boundingBox();
+  expect(name?.width, 'the form is as wide as the window').toBeGreaterThan(240);
+  await moveTo(`/audit?${TENANT}`);
+  await page.getByRole('row').nth(1).waitFor();
+  await page.keyboard.press('j');
+  await page.getByRole('complementary').waitFor();
+  expect(await cutButtons(), 'an event').toEqual([]);
+  await moveTo(`/inbox?${TENANT}`);
+  await page.getByRole('row').nth(1).waitFor();
   await page.keyboard.press('j');
   await page.getByRole('complementary').getByRole('button', { name: 'Reject' }).click({ trial: true });
   await expectFaultless('an observation in a small window');

@@ -31,7 +31,7 @@ export function AuditPanel({ event, close }: { event: AuditEvent; close: () => v
         </>
       }
       footer={
-        <div className="row">
+        <div className="row wraps">
           {actor.id !== null && (
             <Button
               variant="default"

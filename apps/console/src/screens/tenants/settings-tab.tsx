@@ -4,7 +4,6 @@ import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
-import classes from '../providers/provider.module.css';
 
 const RETENTIONS = [
   {
@@ -47,7 +46,7 @@ export function SettingsTab({ tenant }: { tenant: Tenant }): ReactNode {
   });
   return (
     <form
-      className={classes.page}
+      className="stack"
       onSubmit={(event) => {
         event.preventDefault();
         save.mutate();

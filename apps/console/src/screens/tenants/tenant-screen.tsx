@@ -11,6 +11,7 @@ import { Failed, Loading, MissingScope } from '../../components/states.tsx';
 import { holdsWithin, useMe } from '../../data/me.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import classes from '../providers/provider.module.css';
 import { DeleteTenant } from './delete-tenant.tsx';
 import { LimitsTab } from './limits-tab.tsx';
 import { MembersTab, ROLES } from './members-tab.tsx';
@@ -88,8 +89,12 @@ function Loaded({ tenant }: { tenant: Tenant }): ReactNode {
         ) : (
           <MissingScope scope="memberships:read" />
         ))}
-      {view === 'settings' && <SettingsTab key={tenant.updatedAt} tenant={tenant} />}
-      {view === 'settings' && me.platformAdministrator && <DeleteTenant tenant={tenant} />}
+      {view === 'settings' && (
+        <div className={classes.page}>
+          <SettingsTab key={tenant.updatedAt} tenant={tenant} />
+          {me.platformAdministrator && <DeleteTenant tenant={tenant} />}
+        </div>
+      )}
       {view === 'limits' && <LimitsTab tenant={tenant} />}
     </Screen>
   );
