@@ -162,6 +162,20 @@ test('regression: pages that were read before a decision and come after it do no
   await done();
 });
 
+test('more than can be decided at once: the first 500 are, and the number of new ones is not of those that were read', async () => {
+  const { page, done } = await world.open(INBOX);
+  const tile = page.getByRole('list', { name: 'The last 14 days' }).getByRole('listitem').filter({ hasText: 'New' });
+  // Only the first page was read.
+  await tile.getByText('100+').waitFor();
+  await listIsRead(page);
+  await page.getByRole('checkbox').first().check();
+  await page.getByRole('button', { name: 'Take the first 500' }).click();
+  await page.getByRole('toolbar').getByText('500 selected').waitFor();
+  const reject = page.getByRole('toolbar').getByRole('button', { name: 'Reject' });
+  expect(await reject.getAttribute('aria-disabled')).toBeNull();
+  await done();
+});
+
 test('everything that a filter finds is decided at once, wherever it is in the list', async () => {
   const { page, done } = await world.open(INBOX);
   await page.getByRole('row').nth(2).waitFor();

@@ -177,6 +177,12 @@ test('tables fit in windows of 1024 to 1440 pixels, also beside an open panel', 
     await page.getByRole('complementary').waitFor();
     for (const width of WIDTHS) await expectFit(`${view}, beside the panel`, width);
   }
+  // The most important word of the most important list.
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await moveTo(`/inbox?view=blocked&${TENANT}`);
+  const name = table.getByText('delete_repository', { exact: true });
+  await name.waitFor();
+  expect(await name.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBeLessThanOrEqual(0);
   for (const path of ['/tasks', '/people', '/audit', '/changes?view=applied']) {
     await moveTo(`${path}${path.includes('?') ? '&' : '?'}${TENANT}`);
     await table.getByRole('row').nth(1).waitFor();

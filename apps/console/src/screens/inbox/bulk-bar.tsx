@@ -23,11 +23,13 @@ type Props = {
   observations: readonly RuntimeObservation[];
   /** What the list shows, and how many that are; null where a decision about all of them makes no sense. */
   all: { filter: ObservationQuery; count: number } | null;
+  /** Selects these alone. */
+  choose: (observations: readonly RuntimeObservation[]) => void;
   clear: () => void;
 };
 
 /** One decision for everything that is selected, or for all that the filter matches. */
-export function BulkBar({ observations, all, clear }: Props): ReactNode {
+export function BulkBar({ observations, all, choose, clear }: Props): ReactNode {
   const [decision, setDecision] = useState<ReviewDecision | null>(null);
   const [wantsAll, setWantsAll] = useState(false);
   const isAll = wantsAll && all !== null;
@@ -40,6 +42,11 @@ export function BulkBar({ observations, all, clear }: Props): ReactNode {
         {!isAll && mayTakeAll && (
           <Button size="compact-xs" variant="subtle" onClick={() => setWantsAll(true)}>
             Take all {all.count} that match
+          </Button>
+        )}
+        {observations.length > MAX_AT_ONCE && (
+          <Button size="compact-xs" variant="subtle" onClick={() => choose(observations.slice(0, MAX_AT_ONCE))}>
+            Take the first {MAX_AT_ONCE}
           </Button>
         )}
       </span>

@@ -49,11 +49,14 @@ const DECISION_COLUMNS: Column<RuntimeObservation>[] = [
   },
 ];
 
+/** The views whose rows have any status. It needs a column there: beside a name it would cut the name off. */
+export const ANY_STATUS = new Set(['blocked', 'all']);
+
 /** The views whose rows have a decision. */
 const DECIDED_VIEWS = new Set(['all', 'seen_again', 'blocked']);
 
 export function observationColumns({ providers, view, isNarrow }: Options): Column<RuntimeObservation>[] {
-  const withStatus = view === 'all';
+  const withStatus = ANY_STATUS.has(view);
   const columns: Column<RuntimeObservation>[] = [
     { key: 'risk', header: 'Risk', width: '78px', cell: ({ risk }) => <RiskMark level={risk.level} /> },
     {

@@ -10,7 +10,7 @@ import { providerLabel, useProviders } from '../../data/names.ts';
 import type { PagedList } from '../../data/pages.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { BulkBar } from './bulk-bar.tsx';
-import { observationColumns } from './columns.tsx';
+import { ANY_STATUS, observationColumns } from './columns.tsx';
 import { FirstSteps } from './first-steps.tsx';
 import { ObservationPanel } from './observation-panel.tsx';
 import { OverviewStrip } from './overview-strip.tsx';
@@ -31,9 +31,6 @@ const RISKS = [
   { value: 'medium', label: 'Medium or high' },
 ];
 const STATUSES = ['open', 'approved', 'rejected', 'ignored', 'resolved'];
-
-/** Views whose observations may have been decided. Those of the others are open. */
-const ANY_STATUS = new Set(['blocked', 'all']);
 
 const SUMMARIES: Record<string, string> = {
   new: 'What agents use, without a decision yet.',
@@ -94,6 +91,7 @@ export function InboxScreen(): ReactNode {
   useKeys({ Escape: () => (item === undefined ? setSelected(new Set()) : setState({ item: undefined })) });
   const openCount = useMemo(() => list.items.filter(({ status }) => status === 'open').length, [list.items]);
   const matching = ANY_STATUS.has(view) || list.hasMore || list.isFormer ? null : { filter: query, count: openCount };
+  const choose = (rows: readonly RuntimeObservation[]) => setSelected(new Set(rows.map(keyOf)));
   const chosen = selected.size === 0 ? [] : list.items.filter(({ id }) => selected.has(id));
   const providerChoices = useMemo(
     () => providers.list.map((each) => ({ value: each.id, label: providerLabel(each, each.id) })),
@@ -142,7 +140,7 @@ export function InboxScreen(): ReactNode {
       <div className={classes.frame}>
         <div className="split">
           <div className={classes.list}>
-            <OverviewStrip newObservations={view === 'new' ? list.items : null} />
+            <OverviewStrip newObservations={view === 'new' ? list.items : null} hasMore={list.hasMore} />
             <DataTable
               label="Observations"
               list={list}
@@ -165,7 +163,9 @@ export function InboxScreen(): ReactNode {
             <FailedPanel label="Observation" problem={problem} close={() => setState({ item: undefined })} />
           )}
         </div>
-        {chosen.length > 0 && <BulkBar observations={chosen} all={matching} clear={() => setSelected(new Set())} />}
+        {chosen.length > 0 && (
+          <BulkBar observations={chosen} all={matching} choose={choose} clear={() => setSelected(new Set())} />
+        )}
       </div>
     </Screen>
   );

@@ -15,10 +15,12 @@ const MAX_ROWS = 2000;
 type Props = {
   /** The observations without a decision. Null where the view shows others. */
   newObservations: readonly RuntimeObservation[] | null;
+  /** Whether there are more of them. */
+  hasMore: boolean;
 };
 
 /** The last two weeks in a few numbers: what the decisions are about. */
-export const OverviewStrip = memo(function OverviewStrip({ newObservations }: Props): ReactNode {
+export const OverviewStrip = memo(function OverviewStrip({ newObservations, hasMore }: Props): ReactNode {
   const filter = useTenantFilter();
   const mayRead = holds(useMe(), 'usage:read');
   const days = lastDays();
@@ -41,19 +43,28 @@ export const OverviewStrip = memo(function OverviewStrip({ newObservations }: Pr
   const ofUsage = useMemo(() => usageTiles(data?.items ?? []), [data]);
   if (!mayRead || data === undefined || data.items.length === 0) return null;
   const tiles = [
-    ...ofUsage,
-    ...(newObservations === null ? [] : [{ label: 'New', values: countsByDay(days, newObservations) }]),
+    ...ofUsage.map((tile) => ({ ...tile, isPart: !data.isComplete })),
+    ...(newObservations === null
+      ? []
+      : [{ label: 'New', values: countsByDay(days, newObservations), isPart: hasMore }]),
   ];
   return (
     <ul className={classes.strip} aria-label={`The last ${DAYS} days`}>
-      {tiles.map(({ label, values }) => (
+      {tiles.map(({ label, values, isPart }) => (
         <li key={label} className={classes.tile}>
           <div>
             <div className={classes.name}>
               {label}
               <span className={classes.days}>, {DAYS} days</span>
             </div>
-            <div className={classes.value}>{formatCompact(values.reduce((sum, value) => sum + value, 0))}</div>
+            <div className={classes.value}>
+              {formatCompact(values.reduce((sum, value) => sum + value, 0))}
+              {isPart && (
+                <span title="There are more. So many were read.">
+                  +<span className="visually-hidden">or more</span>
+                </span>
+              )}
+            </div>
           </div>
           <Sparkline values={values} />
         </li>
@@ -80,8 +91,10 @@ function lastDays(): string[] {
   );
 }
 
+/** Rows that were decided stay in view, but are not new any more. */
 function countsByDay(days: readonly string[], rows: readonly RuntimeObservation[]): number[] {
-  return days.map((day) => rows.filter(({ firstSeenAt }) => firstSeenAt.startsWith(day)).length);
+  const open = rows.filter(({ status }) => status === 'open');
+  return days.map((day) => open.filter(({ firstSeenAt }) => firstSeenAt.startsWith(day)).length);
 }
 
 function sumsByDay(days: readonly string[], rows: readonly Usage[], valueOf: (row: Usage) => number): number[] {
