@@ -20,10 +20,18 @@ export function configureClient(): void {
   });
   client.interceptors.response.use((response, request) => {
     const tag = response.headers.get('etag');
-    if (tag !== null && request.method === 'GET') remember(new URL(request.url).pathname, tag);
+    if (tag !== null && request.method === 'GET') remember(new URL(request.url).pathname, asTheServerSent(tag));
     return response;
   });
   client.interceptors.error.use((error, response) => new ApiProblem(error, response));
+}
+
+/**
+ * A proxy that compresses an answer changes its tag: nginx and Cloudflare mark it as weak, Apache adds `-gzip`. If-Match needs the
+ * tag of the server.
+ */
+function asTheServerSent(tag: string): string {
+  return tag.replace(/^W\//, '').replace(/-(?:gzip|br|zstd)"$/, '"');
 }
 
 /** The If-Match header for a write on the record at a path, if its tag is known. */
