@@ -182,6 +182,18 @@ test('a step back from what was just created leads to the list, without the form
   await page.getByRole('row', { name: /step-back/ }).waitFor();
   expect(await page.getByRole('dialog').count()).toBe(0);
   expect(new URL(page.url()).search).toBe(`?${TENANT}`);
+
+  // Nor does it lead to what was deleted.
+  await page
+    .getByRole('row', { name: /step-back/ })
+    .getByRole('link', { name: 'step-back' })
+    .click();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('step-back was deleted.').waitFor();
+  await page.goBack();
+  await page.getByRole('heading', { level: 1, name: 'Gateways' }).waitFor();
+  expect(await page.getByText('step-back', { exact: true }).count()).toBe(0);
   await done();
 });
 

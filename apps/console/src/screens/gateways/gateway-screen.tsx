@@ -107,7 +107,7 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
         throwOnError: true,
       }),
     done: () => `${name} was deleted.`,
-    onDone: () => void navigate({ to: '/gateways' }),
+    onDone: () => void navigate({ to: '/gateways', replace: true }),
   });
   const shown = list.items.find((session) => session.id === state['item']);
   useKeys({ Escape: () => setState({ item: undefined }) });
