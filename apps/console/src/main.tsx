@@ -12,18 +12,7 @@ import { meQuery } from './data/me.ts';
 import { noteLoadError } from './data/problem.ts';
 import { createQueryClient } from './data/query-client.ts';
 
-const RELOADED = 'quartermaster-reloaded-at';
-const RELOAD_INTERVAL_MS = 10_000;
-
-// After a deployment the assets of an old page are gone. A new page has the new ones; but never reload in a loop.
-window.addEventListener('vite:preloadError', (event) => {
-  noteLoadError(event.payload);
-  const last = Number(sessionStorage.getItem(RELOADED) ?? 0);
-  if (Date.now() - last < RELOAD_INTERVAL_MS) return;
-  event.preventDefault();
-  sessionStorage.setItem(RELOADED, String(Date.now()));
-  window.location.reload();
-});
+window.addEventListener('vite:preloadError', ({ payload }) => noteLoadError(payload));
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? '';
 // For the library that locks the page's scrolling while a dialog is open: it injects a style.

@@ -82,17 +82,31 @@ test('a server that cannot be reached is named as such, and the page goes on onc
 });
 
 test('a part of the page that cannot be loaded is named as such', async () => {
-  const { page, expectErrors, done } = await world.open('/profile');
+  const { page, expectAnswers, expectErrors, done } = await world.open('/profile');
   await page.getByRole('heading', { level: 1 }).waitFor();
   // As if the page had been reloaded for the same reason just now.
   await page.evaluate(`sessionStorage.setItem('quartermaster-reloaded-at', String(Date.now()))`);
   expectErrors(/net::ERR_FAILED/);
-  expectErrors(/Failed to fetch dynamically imported module/);
+  expectErrors(/A part of the page could not be loaded/);
   await page.route('**/assets/agents-screen*.js', (route) => route.abort());
   await page.getByRole('link', { name: 'Agents' }).click();
   await page.getByRole('heading', { name: 'A part of the page could not be loaded' }).waitFor();
   await page.unroute('**/assets/agents-screen*.js');
   await page.getByRole('button', { name: 'Reload the page' }).click();
   await page.getByText('No agent yet').waitFor();
+
+  // A proxy answers for a server that is away. The page stays, and reloads when the server is back.
+  await page.evaluate(`sessionStorage.removeItem('quartermaster-reloaded-at')`);
+  expectAnswers(502);
+  let isAway = true;
+  for (const path of ['**/assets/traces-screen*.js', '**/readyz', '**/console/traces*']) {
+    await page.route(path, (route) =>
+      isAway ? route.fulfill({ status: 502, body: 'Bad gateway' }) : route.continue(),
+    );
+  }
+  await page.getByRole('link', { name: 'Traces' }).click();
+  await page.getByText('The page reloads by itself as soon as the server is ready.').waitFor();
+  isAway = false;
+  await page.getByText('No trace').waitFor();
   await done();
 });

@@ -7,9 +7,27 @@ import {
   redirect,
   retainSearchParams,
 } from '@tanstack/react-router';
+import { noteLoadError } from '../data/problem.ts';
 import { parseSearch, stringifySearch, type UrlState } from '../data/url-state.ts';
 import { RouteFailed, RouteMissing } from './route-states.tsx';
 import { Shell } from './shell.tsx';
+
+/**
+ * A screen whose code is loaded when it is shown. The router reloads the page for an error of an import that it recognises. If the
+ * server is away, that replaces the page by an error of the browser or of a proxy.
+ */
+function lazyScreen<Module extends Record<string, unknown>, Name extends keyof Module>(
+  load: () => Promise<Module>,
+  name: Name,
+) {
+  const loadScreen = () =>
+    load().catch((cause: unknown) => {
+      const error = new Error('A part of the page could not be loaded.', { cause });
+      noteLoadError(error);
+      throw error;
+    });
+  return lazyRouteComponent(loadScreen, name);
+}
 
 const root = createRootRouteWithContext<{ queryClient: QueryClient }>()({
   component: Shell,
@@ -30,117 +48,117 @@ const loadInbox = () => import('../screens/inbox/inbox-screen.tsx');
 const inbox = createRoute({
   getParentRoute: () => root,
   path: '/inbox',
-  component: lazyRouteComponent(loadInbox, 'InboxScreen'),
+  component: lazyScreen(loadInbox, 'InboxScreen'),
 });
 const providers = createRoute({
   getParentRoute: () => root,
   path: '/providers',
-  component: lazyRouteComponent(() => import('../screens/providers/providers-screen.tsx'), 'ProvidersScreen'),
+  component: lazyScreen(() => import('../screens/providers/providers-screen.tsx'), 'ProvidersScreen'),
 });
 const provider = createRoute({
   getParentRoute: () => root,
   path: '/providers/$providerId',
-  component: lazyRouteComponent(() => import('../screens/providers/provider-screen.tsx'), 'ProviderScreen'),
+  component: lazyScreen(() => import('../screens/providers/provider-screen.tsx'), 'ProviderScreen'),
 });
 const plan = createRoute({
   getParentRoute: () => root,
   path: '/providers/$providerId/plan',
-  component: lazyRouteComponent(() => import('../screens/plan/plan-screen.tsx'), 'PlanScreen'),
+  component: lazyScreen(() => import('../screens/plan/plan-screen.tsx'), 'PlanScreen'),
 });
 const traces = createRoute({
   getParentRoute: () => root,
   path: '/traces',
-  component: lazyRouteComponent(() => import('../screens/traces/traces-screen.tsx'), 'TracesScreen'),
+  component: lazyScreen(() => import('../screens/traces/traces-screen.tsx'), 'TracesScreen'),
 });
 const trace = createRoute({
   getParentRoute: () => root,
   path: '/traces/$traceId',
-  component: lazyRouteComponent(() => import('../screens/trace/trace-screen.tsx'), 'TraceScreen'),
+  component: lazyScreen(() => import('../screens/trace/trace-screen.tsx'), 'TraceScreen'),
 });
 const agents = createRoute({
   getParentRoute: () => root,
   path: '/agents',
-  component: lazyRouteComponent(() => import('../screens/agents/agents-screen.tsx'), 'AgentsScreen'),
+  component: lazyScreen(() => import('../screens/agents/agents-screen.tsx'), 'AgentsScreen'),
 });
 const agent = createRoute({
   getParentRoute: () => root,
   path: '/agents/$agentId',
-  component: lazyRouteComponent(() => import('../screens/agents/agent-screen.tsx'), 'AgentScreen'),
+  component: lazyScreen(() => import('../screens/agents/agent-screen.tsx'), 'AgentScreen'),
 });
 const map = createRoute({
   getParentRoute: () => root,
   path: '/map',
-  component: lazyRouteComponent(() => import('../screens/map/map-screen.tsx'), 'MapScreen'),
+  component: lazyScreen(() => import('../screens/map/map-screen.tsx'), 'MapScreen'),
 });
 const accounts = createRoute({
   getParentRoute: () => root,
   path: '/accounts',
-  component: lazyRouteComponent(() => import('../screens/accounts/accounts-screen.tsx'), 'AccountsScreen'),
+  component: lazyScreen(() => import('../screens/accounts/accounts-screen.tsx'), 'AccountsScreen'),
 });
 const account = createRoute({
   getParentRoute: () => root,
   path: '/accounts/$accountId',
-  component: lazyRouteComponent(() => import('../screens/accounts/account-screen.tsx'), 'AccountScreen'),
+  component: lazyScreen(() => import('../screens/accounts/account-screen.tsx'), 'AccountScreen'),
 });
 const gateways = createRoute({
   getParentRoute: () => root,
   path: '/gateways',
-  component: lazyRouteComponent(() => import('../screens/gateways/gateways-screen.tsx'), 'GatewaysScreen'),
+  component: lazyScreen(() => import('../screens/gateways/gateways-screen.tsx'), 'GatewaysScreen'),
 });
 const gateway = createRoute({
   getParentRoute: () => root,
   path: '/gateways/$gatewayId',
-  component: lazyRouteComponent(() => import('../screens/gateways/gateway-screen.tsx'), 'GatewayScreen'),
+  component: lazyScreen(() => import('../screens/gateways/gateway-screen.tsx'), 'GatewayScreen'),
 });
 const tasks = createRoute({
   getParentRoute: () => root,
   path: '/tasks',
-  component: lazyRouteComponent(() => import('../screens/tasks/tasks-screen.tsx'), 'TasksScreen'),
+  component: lazyScreen(() => import('../screens/tasks/tasks-screen.tsx'), 'TasksScreen'),
 });
 const changes = createRoute({
   getParentRoute: () => root,
   path: '/changes',
-  component: lazyRouteComponent(() => import('../screens/changes/changes-screen.tsx'), 'ChangesScreen'),
+  component: lazyScreen(() => import('../screens/changes/changes-screen.tsx'), 'ChangesScreen'),
 });
 const people = createRoute({
   getParentRoute: () => root,
   path: '/people',
-  component: lazyRouteComponent(() => import('../screens/people/people-screen.tsx'), 'PeopleScreen'),
+  component: lazyScreen(() => import('../screens/people/people-screen.tsx'), 'PeopleScreen'),
 });
 const access = createRoute({
   getParentRoute: () => root,
   path: '/access',
-  component: lazyRouteComponent(() => import('../screens/access/access-screen.tsx'), 'AccessScreen'),
+  component: lazyScreen(() => import('../screens/access/access-screen.tsx'), 'AccessScreen'),
 });
 const audit = createRoute({
   getParentRoute: () => root,
   path: '/audit',
-  component: lazyRouteComponent(() => import('../screens/audit/audit-screen.tsx'), 'AuditScreen'),
+  component: lazyScreen(() => import('../screens/audit/audit-screen.tsx'), 'AuditScreen'),
 });
 const tenants = createRoute({
   getParentRoute: () => root,
   path: '/tenants',
-  component: lazyRouteComponent(() => import('../screens/tenants/tenants-screen.tsx'), 'TenantsScreen'),
+  component: lazyScreen(() => import('../screens/tenants/tenants-screen.tsx'), 'TenantsScreen'),
 });
 const tenant = createRoute({
   getParentRoute: () => root,
   path: '/tenants/$tenantId',
-  component: lazyRouteComponent(() => import('../screens/tenants/tenant-screen.tsx'), 'TenantScreen'),
+  component: lazyScreen(() => import('../screens/tenants/tenant-screen.tsx'), 'TenantScreen'),
 });
 const manifests = createRoute({
   getParentRoute: () => root,
   path: '/manifests',
-  component: lazyRouteComponent(() => import('../screens/manifests/manifests-screen.tsx'), 'ManifestsScreen'),
+  component: lazyScreen(() => import('../screens/manifests/manifests-screen.tsx'), 'ManifestsScreen'),
 });
 const manifest = createRoute({
   getParentRoute: () => root,
   path: '/manifests/$manifestId',
-  component: lazyRouteComponent(() => import('../screens/manifests/manifest-screen.tsx'), 'ManifestScreen'),
+  component: lazyScreen(() => import('../screens/manifests/manifest-screen.tsx'), 'ManifestScreen'),
 });
 const profile = createRoute({
   getParentRoute: () => root,
   path: '/profile',
-  component: lazyRouteComponent(() => import('../screens/profile/profile-screen.tsx'), 'ProfileScreen'),
+  component: lazyScreen(() => import('../screens/profile/profile-screen.tsx'), 'ProfileScreen'),
 });
 
 const routeTree = root.addChildren([

@@ -26,6 +26,8 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   );
 }
 
+type WhenReady = { waits: boolean; asksAtOnce?: boolean };
+
 /** How often the page asks whether the server is ready again. */
 const ASK_MS = 3000;
 
@@ -33,7 +35,7 @@ const ASK_MS = 3000;
 export function Failed({ problem, retry }: { problem: ApiProblem; retry?: () => void }): ReactNode {
   const { kind, status, code, requestId } = problem;
   const waits = retry !== undefined && (kind === 'unreachable' || status === 503);
-  useWhenReady(waits, () => retry?.());
+  useWhenReady({ waits }, () => retry?.());
   return (
     <div className={classes.message} role="alert">
       <h2 className="row">
@@ -67,7 +69,7 @@ export function MissingScope({ scope }: { scope: Scope }): ReactNode {
 }
 
 /** Calls a function once the server is ready, as its readiness path says. */
-function useWhenReady(waits: boolean, onReady: () => void): void {
+export function useWhenReady({ waits, asksAtOnce = false }: WhenReady, onReady: () => void): void {
   const latest = useRef(onReady);
   useEffect(() => {
     latest.current = onReady;
@@ -80,12 +82,14 @@ function useWhenReady(waits: boolean, onReady: () => void): void {
       if (ok) latest.current();
     };
     // A server that cannot be reached is asked again.
-    const timer = setInterval(() => void ask().catch(() => {}), ASK_MS);
+    const askSafely = () => void ask().catch(() => {});
+    const timer = setInterval(askSafely, ASK_MS);
+    if (asksAtOnce) askSafely();
     return () => {
       clearInterval(timer);
       stop.abort();
     };
-  }, [waits]);
+  }, [waits, asksAtOnce]);
 }
 
 function titleOf({ kind, status, scope }: ApiProblem): string {
