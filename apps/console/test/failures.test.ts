@@ -65,7 +65,7 @@ test('a refusal and a failure of the server are shown with status, code and requ
 });
 
 test('a server that cannot be reached is named as such, and the page goes on once it answers', async () => {
-  const { page, expectErrors, done } = await world.open('/profile', { ownWindow: true });
+  const { page, expectAnswers, expectErrors, done } = await world.open('/profile', { ownWindow: true });
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.clock.install();
   expectErrors(/net::ERR_FAILED/);
@@ -78,6 +78,18 @@ test('a server that cannot be reached is named as such, and the page goes on onc
   await shownLater(page.getByRole('heading', { name: 'The server cannot be reached' }));
   isAway = false;
   await shownLater(page.getByText('No agent yet'));
+
+  // A proxy in front of the server answers for it.
+  expectAnswers(502);
+  isAway = true;
+  const answer = { status: 502, contentType: 'text/html', body: '<h1>502 Bad Gateway</h1>' };
+  for (const path of ['**/v1/traces?*', '**/readyz']) {
+    await page.route(path, (route) => (isAway ? route.fulfill(answer) : route.continue()));
+  }
+  await page.getByRole('link', { name: 'Traces' }).click();
+  await shownLater(page.getByRole('heading', { name: 'The server cannot be reached' }));
+  isAway = false;
+  await shownLater(page.getByText('No trace yet'));
   await done();
 });
 

@@ -1,6 +1,6 @@
 /**
- * What went wrong. `answer`: the server refused, or failed. `unreachable`: no answer came, or only a part of it. `fault`: the
- * console itself threw an error.
+ * What went wrong. `answer`: the server refused, or failed. `unreachable`: no answer came, or only a part of it, or that of a proxy.
+ * `fault`: the console itself threw an error.
  */
 type ProblemKind = 'answer' | 'unreachable' | 'fault';
 
@@ -30,9 +30,13 @@ export class ApiProblem extends Error {
   }
 }
 
+/** A proxy answers so for a server that is away or slow. The server's own answers with these statuses have a code. */
+const STATUSES_OF_PROXIES = new Set([502, 503, 504]);
+
 /** The connection can also end in the middle of an answer: the browser then throws a TypeError. */
 function kindOf(body: unknown, response: Response | undefined): ProblemKind {
-  return response === undefined || body instanceof TypeError ? 'unreachable' : 'answer';
+  if (response === undefined || body instanceof TypeError) return 'unreachable';
+  return STATUSES_OF_PROXIES.has(response.status) && fieldsOf(body).code === undefined ? 'unreachable' : 'answer';
 }
 
 type Fields = { title?: string; detail?: string; code?: string; scope?: string };

@@ -140,7 +140,10 @@ export function InboxScreen(): ReactNode {
       <div className={classes.frame}>
         <div className="split">
           <div className={classes.list}>
-            <OverviewStrip newObservations={view === 'new' ? list.items : null} hasMore={list.hasMore} />
+            <OverviewStrip
+              newObservations={view === 'new' && list.problem === null ? list.items : null}
+              hasMore={list.hasMore}
+            />
             <DataTable
               label="Observations"
               list={list}
