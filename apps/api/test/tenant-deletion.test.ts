@@ -14,6 +14,7 @@ import { startTestServer, type TestServer } from './support/server.ts';
 import { tablesOf } from './support/tables.ts';
 
 const HOUR_MS = 3600 * 1000;
+const DUE = { limit: 10, ofTenant: 10 };
 const DAY_MS = 24 * HOUR_MS;
 
 let server: TestServer;
@@ -134,7 +135,7 @@ describe('from the moment of the deletion', () => {
     const again = await server.call('POST', sessions, { as: server.admin, body: {} });
     expectProblem(again, 409, 'gateway_not_active');
     server.travel(2 * HOUR_MS);
-    expect(await findProvidersDueForSync(server.services.db, EVERYWHERE, server.services.now(), 10)).toEqual([]);
+    expect(await findProvidersDueForSync(server.services.db, EVERYWHERE, server.services.now(), DUE)).toEqual([]);
   });
 
   test('regression: a tenant that writes all the time is deleted as well', async () => {
@@ -167,7 +168,7 @@ describe('from the moment of the deletion', () => {
     listing.end(JSON.stringify({ object: 'list', data: [{ id: 'gpt-5' }] }));
     expectProblem(await sync, 502, 'sync_failed');
     server.travel(2 * HOUR_MS);
-    expect(await findProvidersDueForSync(server.services.db, EVERYWHERE, server.services.now(), 10)).toEqual([]);
+    expect(await findProvidersDueForSync(server.services.db, EVERYWHERE, server.services.now(), DUE)).toEqual([]);
   });
 
   test('the tenant does not exist any more, and its id is never used again', async () => {

@@ -22,8 +22,8 @@ type SemaphoreOptions = {
 };
 
 /**
- * A weighted semaphore that bounds a resource, such as the memory of requests. Requests that do not fit wait. Tenants take turns (round robin),
- * so the queue of one tenant does not delay the others.
+ * A weighted semaphore that bounds a resource, such as the memory of requests. Requests that do not fit wait. Tenants take turns
+ * (round robin), so the queue of one tenant does not delay the others.
  */
 export class FairSemaphore {
   readonly #options: SemaphoreOptions;

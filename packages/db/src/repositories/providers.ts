@@ -292,23 +292,34 @@ async function insertAliases(db: Database, provider: Provider): Promise<void> {
     .execute();
 }
 
-/** The providers whose sync is due, the longest overdue first. */
+/**
+ * The providers whose sync is due, the longest overdue first: at most `limit`, and at most `ofTenant` of each tenant. So a tenant
+ * with many slow providers does not hide those of others.
+ */
 export async function findProvidersDueForSync(
   db: Database,
   scope: TenantScope,
   now: Date,
-  limit: number,
+  { limit, ofTenant }: { limit: number; ofTenant: number },
 ): Promise<Provider[]> {
-  const rows = await db
+  const due = db
     .selectFrom('providers')
-    .selectAll()
+    .select(['tenant_id', 'id', 'next_sync_at'])
+    .select(sql<number>`row_number() over (partition by tenant_id order by next_sync_at, id)`.as('turn'))
     .where('next_sync_at', '<=', now.toISOString())
     .where('status', '=', 'active')
     .where('kind', 'in', ['mcp', 'llm'])
     .where('base_url', 'is not', null)
-    .where(inScope(scope))
-    .orderBy('next_sync_at')
-    .orderBy('id')
+    .where(inScope(scope));
+  const rows = await db
+    .selectFrom(due.as('due'))
+    .innerJoin('providers', (join) =>
+      join.onRef('providers.tenant_id', '=', 'due.tenant_id').onRef('providers.id', '=', 'due.id'),
+    )
+    .selectAll('providers')
+    .where('due.turn', '<=', ofTenant)
+    .orderBy('due.next_sync_at')
+    .orderBy('due.id')
     .limit(limit)
     .execute();
   return rows.map(toProvider);

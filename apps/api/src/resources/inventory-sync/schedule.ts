@@ -12,7 +12,7 @@ const MAX_CONCURRENT = 4;
 const MAX_CONCURRENT_PER_TENANT = 2;
 
 /** Due providers that are read at a time, the longest overdue first. */
-const MAX_DUE = 100;
+const DUE = { limit: 100, ofTenant: MAX_CONCURRENT_PER_TENANT };
 
 /** When to try again if another process is syncing the provider, in milliseconds. */
 const RETRY_MS = 60_000;
@@ -41,7 +41,7 @@ export function syncSchedule(services: Services): { startDue: () => Promise<void
   return {
     async startDue() {
       if (running.size >= MAX_CONCURRENT) return;
-      const due = await findProvidersDueForSync(db, EVERYWHERE, await databaseNow(db), MAX_DUE);
+      const due = await findProvidersDueForSync(db, EVERYWHERE, await databaseNow(db), DUE);
       for (const provider of due) {
         const { id, tenantId } = provider;
         if (running.has(id) || !hasRoom(tenantId)) continue;
