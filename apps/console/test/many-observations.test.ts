@@ -133,10 +133,14 @@ test('regression: pages that were read before a decision and come after it do no
   const { page, moveTo, done } = await world.open('/providers');
   const read = Promise.withResolvers<void>();
   const decided = Promise.withResolvers<void>();
+  let status = 0;
   await page.route(
     /runtime-observations\?.*cursor=/,
     async (route) => {
-      const response = await route.fetch();
+      // The browser adds this header by itself, so the copy of the request lacks it, and the server would refuse the session.
+      const headers = { ...(await route.request().allHeaders()), 'sec-fetch-site': 'same-origin' };
+      const response = await route.fetch({ headers });
+      status = response.status();
       read.resolve();
       await decided.promise;
       await route.fulfill({ response });
@@ -156,6 +160,7 @@ test('regression: pages that were read before a decision and come after it do no
     .getByRole('status')
     .getByText(/ in all|^[\d,]{5,} loaded, more below/)
     .waitFor();
+  expect(status).toBe(200);
   await page.locator(`[data-key="${key}"]`).getByText('rejected').waitFor();
   await page.keyboard.press('z');
   await page.getByText('The decision was withdrawn.').waitFor();
