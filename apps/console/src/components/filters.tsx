@@ -1,6 +1,7 @@
 import { Select, TextInput } from '@mantine/core';
 import { memo, type ReactNode, useEffect, useState } from 'react';
 import { useSetUrlState, useUrlParameter } from '../data/url-state.ts';
+import { formatNumber } from './format.ts';
 import { Icon } from './icons.tsx';
 
 type Choice = string | { value: string; label: string };
@@ -103,7 +104,7 @@ export function Views({
           }
         >
           {text}
-          {count !== undefined && <span className="num dim">{count}</span>}
+          {count !== undefined && <span className="num dim">{formatNumber(count)}</span>}
         </button>
       ))}
     </div>

@@ -18,8 +18,12 @@ export function createQueryClient(): QueryClient {
     mutationCache: new MutationCache({
       onError: noteProblem,
       // One decision changes many lists, so everything that is shown is read again, unless the action has updated it.
-      onSettled: (_data, error, _input, _context, { meta }) =>
-        client.invalidateQueries(error === null && meta?.['updatesCache'] === true ? { refetchType: 'none' } : {}),
+      onSettled: (_data, error, _input, _context, { meta }) => {
+        const isUpdated = error === null && meta?.['updatesCache'] === true;
+        const readAgain = client.invalidateQueries(isUpdated ? { refetchType: 'none' } : {});
+        // A failure is shown at once: if the server is away, the reads fail too, and are repeated.
+        return error === null ? readAgain : undefined;
+      },
     }),
     defaultOptions: {
       queries: {
