@@ -117,13 +117,13 @@ test('a decision about one observation reads the counts again, and not the pages
   page.on('request', (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
   await page.keyboard.press('r');
   await activeRow(page).getByText('rejected').waitFor();
-  await expect.poll(() => newView.textContent()).toBe(`New${before - 1}`);
+  await expect.poll(() => newView.textContent()).toBe(`New${(before - 1).toLocaleString('en')}`);
   expect(asked.filter((request) => request === 'GET /v1/runtime-observations')).toEqual([]);
   expect(asked.filter((request) => request.endsWith('/counts'))).toHaveLength(1);
   // The row keeps its place, and the decision can be withdrawn.
   expect(await activeRow(page).getAttribute('aria-rowindex')).toBe('3');
   await page.keyboard.press('z');
-  await expect.poll(() => newView.textContent()).toBe(`New${before}`);
+  await expect.poll(() => newView.textContent()).toBe(`New${before.toLocaleString('en')}`);
   expect(await activeRow(page).getByText('rejected').count()).toBe(0);
   expect(asked.filter((request) => request === 'GET /v1/runtime-observations')).toEqual([]);
   await done();
