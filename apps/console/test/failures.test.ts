@@ -1,3 +1,4 @@
+import type { Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { shownLater } from '../testing/clock.ts';
 import { startWorld, type World } from '../testing/world.ts';
@@ -90,6 +91,29 @@ test('a server that cannot be reached is named as such, and the page goes on onc
   await shownLater(page.getByRole('heading', { name: 'The server cannot be reached' }));
   isAway = false;
   await shownLater(page.getByText('No trace yet'));
+  await done();
+});
+
+test('a button can be pressed again as soon as its failure is shown, while the page is still read again', async () => {
+  const { server } = world;
+  const body = { name: 'anthropic', kind: 'llm' };
+  const { id } = await server.ok('POST', '/v1/providers', { as: server.admin, body });
+  const { page, expectAnswers, done } = await world.open(`/providers/${id}`);
+  const disable = page.getByRole('button', { name: 'Disable' });
+  await disable.waitFor();
+  const held: Route[] = [];
+  const path = `**/v1/providers/${id}*`;
+  await page.route(path, async (route) => {
+    if (route.request().method() === 'PUT') await route.fulfill({ status: 502, body: 'Bad Gateway' });
+    else held.push(route);
+  });
+  expectAnswers(502);
+  await disable.click();
+  await page.getByText('The server did not answer.').waitFor();
+  await page.waitForFunction("document.querySelector('[data-loading=true]') === null");
+  expect(held.length).toBeGreaterThan(0);
+  await Promise.all(held.map((route) => route.continue()));
+  await page.unroute(path);
   await done();
 });
 

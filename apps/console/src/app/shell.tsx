@@ -63,7 +63,7 @@ function Invited(): ReactNode {
   const names = invitationsOf(useMe()).map(({ tenantId, tenantDisplayName }) => tenantDisplayName ?? tenantId);
   return (
     <Empty title={`You are invited to ${[...new Set(names)].join(', ')}`}>
-      <p>You see what is there after you accept.</p>
+      <p>Accept the invitation to see the tenant’s records.</p>
       <InvitationsLink>See your invitations</InvitationsLink>
     </Empty>
   );

@@ -24,7 +24,7 @@ export function providerLookup() {
     addName: (name: string) => names.add(caseFolded(name)),
     /** A name as frameworks may rewrite it. */
     addRewritten: (name: string) => families.add(rewrittenName(name)),
-    /** All spellings of a vendor, and the hosts of its API. */
+    /** A name, and if it is one of a vendor: all spellings of the vendor, and the hosts of its API. */
     addVendor(vendor: string): void {
       for (const name of [caseFolded(vendor), ...vendorNames(vendor)]) names.add(name);
       const api = vendorHosts(vendor);

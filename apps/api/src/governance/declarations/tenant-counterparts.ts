@@ -29,9 +29,8 @@ export async function findTenantCounterparts(
     if (host !== null) lookup.addHost(host);
     if (vendor !== null) lookup.addVendor(vendor);
     for (const name of namesOf(provider)) {
-      lookup.addName(name);
-      lookup.addRewritten(name);
       lookup.addVendor(name);
+      lookup.addRewritten(name);
     }
   }
   const known = knownProviders(wholeTenant);

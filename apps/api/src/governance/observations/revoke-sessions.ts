@@ -22,7 +22,7 @@ const COMPARED_AT_ONCE = 100;
  */
 export type BlockCandidates = readonly Pick<InventoryItem, 'kind' | 'name'>[];
 
-type Record = (change: Change) => void;
+type RecordChange = (change: Change) => void;
 
 /**
  * Revokes the gateway sessions that grant an item that is blocked now: one of the candidates, or one that they cover, also at the
@@ -33,7 +33,7 @@ type Record = (change: Change) => void;
  */
 export async function revokeSessionsOfBlocked(
   trx: Database,
-  record: Record,
+  record: RecordChange,
   { provider, candidates }: { provider: Provider; candidates: BlockCandidates },
   now: Date,
 ): Promise<SessionReference[]> {
@@ -49,29 +49,36 @@ export async function revokeSessionsOfBlocked(
 }
 
 /**
- * Revokes the sessions that grant an item of a sub-tenant's provider which the whole tenant blocks at a provider that the sub-tenant
- * declares again.
+ * Revokes the sessions that grant items of providers which the whole tenant blocks at a provider that the sub-tenant declares again.
+ * Providers of the whole tenant have none.
  *
+ * @param providers of one tenant
  * @returns the revoked sessions
  */
 export async function revokeSessionsOfTenantBlocks(
   trx: Database,
-  record: Record,
-  provider: Provider,
+  record: RecordChange,
+  providers: readonly Provider[],
   now: Date,
 ): Promise<SessionReference[]> {
-  if (provider.subTenantId === null) return [];
-  const isBlocked = (await findTenantBlocks(trx, provider, [provider]))(provider);
-  const items: GrantedItem[] = [];
-  // Of any status, because a session grants what was available when it was opened.
-  const pages = itemPages(trx, { scope: scopeOf(provider), providerId: provider.id, statuses: null });
-  for await (const page of pages) items.push(...page.filter(isBlocked));
-  return revoke(trx, record, { provider, items }, now);
+  const [first] = providers;
+  if (first === undefined) return [];
+  const blocksOf = await findTenantBlocks(trx, first, providers);
+  const revoked: SessionReference[] = [];
+  for (const provider of providers.filter(({ subTenantId }) => subTenantId !== null)) {
+    const isBlocked = blocksOf(provider);
+    const items: GrantedItem[] = [];
+    // Of any status, because a session grants what was available when it was opened.
+    const pages = itemPages(trx, { scope: scopeOf(provider), providerId: provider.id, statuses: null });
+    for await (const page of pages) items.push(...page.filter(isBlocked));
+    revoked.push(...(await revoke(trx, record, { provider, items }, now)));
+  }
+  return revoked;
 }
 
 async function revoke(
   trx: Database,
-  record: Record,
+  record: RecordChange,
   { provider, items }: { provider: Provider; items: readonly GrantedItem[] },
   now: Date,
 ): Promise<SessionReference[]> {
@@ -87,11 +94,15 @@ async function revoke(
   return revoked;
 }
 
-/** The providers of sub-tenants that declare a provider of the whole tenant again, and of which a session may be open. */
-async function* declaredAgain(db: Database, provider: Provider, now: Date): AsyncGenerator<Provider, void, undefined> {
+/** The providers of sub-tenants that declare a provider of the whole tenant again, and of which a session may be open. In pages. */
+async function* declaredAgain(
+  db: Database,
+  provider: Provider,
+  now: Date,
+): AsyncGenerator<readonly Provider[], void, undefined> {
   for await (const page of subTenantProvidersInSessions(db, provider, now)) {
     const counterpartsOf = await findTenantCounterparts(db, provider, page);
-    yield* page.filter((own) => counterpartsOf(own).some(({ id }) => id === provider.id));
+    yield page.filter((own) => counterpartsOf(own).some(({ id }) => id === provider.id));
   }
 }
 

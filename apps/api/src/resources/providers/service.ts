@@ -93,7 +93,7 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
     if (['name', 'aliases', 'baseUrl'].some((field) => changed.includes(field))) {
       const candidates = await findBlockedItems(trx, updated, [id]);
       await revokeSessionsOfBlocked(trx, record, { provider: updated, candidates }, now);
-      await revokeSessionsOfTenantBlocks(trx, record, updated, now);
+      await revokeSessionsOfTenantBlocks(trx, record, [updated], now);
     }
     return updated;
   });

@@ -85,14 +85,14 @@ function subjectOf(
   { provider, isRemoved, account }: { provider: Provider | undefined; isRemoved: boolean; account: string },
 ): UsageSubject {
   const { kind, agent, provider: matched } = call;
-  const { name: providerName } = provider ?? matched;
-  const name = nameAt(provider ?? matched, call);
+  const at = provider ?? matched;
+  const name = nameAt(at, call);
   return {
     // What was counted stays at the provider that it was counted at, which may be deleted.
     providerId: provider?.id ?? (isRemoved ? matched.id : ''),
     kind,
     name,
-    nameKey: nameKey(kind, name, providerName),
+    nameKey: nameKey(kind, name, at.name),
     agent,
     account,
   };
