@@ -39,7 +39,7 @@ const ON_POSTGRES = [
   'test/telemetry/traces/{account-share,conflicting,reading,retention,senders,waterfall}.test.ts',
   'test/telemetry/{ingest-logs,unread}.test.ts',
   // Calls that are corrected, and sums of them.
-  'test/telemetry/calls/{aggregate-records,aggregate-spans,exactness,replace-records}.test.ts',
+  'test/telemetry/calls/{aggregate-records,aggregate-spans,deleted-providers,exactness,replace-records}.test.ts',
   'test/endpoints/{agents,graph,usage}.test.ts',
   'test/endpoints/{bulk-decisions,console-sessions,credentials,derived-access,observation-inbox,recommendation-lists}.test.ts',
   'test/governance/{cardinality,counting,fair-share,large-families,manifest-names,properties,replay,renaming,statements,whole-loop}.test.ts',

@@ -8,6 +8,7 @@ import type { CallChange } from './call-changes.ts';
 import type { InterpretedRecord } from './interpreted-record.ts';
 import { makeCallSpan } from './make-call-span.ts';
 import { matchUses } from './match-uses.ts';
+import { findProvidersOfCalls } from './providers-of-calls.ts';
 import { findNewReports, type NewReports } from './new-reports.ts';
 import { type RecordReport, reportsOf } from './record-reports.ts';
 import { type Call, callsOfOne, failureOf } from './resolve.ts';
@@ -75,7 +76,9 @@ export async function aggregateRecordCalls(
     return { ...changeOf(report, { ...call, reports: reportsOfCall }), by: 0 as const };
   });
   const changes = [...counted, ...failures, ...evidence];
-  const unobserved = await applyChanges(db, place, { changes, providers, newProviders, sender, limits }, now);
+  const changed = changes.map(({ call, by }) => ({ provider: call.provider, by }));
+  const found = await findProvidersOfCalls(db, place, { changed, providers, newProviders }, now);
+  const unobserved = await applyChanges(db, place, { changes, found, sender, limits }, now);
   const keys = ofSpanKeys + ofRecordKeys;
   return { counted: counted.length, known: all.length - counted.length, keys, unobserved };
 }

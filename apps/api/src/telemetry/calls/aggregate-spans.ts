@@ -6,11 +6,13 @@ import { NOTHING_UNOBSERVED, type Unobserved } from '../../governance/observatio
 import type { InterpretedSpan } from './interpreted-span.ts';
 import { applyChanges } from './apply-changes.ts';
 import { type CallChange, diffCalls } from './call-changes.ts';
-import type { CallSpan } from './call-span.ts';
+import { type CallSpan, usesOf } from './call-span.ts';
 import { addParent, type KnownTrace, readKnownTraces, type StoredTrace } from './known-trace.ts';
 import { makeCallSpan } from './make-call-span.ts';
 import { replaceRecords } from './replace-records.ts';
 import type { MatchedUses } from './match-uses.ts';
+import { findProvidersOfCalls, type ProvidersOfCalls } from './providers-of-calls.ts';
+import { NO_REPLACEMENTS, type Replacements, replaceProviders } from './replacements.ts';
 import { resolve } from './resolve.ts';
 import { spellingsReader } from './same-name.ts';
 import { encodeCalls } from './stored-calls.ts';
@@ -49,7 +51,7 @@ export async function aggregateSpanCalls(
   now: Date,
 ): Promise<{ unobserved: Unobserved; calls: Map<string, Uint8Array>; keys: number }> {
   if (fresh.length === 0) return { unobserved: NOTHING_UNOBSERVED, calls: new Map(), keys: 0 };
-  const { matchOf, providers, newProviders } = matched;
+  const { matchOf } = matched;
   const callSpans = new Map<FreshSpan, CallSpan>();
   const signalled: { span: InterpretedSpan; call: CallSpan }[] = [];
   for (const one of fresh) {
@@ -66,19 +68,58 @@ export async function aggregateSpanCalls(
     return trace.isComplete ? trace.calls : null;
   };
   const { removed, keys } = await replaceRecords(db, place, { spans: signalled, earlierOf, sender }, now);
-  const changes = [...removed];
-  const calls = new Map<string, Uint8Array>();
   const spellingsOf = spellingsReader();
+  const traces: ChangedTrace[] = [];
   for (const [traceId, spans] of Map.groupBy(fresh, (span) => span.traceId)) {
     const own = spans.flatMap((span) => callSpans.get(span) ?? []);
-    const changed = await changesInTrace(traceId, { spans, own, known: known.get(traceId), spellingsOf });
-    for (const change of changed) changes.push(change);
+    const trace = { traceId, spans, own, known: known.get(traceId), spellingsOf, replacements: NO_REPLACEMENTS };
+    traces.push({ ...trace, changes: await changesInTrace(trace) });
     await yieldWhenDue();
-    if (own.length > 0) calls.set(traceId, encodeCalls(own));
   }
-  const sorted = inOrderOf([...callSpans.values()], changes);
-  const unobserved = await applyChanges(db, place, { changes: sorted, providers, newProviders, sender, limits }, now);
+  const found = await findProviders(db, place, { traces, removed, matched }, now);
+  const calls = new Map<string, Uint8Array>();
+  for (const { traceId, own, replacements } of traces) {
+    if (own.length > 0 || replacements.size > 0) calls.set(traceId, encodeCalls(own, replacements));
+  }
+  const changes = inOrderOf([...callSpans.values()], changesOf({ traces, removed }));
+  const unobserved = await applyChanges(db, place, { changes, found, sender, limits }, now);
   return { unobserved, calls, keys };
+}
+
+type Changes = { traces: ChangedTrace[]; removed: readonly CallChange[] };
+
+function changesOf({ traces, removed }: Changes): CallChange[] {
+  return [...removed, ...traces.flatMap(({ changes }) => changes)];
+}
+
+/**
+ * Finds the providers of changed calls. A trace whose new calls would count at a provider that does not exist any more moves to the
+ * one that replaces it, with all of its calls: its changes in `traces` are replaced.
+ */
+async function findProviders(
+  db: Database,
+  place: TenantPlace,
+  { traces, removed, matched }: Changes & { matched: MatchedUses },
+  now: Date,
+): Promise<ProvidersOfCalls> {
+  const { providers, newProviders } = matched;
+  const changed = changesOf({ traces, removed }).map(({ call, by }) => ({ provider: call.provider, by }));
+  const found = await findProvidersOfCalls(db, place, { changed, providers, newProviders }, now);
+  if (found.replacements.size === 0) return found;
+  const isMoved = ({ call, by }: CallChange) => by > 0 && found.replacements.has(call.provider.id);
+  const moved = [...traces.entries()].filter(([, { changes }]) => changes.some(isMoved));
+  const uses = moved.flatMap(([, { own, known }]) => [...own, ...(known?.calls ?? [])].flatMap(usesOf));
+  const ofUses = uses.map(({ provider }) => ({ provider, by: 1 as const }));
+  const all = await findProvidersOfCalls(db, place, { changed: [...changed, ...ofUses], providers, newProviders }, now);
+  for (const [index, trace] of moved) {
+    for (const use of trace.own.flatMap(usesOf)) use.provider = all.replacements.get(use.provider.id) ?? use.provider;
+    const ids = new Set((trace.known?.calls ?? []).flatMap(usesOf).map(({ provider }) => provider.id));
+    const replacements = new Map([...all.replacements].filter(([id]) => ids.has(id)));
+    traces[index] = { ...trace, replacements, changes: await changesInTrace({ ...trace, replacements }) };
+    await yieldWhenDue();
+  }
+  const replacing = [...all.replacements.values()].map((provider) => [provider.id, provider] as const);
+  return { ...all, byId: new Map([...all.byId, ...replacing]) };
 }
 
 /** Sorts changes in the order in which the spans came, because at a limit the first ones are observed. */
@@ -96,30 +137,34 @@ function inOrderOf(spans: readonly CallSpan[], changes: readonly CallChange[]): 
 
 /** The new spans of a trace. */
 type TraceOfBatch = {
+  traceId: string;
   spans: readonly FreshSpan[];
   /** Those that report calls. */
   own: readonly CallSpan[];
+  known: KnownTrace | undefined;
   spellingsOf: ReturnType<typeof spellingsReader>;
+  /** The providers that replace those of earlier spans, by the ids of these. */
+  replacements: Replacements;
 };
 
-async function changesInTrace(
-  traceId: string,
-  { spans, own, known, spellingsOf }: TraceOfBatch & { known: KnownTrace | undefined },
-): Promise<CallChange[]> {
-  if (!known) return callsOfNewTrace(traceId, { spans, own, spellingsOf });
+type ChangedTrace = TraceOfBatch & { changes: readonly CallChange[] };
+
+async function changesInTrace(trace: TraceOfBatch): Promise<CallChange[]> {
+  const { traceId, spans, own, known, spellingsOf, replacements } = trace;
+  if (!known) return callsOfNewTrace(trace);
   const earlier = known.calls;
   if (own.length === 0 && earlier.length === 0) return [];
   const parents = known.parents();
   const before = resolve(parents, earlier, spellingsOf);
   await yieldWhenDue();
   for (const span of spans) addParent(parents, span);
-  const after = resolve(parents, [...earlier, ...own], spellingsOf);
+  const after = resolve(parents, [...replaceProviders(earlier, replacements), ...own], spellingsOf);
   await yieldWhenDue();
   return diffCalls(traceId, { before, after, fresh: new Set(own) });
 }
 
 /** A shortcut for the usual case, a trace without stored spans: every call is new. */
-function callsOfNewTrace(traceId: string, { spans, own, spellingsOf }: TraceOfBatch): CallChange[] {
+function callsOfNewTrace({ traceId, spans, own, spellingsOf }: TraceOfBatch): CallChange[] {
   if (own.length === 0) return [];
   const parents = new Map<string, string | null>();
   for (const span of spans) addParent(parents, span);

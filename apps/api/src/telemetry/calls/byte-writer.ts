@@ -103,6 +103,10 @@ export class ByteReader {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
+  get isAtEnd(): boolean {
+    return this.#at === this.#bytes.length;
+  }
+
   byte(): number {
     const byte = this.#bytes[this.#at];
     if (byte === undefined) throw new RangeError('the bytes end too early');

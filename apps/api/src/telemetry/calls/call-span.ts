@@ -32,6 +32,11 @@ export type CallSpan = {
   tokensOf: CallUse | null;
 };
 
+/** All uses of a span: those that report calls, and that of tokens. */
+export function usesOf({ uses, tokensOf }: CallSpan): readonly CallUse[] {
+  return tokensOf === null ? uses : [...uses, tokensOf];
+}
+
 /** A use in a span, with the provider that it was matched to when the span came in. */
 export type CallUse = {
   kind: Use['kind'];

@@ -23,7 +23,7 @@ export async function gatherSightings(
   for await (const batch of inBatches(changes, BATCH_SIZE)) {
     for (const change of batch) {
       const provider = providerOf(change);
-      // Without a provider: it was deleted, and its observations with it.
+      // Without a provider: it was deleted, and its observations stay as they are.
       if (!provider) continue;
       const { kind, name, provider: matched } = change.call;
       const counted = byName.get([kind, provider.id, matched.name, name], () => {

@@ -1,4 +1,5 @@
-import type { CallSpan } from './call-span.ts';
+import type { CallSpan, CallUse } from './call-span.ts';
+import { replaceProviders } from './replacements.ts';
 import { decodeCallsUpTo } from './stored-calls.ts';
 
 /**
@@ -55,19 +56,21 @@ export function readKnownTraces(
 function callsOf(
   trace: StoredTrace,
   { sender, most }: { sender: string; most: number },
-): { calls: CallSpan[]; reports: number } | null {
+): { calls: readonly CallSpan[]; reports: number } | null {
   const calls: CallSpan[] = [];
+  const replacements = new Map<string, CallUse['provider']>();
   let reports = 0;
   for (const one of trace.calls) {
     if (one.sender !== sender) continue;
     const decoded = decodeCallsUpTo(one.value, most - reports);
     if (decoded === null) return null;
-    for (const span of decoded) {
+    for (const span of decoded.spans) {
       calls.push(span);
       reports += span.uses.length;
     }
+    for (const [id, provider] of decoded.replacements) replacements.set(id, provider);
   }
-  return { calls, reports };
+  return { calls: replaceProviders(calls, replacements), reports };
 }
 
 function parentsOf(trace: StoredTrace, sender: string): Map<string, string | null> {

@@ -1,6 +1,7 @@
 import type { CallSpan, CallUse } from './call-span.ts';
 import { ByteReader, ByteWriter } from './byte-writer.ts';
 import { decodeFormerCalls } from './former-calls.ts';
+import { NO_REPLACEMENTS, type Replacements } from './replacements.ts';
 
 /*
  * The compact form in which call spans are stored with the blocks of a trace. It is binary and not compressed: most traces have
@@ -11,8 +12,9 @@ import { decodeFormerCalls } from './former-calls.ts';
  *     shapes   a count, and each distinct shape: the fields that many spans of a trace have in common. Texts are numbers, 0 for null
  *     since    the start of the first span, in microseconds since 1970
  *     spans    a count, and for each span its ids, its times relative to `since`, its shape, and its tokens
+ *     replaced a count, and for each replaced provider its id and the provider that replaces it. Missing if none is replaced
  *
- * `ByteWriter` says how numbers and texts are written.
+ * A former release ignores what follows the spans. `ByteWriter` says how numbers and texts are written.
  */
 const VERSION = 3;
 
@@ -39,7 +41,7 @@ const shapeBytes = new ByteWriter();
 const spanBytes = new ByteWriter();
 const result = new ByteWriter();
 
-export function encodeCalls(spans: readonly CallSpan[]): Uint8Array {
+export function encodeCalls(spans: readonly CallSpan[], replacements: Replacements = NO_REPLACEMENTS): Uint8Array {
   shapeBytes.clear();
   spanBytes.clear();
   const texts = new Map<string, number>();
@@ -72,6 +74,12 @@ export function encodeCalls(spans: readonly CallSpan[]): Uint8Array {
   result.integer(since);
   result.count(spans.length);
   result.append(spanBytes);
+  if (replacements.size > 0) {
+    result.count(replacements.size);
+    for (const [replacedId, { id, name, kind }] of replacements) {
+      for (const text of [replacedId, id, name, kind]) result.text(text);
+    }
+  }
   return result.toBytes();
 }
 
@@ -157,14 +165,21 @@ function writeText(text: string | null, texts: Map<string, number>): void {
 
 /** Decodes call spans. Spans of one shape share one `uses` array. */
 export function decodeCalls(value: Uint8Array): CallSpan[] {
-  return decodeCallsUpTo(value, Number.POSITIVE_INFINITY) ?? [];
+  return decodeCallsUpTo(value, Number.POSITIVE_INFINITY)?.spans ?? [];
 }
 
-/** The same, but null if the spans report more than `most` calls. Then it stops early, so its work is bounded. */
-export function decodeCallsUpTo(value: Uint8Array, most: number): CallSpan[] | null {
+/**
+ * The same, with the providers that replace those of these or other spans of the trace. Null if the spans report more than `most`
+ * calls. Then it stops early, so its work is bounded.
+ */
+export function decodeCallsUpTo(
+  value: Uint8Array,
+  most: number,
+): { spans: CallSpan[]; replacements: Replacements } | null {
   if (value[0] === FORMER_VERSION) {
     const spans = decodeFormerCalls(value);
-    return spans.reduce((sum, { uses }) => sum + uses.length, 0) > most ? null : spans;
+    if (spans.reduce((sum, { uses }) => sum + uses.length, 0) > most) return null;
+    return { spans, replacements: NO_REPLACEMENTS };
   }
   if (value[0] !== VERSION) throw new Error(`stored calls have the unknown version ${value[0]}`);
   const reader = new ByteReader(value.subarray(1));
@@ -178,17 +193,24 @@ export function decodeCallsUpTo(value: Uint8Array, most: number): CallSpan[] | n
   if (shapes === null) return null;
   const since = reader.integer();
   const ids: string[] = [];
-  const spans = readUsesUpTo(reader, most, () => {
+  const read = readUsesUpTo(reader, most, () => {
     const spanId = readId(reader) ?? '';
     ids.push(spanId);
     return { spanId, parent: readParent(reader), ...readTimesAndTokens(reader, { shapes, since }) };
   });
-  if (spans === null) return null;
-  return spans.map(({ parent, ...span }) => ({
+  if (read === null) return null;
+  const spans = read.map(({ parent, ...span }) => ({
     ...span,
     // A parent may come after its child.
     parentSpanId: typeof parent === 'number' ? (ids[parent] ?? null) : parent,
   }));
+  if (reader.isAtEnd) return { spans, replacements: NO_REPLACEMENTS };
+  return { spans, replacements: new Map(repeat(reader, () => readReplacement(reader))) };
+}
+
+function readReplacement(reader: ByteReader): [string, CallUse['provider']] {
+  const [replacedId = '', id = '', name = '', kind] = Array.from({ length: 4 }, () => reader.text() ?? '');
+  return [replacedId, { id, name, kind: kind as CallUse['provider']['kind'] }];
 }
 
 type Shape = Omit<

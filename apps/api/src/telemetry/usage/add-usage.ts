@@ -15,6 +15,8 @@ type UsageBatch = {
   changes: readonly CallChange[];
   /** Undefined for a provider that was deleted, or that was not stored because the tenant reached its limit. */
   providerOf: (change: CallChange) => Provider | undefined;
+  /** Whether the provider was deleted. Its usage stays with its id. */
+  ofDeleted: (change: CallChange) => boolean;
   account: string;
   limits: AggregationLimits;
 };
@@ -29,7 +31,7 @@ type SubjectSums = { subject: UsageSubject; byHour: Map<number, UsageSums> };
 export async function addUsage(
   db: Database,
   place: TenantPlace,
-  { changes, providerOf, account, limits }: UsageBatch,
+  { changes, providerOf, ofDeleted, account, limits }: UsageBatch,
   now: Date,
 ): Promise<void> {
   // Older sums are removed already, so nothing may be subtracted from them.
@@ -40,7 +42,7 @@ export async function addUsage(
     if (by === 0 || call.countedAt < retainedSince) continue;
     const isRemoved = by < 0;
     const { byHour } = sums.get([String(isRemoved), ...cacheKey(call)], () => ({
-      subject: subjectOf(call, { provider: providerOf(change), isRemoved, account }),
+      subject: subjectOf(call, { provider: providerOf(change), isAtMatched: isRemoved || ofDeleted(change), account }),
       byHour: new Map(),
     }));
     addCall(byHour, change);
@@ -82,14 +84,14 @@ export async function addUsage(
 
 function subjectOf(
   call: Call,
-  { provider, isRemoved, account }: { provider: Provider | undefined; isRemoved: boolean; account: string },
+  { provider, isAtMatched, account }: { provider: Provider | undefined; isAtMatched: boolean; account: string },
 ): UsageSubject {
   const { kind, agent, provider: matched } = call;
   const at = provider ?? matched;
   const name = nameAt(at, call);
   return {
     // What was counted stays at the provider that it was counted at, which may be deleted.
-    providerId: provider?.id ?? (isRemoved ? matched.id : ''),
+    providerId: provider?.id ?? (isAtMatched ? matched.id : ''),
     kind,
     name,
     nameKey: nameKey(kind, name, at.name),

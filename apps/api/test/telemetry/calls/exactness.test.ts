@@ -52,3 +52,60 @@ test('counts equal the true calls, for any split, order and repetition of their 
     { numRuns: onPostgres() ? 8 : 40, endOnFailure: true },
   );
 });
+
+test('counts equal the true calls, also if their providers are deleted while the spans arrive', async () => {
+  const { db } = server.services;
+  const existing = (tenantId: string) =>
+    db
+      .selectFrom('providers')
+      .select('id')
+      .where('tenant_id', '=', tenantId)
+      .where('status', '<>', 'deleted')
+      .execute();
+  /** The calls of each provider that is not deleted: in observations, and in usage. */
+  const countedAtExisting = async (tenantId: string) => {
+    const ids = (await existing(tenantId)).map(({ id }) => id);
+    const observed = await db
+      .selectFrom('runtime_observations')
+      .select(['provider_id', ({ fn }) => fn.sum<number>('occurrences').as('calls')])
+      .where('tenant_id', '=', tenantId)
+      .groupBy('provider_id')
+      .execute();
+    const used = await db
+      .selectFrom('usage_rollups as sums')
+      .innerJoin('usage_series as series', (join) =>
+        join.onRef('series.tenant_id', '=', 'sums.tenant_id').onRef('series.id', '=', 'sums.series_id'),
+      )
+      .select(['series.provider_id', ({ fn }) => fn.sum<number>('sums.calls').as('calls')])
+      .where('sums.tenant_id', '=', tenantId)
+      .where('sums.period', '=', 'day')
+      .groupBy('series.provider_id')
+      .execute();
+    return [observed, used].map((rows) =>
+      Object.fromEntries(rows.flatMap(({ provider_id: id, calls }) => (ids.includes(id) ? [[id, Number(calls)]] : []))),
+    );
+  };
+  await fc.assert(
+    fc.asyncProperty(trueCalls, fc.infiniteStream(fc.nat(1000)), async (calls, random) => {
+      const tenant = await callsTenant(server);
+      const next = () => random.next().value ?? 0;
+      const shuffled = spansOf(calls, newTraceId())
+        .map((span) => ({ span, place: next() }))
+        .toSorted((a, b) => a.place - b.place);
+      const batches = Map.groupBy(shuffled, () => next() % 5);
+      for (const batch of batches.values()) {
+        await tenant.send(batch.map(({ span }) => span));
+        for (const { id } of await existing(tenant.tenantId)) {
+          if (next() % 2 === 0) await server.ok('DELETE', `/v1/providers/${id}`, { as: server.admin });
+        }
+      }
+      const usage = await tenant.usage();
+      const counted = Object.entries(usage).map(([key, sums]) => [key, [sums.calls, sums.errors, sums.tokens]]);
+      expect(Object.fromEntries(counted)).toEqual(countsOf(calls, 'travel-agent'));
+      expect(await tenant.usage('day')).toEqual(usage);
+      const [observed, used] = await countedAtExisting(tenant.tenantId);
+      expect(observed).toEqual(used);
+    }),
+    { numRuns: onPostgres() ? 8 : 40, endOnFailure: true },
+  );
+});

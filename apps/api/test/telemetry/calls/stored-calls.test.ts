@@ -117,8 +117,22 @@ describe('calls as they are stored', () => {
   ])('are not read if spans %s report more calls than asked for', (_, nameOf) => {
     const uses = ['a', 'b', 'c'].map((name) => use('tool', name));
     const calls = Array.from({ length: 5 }, (__, index) => callSpan(`${index}`, { uses, spanName: nameOf(index) }));
-    expect(decodeCallsUpTo(encodeCalls(calls), 15)).toEqual(calls);
+    expect(decodeCallsUpTo(encodeCalls(calls), 15)?.spans).toEqual(calls);
     expect(decodeCallsUpTo(encodeCalls(calls), 14)).toBeNull();
+  });
+
+  it.each([
+    ['with spans', [callSpan('00f067aa0ba902b7')]],
+    ['without spans', []],
+  ])('keep the providers that replace deleted ones, %s', (_, calls) => {
+    const replacements = new Map([
+      ['prov_1', { id: 'prov_2', name: 'größer', kind: 'llm' as const }],
+      ['prov_2', { id: 'prov_3', name: 'größer', kind: 'mcp' as const }],
+    ]);
+    const value = encodeCalls(calls, replacements);
+    expect(decodeCallsUpTo(value, 15)).toEqual({ spans: calls, replacements });
+    expect(decodeCalls(value)).toEqual(calls);
+    expect(() => decodeCalls(value.subarray(0, -1))).toThrow();
   });
 
   it.each([

@@ -1,0 +1,70 @@
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { caseFolded } from '@quartermaster/db/queries.ts';
+import { discoveredProvider } from '@quartermaster/db/repositories/discovered-providers.ts';
+import { findDeletedProviders, findProviders } from '@quartermaster/db/repositories/providers.ts';
+import { findProvidersOfTraffic } from '@quartermaster/db/repositories/providers-of-traffic.ts';
+import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
+import type { CallChange } from './call-changes.ts';
+import type { CallUse } from './call-span.ts';
+
+type ChangedCalls = {
+  changed: readonly { provider: CallUse['provider']; by: CallChange['by'] }[];
+  /** The providers of matched uses, by their ids. */
+  providers: ReadonlyMap<string, Provider>;
+  /** The discovered ones that are not stored yet. */
+  newProviders: ReadonlySet<Provider>;
+};
+
+/** The providers of calls. Each map is by the ids that the calls were matched to. */
+export type ProvidersOfCalls = {
+  /** Those that exist, and those that are discovered now. */
+  byId: ReadonlyMap<string, Provider>;
+  newProviders: ReadonlySet<Provider>;
+  /** The ids of deleted ones. Their observations stay as they are, and calls are taken back from their usage alone. */
+  deleted: ReadonlySet<string>;
+  /**
+   * The providers at which new calls count, for those that do not exist: the provider of the same name, or a discovered one. The
+   * whole trace must move there, because a later correction takes its calls back from where the trace says that they are.
+   */
+  replacements: ReadonlyMap<string, Provider>;
+};
+
+const NO_REPLACEMENTS: ProvidersOfCalls['replacements'] = new Map();
+
+/** Finds the providers of calls. A provider was deleted since the call was matched to it, or it was never stored because of a limit. */
+export async function findProvidersOfCalls(
+  db: Database,
+  place: TenantPlace,
+  { changed, providers, newProviders }: ChangedCalls,
+  now: Date,
+): Promise<ProvidersOfCalls> {
+  const missing = new Map<string, { provider: CallUse['provider']; isCounted: boolean }>();
+  for (const { provider, by } of changed) {
+    if (providers.has(provider.id)) continue;
+    missing.set(provider.id, { provider, isCounted: missing.get(provider.id)?.isCounted === true || by > 0 });
+  }
+  if (missing.size === 0) return { byId: providers, newProviders, deleted: new Set(), replacements: NO_REPLACEMENTS };
+  const byId = new Map(providers);
+  const tenant = scopeOf({ tenantId: place.tenantId, subTenantId: null });
+  for (const provider of await findProviders(db, tenant, [...missing.keys()])) byId.set(provider.id, provider);
+  const unknown = [...missing.values()].filter(({ provider }) => !byId.has(provider.id));
+  if (unknown.length === 0) return { byId, newProviders, deleted: new Set(), replacements: NO_REPLACEMENTS };
+  const unknownIds = unknown.map(({ provider }) => provider.id);
+  const deleted = await findDeletedProviders(db, tenant, unknownIds);
+  const counted = unknown.filter(({ isCounted }) => isCounted).map(({ provider }) => provider);
+  const names = counted.map(({ name }) => caseFolded(name));
+  const stored = names.length === 0 ? [] : await findProvidersOfTraffic(db, place, { hosts: [], names, families: [] });
+  const named = new Map([...stored, ...newProviders].map((provider) => [caseFolded(provider.name), provider]));
+  const allNewProviders = new Set(newProviders);
+  const replacements = new Map<string, Provider>();
+  for (const provider of counted) {
+    const name = caseFolded(provider.name);
+    const known = named.get(name);
+    const replacing = known ?? discoveredProvider(place, provider, now);
+    if (!known) allNewProviders.add(replacing);
+    named.set(name, replacing);
+    replacements.set(provider.id, replacing);
+  }
+  return { byId, newProviders: allNewProviders, deleted, replacements };
+}
