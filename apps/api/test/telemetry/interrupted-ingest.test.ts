@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tooBusy } from '../../src/telemetry/ingest/intake.ts';
+import { ingestLogs } from '../../src/telemetry/ingest/ingest-logs.ts';
 import { ingestSpans } from '../../src/telemetry/ingest/ingest.ts';
-import { prepareTracesOf } from '../../src/telemetry/ingest/prepare-body.ts';
+import { prepareLogsOf, prepareTracesOf } from '../../src/telemetry/ingest/prepare-body.ts';
 import { accountWithKey } from '../support/people.ts';
 import { principalIn } from '../support/principals.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
@@ -15,10 +16,20 @@ afterAll(() => server.stop());
 /** More than fit into one transaction. */
 const SPANS = 2500;
 
+async function senderIn(tenantId: string) {
+  const { id, keyId } = await accountWithKey(server, { tenantId });
+  const grants = [{ tenantId, subTenantId: null, scopes: ['traces:write' as const] }];
+  return principalIn(tenantId, { id, scheme: 'api_key', keyId, grants });
+}
+
+/** The calls of each observation of a tenant. */
+async function callsIn(tenantId: string): Promise<number[]> {
+  const { items } = await server.ok('GET', `/v1/runtime-observations?tenant_id=${tenantId}`, { as: server.admin });
+  return items.map((item: { occurrences: number }) => item.occurrences);
+}
+
 test('regression: spans that make room for another tenant are sent again, and none is lost or counted twice', async () => {
-  const { id, keyId } = await accountWithKey(server, { tenantId: 'acme' });
-  const grants = [{ tenantId: 'acme', subTenantId: null, scopes: ['traces:write' as const] }];
-  const principal = principalIn('acme', { id, scheme: 'api_key', keyId, grants });
+  const principal = await senderIn('acme');
   const spans = Array.from({ length: SPANS }, (_, index) => ({
     traceId: 'a'.repeat(32),
     spanId: (index + 1).toString(16).padStart(16, '0'),
@@ -36,12 +47,32 @@ test('regression: spans that make room for another tenant are sent again, and no
       async (options) => prepareTracesOf(bytes, { encoding: 'json', ...options }),
       interrupted,
     );
-  const calls = async () => {
-    const { items } = await server.ok('GET', '/v1/runtime-observations?tenant_id=acme', { as: server.admin });
-    return items.map((item: { occurrences: number }) => item.occurrences);
-  };
   await expect(send(AbortSignal.abort(tooBusy()))).rejects.toMatchObject({ reason: 'rate_limited', status: 429 });
-  expect(await calls()).toEqual([2000]);
+  expect(await callsIn('acme')).toEqual([2000]);
   expect(await send()).toBeNull();
-  expect(await calls()).toEqual([SPANS]);
+  expect(await callsIn('acme')).toEqual([SPANS]);
+});
+
+test('log records that make room for another tenant are sent again, and none is lost or counted twice', async () => {
+  const principal = await senderIn('globex');
+  const attribute = (key: string, stringValue: string) => ({ key, value: { stringValue } });
+  const logRecords = Array.from({ length: 600 }, (_, index) => ({
+    timeUnixNano: String(1764000000000000000n + BigInt(index)),
+    body: { stringValue: 'claude_code.api_request' },
+    attributes: [attribute('event.name', 'api_request'), attribute('model', 'claude-sonnet-5')],
+  }));
+  const scopeLogs = [{ scope: { name: 'com.anthropic.claude_code.events' }, logRecords }];
+  const bytes = Buffer.from(JSON.stringify({ resourceLogs: [{ scopeLogs }] }));
+  const send = (interrupted?: AbortSignal) =>
+    ingestLogs(
+      { services: server.services, principal },
+      async (options) => prepareLogsOf(bytes, { encoding: 'json', ...options }),
+      interrupted,
+    );
+  await expect(send(AbortSignal.abort(tooBusy()))).rejects.toMatchObject({ reason: 'rate_limited', status: 429 });
+  const [counted] = await callsIn('globex');
+  // The first transaction: 512 records, or 128 while other tenants work.
+  expect([128, 512]).toContain(counted);
+  expect(await send()).toBeNull();
+  expect(await callsIn('globex')).toEqual([600]);
 });

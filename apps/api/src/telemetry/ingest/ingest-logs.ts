@@ -1,6 +1,8 @@
-import { inBatches } from '@quartermaster/db/batches.ts';
+import { pauseAfterDelays } from '@quartermaster/db/delay-budget.ts';
+import type { Database } from '@quartermaster/db/database.ts';
 import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { tenantKey } from '@quartermaster/db/tenant-context.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { principalName } from '../../auth/principal.ts';
 import type { CallerContext } from '../../http/context.ts';
@@ -14,28 +16,32 @@ import { unreadOf } from './scope-counts.ts';
 import { placeOfSender } from './sender.ts';
 import type { Records } from './serialized-records.ts';
 import { BYTES_PER_KEY, isLimitReached, requireRoom } from './stored-bytes.ts';
+import { type BatchedContent, transactionBatches } from './transaction-batches.ts';
 
 /** An estimate of what a record takes in storage, before it is known how many keys are stored for its call: usually two. */
 const BYTES_PER_RECORD = 500;
 
-/** Records per transaction, as many as exporters send at once. Other writers get their turns between transactions. */
-const RECORDS_PER_TRANSACTION = 512;
+/** Records per transaction: as many as exporters send at once, and fewer while other tenants work. Each takes rows for its keys. */
+const MOST_RECORDS = { alone: 512, besideOthers: 128 };
 
 /**
  * Ingests log records: counts the calls that they report. The records themselves are not stored. A call that spans and
  * several records report counts once, and so does a record that is sent again. Records ask for the same room as spans.
  *
  * @param prepare reads the records. A record without a time gets the time of receipt
+ * @param interrupted ends the work between two batches, or while it pauses, with its reason. What is counted stays
  * @returns what was refused, or null
  */
 export async function ingestLogs(
   ctx: Pick<CallerContext, 'services' | 'principal'>,
   prepare: (options: { receivedAt: Date }) => Promise<PreparedLogs<Records<InterpretedRecord>>>,
+  interrupted?: AbortSignal,
 ): Promise<PartialSuccess | null> {
   const { metrics, now } = ctx.services;
   const place = placeOfSender(ctx.principal);
   const { received, reporting, scopes, ...refused } = await prepare({ receivedAt: now() });
-  const limit = reporting.length === 0 ? NOTHING_REFUSED : await aggregateRecords(ctx, place, reporting);
+  const limit =
+    reporting.length === 0 ? NOTHING_REFUSED : await aggregateRecords(ctx, place, { reporting, interrupted });
   const rejected = refused.rejected + limit.rejected;
   const reasons = [...refused.reasons, ...limit.reasons];
   metrics.logRecords.inc({ outcome: 'dropped' }, received - reporting.length);
@@ -45,6 +51,15 @@ export async function ingestLogs(
   return rejected === 0 ? null : { rejected, errorMessage: reasons.join('; ') };
 }
 
+function contentOf({ traceId, spanId, reading }: InterpretedRecord): BatchedContent {
+  const { uses, tokensOf, failureOf, rejected } = reading;
+  return {
+    // The stored spans of its trace are read if it names a span.
+    traceId: spanId === null ? null : traceId,
+    uses: [...uses, ...[tokensOf, failureOf, rejected].filter((use) => use !== undefined)],
+  };
+}
+
 type Refused = { rejected: number; reasons: string[] };
 const NOTHING_REFUSED: Refused = { rejected: 0, reasons: [] };
 
@@ -52,14 +67,17 @@ const NOTHING_REFUSED: Refused = { rejected: 0, reasons: [] };
 async function aggregateRecords(
   { services, principal }: Pick<CallerContext, 'services' | 'principal'>,
   place: TenantPlace,
-  reporting: Records<InterpretedRecord>,
+  { reporting, interrupted }: { reporting: Records<InterpretedRecord>; interrupted: AbortSignal | undefined },
 ): Promise<Refused> {
   const { db, metrics, now, tenantLimits } = services;
   const settings = await findTenantSettings(db, place.tenantId);
   const limits = aggregationLimits(services, settings);
   const sender = principalName(principal);
+  const tenant = tenantKey(place.tenantId);
   let done = 0;
-  for await (const records of inBatches(reporting, RECORDS_PER_TRANSACTION)) {
+  for (const records of transactionBatches(reporting, { tenant, most: MOST_RECORDS, contentOf })) {
+    // Not before the first batch: each attempt counts something, so that one that is repeated ends at last.
+    if (done > 0) interrupted?.throwIfAborted();
     const bytes = records.length * BYTES_PER_RECORD;
     try {
       await requireRoom(services, { place, sender, bytes, settings });
@@ -68,15 +86,11 @@ async function aggregateRecords(
       if (!isLimitReached(error) || done === 0) throw error;
       return { rejected: reporting.length - done, reasons: [error.message] };
     }
+    const counted = await pauseAfterDelays(tenant, interrupted);
     done += records.length;
+    const work = (trx: Database) => aggregateRecordCalls(trx, place, { records, sender, limits }, now());
     // The tenant is locked because its batches update the same observations.
-    const result = await inTransaction(
-      db,
-      (trx) => aggregateRecordCalls(trx, place, { records, sender, limits }, now()),
-      {
-        lockTenant: place.tenantId,
-      },
-    );
+    const result = await inTransaction(db, work, { lockTenant: place.tenantId }).finally(counted);
     tenantLimits.correct(place.tenantId, 'storedBytes', result.keys * BYTES_PER_KEY - bytes);
     metrics.logRecords.inc({ outcome: 'counted' }, result.counted);
     metrics.logRecords.inc({ outcome: 'known' }, result.known);

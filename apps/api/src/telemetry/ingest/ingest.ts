@@ -7,7 +7,7 @@ import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
 import { buildSpanBlocks, type SpanBlock } from '@quartermaster/db/span-block.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { tenantKey } from '@quartermaster/db/tenant-context.ts';
-import { othersWork, pauseAfterDelays } from '@quartermaster/db/delay-budget.ts';
+import { pauseAfterDelays } from '@quartermaster/db/delay-budget.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { principalName } from '../../auth/principal.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
@@ -15,7 +15,6 @@ import type { AggregationLimits } from '../../governance/observations/aggregate.
 import { NOTHING_UNOBSERVED, type Unobserved } from '../../governance/observations/admit-sightings.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { countUnobserved } from '../../platform/metrics.ts';
-import { CacheByParts } from '../cache-by-parts.ts';
 import { aggregateSpanCalls } from '../calls/aggregate-spans.ts';
 import { matchUses } from '../calls/match-uses.ts';
 import { aggregationLimits } from './aggregation-limits.ts';
@@ -25,27 +24,13 @@ import { unreadOf } from './scope-counts.ts';
 import { placeOfSender } from './sender.ts';
 import type { Records } from './serialized-records.ts';
 import { BYTES_PER_KEY, isLimitReached, requireRoom } from './stored-bytes.ts';
+import { type BatchedContent, transactionBatches } from './transaction-batches.ts';
 
-/**
- * Spans per transaction, four times what exporters send at once. A larger request takes several transactions, so that other
- * writes do not wait for all of it. If one of them fails, a retry finds the stored spans as duplicates.
- */
-const SPANS_PER_TRANSACTION = 2000;
-
-/** The same for the calls that they report, 64 a span at most. Those of one trace are resolved without a turn of the event loop. */
-const CALLS_PER_TRANSACTION = 4000;
+/** Spans per transaction, four times what exporters send at once. */
+const MOST_SPANS = { alone: 2000, besideOthers: 2000 };
 
 /** An estimate of what a span takes in the index. */
 const INDEX_BYTES_PER_SPAN = 60;
-
-/**
- * The maximum number of traces in a transaction, because each has a separate row, and of new names, because each may be a new
- * subject, and new subjects take the longest.
- */
-const ALONE = { traces: 500, names: 100 };
-
-/** The same while other tenants work. On SQLite they wait for the transaction. */
-const BESIDE_OTHERS = { traces: 50, names: 20 };
 
 /**
  * Ingests spans: stores them, and aggregates their calls in the same transaction. The tenant is that of the credential.
@@ -69,7 +54,7 @@ export async function ingestSpans(
   const total = { stored: 0, duplicates: 0, rejected, reasons: [...reasons] };
   const tenant = tenantKey(place.tenantId);
   let done = 0;
-  for (const batch of batchesOf(spans, tenant)) {
+  for (const batch of transactionBatches(spans, { tenant, most: MOST_SPANS, contentOf })) {
     // Not before the first batch: each attempt stores something, so that one that is repeated ends at last.
     if (done > 0) interrupted?.throwIfAborted();
     // Compressed before the transaction. If some spans turn out to be duplicates, the blocks are built again in it.
@@ -105,6 +90,10 @@ export async function ingestSpans(
   return { rejected: total.rejected, errorMessage: [...new Set(total.reasons)].join('; ') };
 }
 
+function contentOf({ traceId, interpreted }: PreparedSpan): BatchedContent {
+  return { traceId, uses: interpreted?.uses ?? [] };
+}
+
 /** How many spans were stored, were duplicates or were rejected, their bytes, and how many calls were not observed. */
 type Stored = {
   stored: number;
@@ -114,37 +103,6 @@ type Stored = {
   reasons: string[];
   unobserved: Unobserved;
 };
-
-/** Splits spans into batches for one transaction each. */
-function* batchesOf(spans: Records<PreparedSpan>, tenant: string): Generator<PreparedSpan[]> {
-  const names = new CacheByParts<object>();
-  const traces = new Set<string>();
-  let batch: PreparedSpan[] = [];
-  let namesBefore = 0;
-  let calls = 0;
-  for (const span of spans) {
-    const { traceId, interpreted } = span;
-    const uses = interpreted?.uses ?? [];
-    const most = othersWork(tenant) ? BESIDE_OTHERS : ALONE;
-    const isFull =
-      batch.length === SPANS_PER_TRANSACTION ||
-      (batch.length > 0 && calls + uses.length > CALLS_PER_TRANSACTION) ||
-      (traces.size >= most.traces && !traces.has(traceId)) ||
-      names.values.length - namesBefore >= most.names;
-    if (isFull) {
-      yield batch;
-      batch = [];
-      traces.clear();
-      calls = 0;
-      namesBefore = names.values.length;
-    }
-    batch.push(span);
-    traces.add(traceId);
-    calls += uses.length;
-    for (const use of uses) names.get([use.kind, use.name], () => use);
-  }
-  if (batch.length > 0) yield batch;
-}
 
 type Batch = {
   place: TenantPlace;

@@ -143,7 +143,7 @@ export class Intake {
       case 'traces':
         return ingestSpans(ctx, (options) => prepareTraces(body, { encoding, ...options }), interrupted);
       case 'logs':
-        return ingestLogs(ctx, (options) => prepareLogs(body, { encoding, ...options }));
+        return ingestLogs(ctx, (options) => prepareLogs(body, { encoding, ...options }), interrupted);
       case 'metrics':
         await ingestMetrics(ctx, () => prepareMetrics(body, { encoding }));
         return null;
