@@ -7,16 +7,21 @@ import { isPostgres } from './dialects/postgres.ts';
  * Postgres advisory lock, which ends with its connection if the process dies. A SQLite database is served by one
  * process, so the work always runs there.
  *
+ * @param work gets the connection that holds the lock. Work that uses it needs no further one of the pool
  * @returns undefined if another process is running it
  */
-export async function runInOneProcess<T>(db: Database, name: string, work: () => Promise<T>): Promise<T | undefined> {
-  if (!isPostgres(db)) return work();
+export async function runInOneProcess<T>(
+  db: Database,
+  name: string,
+  work: (connection: Database) => Promise<T>,
+): Promise<T | undefined> {
+  if (!isPostgres(db)) return work(db);
   return db.connection().execute(async (connection) => {
     const key = sql`hashtextextended(${name}, 0)`;
     const { rows } = await sql<{ taken: boolean }>`select pg_try_advisory_lock(${key}) as taken`.execute(connection);
     if (rows[0]?.taken !== true) return undefined;
     try {
-      return await work();
+      return await work(connection);
     } finally {
       await sql`select pg_advisory_unlock(${key})`.execute(connection);
     }

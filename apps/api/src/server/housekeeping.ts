@@ -110,9 +110,12 @@ async function onDatabaseClock(services: Services): Promise<Services> {
   return { ...services, now: () => new Date(now().getTime() + offset) };
 }
 
-/** In one process at a time, because two would make each other's transactions fail. */
+/**
+ * In one process at a time, because two would make each other's transactions fail. On the connection of the lock, because an hourly
+ * job may hold another one, and a pool may have only two.
+ */
 function addUpStoredBytes(db: Database): Promise<unknown> {
-  return runInOneProcess(db, 'adding up stored bytes', () => sumStoredBytes(db));
+  return runInOneProcess(db, 'adding up stored bytes', sumStoredBytes);
 }
 
 /** Measures the clock offset, and warns if it is large: records have the times of the process that wrote them. */
