@@ -347,7 +347,7 @@ async function newWorld() {
         const blockOf = await findBlockingItems(db, { tenantId }, subjects);
         const tenantBlocks = await findTenantBlocks(db, { tenantId }, found);
         const isBlocked = (subject: (typeof subjects)[number]) =>
-          blockOf(subject) !== undefined || tenantBlocks(subject.provider)(subject);
+          blockOf(subject) !== undefined || tenantBlocks(subject.provider).isBlocked(subject);
         blocked.push(...subjects.filter(isBlocked).map(({ kind, name }) => ({ id, kind, name })));
       }
       return blocked;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountWithKey, unique } from '../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { all } from '../telemetry/traces/sending.ts';
+import { all, chat, sendSpans } from '../telemetry/traces/sending.ts';
 import { type Declared, declare, TICKETS } from './match-support.ts';
 
 // A session of a sub-tenant grants nothing that the whole tenant blocks at the provider that the sub-tenant declares again.
@@ -124,18 +124,22 @@ type Opened = {
   token: string;
   granted: string[];
   ownId: string;
+  tenantId: string;
   tenantProviderId: string;
 };
 
-async function openSession({ tenant, own }: Pick<Row, 'tenant' | 'own'>, gatewayPlace: string | null = 'team') {
-  const tenantId = unique('blocks');
+async function openSession(
+  { tenant, own }: Pick<Row, 'tenant' | 'own'>,
+  gatewayPlace: string | null = 'team',
+  tenantId = unique('blocks'),
+) {
   const tenantProviderId = await declare(server, tenantId, tenant);
   const ownId = await declare(server, tenantId, { ...own, subTenantId: 'team' });
   const as = await accountWithKey(server, { tenantId, subTenantId: gatewayPlace ?? undefined });
   const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge', providerIds: [ownId] } });
   const path = `/v1/gateways/${gateway.id}/sessions`;
   const { id, token, grants } = await server.ok('POST', path, { as });
-  return { as, path, id, token, granted: namesIn(grants), ownId, tenantProviderId } satisfies Opened;
+  return { as, path, id, token, granted: namesIn(grants), ownId, tenantId, tenantProviderId } satisfies Opened;
 }
 
 async function introspected({ as, path, token }: Opened): Promise<string[]> {
@@ -227,6 +231,69 @@ test.each(CHANGES)('a change of %s ends a session that grants a blocked item sin
   expect(await revokedReason(without)).toBeNull();
 });
 
+/** Tenant and sub-tenant use one router at two ports. The tenant has a provider at each of them. */
+const [AT_PORT, AT_OTHER_PORT] = ['https://router.example/v1', 'https://router.example:8443/v1'];
+
+const CHANGES_OF_ANOTHER: [name: string, change: (id: string) => Promise<Body>][] = [
+  ['is moved', (id) => changeProvider(id, { baseUrl: 'https://llm.example' })],
+  ['is deleted', (id) => server.ok('DELETE', `/v1/providers/${id}`, { as: server.admin })],
+];
+
+test.each(CHANGES_OF_ANOTHER)(
+  'regression: when a provider %s, the blocks of another one begin to hold',
+  async (_, change) => {
+    const tenant = { name: 'router', kind: 'llm', baseUrl: AT_PORT };
+    const opened = await openSession({ tenant, own: { name: 'ours', kind: 'llm', baseUrl: AT_PORT, models: MODELS } });
+    await declare(server, opened.tenantId, { ...TENANT, name: 'other', baseUrl: AT_OTHER_PORT });
+    expect(await introspected(opened)).toEqual(MODELS);
+    expect(await revokedReason(opened)).toBeNull();
+    await change(opened.tenantProviderId);
+    expect(await revokedReason(opened)).toBe('item_blocked');
+  },
+);
+
+test('regression: the blocks of a discovered provider begin to hold for other spellings when it is adopted', async () => {
+  const tenantId = unique('adopted');
+  await sendSpans(server, await accountWithKey(server, { tenantId }), [
+    chat('gpt-5', { 'gen_ai.provider.name': 'openai' }),
+  ]);
+  const [discovered] = await all(server, `/v1/providers?tenant_id=${tenantId}`, server.admin);
+  await block(discovered?.id, TENANT.blocked);
+  const tenant = { name: 'elsewhere', kind: 'llm', aliases: ['oai'], baseUrl: 'https://eu.api.openai.com/v1' };
+  const opened = await openSession({ tenant, own: { name: 'Open AI', kind: 'llm', models: MODELS } }, 'team', tenantId);
+  expect(opened.granted).toEqual(MODELS);
+  const path = `/v1/providers/${discovered?.id}/recommendations`;
+  const [adoption] = (await all(server, path, server.admin)).filter(({ kind }) => kind === 'adopt_provider');
+  const body = { recommendationIds: [adoption?.id] };
+  const { revokedSessions } = await server.ok('POST', `${path}/apply`, { as: server.admin, body });
+  expect(revokedSessions.map(({ id }: Body) => id)).toEqual([opened.id]);
+  expect(await revokedReason(opened)).toBe('item_blocked');
+});
+
+test('regression: a block ends a session that grants an item which the sub-tenant deleted', async () => {
+  const opened = await openSession({
+    tenant: { ...TENANT, blocked: [] },
+    own: { ...TENANT, blocked: [], models: MODELS },
+  });
+  const inventory = `/v1/providers/${opened.ownId}/inventory`;
+  const item = (await all(server, inventory, server.admin)).find(({ name }) => name === 'gpt-4o');
+  await server.ok('DELETE', `${inventory}/${item?.id}`, { as: opened.as });
+  expect(await revokedReason(opened)).toBeNull();
+  await block(opened.tenantProviderId, TENANT.blocked);
+  expect(await revokedReason(opened)).toBe('item_blocked');
+});
+
+test('regression: a block ends a session of a provider that the sub-tenant deleted', async () => {
+  const opened = await openSession({
+    tenant: { ...TENANT, blocked: [] },
+    own: { ...TENANT, blocked: [], models: MODELS },
+  });
+  await server.ok('PUT', opened.path.replace(/\/sessions$/, ''), { as: opened.as, body: { providerIds: [] } });
+  await server.ok('DELETE', `/v1/providers/${opened.ownId}`, { as: opened.as });
+  await block(opened.tenantProviderId, TENANT.blocked);
+  expect(await revokedReason(opened)).toBe('item_blocked');
+});
+
 test('a snapshot that the tenant no longer declares is blocked again: its sessions end', async () => {
   const snapshot = 'gpt-4o-2024-08-06';
   const own = { name: 'openai', kind: 'llm', models: [snapshot] };
@@ -243,8 +310,7 @@ test('a block of a sub-tenant ends no session of another sub-tenant', async () =
     tenant: { ...TENANT, blocked: [] },
     own: { ...TENANT, blocked: [], models: MODELS },
   });
-  const tenantId = (await server.ok('GET', `/v1/providers/${opened.ownId}`, { as: server.admin })).tenantId;
-  const elsewhere = await declare(server, tenantId, { ...TENANT, blocked: [], subTenantId: 'other' });
+  const elsewhere = await declare(server, opened.tenantId, { ...TENANT, blocked: [], subTenantId: 'other' });
   await block(elsewhere, TENANT.blocked);
   expect(await revokedReason(opened)).toBeNull();
 });

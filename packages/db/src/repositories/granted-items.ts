@@ -10,14 +10,14 @@ import type { TenantScope } from '../tenancy.ts';
 /** An item of a provider that an agent may use. */
 export type GrantedItem = Pick<InventoryItem, 'kind' | 'name'>;
 
-/** The key of the last item of a page. */
+/** Identifies an item of a provider. */
 export type GrantedItemKey = { kind: InventoryItem['kind']; nameKey: string };
 
 /** An item with what decides whether it may be used. */
 export type KeyedGrantedItem = GrantedItem & GrantedItemKey & Pick<InventoryItem, 'source'>;
 
 /** Statuses of items that may be used. `missing` only means that the last sync did not find the item. */
-export const GRANTED_STATUSES = ['available', 'missing'] as const;
+const GRANTED = ['available', 'missing'] as const;
 
 /** Items that are read before the event loop gets a turn, because SQLite answers synchronously. */
 const PAGE_SIZE = 500;
@@ -25,15 +25,15 @@ const PAGE_SIZE = 500;
 /** Names in one statement: SQLite takes at most 32,766 parameters. */
 const BATCH_SIZE = 1000;
 
-type ItemRows = Pick<ItemPages, 'scope' | 'providerId' | 'statuses'> & { after: GrantedItemKey | null; limit: number };
+type ItemRows = Pick<ItemPages, 'scope' | 'providerId'> & { after: GrantedItemKey | null; limit: number };
 
-const itemRows = cachedStatement((db, { scope, providerId, statuses, after, limit }: ItemRows) => {
+const itemRows = cachedStatement((db, { scope, providerId, after, limit }: ItemRows) => {
   let query = db
     .selectFrom('inventory_items')
     .select(['kind', 'name', 'name_key as nameKey', 'source'])
     .where('provider_id', '=', providerId)
+    .where('status', 'in', GRANTED)
     .where(inScope(scope));
-  if (statuses !== null) query = query.where('status', 'in', statuses);
   if (after !== null) query = query.where(sql<SqlBool>`(kind, name_key) > (${after.kind}, ${after.nameKey})`);
   return query.orderBy('kind').orderBy('name_key').limit(limit);
 });
@@ -41,18 +41,16 @@ const itemRows = cachedStatement((db, { scope, providerId, statuses, after, limi
 type ItemPages = {
   scope: TenantScope;
   providerId: string;
-  /** Null: of any status. */
-  statuses: readonly InventoryItem['status'][] | null;
   pageSize?: number;
 };
 
-/** The items of a provider in pages, in a stable order. */
+/** The items of a provider that are neither blocked nor retired themselves, in pages, in a stable order. */
 export async function* itemPages(
   db: Database,
-  { scope, providerId, statuses, pageSize = PAGE_SIZE }: ItemPages,
+  { scope, providerId, pageSize = PAGE_SIZE }: ItemPages,
 ): AsyncGenerator<readonly KeyedGrantedItem[], void, undefined> {
   for (let after: GrantedItemKey | null = null, isLast = false; !isLast; ) {
-    const page: KeyedGrantedItem[] = await itemRows(db, { scope, providerId, statuses, after, limit: pageSize });
+    const page: KeyedGrantedItem[] = await itemRows(db, { scope, providerId, after, limit: pageSize });
     yield page;
     const last = page.at(-1);
     isLast = last === undefined || page.length < pageSize;
@@ -79,7 +77,7 @@ export async function findGrantedItems(
         .where('provider_id', '=', providerId)
         .where('kind', '=', kind)
         .where('name', 'in', names)
-        .where('status', 'in', GRANTED_STATUSES)
+        .where('status', 'in', GRANTED)
         .where(inScope(scope))
         .execute();
       found.push(...rows);

@@ -2,12 +2,18 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { coverageRules, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
-import type { KeyedGrantedItem } from '@quartermaster/db/repositories/granted-items.ts';
+import type { GrantedItemKey } from '@quartermaster/db/repositories/granted-items.ts';
 import { findBlockedItems, findDecisiveItems, type KeyedItem } from '@quartermaster/db/repositories/inventory.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { findTenantCounterparts, type OwnProvider } from './tenant-counterparts.ts';
 
-type IsBlocked = (item: Pick<KeyedGrantedItem, 'kind' | 'nameKey'>) => boolean;
+type TenantBlocks = {
+  isBlocked: (item: GrantedItemKey) => boolean;
+  /** The blocked items. They may cover other names, and more exact items of the tenant may lift them. */
+  blocked: readonly GrantedItemKey[];
+};
+
+const NO_BLOCKS: TenantBlocks = { isBlocked: () => false, blocked: [] };
 
 /**
  * Finds what the whole tenant blocks of providers that a sub-tenant declares again. A sub-tenant cannot lift a block of the tenant
@@ -19,28 +25,32 @@ export async function findTenantBlocks(
   db: Database,
   tenant: Pick<TenantPlace, 'tenantId'>,
   providers: readonly (OwnProvider & Pick<Provider, 'subTenantId'>)[],
-): Promise<(provider: OwnProvider) => IsBlocked> {
+): Promise<(provider: OwnProvider) => TenantBlocks> {
   const own = providers.filter(({ subTenantId }) => subTenantId !== null);
-  if (own.length === 0) return () => () => false;
+  if (own.length === 0) return () => NO_BLOCKS;
   const counterpartsOf = await findTenantCounterparts(db, tenant, own);
   const ids = new Set(own.flatMap(counterpartsOf).map(({ id }) => id));
   const blocked = ids.size === 0 ? [] : await findBlockedItems(db, tenant, [...ids]);
-  if (blocked.length === 0) return () => () => false;
+  if (blocked.length === 0) return () => NO_BLOCKS;
   const families = blocked.map(({ providerId, kind, nameKey: key }) => {
     return { providerId, kind, nameFamily: nameFamily(kind, key) };
   });
   const decisive = Map.groupBy(await findDecisiveItems(db, tenant, families), familyText);
+  const byProvider = Map.groupBy(blocked, ({ providerId }) => providerId);
   return (provider) => {
     // The sub-tenant's own prefix in front of a model's name does not hide the model.
     const prefixes = [provider.name, ...provider.aliases];
     const counterparts = counterpartsOf(provider).map((one) => ({ ...one, aliases: [...one.aliases, ...prefixes] }));
     const ruleOf = coverageRules();
-    return ({ kind, nameKey: ownKey }) =>
-      counterparts.some((counterpart) => {
-        const key = nameKey(kind, ownKey, counterpart.name);
-        const items = decisive.get(familyText({ providerId: counterpart.id, kind, nameKey: key })) ?? [];
-        return findDecidingItem(items, ruleOf(counterpart, kind), key)?.status === 'blocked';
-      });
+    return {
+      isBlocked: ({ kind, nameKey: ownKey }) =>
+        counterparts.some((counterpart) => {
+          const key = nameKey(kind, ownKey, counterpart.name);
+          const items = decisive.get(familyText({ providerId: counterpart.id, kind, nameKey: key })) ?? [];
+          return findDecidingItem(items, ruleOf(counterpart, kind), key)?.status === 'blocked';
+        }),
+      blocked: counterparts.flatMap(({ id }) => byProvider.get(id) ?? []),
+    };
   };
 }
 

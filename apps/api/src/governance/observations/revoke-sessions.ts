@@ -4,11 +4,10 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import { canBlockOrAllow, coverageRuleOf, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
-import { findItemNamesOfFamilies, type ItemName } from '@quartermaster/db/repositories/inventory.ts';
-import { itemPages, type GrantedItem } from '@quartermaster/db/repositories/granted-items.ts';
+import { findBlockedItems, findItemNamesOfFamilies, type ItemName } from '@quartermaster/db/repositories/inventory.ts';
+import type { GrantedItem, GrantedItemKey } from '@quartermaster/db/repositories/granted-items.ts';
 import { subTenantProvidersInSessions } from '@quartermaster/db/repositories/session-providers.ts';
 import { revokeSessionsOfItems, type SessionReference } from '@quartermaster/db/repositories/sessions-of-items.ts';
-import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import type { Change } from '../../platform/audit/audited-write.ts';
 import { findTenantCounterparts } from '../declarations/tenant-counterparts.ts';
 import { findTenantBlocks } from '../declarations/tenant-blocks.ts';
@@ -42,35 +41,58 @@ export async function revokeSessionsOfBlocked(
   if (items.length === 0) return [];
   const revoked = await revoke(trx, record, { provider, items }, now);
   if (provider.subTenantId !== null) return revoked;
+  const changed = candidates.map(({ kind, name }) => ({ kind, nameKey: nameKey(kind, name, provider.name) }));
   for await (const own of declaredAgain(trx, provider, now)) {
-    revoked.push(...(await revokeSessionsOfTenantBlocks(trx, record, own, now)));
+    revoked.push(...(await revokeSessionsOfTenantBlocks(trx, record, { own, changed }, now)));
   }
   return revoked;
 }
 
 /**
- * Revokes the sessions that grant items of providers which the whole tenant blocks at a provider that the sub-tenant declares again.
- * Providers of the whole tenant have none.
+ * The same after a provider was renamed, moved, adopted or deleted, or became one of another kind. Its blocks may cover other names
+ * than before. Providers of sub-tenants may now declare another provider of the whole tenant again, which need not be this one.
  *
- * @param providers of one tenant
  * @returns the revoked sessions
  */
-export async function revokeSessionsOfTenantBlocks(
+export async function revokeSessionsOfChangedProvider(
   trx: Database,
   record: RecordChange,
-  providers: readonly Provider[],
+  provider: Provider,
   now: Date,
 ): Promise<SessionReference[]> {
-  const [first] = providers;
+  const items = await findBlocked(trx, provider, await findBlockedItems(trx, provider, [provider.id]));
+  const revoked = await revoke(trx, record, { provider, items }, now);
+  const pages = provider.subTenantId === null ? subTenantProvidersInSessions(trx, provider, now) : [[provider]];
+  for await (const own of pages) {
+    revoked.push(...(await revokeSessionsOfTenantBlocks(trx, record, { own, changed: null }, now)));
+  }
+  return revoked;
+}
+
+/**
+ * Revokes the sessions that grant items of sub-tenants' providers which the whole tenant blocks at a provider that they declare
+ * again. Only items of the same families as `changed` are looked at; null: as all blocks.
+ */
+async function revokeSessionsOfTenantBlocks(
+  trx: Database,
+  record: RecordChange,
+  { own, changed }: { own: readonly Provider[]; changed: readonly GrantedItemKey[] | null },
+  now: Date,
+): Promise<SessionReference[]> {
+  const [first] = own;
   if (first === undefined) return [];
-  const blocksOf = await findTenantBlocks(trx, first, providers);
+  const blocksOf = await findTenantBlocks(trx, first, own);
   const revoked: SessionReference[] = [];
-  for (const provider of providers.filter(({ subTenantId }) => subTenantId !== null)) {
-    const isBlocked = blocksOf(provider);
-    const items: GrantedItem[] = [];
-    // Of any status, because a session grants what was available when it was opened.
-    const pages = itemPages(trx, { scope: scopeOf(provider), providerId: provider.id, statuses: null });
-    for await (const page of pages) items.push(...page.filter(isBlocked));
+  for (const provider of own) {
+    const { blocked, isBlocked } = blocksOf(provider);
+    // A session may also grant items that the provider no longer has.
+    const named = (changed ?? blocked).map(({ kind, nameKey: key }) => {
+      return { kind, name: key, nameKey: nameKey(kind, key, provider.name) };
+    });
+    const items: Named[] = [];
+    for await (const batch of inBatches([...named, ...(await findRelated(trx, provider, named))], COMPARED_AT_ONCE)) {
+      items.push(...batch.filter(isBlocked));
+    }
     revoked.push(...(await revoke(trx, record, { provider, items }, now)));
   }
   return revoked;
@@ -107,33 +129,32 @@ async function* declaredAgain(
 }
 
 /** The candidates, and the inventory items of their families, that are blocked now. */
-async function findBlocked(
-  trx: Database,
-  provider: Provider,
-  candidates: BlockCandidates,
-): Promise<Pick<InventoryItem, 'kind' | 'name'>[]> {
+async function findBlocked(trx: Database, provider: Provider, candidates: BlockCandidates): Promise<Named[]> {
   const named = candidates.map(({ kind, name }) => ({ kind, name, nameKey: nameKey(kind, name, provider.name) }));
-  const families = named.map(({ kind, nameKey: key }) => ({
-    providerId: provider.id,
-    kind,
-    nameFamily: nameFamily(kind, key),
-  }));
-  const related = await findItemNamesOfFamilies(trx, provider, families);
-  const familyOf = ({ kind, nameKey: key }: Keyed) => `${kind} ${nameFamily(kind, key)}`;
+  const related = await findRelated(trx, provider, named);
+  const familyOf = ({ kind, nameKey: key }: Named) => `${kind} ${nameFamily(kind, key)}`;
   const deciding = Map.groupBy(related.filter(canBlockOrAllow), familyOf);
   const rules = new Map(candidates.map(({ kind }) => [kind, coverageRuleOf(provider, kind)]));
-  const isBlocked = (item: Keyed) => {
+  const isBlocked = (item: Named) => {
     const rule = rules.get(item.kind);
     return (
       rule !== undefined &&
       findDecidingItem(deciding.get(familyOf(item)) ?? [], rule, item.nameKey)?.status === 'blocked'
     );
   };
-  const blocked: Keyed[] = [];
+  const blocked: Named[] = [];
   for await (const batch of inBatches([...named, ...related], COMPARED_AT_ONCE)) {
     blocked.push(...batch.filter(isBlocked));
   }
   return blocked;
 }
 
-type Keyed = Pick<ItemName, 'kind' | 'name' | 'nameKey'>;
+/** The inventory items of a provider that are of the families of some names. */
+function findRelated(trx: Database, provider: Provider, names: readonly GrantedItemKey[]): Promise<ItemName[]> {
+  const families = names.map(({ kind, nameKey: key }) => {
+    return { providerId: provider.id, kind, nameFamily: nameFamily(kind, key) };
+  });
+  return findItemNamesOfFamilies(trx, provider, families);
+}
+
+type Named = Pick<ItemName, 'kind' | 'name' | 'nameKey'>;

@@ -31,7 +31,11 @@ import { type Change as AuditedChange, auditedWrite } from '../../platform/audit
 import { requireFound } from '../../platform/errors.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
 import type { CallerContext } from '../../http/context.ts';
-import { type BlockCandidates, revokeSessionsOfBlocked } from '../observations/revoke-sessions.ts';
+import {
+  type BlockCandidates,
+  revokeSessionsOfBlocked,
+  revokeSessionsOfChangedProvider,
+} from '../observations/revoke-sessions.ts';
 import { findSubjectState, itemOf } from '../rules/reconcile.ts';
 import { applyChange, changedNames } from './change.ts';
 
@@ -103,6 +107,9 @@ async function applyChosen(
     }
   }
   const revokedSessions = await revokeSessionsOfBlocked(trx, record, { provider, candidates }, now);
+  if (applied.some(({ change }) => change.target.type === 'provider')) {
+    revokedSessions.push(...(await revokeSessionsOfChangedProvider(trx, record, provider, now)));
+  }
   return { providerId, dryRun, applied, skipped, revokedSessions: visibleSessions(ctx.reach, revokedSessions) };
 }
 

@@ -17,7 +17,7 @@ import { confineToTenant } from '@quartermaster/db/transaction.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
 import type { CallerContext } from '../../http/context.ts';
-import { revokeSessionsOfBlocked } from '../observations/revoke-sessions.ts';
+import { revokeSessionsOfBlocked, revokeSessionsOfChangedProvider } from '../observations/revoke-sessions.ts';
 import { itemOf, subjectOf } from '../rules/reconcile.ts';
 import { applyChange, changedNames, findTarget, inverse } from './change.ts';
 import { requireRecommendation } from './dismiss.ts';
@@ -66,6 +66,7 @@ export async function undoRecommendation(ctx: CallerContext, id: string): Promis
     }
     const candidates = await reevaluate(new Map(Object.entries(former)));
     await revokeSessionsOfBlocked(trx, record, { provider, candidates }, now);
+    if (change.target.type === 'provider') await revokeSessionsOfChangedProvider(trx, record, provider, now);
     record({ place: recommendation, target: { type: 'recommendation', id }, changed: ['status'] });
     const { type, id: targetId } = change.target;
     if (targetId !== null) record({ place: provider, target: { type, id: targetId }, changed: changedNames(change) });

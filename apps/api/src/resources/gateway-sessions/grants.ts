@@ -8,7 +8,6 @@ import {
   type KeyedGrantedItem,
   itemPages,
   findGrantedItems,
-  GRANTED_STATUSES,
   type GrantedItem,
   type GrantedItemKey,
 } from '@quartermaster/db/repositories/granted-items.ts';
@@ -106,7 +105,10 @@ async function policiesOf(
     const provider = found.get(id);
     if (!provider) return [];
     const allows = allowance(provider);
-    const [isBlocked, isBlockedByTenant] = [blocksOf(provider, blocked.get(id) ?? []), tenantBlocks(provider)];
+    const [isBlocked, isBlockedByTenant] = [
+      blocksOf(provider, blocked.get(id) ?? []),
+      tenantBlocks(provider).isBlocked,
+    ];
     return [
       { provider, allows: (item: KeyedGrantedItem) => !isBlocked(item) && !isBlockedByTenant(item) && allows(item) },
     ];
@@ -137,7 +139,7 @@ async function itemsOf(
   { provider, allows, limit }: Policy & { limit: number },
 ): Promise<GrantedItem[]> {
   const items: GrantedItem[] = [];
-  for await (const page of itemPages(db, { scope, providerId: provider.id, statuses: GRANTED_STATUSES })) {
+  for await (const page of itemPages(db, { scope, providerId: provider.id })) {
     items.push(...page.filter(allows).map(({ kind, name }) => ({ kind, name })));
     if (items.length >= limit) break;
   }

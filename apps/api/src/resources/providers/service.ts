@@ -2,7 +2,7 @@ import type { CreateProviderInput, Provider, UpdateProviderInput } from '@quarte
 import type { Database } from '@quartermaster/db/database.ts';
 import { caseFolded } from '@quartermaster/db/queries.ts';
 import { findGatewayOfProvider } from '@quartermaster/db/repositories/gateways.ts';
-import { deleteInventory, findBlockedItems } from '@quartermaster/db/repositories/inventory.ts';
+import { deleteInventory } from '@quartermaster/db/repositories/inventory.ts';
 import { listSecretBindings } from '@quartermaster/db/repositories/provider-secrets.ts';
 import {
   findProvider,
@@ -19,10 +19,7 @@ import { ApiError, notFound, requireFound, duplicateKeyAs } from '../../platform
 import { isBoundTo } from '../../platform/outbound/credential-binding.ts';
 import { detachCredentials } from '../provider-credentials/detach.ts';
 import { reevaluateProvider } from '../../governance/observations/reevaluate.ts';
-import {
-  revokeSessionsOfBlocked,
-  revokeSessionsOfTenantBlocks,
-} from '../../governance/observations/revoke-sessions.ts';
+import { revokeSessionsOfChangedProvider } from '../../governance/observations/revoke-sessions.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { rekeyModels } from '../../governance/renaming/rekey.ts';
 import { reconcileSubjects } from '../../governance/rules/reconcile.ts';
@@ -89,11 +86,9 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
         now,
       );
     }
-    // These fields decide which names of models a block covers.
-    if (['name', 'aliases', 'baseUrl'].some((field) => changed.includes(field))) {
-      const candidates = await findBlockedItems(trx, updated, [id]);
-      await revokeSessionsOfBlocked(trx, record, { provider: updated, candidates }, now);
-      await revokeSessionsOfTenantBlocks(trx, record, [updated], now);
+    // These fields decide which names of models a block covers, and which providers of sub-tenants declare this one again.
+    if (['name', 'aliases', 'kind', 'status', 'baseUrl'].some((field) => changed.includes(field))) {
+      await revokeSessionsOfChangedProvider(trx, record, updated, now);
     }
     return updated;
   });
@@ -135,6 +130,7 @@ async function markDeleted(
   await detachCredentials(trx, record, deleted, now);
   await reevaluateProvider(trx, deleted, now);
   record({ place: deleted, target: { type: 'provider', id }, changed: ['status'] });
+  await revokeSessionsOfChangedProvider(trx, record, deleted, now);
   return deleted;
 }
 
