@@ -212,6 +212,26 @@ test('regression: scheduled syncs of a tenant whose providers hang do not block 
   for (const { answer } of hanging) answer();
 });
 
+test('regression: tenants with more due providers than can be synced in time take turns with another tenant', async () => {
+  const server = await testServer();
+  const tenantIds = [unique('many'), unique('many'), unique('few')];
+  for (const tenantId of tenantIds) await accountWithKey(server, { tenantId });
+  const [one, two, other] = tenantIds.map((tenantId) => ({ tenantId, syncIntervalSeconds: 300 }));
+  const many: Awaited<ReturnType<typeof waiting>>[] = [];
+  for (const body of [one, one, one, two, two, two]) many.push(await waiting(server, body));
+  const few = await waiting(server, other);
+  const due = (id: string, at: string) =>
+    server.services.db.updateTable('providers').set({ next_sync_at: at }).where('id', '=', id).execute();
+  for (const { provider } of many) await due(provider.id, '2000-01-01T00:00:00.000Z');
+  const asked = () => many.filter(({ peer }) => peer.requests.length > 0);
+  await vi.waitFor(() => expect(asked()).toHaveLength(4), WAIT);
+  await due(few.provider.id, '2001-01-01T00:00:00.000Z');
+  asked()[0]?.answer();
+  await few.asked();
+  expect(asked()).toHaveLength(4);
+  for (const { answer } of [...many, few]) answer();
+});
+
 test('stopping the service ends its syncs, and their tasks contain the reason', async () => {
   const server = await startTestServer({ ...LOOPBACK, QM_LOG_LEVEL: 'silent' });
   const { provider, asked } = await waiting(server);

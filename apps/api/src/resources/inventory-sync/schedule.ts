@@ -17,10 +17,17 @@ const DUE = { limit: 100, ofTenant: MAX_CONCURRENT_PER_TENANT };
 /** When to try again if another process is syncing the provider, in milliseconds. */
 const RETRY_MS = 60_000;
 
-/** `startDue` starts as many due syncs as there is room for. `ended` resolves when the running ones have ended. */
+/**
+ * `startDue` starts as many due syncs as there is room for. Tenants take turns (round robin): those whose last sync began the
+ * longest ago come first, because a tenant with more providers than it can sync in time is always the longest overdue. `ended`
+ * resolves when the running syncs have ended.
+ */
 export function syncSchedule(services: Services): { startDue: () => Promise<void>; ended: () => Promise<unknown> } {
   const { db, log, databaseNow } = services;
   const running = new Map<string, { tenantId: string; ended: Promise<void> }>();
+  // The number of the last sync that each tenant started, of those that have due providers.
+  let turns = new Map<string, number>();
+  let started = 0;
   const hasRoom = (tenantId: string) =>
     running.size < MAX_CONCURRENT &&
     [...running.values()].filter((one) => one.tenantId === tenantId).length < MAX_CONCURRENT_PER_TENANT &&
@@ -42,13 +49,17 @@ export function syncSchedule(services: Services): { startDue: () => Promise<void
     async startDue() {
       if (running.size >= MAX_CONCURRENT) return;
       const due = await findProvidersDueForSync(db, EVERYWHERE, await databaseNow(db), DUE);
-      for (const provider of due) {
+      turns = new Map(due.map(({ tenantId }) => [tenantId, turns.get(tenantId) ?? 0]));
+      const turnOf = ({ tenantId }: Provider) => turns.get(tenantId) ?? 0;
+      for (const provider of due.toSorted((a, b) => turnOf(a) - turnOf(b))) {
         const { id, tenantId } = provider;
         if (running.has(id) || !hasRoom(tenantId)) continue;
         const ended = run(provider)
           .catch((error: unknown) => log.error({ err: error, providerId: id }, 'a scheduled sync failed'))
           .finally(() => running.delete(id));
         running.set(id, { tenantId, ended });
+        started += 1;
+        turns.set(tenantId, started);
       }
     },
     ended: () => Promise.all([...running.values()].map(({ ended }) => ended)),
