@@ -169,14 +169,16 @@ test('private addresses are refused in every notation, unless the configuration 
   expect(peer.requests).toEqual([]);
 });
 
-test('regression: names that DNS does not answer hold one look-up of a tenant and leave one to other tenants', async () => {
-  const running: string[] = [];
-  const unanswered = async (host: string) => {
+/** A server whose resolver does not answer for most names, the names that it was asked for, and a function that fails these look-ups. */
+async function withSilentDns() {
+  const asked: string[] = [];
+  const silence = Promise.withResolvers<never>();
+  const resolver = async (host: string) => {
     if (host === 'vendor.test') return [{ address: '127.0.0.1', family: 4 }];
-    running.push(host);
-    return new Promise<never>(() => {});
+    asked.push(host);
+    return silence.promise;
   };
-  const server = await startTestServer(LOOPBACK, { resolver: unanswered, syncLimits: { pauseMs: 1, connectMs: 200 } });
+  const server = await startTestServer(LOOPBACK, { resolver, syncLimits: { pauseMs: 1, connectMs: 200 } });
   onTestFinished(() => server.stop());
   const syncIn = async (tenantId: string, host: string) => {
     const peer = await startPeer(FRIENDLY.llm);
@@ -184,10 +186,23 @@ test('regression: names that DNS does not answer hold one look-up of a tenant an
     const { id } = await server.ok('POST', '/v1/providers', { as: server.admin, body });
     return server.call('POST', `/v1/providers/${id}/sync`, { as: server.admin });
   };
-  const [hostile, other] = [unique('hostile'), unique('other')];
-  for (const tenantId of [hostile, other]) await accountWithKey(server, { tenantId });
-  const failed = await Promise.all([1, 2, 3, 4].map((n) => syncIn(hostile, `name-${n}.test`)));
+  const [tenantId, otherId] = [unique('silent'), unique('other')];
+  for (const id of [tenantId, otherId]) await accountWithKey(server, { tenantId: id });
+  return { asked, syncIn, tenantId, otherId, endLookups: () => silence.reject(new Error('EAI_AGAIN')) };
+}
+
+test('regression: names that DNS does not answer hold one look-up of a tenant and leave one to other tenants', async () => {
+  const { asked, syncIn, tenantId, otherId } = await withSilentDns();
+  const failed = await Promise.all([1, 2, 3, 4].map((n) => syncIn(tenantId, `name-${n}.test`)));
   expect(failed.map(({ status }) => status)).toEqual([502, 502, 502, 502]);
-  expect(running).toHaveLength(1);
-  expect((await syncIn(other, 'vendor.test')).status).toBe(200);
+  expect(asked).toHaveLength(1);
+  expect((await syncIn(otherId, 'vendor.test')).status).toBe(200);
+});
+
+test('regression: the attempts of a sync share one look-up, so other syncs of the tenant get theirs when it ends', async () => {
+  const { asked, syncIn, tenantId, endLookups } = await withSilentDns();
+  expect((await syncIn(tenantId, 'silent.test')).status).toBe(502);
+  endLookups();
+  expect((await syncIn(tenantId, 'vendor.test')).status).toBe(200);
+  expect(asked).toEqual(['silent.test']);
 });

@@ -24,7 +24,8 @@ const MAX_WAIT_MS = 3000;
 
 /**
  * One look-up of each tenant at a time. A look-up cannot be cancelled: if the DNS server of a name does not answer, it holds its
- * thread for 10 s or longer, also after the sync has ended.
+ * thread for 10 s or longer, also after the sync has ended. So a look-up of the same name waits for the one that runs: the second
+ * attempt of a sync would otherwise hold a thread for as long again, and the tenant's other syncs would fail.
  */
 export function fairResolver(resolver: Resolver): FairResolver {
   const lookups = new FairSemaphore({
@@ -33,12 +34,19 @@ export function fairResolver(resolver: Resolver): FairResolver {
     maxWaitMs: MAX_WAIT_MS,
     tooBusy: () => new OutboundFailure('other look-ups of names take too long', { transient: true }),
   });
-  return async (host, tenantId) => {
+  const running = new Map<string, Promise<Addresses>>();
+  const lookUp = async (host: string, tenantId: string) => {
     const permit = await lookups.acquire(tenantId, 1);
     try {
       return await resolver(host);
     } finally {
       permit.release();
     }
+  };
+  return (host, tenantId) => {
+    const key = JSON.stringify([tenantId, host]);
+    const lookup = running.get(key) ?? lookUp(host, tenantId).finally(() => running.delete(key));
+    running.set(key, lookup);
+    return lookup;
   };
 }
