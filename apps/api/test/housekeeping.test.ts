@@ -1,4 +1,5 @@
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
+import { removeInBatches } from '../src/platform/remove-in-batches.ts';
 import { startHousekeeping } from '../src/server/housekeeping.ts';
 import { accountWithKey, unique } from './support/people.ts';
 import { serverOfTest } from './support/server.ts';
@@ -25,6 +26,17 @@ test('regression: a service that stops does not wait until a deleted tenant is e
   expect((await left()).length).toBeGreaterThan(0);
   const { erased_at } = await db.selectFrom('tenants').selectAll().where('id', '=', tenantId).executeTakeFirstOrThrow();
   expect(erased_at).toBeNull();
+});
+
+test('regression: a removal ends after its current batch when the service stops', async () => {
+  const stopping = new AbortController();
+  const limits: number[] = [];
+  const removed = await removeInBatches({ stopping: stopping.signal }, 10, async (limit) => {
+    if (limits.push(limit) === 2) stopping.abort();
+    // Otherwise the removal would never end without the signal.
+    return limits.length < 5 ? limit : 0;
+  });
+  expect({ removed, limits }).toEqual({ removed: 20, limits: [10, 10] });
 });
 
 test('regression: a job that takes long does not delay the jobs of every minute', async () => {

@@ -148,10 +148,10 @@ export function idleSince(now: Date): Date {
 }
 
 /** Removes expired sessions. Returns how many. */
-export function removeExpiredSessions({ db, now: clock }: Pick<Services, 'db' | 'now'>): Promise<number> {
-  return removeInBatches(BATCH_SIZE, (limit) => {
-    const now = clock();
-    return deleteExpiredConsoleSessions(db, { now, lastUsedBefore: idleSince(now), limit });
+export function removeExpiredSessions(services: Pick<Services, 'db' | 'now' | 'stopping'>): Promise<number> {
+  return removeInBatches(services, BATCH_SIZE, (limit) => {
+    const now = services.now();
+    return deleteExpiredConsoleSessions(services.db, { now, lastUsedBefore: idleSince(now), limit });
   });
 }
 

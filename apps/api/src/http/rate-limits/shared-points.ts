@@ -48,9 +48,10 @@ export function sharedPoints({ db, log, secrets }: Needs, waitMs: number): TakeP
  * Removes the counts of past windows in batches. Returns how many. By its own clock, a process whose clock is ahead would remove
  * counts that other processes still use.
  */
-export async function removePastWindows({ db, databaseNow }: Pick<Services, 'db' | 'databaseNow'>): Promise<number> {
+export async function removePastWindows(services: Pick<Services, 'db' | 'databaseNow' | 'stopping'>): Promise<number> {
+  const { db, databaseNow } = services;
   const time = await databaseNow(db);
   // The clocks of processes differ a little.
   const startedBefore = new Date(time.getTime() - 2 * WINDOW_MS).toISOString();
-  return removeInBatches(REMOVED_AT_ONCE, (most) => deleteWindows(db, startedBefore, most));
+  return removeInBatches(services, REMOVED_AT_ONCE, (most) => deleteWindows(db, startedBefore, most));
 }

@@ -8,8 +8,10 @@ import type { Services } from '../../platform/services.ts';
 const BATCH_SIZE = 100;
 
 /** Removes invitations that can no longer be accepted. Returns how many. */
-export function removeExpiredInvitations(services: Pick<Services, 'db' | 'now' | 'secrets'>): Promise<number> {
-  return removeInBatches(BATCH_SIZE, (most) =>
+export function removeExpiredInvitations(
+  services: Pick<Services, 'db' | 'now' | 'secrets' | 'stopping'>,
+): Promise<number> {
+  return removeInBatches(services, BATCH_SIZE, (most) =>
     auditedWriteAsSystem(services, 'remove_expired_invitation', async (trx, record, now) => {
       const expired = await listExpiredInvitations(trx, EVERYWHERE, most, now);
       for (const membership of expired) {

@@ -63,8 +63,8 @@ export async function registerUser(ctx: RegistrationContext, body: RegisterInput
 }
 
 /** Removes users who registered 30 days ago, never signed in and have no membership. Returns how many. */
-export function removeUnclaimedUsers(services: Pick<Services, 'db' | 'now' | 'secrets'>): Promise<number> {
-  return removeInBatches(BATCH_SIZE, (limit) =>
+export function removeUnclaimedUsers(services: Pick<Services, 'db' | 'now' | 'secrets' | 'stopping'>): Promise<number> {
+  return removeInBatches(services, BATCH_SIZE, (limit) =>
     auditedWriteAsSystem(services, 'remove_unclaimed_user', async (trx, record, now) => {
       const createdBefore = new Date(now.getTime() - UNCLAIMED_AFTER_MS).toISOString();
       const ids = await deleteUnclaimedUsers(trx, createdBefore, limit);

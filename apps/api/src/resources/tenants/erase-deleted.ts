@@ -40,7 +40,7 @@ export async function eraseDeletedTenants(
   const { db, now, stopping } = services;
   const deadline = performance.now() + passMs;
   const isOver = () => stopping.aborted || performance.now() >= deadline;
-  return removeForEachTenant(await listTenantsToErase(db), async ({ tenantId, deletedAt }) => {
+  return removeForEachTenant(services, await listTenantsToErase(db), async ({ tenantId, deletedAt }) => {
     const started = now().getTime();
     let removed = 0;
     for (const table of ERASED_TABLES) {

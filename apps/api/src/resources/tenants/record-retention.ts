@@ -31,7 +31,7 @@ const REMOVALS = [
  */
 export async function removeOldRecords(services: Pick<Services, 'db' | 'now' | 'stopping'>): Promise<number> {
   const { db, now } = services;
-  return removeForEachTenant(await listRecordRetentions(db), async ({ tenantId, days }) => {
+  return removeForEachTenant(services, await listRecordRetentions(db), async ({ tenantId, days }) => {
     const before = new Date(now().getTime() - days * DAY_MS).toISOString();
     let removed = 0;
     for (const remove of REMOVALS) {

@@ -22,7 +22,7 @@ export async function prepareSpanPartitions({ db, now }: Pick<Services, 'db' | '
 export async function removeOldTraces(services: RetentionServices): Promise<number> {
   const { db, now } = services;
   try {
-    return await removeForEachTenant(await listSpanRetentions(db), ({ tenantId, days }) => {
+    return await removeForEachTenant(services, await listSpanRetentions(db), ({ tenantId, days }) => {
       const before = new Date(now().getTime() - days * DAY_MS).toISOString();
       return removeTracesBefore(services, tenantId, before);
     });

@@ -19,7 +19,7 @@ const MAX_CALLS = 1_000_000;
 /** Removes sums that are older than their tenant's retention, and series without sums. Returns the number of rows. */
 export async function removeOldUsage(services: RetentionServices): Promise<number> {
   const { db, now } = services;
-  return removeForEachTenant(await listUsageRetentions(db), async ({ tenantId, days }) => {
+  return removeForEachTenant(services, await listUsageRetentions(db), async ({ tenantId, days }) => {
     const before = dayOf(now().getTime() - days * DAY_MS);
     const createdBefore = now().toISOString();
     return (
@@ -38,7 +38,7 @@ export async function removeOldUsage(services: RetentionServices): Promise<numbe
 export async function removeOldCalls(services: RetentionServices): Promise<number> {
   const { db, now } = services;
   const before = new Date(now().getTime() - CALL_RETENTION_MS).toISOString();
-  return removeForEachTenant(await listUsageRetentions(db), async ({ tenantId }) => {
+  return removeForEachTenant(services, await listUsageRetentions(db), async ({ tenantId }) => {
     let removed = 0;
     for (const { sender } of await listCallCounts(db, { tenantId })) {
       removed += await removeInBatches(services, (trx) =>
