@@ -15,6 +15,9 @@ type Props = {
   children: ReactNode;
 };
 
+const CHANGED_SINCE =
+  'Another person has changed it since you opened this form, so nothing was saved. Close the form and open it again to see the change.';
+
 /**
  * A dialog with fields and one button. What the server refuses stands above the button. Once the user has typed, only its buttons
  * close it: a click beside it or Escape would lose the text.
@@ -36,7 +39,7 @@ export function FormDialog(props: Props): ReactNode {
         {/* The dialog about the session says that it has ended. */}
         {problem !== null && problem.status !== 401 && (
           <p role="alert" className="danger">
-            {problem.message}
+            {problem.status === 412 ? CHANGED_SINCE : problem.message}
           </p>
         )}
         <div className="row">

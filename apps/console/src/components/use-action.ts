@@ -42,5 +42,5 @@ export function useAction<Input = void, Output = unknown>({
 
 function textOf({ kind, status, message }: ApiProblem): string {
   if (kind === 'fault') return `The console has a fault: ${message}`;
-  return status === 412 ? `It has changed since you saw it. ${message}` : message;
+  return status === 412 ? 'It has changed since you saw it, so nothing was done. Look at it again.' : message;
 }

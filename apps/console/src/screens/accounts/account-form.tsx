@@ -5,7 +5,7 @@ import { type ReactNode, useState } from 'react';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { placeBody, PlaceFields } from '../../components/place-fields.tsx';
 import { useAction } from '../../components/use-action.ts';
-import { idempotencyKey, ifMatch } from '../../data/client.ts';
+import { useFormHeaders } from '../../data/form-headers.ts';
 import { useOnlyPlace } from '../../data/me.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { accountAddress } from './account-address.ts';
@@ -23,10 +23,11 @@ export function AccountForm({ account, close }: { account?: ServiceAccount; clos
   });
   const set = (changes: Partial<typeof values>) => setValues((before) => ({ ...before, ...changes }));
   const body = { displayName: values.displayName || null, description: values.description || null };
+  const headersOf = useFormHeaders(account && `/v1/service-accounts/${account.id}`);
   const save = useAction({
     run: async (): Promise<ServiceAccount> => {
       if (account !== undefined) {
-        const headers = { ...idempotencyKey(), ...ifMatch(`/v1/service-accounts/${account.id}`) };
+        const headers = headersOf(body);
         return (await updateServiceAccount({ ...accountAddress(account), body, headers, throwOnError: true })).data;
       }
       const input = {
@@ -37,7 +38,7 @@ export function AccountForm({ account, close }: { account?: ServiceAccount; clos
         // A mistyped tenant must not become a new one.
         createTenant: place.subTenantId === '' ? ('never' as const) : ('if_missing' as const),
       };
-      return (await createServiceAccount({ body: input, headers: idempotencyKey(), throwOnError: true })).data;
+      return (await createServiceAccount({ body: input, headers: headersOf(input), throwOnError: true })).data;
     },
     inForm: true,
     done: ({ id }) => `${id} was saved.`,

@@ -10,6 +10,7 @@ import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
+import { useFormHeaders } from '../../data/form-headers.ts';
 import { accountAddress } from './account-address.ts';
 
 type Props = { account: ServiceAccount; credential: Credential; close: () => void };
@@ -28,10 +29,11 @@ export function RotateDialog(props: Props & { created: (secret: string) => void 
   const { account, credential, close, created } = props;
   const [overlap, setOverlap] = useState('3600');
   const { path, query } = accountAddress(account);
+  const headersOf = useFormHeaders();
   const rotate = useAction({
     run: async () => {
       const body = { overlapSeconds: Number(overlap) };
-      const options = { path: { ...path, key_id: credential.id }, query, body, headers: idempotencyKey() };
+      const options = { path: { ...path, key_id: credential.id }, query, body, headers: headersOf(body) };
       return (await rotateServiceAccountKey({ ...options, throwOnError: true })).data;
     },
     inForm: true,

@@ -6,7 +6,7 @@ import { ActionButton } from '../../components/action-button.tsx';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { words } from '../../components/format.ts';
 import { useAction } from '../../components/use-action.ts';
-import { idempotencyKey } from '../../data/client.ts';
+import { useFormHeaders } from '../../data/form-headers.ts';
 import { holds, useMe } from '../../data/me.ts';
 import classes from './accounts.module.css';
 
@@ -40,15 +40,16 @@ type Props = { account: ServiceAccount; close: () => void; created: (secret: str
 export function KeyForm({ account, close, created }: Props): ReactNode {
   const me = useMe();
   const [name, setName] = useState('');
-  const [days, setDays] = useState('90');
+  // A time in advance, because a repeated request has to have the same body.
+  const [{ days, expiresAt }, setLifetime] = useState(() => lifetimeOf('90'));
   const [scopes, setScopes] = useState<ReadonlySet<Scope>>(new Set());
+  const headersOf = useFormHeaders();
   const save = useAction({
     run: async () => {
-      const expiresAt = days === '' ? null : new Date(Date.now() + Number(days) * DAY_MS).toISOString();
       const body = { name: name || null, scopes: [...scopes], expiresAt };
       const path = { service_account_id: account.id };
       const query = { tenant_id: account.tenantId };
-      return (await createServiceAccountKey({ path, query, body, headers: idempotencyKey(), throwOnError: true })).data;
+      return (await createServiceAccountKey({ path, query, body, headers: headersOf(body), throwOnError: true })).data;
     },
     inForm: true,
     done: () => null,
@@ -79,7 +80,7 @@ export function KeyForm({ account, close, created }: Props): ReactNode {
           data={LIFETIMES}
           value={days}
           allowDeselect={false}
-          onChange={(value) => setDays(value ?? '')}
+          onChange={(value) => setLifetime(lifetimeOf(value ?? ''))}
         />
       </div>
       <fieldset className={classes.scopes}>
@@ -132,4 +133,9 @@ export function KeyForm({ account, close, created }: Props): ReactNode {
       </fieldset>
     </FormDialog>
   );
+}
+
+/** A choice of the list. Its time counts from now. */
+function lifetimeOf(days: string) {
+  return { days, expiresAt: days === '' ? null : new Date(Date.now() + Number(days) * DAY_MS).toISOString() };
 }

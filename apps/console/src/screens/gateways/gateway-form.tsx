@@ -6,7 +6,7 @@ import { type ReactNode, useState } from 'react';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { placeBody, PlaceFields } from '../../components/place-fields.tsx';
 import { useAction } from '../../components/use-action.ts';
-import { idempotencyKey, ifMatch } from '../../data/client.ts';
+import { useFormHeaders } from '../../data/form-headers.ts';
 import { providerLabel, useProviders } from '../../data/names.ts';
 import { readAll } from '../../data/pages.ts';
 import { useOnlyPlace } from '../../data/me.ts';
@@ -35,6 +35,7 @@ export function GatewayForm({ gateway, close }: { gateway?: Gateway; close: () =
   const tenantId = gateway?.tenantId ?? place.tenantId;
   const offered = providers.filter((each) => each.tenantId === tenantId && each.status !== 'deleted');
   const isLifetimeValid = Number(minutes) >= MIN_MINUTES && Number(minutes) <= MAX_MINUTES;
+  const headersOf = useFormHeaders(gateway && `/v1/gateways/${gateway.id}`);
   const save = useAction({
     run: async () => {
       const body = {
@@ -48,10 +49,10 @@ export function GatewayForm({ gateway, close }: { gateway?: Gateway; close: () =
       };
       if (gateway === undefined) {
         const input = { ...body, ...placeBody(place) };
-        return (await createGateway({ body: input, headers: idempotencyKey(), throwOnError: true })).data;
+        return (await createGateway({ body: input, headers: headersOf(input), throwOnError: true })).data;
       }
-      const headers = { ...idempotencyKey(), ...ifMatch(`/v1/gateways/${gateway.id}`) };
-      return (await updateGateway({ path: { gateway_id: gateway.id }, body, headers, throwOnError: true })).data;
+      const path = { gateway_id: gateway.id };
+      return (await updateGateway({ path, body, headers: headersOf(body), throwOnError: true })).data;
     },
     inForm: true,
     done: () => `${name} was saved.`,

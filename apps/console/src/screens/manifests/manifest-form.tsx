@@ -7,7 +7,7 @@ import { lazy, type ReactNode, Suspense, useMemo, useState } from 'react';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { placeBody, PlaceFields } from '../../components/place-fields.tsx';
 import { useAction } from '../../components/use-action.ts';
-import { idempotencyKey } from '../../data/client.ts';
+import { useFormHeaders } from '../../data/form-headers.ts';
 import { useOnlyPlace } from '../../data/me.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { type JsonSchema, schemaFaults } from './schema-faults.ts';
@@ -44,11 +44,12 @@ export function ManifestForm({ manifest, name: given = '', close }: Props): Reac
   const { data } = useQuery(getManifestSchemaOptions({ path: { kind } }));
   const schema = data as JsonSchema | undefined;
   const fault = useMemo(() => faultOf(text, schema), [text, schema]);
+  const headersOf = useFormHeaders();
   const save = useAction({
     run: async () => {
       const spec = JSON.parse(text) as ManifestSpecInput;
       const body = { name, kind, spec, ...placeBody(place) };
-      return (await createManifest({ body, headers: idempotencyKey(), throwOnError: true })).data;
+      return (await createManifest({ body, headers: headersOf(body), throwOnError: true })).data;
     },
     inForm: true,
     done: ({ version }) => `Version ${version} of ${name} is active.`,

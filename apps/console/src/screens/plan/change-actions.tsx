@@ -6,6 +6,7 @@ import { FormDialog } from '../../components/form-dialog.tsx';
 import { showToast } from '../../components/toasts.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
+import { useFormHeaders } from '../../data/form-headers.ts';
 import { SKIP_REASONS } from '../../data/skip-reasons.ts';
 
 type Props = {
@@ -61,14 +62,12 @@ export function ChangeActions({ recommendation, name, isApplicable }: Props): Re
 
 function DismissForm({ id, name, close }: { id: string; name: string; close: () => void }): ReactNode {
   const [reason, setReason] = useState('');
+  const headersOf = useFormHeaders();
   const dismiss = useAction({
-    run: () =>
-      dismissRecommendation({
-        path: { recommendation_id: id },
-        body: { reason },
-        headers: idempotencyKey(),
-        throwOnError: true,
-      }),
+    run: () => {
+      const path = { recommendation_id: id };
+      return dismissRecommendation({ path, body: { reason }, headers: headersOf(reason), throwOnError: true });
+    },
     inForm: true,
     done: () => `The change of ${name} was dismissed.`,
     onDone: close,

@@ -3,7 +3,7 @@ import { Select, Textarea, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { useAction } from '../../components/use-action.ts';
-import { idempotencyKey } from '../../data/client.ts';
+import { useFormHeaders } from '../../data/form-headers.ts';
 
 const KINDS = ['model', 'tool', 'resource', 'prompt', 'agent', 'channel'];
 
@@ -12,14 +12,13 @@ export function ItemForm({ provider, close }: { provider: Provider; close: () =>
   const [kind, setKind] = useState<InventoryItem['kind']>(provider.kind === 'llm' ? 'model' : 'tool');
   const [name, setName] = useState('');
   const [description, setDescription] = useState('');
+  const headersOf = useFormHeaders();
   const save = useAction({
-    run: () =>
-      createInventoryItem({
-        path: { provider_id: provider.id },
-        body: { kind, name, description: description || null },
-        headers: idempotencyKey(),
-        throwOnError: true,
-      }),
+    run: () => {
+      const path = { provider_id: provider.id };
+      const body = { kind, name, description: description || null };
+      return createInventoryItem({ path, body, headers: headersOf(body), throwOnError: true });
+    },
     inForm: true,
     done: () => `${name} was declared.`,
     onDone: close,

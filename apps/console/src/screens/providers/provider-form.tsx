@@ -6,7 +6,7 @@ import { FormDialog } from '../../components/form-dialog.tsx';
 import { formatInterval } from '../../components/format.ts';
 import { placeBody, PlaceFields } from '../../components/place-fields.tsx';
 import { useAction } from '../../components/use-action.ts';
-import { idempotencyKey, ifMatch } from '../../data/client.ts';
+import { useFormHeaders } from '../../data/form-headers.ts';
 import { useOnlyPlace } from '../../data/me.ts';
 import { useUrlState } from '../../data/url-state.ts';
 
@@ -48,15 +48,15 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
     aliases: values.aliases,
     syncIntervalSeconds: values.syncIntervalSeconds,
   };
+  const headersOf = useFormHeaders(provider && `/v1/providers/${provider.id}`);
   const save = useAction({
     run: async () => {
       if (provider === undefined) {
         const input = { ...body, ...placeBody(place) };
-        return (await createProvider({ body: input, headers: idempotencyKey(), throwOnError: true })).data;
+        return (await createProvider({ body: input, headers: headersOf(input), throwOnError: true })).data;
       }
-      const headers = { ...idempotencyKey(), ...ifMatch(`/v1/providers/${provider.id}`) };
       const path = { provider_id: provider.id };
-      return (await updateProvider({ path, body, headers, throwOnError: true })).data;
+      return (await updateProvider({ path, body, headers: headersOf(body), throwOnError: true })).data;
     },
     inForm: true,
     done: ({ name }) => `${name} was saved.`,

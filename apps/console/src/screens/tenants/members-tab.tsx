@@ -18,6 +18,7 @@ import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
+import { useFormHeaders } from '../../data/form-headers.ts';
 import { useMissingScope } from '../../data/me.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { useUrlState } from '../../data/url-state.ts';
@@ -185,14 +186,13 @@ function InviteForm({ tenant, close }: { tenant: Tenant; close: () => void }): R
   const [email, setEmail] = useState('');
   const [role, setRole] = useState<Role>('operator');
   const [subTenantId, setSubTenantId] = useState<string | null>(null);
+  const headersOf = useFormHeaders();
   const invite = useAction({
-    run: () =>
-      createMembership({
-        path: { tenant_id: tenant.id },
-        body: { email, role, ...(subTenantId !== null && { subTenantId }) },
-        headers: idempotencyKey(),
-        throwOnError: true,
-      }),
+    run: () => {
+      const path = { tenant_id: tenant.id };
+      const body = { email, role, ...(subTenantId !== null && { subTenantId }) };
+      return createMembership({ path, body, headers: headersOf(body), throwOnError: true });
+    },
     inForm: true,
     done: () => `${email} is invited, and sees it after signing in.`,
     onDone: close,

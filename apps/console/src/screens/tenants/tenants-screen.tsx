@@ -10,7 +10,7 @@ import { Screen } from '../../components/screen.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
-import { idempotencyKey } from '../../data/client.ts';
+import { useFormHeaders } from '../../data/form-headers.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { useUrlState } from '../../data/url-state.ts';
 
@@ -100,10 +100,11 @@ function TenantForm({ close }: { close: () => void }): ReactNode {
   const navigate = useNavigate();
   const [id, setId] = useState('');
   const [displayName, setDisplayName] = useState('');
+  const headersOf = useFormHeaders();
   const save = useAction({
     run: async () => {
       const body = { displayName, ...(id !== '' && { id }) };
-      return (await createTenant({ body, headers: idempotencyKey(), throwOnError: true })).data;
+      return (await createTenant({ body, headers: headersOf(body), throwOnError: true })).data;
     },
     inForm: true,
     done: () => `${displayName} was created.`,

@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startWorld, type World } from '../testing/world.ts';
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld({ isSeeded: false });
+});
+afterAll(() => world.close());
+
+/** As when the user comes back to the tab: it reads again what it shows. */
+const COME_BACK = `document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))`;
+
+test('a form does not overwrite what another person changed while it was open', async () => {
+  const { server } = world;
+  const as = server.admin;
+  const body = { name: 'openai', kind: 'llm', description: 'first' };
+  const { id } = await server.ok('POST', '/v1/providers', { as, body });
+  const { page, expectAnswers, done } = await world.open(`/providers/${id}?edit=1`, { ownWindow: true });
+  await page.getByRole('textbox', { name: 'Display name' }).fill('OpenAI');
+  await server.ok('PUT', `/v1/providers/${id}`, { as, body: { ...body, description: 'of the other person' } });
+  const read = page.waitForResponse((response) => response.url().includes(`/v1/providers/${id}`));
+  await page.clock.install();
+  await page.clock.fastForward(60_000);
+  await page.evaluate(COME_BACK);
+  await read;
+  await page.getByText('of the other person').first().waitFor();
+  expectAnswers(412);
+  const save = page.getByRole('dialog').getByRole('button', { name: 'Save' });
+  // The second click does not overwrite it either.
+  for (let click = 0; click < 2; click += 1) {
+    const refused = page.waitForResponse((response) => response.status() === 412);
+    await save.click();
+    await refused;
+    await page.getByRole('alert').getByText('Another person has changed it since you opened this form').waitFor();
+  }
+  expect((await server.ok('GET', `/v1/providers/${id}`, { as })).description).toBe('of the other person');
+  await done();
+});
