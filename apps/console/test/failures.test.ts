@@ -117,6 +117,31 @@ test('a button can be pressed again as soon as its failure is shown, while the p
   await done();
 });
 
+test('a form names the fields that the server refuses by their labels, and says how long to wait', async () => {
+  const { page, expectAnswers, done } = await world.open('/tenants?new=1');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'Name' }).fill('x'.repeat(201));
+  await dialog.getByRole('textbox', { name: 'Id' }).fill('not an id');
+  const create = dialog.getByRole('button', { name: 'Create' });
+  expectAnswers(422);
+  await create.click();
+  await dialog.getByRole('alert').getByText('Name: String should have at most 200 characters').waitFor();
+  await dialog.getByRole('alert').getByText('Id: String should match pattern').waitFor();
+  await page.route('**/v1/tenants', (route) => {
+    const limited = {
+      status: 429,
+      headers: { 'Retry-After': '7' },
+      json: { detail: 'Too many', code: 'rate_limited' },
+    };
+    return route.request().method() === 'POST' ? route.fulfill(limited) : route.continue();
+  });
+  expectAnswers(429);
+  await create.click();
+  await dialog.getByRole('alert').getByText('There were too many requests. Try again in 7 seconds.').waitFor();
+  await page.unroute('**/v1/tenants');
+  await done();
+});
+
 test('a part of the page that cannot be loaded is named as such', async () => {
   const { page, expectAnswers, expectErrors, done } = await world.open('/profile');
   await page.getByRole('heading', { level: 1 }).waitFor();

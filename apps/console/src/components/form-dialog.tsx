@@ -1,6 +1,6 @@
 import { Button, Modal } from '@mantine/core';
 import { type ReactNode, type FormEvent, useState } from 'react';
-import { problemOf } from '../data/problem.ts';
+import { type ApiProblem, faultText, problemOf } from '../data/problem.ts';
 import { useSessionEnded } from '../data/session.ts';
 
 type Props = {
@@ -12,6 +12,8 @@ type Props = {
   /** Why it cannot be sent yet. */
   incomplete?: boolean;
   size?: number;
+  /** The labels of the fields, by the names that the API has for them. */
+  labels?: Record<string, string>;
   children: ReactNode;
 };
 
@@ -23,7 +25,7 @@ const CHANGED_SINCE =
  * close it: a click beside it or Escape would lose the text.
  */
 export function FormDialog(props: Props): ReactNode {
-  const { title, submit, close, save, incomplete = false, size = 460, children } = props;
+  const { title, submit, close, save, incomplete = false, size = 460, labels, children } = props;
   const [isTouched, setTouched] = useState(false);
   // Escape in the dialog about the session would close this one, too.
   const keepsOpen = useSessionEnded() || isTouched;
@@ -39,7 +41,7 @@ export function FormDialog(props: Props): ReactNode {
         {/* The dialog about the session says that it has ended. */}
         {problem !== null && problem.status !== 401 && (
           <p role="alert" className="danger">
-            {problem.status === 412 ? CHANGED_SINCE : problem.message}
+            {textOf(problem, labels)}
           </p>
         )}
         <div className="row">
@@ -61,4 +63,9 @@ export function FormDialog(props: Props): ReactNode {
       </form>
     </Modal>
   );
+}
+
+function textOf({ status, faults, message }: ApiProblem, labels: Record<string, string> = {}): string {
+  if (status === 412) return CHANGED_SINCE;
+  return faults.length === 0 ? message : faults.map((fault) => faultText(fault, labels)).join('; ');
 }

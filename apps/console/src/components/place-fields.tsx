@@ -4,6 +4,9 @@ import { useTenants } from '../app/tenant-switcher.tsx';
 
 export type PlaceInput = { tenantId: string; subTenantId: string };
 
+/** The labels of the fields, by their names in a request. */
+export const PLACE_LABELS = { tenantId: 'Tenant', subTenantId: 'Sub-tenant' };
+
 /** Which tenant a new record belongs to. */
 export function PlaceFields({ place, change }: { place: PlaceInput; change: (place: PlaceInput) => void }): ReactNode {
   const tenants = useTenants();

@@ -12,21 +12,22 @@ export class ApiProblem extends Error {
   readonly code: string;
   readonly scope: string | undefined;
   readonly requestId: string | null;
-  /** Seconds to wait, if the answer says so. */
-  readonly retryAfter: number | null;
+  /** What is wrong with each value of the request, if the answer says so. */
+  readonly faults: readonly Fault[];
 
   /** @param body the body of the answer, or the error of a request that got none or that could not be read */
   constructor(body: unknown, response: Response | undefined, kind = kindOf(body, response)) {
     const { title, detail, code, scope } = fieldsOf(body);
-    super(detail ?? title ?? (kind === 'answer' ? 'The answer could not be read.' : 'The server did not answer.'));
+    const faults = faultsOf(body);
+    const text = faults.length > 0 ? faults.map((fault) => faultText(fault)).join('; ') : (detail ?? title);
+    super(tooManyText(response) ?? text ?? (kind === 'answer' ? NOT_UNDERSTOOD : 'The server did not answer.'));
     this.name = 'ApiProblem';
     this.kind = kind;
     this.status = kind === 'answer' ? (response?.status ?? 0) : 0;
     this.code = code ?? (kind === 'answer' ? `http_${this.status}` : 'unreachable');
     this.scope = scope;
     this.requestId = response?.headers.get('x-request-id') ?? null;
-    const seconds = Number(response?.headers.get('retry-after') ?? Number.NaN);
-    this.retryAfter = Number.isFinite(seconds) ? seconds : null;
+    this.faults = faults;
   }
 }
 
@@ -39,17 +40,36 @@ function kindOf(body: unknown, response: Response | undefined): ProblemKind {
   return STATUSES_OF_PROXIES.has(response.status) && fieldsOf(body).code === undefined ? 'unreachable' : 'answer';
 }
 
+const NOT_UNDERSTOOD = 'The answer could not be read.';
+
+/** The server names the time in a header, which people do not see. */
+function tooManyText(response: Response | undefined): string | undefined {
+  const seconds = Number(response?.headers.get('retry-after') ?? Number.NaN);
+  if (response?.status !== 429 || !Number.isFinite(seconds)) return undefined;
+  return `There were too many requests. Try again in ${seconds === 1 ? '1 second' : `${seconds} seconds`}.`;
+}
+
 type Fields = { title?: string; detail?: string; code?: string; scope?: string };
 
 function fieldsOf(body: unknown): Fields {
   if (typeof body !== 'object' || body === null || body instanceof Error) return {};
-  const { detail } = body as { detail?: unknown };
-  if (!Array.isArray(detail)) return body;
-  const faults = detail.map((fault: { loc?: unknown[]; msg?: string }) => {
-    const where = (fault.loc ?? []).filter((part) => part !== 'body' && part !== 'query').join('.');
-    return where === '' ? (fault.msg ?? '') : `${where}: ${fault.msg ?? ''}`;
+  return Array.isArray((body as { detail?: unknown }).detail) ? { code: 'validation_failed' } : body;
+}
+
+/** `where` is the path of the value, such as `baseUrl`; empty: the request as a whole. */
+type Fault = { where: string; message: string };
+
+function faultsOf(body: unknown): Fault[] {
+  const detail: unknown = typeof body === 'object' && body !== null && 'detail' in body ? body.detail : undefined;
+  if (!Array.isArray(detail)) return [];
+  return detail.map(({ loc = [], msg = '' }: { loc?: unknown[]; msg?: string }) => {
+    return { where: loc.filter((part) => part !== 'body' && part !== 'query').join('.'), message: msg };
   });
-  return { detail: faults.join('; '), code: 'validation_failed' };
+}
+
+/** @param labels what people call the values, where that is not their name in the API */
+export function faultText({ where, message }: Fault, labels: Record<string, string> = {}): string {
+  return where === '' ? message : `${labels[where] ?? where}: ${message}`;
 }
 
 /** Errors of parts of the page that could not be loaded: the server is away, or a new version has other files. */

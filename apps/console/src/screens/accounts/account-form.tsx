@@ -3,12 +3,14 @@ import { Textarea, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { FormDialog } from '../../components/form-dialog.tsx';
-import { placeBody, PlaceFields } from '../../components/place-fields.tsx';
+import { PLACE_LABELS, placeBody, PlaceFields } from '../../components/place-fields.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
 import { useOnlyPlace } from '../../data/me.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { accountAddress } from './account-address.ts';
+
+const LABELS = { ...PLACE_LABELS, id: 'Id', displayName: 'Display name', description: 'Description' };
 
 /** Creates a service account, or changes one. */
 export function AccountForm({ account, close }: { account?: ServiceAccount; close: () => void }): ReactNode {
@@ -56,6 +58,7 @@ export function AccountForm({ account, close }: { account?: ServiceAccount; clos
       submit={isNew ? 'Create' : 'Save'}
       close={close}
       save={save}
+      labels={LABELS}
       incomplete={isNew && (values.id === '' || place.tenantId === '')}
     >
       {isNew && (

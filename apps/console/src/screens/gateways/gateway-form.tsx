@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { FormDialog } from '../../components/form-dialog.tsx';
-import { placeBody, PlaceFields } from '../../components/place-fields.tsx';
+import { PLACE_LABELS, placeBody, PlaceFields } from '../../components/place-fields.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
 import { providerLabel, useProviders } from '../../data/names.ts';
@@ -17,6 +17,15 @@ const MAX_MANIFESTS = 500;
 /** How long a session may last, in minutes. */
 const MIN_MINUTES = 1;
 const MAX_MINUTES = 24 * 60;
+
+const LABELS = {
+  ...PLACE_LABELS,
+  name: 'Name',
+  displayName: 'Display name',
+  url: 'Address',
+  providerIds: 'Providers',
+  manifestId: 'Manifest',
+};
 
 /** Creates a gateway, or changes one. */
 export function GatewayForm({ gateway, close }: { gateway?: Gateway; close: () => void }): ReactNode {
@@ -68,6 +77,7 @@ export function GatewayForm({ gateway, close }: { gateway?: Gateway; close: () =
       size={580}
       close={close}
       save={save}
+      labels={LABELS}
       incomplete={name === '' || tenantId === '' || !isLifetimeValid}
     >
       {gateway === undefined && <PlaceFields place={place} change={setPlace} />}

@@ -4,7 +4,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { formatInterval } from '../../components/format.ts';
-import { placeBody, PlaceFields } from '../../components/place-fields.tsx';
+import { PLACE_LABELS, placeBody, PlaceFields } from '../../components/place-fields.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
 import { useOnlyPlace } from '../../data/me.ts';
@@ -22,6 +22,15 @@ const MAX_ALIASES = 20;
 
 /** The choices of the form, in seconds. */
 const INTERVALS = [900, 3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600];
+
+const LABELS = {
+  ...PLACE_LABELS,
+  name: 'Name',
+  aliases: 'Other names',
+  baseUrl: 'Address',
+  displayName: 'Display name',
+  description: 'Description',
+};
 
 /** Declares a provider, or changes one. */
 export function ProviderForm({ provider, close }: { provider?: Provider; close: () => void }): ReactNode {
@@ -71,6 +80,7 @@ export function ProviderForm({ provider, close }: { provider?: Provider; close: 
       submit={provider === undefined ? 'Declare' : 'Save'}
       close={close}
       save={save}
+      labels={LABELS}
       incomplete={values.name === '' || (provider === undefined && place.tenantId === '')}
     >
       <TextInput

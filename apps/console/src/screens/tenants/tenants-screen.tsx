@@ -96,6 +96,8 @@ export function TenantsScreen(): ReactNode {
   );
 }
 
+const LABELS = { displayName: 'Name', id: 'Id' };
+
 function TenantForm({ close }: { close: () => void }): ReactNode {
   const navigate = useNavigate();
   const [id, setId] = useState('');
@@ -114,7 +116,14 @@ function TenantForm({ close }: { close: () => void }): ReactNode {
     },
   });
   return (
-    <FormDialog title="Create a tenant" submit="Create" close={close} save={save} incomplete={displayName === ''}>
+    <FormDialog
+      title="Create a tenant"
+      submit="Create"
+      close={close}
+      save={save}
+      labels={LABELS}
+      incomplete={displayName === ''}
+    >
       <TextInput
         label="Name"
         required
