@@ -323,6 +323,34 @@ test('a task about a credential leads to the key or to the provider that it is o
   await done();
 });
 
+test('tasks are worked through with the keyboard alone', async () => {
+  const { page, done } = await world.open(`/tasks?${TENANT}&kind=review_observation`);
+  await page.getByRole('row').nth(2).waitFor();
+  const panel = page.getByRole('complementary');
+  const ids: string[] = [];
+  for (const [key, outcome] of [
+    ['r', 'rejected'],
+    ['i', 'ignored'],
+  ] as const) {
+    await page.keyboard.press('j');
+    await panel.getByText('open', { exact: true }).waitFor();
+    ids.push(new URL(page.url()).searchParams.get('item') ?? '');
+    await page.keyboard.press('c');
+    await panel.getByRole('timer').waitFor();
+    await page.keyboard.press(key);
+    await panel.getByText('It has ended.').waitFor();
+    expect(await read(`/v1/operator/tasks/${ids.at(-1)}`)).toMatchObject({ status: 'succeeded', outcome });
+  }
+  expect(new Set(ids).size).toBe(2);
+  // Without Enter, the buttons of the panel would be behind all rows.
+  await page.keyboard.press('j');
+  await panel.getByText('open', { exact: true }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
+  expect(await page.evaluate<boolean>("document.activeElement.closest('aside') !== null")).toBe(true);
+  await done();
+});
+
 test('the panel of a task shows that another person has claimed it meanwhile', async () => {
   const { page, done } = await world.open(`/tasks?${TENANT}&kind=adopt_provider`, { ownWindow: true });
   await page.clock.install();

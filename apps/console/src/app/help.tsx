@@ -18,7 +18,7 @@ const KEYS: readonly { title: string; keys: readonly (readonly [string, string])
     keys: [
       ['j', 'Next row'],
       ['k', 'Previous row'],
-      ['Enter', 'Open the row'],
+      ['Enter', 'Open the row, or go to its panel'],
       ['x', 'Select the row'],
       ['/', 'Search'],
     ],
@@ -29,6 +29,16 @@ const KEYS: readonly { title: string; keys: readonly (readonly [string, string])
       ['a', 'Approve'],
       ['r', 'Reject'],
       ['i', 'Ignore'],
+    ],
+  },
+  {
+    title: 'In tasks',
+    keys: [
+      ['c', 'Claim'],
+      ['a', 'Approve, adopt or acknowledge'],
+      ['r', 'Reject'],
+      ['i', 'Ignore'],
+      ['d', 'Dismiss'],
     ],
   },
   {

@@ -16,6 +16,7 @@ import { formatNumber } from './format.ts';
 import { useKeys } from './hotkeys.ts';
 import { Icon } from './icons.tsx';
 import { scrollIntoView } from './scroll-into-view.ts';
+import { focusSidePanel } from './side-panel.tsx';
 import { Failed, Loading } from './states.tsx';
 
 export type Column<Row> = {
@@ -106,7 +107,9 @@ export function DataTable<Row>(props: Props<Row>): ReactNode {
   };
   const openActive = () => {
     const row = items[activeIndex];
-    if (row !== undefined) onOpen?.(row);
+    if (row === undefined) return;
+    onOpen?.(row);
+    focusSidePanel();
   };
   useKeys({
     j: () => moveTo(activeIndex + 1),

@@ -14,10 +14,18 @@ type Props = {
   children: ReactNode;
 };
 
+/** A screen has at most one. */
+const SIDE_PANEL_ID = 'side-panel';
+
+/** Moves the focus to the panel, if one is open: without it, its buttons would be behind all links and rows of the page. */
+export function focusSidePanel(): void {
+  document.getElementById(SIDE_PANEL_ID)?.focus();
+}
+
 /** Details beside a list. It is not a dialog: the list stays usable. */
 export function SidePanel({ label, heading, close, actions, footer, children }: Props): ReactNode {
   return (
-    <aside className={classes.panel} aria-label={label}>
+    <aside id={SIDE_PANEL_ID} tabIndex={-1} className={classes.panel} aria-label={label}>
       <header className={classes.header}>
         <div className="grow">{heading}</div>
         {actions}

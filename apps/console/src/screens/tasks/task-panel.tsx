@@ -149,14 +149,20 @@ function TaskActions({ task, isMine }: { task: OperatorTask; isMine: boolean }):
   const missing = useMissingScope(scope, task);
   const isOver = ['succeeded', 'failed', 'cancelled'].includes(status);
   const claimReason = kind === 'sync_inventory' ? 'Syncs run by themselves.' : null;
+  const isForeign = status === 'claimed' && !isMine;
+  const foreignReason = isForeign ? 'Another person has claimed it. Wait until the lease ends.' : null;
+  const mayWrite = useMissingScope('operator_tasks:write', task) === null;
+  const mayComplete = mayWrite && !isOver && foreignReason === null && missing === null && !complete.isPending;
+  const completions = choices.flatMap(({ key, outcome }): [string, () => void][] =>
+    key === undefined ? [] : [[key, () => mayComplete && complete.mutate(outcome)]],
+  );
   useKeys({
+    ...Object.fromEntries(completions),
     c: () => {
-      if (status === 'open' && claimReason === null) claim.mutate();
+      if (mayWrite && status === 'open' && claimReason === null && !claim.isPending) claim.mutate();
     },
   });
   if (isOver) return <p className="dim">It has ended. Nothing is left to do.</p>;
-  const isForeign = status === 'claimed' && !isMine;
-  const foreignReason = isForeign ? 'Another person has claimed it. Wait until the lease ends.' : null;
   return (
     <div className="stack">
       {status === 'claimed' && (
@@ -197,13 +203,14 @@ function TaskActions({ task, isMine }: { task: OperatorTask; isMine: boolean }):
         />
       )}
       <div className="qm-choices">
-        {choices.map(({ outcome, label, consequence }, index) => (
+        {choices.map(({ outcome, key, label, consequence }, index) => (
           <Fragment key={outcome}>
             <ActionButton
               scope="operator_tasks:write"
               place={task}
               variant={isMine && index === 0 ? 'filled' : 'default'}
               disabledReason={foreignReason ?? missing}
+              {...(key !== undefined && { shortcut: key })}
               loading={complete.isPending && complete.variables === outcome}
               onClick={() => complete.mutate(outcome)}
             >
