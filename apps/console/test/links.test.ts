@@ -173,3 +173,35 @@ test('the link of an inventory item shows it, although the first page of the lis
   await page.getByRole('complementary', { name: `tool ${beyond.name}` }).waitFor();
   await done();
 });
+
+test('the links of a session that has ended and of a person who is not listed show them, or say that they do not exist', async () => {
+  const as = world.server.admin;
+  const { items: gateways } = await world.server.ok('GET', '/v1/gateways?tenant_id=northwind&limit=100', { as });
+  const sessions = await Promise.all(
+    gateways.map(async ({ id }: { id: string }) => {
+      return (await world.server.ok('GET', `/v1/gateways/${id}/sessions?limit=100`, { as })).items;
+    }),
+  );
+  const ended = sessions.flat().find(({ status }) => status !== 'active');
+  const gateway = `/gateways/${ended.gatewayId}?${TENANT}`;
+  const person = await firstId('/v1/users?tenant_id=northwind&status=active');
+  const { page, moveTo, expectAnswers, done } = await world.open(`${gateway}&item=${ended.id}`);
+  const panel = page.getByRole('complementary');
+  await panel.getByText(ended.status, { exact: true }).first().waitFor();
+  await moveTo(`/people?${TENANT}&status=disabled&item=${person}`);
+  await panel.getByText('active', { exact: true }).first().waitFor();
+  expectAnswers(404);
+  await moveTo(`${gateway}&item=none`);
+  await panel.getByText('There is nothing here, or it is out of your reach').waitFor();
+  await moveTo(`/people?${TENANT}&item=none`);
+  await panel.getByText('There is nothing here, or it is out of your reach').waitFor();
+  await done();
+});
+
+test('a link with a number of days that is none shows the usual number', async () => {
+  const { page, moveTo, done } = await world.open(`/accounts?${TENANT}&view=expiring&within=soon`);
+  await page.getByRole('row', { name: /ci-deployer/ }).waitFor();
+  await moveTo(`/accounts?${TENANT}&view=unused&days=long`);
+  await page.getByRole('heading', { name: 'Every key has been used lately' }).waitFor();
+  await done();
+});

@@ -65,6 +65,17 @@ test('a viewer reads which scope a part of a screen needs, and no request is ref
   await tab.done();
 });
 
+test('the link of a colleague to a tenant that is out of reach says so, and not that nothing waits there', async () => {
+  const { page, moveTo, done } = await world.open('/inbox?tenant=lighthouse-consulting', { as: OPERATOR });
+  await page.getByRole('heading', { name: 'The tenant lighthouse-consulting is out of your reach' }).waitFor();
+  await moveTo('/providers?tenant=none');
+  await page.getByRole('heading', { name: 'The tenant none is out of your reach' }).waitFor();
+  await page.getByRole('combobox', { name: 'Tenant' }).click();
+  await page.getByRole('option', { name: 'Northwind Traders' }).click();
+  await page.getByRole('row').nth(2).waitFor();
+  await done();
+});
+
 test('an invited person is told so after the first sign-in, accepts, and sees the tenant', async () => {
   const { page, expectFaultless, done } = await world.open('/inbox', { as: INVITED });
   await page.getByRole('button', { name: 'Accept the terms' }).click();

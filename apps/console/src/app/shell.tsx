@@ -16,7 +16,7 @@ import { NAVIGATION } from './navigation.ts';
 import { Palette } from './palette.tsx';
 import { SessionEnded } from './session-ended.tsx';
 import classes from './shell.module.css';
-import { TenantSwitcher } from './tenant-switcher.tsx';
+import { TenantSwitcher, useTenantOutOfReach } from './tenant-switcher.tsx';
 import { Terms } from './terms.tsx';
 import { useShellKeys } from './use-shell-keys.ts';
 import { UserMenu } from './user-menu.tsx';
@@ -49,7 +49,17 @@ function Permitted(): ReactNode {
   const [{ tenant }] = useUrlState();
   // Not the address: it changes before the screen does.
   const path = useMatches({ select: (matches) => matches.at(-1)?.routeId });
+  const foreign = useTenantOutOfReach();
   const entry = NAVIGATION.flatMap(({ entries }) => entries).find((each) => path?.startsWith(each.path));
+  if (entry !== undefined && foreign !== null && me.places.length > 0) {
+    return (
+      <Screen title={entry.label}>
+        <Empty title={`The tenant ${foreign} is out of your reach`}>
+          You are not a member of it, or it does not exist. Choose another tenant above the list of screens.
+        </Empty>
+      </Screen>
+    );
+  }
   if (entry === undefined || holdsWithin(me, entry.scope, tenant)) return <Outlet />;
   return (
     <Screen title={entry.label}>

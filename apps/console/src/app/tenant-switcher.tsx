@@ -9,6 +9,14 @@ import { useSetUrlState, useUrlParameter } from '../data/url-state.ts';
 const EVERYWHERE = 'everywhere';
 const MAX_TENANTS = 1000;
 
+/** The tenant of the address, if the caller certainly cannot see it. An administrator of the platform sees deleted ones, too. */
+export function useTenantOutOfReach(): string | null {
+  const { platformAdministrator, places } = useMe();
+  const tenant = useUrlParameter('tenant');
+  const isOutOfReach = !platformAdministrator && places.every(({ tenantId }) => tenantId !== tenant);
+  return tenant !== undefined && isOutOfReach ? tenant : null;
+}
+
 /** The tenants in reach, for the switcher and for forms. */
 export function useTenants() {
   const me = useMe();

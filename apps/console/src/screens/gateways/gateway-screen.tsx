@@ -5,7 +5,7 @@ import {
   listGatewaySessions,
   revokeGatewaySession,
 } from '@quartermaster/client';
-import { getGatewayOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
+import { getGatewayOptions, getGatewaySessionOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
@@ -19,11 +19,12 @@ import { useKeys } from '../../components/hotkeys.ts';
 import { StateMark } from '../../components/marks.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
 import { Screen } from '../../components/screen.tsx';
-import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
+import { Facts, FailedPanel, Section, SidePanel } from '../../components/side-panel.tsx';
 import { Empty, Failed, Loading } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
+import { useLinkedRecord } from '../../data/linked-record.ts';
 import { providerLabel, useProviders } from '../../data/names.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { problemOf } from '../../data/problem.ts';
@@ -109,8 +110,15 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
     done: () => `${name} was deleted.`,
     onDone: () => void navigate({ to: '/gateways', replace: true }),
   });
-  const shown = list.items.find((session) => session.id === state['item']);
-  useKeys({ Escape: () => setState({ item: undefined }) });
+  const item = state['item'];
+  const listed = list.items.find((session) => session.id === item);
+  const { linked, problem } = useLinkedRecord({
+    ...getGatewaySessionOptions({ path: { gateway_id: id, session_id: item ?? '' } }),
+    enabled: item !== undefined && listed === undefined && !list.isLoading,
+  });
+  const shown = listed ?? linked;
+  const close = () => setState({ item: undefined });
+  useKeys({ Escape: close });
   return (
     <Screen
       title={displayName ?? name}
@@ -160,12 +168,13 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
           list={list}
           columns={COLUMNS}
           keyOf={keyOf}
-          active={state['item']}
-          onActive={(item) => setState({ item })}
+          active={item}
+          onActive={(sessionId) => setState({ item: sessionId })}
           onOpen={(session) => setState({ item: session.id })}
           empty={<Empty title="No such session">Agents open sessions through the API, each for a limited time.</Empty>}
         />
-        {shown !== undefined && <SessionPanel session={shown} close={() => setState({ item: undefined })} />}
+        {shown !== undefined && <SessionPanel session={shown} close={close} />}
+        {shown === undefined && problem !== null && <FailedPanel label="Session" problem={problem} close={close} />}
       </div>
       {state['edit'] !== undefined && <GatewayForm gateway={gateway} close={() => setState({ edit: undefined })} />}
       {isDeleting && (
@@ -182,7 +191,9 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
   );
 }
 
-function SessionPanel({ session, close }: { session: GatewaySessionSummary; close: () => void }): ReactNode {
+type SessionPanelProps = { session: Omit<GatewaySessionSummary, 'grantedItems'>; close: () => void };
+
+function SessionPanel({ session, close }: SessionPanelProps): ReactNode {
   const [isRevoking, setRevoking] = useState(false);
   const path = { gateway_id: session.gatewayId, session_id: session.id };
   const revoke = useAction({

@@ -1,12 +1,15 @@
 import { listUsers, type User } from '@quartermaster/client';
+import { getUserOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import type { ReactNode } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { SelectFilter, TextFilter } from '../../components/filters.tsx';
 import { useKeys } from '../../components/hotkeys.ts';
 import { StateMark, Tag } from '../../components/marks.tsx';
+import { FailedPanel } from '../../components/side-panel.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
+import { useLinkedRecord } from '../../data/linked-record.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
@@ -71,8 +74,15 @@ export function PeopleScreen(): ReactNode {
       return (await listUsers({ query: page, signal, throwOnError: true })).data;
     },
   });
-  const shown = list.items.find(({ id }) => id === state['item']);
-  useKeys({ Escape: () => setState({ item: undefined }) });
+  const item = state['item'];
+  const listed = list.items.find(({ id }) => id === item);
+  const { linked, problem } = useLinkedRecord({
+    ...getUserOptions({ path: { user_id: item ?? '' } }),
+    enabled: item !== undefined && listed === undefined && !list.isLoading,
+  });
+  const shown = listed ?? linked;
+  const close = () => setState({ item: undefined });
+  useKeys({ Escape: close });
   const hasFilter = status !== undefined || email !== undefined;
   return (
     <Screen
@@ -92,8 +102,8 @@ export function PeopleScreen(): ReactNode {
           list={list}
           columns={COLUMNS}
           keyOf={keyOf}
-          active={state['item']}
-          onActive={(item) => setState({ item })}
+          active={item}
+          onActive={(id) => setState({ item: id })}
           onOpen={({ id }) => setState({ item: id })}
           empty={
             hasFilter ? (
@@ -105,7 +115,8 @@ export function PeopleScreen(): ReactNode {
             )
           }
         />
-        {shown !== undefined && <UserPanel key={shown.id} user={shown} close={() => setState({ item: undefined })} />}
+        {shown !== undefined && <UserPanel key={shown.id} user={shown} close={close} />}
+        {shown === undefined && problem !== null && <FailedPanel label="Person" problem={problem} close={close} />}
       </div>
     </Screen>
   );
