@@ -2786,6 +2786,9 @@ export type OperatorTask = {
      * What was decided when the task was completed. Null if it is not completed, was cancelled, or was no longer needed.
      */
     outcome: TaskOutcome | null;
+    /**
+     * The reason that a person gave. For a sync that succeeded: how many items it changed.
+     */
     note: string | null;
     /**
      * When the task ended. Null while it is open, claimed or running.

@@ -91,7 +91,11 @@ export const OperatorTaskSchema = z
     outcome: TaskOutcomeSchema.nullable().describe(
       'What was decided when the task was completed. Null if it is not completed, was cancelled, or was no longer needed.',
     ),
-    note: z.string().max(2000).nullable(),
+    note: z
+      .string()
+      .max(2000)
+      .nullable()
+      .describe('The reason that a person gave. For a sync that succeeded: how many items it changed.'),
     completedAt: TimestampSchema.nullable().describe('When the task ended. Null while it is open, claimed or running.'),
     ...timeFields,
   })

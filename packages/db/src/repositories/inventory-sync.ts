@@ -111,6 +111,7 @@ export async function endSyncTask(
     status: 'succeeded' | 'failed';
     attempts?: number;
     progress?: OperatorTask['progress'];
+    note?: string;
   },
   now: Date,
 ): Promise<boolean> {
@@ -121,6 +122,7 @@ export async function endSyncTask(
       last_error: end.lastError,
       ...(end.attempts !== undefined && { attempts: end.attempts }),
       ...(end.progress != null && { progress: JSON.stringify(end.progress) }),
+      ...(end.note !== undefined && { note: end.note }),
       lease_expires_at: null,
       completed_at: now.toISOString(),
       updated_at: now.toISOString(),

@@ -121,13 +121,15 @@ async function writeAll({ services, provider, taskId, writing }: SyncRun, state:
     const current = await findProvider(trx, scope, provider.id);
     if (!current || isOutdated(current, provider))
       throw new SyncInterrupted('the provider was changed in the meantime');
-    const { length } = listing.items;
-    const progress = { phase: 'written', done: length, total: length };
-    const end = { status: 'succeeded', lastError: null, attempts: state.attempts, progress } as const;
-    const isMine = await endSyncTask(trx, scope, taskId, end, now);
-    if (!isMine) throw new SyncInterrupted('the task was cancelled, or taken over');
     const { tenantLimits } = services;
     const counts = await writeListing(trx, record, { provider: current, listing, unchangedCount, tenantLimits }, now);
+    const { length } = listing.items;
+    const progress = { phase: 'written', done: length, total: length };
+    const note = summaryOf(counts, listing);
+    const end = { status: 'succeeded', lastError: null, attempts: state.attempts, progress, note } as const;
+    const isMine = await endSyncTask(trx, scope, taskId, end, now);
+    // Rolls back what was written.
+    if (!isMine) throw new SyncInterrupted('the task was cancelled, or taken over');
     await markSynced(trx, scope, provider.id, { health: 'healthy' }, now);
     if (current.syncIntervalSeconds !== null) {
       const scheduleNow = await services.databaseNow(trx);
@@ -138,6 +140,16 @@ async function writeAll({ services, provider, taskId, writing }: SyncRun, state:
     record({ place: current, target: { type: 'provider', id: provider.id }, changed });
     return { counts, syncedAt: now.toISOString() };
   });
+}
+
+type Counts = Pick<InventorySync, 'added' | 'updated' | 'removed' | 'unchanged'>;
+
+/** What a sync changed, for people who read its task later. */
+function summaryOf({ added, updated, removed, unchanged }: Counts, { errors, errorCount }: Listing): string {
+  const counts = `${added} added, ${updated} changed, ${removed} no longer listed, ${unchanged} unchanged.`;
+  const [first] = errors;
+  if (first === undefined) return counts;
+  return `${counts} ${errorCount} could not be stored, such as the ${first.kind} ${first.name}: ${first.reason}.`;
 }
 
 /** Stores the reason in the task. If the provider caused the failure, its health becomes `failing`. Keeps the inventory. */
