@@ -198,10 +198,15 @@ test('the links of a session that has ended and of a person who is not listed sh
   await done();
 });
 
-test('a link with a number of days that is none shows the usual number', async () => {
+test('a link with a number of days or hours that is none shows the usual time', async () => {
   const { page, moveTo, done } = await world.open(`/accounts?${TENANT}&view=expiring&within=soon`);
   await page.getByRole('row', { name: /ci-deployer/ }).waitFor();
   await moveTo(`/accounts?${TENANT}&view=unused&days=long`);
   await page.getByRole('heading', { name: 'Every key has been used lately' }).waitFor();
+  await moveTo(`/agents?${TENANT}&hours=many`);
+  await page
+    .getByRole('row', { name: /data-platform/ })
+    .first()
+    .waitFor();
   await done();
 });

@@ -6,7 +6,7 @@ import { Tag } from '../../components/marks.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
-import { type UrlState, useUrlState } from '../../data/url-state.ts';
+import { type UrlState, useUrlState, wholeNumber } from '../../data/url-state.ts';
 import { placeOf } from '../../components/place.tsx';
 import { AccountLink } from './account-link.tsx';
 import { Expiry } from './expiry.tsx';
@@ -92,13 +92,13 @@ export function keySearch({ tenant, view, q, days, within, key_status: status }:
     ...(view === 'expiring' && {
       sort: 'expires_at',
       ...(within !== 'any' && {
-        expiresBefore: new Date(hour + daysOr(Number(EXPIRING_DAYS), within) * DAY_MS).toISOString(),
+        expiresBefore: new Date(hour + (wholeNumber(within) ?? Number(EXPIRING_DAYS)) * DAY_MS).toISOString(),
       }),
     }),
     // Keys that end soon are in the other view, and keys that have ended need no care.
     ...(view === 'unused' && {
       status: 'active',
-      unusedSince: new Date(hour - daysOr(Number(UNUSED_DAYS), days) * DAY_MS).toISOString(),
+      unusedSince: new Date(hour - (wholeNumber(days) ?? Number(UNUSED_DAYS)) * DAY_MS).toISOString(),
     }),
   };
 }
@@ -140,9 +140,4 @@ function NoKeys({ view, within = EXPIRING_DAYS }: UrlState): ReactNode {
   }
   if (view === 'unused') return <Empty title="Every key has been used lately">Choose fewer days to see more.</Empty>;
   return <Empty title="No key matches">Create a key on the page of an account.</Empty>;
-}
-
-/** The address may say anything. */
-function daysOr(usual: number, given: string | undefined): number {
-  return /^\d{1,4}$/.test(given ?? '') ? Number(given) : usual;
 }

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'react';
-import { useUrlState } from '../../data/url-state.ts';
+import { useUrlState, wholeNumber } from '../../data/url-state.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -11,10 +11,11 @@ export const PERIODS = [
 
 /** `from` of usage, as the parameter `hours` of the address says. To the full hour, so that it is the same for a while. */
 export function useUsageRange(): { from?: string } {
-  const [{ hours }] = useUrlState();
+  const [state] = useUrlState();
+  const hours = wholeNumber(state['hours']);
   const [hour] = useState(() => Math.floor(Date.now() / HOUR_MS) * HOUR_MS);
   return useMemo(
-    () => (hours === undefined ? {} : { from: new Date(hour - Number(hours) * HOUR_MS).toISOString() }),
+    () => (hours === undefined ? {} : { from: new Date(hour - hours * HOUR_MS).toISOString() }),
     [hours, hour],
   );
 }

@@ -1,11 +1,9 @@
 import type { AuditEvent, AuditOperation, listAuditEvents } from '@quartermaster/client';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { startOfDay, useTimeZone } from '../../data/time-zone.ts';
-import { useUrlState } from '../../data/url-state.ts';
+import { useUrlState, useStartOfPeriod } from '../../data/url-state.ts';
 
 export type AuditQuery = NonNullable<NonNullable<Parameters<typeof listAuditEvents>[0]>['query']>;
-
-const HOUR_MS = 3600 * 1000;
 
 export const PERIODS = [
   { value: '1', label: 'Last hour' },
@@ -15,20 +13,19 @@ export const PERIODS = [
   { value: 'between', label: 'Between days' },
 ];
 
-const MINUTE_MS = 60_000;
-
 /** The filter that the address says. */
 export function useAuditQuery(): AuditQuery {
   const tenant = useTenantFilter();
   const timeZone = useTimeZone();
   const [{ actor, operation, target, outcome, period, from, to }] = useUrlState();
+  const since = useStartOfPeriod(period);
   return {
     ...tenant,
     ...(actor !== undefined && { actor_id: actor }),
     ...(operation !== undefined && { operation: operation as AuditOperation }),
     ...(target !== undefined && { target_id: target }),
     ...(outcome !== undefined && { outcome: outcome as AuditEvent['outcome'] }),
-    ...(period !== undefined && period !== 'between' && { created_after: hoursAgo(Number(period)) }),
+    ...(since !== undefined && { created_after: since }),
     ...(period === 'between' && from !== undefined && { created_after: startOfDay(from, { timeZone, daysLater: 0 }) }),
     ...(period === 'between' && to !== undefined && { created_before: startOfDay(to, { timeZone, daysLater: 1 }) }),
   };
@@ -39,10 +36,4 @@ export function actorOf({ actor: { type, id, tenantId } }: AuditEvent): string |
   if (id === null) return null;
   if (type === 'user') return `user:${id}`;
   return type === 'service_account' ? `service_account:${tenantId ?? ''}/${id}` : null;
-}
-
-/** Rounded down to a minute, so that the list is not another one at each look. */
-function hoursAgo(hours: number): string {
-  const now = Date.now();
-  return new Date(now - (now % MINUTE_MS) - hours * HOUR_MS).toISOString();
 }

@@ -9,9 +9,7 @@ import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { type PagedList, usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
-import { useUrlState } from '../../data/url-state.ts';
-
-const HOUR_MS = 3_600_000;
+import { useUrlState, useStartOfPeriod } from '../../data/url-state.ts';
 
 const PERIODS = [
   { value: '1', label: 'Last hour' },
@@ -133,8 +131,10 @@ export function TracesScreen(): ReactNode {
 function useTraces(): { list: PagedList<Trace>; query: Record<string, string | number | boolean> } {
   const [{ hours, service, agent, model, tool, min, errors }] = useUrlState();
   const filter = useTenantFilter();
+  const since = useStartOfPeriod(hours);
   const query = {
     ...filter,
+    ...(since !== undefined && { created_after: since }),
     ...(service !== undefined && { service }),
     ...(agent !== undefined && { agent }),
     ...(model !== undefined && { model }),
@@ -143,13 +143,9 @@ function useTraces(): { list: PagedList<Trace>; query: Record<string, string | n
     ...(errors !== undefined && { errors_only: true }),
   };
   const list = usePagedList({
-    key: ['traces', query, hours],
+    key: ['traces', query],
     read: async (cursor, signal) => {
-      // To the minute, so that the pages of one list have the same filter.
-      const minute = Math.floor(Date.now() / 60_000) * 60_000;
-      const since =
-        hours === undefined ? {} : { created_after: new Date(minute - Number(hours) * HOUR_MS).toISOString() };
-      const page = { ...query, ...since, limit: 100, ...(cursor !== undefined && { cursor }) };
+      const page = { ...query, limit: 100, ...(cursor !== undefined && { cursor }) };
       return (await listTraces({ query: page, signal, throwOnError: true })).data;
     },
   });
