@@ -144,6 +144,9 @@ test('an administrator of a sub-tenant sees and administers it alone', async () 
   });
   expect(manifests.items).toMatchObject([{ subTenantId: 'sales' }]);
 
+  await moveTo('/tenants/northwind?view=limits');
+  await page.getByRole('heading', { name: 'The limits are those of the whole tenant' }).waitFor();
+
   // Only platform administrators see who could become one.
   await moveTo('/people');
   await page.getByRole('row').nth(1).waitFor();

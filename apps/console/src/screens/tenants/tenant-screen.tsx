@@ -7,8 +7,8 @@ import { ActionButton } from '../../components/action-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import { SelectFilter, Views } from '../../components/filters.tsx';
 import { Screen } from '../../components/screen.tsx';
-import { Failed, Loading, MissingScope } from '../../components/states.tsx';
-import { holdsWithin, useMe } from '../../data/me.ts';
+import { Empty, Failed, Loading, MissingScope } from '../../components/states.tsx';
+import { holds, holdsWithin, useMe } from '../../data/me.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import classes from '../providers/provider.module.css';
@@ -95,7 +95,12 @@ function Loaded({ tenant }: { tenant: Tenant }): ReactNode {
           {me.platformAdministrator && <DeleteTenant tenant={tenant} />}
         </div>
       )}
-      {view === 'limits' && <LimitsTab tenant={tenant} />}
+      {view === 'limits' &&
+        (holds(me, 'tenants:read', { tenantId: tenant.id }) ? (
+          <LimitsTab tenant={tenant} />
+        ) : (
+          <Empty title="The limits are those of the whole tenant">Members of a sub-tenant alone do not see them.</Empty>
+        ))}
     </Screen>
   );
 }
