@@ -1,3 +1,4 @@
+import type { Locator } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { shownLater } from '../testing/clock.ts';
 import { startWorld, type World } from '../testing/world.ts';
@@ -320,6 +321,35 @@ test('a task about a credential leads to the key or to the provider that it is o
   await page.getByRole('link', { name: 'the credential of the provider' }).click();
   await page.getByRole('button', { name: 'Credential', pressed: true }).waitFor();
   await page.getByText('production').waitFor();
+  await done();
+});
+
+test('a dialog gives the focus back to the button that opened it, when it is cancelled and when it is saved', async () => {
+  const as = world.server.admin;
+  const body = { name: 'edited-by-keys', kind: 'mcp', tenantId: 'northwind' };
+  const { id } = await world.server.ok('POST', '/v1/providers', { as, body });
+  const { page, done } = await world.open(`/providers/${id}?${TENANT}`);
+  const change = page.getByRole('button', { name: 'Change', exact: true });
+  const isFocused = (button: Locator) => button.evaluate((element) => element === element.ownerDocument.activeElement);
+  await change.focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await expect.poll(() => isFocused(change)).toBe(true);
+  await page.keyboard.press('Enter');
+  await page.getByRole('textbox', { name: 'Description' }).fill('Changed.');
+  await page.getByRole('textbox', { name: 'Display name' }).press('Enter');
+  await page.getByText('edited-by-keys was saved.').waitFor();
+  await expect.poll(() => isFocused(change)).toBe(true);
+  const remove = page.getByRole('button', { name: 'Delete', exact: true });
+  await remove.focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor();
+  // The button that changes nothing has the focus.
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await expect.poll(() => isFocused(remove)).toBe(true);
   await done();
 });
 

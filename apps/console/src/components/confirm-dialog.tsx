@@ -1,5 +1,6 @@
 import { Button, Modal } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { useReturnFocus } from './use-return-focus.ts';
 
 type Props = {
   title: string;
@@ -13,6 +14,7 @@ type Props = {
 
 /** Asks before something that cannot be taken back. */
 export function ConfirmDialog({ title, consequence, confirm, isPending, onConfirm, close }: Props): ReactNode {
+  useReturnFocus();
   return (
     <Modal opened onClose={close} title={title}>
       <div className="stack">

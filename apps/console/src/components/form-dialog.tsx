@@ -2,6 +2,7 @@ import { Button, Modal } from '@mantine/core';
 import { type ReactNode, type FormEvent, useState } from 'react';
 import { type ApiProblem, faultText, problemOf } from '../data/problem.ts';
 import { useSessionEnded } from '../data/session.ts';
+import { useReturnFocus } from './use-return-focus.ts';
 
 type Props = {
   title: string;
@@ -27,6 +28,7 @@ const CHANGED_SINCE =
 export function FormDialog(props: Props): ReactNode {
   const { title, submit, close, save, incomplete = false, size = 460, labels, children } = props;
   const [isTouched, setTouched] = useState(false);
+  useReturnFocus();
   // Escape in the dialog about the session would close this one, too.
   const keepsOpen = useSessionEnded() || isTouched;
   const problem = save.error === null ? null : problemOf(save.error);

@@ -3,6 +3,7 @@ import { Button, Modal, Textarea } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { plural } from '../../components/format.ts';
+import { useReturnFocus } from '../../components/use-return-focus.ts';
 import { problemOf } from '../../data/problem.ts';
 import { type BulkReport, type BulkTarget, useBulkReview } from './actions.ts';
 import classes from './inbox.module.css';
@@ -76,6 +77,7 @@ type DialogProps = { decision: ReviewDecision; target: BulkTarget; close: () => 
 function BulkDialog({ decision, target, close, clear }: DialogProps): ReactNode {
   const [note, setNote] = useState('');
   const [report, setReport] = useState<BulkReport | null>(null);
+  useReturnFocus();
   const bulk = useBulkReview((done) => {
     if (done.skipped.length > 0) return setReport(done);
     clear();
