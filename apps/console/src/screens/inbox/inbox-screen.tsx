@@ -36,7 +36,7 @@ const SUMMARIES: Record<string, string> = {
   new: 'What agents use, without a decision yet.',
   seen_again: 'What a person rejected, and agents used again after that.',
   changed_definition: 'What a provider has changed since it was accepted.',
-  blocked: 'What the inventory blocks, and agents use all the same.',
+  blocked: 'What the inventory blocks, but agents still use.',
   all: 'What agents use, and who decided about it.',
 };
 

@@ -10,10 +10,10 @@ export function meaningOf({ unknown, risk }: Pick<RuntimeObservation, 'unknown' 
 /** The level of risk in words that start a sentence, by factor. */
 export const FACTOR_TITLES: Record<RuntimeObservation['risk']['factors'][number]['factor'], string> = {
   rejected_again: 'Rejected, and used again',
-  blocked_item: 'Blocked, and used all the same',
+  blocked_item: 'Blocked, but still used',
   drift: 'The definition changed',
   unknown_provider: 'Unknown provider',
-  disabled_provider: 'Provider disabled, and used all the same',
+  disabled_provider: 'Provider disabled, but still used',
   foreign_address: 'Another address',
   unknown_item: 'Not declared',
   first_use: 'First use',
