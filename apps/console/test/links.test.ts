@@ -210,3 +210,12 @@ test('a link with a number of days or hours that is none shows the usual time', 
     .waitFor();
   await done();
 });
+
+test('a mistyped tenant is called unknown, because its inbox looks as if nothing waited for a decision', async () => {
+  const { page, moveTo, done } = await world.open('/inbox?tenant=nortwhind');
+  await page.getByText('There is no such tenant, or it was deleted').waitFor();
+  await moveTo(`/inbox?${TENANT}`);
+  await page.getByRole('row').nth(2).waitFor();
+  expect(await page.getByText('There is no such tenant').count()).toBe(0);
+  await done();
+});

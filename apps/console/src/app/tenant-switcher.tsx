@@ -19,6 +19,11 @@ export function useTenantOutOfReach(): string | null {
 
 /** The tenants in reach, for the switcher and for forms. */
 export function useTenants() {
+  return useKnownTenants().tenants;
+}
+
+/** `areAll`: there are no other tenants in reach, apart from deleted ones. */
+function useKnownTenants() {
   const me = useMe();
   const { data } = useQuery({
     queryKey: ['tenants-for-names'],
@@ -30,22 +35,26 @@ export function useTenants() {
     staleTime: 60_000,
     enabled: holdsWithin(me, 'tenants:read'),
   });
-  if (data !== undefined) return data.items.map(({ id, displayName }) => ({ id, displayName }));
+  if (data !== undefined) {
+    return { tenants: data.items.map(({ id, displayName }) => ({ id, displayName })), areAll: data.isComplete };
+  }
   // Without the scope to list tenants, one knows at least where one may do something.
   const known = new Map(me.places.map((place) => [place.tenantId, place.tenantDisplayName]));
-  return [...known].map(([id, displayName]) => ({ id, displayName }));
+  return { tenants: [...known].map(([id, displayName]) => ({ id, displayName })), areAll: false };
 }
 
 /** Limits every screen to one tenant. The choice is in the address. */
 export function TenantSwitcher(): ReactNode {
   const tenant = useUrlParameter('tenant');
   const setState = useSetUrlState();
-  const tenants = useTenants();
+  const { tenants, areAll } = useKnownTenants();
   const choices = tenants.map(({ id, displayName }) => ({ value: id, label: displayName ?? id }));
   const isListed = tenant === undefined || choices.some(({ value }) => value === tenant);
   return (
     <Select
       aria-label="Tenant"
+      // Otherwise the screens of a mistyped tenant look as if it had no problems.
+      error={!isListed && areAll ? 'There is no such tenant, or it was deleted' : undefined}
       data={[
         { value: EVERYWHERE, label: 'All tenants' },
         ...(isListed ? [] : [{ value: tenant, label: tenant }]),
