@@ -219,3 +219,15 @@ test('a mistyped tenant is called unknown, because its inbox looks as if nothing
   expect(await page.getByText('There is no such tenant').count()).toBe(0);
   await done();
 });
+
+test('an address with an unknown view shows the first view of its screen', async () => {
+  const { page, moveTo, done } = await world.open(`/tenants/northwind?${TENANT}&view=none`);
+  await page.getByRole('row').nth(1).waitFor();
+  const provider = await firstId('/v1/providers?tenant_id=northwind');
+  await moveTo(`/providers/${provider}?${TENANT}&view=none`);
+  await page.getByRole('row').nth(1).waitFor();
+  await moveTo(`/profile?${TENANT}&view=none`);
+  await page.getByText('Signed in by').waitFor();
+  expect(new URL(page.url()).searchParams.get('view')).toBeNull();
+  await done();
+});

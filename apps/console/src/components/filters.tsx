@@ -80,7 +80,10 @@ export const TextFilter = memo(function TextFilter({ name, label, width = 200 }:
 
 type View = { value: string; label: string; count?: number | undefined };
 
-/** Views of one screen, as a row of links would be. The first is what an address without the parameter shows. */
+/**
+ * Views of one screen, as a row of links would be. The first is what an address without the parameter shows, and with a value that is
+ * none of them.
+ */
 export function Views({
   name = 'view',
   label,
@@ -91,7 +94,12 @@ export function Views({
   views: readonly View[];
 }): ReactNode {
   const setState = useSetUrlState();
-  const current = useUrlParameter(name) ?? views[0]?.value;
+  const chosen = useUrlParameter(name);
+  const isUnknown = chosen !== undefined && views.every(({ value }) => value !== chosen);
+  useEffect(() => {
+    if (isUnknown) setState({ [name]: undefined });
+  }, [isUnknown, name, setState]);
+  const current = chosen ?? views[0]?.value;
   return (
     <div role="group" aria-label={label} className="qm-views">
       {views.map(({ value, label: text, count }) => (
