@@ -223,7 +223,7 @@ test('a mistyped tenant is called unknown, because its inbox looks as if nothing
 test('an address with an unknown view shows the first view of its screen', async () => {
   const { page, moveTo, done } = await world.open(`/tenants/northwind?${TENANT}&view=none`);
   await page.getByRole('row').nth(1).waitFor();
-  const provider = await firstId('/v1/providers?tenant_id=northwind');
+  const provider = await firstId('/v1/providers?tenant_id=northwind&name=knowledge-base');
   await moveTo(`/providers/${provider}?${TENANT}&view=none`);
   await page.getByRole('row').nth(1).waitFor();
   await moveTo(`/profile?${TENANT}&view=none`);
