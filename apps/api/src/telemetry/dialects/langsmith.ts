@@ -70,6 +70,8 @@ export const langsmith: Dialect = {
   alsoReads: ['langsmith.trace.name', 'langsmith.metadata.ai_sdk_method', 'gen_ai.completion'],
   refine(span, facts) {
     const name = span.attributes['langsmith.trace.name'] ?? span.name;
+    // Orq.ai's handler for LangChain (@orq-ai/node 4.15, langchain/span-builder.mjs) names a tool in the name of its span only.
+    if (facts.operation === 'execute_tool' && typeof name === 'string') facts.tool ??= subjectIn(name);
     if (facts.operation === null && facts.agent !== null && facts.agent === name) facts.operation = 'invoke_agent';
     const method = asText(span.attributes['langsmith.metadata.ai_sdk_method']);
     if (facts.operation === null && RUNS_OF_AI_SDK.test(method) && vendorOf(name) === null) {

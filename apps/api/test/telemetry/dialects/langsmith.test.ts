@@ -36,6 +36,21 @@ test.each([
   expect(reading).toMatchObject({ dialect: 'langsmith', uses });
 });
 
+// Made from @orq-ai/node 4.15.11, langchain/span-builder.mjs, which writes spans as LangSmith does.
+test.each([
+  ['get_weather', [{ kind: 'tool', name: 'get_weather' }]],
+  ['Ask Jane Roe whether she still has hepatitis C', []],
+])('langsmith: a tool without a name is named after its span, %s', (name, uses) => {
+  const attributes = {
+    'langsmith.span.kind': 'tool',
+    'langsmith.trace.name': name,
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.system': 'langchain',
+    'gen_ai.serialized.name': 'DynamicStructuredTool',
+  };
+  expect(readSpan(source(attributes, name, { scope: 'langsmith' }))).toMatchObject({ dialect: 'langsmith', uses });
+});
+
 // Made from what wrapGemini of langsmith 0.12.0 sends.
 test.each([
   [29, 8],
