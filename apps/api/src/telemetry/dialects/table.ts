@@ -34,6 +34,7 @@ import { langsmith } from './langsmith.ts';
 import { latitude } from './latitude.ts';
 import { langtrace } from './langtrace.ts';
 import { langchainMicrosoft } from './langchain-microsoft.ts';
+import { langflow } from './langflow.ts';
 import { langfuse } from './langfuse.ts';
 import { googleAdk } from './google-adk.ts';
 import { beeai } from './beeai.ts';
@@ -96,6 +97,7 @@ export const DIALECTS: readonly Dialect[] = [
   strands,
   googleAdk,
   langsmith,
+  langflow,
   langfuse,
   langtrace,
   latitude,

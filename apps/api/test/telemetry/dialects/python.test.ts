@@ -565,6 +565,24 @@ const ROWS: Row[] = [
     },
     { dialect: 'nemo-agent-toolkit', uses: ['model gpt-5-mini'] },
   ],
+  [
+    'Langflow with Traceloop (github.com/langflow-ai/langflow, services/tracing/traceloop.py): a component does not count its model',
+    {
+      scope: 'langflow',
+      name: 'Language Model (LanguageModelComponent-a1B2c)',
+      attributes: { trace_type: 'llm', provider: 'OpenAI', model_name: 'gpt-5-mini', temperature: 0.1 },
+    },
+    { dialect: 'langflow', uses: [] },
+  ],
+  [
+    'Langflow with Traceloop: an agent',
+    {
+      scope: 'langflow',
+      name: 'Agent (Agent-a1B2c)',
+      attributes: { trace_type: 'agent', agent_llm: 'OpenAI', model_name: 'gpt-5-mini' },
+    },
+    { dialect: 'langflow', uses: ['agent Agent'] },
+  ],
 ];
 
 test.each(ROWS)('%s', (_title, { scope, name, attributes }, expected) => {

@@ -13,6 +13,7 @@ import { googleAdkPython } from './programs/google-adk-python.ts';
 import { haystack } from './programs/haystack.ts';
 import { honeyhive } from './programs/honeyhive.ts';
 import { koog } from './programs/koog.ts';
+import { langflow } from './programs/langflow.ts';
 import { langgraphOpenllmetryPython } from './programs/langgraph-python.ts';
 import { librechat } from './programs/librechat.ts';
 import { litellm, litellmV2 } from './programs/litellm.ts';
@@ -77,6 +78,7 @@ export const PROGRAMS: readonly Program[] = [
   honeyhive,
   koog,
   laminar,
+  langflow,
   langgraphOpenllmetryPython,
   librechat,
   litellm,
