@@ -8,6 +8,7 @@ import { ax } from './ax.ts';
 import { azureAgents } from './azure-agents.ts';
 import type { Dialect } from './dialect.ts';
 import { pydanticAi } from './pydantic-ai.ts';
+import { mirascope } from './mirascope.ts';
 import { mistral } from './mistral.ts';
 import { mistralVibe } from './mistral-vibe.ts';
 import { microsoftAgents } from './microsoft-agents.ts';
@@ -117,6 +118,7 @@ export const DIALECTS: readonly Dialect[] = [
   cloudflareAgents,
   contextforge,
   mcpAgent,
+  mirascope,
   mistral,
   mistralVibe,
   reqLlm,

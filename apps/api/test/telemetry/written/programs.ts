@@ -23,6 +23,7 @@ import { agentgateway, bifrost, contextforge, envoyAiGateway, fastmcp, mcpCsharp
 import { openhands } from './programs/openhands.ts';
 import { openrouter, tensorzero, vercelAiGateway } from './programs/model-gateways.ts';
 import { mlflow } from './programs/mlflow.ts';
+import { mirascope } from './programs/mirascope.ts';
 import { mistralVibe } from './programs/mistral-vibe.ts';
 import { mcpAgent, mcpPython } from './programs/mcp-python.ts';
 import { monocle } from './programs/monocle.ts';
@@ -89,6 +90,7 @@ export const PROGRAMS: readonly Program[] = [
   loongsuite,
   mcpAgent,
   mcpCsharp,
+  mirascope,
   mistralVibe,
   mcpPython,
   mlflow,
