@@ -16,6 +16,12 @@ const TYPE_OF_HONEYHIVE = 'honeyhive_event_type';
 const AGENT_KIND = 'lmnr.association.properties.metadata.agent_kind';
 
 /**
+ * Judgment's SDK (github.com/JudgmentLabs/judgeval, src/judgeval/trace/base_tracer.py) and Basalt's (github.com/basalt-ai/basalt-python,
+ * basalt/observability/api.py) mark functions of the application with `function`, and tools with `tool`.
+ */
+const MARKS_OF_FUNCTIONS = ['judgment.span_kind', 'basalt.span.kind'];
+
+/**
  * Frameworks without a dialect of their own. They write the OpenTelemetry names, or names of their own with usual endings.
  * Where a span has no OpenTelemetry name at all, such an attribute is read only if there is evidence that it is what it seems
  * to be: `device.model.name` is not a model.
@@ -74,6 +80,7 @@ export const otherFrameworks: Dialect = {
       facts.outputTokens ??= output;
     }
     readModelOfMlflow(attributes, facts);
+    if (MARKS_OF_FUNCTIONS.some((name) => attributes[name] === 'function')) facts.operation = null;
     if (attributes['gen_ai.operation.name'] === undefined) {
       if (facts.operation === 'execute_tool' && !isMarkedByHoneyHive(span)) facts.tool ??= toolOf(span);
       if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);
@@ -86,7 +93,7 @@ export const otherFrameworks: Dialect = {
     if (facts.model !== null) facts.vendor ??= canonicalVendor(asText(attributes['runinfo.type'] ?? ''));
     if (span.scope.name === LANGWATCH) splitVendorPrefix(facts);
   },
-  alsoReads: ['runinfo.type', TYPE_OF_HONEYHIVE, AGENT_KIND, ...MLFLOW_NAMES],
+  alsoReads: [...MARKS_OF_FUNCTIONS, 'runinfo.type', TYPE_OF_HONEYHIVE, AGENT_KIND, ...MLFLOW_NAMES],
   wasRejected: (span) => OPENAI_AGENTS.test(span.scope.name) && isRejectedByOpenAiAgents(span),
   uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsInAnswer(attributes)),
   // The event repeats the span that it was written in, if there is one.

@@ -155,6 +155,13 @@ test('reads the input tokens from JSON if only the output tokens have an attribu
   });
 });
 
+// Judgment's SDK (github.com/JudgmentLabs/judgeval, commit 0e6fac2b) and Basalt's (github.com/basalt-ai/basalt-python, commit 72a833e)
+test.each(['judgment.span_kind', 'basalt.span.kind'])('a function that %s marks is no tool', (name) => {
+  const usesOf = (kind: string) => readSpan(source({ [name]: kind }, 'parse_report')).uses;
+  expect(usesOf('function')).toEqual([]);
+  expect(usesOf('tool')).toEqual([{ kind: 'tool', name: 'parse_report' }]);
+});
+
 test.each([
   ['anthropic.messages.create', 'anthropic'],
   ['AzureOpenAI.chat', 'azure.ai.openai'],
