@@ -21,6 +21,9 @@ const AGENT_KIND = 'lmnr.association.properties.metadata.agent_kind';
  */
 const MARKS_OF_FUNCTIONS = ['judgment.span_kind', 'basalt.span.kind'];
 
+/** Judgment's SDK writes a tool or agent with `fork` into a trace of its own. The calling trace has a second span, with a link. */
+const LINK_OF_JUDGMENT = 'judgment.link.target_span_id';
+
 /**
  * Frameworks without a dialect of their own. They write the OpenTelemetry names, or names of their own with usual endings.
  * Where a span has no OpenTelemetry name at all, such an attribute is read only if there is evidence that it is what it seems
@@ -81,6 +84,7 @@ export const otherFrameworks: Dialect = {
     }
     readModelOfMlflow(attributes, facts);
     if (MARKS_OF_FUNCTIONS.some((name) => attributes[name] === 'function')) facts.operation = null;
+    if (attributes[LINK_OF_JUDGMENT] !== undefined) facts.operation = null;
     if (attributes['gen_ai.operation.name'] === undefined) {
       if (facts.operation === 'execute_tool' && !isMarkedByHoneyHive(span)) facts.tool ??= toolOf(span);
       if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);
@@ -93,7 +97,7 @@ export const otherFrameworks: Dialect = {
     if (facts.model !== null) facts.vendor ??= canonicalVendor(asText(attributes['runinfo.type'] ?? ''));
     if (span.scope.name === LANGWATCH) splitVendorPrefix(facts);
   },
-  alsoReads: [...MARKS_OF_FUNCTIONS, 'runinfo.type', TYPE_OF_HONEYHIVE, AGENT_KIND, ...MLFLOW_NAMES],
+  alsoReads: [...MARKS_OF_FUNCTIONS, LINK_OF_JUDGMENT, 'runinfo.type', TYPE_OF_HONEYHIVE, AGENT_KIND, ...MLFLOW_NAMES],
   wasRejected: (span) => OPENAI_AGENTS.test(span.scope.name) && isRejectedByOpenAiAgents(span),
   uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsInAnswer(attributes)),
   // The event repeats the span that it was written in, if there is one.

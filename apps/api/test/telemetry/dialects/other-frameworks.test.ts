@@ -162,6 +162,15 @@ test.each(['judgment.span_kind', 'basalt.span.kind'])('a function that %s marks 
   expect(usesOf('tool')).toEqual([{ kind: 'tool', name: 'parse_report' }]);
 });
 
+// Recorded from judgeval 1.2.1: `Tracer.observe` with `fork: true`
+test.each([
+  ['in its own trace', 'judgment.link.source_span_id', [{ kind: 'agent', name: 'sub_agent' }]],
+  ['in the trace that called it', 'judgment.link.target_span_id', []],
+])('judgment: the span of a forked agent %s', (_case, link, uses) => {
+  const attributes = { 'judgment.span_kind': 'agent', [link]: '8989521329d3837f', 'judgment.input': '{}' };
+  expect(readSpan(source(attributes, 'sub_agent', { scope: 'judgeval' })).uses).toEqual(uses);
+});
+
 test.each([
   ['anthropic.messages.create', 'anthropic'],
   ['AzureOpenAI.chat', 'azure.ai.openai'],
