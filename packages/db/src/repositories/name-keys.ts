@@ -1,14 +1,20 @@
 import type { RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
+import { sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { inScope, newestFirst, type Page, pageOf, type PageRequest, timeKey } from '../queries.ts';
+import { multiRowStatement } from '../multi-row-statement.ts';
+import { inScope, newestFirst, type Page, pageOf, type PageRequest, placeOf, timeKey } from '../queries.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { moveAccountCounts } from './observation-accounts.ts';
+import type { ObservationHolder } from './observation-counts.ts';
+import { deleteObservations } from './runtime-observations.ts';
 
 /** Tables with names of models, unique by their keys. */
 export type NamingTable = 'inventory_items' | 'runtime_observations';
 
 /** A model name in a provider's inventory or observations. */
-export type NamedModel = { id: string; name: string; nameKey: string; status: string };
+export type NamedModel = { id: string; subTenantId: string | null; name: string; nameKey: string };
+
+type InTenant = Pick<TenantPlace, 'tenantId'>;
 
 /** The prefix of a recommendation's subject that is a model. The key of the model follows: `model:gpt-5`. */
 const MODEL_SUBJECT = 'model:';
@@ -22,7 +28,7 @@ export async function listModelNames(
 ): Promise<Page<NamedModel>> {
   const rows = await db
     .selectFrom(table as 'inventory_items')
-    .select(['id', 'name', 'name_key', 'status', 'created_at'])
+    .select(['tenant_id', 'sub_tenant_id', 'id', 'name', 'name_key', 'created_at'])
     .where('provider_id', '=', providerId)
     .where('kind', '=', 'model')
     .where(inScope(scope))
@@ -30,70 +36,90 @@ export async function listModelNames(
     .execute();
   const toModel = (row: (typeof rows)[number]) => ({
     id: row.id,
+    subTenantId: placeOf(row).subTenantId,
     name: row.name,
     nameKey: row.name_key,
-    status: row.status,
   });
   return pageOf(rows, page.limit, toModel, timeKey);
 }
 
-/** @throws DuplicateKeyError if another row has the key */
-export async function setModelName(
+/** Sets the names and keys of models of a tenant. @throws DuplicateKeyError if another row has one of the keys */
+export async function setModelNames(
   db: Database,
-  scope: TenantScope,
+  { tenantId }: InTenant,
   table: NamingTable,
-  { id, name, nameKey }: Omit<NamedModel, 'status'>,
+  models: readonly RenamedRow[],
   now: Date,
 ): Promise<void> {
-  await db
-    .updateTable(table as 'inventory_items')
-    .set((eb) => ({
-      name,
-      name_key: nameKey,
-      // The key is not visible, so a change of the key alone does not count as an update.
-      updated_at: eb.case().when('name', '=', name).then(eb.ref('updated_at')).else(now.toISOString()).end(),
-    }))
-    .where('id', '=', id)
-    .where(inScope(scope))
-    .execute();
+  const rows = models.map(({ id, name, nameKey }) => ({ id, name, nameKey }));
+  await renameRows[table](db, rows, { tenantId, now: now.toISOString() });
 }
 
+type RenamedRow = Pick<NamedModel, 'id' | 'name' | 'nameKey'>;
+
+const renameRows = {
+  inventory_items: renamingStatement('inventory_items'),
+  runtime_observations: renamingStatement('runtime_observations'),
+};
+
+function renamingStatement(table: NamingTable) {
+  return multiRowStatement((db, rows: readonly RenamedRow[], { tenantId, now }: { tenantId: string; now: string }) => {
+    const values = rows.map(({ id, name, nameKey }) => sql`(${sql.join([id, name, nameKey])})`);
+    type Renamed = { id: string; name: string; name_key: string };
+    return db
+      .with('renamed(id, name, name_key)', () => sql<Renamed>`(values ${sql.join(values)})`)
+      .updateTable(table as 'inventory_items')
+      .from('renamed')
+      .set(({ ref }) => ({
+        name: ref('renamed.name'),
+        name_key: ref('renamed.name_key'),
+        // The key is not visible, so a change of the key alone does not count as an update.
+        updated_at: sql<string>`case when ${sql.ref(`${table}.name`)} = renamed.name then ${sql.ref(`${table}.updated_at`)} else ${now} end`,
+      }))
+      .where(`${table}.tenant_id` as 'inventory_items.tenant_id', '=', tenantId)
+      .whereRef(`${table}.id` as 'inventory_items.id', '=', 'renamed.id');
+  });
+}
+
+/** An observation that was merged into another one. */
+export type MergedPair = { goneId: string; keptId: string };
+
 /**
- * Deletes an observation that was merged into another one. The other one gets its recommendations, and what each account reported.
+ * Deletes observations that were merged into others. The others get their recommendations, and what each account reported.
  *
- * @returns the account that reported the deleted observation first
+ * @param pairs name each kept observation once
+ * @returns the account and sub-tenant that each of the deleted ones counted for
  */
-export async function replaceObservation(
+export async function replaceObservations(
   db: Database,
-  { tenantId }: TenantPlace,
-  { goneId, keptId }: { goneId: string; keptId: string },
-): Promise<string> {
-  await db
+  { tenantId }: InTenant,
+  pairs: readonly MergedPair[],
+): Promise<ObservationHolder[]> {
+  await copyLinks(db, pairs, { tenantId });
+  await moveAccountCounts(db, { tenantId }, pairs);
+  return deleteObservations(
+    db,
+    { tenantId },
+    pairs.map(({ goneId }) => goneId),
+  );
+}
+
+const copyLinks = multiRowStatement((db, rows: readonly MergedPair[], { tenantId }: { tenantId: string }) => {
+  const values = rows.map(({ goneId, keptId }) => sql`(${goneId}, ${keptId})`);
+  type Replaced = { gone_id: string; kept_id: string };
+  return db
+    .with('replaced(gone_id, kept_id)', () => sql<Replaced>`(values ${sql.join(values)})`)
     .insertInto('recommendation_observations')
     .columns(['tenant_id', 'recommendation_id', 'observation_id'])
     .expression((eb) =>
       eb
-        .selectFrom('recommendation_observations')
-        .select(['tenant_id', 'recommendation_id', eb.val(keptId).as('observation_id')])
-        .where('tenant_id', '=', tenantId)
-        .where('observation_id', '=', goneId),
+        .selectFrom('replaced')
+        .innerJoin('recommendation_observations as link', 'link.observation_id', 'replaced.gone_id')
+        .select(['link.tenant_id', 'link.recommendation_id', 'replaced.kept_id'])
+        .where('link.tenant_id', '=', tenantId),
     )
-    .onConflict((conflict) => conflict.columns(['tenant_id', 'recommendation_id', 'observation_id']).doNothing())
-    .execute();
-  await db
-    .deleteFrom('recommendation_observations')
-    .where('tenant_id', '=', tenantId)
-    .where('observation_id', '=', goneId)
-    .execute();
-  await moveAccountCounts(db, { tenantId }, { from: goneId, to: keptId });
-  const gone = await db
-    .deleteFrom('runtime_observations')
-    .where('tenant_id', '=', tenantId)
-    .where('id', '=', goneId)
-    .returning('first_account')
-    .executeTakeFirstOrThrow();
-  return gone.first_account;
-}
+    .onConflict((conflict) => conflict.columns(['tenant_id', 'recommendation_id', 'observation_id']).doNothing());
+});
 
 /** The recommendations of a provider about models, with the keys of the models, newest first. */
 export async function listModelSubjects(
@@ -119,16 +145,25 @@ export async function listModelSubjects(
   return pageOf(rows, page.limit, toSubject, timeKey);
 }
 
-/** @throws DuplicateKeyError if it is open, and another recommendation of its kind about that model is open as well */
-export async function setModelSubject(
+/** Sets the models that recommendations of a tenant are about. @throws DuplicateKeyError if another one of the kind is open about it */
+export async function setModelSubjects(
   db: Database,
-  scope: TenantScope,
-  { id, nameKey }: { id: string; nameKey: string },
+  { tenantId }: InTenant,
+  recommendations: readonly { id: string; nameKey: string }[],
 ): Promise<void> {
-  await db
-    .updateTable('recommendations')
-    .set({ subject: MODEL_SUBJECT + nameKey })
-    .where('id', '=', id)
-    .where(inScope(scope))
-    .execute();
+  const rows = recommendations.map(({ id, nameKey }) => ({ id, subject: MODEL_SUBJECT + nameKey }));
+  await setSubjectRows(db, rows, { tenantId });
 }
+
+type SubjectRow = { id: string; subject: string };
+
+const setSubjectRows = multiRowStatement((db, rows: readonly SubjectRow[], { tenantId }: { tenantId: string }) => {
+  const values = rows.map(({ id, subject }) => sql`(${id}, ${subject})`);
+  return db
+    .with('moved(id, subject)', () => sql<SubjectRow>`(values ${sql.join(values)})`)
+    .updateTable('recommendations')
+    .from('moved')
+    .set(({ ref }) => ({ subject: ref('moved.subject') }))
+    .where('recommendations.tenant_id', '=', tenantId)
+    .whereRef('recommendations.id', '=', 'moved.id');
+});

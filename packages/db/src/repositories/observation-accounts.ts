@@ -67,29 +67,42 @@ const upsertCounts = multiRowStatement((db, rows: readonly CountedRow[], { tenan
     ),
 );
 
-/** Adds what all accounts reported of one observation to another one, before the first one is deleted. */
+/**
+ * Adds what all accounts reported of observations to others, before the former are deleted.
+ *
+ * @param pairs name each kept observation once
+ */
 export async function moveAccountCounts(
   db: Database,
   { tenantId }: InTenant,
-  { from, to }: { from: string; to: string },
+  pairs: readonly { goneId: string; keptId: string }[],
 ): Promise<void> {
-  await db
-    .insertInto('observation_accounts')
-    .columns(['tenant_id', 'observation_id', 'account', 'occurrences', 'errors'])
-    .expression((eb) =>
-      eb
-        .selectFrom('observation_accounts')
-        .select(['tenant_id', eb.val(to).as('observation_id'), 'account', 'occurrences', 'errors'])
-        .where('tenant_id', '=', tenantId)
-        .where('observation_id', '=', from),
-    )
-    .onConflict((conflict) =>
-      conflict
-        .columns(['tenant_id', 'observation_id', 'account'])
-        .doUpdateSet({ occurrences: added('occurrences'), errors: added('errors') }),
-    )
-    .execute();
+  await moveCounts(db, pairs, { tenantId });
 }
+
+const moveCounts = multiRowStatement(
+  (db, rows: readonly { goneId: string; keptId: string }[], { tenantId }: { tenantId: string }) => {
+    const values = rows.map(({ goneId, keptId }) => sql`(${goneId}, ${keptId})`);
+    type Replaced = { gone_id: string; kept_id: string };
+    return db
+      .with('replaced(gone_id, kept_id)', () => sql<Replaced>`(values ${sql.join(values)})`)
+      .insertInto('observation_accounts')
+      .columns(['tenant_id', 'observation_id', 'account', 'occurrences', 'errors'])
+      .expression((eb) =>
+        eb
+          .selectFrom('replaced')
+          .innerJoin('observation_accounts as reported', 'reported.observation_id', 'replaced.gone_id')
+          .select(['reported.tenant_id', 'replaced.kept_id', 'reported.account'])
+          .select(['reported.occurrences', 'reported.errors'])
+          .where('reported.tenant_id', '=', tenantId),
+      )
+      .onConflict((conflict) =>
+        conflict
+          .columns(['tenant_id', 'observation_id', 'account'])
+          .doUpdateSet({ occurrences: added('occurrences'), errors: added('errors') }),
+      );
+  },
+);
 
 function added(column: 'occurrences' | 'errors') {
   return sql<number>`${sql.ref(`observation_accounts.${column}`)} + ${sql.ref(`excluded.${column}`)}`;

@@ -1,10 +1,11 @@
 import type { RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
+import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { inScope, toFlag } from '../queries.ts';
+import { toFlag } from '../queries.ts';
 import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import type { Flag } from '../tables/columns.ts';
-import type { TenantPlace, TenantScope } from '../tenancy.ts';
+import type { TenantPlace } from '../tenancy.ts';
 import { type NewRecommendation, OPEN, type StoredDismissal, type Subject } from './recommendations.ts';
 
 // Reads and writes of many recommendations of a tenant at once, for rules.
@@ -101,22 +102,29 @@ const insertRows = multiRowStatement(
     ),
 );
 
-/** Updates the reason of an open recommendation. */
-export async function updateReason(
+/** Updates the reasons of open recommendations of a tenant. */
+export async function updateReasons(
   db: Database,
-  scope: TenantScope,
-  id: string,
-  reason: string,
+  { tenantId }: InTenant,
+  reasons: readonly { id: string; reason: string }[],
   now: Date,
 ): Promise<void> {
-  await db
-    .updateTable('recommendations')
-    .set({ reason, updated_at: now.toISOString() })
-    .where('id', '=', id)
-    .where(OPEN)
-    .where(inScope(scope))
-    .execute();
+  await updateReasonRows(db, reasons, { tenantId, now: now.toISOString() });
 }
+
+const updateReasonRows = multiRowStatement(
+  (db, rows: readonly { id: string; reason: string }[], { tenantId, now }: { tenantId: string; now: string }) => {
+    const values = rows.map(({ id, reason }) => sql`(${id}, ${reason})`);
+    return db
+      .with('stated(id, reason)', () => sql<{ id: string; reason: string }>`(values ${sql.join(values)})`)
+      .updateTable('recommendations')
+      .from('stated')
+      .set(({ ref }) => ({ reason: ref('stated.reason'), updated_at: now }))
+      .where('recommendations.tenant_id', '=', tenantId)
+      .whereRef('recommendations.id', '=', 'stated.id')
+      .where(OPEN);
+  },
+);
 
 /** Sets whether `apply` without ids may apply some open recommendations of a tenant. */
 export async function setApplicable(

@@ -288,23 +288,45 @@ export async function finishOperatorTask(
     .execute();
 }
 
-/** Makes the unfinished task of a kind about one subject a task about another one, unless that has an unfinished task itself. */
-export async function moveOperatorTask(
+/**
+ * Makes the unfinished tasks of a kind about some subjects tasks about others, unless those have an unfinished task themselves.
+ *
+ * @param moves name each subject once
+ */
+export async function moveOperatorTasks(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
-  { kind, subjectType }: TasksAbout,
-  { from, to }: { from: string; to: string },
+  { kind, subjectType, moves }: TasksAbout & { moves: readonly { from: string; to: string }[] },
   now: Date,
 ): Promise<void> {
-  const taken = await selectUnfinished(db, toRows([to]), { tenantId, kind, subjectType });
-  if (taken.length > 0) return;
-  await db
-    .updateTable('operator_tasks')
-    .set({ subject_id: to, updated_at: now.toISOString() })
-    .where(isAbout(toRows([from]), { tenantId, kind, subjectType }))
-    .where(UNFINISHED)
-    .execute();
+  const subjects = toRows(moves.map(({ to }) => to));
+  const taken = new Set(
+    (await selectUnfinished(db, subjects, { tenantId, kind, subjectType })).map((row) => row.subject_id),
+  );
+  const free = moves.filter(({ to }) => !taken.has(to));
+  await moveTaskRows(db, free, { tenantId, kind, subjectType, now: now.toISOString() });
 }
+
+const moveTaskRows = multiRowStatement(
+  (
+    db,
+    rows: readonly { from: string; to: string }[],
+    { tenantId, kind, subjectType, now }: TasksAbout & { tenantId: string; now: string },
+  ) => {
+    const values = rows.map(({ from, to }) => sql`(${from}, ${to})`);
+    type Moved = { from_id: string; to_id: string };
+    return db
+      .with('moved(from_id, to_id)', () => sql<Moved>`(values ${sql.join(values)})`)
+      .updateTable('operator_tasks')
+      .from('moved')
+      .set(({ ref }) => ({ subject_id: ref('moved.to_id'), updated_at: now }))
+      .where('tenant_id', '=', tenantId)
+      .where('kind', '=', kind)
+      .where('subject_type', '=', subjectType)
+      .whereRef('subject_id', '=', 'moved.from_id')
+      .where(UNFINISHED);
+  },
+);
 
 /** Ends the unfinished tasks of a kind about some subjects of one type in a tenant. */
 export async function finishOperatorTasks(

@@ -29,7 +29,7 @@ export async function findUndoneRecommendations(
 }
 
 /** Closes an open recommendation, because of other changes or a review of its observations. */
-export async function closeRecommendation(
+async function closeRecommendation(
   db: Database,
   scope: TenantScope,
   id: string,

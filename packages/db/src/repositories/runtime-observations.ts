@@ -60,6 +60,28 @@ export async function findObservation(
   return row && toObservation(row);
 }
 
+/** The observations of a tenant with the given ids, oldest first. */
+export async function findObservationsByIds(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  ids: readonly string[],
+): Promise<RuntimeObservation[]> {
+  const rows = ids.map((id) => ({ id }));
+  return oldestFirst(await selectByIds(db, rows, { tenantId })).map(toObservation);
+}
+
+const selectByIds = multiRowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
+  db
+    .selectFrom('runtime_observations')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where(
+      'id',
+      'in',
+      rows.map(({ id }) => id),
+    ),
+);
+
 /** The observation of a subject at exactly this place. */
 export async function findObservationOfSubject(
   db: Database,

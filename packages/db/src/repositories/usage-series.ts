@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { caseFolded, inScope, placeColumns, placeOf } from '../queries.ts';
@@ -196,19 +196,38 @@ const selectOfSubjects = multiRowStatement((db, rows: readonly SubjectRow[], { t
     ),
 );
 
-/** Renames a series. If another series has the same name then, queries add the two up. */
+/** Renames series of a tenant. If two have the same name then, queries add the two up. */
 export async function renameSeries(
   db: Database,
-  series: UsageSeries,
-  { name, nameKey }: Pick<UsageSubject, 'name' | 'nameKey'>,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  renamed: readonly UsageSeries[],
 ): Promise<void> {
-  await db
-    .updateTable('usage_series')
-    .set({ name, name_key: nameKey, series_key: seriesKey(series, { ...series, nameKey }) })
-    .where('tenant_id', '=', series.tenantId)
-    .where('id', '=', series.id)
-    .execute();
+  const rows = renamed.map((series) => ({
+    id: series.id,
+    name: series.name,
+    nameKey: series.nameKey,
+    key: seriesKey(series, series),
+  }));
+  await renameRows(db, rows, { tenantId });
 }
+
+type RenamedRow = Pick<UsageSubject, 'name' | 'nameKey'> & { id: string; key: string };
+
+const renameRows = multiRowStatement((db, rows: readonly RenamedRow[], { tenantId }: { tenantId: string }) => {
+  const values = rows.map(({ id, name, nameKey, key }) => sql`(${sql.join([id, name, nameKey, key])})`);
+  type Renamed = Pick<Row, 'id' | 'name' | 'name_key' | 'series_key'>;
+  return db
+    .with('renamed(id, name, name_key, series_key)', () => sql<Renamed>`(values ${sql.join(values)})`)
+    .updateTable('usage_series')
+    .from('renamed')
+    .set(({ ref }) => ({
+      name: ref('renamed.name'),
+      name_key: ref('renamed.name_key'),
+      series_key: ref('renamed.series_key'),
+    }))
+    .where('usage_series.tenant_id', '=', tenantId)
+    .whereRef('usage_series.id', '=', 'renamed.id');
+});
 
 type Row = Selectable<Tables['usage_series']>;
 

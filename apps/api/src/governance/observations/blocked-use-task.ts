@@ -1,7 +1,7 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { findLastTasks, moveOperatorTask, openOperatorTasks } from '@quartermaster/db/repositories/operator-tasks.ts';
+import { findLastTasks, moveOperatorTasks, openOperatorTasks } from '@quartermaster/db/repositories/operator-tasks.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { REOPEN_AFTER_MS } from './observation-tasks.ts';
 import type { ObservationAtProvider } from './review-task.ts';
@@ -58,14 +58,14 @@ export async function openBlockedUseTasks(
   await openOperatorTasks(db, tenant, { ...BLOCKED_USES, tasks }, now);
 }
 
-/** Keeps the open task of an observation that is merged into another one: the block continues. */
-export async function moveBlockedUseTask(
+/** Keeps the open tasks of observations that are merged into others: the blocks continue. */
+export async function moveBlockedUseTasks(
   db: Database,
   tenant: InTenant,
-  observations: { from: string; to: string },
+  moves: readonly { from: string; to: string }[],
   now: Date,
 ): Promise<void> {
-  await moveOperatorTask(db, tenant, BLOCKED_USES, observations, now);
+  await moveOperatorTasks(db, tenant, { ...BLOCKED_USES, moves }, now);
 }
 
 function titleOf({ provider, observation, blockedBy }: BlockedUse): string {

@@ -14,11 +14,12 @@ export async function rekeyUsage(
 ): Promise<void> {
   const all = await findSeriesOfProvider(trx, provider, { providerId: provider.id, kind: 'model' });
   for await (const batch of inBatches(all, BATCH_SIZE)) {
-    for (const series of batch) {
+    const renamed = batch.flatMap((series) => {
       const key = nameKey('model', series.nameKey, provider.name);
       const plain = plainName('model', series.name, formerName);
       const name = nameKey('model', plain, provider.name) === key ? plain : series.nameKey;
-      if (key !== series.nameKey || name !== series.name) await renameSeries(trx, series, { name, nameKey: key });
-    }
+      return key !== series.nameKey || name !== series.name ? [{ ...series, name, nameKey: key }] : [];
+    });
+    await renameSeries(trx, provider, renamed);
   }
 }

@@ -1,34 +1,35 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
-import { findInventoryItemByKey } from '@quartermaster/db/repositories/inventory.ts';
+import { findInventoryItemsByKeys } from '@quartermaster/db/repositories/inventory.ts';
 import {
   listModelNames,
   listModelSubjects,
   type NamedModel,
   type NamingTable,
-  replaceObservation,
-  setModelName,
-  setModelSubject,
+  replaceObservations,
+  setModelNames,
+  setModelSubjects,
 } from '@quartermaster/db/repositories/name-keys.ts';
 import { addToObservationCounts } from '@quartermaster/db/repositories/observation-counts.ts';
-import { closeRecommendation } from '@quartermaster/db/repositories/recommendation-states.ts';
-import { findOpenRecommendationsOfSubject } from '@quartermaster/db/repositories/recommendations.ts';
+import { closeRecommendations } from '@quartermaster/db/repositories/open-recommendations.ts';
+import { findOpenRecommendationsOfSubjects } from '@quartermaster/db/repositories/recommendations.ts';
 import {
-  findObservation,
-  findObservationOfSubject,
+  findObservationsByIds,
+  findObservationsOfSubjects,
   updateObservation,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { updateSeenObservations } from '@quartermaster/db/repositories/seen-observations.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { ApiError } from '../../platform/errors.ts';
-import { moveBlockedUseTask } from '../observations/blocked-use-task.ts';
+import { moveBlockedUseTasks } from '../observations/blocked-use-task.ts';
 import { mergeObservations } from '../observations/merge.ts';
 import { cancelTasksOfRemoved } from '../observations/observation-tasks.ts';
+import { recommendationKey } from '../rules/evaluation.ts';
 import { subjectOf } from '../rules/reconcile.ts';
 import { rekeyUsage } from './rekey-usage.ts';
 
@@ -58,12 +59,13 @@ export async function rekeyModels(trx: Database, renamed: Renamed, now: Date): P
 
 async function rekeyItems(trx: Database, renamed: Renamed, now: Date): Promise<NamedModel[]> {
   const { provider } = renamed;
-  const scope = scopeOf(provider);
   const changed = await findRenamedModels(trx, renamed, 'inventory_items');
   for await (const batch of inBatches(changed, BATCH_SIZE)) {
+    const keys = batch.map(({ nameKey: key }) => ({ providerId: provider.id, kind: 'model', nameKey: key }) as const);
+    const holders = new Map<string, Pick<NamedModel, 'id' | 'name'>>();
+    for (const holder of await findInventoryItemsByKeys(trx, provider, keys)) holders.set(holder.nameKey, holder);
     for (const item of batch) {
-      const key = { providerId: provider.id, kind: 'model', nameKey: item.nameKey } as const;
-      const same = await findInventoryItemByKey(trx, scope, key);
+      const same = holders.get(item.nameKey);
       if (same && same.id !== item.id) {
         const both = [item.name, same.name].map((name) => JSON.stringify(name)).join(' and ');
         throw new ApiError(
@@ -71,70 +73,115 @@ async function rekeyItems(trx: Database, renamed: Renamed, now: Date): Promise<N
           `With this name, the models ${both} would be the same item. Delete one of them first.`,
         );
       }
-      await setModelName(trx, scope, 'inventory_items', item, now);
+      holders.set(item.nameKey, item);
     }
+    await setModelNames(trx, provider, 'inventory_items', batch, now);
   }
   return changed;
 }
 
 async function rekeyObservations(trx: Database, renamed: Renamed, now: Date): Promise<NamedModel[]> {
   const changed = await findRenamedModels(trx, renamed, 'runtime_observations');
-  for await (const batch of inBatches(changed, BATCH_SIZE)) {
-    for (const model of batch) await rekeyObservation(trx, renamed.provider, model, now);
+  for (const models of withoutSharedKeys(changed)) {
+    for await (const batch of inBatches(models, BATCH_SIZE)) {
+      await rekeyObservationBatch(trx, renamed.provider, batch, now);
+    }
   }
   return changed;
 }
 
-/** Sets the new key of an observation. If another observation of its place has that key, the two are merged. */
-async function rekeyObservation(
-  trx: Database,
-  provider: Provider,
-  { id, name, nameKey: key }: NamedModel,
-  now: Date,
-): Promise<void> {
-  const scope = scopeOf(provider);
-  const observation = await findObservation(trx, scope, id);
-  // An earlier model of the loop was merged with it.
-  if (!observation) return;
-  const same = await findObservationOfSubject(trx, observation, {
-    providerId: provider.id,
-    kind: 'model',
-    nameKey: key,
-  });
-  const deletedId = same && same.id !== id && (await merge(trx, [observation, same], now));
-  if (deletedId !== id) await setModelName(trx, scope, 'runtime_observations', { id, name, nameKey: key }, now);
+/** Splits models into lists. In none of them will two models of one place have the same key. */
+function withoutSharedKeys(models: readonly NamedModel[]): NamedModel[][] {
+  const lists: NamedModel[][] = [];
+  const counts = new Map<string, number>();
+  for (const model of models) {
+    const key = placeKey(model);
+    const before = counts.get(key) ?? 0;
+    counts.set(key, before + 1);
+    const list = (lists[before] ??= []);
+    list.push(model);
+  }
+  return lists;
 }
 
-/** Merges two observations of one place. Returns the id of the one that is deleted. */
-async function merge(
+/**
+ * Sets the new keys of observations. If another observation of its place has the key of one, the two are merged. No two models of
+ * the batch may get the same key in the same place, so that no observation is merged twice.
+ */
+async function rekeyObservationBatch(
   trx: Database,
-  both: readonly [RuntimeObservation, RuntimeObservation],
+  provider: Provider,
+  models: readonly NamedModel[],
   now: Date,
-): Promise<string> {
-  const { survivor, duplicate, change } = mergeObservations(...both);
-  const firstAccount = await replaceObservation(trx, survivor, { goneId: duplicate.id, keptId: survivor.id });
-  await moveBlockedUseTask(trx, duplicate, { from: duplicate.id, to: survivor.id }, now);
-  await cancelTasksOfRemoved(trx, duplicate, [duplicate], now);
-  await updateObservation(trx, scopeOf(survivor), survivor.id, change, now);
-  await addToObservationCounts(trx, survivor, [{ subTenantId: duplicate.subTenantId, firstAccount, by: -1 }]);
-  return duplicate.id;
+): Promise<void> {
+  const subjects = models.map(
+    ({ nameKey: key }) => ({ providerId: provider.id, kind: 'model', nameKey: key }) as const,
+  );
+  const holders = await findObservationsOfSubjects(trx, provider, subjects);
+  const holderOf = new Map(holders.map((holder) => [placeKey(holder), holder]));
+  const conflicting = models.filter((model) => (holderOf.get(placeKey(model))?.id ?? model.id) !== model.id);
+  const ids = conflicting.map(({ id }) => id);
+  const merged = (await findObservationsByIds(trx, provider, ids)).flatMap((observation) => {
+    const model = conflicting.find(({ id }) => id === observation.id);
+    const holder = model && holderOf.get(placeKey(model));
+    return holder ? [mergeObservations(observation, holder)] : [];
+  });
+  await storeMerged(trx, provider, merged, now);
+  const deleted = new Set(merged.map(({ duplicate }) => duplicate.id));
+  const kept = models.filter(({ id }) => !deleted.has(id));
+  await setModelNames(trx, provider, 'runtime_observations', kept, now);
+}
+
+/** Stores what `mergeObservations` merged. Each survivor occurs once. */
+async function storeMerged(
+  trx: Database,
+  provider: Provider,
+  merged: readonly ReturnType<typeof mergeObservations>[],
+  now: Date,
+): Promise<void> {
+  const pairs = merged.map(({ survivor, duplicate }) => ({ goneId: duplicate.id, keptId: survivor.id }));
+  const gone = await replaceObservations(trx, provider, pairs);
+  const moves = pairs.map(({ goneId, keptId }) => ({ from: goneId, to: keptId }));
+  await moveBlockedUseTasks(trx, provider, moves, now);
+  const duplicates = merged.map(({ duplicate }) => duplicate);
+  await cancelTasksOfRemoved(trx, provider, duplicates, now);
+  const survivors = merged.map(({ survivor, change }) => ({ ...survivor, ...change, isReviewObsolete: false }));
+  await updateSeenObservations(trx, provider, survivors, now);
+  const withDrift = merged.filter(({ survivor, change }) => survivor.drift !== change.drift);
+  for (const { survivor, change } of withDrift) {
+    await updateObservation(trx, scopeOf(survivor), survivor.id, { drift: change.drift ?? null }, now);
+  }
+  await addToObservationCounts(
+    trx,
+    provider,
+    gone.map((holder) => ({ ...holder, by: -1 })),
+  );
+}
+
+function placeKey({ subTenantId, nameKey: key }: Pick<NamedModel, 'subTenantId' | 'nameKey'>): string {
+  return JSON.stringify([subTenantId, key]);
 }
 
 /** Gives recommendations the new subject. Supersedes one if another of its kind is open about the same model now. */
 async function rekeySubjects(trx: Database, { provider }: Renamed, now: Date): Promise<void> {
-  const scope = scopeOf(provider);
-  const all = await readAllPages((page) => listModelSubjects(trx, scope, provider.id, page));
+  const all = await readAllPages((page) => listModelSubjects(trx, scopeOf(provider), provider.id, page));
   const changed = all
     .map((one) => ({ ...one, former: one.nameKey, nameKey: nameKey('model', one.nameKey, provider.name) }))
     .filter((one) => one.nameKey !== one.former);
   for await (const batch of inBatches(changed, BATCH_SIZE)) {
-    for (const { id, nameKey: key, isOpen, kind } of batch) {
-      const subject = { providerId: provider.id, subject: subjectOf(provider, 'model', key) };
-      const isTaken =
-        isOpen && (await findOpenRecommendationsOfSubject(trx, scope, subject)).some((one) => one.kind === kind);
-      if (isTaken) await closeRecommendation(trx, scope, id, 'superseded', now);
-      await setModelSubject(trx, scope, { id, nameKey: key });
+    const moved = batch.map((one) => ({
+      ...one,
+      providerId: provider.id,
+      subject: subjectOf(provider, 'model', one.nameKey),
+    }));
+    const open = new Set((await findOpenRecommendationsOfSubjects(trx, provider, moved)).map(recommendationKey));
+    const superseded: string[] = [];
+    for (const one of moved.filter(({ isOpen }) => isOpen)) {
+      if (open.has(recommendationKey(one))) superseded.push(one.id);
+      open.add(recommendationKey(one));
     }
+    await closeRecommendations(trx, provider, superseded, 'superseded', now);
+    await setModelSubjects(trx, provider, batch);
   }
 }
 

@@ -11,9 +11,9 @@ import {
   insertRecommendations,
   type Link,
   setApplicable,
-  updateReason,
+  updateReasons,
 } from '@quartermaster/db/repositories/open-recommendations.ts';
-import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { Proposal } from './rule.ts';
 
 type InTenant = Pick<TenantPlace, 'tenantId'>;
@@ -77,9 +77,10 @@ async function updateOpenRecommendations(
   unchanged: readonly { open: OpenRecommendation; proposal: Proposal }[],
   now: Date,
 ): Promise<void> {
-  for (const { open, proposal } of unchanged) {
-    if (open.reason !== proposal.reason) await updateReason(db, scopeOf(open), open.id, proposal.reason, now);
-  }
+  const reasons = unchanged
+    .filter(({ open, proposal }) => open.reason !== proposal.reason)
+    .map(({ open: { id }, proposal: { reason } }) => ({ id, reason }));
+  await updateReasons(db, tenant, reasons, now);
   for (const isApplicable of [true, false]) {
     const some = unchanged.filter(({ open, proposal }) => isApplicable === canBeApplied(open.kind, proposal));
     const ids = some.map(({ open }) => open.id);
