@@ -1,6 +1,5 @@
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
-import type { Selectable } from 'kysely';
-import { sql } from 'kysely';
+import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf, toFlag } from '../queries.ts';
@@ -154,21 +153,21 @@ const selectOfAnyProvider = multiRowStatement((db, rows: readonly FamilyOfKind[]
     ),
 );
 
-/** The observations at some providers whose calls were answered by another model than the requested one, oldest first. */
-export async function findObservationsWithAnswers(
+/** The models that answered the calls of a provider's observations, for those where it was another one than the requested one. */
+export async function findAnsweringModels(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
-  providerIds: readonly string[],
-): Promise<KeyedObservation[]> {
+  providerId: string,
+): Promise<{ id: string; responseModels: string[] }[]> {
   const rows = await db
     .selectFrom('runtime_observations')
-    .selectAll()
+    .select(['id', 'evidence'])
     .where('tenant_id', '=', tenantId)
-    .where('provider_id', 'in', providerIds)
+    .where('provider_id', '=', providerId)
     .where('kind', '=', 'model')
     .where('evidence', 'like', '%"responseModels":["%')
     .execute();
-  return oldestFirst(rows).map(toKeyed);
+  return rows.map(({ id, evidence }) => ({ id, responseModels: (JSON.parse(evidence) as Evidence).responseModels }));
 }
 
 const selectOfFamilies = multiRowStatement((db, rows: readonly ItemFamily[], { tenantId }: { tenantId: string }) =>
@@ -198,19 +197,26 @@ const selectOfSubjects = multiRowStatement(
     db.selectFrom('runtime_observations').selectAll().where('tenant_id', '=', tenantId).where(ofSubjects(rows)),
 );
 
-/** All observations of a provider in the scope, oldest first. */
+/** Up to `limit` observations of a provider, oldest first, that come after one of its observations. */
 export async function findObservationsOfProvider(
   db: Database,
-  scope: TenantScope,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
   providerId: string,
+  { after, limit }: { after: Pick<RuntimeObservation, 'createdAt' | 'id'> | undefined; limit: number },
 ): Promise<RuntimeObservation[]> {
   const rows = await db
     .selectFrom('runtime_observations')
     .selectAll()
+    .where('tenant_id', '=', tenantId)
     .where('provider_id', '=', providerId)
-    .where(inScope(scope))
+    .$if(after !== undefined, (query) =>
+      query.where(sql<SqlBool>`(created_at, id) > (${after?.createdAt}, ${after?.id})`),
+    )
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(limit)
     .execute();
-  return oldestFirst(rows).map(toObservation);
+  return rows.map(toObservation);
 }
 
 function ofSubjects(subjects: readonly ObservationSubject[]) {

@@ -14,11 +14,11 @@ import {
   findObservationsOfAnyProvider,
   findObservationsOfFamilies,
   findObservationsOfProvider,
-  findObservationsWithAnswers,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { updateDrifts } from '../declarations/drift.ts';
 import { adoptionTask, reconcileProvider, reconcileSubjects } from '../rules/reconcile.ts';
+import { findObservationsAnsweredBy } from './answered-by.ts';
 import { type FormerStates, recompute, type Recomputed } from './recompute.ts';
 import type { BlockCandidates } from './revoke-sessions.ts';
 
@@ -129,12 +129,16 @@ export async function reevaluateAgent(db: Database, place: TenantPlace, name: st
 
 /** Reevaluates all observations of a provider. The caller closes the recommendations of a deleted provider. */
 async function reevaluateObservations(db: Database, provider: Provider, now: Date): Promise<void> {
-  const observations = await findObservationsOfProvider(db, scopeOf(provider), provider.id);
-  const observed = observations.map((observation) => ({ provider, observation }));
-  const recomputed = await recompute(db, provider, { observed }, now);
-  if (provider.status === 'deleted') return;
-  const subjects = recomputed.filter(affectsRules).map(({ after: { kind, name } }) => ({ provider, kind, name }));
-  await reconcileSubjects(db, provider, subjects, now);
+  const subjects: ProviderSubject[] = [];
+  let batch: RuntimeObservation[] = [];
+  do {
+    const page = { after: batch.at(-1), limit: BATCH_SIZE };
+    batch = await findObservationsOfProvider(db, provider, provider.id, page);
+    const observed = batch.map((observation) => ({ provider, observation }));
+    const changed = (await recompute(db, provider, { observed }, now)).filter(affectsRules);
+    subjects.push(...changed.map(({ after: { kind, name } }) => ({ provider, kind, name })));
+  } while (batch.length === BATCH_SIZE);
+  if (provider.status !== 'deleted') await reconcileSubjects(db, provider, subjects, now);
 }
 
 /** Reevaluates subjects whose items changed. Their recommendations may change even if none of their observations does. */
@@ -181,25 +185,6 @@ async function reevaluateSubjects(
     }
   }
   return affected;
-}
-
-/** Finds observations whose calls were answered by one of the given models under another name. A block raises their risk. */
-async function findObservationsAnsweredBy(
-  db: Database,
-  tenant: Pick<TenantPlace, 'tenantId'>,
-  subjects: readonly ProviderSubject[],
-): Promise<RuntimeObservation[]> {
-  const models = subjects.filter(({ kind }) => kind === 'model');
-  if (models.length === 0) return [];
-  const familyOf = (provider: Provider, name: string) =>
-    `${provider.id} ${nameFamily('model', nameKey('model', name, provider.name))}`;
-  const families = new Set(models.map(({ provider, name }) => familyOf(provider, name)));
-  const providers = new Map(models.map(({ provider }) => [provider.id, provider]));
-  const answered = await findObservationsWithAnswers(db, tenant, [...providers.keys()]);
-  return answered.filter(({ providerId, evidence: { responseModels } }) => {
-    const provider = providers.get(providerId);
-    return provider && responseModels.some((model) => families.has(familyOf(provider, model)));
-  });
 }
 
 /** Whether a change of an observation matters to rules. Of the fields that a declaration changes they read only these two. */

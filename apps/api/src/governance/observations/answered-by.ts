@@ -1,0 +1,62 @@
+import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { nameFamily } from '@quartermaster/db/name-family.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
+import { findAnsweringModels, findObservationsByIds } from '@quartermaster/db/repositories/runtime-observations.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+
+/** The ids of a provider's observations, by the families of the models that answered their calls. */
+type AnsweredIds = ReadonlyMap<string, readonly string[]>;
+
+/**
+ * By transaction, and in it by provider. To find the answers, all observations of the provider are read, and one transaction may
+ * reevaluate a thousand items one after the other. None of those that do so changes which models answered.
+ */
+const answeredIds = new WeakMap<Database, Map<Provider['id'], { name: string; ids: AnsweredIds }>>();
+
+/** Observations whose models are parsed before the event loop gets a turn. */
+const BATCH_SIZE = 200;
+
+type Subject = { provider: Provider; kind: InventoryKind; name: string };
+
+/** Finds observations whose calls were answered by one of the given models under another name. A block raises their risk. */
+export async function findObservationsAnsweredBy(
+  trx: Database,
+  tenant: Pick<TenantPlace, 'tenantId'>,
+  subjects: readonly Subject[],
+): Promise<RuntimeObservation[]> {
+  const models = subjects.filter(({ kind }) => kind === 'model');
+  const ids = new Set<string>();
+  for (const [provider, own] of Map.groupBy(models, (model) => model.provider)) {
+    const idsOf = await findAnsweredIds(trx, provider);
+    for (const { name } of own) for (const id of idsOf.get(familyOf(provider, name)) ?? []) ids.add(id);
+  }
+  return findObservationsByIds(trx, tenant, [...ids]);
+}
+
+async function findAnsweredIds(trx: Database, provider: Provider): Promise<AnsweredIds> {
+  const byProvider = answeredIds.get(trx) ?? new Map();
+  const known = byProvider.get(provider.id);
+  // Another name of the provider may give the models other families.
+  if (known?.name === provider.name) return known.ids;
+  const ids = new Map<string, string[]>();
+  for await (const batch of inBatches(await findAnsweringModels(trx, provider, provider.id), BATCH_SIZE)) {
+    for (const { id, responseModels } of batch) {
+      for (const family of new Set(responseModels.map((model) => familyOf(provider, model)))) {
+        const own = ids.get(family);
+        if (own) own.push(id);
+        else ids.set(family, [id]);
+      }
+    }
+  }
+  byProvider.set(provider.id, { name: provider.name, ids });
+  if (trx.isTransaction) answeredIds.set(trx, byProvider);
+  return ids;
+}
+
+function familyOf(provider: Provider, name: string): string {
+  return nameFamily('model', nameKey('model', name, provider.name));
+}
