@@ -26,6 +26,7 @@ import { insertManifest, storeDeclarations } from '../src/repositories/manifests
 import { listMemberships } from '../src/repositories/memberships.ts';
 import { findLastOperatorTask, finishOperatorTasks, openOperatorTasks } from '../src/repositories/operator-tasks.ts';
 import { selectObservations } from '../src/repositories/observation-lists.ts';
+import { listDerivedAccess } from '../src/repositories/derived-access.ts';
 import { findEmptiedProviders } from '../src/repositories/emptied-providers.ts';
 import { eraseFormerSecrets } from '../src/repositories/provider-secrets.ts';
 import { insertProvider } from '../src/repositories/providers.ts';
@@ -516,6 +517,22 @@ test('the providers of a batch are found by indexes, one for each way to name th
     'providers_by_host (tenant_id=? AND host=?)',
     'providers_by_name (tenant_id=? AND sub_tenant_id=? AND name_key=?)',
   ]);
+});
+
+// Before, SQLite read them again for each key of the tenant: to revoke what an account with 12,000 keys created took 2.7 s, of which
+// one statement blocked the event loop for 0.66 s.
+test('the ids of derived keys are read once, and not for each key that is compared with them', async () => {
+  const scope = [ACME];
+  const scopes = { api_key: scope, gateway_session: [], invitation: [], membership: [], console_session: [] };
+  const filter = { kinds: ['api_key'], records: null, consoleSessionsUsedAfter: NOW } as const;
+  const source = { principal: 'service_account:acme/bot' };
+  const options = { withoutAdministrators: false, withoutSuccessors: false };
+  const steps = await planOf((db) =>
+    listDerivedAccess(db, scopes, { source, filter: { ...filter, ...options } }, { limit: 25, after: null }, NOW),
+  );
+  const read = steps.findIndex((step) => step.startsWith('SCAN json_each'));
+  expect(read).toBeLessThan(steps.findIndex((step) => step.includes('(tenant_id=? AND id=?)')));
+  expect(steps.join()).toMatch(/followed USING AUTOMATIC|SCAN followed/);
 });
 
 /**

@@ -84,7 +84,8 @@ export async function listDerivedAccess(
     const isChosen =
       chosen === undefined ? sql<SqlBool>`1 = 1` : tupleIn(['id', 'tenant_id', 'sub_tenant_id'], chosen.map(keyOf));
     const query = sql<Row & { sort_id: string }>`
-      with made(id) as (${idsIn(db, derivation.made)}), followed(id) as (${idsIn(db, derivation.followed)})
+      with made(id) as materialized (${idsIn(db, derivation.made)}),
+        followed(id) as materialized (${idsIn(db, derivation.followed)})
       select * from (${RECORDS[kind](derivation, scopes[kind], { now, filter })}) as found
       where ${after} and ${isChosen} ${filter.withoutSuccessors ? sql`and is_successor = 0` : sql``}
       order by created_at desc, sort_id desc limit ${wanted}`;
@@ -181,7 +182,7 @@ async function successorsOf(db: Database, scope: TenantScope, ids: readonly stri
   return successors.toSorted();
 }
 
-/** Ids as rows, passed as one JSON parameter. */
+/** Ids as rows, passed as one JSON parameter. Materialize them: SQLite would parse the JSON again for each row that it joins. */
 function idsIn(db: Database, ids: readonly string[]): RawBuilder<unknown> {
   const json = JSON.stringify(ids);
   return isPostgres(db)
