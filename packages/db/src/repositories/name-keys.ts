@@ -6,6 +6,7 @@ import { inScope, newestFirst, type Page, pageOf, type PageRequest, placeOf, tim
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { moveAccountCounts } from './observation-accounts.ts';
 import type { ObservationHolder } from './observation-counts.ts';
+import { insertObservationLinks } from './open-recommendations.ts';
 import { deleteObservations } from './runtime-observations.ts';
 
 /** Tables with names of models, unique by their keys. */
@@ -95,7 +96,7 @@ export async function replaceObservations(
   { tenantId }: InTenant,
   pairs: readonly MergedPair[],
 ): Promise<ObservationHolder[]> {
-  await copyLinks(db, pairs, { tenantId });
+  await copyLinks(db, { tenantId }, pairs);
   await moveAccountCounts(db, { tenantId }, pairs);
   return deleteObservations(
     db,
@@ -104,22 +105,29 @@ export async function replaceObservations(
   );
 }
 
-const copyLinks = multiRowStatement((db, rows: readonly MergedPair[], { tenantId }: { tenantId: string }) => {
-  const values = rows.map(({ goneId, keptId }) => sql`(${goneId}, ${keptId})`);
-  type Replaced = { gone_id: string; kept_id: string };
-  return db
-    .with('replaced(gone_id, kept_id)', () => sql<Replaced>`(values ${sql.join(values)})`)
-    .insertInto('recommendation_observations')
-    .columns(['tenant_id', 'recommendation_id', 'observation_id'])
-    .expression((eb) =>
-      eb
-        .selectFrom('replaced')
-        .innerJoin('recommendation_observations as link', 'link.observation_id', 'replaced.gone_id')
-        .select(['link.tenant_id', 'link.recommendation_id', 'replaced.kept_id'])
-        .where('link.tenant_id', '=', tenantId),
-    )
-    .onConflict((conflict) => conflict.columns(['tenant_id', 'recommendation_id', 'observation_id']).doNothing());
-});
+/** Links the recommendations of the deleted observations to the kept ones. */
+async function copyLinks(db: Database, { tenantId }: InTenant, pairs: readonly MergedPair[]): Promise<void> {
+  const rows = pairs.map(({ goneId }) => ({ id: goneId }));
+  const keptIdOf = new Map(pairs.map(({ goneId, keptId }) => [goneId, keptId]));
+  const links = await selectLinksTo(db, rows, { tenantId });
+  const copied = links.map(({ recommendationId, observationId }) => ({
+    recommendationId,
+    observationId: keptIdOf.get(observationId) ?? observationId,
+  }));
+  await insertObservationLinks(db, { tenantId }, copied);
+}
+
+const selectLinksTo = multiRowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
+  db
+    .selectFrom('recommendation_observations')
+    .select(['recommendation_id as recommendationId', 'observation_id as observationId'])
+    .where('tenant_id', '=', tenantId)
+    .where(
+      'observation_id',
+      'in',
+      rows.map(({ id }) => id),
+    ),
+);
 
 /** The recommendations of a provider about models, with the keys of the models, newest first. */
 export async function listModelSubjects(
