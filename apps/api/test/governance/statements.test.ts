@@ -2,7 +2,7 @@ import type { KyselyPlugin } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectProblem } from '../endpoints/harness.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
-import { type Body, startTestServer, type TestServer } from '../support/server.ts';
+import { type Body, serverOfTest, startTestServer, type TestServer } from '../support/server.ts';
 import { all, chat, nowInNanoseconds, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
 import { atOpenai, newTenant } from './loop-support.ts';
 
@@ -161,6 +161,25 @@ test('a rename gives models, their recommendations and their usage new keys with
   );
 });
 
+// Before, all series of the provider were searched again for each batch of 64 observations.
+test('pruning observations reads the usage of their provider once', async () => {
+  const small = await serverOfTest({ QM_MAX_OBSERVATIONS: String(2 * MANY) });
+  const { operator: as, sender, path, tasks } = await newTenant(small);
+  const names = Array.from({ length: MANY + 1 }, (_, index) => `m-${index}`);
+  await sendSpans(small, sender, names.map(atOpenai));
+  const task = (await tasks()).find(({ kind }) => kind === 'review_cardinality');
+  const complete = () =>
+    small.ok('POST', `/v1/operator/tasks/${task?.id}/complete`, { as, body: { outcome: 'pruned' } });
+  const statements = await statementsOf(complete, small);
+  expect(statements.filter((sql) => /^select .* from "usage_series" .*"provider_id"/.test(sql))).toHaveLength(1);
+  expect(statements.length).toBeLessThan(MANY / 2);
+  expect(await all(small, `${path}/observations`, as)).toEqual([]);
+  const usage = await all(small, '/v1/usage?group_by=name', as);
+  expect(usage.find(({ name }) => name === 'other')).toMatchObject({ calls: MANY });
+  // The name that was beyond the limit was counted, and is not observed, so it is not pruned.
+  expect(await all(small, '/v1/usage', as)).toMatchObject([{ calls: MANY + 1 }]);
+});
+
 test('aggregation takes as many statements for 16 subjects as for 4, and counts each of them', async () => {
   const tenant = await newTenant(server);
   const { sender } = tenant;
@@ -236,8 +255,7 @@ test('what a sync writes is stored and reevaluated with a few statements, for an
 });
 
 /** The SQL statements that run during `work`. A statement that was compiled before is an empty text. */
-async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
-  const { services } = server;
+async function statementsOf(work: () => Promise<unknown>, { services }: TestServer = server): Promise<string[]> {
   const { db } = services;
   const compiled = new Map<object, string>();
   const statements: string[] = [];

@@ -4,7 +4,7 @@ import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { caseFolded, inScope, placeColumns, placeOf } from '../queries.ts';
-import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
+import { multiRowStatement } from '../multi-row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -170,31 +170,6 @@ export async function findSeriesOfProvider(
     .execute();
   return rows.map(toSeries);
 }
-
-/** The series of some subjects in a tenant and all its sub-tenants. */
-export async function findSeriesOfSubjects(
-  db: Database,
-  { tenantId }: Pick<TenantPlace, 'tenantId'>,
-  subjects: readonly Pick<UsageSubject, 'providerId' | 'kind' | 'nameKey'>[],
-): Promise<UsageSeries[]> {
-  const rows = subjects.map(({ providerId, kind, nameKey }) => ({ providerId, kind, nameKey }));
-  return (await selectOfSubjects(db, rows, { tenantId })).map(toSeries);
-}
-
-type SubjectRow = Pick<UsageSubject, 'providerId' | 'kind' | 'nameKey'>;
-
-const selectOfSubjects = multiRowStatement((db, rows: readonly SubjectRow[], { tenantId }: { tenantId: string }) =>
-  db
-    .selectFrom('usage_series')
-    .selectAll()
-    .where('tenant_id', '=', tenantId)
-    .where(
-      tupleIn(
-        ['provider_id', 'kind', 'name_key'],
-        rows.map(({ providerId, kind, nameKey }) => [providerId, kind, nameKey]),
-      ),
-    ),
-);
 
 /** Renames series of a tenant. If two have the same name then, queries add the two up. */
 export async function renameSeries(

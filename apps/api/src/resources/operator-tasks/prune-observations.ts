@@ -27,18 +27,20 @@ export async function pruneObservations(
   now: Date,
 ): Promise<void> {
   const place = { tenantId, subTenantId: null };
-  for (let removed = BATCH_SIZE; removed === BATCH_SIZE; ) {
+  const removed: Awaited<ReturnType<typeof deleteUnreviewedObservations>> = [];
+  for (let count = BATCH_SIZE; count === BATCH_SIZE; ) {
     const batch = await deleteUnreviewedObservations(trx, place, BATCH_SIZE);
-    removed = batch.length;
+    count = batch.length;
+    removed.push(...batch);
     await addToObservationCounts(
       trx,
       place,
       batch.map((holder) => ({ ...holder, by: -1 })),
     );
     await cancelTasksOfRemoved(trx, place, batch, now);
-    await mergeIntoOther(trx, place, batch, now);
     await yieldWhenDue();
   }
+  await mergeIntoOther(trx, place, removed, now);
   await supersedeWithoutObservations(trx, place, now);
   const emptied = await findEmptiedProviders(trx, place);
   // Providers that stay may still need a recommendation to adopt them, without the removed observations.

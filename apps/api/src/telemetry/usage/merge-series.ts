@@ -1,20 +1,40 @@
+import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import type { ObservationSubject } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { moveRollups } from '@quartermaster/db/repositories/usage-rollups.ts';
-import { findSeriesOfSubjects } from '@quartermaster/db/repositories/usage-series.ts';
+import { findSeriesOfProvider, type UsageSeries } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { findOrCreateOtherSeries, otherSubject } from './series.ts';
 
-/** Merges the series of subjects into series with the name `other`, to make room for new series. Totals stay the same. */
+/** Series that are merged with a few statements. */
+const BATCH_SIZE = 200;
+
+/**
+ * Merges the series of subjects into series with the name `other`, to make room for new series. Totals stay the same. The series of
+ * each provider are read once, because no index finds them by their names.
+ */
 export async function mergeIntoOther(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
   subjects: readonly (ObservationSubject & Pick<TenantPlace, 'subTenantId'>)[],
   now: Date,
 ): Promise<void> {
-  const merged = new Set(subjects.map(subjectInPlace));
-  const found = await findSeriesOfSubjects(db, { tenantId }, subjects);
-  const series = found.filter((one) => merged.has(subjectInPlace(one)));
+  const byProvider = Map.groupBy(subjects, ({ providerId, kind }) => JSON.stringify([providerId, kind]));
+  for (const [first, ...others] of byProvider.values()) {
+    if (!first) continue;
+    const merged = new Set([first, ...others].map(subjectInPlace));
+    const series = await findSeriesOfProvider(db, { tenantId }, first);
+    const ofSubjects = series.filter((one) => merged.has(subjectInPlace(one)));
+    for await (const batch of inBatches(ofSubjects, BATCH_SIZE)) await mergeSeries(db, { tenantId }, batch, now);
+  }
+}
+
+async function mergeSeries(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  series: readonly UsageSeries[],
+  now: Date,
+): Promise<void> {
   const byPlace = Map.groupBy(series, ({ subTenantId }) => subTenantId);
   for (const [subTenantId, inPlace] of byPlace) {
     const place = { tenantId, subTenantId };
