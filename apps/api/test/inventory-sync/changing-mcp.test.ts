@@ -220,7 +220,9 @@ test('a tool with an invalid description is reported as an error, and the others
   const synced = await sync(provider);
   expect(synced).toMatchObject({ added: 1, errorCount: 5 });
   const task = await server.ok('GET', `/v1/operator/tasks/${synced.taskId}`, { as: server.admin });
-  expect(task.note).toMatch(/^1 added, 0 changed, 0 no longer listed, 0 unchanged\. 5 could not be stored, such as the /);
+  expect(task.note).toMatch(
+    /^1 added, 0 changed, 0 no longer listed, 0 unchanged\. 5 could not be stored, such as the /,
+  );
   expect(synced.errors).toEqual([
     { kind: 'tool', name: 'without-schema', reason: 'its definition is not valid' },
     { kind: 'tool', name: 'good', reason: 'another one of this name is listed before it' },
