@@ -19,7 +19,7 @@ type MostRecords = { alone: number; besideOthers: number };
 
 /** What decides how long the transaction of a span or log record takes. */
 export type BatchedContent = {
-  /** Null if no row of a trace is written for it. */
+  /** Null if nothing of a trace is read or written for it. */
   traceId: string | null;
   uses: readonly Use[];
 };
