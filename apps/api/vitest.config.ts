@@ -95,6 +95,8 @@ const IN_A_THREAD_OF_THEIR_OWN = [
   // They need modules that no other file has used: they wait for the first thread that these start.
   'test/telemetry/traces/reading-thread.test.ts',
   'test/inventory-sync/answer-thread.test.ts',
+  // Its clock is not the real one, and the delays of tenants outlive it.
+  'test/telemetry/transaction-batches.test.ts',
   // It measures turns of the event loop. The garbage of hundreds of files before it would be collected in them.
   'test/audit-chain/many-events.test.ts',
 ];
