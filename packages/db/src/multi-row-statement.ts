@@ -1,4 +1,12 @@
-import { type Compilable, type CompiledQuery, type Expression, type QueryResult, type SqlBool, sql } from 'kysely';
+import {
+  type Compilable,
+  type CompiledQuery,
+  type Expression,
+  type QueryResult,
+  type RawBuilder,
+  type SqlBool,
+  sql,
+} from 'kysely';
 import { executeCompiled, together } from './concurrent-statements.ts';
 import type { Database } from './database.ts';
 import { perDatabase } from './per-database.ts';
@@ -65,8 +73,12 @@ export function multiRowStatement<Row extends Values, Shared extends Values, Res
 /** The condition that some columns have one of the given combinations of values. An index on these columns can serve it. */
 export function tupleIn(columns: readonly string[], combinations: readonly (readonly Bound[])[]): Expression<SqlBool> {
   const names = columns.map((column) => sql.ref(column));
-  const rows = combinations.map((values) => sql`(${sql.join(values)})`);
-  return sql<SqlBool>`(${sql.join(names)}) in (values ${sql.join(rows)})`;
+  return sql<SqlBool>`(${sql.join(names)}) in ${valueRows(combinations)}`;
+}
+
+/** Rows of values that a statement can select from: `(values (1, 'a'), (2, 'b'))`. */
+export function valueRows<Row>(rows: readonly (readonly unknown[])[]): RawBuilder<Row> {
+  return sql<Row>`(values ${sql.join(rows.map((values) => sql`(${sql.join(values)})`))})`;
 }
 
 /** An object that has a placeholder under every name. Its names cannot be enumerated. */

@@ -4,7 +4,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { multiRowStatement } from '../multi-row-statement.ts';
+import { multiRowStatement, valueRows } from '../multi-row-statement.ts';
 import { inScope, placeColumns, toFlag } from '../queries.ts';
 import type { Flag } from '../tables/columns.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -278,9 +278,9 @@ type FoundRow = {
 const updateFoundRows = multiRowStatement(
   (db, rows: readonly FoundRow[], { tenantId, now }: { tenantId: string; now: string }) => {
     const values = rows.map((row) => {
-      const texts = sql.join([row.id, row.title, row.description, row.drift, row.status, row.attributes]);
+      const texts = [row.id, row.title, row.description, row.drift, row.status, row.attributes, row.schemaDigest];
       const flags = [row.setsTitle, row.setsDescription, row.setsDrift].map((flag) => sql`cast(${flag} as integer)`);
-      return sql`(${texts}, ${row.schemaDigest}, ${sql.join(flags)})`;
+      return [...texts, ...flags];
     });
     type Found = Pick<FoundRow, 'id' | 'title' | 'description' | 'drift' | 'attributes'> & {
       status: InventoryItem['status'] | null;
@@ -291,10 +291,7 @@ const updateFoundRows = multiRowStatement(
     };
     const columns = 'id, title, description, drift, status, attributes, schema_digest';
     return db
-      .with(
-        `found(${columns}, sets_title, sets_description, sets_drift)`,
-        () => sql<Found>`(values ${sql.join(values)})`,
-      )
+      .with(`found(${columns}, sets_title, sets_description, sets_drift)`, () => valueRows<Found>(values))
       .updateTable('inventory_items')
       .from('found')
       .set({

@@ -5,7 +5,7 @@ import { together } from '../concurrent-statements.ts';
 import type { Database } from '../database.ts';
 import { coverageRules, nameFamily } from '../name-family.ts';
 import { manifestReferences } from '../provider-names.ts';
-import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
+import { multiRowStatement, tupleIn, valueRows } from '../multi-row-statement.ts';
 import { mayNameProvider, type TenantPlace } from '../tenancy.ts';
 
 /** A subject of a provider, observed at a place. */
@@ -101,10 +101,7 @@ const selectAgentManifests = multiRowStatement((db, rows: readonly NamedAgent[],
 const selectDeclaredProviders = multiRowStatement(
   (db, rows: readonly { provider: string }[], { tenantId }: { tenantId: string }) =>
     db
-      .with(
-        'called(provider)',
-        () => sql<{ provider: string }>`(values ${sql.join(rows.map(({ provider }) => sql`(${provider})`))})`,
-      )
+      .with('called(provider)', () => valueRows<{ provider: string }>(rows.map(({ provider }) => [provider])))
       .selectFrom('called')
       .select('called.provider')
       .where(({ exists, selectFrom }) =>

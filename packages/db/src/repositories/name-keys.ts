@@ -1,7 +1,7 @@
 import type { RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { multiRowStatement } from '../multi-row-statement.ts';
+import { multiRowStatement, valueRows } from '../multi-row-statement.ts';
 import { inScope, newestFirst, type Page, pageOf, type PageRequest, placeOf, timeKey } from '../queries.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { moveAccountCounts } from './observation-accounts.ts';
@@ -65,10 +65,10 @@ const renameRows = {
 
 function renamingStatement(table: NamingTable) {
   return multiRowStatement((db, rows: readonly RenamedRow[], { tenantId, now }: { tenantId: string; now: string }) => {
-    const values = rows.map(({ id, name, nameKey }) => sql`(${sql.join([id, name, nameKey])})`);
+    const values = rows.map(({ id, name, nameKey }) => [id, name, nameKey]);
     type Renamed = { id: string; name: string; name_key: string };
     return db
-      .with('renamed(id, name, name_key)', () => sql<Renamed>`(values ${sql.join(values)})`)
+      .with('renamed(id, name, name_key)', () => valueRows<Renamed>(values))
       .updateTable(table as 'inventory_items')
       .from('renamed')
       .set(({ ref }) => ({
@@ -166,9 +166,9 @@ export async function setModelSubjects(
 type SubjectRow = { id: string; subject: string };
 
 const setSubjectRows = multiRowStatement((db, rows: readonly SubjectRow[], { tenantId }: { tenantId: string }) => {
-  const values = rows.map(({ id, subject }) => sql`(${id}, ${subject})`);
+  const values = rows.map(({ id, subject }) => [id, subject]);
   return db
-    .with('moved(id, subject)', () => sql<SubjectRow>`(values ${sql.join(values)})`)
+    .with('moved(id, subject)', () => valueRows<SubjectRow>(values))
     .updateTable('recommendations')
     .from('moved')
     .set(({ ref }) => ({ subject: ref('moved.subject') }))

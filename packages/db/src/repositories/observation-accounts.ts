@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { multiRowStatement } from '../multi-row-statement.ts';
+import { multiRowStatement, valueRows } from '../multi-row-statement.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
 // How much of an observation each account reported. Deleting the observation deletes these rows.
@@ -82,10 +82,10 @@ export async function moveAccountCounts(
 
 const moveCounts = multiRowStatement(
   (db, rows: readonly { goneId: string; keptId: string }[], { tenantId }: { tenantId: string }) => {
-    const values = rows.map(({ goneId, keptId }) => sql`(${goneId}, ${keptId})`);
+    const values = rows.map(({ goneId, keptId }) => [goneId, keptId]);
     type Replaced = { gone_id: string; kept_id: string };
     return db
-      .with('replaced(gone_id, kept_id)', () => sql<Replaced>`(values ${sql.join(values)})`)
+      .with('replaced(gone_id, kept_id)', () => valueRows<Replaced>(values))
       .insertInto('observation_accounts')
       .columns(['tenant_id', 'observation_id', 'account', 'occurrences', 'errors'])
       .expression((eb) =>

@@ -1,9 +1,8 @@
 import type { RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
-import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { toFlag } from '../queries.ts';
-import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
+import { multiRowStatement, tupleIn, valueRows } from '../multi-row-statement.ts';
 import type { Flag } from '../tables/columns.ts';
 import type { TenantPlace } from '../tenancy.ts';
 import { type NewRecommendation, OPEN, type StoredDismissal, type Subject } from './recommendations.ts';
@@ -114,9 +113,9 @@ export async function updateReasons(
 
 const updateReasonRows = multiRowStatement(
   (db, rows: readonly { id: string; reason: string }[], { tenantId, now }: { tenantId: string; now: string }) => {
-    const values = rows.map(({ id, reason }) => sql`(${id}, ${reason})`);
+    const values = rows.map(({ id, reason }) => [id, reason]);
     return db
-      .with('stated(id, reason)', () => sql<{ id: string; reason: string }>`(values ${sql.join(values)})`)
+      .with('stated(id, reason)', () => valueRows<{ id: string; reason: string }>(values))
       .updateTable('recommendations')
       .from('stated')
       .set(({ ref }) => ({ reason: ref('stated.reason'), updated_at: now }))

@@ -4,7 +4,7 @@ import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { inScope, type Page, type PageRequest, placeOf, timesOf } from '../queries.ts';
-import { multiRowStatement } from '../multi-row-statement.ts';
+import { multiRowStatement, valueRows } from '../multi-row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -313,10 +313,10 @@ const moveTaskRows = multiRowStatement(
     rows: readonly { from: string; to: string }[],
     { tenantId, kind, subjectType, now }: TasksAbout & { tenantId: string; now: string },
   ) => {
-    const values = rows.map(({ from, to }) => sql`(${from}, ${to})`);
+    const values = rows.map(({ from, to }) => [from, to]);
     type Moved = { from_id: string; to_id: string };
     return db
-      .with('moved(from_id, to_id)', () => sql<Moved>`(values ${sql.join(values)})`)
+      .with('moved(from_id, to_id)', () => valueRows<Moved>(values))
       .updateTable('operator_tasks')
       .from('moved')
       .set(({ ref }) => ({ subject_id: ref('moved.to_id'), updated_at: now }))

@@ -3,7 +3,7 @@ import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { nameFamily } from '../name-family.ts';
 import { placeColumns, toFlag } from '../queries.ts';
-import { multiRowStatement } from '../multi-row-statement.ts';
+import { multiRowStatement, valueRows } from '../multi-row-statement.ts';
 import type { Flag } from '../tables/columns.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace } from '../tenancy.ts';
@@ -124,7 +124,7 @@ const updateSeenRows = multiRowStatement(
       const times = [row.firstSeenAt, row.lastSeenAt, row.lastTraceId, row.lastSpanId];
       const texts = [row.id, row.status, row.inventoryItemId, ...times, row.evidence, row.environments, row.risk];
       const numbers = [row.occurrences, row.unknown, row.dropReview].map((number) => sql`cast(${number} as integer)`);
-      return sql`(${sql.join([...texts, ...numbers])})`;
+      return [...texts, ...numbers];
     });
     type Unchanged =
       | 'name'
@@ -139,7 +139,7 @@ const updateSeenRows = multiRowStatement(
     return db
       .with(
         'seen(id, status, inventory_item_id, first_seen_at, last_seen_at, last_trace_id, last_span_id, evidence, environments, risk, occurrences, unknown, drop_review)',
-        () => sql<Seen>`(values ${sql.join(values)})`,
+        () => valueRows<Seen>(values),
       )
       .updateTable('runtime_observations')
       .from('seen')
@@ -214,17 +214,14 @@ type StateRow = Pick<Row, 'id' | 'status' | 'drift' | 'risk' | 'unknown'> & {
 const updateStateRows = multiRowStatement(
   (db, rows: readonly StateRow[], { tenantId, now }: { tenantId: string; now: string }) => {
     const values = rows.map(({ id, status, inventoryItemId, drift, risk, unknown, dropReview }) => {
-      const texts = sql.join([id, status, inventoryItemId, drift, risk]);
-      return sql`(${texts}, cast(${unknown} as integer), cast(${dropReview} as integer))`;
+      const numbers = [unknown, dropReview].map((number) => sql`cast(${number} as integer)`);
+      return [id, status, inventoryItemId, drift, risk, ...numbers];
     });
     type State = Pick<Row, 'id' | 'status' | 'inventory_item_id' | 'drift' | 'risk' | 'unknown'> & {
       drop_review: Flag;
     };
     return db
-      .with(
-        'state(id, status, inventory_item_id, drift, risk, unknown, drop_review)',
-        () => sql<State>`(values ${sql.join(values)})`,
-      )
+      .with('state(id, status, inventory_item_id, drift, risk, unknown, drop_review)', () => valueRows<State>(values))
       .updateTable('runtime_observations')
       .from('state')
       .set(({ ref }) => ({

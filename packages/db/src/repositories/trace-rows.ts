@@ -4,7 +4,7 @@ import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
 import { timeParts } from '../nano-time.ts';
 import { placeColumns } from '../queries.ts';
-import { multiRowStatement } from '../multi-row-statement.ts';
+import { multiRowStatement, valueRows } from '../multi-row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
@@ -58,7 +58,7 @@ export const selectTraceRows = multiRowStatement((db, rows: readonly { traceId: 
   if (!isPostgres(db)) return ofPlace.where('trace_id', 'in', ids);
   // One look-up for each trace. With `in`, while the statistics of a growing table are old, Postgres reads all traces of the
   // tenant instead. That takes long, and each trace that anybody stores meanwhile is a serialization conflict.
-  const asked = sql<{ trace_id: string }>`(values ${sql.join(ids.map((id) => sql`(${id})`))})`;
+  const asked = valueRows<{ trace_id: string }>(ids.map((id) => [id]));
   return db
     .selectFrom(asked.as<'asked'>(sql`asked(trace_id)`))
     .innerJoinLateral(ofPlace.where('trace_id', '=', sql.ref<string>('asked.trace_id')).limit(1).as('found'), (join) =>

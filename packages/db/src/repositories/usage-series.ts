@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
-import { type Selectable, sql } from 'kysely';
+import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { caseFolded, inScope, placeColumns, placeOf } from '../queries.ts';
-import { multiRowStatement } from '../multi-row-statement.ts';
+import { multiRowStatement, valueRows } from '../multi-row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -189,10 +189,10 @@ export async function renameSeries(
 type RenamedRow = Pick<UsageSubject, 'name' | 'nameKey'> & { id: string; key: string };
 
 const renameRows = multiRowStatement((db, rows: readonly RenamedRow[], { tenantId }: { tenantId: string }) => {
-  const values = rows.map(({ id, name, nameKey, key }) => sql`(${sql.join([id, name, nameKey, key])})`);
+  const values = rows.map(({ id, name, nameKey, key }) => [id, name, nameKey, key]);
   type Renamed = Pick<Row, 'id' | 'name' | 'name_key' | 'series_key'>;
   return db
-    .with('renamed(id, name, name_key, series_key)', () => sql<Renamed>`(values ${sql.join(values)})`)
+    .with('renamed(id, name, name_key, series_key)', () => valueRows<Renamed>(values))
     .updateTable('usage_series')
     .from('renamed')
     .set(({ ref }) => ({
