@@ -89,10 +89,7 @@ async function revokeSessionsOfTenantBlocks(
     const named = (changed ?? blocked).map(({ kind, nameKey: key }) => {
       return { kind, name: key, nameKey: nameKey(kind, key, provider.name) };
     });
-    const items: Named[] = [];
-    for await (const batch of inBatches([...named, ...(await findRelated(trx, provider, named))], COMPARED_AT_ONCE)) {
-      items.push(...batch.filter(isBlocked));
-    }
+    const items = await filterInBatches([...named, ...(await findRelated(trx, provider, named))], isBlocked);
     revoked.push(...(await revoke(trx, record, { provider, items }, now)));
   }
   return revoked;
@@ -142,10 +139,12 @@ async function findBlocked(trx: Database, provider: Provider, candidates: BlockC
       findDecidingItem(deciding.get(familyOf(item)) ?? [], rule, item.nameKey)?.status === 'blocked'
     );
   };
+  return filterInBatches([...named, ...related], isBlocked);
+}
+
+async function filterInBatches(items: readonly Named[], isBlocked: (item: Named) => boolean): Promise<Named[]> {
   const blocked: Named[] = [];
-  for await (const batch of inBatches([...named, ...related], COMPARED_AT_ONCE)) {
-    blocked.push(...batch.filter(isBlocked));
-  }
+  for await (const batch of inBatches(items, COMPARED_AT_ONCE)) blocked.push(...batch.filter(isBlocked));
   return blocked;
 }
 

@@ -3,7 +3,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
+import { nameKey } from '@quartermaster/db/name-key.ts';
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import { findInventoryItemsByKeys } from '@quartermaster/db/repositories/inventory.ts';
 import {
@@ -32,11 +32,9 @@ import { cancelTasksOfRemoved } from '../observations/observation-tasks.ts';
 import { recommendationKey } from '../rules/evaluation.ts';
 import { subjectOf } from '../rules/reconcile.ts';
 import { rekeyUsage } from './rekey-usage.ts';
+import { type Renamed, renamedModels } from './renamed-model.ts';
 
 type Subject = Pick<InventoryItem, 'kind' | 'name'>;
-
-/** A provider with its new name, and its former name. */
-type Renamed = { provider: Provider; formerName: string };
 
 /** Rows that are read at once, or written before the event loop gets a turn. */
 const BATCH_SIZE = 200;
@@ -119,11 +117,14 @@ async function rekeyObservationBatch(
   );
   const holders = await findObservationsOfSubjects(trx, provider, subjects);
   const holderOf = new Map(holders.map((holder) => [placeKey(holder), holder]));
-  const conflicting = models.filter((model) => (holderOf.get(placeKey(model))?.id ?? model.id) !== model.id);
-  const ids = conflicting.map(({ id }) => id);
-  const merged = (await findObservationsByIds(trx, provider, ids)).flatMap((observation) => {
-    const model = conflicting.find(({ id }) => id === observation.id);
-    const holder = model && holderOf.get(placeKey(model));
+  const conflicts = new Map(
+    models.flatMap((model) => {
+      const holder = holderOf.get(placeKey(model));
+      return holder && holder.id !== model.id ? [[model.id, holder] as const] : [];
+    }),
+  );
+  const merged = (await findObservationsByIds(trx, provider, [...conflicts.keys()])).flatMap((observation) => {
+    const holder = conflicts.get(observation.id);
     return holder ? [mergeObservations(observation, holder)] : [];
   });
   await storeMerged(trx, provider, merged, now);
@@ -189,22 +190,11 @@ async function rekeySubjects(trx: Database, { provider }: Renamed, now: Date): P
  * Finds models that get another name or key under the provider's new name. No model gets a key that another model of the
  * list has before the change: each changed key had the new name in front, and a new key never has.
  */
-async function findRenamedModels(
-  trx: Database,
-  { provider, formerName }: Renamed,
-  table: NamingTable,
-): Promise<NamedModel[]> {
-  const scope = scopeOf(provider);
-  const all = await readAllPages((page) => listModelNames(trx, scope, { table, providerId: provider.id }, page));
-  const changed: NamedModel[] = [];
-  for (const model of all) {
-    const key = nameKey('model', model.nameKey, provider.name);
-    // The former provider name in front of a model name means nothing under the new name.
-    const plain = plainName('model', model.name, formerName);
-    const name = nameKey('model', plain, provider.name) === key ? plain : model.nameKey;
-    if (key !== model.nameKey || name !== model.name) changed.push({ ...model, name, nameKey: key });
-  }
-  return changed;
+async function findRenamedModels(trx: Database, renamed: Renamed, table: NamingTable): Promise<NamedModel[]> {
+  const { provider } = renamed;
+  const naming = { table, providerId: provider.id };
+  const all = await readAllPages((page) => listModelNames(trx, scopeOf(provider), naming, page));
+  return renamedModels(all, renamed);
 }
 
 async function readAllPages<Item>(read: (page: PageRequest) => Promise<Page<Item>>): Promise<Item[]> {
