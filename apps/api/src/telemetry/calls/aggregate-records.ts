@@ -76,8 +76,7 @@ export async function aggregateRecordCalls(
     return { ...changeOf(report, { ...call, reports: reportsOfCall }), by: 0 as const };
   });
   const changes = [...counted, ...failures, ...evidence];
-  const changed = changes.map(({ call, by }) => ({ provider: call.provider, by }));
-  const found = await findProvidersOfCalls(db, place, { changed, providers, newProviders }, now);
+  const found = await findProvidersOfCalls(db, place, { changes, providers, newProviders }, now);
   const unobserved = await applyChanges(db, place, { changes, found, sender, limits }, now);
   const keys = ofSpanKeys + ofRecordKeys;
   return { counted: counted.length, known: all.length - counted.length, keys, unobserved };

@@ -76,13 +76,19 @@ export async function aggregateSpanCalls(
     traces.push({ ...trace, changes: await changesInTrace(trace) });
     await yieldWhenDue();
   }
-  const found = await findProviders(db, place, { traces, removed, matched }, now);
+  const { providers, newProviders } = matched;
+  let changes = changesOf({ traces, removed });
+  let found = await findProvidersOfCalls(db, place, { changes, providers, newProviders }, now);
+  if (found.replacements.size > 0) {
+    found = await moveTraces(db, place, { traces, removed, matched, replaced: found.replacements }, now);
+    changes = changesOf({ traces, removed });
+  }
   const calls = new Map<string, Uint8Array>();
   for (const { traceId, own, replacements } of traces) {
     if (own.length > 0 || replacements.size > 0) calls.set(traceId, encodeCalls(own, replacements));
   }
-  const changes = inOrderOf([...callSpans.values()], changesOf({ traces, removed }));
-  const unobserved = await applyChanges(db, place, { changes, found, sender, limits }, now);
+  const sorted = inOrderOf([...callSpans.values()], changes);
+  const unobserved = await applyChanges(db, place, { changes: sorted, found, sender, limits }, now);
   return { unobserved, calls, keys };
 }
 
@@ -93,33 +99,36 @@ function changesOf({ traces, removed }: Changes): CallChange[] {
 }
 
 /**
- * Finds the providers of changed calls. A trace whose new calls would count at a provider that does not exist any more moves to the
- * one that replaces it, with all of its calls: its changes in `traces` are replaced.
+ * Moves the traces whose new calls would count at a provider that does not exist any more to the one that replaces it, with all of
+ * their calls: their changes in `traces` are replaced.
+ *
+ * @returns the providers of all calls then
  */
-async function findProviders(
+async function moveTraces(
   db: Database,
   place: TenantPlace,
-  { traces, removed, matched }: Changes & { matched: MatchedUses },
+  {
+    traces,
+    removed,
+    matched: { providers, newProviders },
+    replaced,
+  }: Changes & { matched: MatchedUses; replaced: Replacements },
   now: Date,
 ): Promise<ProvidersOfCalls> {
-  const { providers, newProviders } = matched;
-  const changed = changesOf({ traces, removed }).map(({ call, by }) => ({ provider: call.provider, by }));
-  const found = await findProvidersOfCalls(db, place, { changed, providers, newProviders }, now);
-  if (found.replacements.size === 0) return found;
-  const isMoved = ({ call, by }: CallChange) => by > 0 && found.replacements.has(call.provider.id);
+  const isMoved = ({ call, by }: CallChange) => by > 0 && replaced.has(call.provider.id);
   const moved = [...traces.entries()].filter(([, { changes }]) => changes.some(isMoved));
+  const changes = changesOf({ traces, removed });
   const uses = moved.flatMap(([, { own, known }]) => [...own, ...(known?.calls ?? [])].flatMap(usesOf));
-  const ofUses = uses.map(({ provider }) => ({ provider, by: 1 as const }));
-  const all = await findProvidersOfCalls(db, place, { changed: [...changed, ...ofUses], providers, newProviders }, now);
+  const found = await findProvidersOfCalls(db, place, { changes, uses, providers, newProviders }, now);
   for (const [index, trace] of moved) {
-    for (const use of trace.own.flatMap(usesOf)) use.provider = all.replacements.get(use.provider.id) ?? use.provider;
+    for (const use of trace.own.flatMap(usesOf)) use.provider = found.replacements.get(use.provider.id) ?? use.provider;
     const ids = new Set((trace.known?.calls ?? []).flatMap(usesOf).map(({ provider }) => provider.id));
-    const replacements = new Map([...all.replacements].filter(([id]) => ids.has(id)));
+    const replacements = new Map([...found.replacements].filter(([id]) => ids.has(id)));
     traces[index] = { ...trace, replacements, changes: await changesInTrace({ ...trace, replacements }) };
     await yieldWhenDue();
   }
-  const replacing = [...all.replacements.values()].map((provider) => [provider.id, provider] as const);
-  return { ...all, byId: new Map([...all.byId, ...replacing]) };
+  const replacing = [...found.replacements.values()].map((provider) => [provider.id, provider] as const);
+  return { ...found, byId: new Map([...found.byId, ...replacing]) };
 }
 
 /** Sorts changes in the order in which the spans came, because at a limit the first ones are observed. */

@@ -9,7 +9,9 @@ import type { CallChange } from './call-changes.ts';
 import type { CallUse } from './call-span.ts';
 
 type ChangedCalls = {
-  changed: readonly { provider: CallUse['provider']; by: CallChange['by'] }[];
+  changes: readonly CallChange[];
+  /** Further uses that may count. */
+  uses?: readonly CallUse[];
   /** The providers of matched uses, by their ids. */
   providers: ReadonlyMap<string, Provider>;
   /** The discovered ones that are not stored yet. */
@@ -30,26 +32,30 @@ export type ProvidersOfCalls = {
   replacements: ReadonlyMap<string, Provider>;
 };
 
-const NO_REPLACEMENTS: ProvidersOfCalls['replacements'] = new Map();
-
-/** Finds the providers of calls. A provider was deleted since the call was matched to it, or it was never stored because of a limit. */
+/**
+ * Finds the providers of calls. A provider does not exist if it was deleted since the call was matched to it, or if it was never
+ * stored: a limit was full, or another span of the call decided.
+ */
 export async function findProvidersOfCalls(
   db: Database,
   place: TenantPlace,
-  { changed, providers, newProviders }: ChangedCalls,
+  { changes, uses = [], providers, newProviders }: ChangedCalls,
   now: Date,
 ): Promise<ProvidersOfCalls> {
   const missing = new Map<string, { provider: CallUse['provider']; isCounted: boolean }>();
-  for (const { provider, by } of changed) {
-    if (providers.has(provider.id)) continue;
-    missing.set(provider.id, { provider, isCounted: missing.get(provider.id)?.isCounted === true || by > 0 });
-  }
-  if (missing.size === 0) return { byId: providers, newProviders, deleted: new Set(), replacements: NO_REPLACEMENTS };
+  const add = (provider: CallUse['provider'], isCounted: boolean) => {
+    if (providers.has(provider.id)) return;
+    missing.set(provider.id, { provider, isCounted: isCounted || missing.get(provider.id)?.isCounted === true });
+  };
+  for (const { call, by } of changes) add(call.provider, by > 0);
+  for (const { provider } of uses) add(provider, true);
+  const replacements = new Map<string, Provider>();
+  if (missing.size === 0) return { byId: providers, newProviders, deleted: new Set(), replacements };
   const byId = new Map(providers);
   const tenant = scopeOf({ tenantId: place.tenantId, subTenantId: null });
   for (const provider of await findProviders(db, tenant, [...missing.keys()])) byId.set(provider.id, provider);
   const unknown = [...missing.values()].filter(({ provider }) => !byId.has(provider.id));
-  if (unknown.length === 0) return { byId, newProviders, deleted: new Set(), replacements: NO_REPLACEMENTS };
+  if (unknown.length === 0) return { byId, newProviders, deleted: new Set(), replacements };
   const unknownIds = unknown.map(({ provider }) => provider.id);
   const deleted = await findDeletedProviders(db, tenant, unknownIds);
   const counted = unknown.filter(({ isCounted }) => isCounted).map(({ provider }) => provider);
@@ -57,7 +63,6 @@ export async function findProvidersOfCalls(
   const stored = names.length === 0 ? [] : await findProvidersOfTraffic(db, place, { hosts: [], names, families: [] });
   const named = new Map([...stored, ...newProviders].map((provider) => [caseFolded(provider.name), provider]));
   const allNewProviders = new Set(newProviders);
-  const replacements = new Map<string, Provider>();
   for (const provider of counted) {
     const name = caseFolded(provider.name);
     const known = named.get(name);

@@ -1,9 +1,7 @@
-import { pauseAfterDelays } from '@quartermaster/db/delay-budget.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { tenantKey } from '@quartermaster/db/tenant-context.ts';
-import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { principalName } from '../../auth/principal.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { countUnobserved } from '../../platform/metrics.ts';
@@ -16,7 +14,7 @@ import { unreadOf } from './scope-counts.ts';
 import { placeOfSender } from './sender.ts';
 import type { Records } from './serialized-records.ts';
 import { BYTES_PER_KEY, isLimitReached, requireRoom } from './stored-bytes.ts';
-import { type BatchedContent, transactionBatches } from './transaction-batches.ts';
+import { type BatchedContent, storeInTurn, transactionBatches } from './transaction-batches.ts';
 
 /** An estimate of what a record takes in storage, before it is known how many keys are stored for its call: usually two. */
 const BYTES_PER_RECORD = 500;
@@ -86,11 +84,9 @@ async function aggregateRecords(
       if (!isLimitReached(error) || done === 0) throw error;
       return { rejected: reporting.length - done, reasons: [error.message] };
     }
-    const counted = await pauseAfterDelays(tenant, interrupted);
-    done += records.length;
     const work = (trx: Database) => aggregateRecordCalls(trx, place, { records, sender, limits }, now());
-    // The tenant is locked because its batches update the same observations.
-    const result = await inTransaction(db, work, { lockTenant: place.tenantId }).finally(counted);
+    const result = await storeInTurn(db, place, work, interrupted);
+    done += records.length;
     tenantLimits.correct(place.tenantId, 'storedBytes', result.keys * BYTES_PER_KEY - bytes);
     metrics.logRecords.inc({ outcome: 'counted' }, result.counted);
     metrics.logRecords.inc({ outcome: 'known' }, result.known);

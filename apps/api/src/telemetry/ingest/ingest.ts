@@ -7,8 +7,6 @@ import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
 import { buildSpanBlocks, type SpanBlock } from '@quartermaster/db/span-block.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { tenantKey } from '@quartermaster/db/tenant-context.ts';
-import { pauseAfterDelays } from '@quartermaster/db/delay-budget.ts';
-import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { principalName } from '../../auth/principal.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
 import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
@@ -24,7 +22,7 @@ import { unreadOf } from './scope-counts.ts';
 import { placeOfSender } from './sender.ts';
 import type { Records } from './serialized-records.ts';
 import { BYTES_PER_KEY, isLimitReached, requireRoom } from './stored-bytes.ts';
-import { type BatchedContent, transactionBatches } from './transaction-batches.ts';
+import { type BatchedContent, storeInTurn, transactionBatches } from './transaction-batches.ts';
 
 /** Spans per transaction, four times what exporters send at once. */
 const MOST_SPANS = { alone: 2000, besideOthers: 2000 };
@@ -70,9 +68,7 @@ export async function ingestSpans(
       break;
     }
     const work = (trx: Database) => store(trx, { place, sender, batch, texts, blocks, limits }, clock());
-    const stored = await pauseAfterDelays(tenant, interrupted);
-    // The tenant is locked because its batches update the same observations.
-    const result = await inTransaction(db, work, { lockTenant: place.tenantId }).finally(stored);
+    const result = await storeInTurn(db, place, work, interrupted);
     tenantLimits.correct(place.tenantId, 'storedBytes', result.bytes - bytes);
     done += batch.length;
     total.stored += result.stored;

@@ -1,4 +1,8 @@
-import { othersWork } from '@quartermaster/db/delay-budget.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { othersWork, pauseAfterDelays } from '@quartermaster/db/delay-budget.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { tenantKey } from '@quartermaster/db/tenant-context.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
 import type { Use } from '../dialects/facts.ts';
 
@@ -59,4 +63,20 @@ export function* transactionBatches<Item>(
     for (const use of uses) names.get([use.kind, use.name], () => use);
   }
   if (batch.length > 0) yield batch;
+}
+
+/**
+ * Stores a batch in a transaction, after a pause if the tenant has delayed others. The tenant is locked, because its batches update
+ * the same observations.
+ *
+ * @param interrupted ends the pause with its reason
+ */
+export async function storeInTurn<Result>(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  work: (trx: Database) => Promise<Result>,
+  interrupted: AbortSignal | undefined,
+): Promise<Result> {
+  const stored = await pauseAfterDelays(tenantKey(tenantId), interrupted);
+  return inTransaction(db, work, { lockTenant: tenantId }).finally(stored);
 }

@@ -20,9 +20,10 @@ export async function mergeIntoOther(
   now: Date,
 ): Promise<void> {
   const byProvider = Map.groupBy(subjects, ({ providerId, kind }) => JSON.stringify([providerId, kind]));
-  for (const [first, ...others] of byProvider.values()) {
+  for (const own of byProvider.values()) {
+    const [first] = own;
     if (!first) continue;
-    const merged = new Set([first, ...others].map(subjectInPlace));
+    const merged = new Set(own.map(subjectInPlace));
     const series = await findSeriesOfProvider(db, { tenantId }, first);
     const ofSubjects = series.filter((one) => merged.has(subjectInPlace(one)));
     for await (const batch of inBatches(ofSubjects, BATCH_SIZE)) await mergeSeries(db, { tenantId }, batch, now);
