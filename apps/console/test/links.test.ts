@@ -198,7 +198,7 @@ test('the links of a session that has ended and of a person who is not listed sh
   await done();
 });
 
-test('a link with a number of days or hours that is none shows the usual time', async () => {
+test('a link with a word in place of the number of days or hours shows the usual time', async () => {
   const { page, moveTo, done } = await world.open(`/accounts?${TENANT}&view=expiring&within=soon`);
   await page.getByRole('row', { name: /ci-deployer/ }).waitFor();
   await moveTo(`/accounts?${TENANT}&view=unused&days=long`);

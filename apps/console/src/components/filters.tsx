@@ -81,8 +81,8 @@ export const TextFilter = memo(function TextFilter({ name, label, width = 200 }:
 type View = { value: string; label: string; count?: number | undefined };
 
 /**
- * Views of one screen, as a row of links would be. The first is what an address without the parameter shows, and with a value that is
- * none of them.
+ * Views of one screen, as a row of links would be. The first is what an address without the parameter shows, and with a value
+ * that is not one of them.
  */
 export function Views({
   name = 'view',

@@ -17,7 +17,7 @@ export function stringifySearch(search: Record<string, unknown>): string {
   return text === '' ? '' : `?${text}`;
 }
 
-/** A whole number from an address, where people may have written anything. Undefined: it is none. */
+/** A whole number from an address, where people may have written anything. Undefined if it is something else. */
 export function wholeNumber(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,4}$/.test(text) ? Number(text) : undefined;
 }

@@ -1,10 +1,18 @@
 import { CONTENT, type Program } from '../program.ts';
 
-const CHAT = {
-  'llm.model_name': 'gpt-5-mini',
-  'llm.provider': 'openai',
-  'llm.token_count.prompt': 21n,
-  'llm.token_count.completion': 8n,
+/** A call of the model, as OpenInference's instrumentation of LangChain writes it. */
+const CALL = {
+  scope: 'openinference.instrumentation.langchain',
+  name: 'ChatOpenAI',
+  attributes: {
+    'openinference.span.kind': 'LLM',
+    'llm.model_name': 'gpt-5-mini',
+    'llm.provider': 'openai',
+    'llm.token_count.prompt': 21n,
+    'llm.token_count.completion': 8n,
+    'input.value': CONTENT,
+    'output.value': CONTENT,
+  },
 };
 
 /** A flow has a span for each of its components. OpenInference's instrumentation of LangChain writes the calls. */
@@ -55,18 +63,7 @@ export PHOENIX_COLLECTOR_ENDPOINT=<a collector> PHOENIX_API_KEY=<any value>
             'metadata.model_name': 'gpt-5-mini',
             vertex_id: 'LanguageModelComponent-a1B2c',
           },
-          inside: [
-            {
-              scope: 'openinference.instrumentation.langchain',
-              name: 'ChatOpenAI',
-              attributes: {
-                'openinference.span.kind': 'LLM',
-                ...CHAT,
-                'input.value': CONTENT,
-                'output.value': CONTENT,
-              },
-            },
-          ],
+          inside: [CALL],
         },
         {
           name: 'Agent (Agent-a1B2c)',
@@ -79,16 +76,7 @@ export PHOENIX_COLLECTOR_ENDPOINT=<a collector> PHOENIX_API_KEY=<any value>
             vertex_id: 'Agent-a1B2c',
           },
           inside: [
-            {
-              scope: 'openinference.instrumentation.langchain',
-              name: 'ChatOpenAI',
-              attributes: {
-                'openinference.span.kind': 'LLM',
-                ...CHAT,
-                'input.value': CONTENT,
-                'output.value': CONTENT,
-              },
-            },
+            CALL,
             {
               scope: 'openinference.instrumentation.langchain',
               name: 'evaluate_expression',
