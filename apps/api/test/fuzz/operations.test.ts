@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { LOOPBACK } from '../inventory-sync/peers.ts';
 import { OPERATIONS } from '../support/records.ts';
 import { startTestServer } from '../support/server.ts';
+import { all } from '../telemetry/traces/sending.ts';
 import { noteChanges } from './changes.ts';
 import { play, type Stage } from './play.ts';
 import { Records } from './records.ts';
@@ -58,6 +59,7 @@ test.each(OPERATIONS.map((served) => [served.operation.operationId, served.opera
 async function restoreLimits(): Promise<void> {
   const { server } = stage;
   const body = Object.fromEntries(TENANT_RESOURCES.map((resource) => [resource, null]));
-  const { items } = await server.ok('GET', '/v1/tenants?limit=100', { as: server.admin });
-  for (const { id } of items) await server.ok('PUT', `/v1/tenants/${id}/limits`, { as: server.admin, body });
+  for (const { id } of await all(server, '/v1/tenants', server.admin)) {
+    await server.ok('PUT', `/v1/tenants/${id}/limits`, { as: server.admin, body });
+  }
 }
