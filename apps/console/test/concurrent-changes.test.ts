@@ -37,3 +37,17 @@ test('a form does not overwrite what another person changed while it was open', 
   expect((await server.ok('GET', `/v1/providers/${id}`, { as })).description).toBe('of the other person');
   await done();
 });
+
+test('setting one limit of a tenant keeps the limits that another person set while the form was open', async () => {
+  const { server } = world;
+  const as = server.admin;
+  const { id } = await server.ok('POST', '/v1/tenants', { as, body: { id: 'limited' } });
+  const { page, done } = await world.open(`/tenants/${id}?view=limits&edit=1`);
+  await page.getByRole('textbox', { name: 'Gateways' }).fill('7');
+  await server.ok('PUT', `/v1/tenants/${id}/limits`, { as, body: { providers: 11 } });
+  await page.getByRole('button', { name: 'Set the limits' }).click();
+  await page.getByText('The limits were set.').waitFor();
+  const { providers, gateways } = await server.ok('GET', `/v1/tenants/${id}/usage`, { as });
+  expect([providers.limit, gateways.limit]).toEqual([11, 7]);
+  await done();
+});

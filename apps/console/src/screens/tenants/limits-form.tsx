@@ -19,15 +19,18 @@ type Props = { tenant: Tenant; usage: TenantUsage; labels: Record<LimitName, str
 /** Sets the limits of a tenant. An empty field restores the default. */
 export function LimitsForm({ tenant, usage, labels, close }: Props): ReactNode {
   const names = Object.keys(labels) as LimitName[];
-  const [values, setValues] = useState(() =>
+  const [initial] = useState(() =>
     Object.fromEntries(names.map((name) => [name, usage[name].isDefault ? '' : String(usage[name].limit)])),
   );
+  const [values, setValues] = useState(initial);
   const valueOf = (name: LimitName) => (values[name] ?? '').trim();
   const faulty = names.filter((name) => !/^\d*$/.test(valueOf(name)));
   const save = useAction({
     run: () => {
+      // Another person may have set the others since the form opened.
+      const changed = names.filter((name) => valueOf(name) !== initial[name]);
       const body: TenantLimitsInput = Object.fromEntries(
-        names.map((name) => [name, valueOf(name) === '' ? null : Number(valueOf(name))]),
+        changed.map((name) => [name, valueOf(name) === '' ? null : Number(valueOf(name))]),
       );
       const path = { tenant_id: tenant.id };
       return updateTenantLimits({ path, body, headers: idempotencyKey(), throwOnError: true });
