@@ -51,3 +51,24 @@ test('setting one limit of a tenant keeps the limits that another person set whi
   expect([providers.limit, gateways.limit]).toEqual([11, 7]);
   await done();
 });
+
+test('the settings of a tenant keep what the user has typed, and what another person has saved meanwhile', async () => {
+  const { server } = world;
+  const as = server.admin;
+  const { id } = await server.ok('POST', '/v1/tenants', { as, body: { id: 'settings' } });
+  const { page, done } = await world.open(`/tenants/${id}?view=settings`, { ownWindow: true });
+  const name = page.getByRole('textbox', { name: 'Name' });
+  await name.fill('Of this person');
+  await server.ok('PUT', `/v1/tenants/${id}`, { as, body: { settings: { spanRetentionDays: 30 } } });
+  await page.clock.install();
+  await page.clock.fastForward(60_000);
+  await page.evaluate(COME_BACK);
+  const kept = page.getByRole('textbox', { name: 'Days that traces are kept' });
+  await expect.poll(() => kept.inputValue()).toBe('30');
+  expect(await name.inputValue()).toBe('Of this person');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('The settings were saved.').waitFor();
+  const saved = await server.ok('GET', `/v1/tenants/${id}`, { as });
+  expect(saved).toMatchObject({ displayName: 'Of this person', settings: { spanRetentionDays: 30 } });
+  await done();
+});

@@ -1,4 +1,4 @@
-import { type Tenant, type TenantSettingsInput, updateTenant } from '@quartermaster/client';
+import { type Tenant, type TenantSettingsInput, updateTenant, type UpdateTenantInput } from '@quartermaster/client';
 import { NumberInput, Switch, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
@@ -30,29 +30,45 @@ const RETENTIONS = [
 /** An empty field means that nothing is deleted by age. */
 const daysOf = (value: string | number) => (value === '' ? null : Number(value));
 
+const NO_CHANGES: UpdateTenantInput = {};
+
+/** Saves the fields that the user changed. The others show what is stored, also after another person changed it. */
 export function SettingsTab({ tenant }: { tenant: Tenant }): ReactNode {
-  const [displayName, setDisplayName] = useState(tenant.displayName ?? '');
-  const [settings, setSettings] = useState<TenantSettingsInput>(tenant.settings);
-  const set = (changes: TenantSettingsInput) => setSettings((before) => ({ ...before, ...changes }));
-  const save = useAction({
-    run: () =>
+  const [changes, setChanges] = useState(NO_CHANGES);
+  const { displayName, settings } = { ...tenant, ...changes, settings: { ...tenant.settings, ...changes.settings } };
+  const set = (changed: TenantSettingsInput) =>
+    setChanges((before) => ({ ...before, settings: { ...before.settings, ...changed } }));
+  const { mutate, isPending } = useAction({
+    run: (body: UpdateTenantInput) =>
       updateTenant({
         path: { tenant_id: tenant.id },
-        body: { displayName: displayName || null, settings },
+        body,
         headers: { ...idempotencyKey(), ...ifMatch(`/v1/tenants/${tenant.id}`) },
         throwOnError: true,
       }),
     done: () => 'The settings were saved.',
   });
+  const save = () =>
+    mutate(changes, {
+      // The tenant has been read again by now. What the user has typed meanwhile stays.
+      onSuccess: (_, sent) => setChanges((before) => (before === sent ? NO_CHANGES : before)),
+    });
   return (
     <form
       className="stack"
       onSubmit={(event) => {
         event.preventDefault();
-        save.mutate();
+        save();
       }}
     >
-      <TextInput label="Name" value={displayName} onChange={(event) => setDisplayName(event.currentTarget.value)} />
+      <TextInput
+        label="Name"
+        value={displayName ?? ''}
+        onChange={(event) => {
+          const { value } = event.currentTarget;
+          setChanges((before) => ({ ...before, displayName: value || null }));
+        }}
+      />
       <Switch
         label="Store the content of prompts, completions and tool calls"
         checked={settings.captureContent}
@@ -77,12 +93,7 @@ export function SettingsTab({ tenant }: { tenant: Tenant }): ReactNode {
         />
       ))}
       <div>
-        <ActionButton
-          scope="tenants:write"
-          place={{ tenantId: tenant.id }}
-          loading={save.isPending}
-          onClick={() => save.mutate()}
-        >
+        <ActionButton scope="tenants:write" place={{ tenantId: tenant.id }} loading={isPending} onClick={save}>
           Save
         </ActionButton>
       </div>

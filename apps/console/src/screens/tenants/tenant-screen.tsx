@@ -91,7 +91,7 @@ function Loaded({ tenant }: { tenant: Tenant }): ReactNode {
         ))}
       {view === 'settings' && (
         <div className={classes.page}>
-          <SettingsTab key={tenant.updatedAt} tenant={tenant} />
+          <SettingsTab key={tenant.id} tenant={tenant} />
           {me.platformAdministrator && <DeleteTenant tenant={tenant} />}
         </div>
       )}
