@@ -353,6 +353,40 @@ test('a dialog gives the focus back to the button that opened it, when it is can
   await done();
 });
 
+test('keyboards go on where they were after a button was pressed that waits, opens another dialog or ends a record', async () => {
+  const as = world.server.admin;
+  const body = { id: 'by-keys', name: 'by-keys', tenantId: 'northwind' };
+  await world.server.ok('POST', '/v1/service-accounts', { as, body });
+  const path = '/v1/service-accounts/by-keys/keys?tenant_id=northwind';
+  await world.server.ok('POST', path, { as, body: { name: 'used', scopes: ['traces:write'] } });
+  const { page, settled, done } = await world.open(`/accounts/by-keys?${TENANT}&of=northwind`);
+  const focused = () => page.evaluate<string>('document.activeElement.textContent');
+  const press = async (name: string) => {
+    await page.getByRole('button', { name, exact: true }).focus();
+    await page.keyboard.press('Enter');
+  };
+  const dialogIsClosed = () => page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.getByRole('row', { name: /traces:write/ }).waitFor();
+  await page.keyboard.press('j');
+  await press('Rotate');
+  await press('Rotate the key');
+  await page.getByRole('dialog').getByLabel('Key', { exact: true }).getByText(/^qm_/).waitFor();
+  await press('I have stored it');
+  await dialogIsClosed();
+  await expect.poll(focused).toBe('Rotate');
+  await press('Revoke');
+  await press('Revoke the key');
+  await dialogIsClosed();
+  await page.getByText('It is revoked already.').first().waitFor();
+  await settled();
+  expect(await focused()).toBe('Revoke');
+  await press('Disable');
+  await page.getByText('by-keys is disabled.').waitFor();
+  await settled();
+  expect(await focused()).toBe('Enable');
+  await done();
+});
+
 test('tasks are worked through with the keyboard alone', async () => {
   const { page, done } = await world.open(`/tasks?${TENANT}&kind=review_observation`);
   await page.getByRole('row').nth(2).waitFor();

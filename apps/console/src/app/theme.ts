@@ -12,6 +12,7 @@ import {
   TextInput,
   Tooltip,
 } from '@mantine/core';
+import { renderButton } from '../components/button-element.tsx';
 
 const accent: MantineColorsTuple = [
   '#eef2ff',
@@ -53,7 +54,7 @@ export const theme = createTheme({
   respectReducedMotion: true,
   components: {
     ActionIcon: ActionIcon.extend({ defaultProps: { variant: 'subtle', color: 'gray', size: 28 } }),
-    Button: Button.extend({ defaultProps: { size: 'xs' } }),
+    Button: Button.extend({ defaultProps: { size: 'xs', renderRoot: renderButton } }),
     // Otherwise the options of every closed list are in the page, and are placed on the screen.
     Combobox: Combobox.extend({ defaultProps: { keepMounted: false, transitionProps: { duration: 0 } } }),
     Menu: Menu.extend({

@@ -66,14 +66,16 @@ const ButtonWithReason = memo(function ButtonWithReason(props: ButtonWithReasonP
       {children}
     </Button>
   );
-  if (reason === null) return button;
+  // The same elements with and without a reason: a button that ends what it is about keeps the focus.
   return (
-    <Tooltip label={reason}>
+    <Tooltip label={reason} disabled={reason === null}>
       <span>
         {button}
-        <span id={id} className="visually-hidden">
-          {reason}
-        </span>
+        {reason !== null && (
+          <span id={id} className="visually-hidden">
+            {reason}
+          </span>
+        )}
       </span>
     </Tooltip>
   );

@@ -47,12 +47,12 @@ export function CurlButton({ request }: { request: ApiRequest }): ReactNode {
   );
 }
 
-/** Lines to copy into a terminal. */
-export function CopyBlock({ text }: { text: string }): ReactNode {
+/** Lines to copy, such as a command for a terminal. */
+export function CopyBlock({ label = 'Command', text }: { label?: string; text: string }): ReactNode {
   const clipboard = useClipboard();
   return (
     <div className="qm-copy-block">
-      <pre tabIndex={0} aria-label="Command">
+      <pre tabIndex={0} aria-label={label}>
         {text}
       </pre>
       <ActionIcon aria-label="Copy" onClick={() => clipboard.copy(text)}>

@@ -1,9 +1,11 @@
 import { Button, Modal } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { CopyBlock } from '../../components/copy.tsx';
+import { useReturnFocus } from '../../components/use-return-focus.ts';
 
 /** The only time that a key is shown. It closes by its button alone. */
 export function SecretDialog({ secret, close }: { secret: string; close: () => void }): ReactNode {
+  useReturnFocus();
   return (
     <Modal
       opened
@@ -16,7 +18,7 @@ export function SecretDialog({ secret, close }: { secret: string; close: () => v
     >
       <div className="stack">
         <p>It is shown this once. Quartermaster keeps only a digest of it.</p>
-        <CopyBlock text={secret} />
+        <CopyBlock label="Key" text={secret} />
         <div>
           <Button onClick={close}>I have stored it</Button>
         </div>
