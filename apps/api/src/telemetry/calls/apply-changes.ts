@@ -50,12 +50,6 @@ export async function applyChanges(
     return provider && refused.has(provider) && !stored.has(provider) ? undefined : provider;
   };
   const ofDeleted = ({ call }: CallChange) => found.deleted.has(call.provider.id);
-  // Without a stored provider no call of the subject is counted, so its failure alone is left out.
-  const ofUsage = changes.filter((change) => {
-    const { times, failed } = change.call;
-    return times > 0 || !failed || storedProviderOf(change) || ofDeleted(change);
-  });
-  const usage = { changes: ofUsage, providerOf: storedProviderOf, ofDeleted, account: sender, limits };
-  await addUsage(db, place, usage, now);
+  await addUsage(db, place, { changes, providerOf: storedProviderOf, ofDeleted, account: sender, limits }, now);
   return unobserved;
 }

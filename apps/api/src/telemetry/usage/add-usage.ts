@@ -26,7 +26,7 @@ type SubjectSums = { subject: UsageSubject; byHour: Map<number, UsageSums> };
 
 /**
  * Adds changes of calls to the sums of their hours and days, in the transaction that stores the spans or keys. Calls are only taken
- * back from series that exist.
+ * back from series that exist. At a provider that is not stored, a failure alone is only added to one that exists, which its call is in.
  */
 export async function addUsage(
   db: Database,
@@ -57,18 +57,20 @@ export async function addUsage(
     }
   }
   const changed = [...hours.values()].filter((rollup) => !isZero(rollup));
-  const [removed, added] = [changed.filter(isRemoval), changed.filter((rollup) => !isRemoval(rollup))];
+  const needsSeries = (rollup: Rollup) =>
+    isRemoval(rollup) || (isFailureAlone(rollup) && subjects.get(rollup.seriesId)?.providerId === '');
+  const [corrections, added] = [changed.filter(needsSeries), changed.filter((rollup) => !needsSeries(rollup))];
   const subjectsOf = (rollups: readonly Rollup[]) => {
     const keys = new Set(rollups.map(({ seriesId }) => seriesId));
     return new Map([...subjects].filter(([key]) => keys.has(key)));
   };
   // Before series are created, because a new one does not contain what is taken back.
-  const removedIdOf = await findSeriesOfRemoved(db, place, subjectsOf(removed));
+  const correctedIdOf = await findSeriesOfRemoved(db, place, subjectsOf(corrections));
   const addedIdOf = await findOrCreateSeries(db, place, { subjects: subjectsOf(added), account, limits }, now);
   // Beyond the limit, several subjects share one series.
   const rows = new Map<string, Rollup>();
   for (const rollup of changed) {
-    const seriesId = isRemoval(rollup) ? removedIdOf(rollup.seriesId) : addedIdOf(rollup.seriesId);
+    const seriesId = needsSeries(rollup) ? correctedIdOf(rollup.seriesId) : addedIdOf(rollup.seriesId);
     if (seriesId === undefined) continue;
     addTo(rows, { ...rollup, seriesId });
     addTo(rows, { ...rollup, seriesId, period: 'day', startTime: dayOf(Date.parse(rollup.startTime)) });
@@ -139,6 +141,11 @@ function sumOf(a: UsageSums, b: UsageSums): UsageSums {
 /** Whether calls are only taken back. */
 function isRemoval({ calls, errors, inputTokens, outputTokens, durationUs }: UsageSums): boolean {
   return Math.max(calls, errors, inputTokens, outputTokens, durationUs) <= 0;
+}
+
+/** Whether calls failed that were counted before. */
+function isFailureAlone({ calls, errors, inputTokens, outputTokens }: UsageSums): boolean {
+  return errors > 0 && calls === 0 && inputTokens === 0 && outputTokens === 0;
 }
 
 function isZero({ calls, errors, inputTokens, outputTokens, durationUs }: UsageSums): boolean {

@@ -249,6 +249,16 @@ test('a failure alone is not counted at a provider that has no calls', async () 
   expect(Object.keys(await tenant.usage())).toEqual(['model nova at openai by travel-agent']);
 });
 
+test('a failure that only a log record reports counts, also if the tenant has no room for the provider of its call', async () => {
+  const tenant = await callsTenant(server);
+  await server.ok('PUT', `/v1/tenants/${tenant.tenantId}/limits`, { as: server.admin, body: { providers: 0 } });
+  const ids = { traceId: newTraceId(), spanId: newSpanId() };
+  await tenant.send([modelSpan(false)(ids)]);
+  await aggregateRecords(server, tenant, { records: [record(MODEL, { ...ids, failed: true })] });
+  const sums = Object.values(await tenant.usage());
+  expect(sums.map(({ calls, errors }) => [calls, errors])).toEqual([[1, 1]]);
+});
+
 test('the failure of another sender does not count for a call', async () => {
   const tenant = await callsTenant(server);
   const ids = { traceId: newTraceId(), spanId: newSpanId() };
