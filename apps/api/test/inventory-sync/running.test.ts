@@ -232,6 +232,42 @@ test('regression: tenants with more due providers than can be synced in time tak
   for (const { answer } of [...many, few]) answer();
 });
 
+test('regression: tenants whose providers are due from time to time take turns with one whose providers always are', async () => {
+  const server = await testServer();
+  const tenantOf = async (name: string) => {
+    const tenantId = unique(name);
+    await accountWithKey(server, { tenantId });
+    return { tenantId, syncIntervalSeconds: 300 };
+  };
+  const [always, one, other] = [await tenantOf('always'), await tenantOf('one'), await tenantOf('other')];
+  const [holds, alsoHolds] = [await tenantOf('holds'), await tenantOf('holds')];
+  const start = async ({ provider, asked }: Awaited<ReturnType<typeof waiting>>, year: number) => {
+    const at = { next_sync_at: `${year}-01-01T00:00:00.000Z` };
+    await server.services.db.updateTable('providers').set(at).where('id', '=', provider.id).execute();
+    return asked;
+  };
+  // All but one place for syncs are taken.
+  const held = [await waiting(server, holds), await waiting(server, holds), await waiting(server, alsoHolds)];
+  for (const sync of held) await (await start(sync, 2000))();
+  const [first, second] = [await waiting(server, always), await waiting(server, always)];
+  await (await start(first, 2001))();
+  await start(second, 2002);
+  let before = first;
+  for (const body of [one, other]) {
+    const next = await waiting(server, body);
+    const asked = await start(next, 2003);
+    before.answer();
+    await asked();
+    before = next;
+  }
+  const again = await waiting(server, one);
+  await start(again, 2003);
+  before.answer();
+  await second.asked();
+  expect(again.peer.requests).toEqual([]);
+  for (const { answer } of [...held, first, second, again]) answer();
+});
+
 test('stopping the service ends its syncs, and their tasks contain the reason', async () => {
   const server = await startTestServer({ ...LOOPBACK, QM_LOG_LEVEL: 'silent' });
   const { provider, asked } = await waiting(server);

@@ -1,4 +1,5 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
+import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
 import { findProvidersDueForSync, setNextSync } from '@quartermaster/db/repositories/providers.ts';
 import { EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { ApiError } from '../../platform/errors.ts';
@@ -10,6 +11,8 @@ const MAX_CONCURRENT = 4;
 
 /** Scheduled syncs of one tenant that run concurrently, so that its hanging providers do not block other tenants. */
 const MAX_CONCURRENT_PER_TENANT = 2;
+
+const MAX_TENANTS = 10_000;
 
 /** Due providers that are read at a time, the longest overdue first. */
 const DUE = { limit: 100, ofTenant: MAX_CONCURRENT_PER_TENANT };
@@ -25,8 +28,8 @@ const RETRY_MS = 60_000;
 export function syncSchedule(services: Services): { startDue: () => Promise<void>; ended: () => Promise<unknown> } {
   const { db, log, databaseNow } = services;
   const running = new Map<string, { tenantId: string; ended: Promise<void> }>();
-  // The number of the last sync that each tenant started, of those that have due providers.
-  let turns = new Map<string, number>();
+  // The number of the last sync that each tenant started. Also of tenants without due providers: they may have some again soon.
+  const turns = new BoundedMap<string, number>(MAX_TENANTS);
   let started = 0;
   const hasRoom = (tenantId: string) =>
     running.size < MAX_CONCURRENT &&
@@ -49,7 +52,6 @@ export function syncSchedule(services: Services): { startDue: () => Promise<void
     async startDue() {
       if (running.size >= MAX_CONCURRENT) return;
       const due = await findProvidersDueForSync(db, EVERYWHERE, await databaseNow(db), DUE);
-      turns = new Map(due.map(({ tenantId }) => [tenantId, turns.get(tenantId) ?? 0]));
       const turnOf = ({ tenantId }: Provider) => turns.get(tenantId) ?? 0;
       for (const provider of due.toSorted((a, b) => turnOf(a) - turnOf(b))) {
         const { id, tenantId } = provider;
@@ -59,6 +61,8 @@ export function syncSchedule(services: Services): { startDue: () => Promise<void
           .finally(() => running.delete(id));
         running.set(id, { tenantId, ended });
         started += 1;
+        // Removed first, so that the map forgets the tenant whose last sync began the longest ago.
+        turns.delete(tenantId);
         turns.set(tenantId, started);
       }
     },
