@@ -231,3 +231,23 @@ test('an address with an unknown view shows the first view of its screen', async
   expect(new URL(page.url()).searchParams.get('view')).toBeNull();
   await done();
 });
+
+test('a step back to another record closes the question that was asked about the one before', async () => {
+  const [first, second] = [
+    await firstId('/v1/providers?tenant_id=northwind&name=knowledge-base'),
+    await firstId('/v1/providers?tenant_id=northwind&name=openai'),
+  ];
+  const { page, moveTo, done } = await world.open(`/providers/${first}?${TENANT}`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await moveTo(`/providers/${second}?${TENANT}`);
+  // Without the page between the two that `moveTo` shows.
+  await page.evaluate(`history.pushState(null, '', '/console/providers/${first}?${TENANT}')`);
+  await page.evaluate(`history.pushState(null, '', '/console/providers/${second}?${TENANT}')`);
+  await page.getByRole('heading', { level: 1, name: 'openai' }).waitFor();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByRole('dialog', { name: 'Delete openai?' }).waitFor();
+  await page.goBack();
+  await page.getByRole('heading', { level: 1, name: /knowledge.base/i }).waitFor();
+  expect(await page.getByRole('dialog').count()).toBe(0);
+  await done();
+});

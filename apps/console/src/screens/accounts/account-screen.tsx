@@ -84,7 +84,7 @@ export function AccountScreen(): ReactNode {
       </Screen>
     );
   }
-  return <Loaded account={data} />;
+  return <Loaded key={`${data.tenantId}/${data.id}`} account={data} />;
 }
 
 function Loaded({ account }: { account: ServiceAccount }): ReactNode {

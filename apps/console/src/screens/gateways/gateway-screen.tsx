@@ -82,7 +82,7 @@ export function GatewayScreen(): ReactNode {
       </Screen>
     );
   }
-  return <Loaded gateway={data} />;
+  return <Loaded key={data.id} gateway={data} />;
 }
 
 function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
@@ -173,7 +173,7 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
           onOpen={(session) => setState({ item: session.id })}
           empty={<Empty title="No such session">Agents open sessions through the API, each for a limited time.</Empty>}
         />
-        {shown !== undefined && <SessionPanel session={shown} close={close} />}
+        {shown !== undefined && <SessionPanel key={shown.id} session={shown} close={close} />}
         {shown === undefined && problem !== null && <FailedPanel label="Session" problem={problem} close={close} />}
       </div>
       {state['edit'] !== undefined && <GatewayForm gateway={gateway} close={() => setState({ edit: undefined })} />}

@@ -35,7 +35,7 @@ export function ManifestScreen(): ReactNode {
       </Screen>
     );
   }
-  return <Loaded manifest={data} />;
+  return <Loaded key={data.id} manifest={data} />;
 }
 
 function Loaded({ manifest }: { manifest: Manifest }): ReactNode {

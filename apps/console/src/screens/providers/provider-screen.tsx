@@ -42,7 +42,7 @@ export function ProviderScreen(): ReactNode {
       </Screen>
     );
   }
-  return <Loaded provider={provider} />;
+  return <Loaded key={provider.id} provider={provider} />;
 }
 
 function Loaded({ provider }: { provider: Provider }): ReactNode {

@@ -27,7 +27,7 @@ export function TenantScreen(): ReactNode {
       </Screen>
     );
   }
-  return <Loaded tenant={data} />;
+  return <Loaded key={data.id} tenant={data} />;
 }
 
 function Loaded({ tenant }: { tenant: Tenant }): ReactNode {
@@ -91,7 +91,7 @@ function Loaded({ tenant }: { tenant: Tenant }): ReactNode {
         ))}
       {view === 'settings' && (
         <div className={classes.page}>
-          <SettingsTab key={tenant.id} tenant={tenant} />
+          <SettingsTab tenant={tenant} />
           {me.platformAdministrator && <DeleteTenant tenant={tenant} />}
         </div>
       )}
