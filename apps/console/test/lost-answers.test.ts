@@ -61,3 +61,23 @@ test('a provider whose answer was lost is saved when the form is sent again', as
   await page.getByRole('heading', { level: 1, name: 'openai' }).waitFor();
   await done();
 });
+
+test('the message of a slow answer names the item that was blocked, not the one that is shown by then', async () => {
+  const as = world.server.admin;
+  const { id } = await world.server.ok('POST', '/v1/providers', { as, body: { name: 'openai', kind: 'llm' } });
+  for (const name of ['one', 'two'])
+    await world.server.ok('POST', `/v1/providers/${id}/inventory`, { as, body: { kind: 'model', name } });
+  const { page, done } = await world.open(`/providers/${id}`);
+  const { promise: isShown, resolve: answer } = Promise.withResolvers<void>();
+  await page.route(/\/inventory\//, async (route) => {
+    if (route.request().method() === 'PUT') await isShown;
+    await route.continue();
+  });
+  await page.getByRole('row', { name: /one/ }).click({ position: { x: 5, y: 5 } });
+  await page.getByRole('button', { name: 'Block', exact: true }).click();
+  await page.getByRole('row', { name: /two/ }).click({ position: { x: 5, y: 5 } });
+  await page.getByRole('heading', { level: 2, name: 'two' }).waitFor();
+  answer();
+  await page.getByText('one is blocked.').waitFor();
+  await done();
+});

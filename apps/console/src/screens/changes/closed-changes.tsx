@@ -102,7 +102,7 @@ export function ClosedChanges({ status }: { status: ClosedStatus }): ReactNode {
           </Empty>
         }
       />
-      {shown !== undefined && <ChangePanel recommendation={shown} close={close} />}
+      {shown !== undefined && <ChangePanel key={shown.id} recommendation={shown} close={close} />}
       {shown === undefined && problem !== null && <FailedPanel label="Change" problem={problem} close={close} />}
     </div>
   );

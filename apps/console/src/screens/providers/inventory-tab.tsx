@@ -113,7 +113,7 @@ export function InventoryTab({ provider }: { provider: Provider }): ReactNode {
           </span>
         }
       />
-      {shown !== undefined && <ItemPanel item={shown} close={close} />}
+      {shown !== undefined && <ItemPanel key={shown.id} item={shown} close={close} />}
       {shown === undefined && problem !== null && <FailedPanel label="Item" problem={problem} close={close} />}
       {isAdding && <ItemForm provider={provider} close={() => setAdding(false)} />}
     </div>
