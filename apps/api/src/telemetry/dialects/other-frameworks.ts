@@ -85,6 +85,8 @@ export const otherFrameworks: Dialect = {
     readModelOfMlflow(attributes, facts);
     if (MARKS_OF_FUNCTIONS.some((name) => attributes[name] === 'function')) facts.operation = null;
     if (attributes[LINK_OF_JUDGMENT] !== undefined) facts.operation = null;
+    // The span of an MCP server, as Effect writes it
+    if (attributes['rpc.method'] === 'tools/call') facts.mcpMethod ??= 'tools/call';
     if (attributes['gen_ai.operation.name'] === undefined) {
       if (facts.operation === 'execute_tool' && !isMarkedByHoneyHive(span)) facts.tool ??= toolOf(span);
       if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);
@@ -97,7 +99,16 @@ export const otherFrameworks: Dialect = {
     if (facts.model !== null) facts.vendor ??= canonicalVendor(asText(attributes['runinfo.type'] ?? ''));
     if (span.scope.name === LANGWATCH) splitVendorPrefix(facts);
   },
-  alsoReads: [...MARKS_OF_FUNCTIONS, LINK_OF_JUDGMENT, 'runinfo.type', TYPE_OF_HONEYHIVE, AGENT_KIND, ...MLFLOW_NAMES],
+  alsoReads: [
+    ...MARKS_OF_FUNCTIONS,
+    LINK_OF_JUDGMENT,
+    'runinfo.type',
+    'rpc.method',
+    'parameters',
+    TYPE_OF_HONEYHIVE,
+    AGENT_KIND,
+    ...MLFLOW_NAMES,
+  ],
   wasRejected: (span) => OPENAI_AGENTS.test(span.scope.name) && isRejectedByOpenAiAgents(span),
   uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsInAnswer(attributes)),
   // The event repeats the span that it was written in, if there is one.
@@ -198,7 +209,10 @@ function requireEvidence({ name, attributes }: ReadSource, facts: Facts): void {
   }
   if (facts.tool !== null) {
     const isNamed = operation === 'execute_tool' || NAMES_OF_TOOL_CALLS.test(name) || name === facts.tool;
-    const isToolCall = isNamed || Object.keys(attributes).some((attribute) => OF_TOOL_CALL.test(attribute));
+    // Effect writes the tool on whatever span is open.
+    const isOfEffect = attributes['tool'] !== undefined && attributes['parameters'] !== undefined;
+    const isToolCall =
+      isNamed || isOfEffect || Object.keys(attributes).some((attribute) => OF_TOOL_CALL.test(attribute));
     if (!isToolCall) facts.tool = null;
   }
   if (facts.model === null && facts.tool === null && facts.agent !== null && /agent/i.test(name)) {

@@ -106,6 +106,7 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
         'model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used',
       ],
     },
+    'effect-4': { cannotKnow: ['tool weather-service/echo: not seen'] },
     flue: { cannotKnow: ['tool weather-service/task: not seen'] },
     'gemini-cli': { cannotKnow: ['tool gcp.gemini/google_search: not seen'] },
     genkit: { cannotKnow: ['model openai/text-embedding-3-small: 0 + 0 tokens counted, 4 + 0 used'] },

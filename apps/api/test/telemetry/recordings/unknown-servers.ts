@@ -22,6 +22,7 @@ const NOT_NAMED = [
   'deepagents-openinference',
   'dspy',
   'effect',
+  'effect-4',
   'eino',
   'embabel',
   'google-adk',
