@@ -8,7 +8,7 @@ export const recordings: RecordingDefinition[] = [
     program: 'program.ts',
     dialects: ['openllmetry'],
     setUp: `\`\`\`ts
-// npm install @traceloop/instrumentation-google-generativeai @opentelemetry/sdk-node @google/genai@1
+// npm install @traceloop/instrumentation-google-generativeai @opentelemetry/sdk-node @google/genai
 // OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL> OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key> OTEL_SERVICE_NAME=<service>
 import * as genai from '@google/genai';
 import { NodeSDK } from '@opentelemetry/sdk-node';

@@ -13,7 +13,10 @@ Sentry.init({
   tracesSampleRate: 1,
   openTelemetrySpanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
 });
-\`\`\``;
+\`\`\`
+
+Version 11 of \`@sentry/node\` sends its spans to Sentry alone. Add an instrumentation for OpenTelemetry to the program then, such as
+one of those on this page.`;
 
 export const recordings: RecordingDefinition[] = [
   {
@@ -34,6 +37,10 @@ export const recordings: RecordingDefinition[] = [
     environment: { NODE_OPTIONS: '--import ./telemetry.ts' },
     dialects: ['sentry'],
     setUp: SET_UP,
-    cannotKnow: ['A search that Google runs leaves no trace.', 'The span of an embedding has no token counts.'],
+    cannotKnow: [
+      'A search that Google runs leaves no trace.',
+      'The span of an embedding has no token counts.',
+      'Calls of @anthropic-ai/sdk 1 or newer and of @google/genai 2 or newer have no span.',
+    ],
   },
 ];
