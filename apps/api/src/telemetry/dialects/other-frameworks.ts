@@ -85,6 +85,8 @@ export const otherFrameworks: Dialect = {
     readModelOfMlflow(attributes, facts);
     if (MARKS_OF_FUNCTIONS.some((name) => attributes[name] === 'function')) facts.operation = null;
     if (attributes[LINK_OF_JUDGMENT] !== undefined) facts.operation = null;
+    // Prompt flow (github.com/microsoft/promptflow, src/promptflow-tracing) marks every function of the application.
+    if (attributes['framework'] === 'promptflow' && attributes['span_type'] === 'Function') facts.operation = null;
     // The span of an MCP server, as Effect writes it
     if (attributes['rpc.method'] === 'tools/call') facts.mcpMethod ??= 'tools/call';
     if (attributes['gen_ai.operation.name'] === undefined) {
@@ -102,6 +104,7 @@ export const otherFrameworks: Dialect = {
   alsoReads: [
     ...MARKS_OF_FUNCTIONS,
     LINK_OF_JUDGMENT,
+    'framework',
     'runinfo.type',
     'rpc.method',
     'parameters',

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { readSpan } from '../../../src/telemetry/dialects/read.ts';
 import { recordedSpans, recordedUses } from './recorded-uses.ts';
+import type { Attributes } from '../../../src/telemetry/otlp/span.ts';
 import { source } from './source.ts';
 
 // Two spans that report one call are two uses here. `calls` merges them.
@@ -160,6 +161,15 @@ test.each(['judgment.span_kind', 'basalt.span.kind'])('a function that %s marks 
   const usesOf = (kind: string) => readSpan(source({ [name]: kind }, 'parse_report')).uses;
   expect(usesOf('function')).toEqual([]);
   expect(usesOf('tool')).toEqual([{ kind: 'tool', name: 'parse_report' }]);
+});
+
+// github.com/microsoft/promptflow, src/promptflow-tracing/promptflow/tracing/_trace.py: the calls of the model are traced as well
+test('a function that Prompt flow traces is no tool, and its call of a model counts', () => {
+  const usesOf = (attributes: Attributes, name: string) =>
+    readSpan(source({ framework: 'promptflow', ...attributes }, name, { scope: 'promptflow' })).uses;
+  expect(usesOf({ span_type: 'Function', function: 'parse_report', inputs: '{}' }, 'parse_report')).toEqual([]);
+  const completion = { span_type: 'LLM', 'llm.response.model': 'gpt-5-mini', 'llm.usage.prompt_tokens': 21 };
+  expect(usesOf(completion, 'openai_chat')).toEqual([{ kind: 'model', name: 'gpt-5-mini' }]);
 });
 
 // Recorded from judgeval 1.2.1: `Tracer.observe` with `fork: true`
