@@ -20,6 +20,7 @@ import { bifrost } from './bifrost.ts';
 import { goose } from './goose.ts';
 import { traceai } from './traceai.ts';
 import { trpcAgentGo } from './trpc-agent-go.ts';
+import { trulens } from './trulens.ts';
 import { cloudflareAgents } from './cloudflare-agents.ts';
 import { contextforge } from './contextforge.ts';
 import { tanstackAi } from './tanstack-ai.ts';
@@ -147,6 +148,7 @@ export const DIALECTS: readonly Dialect[] = [
   neatlogs,
   netra,
   weave,
+  trulens,
   mcp,
   otherFrameworks,
 ];

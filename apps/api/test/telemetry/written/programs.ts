@@ -48,6 +48,7 @@ import { embabel } from './programs/embabel.ts';
 import { springAi } from './programs/spring-ai.ts';
 import { strandsPython } from './programs/strands-python.ts';
 import { temporalAiSdk, temporalOpenaiAgents } from './programs/temporal.ts';
+import { trulensLanggraph } from './programs/trulens.ts';
 import { weave } from './programs/weave.ts';
 
 /** Programs of frameworks whose packages do not run here, by name. */
@@ -122,6 +123,7 @@ export const PROGRAMS: readonly Program[] = [
   temporalOpenaiAgents,
   tensorzero,
   trpcAgentGo,
+  trulensLanggraph,
   vercelAiGateway,
   weave,
 ];
