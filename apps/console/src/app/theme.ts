@@ -42,6 +42,9 @@ const dark: MantineColorsTuple = [
 ];
 
 /** What opens has no transition: it would be there two frames late, and lose the keys that are typed until then. */
+// Declared here because Mantine's type of a button's default props lacks `renderRoot`.
+const BUTTON_PROPS = { size: 'xs', renderRoot: renderButton };
+
 export const theme = createTheme({
   primaryColor: 'accent',
   primaryShade: { light: 6, dark: 6 },
@@ -54,7 +57,7 @@ export const theme = createTheme({
   respectReducedMotion: true,
   components: {
     ActionIcon: ActionIcon.extend({ defaultProps: { variant: 'subtle', color: 'gray', size: 28 } }),
-    Button: Button.extend({ defaultProps: { size: 'xs', renderRoot: renderButton } }),
+    Button: Button.extend({ defaultProps: BUTTON_PROPS }),
     // Otherwise the options of every closed list are in the page, and are placed on the screen.
     Combobox: Combobox.extend({ defaultProps: { keepMounted: false, transitionProps: { duration: 0 } } }),
     Menu: Menu.extend({
