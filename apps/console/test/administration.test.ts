@@ -406,6 +406,12 @@ test('tasks are worked through with the keyboard alone', async () => {
     expect(await read(`/v1/operator/tasks/${ids.at(-1)}`)).toMatchObject({ status: 'succeeded', outcome });
   }
   expect(new Set(ids).size).toBe(2);
+  // The decision waits for the answer to the claim.
+  await page.keyboard.press('j');
+  await panel.getByText('open', { exact: true }).waitFor();
+  await page.keyboard.press('c');
+  await page.keyboard.press('i');
+  await panel.getByText('It has ended.').waitFor();
   // Without Enter, the buttons of the panel would be behind all rows.
   await page.keyboard.press('j');
   await panel.getByText('open', { exact: true }).waitFor();

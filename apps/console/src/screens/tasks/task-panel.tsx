@@ -10,7 +10,7 @@ import { getOperatorTaskOptions } from '@quartermaster/client/@tanstack/react-qu
 import { Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { Fragment, type ReactNode, useState } from 'react';
+import { Fragment, type ReactNode, useRef, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { CopyId, CurlButton } from '../../components/copy.tsx';
 import { formatDuration, words } from '../../components/format.ts';
@@ -125,24 +125,34 @@ function TaskActions({ task, isMine }: { task: OperatorTask; isMine: boolean }):
     // The countdown says it.
     done: () => null,
   });
+  // A decision waits for the claim before it, because the claim changes the task and so its tag.
+  const claimed = useRef(Promise.resolve());
+  const startClaim = () => {
+    const nothing = () => {};
+    claimed.current = claim.mutateAsync().then(nothing, nothing);
+  };
   const complete = useAction({
-    run: (outcome: TaskOutcome) =>
-      completeOperatorTask({
+    run: async (outcome: TaskOutcome) => {
+      await claimed.current;
+      return completeOperatorTask({
         path,
         body: { outcome, ...(note !== '' && { note }) },
         headers: headers(),
         throwOnError: true,
-      }),
+      });
+    },
     done: (_, outcome) => `Completed: ${outcome}.`,
   });
   const cancel = useAction({
-    run: () =>
-      cancelOperatorTask({
+    run: async () => {
+      await claimed.current;
+      return cancelOperatorTask({
         path,
         body: note === '' ? {} : { note },
         headers: headers(),
         throwOnError: true,
-      }),
+      });
+    },
     done: () => 'The task was cancelled.',
   });
   const { scope, choices } = OUTCOMES[kind];
@@ -159,7 +169,7 @@ function TaskActions({ task, isMine }: { task: OperatorTask; isMine: boolean }):
   useKeys({
     ...Object.fromEntries(completions),
     c: () => {
-      if (mayWrite && status === 'open' && claimReason === null && !claim.isPending) claim.mutate();
+      if (mayWrite && status === 'open' && claimReason === null && !claim.isPending) startClaim();
     },
   });
   if (isOver) return <p className="dim">It has ended. Nothing is left to do.</p>;
@@ -184,7 +194,7 @@ function TaskActions({ task, isMine }: { task: OperatorTask; isMine: boolean }):
             disabledReason={claimReason}
             shortcut="c"
             loading={claim.isPending}
-            onClick={() => claim.mutate()}
+            onClick={startClaim}
           >
             Claim
           </ActionButton>
