@@ -104,6 +104,22 @@ describe('a decision', () => {
     },
   );
 
+  test('of another person is not withdrawn by undoing the decision before it', async () => {
+    const { id } = await openObservation(3);
+    const { page, expectAnswers, done } = await world.open(`/inbox?${TENANT}&item=${id}`);
+    await page.getByRole('complementary').getByRole('button', { name: 'Ignore' }).click();
+    const undo = page.getByRole('button', { name: 'Undo' });
+    await undo.waitFor();
+    const as = await world.server.tokenOf('admin@example.com');
+    await world.server.ok('POST', `/v1/runtime-observations/${id}/review`, { as, body: { decision: 'rejected' } });
+    expectAnswers(412);
+    await undo.click();
+    await page.getByText('It has changed since you saw it, so nothing was done.').waitFor();
+    const { status } = await world.server.ok('GET', `/v1/runtime-observations/${id}`, { as });
+    expect(status).toBe('rejected');
+    await done();
+  });
+
   test('about several selected rows asks once for a note, and shows their number', async () => {
     const { page, done } = await world.open(`/inbox?${TENANT}`);
     await page.getByRole('row').nth(3).waitFor();

@@ -40,6 +40,12 @@ export function ifMatch(path: string): { 'If-Match'?: string } {
   return tag === undefined ? {} : { 'If-Match': tag };
 }
 
+/** The If-Match header for a write on the record that another write has answered with: it is refused if others changed it since. */
+export function ifMatchAnswer({ headers }: Response): { 'If-Match'?: string } {
+  const tag = headers.get('etag');
+  return tag === null ? {} : { 'If-Match': asTheServerSent(tag) };
+}
+
 /** An Idempotency-Key: made once for each decision of the user, so that a repeated request is not a second decision. */
 export function idempotencyKey(): { 'Idempotency-Key': string } {
   return { 'Idempotency-Key': crypto.randomUUID() };

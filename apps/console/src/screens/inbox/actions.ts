@@ -14,27 +14,30 @@ import {
 import { plural } from '../../components/format.ts';
 import { showToast } from '../../components/toasts.tsx';
 import { useAction } from '../../components/use-action.ts';
-import { idempotencyKey } from '../../data/client.ts';
+import { idempotencyKey, ifMatchAnswer } from '../../data/client.ts';
 import { SKIP_REASONS } from '../../data/skip-reasons.ts';
 import { type ObservationQuery, readRecommendations, showObservation } from './queries.ts';
 
 type Review = { observation: RuntimeObservation; decision: ReviewDecision; note: string };
 
-async function review({ observation, decision, note }: Review): Promise<RuntimeObservation> {
-  const { data } = await reviewRuntimeObservation({
+/** A reviewed observation, and the header for a write that another person's decision since then must prevent. */
+type Reviewed = { observation: RuntimeObservation; precondition: ReturnType<typeof ifMatchAnswer> };
+
+async function review({ observation, decision, note }: Review): Promise<Reviewed> {
+  const { data, response } = await reviewRuntimeObservation({
     path: { observation_id: observation.id },
     body: { decision, ...(note !== '' && { note }) },
     headers: idempotencyKey(),
     throwOnError: true,
   });
-  return data;
+  return { observation: data, precondition: ifMatchAnswer(response) };
 }
 
-async function reopen(observation: RuntimeObservation): Promise<RuntimeObservation> {
+async function reopen({ observation, precondition }: Reviewed): Promise<RuntimeObservation> {
   const { data } = await updateRuntimeObservation({
     path: { observation_id: observation.id },
     body: { status: 'open' },
-    headers: idempotencyKey(),
+    headers: { ...idempotencyKey(), ...precondition },
     throwOnError: true,
   });
   return data;
@@ -50,11 +53,11 @@ export function useReview() {
   return useAction({
     run: review,
     done: () => null,
-    updateCache: showObservation,
-    onDone: (_, { observation, decision }) => {
+    updateCache: (client, { observation }) => showObservation(client, observation),
+    onDone: (reviewed, { observation, decision }) => {
       showToast({
         text: `${observation.name}: ${decision}.`,
-        action: { label: 'Undo', run: () => withdraw.mutate(observation) },
+        action: { label: 'Undo', run: () => withdraw.mutate(reviewed) },
       });
     },
   });
