@@ -31,7 +31,7 @@ program.pipe(Effect.provide(telemetry), Effect.runPromise);
     framework: 'Effect AI',
     packages: ['effect-4'],
     program: 'program-4.ts',
-    dialects: ['effect'],
+    dialects: ['genai'],
     cannotKnow: [
       'If an answer asks for several tools, only the one that was called last is named: on the span of the model, or after ' +
         '`streamText` on the span around it. Without such a span it is not named.',

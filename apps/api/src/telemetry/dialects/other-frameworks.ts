@@ -113,7 +113,12 @@ export const otherFrameworks: Dialect = {
     ...MLFLOW_NAMES,
   ],
   wasRejected: (span) => OPENAI_AGENTS.test(span.scope.name) && isRejectedByOpenAiAgents(span),
-  uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsInAnswer(attributes)),
+  uses(span, facts, usual) {
+    const tool = toolOfEffect(span, facts);
+    const isOnlyModel = usual.length > 0 && usual.every(({ kind }) => kind === 'model');
+    if (isOnlyModel && tool !== null) return [...usual, { kind: 'tool', name: tool }];
+    return withServerTools(facts, usual, () => serverToolsInAnswer(span.attributes));
+  },
   // The event repeats the span that it was written in, if there is one.
   logs: { 'gen_ai.client.inference.operation.details': { operation: 'chat' } },
 };
@@ -202,8 +207,18 @@ const OF_TOOL_CALL =
 /** `runTool`, `tool.execute`, `Toolkit.handle`, and not `toolchain`. */
 const NAMES_OF_TOOL_CALLS = /tool(?!bar|box|chain|tip)/i;
 
+/**
+ * The tool that a span names as Effect 4 does (github.com/Effect-TS/effect, packages/effect/src/ai/Toolkit.ts). A tool has no span
+ * of its own: its name is written on the span that is open when it is called. After `generateText` this is the span of the model
+ * that asked for it, after `streamText` a span of the application. Effect 3 has a span `Toolkit.handle`.
+ */
+function toolOfEffect({ attributes }: ReadSource, { tool }: Facts): string | null {
+  return attributes['tool'] === tool && attributes['parameters'] !== undefined ? tool : null;
+}
+
 /** Clears what only resembles a model, a tool or an agent. */
-function requireEvidence({ name, attributes }: ReadSource, facts: Facts): void {
+function requireEvidence(span: ReadSource, facts: Facts): void {
+  const { name, attributes } = span;
   const { vendor, inputTokens, outputTokens, operation } = facts;
   const isCalled = inputTokens !== null || outputTokens !== null || isModelCall(operation);
   if (!isCalled && (vendor === null || !NAMES_OF_MODEL_CALLS.test(name))) {
@@ -212,10 +227,10 @@ function requireEvidence({ name, attributes }: ReadSource, facts: Facts): void {
   }
   if (facts.tool !== null) {
     const isNamed = operation === 'execute_tool' || NAMES_OF_TOOL_CALLS.test(name) || name === facts.tool;
-    // Effect writes the tool on whatever span is open.
-    const isOfEffect = attributes['tool'] !== undefined && attributes['parameters'] !== undefined;
     const isToolCall =
-      isNamed || isOfEffect || Object.keys(attributes).some((attribute) => OF_TOOL_CALL.test(attribute));
+      isNamed ||
+      toolOfEffect(span, facts) !== null ||
+      Object.keys(attributes).some((attribute) => OF_TOOL_CALL.test(attribute));
     if (!isToolCall) facts.tool = null;
   }
   if (facts.model === null && facts.tool === null && facts.agent !== null && /agent/i.test(name)) {

@@ -7,7 +7,6 @@ import { copilot } from './copilot.ts';
 import { ax } from './ax.ts';
 import { azureAgents } from './azure-agents.ts';
 import type { Dialect } from './dialect.ts';
-import { effect } from './effect.ts';
 import { pydanticAi } from './pydantic-ai.ts';
 import { mirascope } from './mirascope.ts';
 import { mistral } from './mistral.ts';
@@ -97,7 +96,6 @@ export const DIALECTS: readonly Dialect[] = [
   ax,
   beeai,
   tanstackAi,
-  effect,
   strands,
   googleAdk,
   langsmith,
