@@ -21,6 +21,9 @@ export const KNOWN_DEVIATIONS: Readonly<Record<string, { cannotKnow?: readonly s
         'tool weather-service/get_weather: not seen',
       ],
     },
+    axiom: {
+      cannotKnow: ['model openai/gpt-5-mini: 5 calls counted, 7 made', 'tool openai/web_search: not seen'],
+    },
     'azure-ai-projects': { cannotKnow: ['tool weather-service/get_weather: not seen'] },
     'bedrock-openinference': {
       cannotKnow: [

@@ -15,6 +15,7 @@ const NOT_NAMED = [
   'agentops',
   'anthropic-sdk',
   'aws-distro',
+  'axiom',
   'beeai',
   'braintrust',
   'cloudflare-agents',
