@@ -87,14 +87,13 @@ export const otherFrameworks: Dialect = {
     if (attributes[LINK_OF_JUDGMENT] !== undefined) facts.operation = null;
     // Prompt flow (github.com/microsoft/promptflow, src/promptflow-tracing) marks every function of the application.
     if (attributes['framework'] === 'promptflow' && attributes['span_type'] === 'Function') facts.operation = null;
-    // The span of an MCP server, as Effect writes it
-    if (attributes['rpc.method'] === 'tools/call') facts.mcpMethod ??= 'tools/call';
     if (attributes['gen_ai.operation.name'] === undefined) {
       if (facts.operation === 'execute_tool' && !isMarkedByHoneyHive(span)) facts.tool ??= toolOf(span);
       if (facts.operation === 'invoke_agent') facts.agent ??= subjectOf(name);
       if (facts.operation === null && ABOUT_A_CALL.test(name)) facts.tool = null;
     }
     if (facts.tool !== null && hasStatusOfRejection(attributes)) facts.tool = null;
+    if (MCP_SERVER_OF_EFFECT.test(name)) facts.tool = null;
     if (!followsConvention(attributes)) requireEvidence(span, facts);
     if (facts.model !== null && facts.tool === null) facts.vendor ??= vendorInSpanName(name);
     // Eino names the client of a model: OpenAI, Claude, Ollama.
@@ -106,7 +105,6 @@ export const otherFrameworks: Dialect = {
     LINK_OF_JUDGMENT,
     'framework',
     'runinfo.type',
-    'rpc.method',
     'parameters',
     TYPE_OF_HONEYHIVE,
     AGENT_KIND,
@@ -206,6 +204,9 @@ const OF_TOOL_CALL =
 
 /** `runTool`, `tool.execute`, `Toolkit.handle`, and not `toolchain`. */
 const NAMES_OF_TOOL_CALLS = /tool(?!bar|box|chain|tip)/i;
+
+/** `McpServer.@effect/mcp/2025-06-18/tools/call`: the span of an MCP server names the tool as well. The client's span counts. */
+const MCP_SERVER_OF_EFFECT = /^McpServer\.(?:@effect\/mcp\/[\d-]+\/)?tools\/call$/;
 
 /**
  * The tool that a span names as Effect 4 does (github.com/Effect-TS/effect, packages/effect/src/ai/Toolkit.ts). A tool has no span

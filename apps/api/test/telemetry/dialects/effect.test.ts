@@ -9,7 +9,7 @@ const MODEL = {
   'gen_ai.request.model': 'gpt-5-mini',
 };
 const TOOL = { tool: 'get_weather', parameters: '{"city":"Paris"}' };
-const SERVER = { 'rpc.system.name': 'effect_rpc', 'rpc.method': 'tools/call', ...TOOL };
+const SERVER = { 'rpc.system.name': 'effect_rpc', 'rpc.method': '@effect/mcp/2025-06-18/tools/call', ...TOOL };
 
 const OF_4_0 = { concurrency: 'unbounded', toolChoice: 'auto' };
 const OF_4_1 = { 'effect.ai.concurrency': 'unbounded', 'effect.ai.tool_choice': 'auto' };
@@ -23,7 +23,8 @@ test.each([
   ['the same in 4.0.0', 'LanguageModel.generateText', 'internal', { ...MODEL, ...OF_4_0, ...TOOL }, [model, tool]],
   ['a span around a streamed answer that asked for a tool', 'answer', 'internal', TOOL, [tool]],
   ['a span of the application with an attribute `tool`', 'answer', 'internal', { tool: 'hammer' }, []],
-  ['the span of an MCP server', 'McpServer.tools/call', 'server', SERVER, []],
+  ['an MCP server', 'McpServer.@effect/mcp/2025-06-18/tools/call', 'server', SERVER, []],
+  ['an MCP server in 4.0.0', 'McpServer.tools/call', 'internal', TOOL, []],
 ] as const)('effect: %s', (_, name, kind, attributes, uses) => {
   for (const scope of ['effect', 'weather-service']) {
     expect(readSpan(source(attributes, name, { scope, kind })).uses).toEqual(uses);
