@@ -2,6 +2,12 @@ import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import type { StartMode } from './config.ts';
 
+/**
+ * A second signal ends the process at once, but not within this time after the first, in milliseconds. A terminal sends Ctrl-C to
+ * npm and to the server, and npm forwards its own to the server.
+ */
+const SAME_SIGNAL_MS = 1000;
+
 // Caches compiled modules, which halves the start-up time and saves memory. The other modules are imported after this line so
 // that they are cached, too. `npm start` also sets NODE_COMPILE_CACHE, which covers this file and Node's type stripping.
 enableCompileCache(join(import.meta.dirname, '../../../node_modules/.cache/quartermaster'));
@@ -32,11 +38,14 @@ async function serve(mode: StartMode): Promise<void> {
     bootstrapKeyToFile: !isTerminal,
     ...(config.console && { openConsole }),
   });
-  let stopping = false;
+  let stoppingSince: number | null = null;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
-      if (stopping) process.exit(1);
-      stopping = true;
+      if (stoppingSince !== null) {
+        if (performance.now() - stoppingSince < SAME_SIGNAL_MS) return;
+        process.exit(1);
+      }
+      stoppingSince = performance.now();
       // Ctrl-C comes from a terminal, where there is no load balancer to wait for.
       server.stop(signal === 'SIGINT' ? 0 : config.shutdownDelayMs).then(
         () => process.exit(0),

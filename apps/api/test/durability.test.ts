@@ -68,6 +68,19 @@ test('SIGINT stops it as well, and leaves nothing to recover', async () => {
   inFile(file, (db) => expect(db.pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }]));
 });
 
+test('regression: a Ctrl-C that arrives twice, from the terminal and from npm, still answers requests in flight', async () => {
+  const service = await startProcess(environment(await databaseFile()));
+  const agent = new Agent({ keepAlive: true });
+  onTestFinished(() => agent.destroy());
+  const { finish } = await begin(service.url, { id: 'one' }, agent);
+  service.child.kill('SIGINT');
+  service.child.kill('SIGINT');
+  await refusesConnections(service.url);
+  service.child.kill('SIGINT');
+  expect((await finish()).status).toBe(200);
+  expect(await service.ended).toEqual({ code: 0, signal: null });
+});
+
 type Finished = { status: number; connection: string | undefined };
 
 /** Sends the head of a request. `finish` sends its body, after the service has begun to handle it. */
