@@ -348,9 +348,9 @@ test.each([
   expect(stderr).not.toContain('hunter2');
 });
 
-test('after an error the program exits with code 2 and prints one line, to stderr only', async () => {
+test('regression: for a server that is down the program exits with code 1, and prints one line to stderr only', async () => {
   const { stdout, stderr, ended } = spawnMove('postgres://me:hunter2@127.0.0.1:1/qm', 'sqlite:/dev/null/x.db');
-  expect(await ended).toEqual({ code: 2, signal: null });
+  expect(await ended).toEqual({ code: 1, signal: null });
   expect(stdout()).toBe('');
   expect(stderr()).toBe('--from: the database cannot be used: connect ECONNREFUSED 127.0.0.1:1\n');
 });

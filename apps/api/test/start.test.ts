@@ -40,10 +40,10 @@ describe('the program', () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  test('exits with code 2 if the database is unreachable, and prints the error without a stack trace or password', async () => {
+  test('regression: exits with code 1 if the database server is down, and prints the error without a stack trace or password', async () => {
     const database = { DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/qm', QM_SECRET_KEY: SECRET_KEY };
     const { stdout, stderr, ended } = runProgram({ PORT: '0', ...database });
-    expect(await ended).toEqual({ code: 2, signal: null });
+    expect(await ended).toEqual({ code: 1, signal: null });
     expect(stdout()).toBe('');
     expect(stderr()).toBe('DATABASE_URL: the database cannot be used: connect ECONNREFUSED 127.0.0.1:1\n');
   });

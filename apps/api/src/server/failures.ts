@@ -8,10 +8,11 @@ const REFUSED = 2;
 const FAILED = 1;
 
 /**
- * Codes of database errors that a correct setting can meet, too: locked, full or out of memory; too many connections (53),
- * starting or stopping (57P), lock timeout, serialization failure or deadlock.
+ * Codes of database errors that a correct setting can meet, too: locked, full or out of memory; a server that is down or not
+ * reachable; too many connections (53), starting or stopping (57P), lock timeout, serialization failure or deadlock.
  */
-const TRANSIENT = /^(SQLITE_(BUSY|LOCKED|FULL|NOMEM|IOERR)|ENOSPC|53|57|55P03|40001|40P01)/;
+const TRANSIENT =
+  /^(SQLITE_(BUSY|LOCKED|FULL|NOMEM|IOERR)|ENOSPC|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EPIPE|EAI_AGAIN|53|57|55P03|40001|40P01)/;
 
 /** One line for the operator about why a program ends, and its exit code. */
 export type Failure = { message: string; exitCode: number };
