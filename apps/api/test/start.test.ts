@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -46,6 +48,18 @@ describe('the program', () => {
     expect(await ended).toEqual({ code: 1, signal: null });
     expect(stdout()).toBe('');
     expect(stderr()).toBe('DATABASE_URL: the database cannot be used: connect ECONNREFUSED 127.0.0.1:1\n');
+  });
+
+  test('regression: exits with code 1 if the database server does not answer in time', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void silent.close());
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const database = { DATABASE_URL: `postgres://me@127.0.0.1:${port}/qm`, QM_SECRET_KEY: SECRET_KEY };
+    expect(await startFailure(database)).toEqual({
+      message: 'DATABASE_URL: the database cannot be used: Connection terminated due to connection timeout',
+      exitCode: 1,
+    });
   });
 
   test('regression: prints log lines without secrets if stdout is not a terminal, and writes the bootstrap key to a file', async () => {

@@ -14,6 +14,9 @@ const FAILED = 1;
 const TRANSIENT =
   /^(SQLITE_(BUSY|LOCKED|FULL|NOMEM|IOERR)|ENOSPC|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EPIPE|EAI_AGAIN|53|57|55P03|40001|40P01)/;
 
+/** The driver's error after the connection timeout, which has no code. */
+const CONNECTION_TIMEOUT = /connection timeout$/;
+
 /** One line for the operator about why a program ends, and its exit code. */
 export type Failure = { message: string; exitCode: number };
 
@@ -55,6 +58,7 @@ function isTransient(error: DatabaseUnavailableError): boolean {
   if (error instanceof CommitOutcomeUnknownError) return true;
   for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
     if ('code' in cause && TRANSIENT.test(String(cause.code))) return true;
+    if (CONNECTION_TIMEOUT.test(cause.message)) return true;
   }
   return false;
 }
