@@ -4,7 +4,7 @@ import { isPostgresUrl, sqlitePath } from '@quartermaster/db/database-url.ts';
 import { DatabaseUnavailableError, DatabaseUnfitError } from '@quartermaster/db/errors.ts';
 import { sql } from 'kysely';
 import { ConfigError, DATABASE_URL_FORM, isDatabaseUrl, ROOT } from '../config.ts';
-import { causeOf } from '../server/failures.ts';
+import { causeOf, isTransient } from '../server/failures.ts';
 import { progressBar } from './progress-bar.ts';
 import { requireFile } from './require-file.ts';
 import { type Invocation, runCommand } from './run-command.ts';
@@ -76,7 +76,12 @@ function requireMovable(from: string, to: string): void {
   }
 }
 
-/** Opens a database, and runs a query to check that it works. @throws {ConfigError} if it does not */
+/**
+ * Opens a database, and runs a query to check that it works.
+ *
+ * @throws {DatabaseUnavailableError} if a later attempt may succeed
+ * @throws {ConfigError} if none will
+ */
 async function openUsable(option: string, url: string, opened: Database[]): Promise<Database> {
   try {
     const db = await openDatabase(url, ROOT);
@@ -85,7 +90,10 @@ async function openUsable(option: string, url: string, opened: Database[]): Prom
     return db;
   } catch (error) {
     if (!(error instanceof DatabaseUnavailableError)) throw error;
-    throw new ConfigError(`${option}: the database cannot be used: ${causeOf(error)}`);
+    const reason = `${option}: the database cannot be used: ${causeOf(error)}`;
+    throw isTransient(error)
+      ? new DatabaseUnavailableError({ cause: new Error(reason, { cause: error }) })
+      : new ConfigError(reason);
   }
 }
 

@@ -54,7 +54,7 @@ export function causeOf({ cause }: Error): string {
 }
 
 /** Whether the database may become available again without a change of its setting. */
-function isTransient(error: DatabaseUnavailableError): boolean {
+export function isTransient(error: DatabaseUnavailableError): boolean {
   if (error instanceof CommitOutcomeUnknownError) return true;
   for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
     if ('code' in cause && TRANSIENT.test(String(cause.code))) return true;
