@@ -2,7 +2,9 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { RISK_FACTORS } from '@quartermaster/contracts/runtime-observations.ts';
+import { DERIVED_TABLES, TABLE_NAMES } from '@quartermaster/db/stored-tables.ts';
 import { expect, test } from 'vitest';
+import { createMetrics } from '../src/platform/metrics.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
@@ -33,6 +35,18 @@ test('docs/architecture.md names only files and folders of apps/api/src that exi
 test('docs/governance.md describes the risk factors as the contract does', () => {
   const rows = Object.entries(RISK_FACTORS).map(([factor, text]) => `| \`${factor}\` | ${text.replace(': ', ' | ')} |`);
   expect(readFileSync(join(ROOT, 'docs/governance.md'), 'utf8')).toContain(rows.join('\n'));
+});
+
+test('docs/scaling.md says of every table whether it is distributed', () => {
+  const codes = codeIn('docs/scaling.md');
+  expect([...TABLE_NAMES, ...DERIVED_TABLES].filter((table) => !codes.includes(table))).toEqual([]);
+});
+
+test('docs/debugging.md lists every metric of the service, and no other', () => {
+  const metrics = createMetrics().registry.getMetricsAsArray();
+  const names = metrics.map(({ name }) => name).filter((name) => name.startsWith('quartermaster_'));
+  const listed = codeIn('docs/debugging.md').filter((code) => code.startsWith('quartermaster_'));
+  expect([...new Set(listed)].toSorted()).toEqual(names.toSorted());
 });
 
 test('code that may run in a transaction uses `together` in the place of Promise.all, which ends while its parts go on', () => {
