@@ -346,7 +346,8 @@ test('a dialog gives the focus back to the button that opened it, when it is can
   await remove.focus();
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').waitFor();
-  // The button that changes nothing has the focus.
+  // The button that changes nothing gets the focus.
+  await expect.poll(() => isFocused(page.getByRole('button', { name: 'Cancel' }))).toBe(true);
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   await expect.poll(() => isFocused(remove)).toBe(true);
@@ -412,6 +413,13 @@ test('tasks are worked through with the keyboard alone', async () => {
   await page.keyboard.press('c');
   await page.keyboard.press('i');
   await panel.getByText('It has ended.').waitFor();
+  // A button that leaves the page with the end of its task leaves the focus in the panel.
+  await page.keyboard.press('j');
+  await panel.getByText('open', { exact: true }).waitFor();
+  await panel.getByRole('button', { name: 'Ignore' }).focus();
+  await page.keyboard.press('Enter');
+  await panel.getByText('It has ended.').waitFor();
+  await expect.poll(() => panel.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
   // Without Enter, the buttons of the panel would be behind all rows.
   await page.keyboard.press('j');
   await panel.getByText('open', { exact: true }).waitFor();

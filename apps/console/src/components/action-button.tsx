@@ -1,8 +1,9 @@
 import type { Scope } from '@quartermaster/client';
 import { Button, type ButtonProps, Tooltip } from '@mantine/core';
-import { memo, type ReactNode, useId } from 'react';
+import { memo, type ReactNode, useId, useRef } from 'react';
 import { type Place, useMissingScope } from '../data/me.ts';
 import { useLatestHandler } from './use-latest-handler.ts';
+import { usePassOnFocus } from './use-return-focus.ts';
 
 type Props = Omit<ButtonProps, 'disabled'> & {
   /** What the caller needs for it; null: nothing. */
@@ -53,9 +54,12 @@ type ButtonWithReasonProps = ButtonProps & {
 const ButtonWithReason = memo(function ButtonWithReason(props: ButtonWithReasonProps): ReactNode {
   const { reason, shortcut, isRepeatable, press, children, ...rest } = props;
   const id = useId();
+  const element = useRef<HTMLButtonElement>(null);
+  usePassOnFocus(element);
   const button = (
     <Button
       {...rest}
+      ref={element}
       {...(reason !== null && { 'data-disabled': true, 'aria-disabled': true, 'aria-describedby': id })}
       {...(shortcut !== undefined && { 'aria-keyshortcuts': shortcut })}
       onClick={({ detail }) => {

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react';
+import { type RefObject, useEffect, useLayoutEffect, useState } from 'react';
 
 /** What had the focus before the last dialog opened, and what is around it, from the inside out. */
 let lastOpeners: readonly Element[] = [];
@@ -16,15 +16,24 @@ export function useReturnFocus(): void {
     lastOpeners = isInDialog ? [...around, ...lastOpeners] : around;
     return lastOpeners;
   });
-  useEffect(
-    () => () => {
-      // After the dialog has left the page.
-      setTimeout(() => {
-        if (document.activeElement === document.body) openers.some(takesFocus);
-      });
-    },
-    [openers],
-  );
+  useEffect(() => () => giveFocusTo(openers), [openers]);
+}
+
+/** If an element has the focus when it leaves the page, such as the button for a task that has ended, what is around it gets the focus. */
+export function usePassOnFocus(ref: RefObject<HTMLElement | null>): void {
+  useLayoutEffect(() => {
+    const element = ref.current;
+    return () => {
+      if (element === document.activeElement) giveFocusTo(ancestorsOf(element));
+    };
+  }, [ref]);
+}
+
+/** Gives the focus to the first element that takes it, after the dialog or button that had it has left the page. */
+function giveFocusTo(elements: readonly Element[]): void {
+  setTimeout(() => {
+    if (document.activeElement === document.body) elements.some(takesFocus);
+  });
 }
 
 /** An element and what is around it, without the whole page. */
@@ -36,6 +45,6 @@ function ancestorsOf(element: Element | null): Element[] {
 
 /** Tries to give an element the focus. Elements that have left the page do not take it, nor do most that are no button or field. */
 function takesFocus(element: Element): boolean {
-  if (element instanceof HTMLElement) element.focus();
+  if (element instanceof HTMLElement) element.focus({ preventScroll: true });
   return document.activeElement === element;
 }
