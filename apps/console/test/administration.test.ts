@@ -324,6 +324,32 @@ test('a task about a credential leads to the key or to the provider that it is o
   await done();
 });
 
+test('a credential is stored for the address that the form shows, and removed only after a question', async () => {
+  const as = world.server.admin;
+  const baseUrl = 'https://llm.example.com/v1';
+  const body = { name: 'with-credential', kind: 'llm', baseUrl, tenantId: 'northwind' };
+  const { id } = await world.server.ok('POST', '/v1/providers', { as, body });
+  const secrets = async () =>
+    (await world.server.ok('POST', '/v1/credentials/search', { as, body: { providerId: id, status: 'active' } })).items;
+  const { page, done } = await world.open(`/providers/${id}?${TENANT}&view=credential`);
+  await page.getByRole('button', { name: 'Set a credential' }).click();
+  await page.getByText(`sent to ${baseUrl} alone`).waitFor();
+  await page.getByLabel('Secret').first().fill('sk-console-secret');
+  await page.getByRole('button', { name: 'Store' }).click();
+  await page.getByText('The credential was stored.').waitFor();
+  expect(await secrets()).toHaveLength(1);
+  expect(await page.content()).not.toContain('sk-console-secret');
+
+  await page.getByRole('button', { name: 'Remove it' }).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  expect(await secrets()).toHaveLength(1);
+  await page.getByRole('button', { name: 'Remove it' }).click();
+  await page.getByRole('button', { name: 'Remove the credential' }).click();
+  await page.getByText('The credential was removed.').waitFor();
+  expect(await secrets()).toEqual([]);
+  await done();
+});
+
 test('a dialog gives the focus back to the button that opened it, when it is cancelled and when it is saved', async () => {
   const as = world.server.admin;
   const body = { name: 'edited-by-keys', kind: 'mcp', tenantId: 'northwind' };

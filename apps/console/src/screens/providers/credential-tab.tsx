@@ -9,6 +9,7 @@ import { PasswordInput, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { StateMark } from '../../components/marks.tsx';
 import { Facts, Section } from '../../components/side-panel.tsx';
@@ -16,12 +17,14 @@ import { Failed, Loading } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey } from '../../data/client.ts';
+import { providerLabel } from '../../data/names.ts';
 import { problemOf } from '../../data/problem.ts';
 import classes from './provider.module.css';
 
 /** The secret that a sync sends. It is never shown, and it is sent to the provider's address alone. */
 export function CredentialTab({ provider }: { provider: Provider }): ReactNode {
   const [isSetting, setSetting] = useState(false);
+  const [isRemoving, setRemoving] = useState(false);
   const { data, error, refetch } = useQuery({
     queryKey: ['credentials-of-provider', provider.id],
     queryFn: async ({ signal }) => {
@@ -33,6 +36,7 @@ export function CredentialTab({ provider }: { provider: Provider }): ReactNode {
     run: () =>
       deleteProviderCredential({ path: { provider_id: provider.id }, headers: idempotencyKey(), throwOnError: true }),
     done: () => 'The credential was removed.',
+    onDone: () => setRemoving(false),
   });
   if (error !== null) return <Failed problem={problemOf(error)} retry={() => void refetch()} />;
   if (data === undefined) return <Loading rows={3} />;
@@ -46,13 +50,7 @@ export function CredentialTab({ provider }: { provider: Provider }): ReactNode {
           {data.length === 0 ? 'Set a credential' : 'Replace the credential'}
         </ActionButton>
         {data.length > 0 && (
-          <ActionButton
-            scope="credentials:write"
-            place={provider}
-            variant="default"
-            loading={remove.isPending}
-            onClick={() => remove.mutate()}
-          >
+          <ActionButton scope="credentials:write" place={provider} variant="default" onClick={() => setRemoving(true)}>
             Remove it
           </ActionButton>
         )}
@@ -61,6 +59,16 @@ export function CredentialTab({ provider }: { provider: Provider }): ReactNode {
         <CredentialFacts key={credential.id} credential={credential} />
       ))}
       {isSetting && <CredentialForm provider={provider} close={() => setSetting(false)} />}
+      {isRemoving && (
+        <ConfirmDialog
+          title={`Remove the credential of ${providerLabel(provider, provider.id)}?`}
+          consequence="The secret is erased, also one that stands by. Syncs go on without a credential."
+          confirm="Remove the credential"
+          isPending={remove.isPending}
+          onConfirm={() => remove.mutate()}
+          close={() => setRemoving(false)}
+        />
+      )}
     </div>
   );
 }
@@ -102,7 +110,7 @@ function CredentialForm({ provider, close }: { provider: Provider; close: () => 
     <FormDialog title="Set the credential" submit="Store" close={close} save={save} incomplete={secret === ''}>
       <PasswordInput
         label="Secret"
-        description="It is stored encrypted and never shown again."
+        description={`It is stored encrypted, never shown again, and sent to ${provider.baseUrl ?? 'the provider'} alone.`}
         size="xs"
         required
         autoComplete="off"
