@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { obtainToken } from '@quartermaster/dev-identity/sign-in.ts';
 import SqliteDatabase from 'better-sqlite3';
 import pino from 'pino';
@@ -14,13 +15,13 @@ type Line = Record<string, unknown>;
 async function loggingService(environment: Record<string, string>) {
   const lines: Line[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as Line) });
-  const { url, stop } = await startService(environment, { log });
+  const { url, services, stop } = await startService(environment, { log });
   /** The lines of the whole life of the service. */
   const linesAtEnd = async () => {
     await stop();
     return lines;
   };
-  return { url, linesAtEnd };
+  return { url, services, linesAtEnd };
 }
 
 test('the output contains no key, token, password or other value of a request, for any outcome', async () => {
@@ -167,6 +168,31 @@ test('every request has one line, with its id, operation, status and duration', 
     expect(found[0]?.['caller']).toBe(operationId && 'service_account:default/bootstrap');
     expect(found[0]).not.toHaveProperty('address');
   }
+});
+
+test('the line of a request that waited for its turn says how long', async () => {
+  const admin = newBootstrapKey();
+  const service = await loggingService({ DATABASE_URL: `sqlite:${await databaseFile()}`, QM_BOOTSTRAP_API_KEY: admin });
+  const headers = { 'x-api-key': admin, 'content-type': 'application/json' };
+  const send = async (method: string, path: string) => {
+    const body = method === 'POST' ? '{}' : undefined;
+    expect((await fetch(`${service.url}${path}`, { method, headers, ...(body && { body }) })).status).toBe(200);
+  };
+  await send('GET', '/v1/providers');
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  // More than a caller may do at once.
+  const name = 'service_account:default/bootstrap';
+  const turns = (['read', 'write'] as const).flatMap((kind) =>
+    Array.from({ length: 300 }, () => service.services.turns.run({ name, tenant: name }, kind, () => held)),
+  );
+  const waiting = Promise.all([send('GET', '/v1/tenants'), send('POST', '/v1/traces')]);
+  await sleep(100);
+  release();
+  await Promise.all([waiting, ...turns]);
+  const lines = await service.linesAtEnd();
+  const waitOf = (operation: string) => lines.find(({ operationId }) => operationId === operation)?.['waitMs'];
+  expect(waitOf('list_providers')).toBeUndefined();
+  for (const operation of ['list_tenants', 'ingest_traces']) expect(waitOf(operation)).toBeGreaterThan(10);
 });
 
 test('the line of a refused credential has the address of its sender, and no caller', async () => {

@@ -61,6 +61,8 @@ export type Pipeline = {
   countUnmatched: (req: IncomingMessage, res: ServerResponse) => Promise<void>;
   /** Called once the operation of a request is known. */
   onMatched: (res: ServerResponse, operation: Operation) => void;
+  /** Called when the turn of a request begins, with how long it waited for that. */
+  onTurn: (res: ServerResponse, waitedMs: number) => void;
   /** Whether every answer is checked against its contract. Only for tests, because it takes as long as making the answer. */
   checkAnswers: boolean;
 };
@@ -98,7 +100,8 @@ export async function runPipeline(pipeline: Pipeline, request: PipelineRequest, 
   authorizeBody(rights, raw);
 
   const context = contextOf(pipeline, request, principal);
-  return inFairTurn(context, operation, async (worksFor) => {
+  return inFairTurn(context, operation, async (worksFor, waitedMs) => {
+    pipeline.onTurn(request.res, waitedMs);
     const input = validate(operation, raw);
     checkPreconditionHeaders(operation, context);
     const callerContext = { ...context, operation, reach: rights?.reach ?? [] } as CallerContext;

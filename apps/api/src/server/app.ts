@@ -27,7 +27,7 @@ import { consoleRouter } from './console/handler.ts';
 import { clientAddress, type Trust } from './client-address.ts';
 import { noteRefusal } from './note-refusal.ts';
 import { type CountPublic, countPublicPaths, publicCounter, readinessHandler } from './public-paths.ts';
-import { loggedCallerId, noteCaller, noteOperation, requestLog } from './request-log.ts';
+import { loggedCallerId, noteCaller, noteOperation, noteWait, requestLog } from './request-log.ts';
 
 type AppOptions = {
   services: Services;
@@ -74,11 +74,17 @@ export function createApp(options: AppOptions): RequestListener {
         noteCaller(res, principal);
         return principal;
       },
+      async limitRate(req, res, counted) {
+        const start = performance.now();
+        await callers.limitRate(req, res, counted);
+        noteWait(res, performance.now() - start);
+      },
     },
     unread: new UnreadAnswers(),
     addressOf,
     countUnmatched: countPublic,
     onMatched: (res, { operationId }) => noteOperation(res, operationId),
+    onTurn: noteWait,
     checkAnswers: options.checkAnswers,
   };
   mountPaths(app, options, { pipeline, countPublic });
@@ -253,6 +259,7 @@ function v1Handler({ services, intake }: AppOptions, { pipeline }: Shared) {
       await receive(req, res, {
         operation,
         requestId,
+        onTurn: (waitedMs) => noteWait(res, waitedMs),
         onRefused: (error, answer, principal) => {
           const info = { operation, principal, requestId, callerRequestId: callerRequestIdOf(req) };
           noteRefusal(services, { error, answer, info });

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Principal, principalName } from '../auth/principal.ts';
+import type { Principal } from '../auth/principal.ts';
+import { callerFields, timeFields } from '../http/log-fields.ts';
 import { callerRequestIdOf, requestIdOf } from '../http/request-id.ts';
 import type { Services } from '../platform/services.ts';
 
@@ -9,7 +10,10 @@ const OPERATION = Symbol('operation');
 /** The caller of a response, for the log line. */
 const CALLER = Symbol('caller');
 
-type Logged = ServerResponse & { [OPERATION]?: string; [CALLER]?: Principal };
+/** How long the request of a response waited, for the log line. */
+const WAITED = Symbol('waited');
+
+type Logged = ServerResponse & { [OPERATION]?: string; [CALLER]?: Principal; [WAITED]?: number };
 
 /** Answers to callers that may be unknown: their address is logged. */
 const WITH_ADDRESS: ReadonlySet<number> = new Set([401, 429]);
@@ -22,6 +26,11 @@ export function noteOperation(res: ServerResponse, operationId: string | undefin
 /** Notes who sent a request, for its log line. */
 export function noteCaller(res: ServerResponse, principal: Principal | null): void {
   if (principal !== null) (res as Logged)[CALLER] = principal;
+}
+
+/** Notes that a request waited because its tenant was slowed down, for its log line. In milliseconds. It may wait several times. */
+export function noteWait(res: ServerResponse, ms: number): void {
+  (res as Logged)[WAITED] = ((res as Logged)[WAITED] ?? 0) + ms;
 }
 
 /** The caller's own id of the request, if there is one. */
@@ -64,21 +73,15 @@ export function requestLog({ log, metrics }: Services, addressOf: (req: Incoming
           method: req.method,
           path: pathOf(target).slice(0, 512),
           operationId,
-          ...callerOf(res),
+          ...callerFields((res as Logged)[CALLER] ?? null),
           ...(WITH_ADDRESS.has(status) && { address }),
           status,
-          durationMs: Math.round(durationMs * 100) / 100,
+          ...timeFields({ durationMs, waitedMs: (res as Logged)[WAITED] ?? 0 }),
         },
         'request',
       );
     });
   };
-}
-
-function callerOf(res: ServerResponse): { caller?: string; keyId?: string } {
-  const principal = (res as Logged)[CALLER];
-  if (principal === undefined) return {};
-  return { caller: principalName(principal), ...(principal.keyId !== null && { keyId: principal.keyId }) };
 }
 
 function pathOf(target: string): string {

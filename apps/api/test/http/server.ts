@@ -52,6 +52,7 @@ export async function serve({ authenticate = authenticated, bodyLimit, ...parts 
     addressOf: () => '127.0.0.1',
     countUnmatched: async () => {},
     onMatched: () => {},
+    onTurn: () => {},
     checkAnswers: true,
     ...parts,
   };

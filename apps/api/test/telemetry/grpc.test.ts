@@ -156,6 +156,20 @@ describe('answers', () => {
     expect(await call(EXPORT_TRACES, traces({}), { metadata })).toEqual({ bytes: Buffer.alloc(0) });
   });
 
+  test('a call has a log line with its caller', async () => {
+    const lines: string[] = [];
+    const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+    const at = await startTestServer({ QM_OTLP_GRPC_PORT: '0' }, { log });
+    onTestFinished(() => at.stop());
+    const sender = await accountWithKey(at, { tenantId: 'grpc' }, ['traces:write']);
+    expect(await call(EXPORT_TRACES, traces({}), { metadata: keyMetadata(sender.key), at })).toHaveProperty('bytes');
+    const line = lines.map((each) => JSON.parse(each)).find(({ method }) => method === 'gRPC');
+    expect(line).toMatchObject({ operationId: 'ingest_traces', status: 200 });
+    expect(line.caller).toMatch(/^service_account:grpc\//);
+    expect(line.keyId).toMatch(/^key_/);
+    expect(line).not.toHaveProperty('waitMs');
+  });
+
   test('only spans that violate the protocol are rejected', async () => {
     const called = await call(EXPORT_TRACES, traces({}, { traceId: '0'.repeat(32) }));
     if ('error' in called) throw called.error;

@@ -5,14 +5,14 @@ import { type Context, STRANGERS } from '../context.ts';
 import { callerAt } from './limits.ts';
 
 type Caller = Pick<Context, 'services' | 'principal' | 'address'>;
-type Work<T> = (worksFor: string) => Promise<T>;
+type Work<T> = (worksFor: string, waitedMs: number) => Promise<T>;
 
 /**
  * Runs the work of a request when it is the caller's turn. The accounts of a tenant share its turns, and its users share others.
  * Users of several tenants and addresses have turns of their own. An operation that waits for another server takes no turn: it may
  * last a minute, but needs little CPU.
  *
- * @param work gets the name under which the database counts it
+ * @param work gets the name under which the database counts it, and how long the request waited for its turn
  */
 export function inFairTurn<T>(
   caller: Caller,
@@ -21,8 +21,11 @@ export function inFairTurn<T>(
 ): Promise<T> {
   const { principal, services } = caller;
   const kind = kindOf(caller, operation);
-  if (operation.idempotency === 'lease') return work(worksFor(principal, kind));
-  return services.turns.run(turnTakerOf(caller), kind, () => work(worksFor(principal, kind)));
+  if (operation.idempotency === 'lease') return work(worksFor(principal, kind), 0);
+  const since = performance.now();
+  return services.turns.run(turnTakerOf(caller), kind, () =>
+    work(worksFor(principal, kind), performance.now() - since),
+  );
 }
 
 /** A write that needs no scope, such as one of the own profile, is not prompt: any member could use up the prompt ones with it. */

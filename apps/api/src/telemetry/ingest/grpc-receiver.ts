@@ -8,6 +8,7 @@ import { requireRights } from '../../auth/authorize.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { type Answer, answerOf } from '../../http/errors/problems.ts';
+import { callerFields, timeFields } from '../../http/log-fields.ts';
 import { callerRequestIdOf, requestIdOf, setRequestId, shownRequestIdOf } from '../../http/request-id.ts';
 import { type Callers, identify } from '../../http/rate-limits/callers.ts';
 import type { Services } from '../../platform/services.ts';
@@ -80,6 +81,7 @@ export function grpcReceiver({ services, intake, callers, onRefused, readTimeout
     let principal: Principal | null = null;
     let held: HeldBytes | null = null;
     let status = 200;
+    let waitedMs = 0;
     try {
       principal = await identify(callers, { req, res }, { operation, requestId });
       const caller = requireRights(operation, principal, {}).principal;
@@ -87,7 +89,10 @@ export function grpcReceiver({ services, intake, callers, onRefused, readTimeout
       held = intake.open(caller);
       const limits = { maxBytes: intake.maxBytes + PREFIX_BYTES, timeoutMs: readTimeoutMs, held };
       const body = messageIn(await collectBody(call, limits), call.headers['grpc-encoding']);
-      const refused = await intake.take({ signal, operation, principal: caller, encoding: 'protobuf', body });
+      const onTurn = (waited: number) => {
+        waitedMs = waited;
+      };
+      const refused = await intake.take({ signal, operation, principal: caller, encoding: 'protobuf', body, onTurn });
       finish(reply, { code: GRPC_OK, message: '', retryAfterSeconds: null }, encodeProtobufResponse(refused));
     } catch (error) {
       const known = toApiError(error);
@@ -101,8 +106,8 @@ export function grpcReceiver({ services, intake, callers, onRefused, readTimeout
       const durationMs = performance.now() - start;
       const { operationId } = operation;
       services.metrics.requests.labels({ operation: operationId, status }).observe(durationMs / 1000);
-      const line = { requestId, method: 'gRPC', path: call.url, operationId, status };
-      services.log.info({ ...line, durationMs: Math.round(durationMs * 100) / 100 }, 'request');
+      const line = { requestId, method: 'gRPC', path: call.url, operationId, ...callerFields(principal), status };
+      services.log.info({ ...line, ...timeFields({ durationMs, waitedMs }) }, 'request');
     }
   };
 }

@@ -29,6 +29,8 @@ export type TelemetryRequest = {
   principal: Principal;
   encoding: BodyEncoding;
   body: EncodedBody;
+  /** Called when the turn of the request begins, with how long it waited for that. */
+  onTurn: (waitedMs: number) => void;
 };
 
 /** The signal that an operation ingests. */
@@ -99,10 +101,11 @@ export class Intake {
 
   /** Decompresses, reads and stores a request. @returns what was refused of it, or null */
   take(request: TelemetryRequest): Promise<PartialSuccess | null> {
-    const { operation, principal } = request;
-    return inFairTurn({ services: this.#services, principal, address: '' }, operation, (worksFor) =>
-      runRequestForTenant(worksFor, () => this.#decompressAndIngest(request)),
-    );
+    const { operation, principal, onTurn } = request;
+    return inFairTurn({ services: this.#services, principal, address: '' }, operation, (worksFor, waitedMs) => {
+      onTurn(waitedMs);
+      return runRequestForTenant(worksFor, () => this.#decompressAndIngest(request));
+    });
   }
 
   async #decompressAndIngest(request: TelemetryRequest): Promise<PartialSuccess | null> {

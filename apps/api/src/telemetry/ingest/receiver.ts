@@ -12,7 +12,7 @@ import { encodeProtobufResponse, encodeProtobufStatus } from '../otlp/protobuf.t
 import type { Signal } from '../otlp/signal.ts';
 import { OtlpDecodeError, type PartialSuccess } from '../otlp/span.ts';
 import type { HeldBytes } from './byte-budget.ts';
-import { type Intake, signalOf } from './intake.ts';
+import { type Intake, signalOf, type TelemetryRequest } from './intake.ts';
 import type { BodyEncoding } from './prepare-body.ts';
 import { bodyTooLarge, collectBody, READ_TIMEOUT_MS } from './collect-body.ts';
 import type { EncodedBody } from './decompress.ts';
@@ -28,6 +28,7 @@ type ReceivedRequest = {
   operation: Operation;
   requestId: string;
   onRefused: (error: unknown, answer: Answer, principal: Principal | null) => void;
+  onTurn: TelemetryRequest['onTurn'];
 };
 
 type Encoding = {
@@ -75,7 +76,7 @@ export function otlpReceiver({ intake, callers, readTimeoutMs = READ_TIMEOUT_MS 
     let caller: Principal | null = null;
     let held: HeldBytes | null = null;
     try {
-      const { operation, requestId } = request;
+      const { operation, requestId, onTurn } = request;
       caller = await identify(callers, { req, res }, { operation, requestId });
       const { principal } = requireRights(operation, caller, {});
       if (!encoding) {
@@ -86,7 +87,7 @@ export function otlpReceiver({ intake, callers, readTimeoutMs = READ_TIMEOUT_MS 
       const signal = signalOf(operation);
       held = intake.open(principal);
       const body = await readBody(req, { maxBytes, timeoutMs: readTimeoutMs, held });
-      const refused = await intake.take({ signal, operation, principal, encoding: encoding.name, body });
+      const refused = await intake.take({ signal, operation, principal, encoding: encoding.name, body, onTurn });
       send(req, res, encoding, { status: 200, body: encoding.response(signal, refused) });
     } catch (error) {
       const known = toApiError(error);

@@ -128,7 +128,8 @@ describe('incomplete uploads', () => {
     const handled: Promise<void>[] = [];
     const listener = createServer((req, res) => {
       const onRefused = (_error: unknown, answer: Answer) => refusals.push(answer);
-      handled.push(receive(req, res, { operation: ingestTraces, requestId: 'test', onRefused }));
+      const request = { operation: ingestTraces, requestId: 'test', onRefused, onTurn: () => {} };
+      handled.push(receive(req, res, request));
     });
     listener.listen(0, '127.0.0.1');
     await once(listener, 'listening');
