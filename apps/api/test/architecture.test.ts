@@ -37,6 +37,16 @@ test('docs/governance.md describes the risk factors as the contract does', () =>
   expect(readFileSync(join(ROOT, 'docs/governance.md'), 'utf8')).toContain(rows.join('\n'));
 });
 
+test('docs/console.md names every screen of the navigation with its key', () => {
+  const navigation = readFileSync(join(ROOT, 'apps/console/src/app/navigation.ts'), 'utf8');
+  const entries = [...navigation.matchAll(/label: '([^']+)',.*\bkey: '(.)'/g)];
+  expect(entries.length).toBeGreaterThan(10);
+  const rows = readFileSync(join(ROOT, 'docs/console.md'), 'utf8').split('\n');
+  const isNamed = (label: string, key: string) =>
+    rows.some((row) => row.includes(label) && row.includes(`\`g ${key}\``));
+  expect(entries.filter(([, label = '', key = '']) => !isNamed(label, key)).map(([text]) => text)).toEqual([]);
+});
+
 test('docs/scaling.md says of every table whether it is distributed', () => {
   const codes = codeIn('docs/scaling.md');
   expect([...TABLE_NAMES, ...DERIVED_TABLES].filter((table) => !codes.includes(table))).toEqual([]);
