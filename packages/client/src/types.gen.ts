@@ -116,7 +116,7 @@ export type RevokeDerivedAccessInput = {
      */
     includeSuccessors?: boolean;
     /**
-     * Whether to revoke the source itself, too, in the same transaction. Only for an API key (422).
+     * Whether to revoke the source itself, too, in the same transaction. Only for an API key (422). A source that is revoked already stays so, and is not counted.
      */
     includeSource?: boolean;
 };

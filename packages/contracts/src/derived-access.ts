@@ -76,7 +76,9 @@ export const RevokeDerivedAccessInputSchema = z
     includeSource: z
       .boolean()
       .default(false)
-      .describe('Whether to revoke the source itself, too, in the same transaction. Only for an API key (422).'),
+      .describe(
+        'Whether to revoke the source itself, too, in the same transaction. Only for an API key (422). A source that is revoked already stays so, and is not counted.',
+      ),
   })
   .meta({
     id: 'RevokeDerivedAccessInput',

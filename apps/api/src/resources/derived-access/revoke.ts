@@ -27,15 +27,20 @@ export type Revocation = {
   scopes: Record<AccessKind, TenantScope>;
 };
 
-/** Revokes the key that is the source. @throws 404; 403 for a key of a platform administrator's account */
-export async function revokeSourceKey(revocation: Revocation, keyId: string): Promise<void> {
+/**
+ * Revokes the key that is the source. A key that is revoked already stays as it is, because a caller repeats the call until
+ * everything is revoked.
+ *
+ * @returns whether it was revoked now
+ * @throws 404; 403 for a key of a platform administrator's account
+ */
+export async function revokeSourceKey(revocation: Revocation, keyId: string): Promise<boolean> {
   const { ctx, trx, now, scopes } = revocation;
   const key = await findKey(trx, scopes.api_key, keyId, now);
-  if (!key || key.status === 'revoked')
-    throw new ApiError('key_not_found', 'There is no API key with this id in your reach.');
+  if (!key) throw new ApiError('key_not_found', 'There is no API key with this id in your reach.');
   const scope = [{ tenantId: key.tenantId, subTenantId: null }];
   await requireChangeableAccount(ctx, trx, scope, key.ownerId ?? '');
-  await revokeKey(revocation, key);
+  return key.status !== 'revoked' && (await revokeKey(revocation, key));
 }
 
 /** Revokes one record. Returns false if the caller may not, or if a tenant would lose its last owner. */

@@ -84,8 +84,7 @@ export function revokeDerivedAccess(ctx: CallerContext, body: RevokeDerivedAcces
       console_session: 0,
     };
     if (body.includeSource && 'keyId' in source) {
-      await revokeSourceKey(revocation, source.keyId);
-      revoked.api_key += 1;
+      if (await revokeSourceKey(revocation, source.keyId)) revoked.api_key += 1;
     }
     // Read before anything is revoked, and over several pages, so that skipped records do not hide those after them.
     const found: DerivedAccess[] = [];

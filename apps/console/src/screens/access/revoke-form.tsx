@@ -114,7 +114,7 @@ function useRevoke(source: string, choice: Choice, onDone: () => void, close: ()
     run: async () => {
       const sum = { revoked: 0, skipped: 0, isComplete: false };
       for (let call = 0; call < MAX_CALLS && !sum.isComplete; call += 1) {
-        const body = { ...choice, source, includeSource: choice.includeSource === true && call === 0 };
+        const body = { ...choice, source };
         const { data } = await revokeDerivedAccess({ body, headers: idempotencyKey(), throwOnError: true });
         const revoked = totalOf(data);
         sum.revoked += revoked;
