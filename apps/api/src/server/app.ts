@@ -27,7 +27,8 @@ import { consoleRouter } from './console/handler.ts';
 import { clientAddress, type Trust } from './client-address.ts';
 import { noteRefusal } from './note-refusal.ts';
 import { type CountPublic, countPublicPaths, publicCounter, readinessHandler } from './public-paths.ts';
-import { loggedCallerId, noteCaller, noteOperation, noteWait, requestLog } from './request-log.ts';
+import { callerIdFields } from '../http/log-fields.ts';
+import { noteCaller, noteOperation, noteWait, requestLog } from './request-log.ts';
 
 type AppOptions = {
   services: Services;
@@ -102,7 +103,7 @@ export function createApp(options: AppOptions): RequestListener {
     const answer = answerOf(error, shownRequestIdOf(res));
     if (answer.unexpected) {
       const requestId = requestIdOf(res);
-      services.log.error({ err: error, requestId, ...loggedCallerId(req) }, 'request failed');
+      services.log.error({ err: error, requestId, ...callerIdFields(req) }, 'request failed');
     }
     sendAnswer(req, res, answer);
   });

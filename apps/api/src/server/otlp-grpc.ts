@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Config } from '../config.ts';
 import type { ConnectionLimits } from '../http/limits.ts';
 import { createCallers } from '../http/rate-limits/callers.ts';
@@ -26,10 +27,12 @@ export async function startOtlpGrpc(options: Options): Promise<OtlpGrpc | null> 
   const { services, intake, config, connectionLimits, limits } = options;
   if (config.otlpGrpcPort === null) return null;
   const isProxy = trustIn(config.trustedProxies);
+  const addressOf = (req: IncomingMessage) => clientAddress(req, isProxy);
   const handle = grpcReceiver({
     services,
     intake,
-    callers: createCallers(services, limits, (req) => clientAddress(req, isProxy)),
+    callers: createCallers(services, limits, addressOf),
+    addressOf,
     onRefused: (error, answer, info) => noteRefusal(services, { error, answer, info }),
   });
   return startGrpcServer({

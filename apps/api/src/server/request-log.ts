@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '../auth/principal.ts';
-import { callerFields, timeFields } from '../http/log-fields.ts';
-import { callerRequestIdOf, requestIdOf } from '../http/request-id.ts';
+import { callerFields, callerIdFields, statusFields, timeFields } from '../http/log-fields.ts';
+import { requestIdOf } from '../http/request-id.ts';
 import type { Services } from '../platform/services.ts';
 
 /** The operation of a response, for the log line and the metrics. */
@@ -14,9 +14,6 @@ const CALLER = Symbol('caller');
 const WAITED = Symbol('waited');
 
 type Logged = ServerResponse & { [OPERATION]?: string; [CALLER]?: Principal; [WAITED]?: number };
-
-/** Answers to callers that may be unknown: their address is logged. */
-const WITH_ADDRESS: ReadonlySet<number> = new Set([401, 429]);
 
 /** Notes which operation a request is, for its log line. */
 export function noteOperation(res: ServerResponse, operationId: string | undefined): void {
@@ -31,12 +28,6 @@ export function noteCaller(res: ServerResponse, principal: Principal | null): vo
 /** Notes that a request waited because its tenant was slowed down, for its log line. In milliseconds. It may wait several times. */
 export function noteWait(res: ServerResponse, ms: number): void {
   (res as Logged)[WAITED] = ((res as Logged)[WAITED] ?? 0) + ms;
-}
-
-/** The caller's own id of the request, if there is one. */
-export function loggedCallerId(req: IncomingMessage): { callerRequestId?: string } {
-  const callerRequestId = callerRequestIdOf(req);
-  return callerRequestId === null ? {} : { callerRequestId };
 }
 
 /**
@@ -69,13 +60,12 @@ export function requestLog({ log, metrics }: Services, addressOf: (req: Incoming
       log.info(
         {
           requestId: requestIdOf(res),
-          ...loggedCallerId(req),
+          ...callerIdFields(req),
           method: req.method,
           path: pathOf(target).slice(0, 512),
           operationId,
           ...callerFields((res as Logged)[CALLER] ?? null),
-          ...(WITH_ADDRESS.has(status) && { address }),
-          status,
+          ...statusFields(status, address),
           ...timeFields({ durationMs, waitedMs: (res as Logged)[WAITED] ?? 0 }),
         },
         'request',

@@ -156,18 +156,23 @@ describe('answers', () => {
     expect(await call(EXPORT_TRACES, traces({}), { metadata })).toEqual({ bytes: Buffer.alloc(0) });
   });
 
-  test('a call has a log line with its caller', async () => {
+  test('a call has a log line with its caller, and a refused one with the address', async () => {
     const lines: string[] = [];
     const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
     const at = await startTestServer({ QM_OTLP_GRPC_PORT: '0' }, { log });
     onTestFinished(() => at.stop());
     const sender = await accountWithKey(at, { tenantId: 'grpc' }, ['traces:write']);
     expect(await call(EXPORT_TRACES, traces({}), { metadata: keyMetadata(sender.key), at })).toHaveProperty('bytes');
-    const line = lines.map((each) => JSON.parse(each)).find(({ method }) => method === 'gRPC');
+    const refused = keyMetadata('qm_no');
+    refused.set('x-request-id', 'mine');
+    await call(EXPORT_TRACES, traces({}), { metadata: refused, at });
+    const [line, other] = lines.map((each) => JSON.parse(each)).filter(({ method }) => method === 'gRPC');
     expect(line).toMatchObject({ operationId: 'ingest_traces', status: 200 });
     expect(line.caller).toMatch(/^service_account:grpc\//);
     expect(line.keyId).toMatch(/^key_/);
-    expect(line).not.toHaveProperty('waitMs');
+    for (const absent of ['waitMs', 'address', 'callerRequestId']) expect(line).not.toHaveProperty(absent);
+    expect(other).toMatchObject({ status: 401, address: '127.0.0.1', callerRequestId: 'mine' });
+    expect(other).not.toHaveProperty('caller');
   });
 
   test('only spans that violate the protocol are rejected', async () => {

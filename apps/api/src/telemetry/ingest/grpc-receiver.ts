@@ -8,7 +8,7 @@ import { requireRights } from '../../auth/authorize.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { type Answer, answerOf } from '../../http/errors/problems.ts';
-import { callerFields, timeFields } from '../../http/log-fields.ts';
+import { callerFields, callerIdFields, statusFields, timeFields } from '../../http/log-fields.ts';
 import { callerRequestIdOf, requestIdOf, setRequestId, shownRequestIdOf } from '../../http/request-id.ts';
 import { type Callers, identify } from '../../http/rate-limits/callers.ts';
 import type { Services } from '../../platform/services.ts';
@@ -33,6 +33,7 @@ type Receiver = {
   services: Pick<Services, 'log' | 'metrics'>;
   intake: Intake;
   callers: Callers;
+  addressOf: (req: IncomingMessage) => string;
   onRefused: (error: unknown, answer: Answer, info: RefusedCall) => void;
   /** An upload that takes longer is aborted. In milliseconds. */
   readTimeoutMs?: number;
@@ -58,13 +59,16 @@ const PREFIX_BYTES = 5;
  *
  * Credentials, limits and refusals are those of OTLP/HTTP. Metadata are HTTP headers.
  */
-export function grpcReceiver({ services, intake, callers, onRefused, readTimeoutMs = READ_TIMEOUT_MS }: Receiver) {
+export function grpcReceiver({ services, readTimeoutMs = READ_TIMEOUT_MS, ...given }: Receiver) {
+  const { intake, callers, addressOf, onRefused } = given;
   return async (call: Http2ServerRequest, reply: Http2ServerResponse): Promise<void> => {
     // The request and response of node:http2 have all members of node:http's that are used here.
     const req = call as unknown as IncomingMessage;
     const res = reply as unknown as ServerResponse;
     const start = performance.now();
     setRequestId(req, res);
+    // A closed connection has no address.
+    const address = addressOf(req);
     reply.on('error', () => {});
     // After the answer the caller does not have to send the rest of its body.
     reply.on('finish', () => call.stream.close(constants.NGHTTP2_NO_ERROR));
@@ -106,8 +110,19 @@ export function grpcReceiver({ services, intake, callers, onRefused, readTimeout
       const durationMs = performance.now() - start;
       const { operationId } = operation;
       services.metrics.requests.labels({ operation: operationId, status }).observe(durationMs / 1000);
-      const line = { requestId, method: 'gRPC', path: call.url, operationId, ...callerFields(principal), status };
-      services.log.info({ ...line, ...timeFields({ durationMs, waitedMs }) }, 'request');
+      services.log.info(
+        {
+          requestId,
+          ...callerIdFields(req),
+          method: 'gRPC',
+          path: call.url,
+          operationId,
+          ...callerFields(principal),
+          ...statusFields(status, address),
+          ...timeFields({ durationMs, waitedMs }),
+        },
+        'request',
+      );
     }
   };
 }
