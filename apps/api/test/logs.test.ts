@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { obtainToken } from '@quartermaster/dev-identity/sign-in.ts';
 import SqliteDatabase from 'better-sqlite3';
 import pino from 'pino';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { mintApiKey } from '../src/auth/api-key-format.ts';
 import { databaseFile, newBootstrapKey } from './support/environment.ts';
 import { startProcess } from './support/process.ts';
@@ -182,13 +182,17 @@ test('the line of a request that waited for its turn says how long', async () =>
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   // More than a caller may do at once.
   const name = 'service_account:default/bootstrap';
-  const turns = (['read', 'write'] as const).flatMap((kind) =>
-    Array.from({ length: 300 }, () => service.services.turns.run({ name, tenant: name }, kind, () => held)),
+  const { turns } = service.services;
+  const holding = (['read', 'write'] as const).flatMap((kind) =>
+    Array.from({ length: 300 }, () => turns.run({ name, tenant: name }, kind, () => held)),
   );
+  const run = vi.spyOn(turns, 'run');
   const waiting = Promise.all([send('GET', '/v1/tenants'), send('POST', '/v1/traces')]);
-  await sleep(100);
+  await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2), { timeout: 10_000 });
+  // How long they wait.
+  await sleep(20);
   release();
-  await Promise.all([waiting, ...turns]);
+  await Promise.all([waiting, ...holding]);
   const lines = await service.linesAtEnd();
   const waitOf = (operation: string) => lines.find(({ operationId }) => operationId === operation)?.['waitMs'];
   expect(waitOf('list_providers')).toBeUndefined();
