@@ -1,11 +1,9 @@
-import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { type ExpressionBuilder, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import { inScope, placeColumns, placeOf } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
-import { toObservation } from './runtime-observations.ts';
 import { OTHER } from './usage-series.ts';
 
 /**
@@ -82,33 +80,6 @@ export async function listAgentObservations(
     lastSeenAt: row.last_seen_at,
   }));
 }
-
-/** Observations by their ids. */
-export async function findObservationsOfAgents(
-  db: Database,
-  { tenantId }: Pick<TenantPlace, 'tenantId'>,
-  ids: readonly string[],
-): Promise<RuntimeObservation[]> {
-  const rows = await selectObservations(
-    db,
-    ids.map((id) => ({ id })),
-    { tenantId },
-  );
-  return rows.map(toObservation);
-}
-
-const selectObservations = multiRowStatement(
-  (db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
-    db
-      .selectFrom('runtime_observations')
-      .selectAll()
-      .where('tenant_id', '=', tenantId)
-      .where(
-        'id',
-        'in',
-        rows.map(({ id }) => id),
-      ),
-);
 
 /** An active manifest of an agent. */
 export type AgentManifest = TenantPlace & { id: string; name: string };

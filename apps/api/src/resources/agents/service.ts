@@ -9,10 +9,9 @@ import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import { caseFolded } from '@quartermaster/db/queries.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
-import { findObservationsOfAgents } from '@quartermaster/db/repositories/agents.ts';
 import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
-import { findObservationsInPlace } from '@quartermaster/db/repositories/runtime-observations.ts';
+import { findObservationsByIds, findObservationsInPlace } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { covers, scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import { useStateOf } from '../../governance/observations/use-state.ts';
 import { reachOf } from '../../auth/principal.ts';
@@ -177,7 +176,7 @@ async function observationsOf(ctx: CallerContext, agents: readonly KnownAgent[])
   for (const [tenantId, ofTenant] of Map.groupBy(agents, (agent) => agent.tenantId)) {
     const ids = ofTenant.flatMap(({ observationIds }) => observationIds);
     for await (const batch of inBatches(ids, OBSERVATIONS_PER_STATEMENT)) {
-      for (const one of await findObservationsOfAgents(ctx.services.db, { tenantId }, batch)) byId.set(one.id, one);
+      for (const one of await findObservationsByIds(ctx.services.db, { tenantId }, batch)) byId.set(one.id, one);
     }
   }
   await chargeOf(ctx)(Math.floor(byId.size / OBSERVATIONS_PER_POINT));

@@ -12,6 +12,7 @@ const MAX_CONCURRENT = 4;
 /** Scheduled syncs of one tenant that run concurrently, so that its hanging providers do not block other tenants. */
 const MAX_CONCURRENT_PER_TENANT = 2;
 
+/** Tenants whose last turn is remembered. */
 const MAX_TENANTS = 10_000;
 
 /** Due providers that are read at a time, the longest overdue first. */
