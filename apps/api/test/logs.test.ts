@@ -170,7 +170,7 @@ test('every request has one line, with its id, operation, status and duration', 
   }
 });
 
-test('the line of a request that waited for its turn says how long', async () => {
+test('the line of a request that waited for its turn says how long, and the metric of its operation too', async () => {
   const admin = newBootstrapKey();
   const service = await loggingService({ DATABASE_URL: `sqlite:${await databaseFile()}`, QM_BOOTSTRAP_API_KEY: admin });
   const headers = { 'x-api-key': admin, 'content-type': 'application/json' };
@@ -194,9 +194,14 @@ test('the line of a request that waited for its turn says how long', async () =>
   release();
   await Promise.all([waiting, ...holding]);
   const lines = await service.linesAtEnd();
+  const { values } = await service.services.metrics.waits.get();
   const waitOf = (operation: string) => lines.find(({ operationId }) => operationId === operation)?.['waitMs'];
   expect(waitOf('list_providers')).toBeUndefined();
-  for (const operation of ['list_tenants', 'ingest_traces']) expect(waitOf(operation)).toBeGreaterThan(10);
+  for (const operation of ['list_tenants', 'ingest_traces']) {
+    expect(waitOf(operation)).toBeGreaterThan(10);
+    const counted = values.find(({ labels }) => labels.operation === operation)?.value ?? 0;
+    expect(Math.round(counted * 1000)).toBe(waitOf(operation));
+  }
 });
 
 test('the line of a refused credential has the address of its sender, and no caller', async () => {

@@ -16,6 +16,12 @@ export function createMetrics() {
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
       registers: [registry],
     }),
+    waits: new Counter({
+      name: 'quartermaster_request_wait_seconds_total',
+      help: 'How long requests waited because their tenant was slowed down, by operation.',
+      labelNames: ['operation'],
+      registers: [registry],
+    }),
     refusedCredentials: new Counter({
       name: 'quartermaster_refused_credentials_total',
       help: 'Requests whose credentials were missing or refused, by reason.',

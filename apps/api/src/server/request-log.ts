@@ -10,7 +10,7 @@ const OPERATION = Symbol('operation');
 /** The caller of a response, for the log line. */
 const CALLER = Symbol('caller');
 
-/** How long the request of a response waited, for the log line. */
+/** How long the request of a response waited, for the log line and the metrics. */
 const WAITED = Symbol('waited');
 
 type Logged = ServerResponse & { [OPERATION]?: string; [CALLER]?: Principal; [WAITED]?: number };
@@ -25,7 +25,7 @@ export function noteCaller(res: ServerResponse, principal: Principal | null): vo
   if (principal !== null) (res as Logged)[CALLER] = principal;
 }
 
-/** Notes that a request waited because its tenant was slowed down, for its log line. In milliseconds. It may wait several times. */
+/** Notes that a request waited because its tenant was slowed down. In milliseconds. It may wait several times. */
 export function noteWait(res: ServerResponse, ms: number): void {
   (res as Logged)[WAITED] = ((res as Logged)[WAITED] ?? 0) + ms;
 }
@@ -56,7 +56,11 @@ export function requestLog({ log, metrics }: Services, addressOf: (req: Incoming
       const durationMs = performance.now() - start;
       const operationId = (res as Logged)[OPERATION];
       const status = res.writableFinished ? res.statusCode : 499;
-      if (operationId !== undefined) timerOf(operationId, status).observe(durationMs / 1000);
+      const waitedMs = (res as Logged)[WAITED] ?? 0;
+      if (operationId !== undefined) {
+        timerOf(operationId, status).observe(durationMs / 1000);
+        metrics.waits.inc({ operation: operationId }, waitedMs / 1000);
+      }
       log.info(
         {
           requestId: requestIdOf(res),
@@ -66,7 +70,7 @@ export function requestLog({ log, metrics }: Services, addressOf: (req: Incoming
           operationId,
           ...callerFields((res as Logged)[CALLER] ?? null),
           ...statusFields(status, address),
-          ...timeFields({ durationMs, waitedMs: (res as Logged)[WAITED] ?? 0 }),
+          ...timeFields({ durationMs, waitedMs }),
         },
         'request',
       );

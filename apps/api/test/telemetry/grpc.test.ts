@@ -171,6 +171,8 @@ describe('answers', () => {
     expect(line.caller).toMatch(/^service_account:grpc\//);
     expect(line.keyId).toMatch(/^key_/);
     for (const absent of ['waitMs', 'address', 'callerRequestId']) expect(line).not.toHaveProperty(absent);
+    const { values } = await at.services.metrics.waits.get();
+    expect(values).toContainEqual({ labels: { operation: 'ingest_traces' }, value: expect.any(Number) });
     expect(other).toMatchObject({ status: 401, address: '127.0.0.1', callerRequestId: 'mine' });
     expect(other).not.toHaveProperty('caller');
   });

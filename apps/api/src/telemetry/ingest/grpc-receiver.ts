@@ -110,6 +110,7 @@ export function grpcReceiver({ services, readTimeoutMs = READ_TIMEOUT_MS, ...giv
       const durationMs = performance.now() - start;
       const { operationId } = operation;
       services.metrics.requests.labels({ operation: operationId, status }).observe(durationMs / 1000);
+      services.metrics.waits.inc({ operation: operationId }, waitedMs / 1000);
       services.log.info(
         {
           requestId,
