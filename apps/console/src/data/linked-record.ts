@@ -1,4 +1,5 @@
 import { type QueryKey, type UseQueryOptions, useQuery } from '@tanstack/react-query';
+import type { PagedList } from './pages.ts';
 import { type ApiProblem, problemOf } from './problem.ts';
 
 /**
@@ -12,4 +13,16 @@ export function useLinkedRecord<One, Failure, Key extends QueryKey>(
 ): { linked: One | undefined; problem: ApiProblem | null } {
   const { data, error } = useQuery({ ...query, retry: false });
   return { linked: data, problem: error === null ? null : problemOf(error) };
+}
+
+/** The record of a list that an address names. It is read alone if the list does not have it. */
+export function useShownRecord<Listed extends { id: string }, One extends Listed, Failure, Key extends QueryKey>(
+  list: Pick<PagedList<Listed>, 'items' | 'isLoading'>,
+  id: string | undefined,
+  query: UseQueryOptions<One, Failure, One, Key>,
+): { shown: Listed | undefined; problem: ApiProblem | null } {
+  const listed = list.items.find((one) => one.id === id);
+  const enabled = id !== undefined && listed === undefined && !list.isLoading;
+  const { linked, problem } = useLinkedRecord({ ...query, enabled });
+  return { shown: listed ?? linked, problem };
 }

@@ -8,7 +8,7 @@ import { PrincipalName } from '../../components/principal.tsx';
 import { FailedPanel } from '../../components/side-panel.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
-import { useLinkedRecord } from '../../data/linked-record.ts';
+import { useShownRecord } from '../../data/linked-record.ts';
 import { type Providers, providerLabel, useProviders } from '../../data/names.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
@@ -78,12 +78,11 @@ export function ClosedChanges({ status }: { status: ClosedStatus }): ReactNode {
     },
   });
   const id = state['item'];
-  const listed = list.items.find((one) => one.id === id);
-  const { linked, problem } = useLinkedRecord({
-    ...getRecommendationOptions({ path: { recommendation_id: id ?? '' } }),
-    enabled: id !== undefined && listed === undefined && !list.isLoading,
-  });
-  const shown = listed ?? linked;
+  const { shown, problem } = useShownRecord(
+    list,
+    id,
+    getRecommendationOptions({ path: { recommendation_id: id ?? '' } }),
+  );
   const close = () => setState({ item: undefined });
   useKeys({ Escape: close });
   return (

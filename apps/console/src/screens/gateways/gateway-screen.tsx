@@ -24,7 +24,7 @@ import { Empty, Failed, Loading } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
-import { useLinkedRecord } from '../../data/linked-record.ts';
+import { useShownRecord } from '../../data/linked-record.ts';
 import { providerLabel, useProviders } from '../../data/names.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { problemOf } from '../../data/problem.ts';
@@ -111,12 +111,11 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
     onDone: () => void navigate({ to: '/gateways', replace: true }),
   });
   const item = state['item'];
-  const listed = list.items.find((session) => session.id === item);
-  const { linked, problem } = useLinkedRecord({
-    ...getGatewaySessionOptions({ path: { gateway_id: id, session_id: item ?? '' } }),
-    enabled: item !== undefined && listed === undefined && !list.isLoading,
-  });
-  const shown = listed ?? linked;
+  const { shown, problem } = useShownRecord(
+    list,
+    item,
+    getGatewaySessionOptions({ path: { gateway_id: id, session_id: item ?? '' } }),
+  );
   const close = () => setState({ item: undefined });
   useKeys({ Escape: close });
   return (

@@ -9,7 +9,7 @@ import { FailedPanel } from '../../components/side-panel.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
-import { useLinkedRecord } from '../../data/linked-record.ts';
+import { useShownRecord } from '../../data/linked-record.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
@@ -75,12 +75,7 @@ export function PeopleScreen(): ReactNode {
     },
   });
   const item = state['item'];
-  const listed = list.items.find(({ id }) => id === item);
-  const { linked, problem } = useLinkedRecord({
-    ...getUserOptions({ path: { user_id: item ?? '' } }),
-    enabled: item !== undefined && listed === undefined && !list.isLoading,
-  });
-  const shown = listed ?? linked;
+  const { shown, problem } = useShownRecord(list, item, getUserOptions({ path: { user_id: item ?? '' } }));
   const close = () => setState({ item: undefined });
   useKeys({ Escape: close });
   const hasFilter = status !== undefined || email !== undefined;

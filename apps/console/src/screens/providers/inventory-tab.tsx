@@ -18,7 +18,7 @@ import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
-import { useLinkedRecord } from '../../data/linked-record.ts';
+import { useShownRecord } from '../../data/linked-record.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { ItemForm } from './item-form.tsx';
@@ -66,12 +66,11 @@ export function InventoryTab({ provider }: { provider: Provider }): ReactNode {
     },
   });
   const id = state['item'];
-  const listed = list.items.find((one) => one.id === id);
-  const { linked, problem } = useLinkedRecord({
-    ...getInventoryItemOptions({ path: { provider_id: provider.id, item_id: id ?? '' } }),
-    enabled: id !== undefined && listed === undefined && !list.isLoading,
-  });
-  const shown = listed ?? linked;
+  const { shown, problem } = useShownRecord(
+    list,
+    id,
+    getInventoryItemOptions({ path: { provider_id: provider.id, item_id: id ?? '' } }),
+  );
   const close = () => setState({ item: undefined });
   useKeys({ Escape: close });
   return (
