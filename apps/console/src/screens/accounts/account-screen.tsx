@@ -116,7 +116,7 @@ function Loaded({ account }: { account: ServiceAccount }): ReactNode {
   const remove = useAction({
     run: () => deleteServiceAccount({ path, query, headers: headers(), throwOnError: true }),
     done: () => `${name} was deleted.`,
-    onDone: () => void navigate({ to: '/accounts', replace: true }),
+    onDone: () => navigate({ to: '/accounts', replace: true }),
   });
   const shown = list.items.find((each) => each.id === state['item']);
   useKeys({ Escape: () => setState({ item: undefined }) });

@@ -108,7 +108,7 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
         throwOnError: true,
       }),
     done: () => `${name} was deleted.`,
-    onDone: () => void navigate({ to: '/gateways', replace: true }),
+    onDone: () => navigate({ to: '/gateways', replace: true }),
   });
   const item = state['item'];
   const { shown, problem } = useShownRecord(

@@ -52,7 +52,7 @@ function Loaded({ manifest }: { manifest: Manifest }): ReactNode {
         throwOnError: true,
       }),
     done: () => `${name} was deleted.`,
-    onDone: () => void navigate({ to: '/manifests', replace: true }),
+    onDone: () => navigate({ to: '/manifests', replace: true }),
   });
   return (
     <Screen

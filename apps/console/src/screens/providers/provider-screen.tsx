@@ -71,7 +71,7 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
   const remove = useAction({
     run: () => deleteProvider({ path, headers: headers(), throwOnError: true }),
     done: () => `${name} was deleted.`,
-    onDone: () => void navigate({ to: '/providers', replace: true }),
+    onDone: () => navigate({ to: '/providers', replace: true }),
   });
   const tab = state['view'] ?? 'inventory';
   const me = useMe();
