@@ -33,7 +33,7 @@ const UNNAMED_SERVICE = 'unknown_service';
 
 /**
  * Resolves the spans of one sender in one trace to calls. A call that several spans report counts once: the innermost span
- * is the call, and what it does not say is taken from the others. See docs/governance.md, "How calls are counted".
+ * is the call, and what it does not say is taken from the others. See docs/counting.md, "How calls are counted".
  *
  * A pure function. The order of the spans makes no difference. Takes O(n log n).
  *

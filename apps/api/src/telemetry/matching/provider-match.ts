@@ -26,7 +26,7 @@ import { likelyVendor, vendorOfModel } from './vendor-of-model.ts';
  * - a prompt or a resource of MCP: its server; an agent and every other prompt: the service.
  *
  * A use that matches no known provider gets a discovered one. A vendor of models never owns tools, agents or prompts.
- * docs/governance.md has the whole list.
+ * docs/matching.md has the whole list.
  *
  * @returns a matcher for one batch. It collects the providers that it discovers in `newProviders`, and does not store them
  */
