@@ -236,6 +236,24 @@ test('an inventory item is declared, and deleted after a question', async () => 
   await done();
 });
 
+test('a model that nothing declares is blocked by one form', async () => {
+  const { items } = await read('/v1/providers?tenant_id=northwind&name=anthropic');
+  const { page, expectFaultless, done } = await world.open(`/providers/${items[0].id}?${TENANT}`);
+  await page.getByRole('button', { name: 'Declare an item' }).click();
+  const form = page.getByRole('dialog');
+  await form.getByRole('textbox', { name: 'Name' }).fill('claude-leaked');
+  await form.getByRole('combobox', { name: 'Status' }).click();
+  await page.getByRole('option', { name: 'blocked' }).click();
+  await form.getByText('Agents may not use it, and sessions that grant it end.').waitFor();
+  await expectFaultless('the form of an item');
+  await form.getByRole('button', { name: 'Declare' }).click();
+  await page.getByText('claude-leaked is blocked.').waitFor();
+  await page.getByRole('row', { name: /blocked claude-leaked/ }).waitFor();
+  const { items: found } = await read(`/v1/providers/${items[0].id}/inventory?text=claude-leaked`);
+  expect(found).toMatchObject([{ kind: 'model', name: 'claude-leaked', status: 'blocked' }]);
+  await done();
+});
+
 test('a person gets the rights of the platform and loses them, each after a question', async () => {
   const email = 'priya.nair@northwind.example';
   const rightsOf = async () => (await read(`/v1/users?email=${email}`)).items[0].platformAdministrator;

@@ -7,20 +7,30 @@ import { useFormHeaders } from '../../data/form-headers.ts';
 
 const KINDS = ['model', 'tool', 'resource', 'prompt', 'agent', 'channel'];
 
-/** Declares something that a provider offers. */
+const STATUSES = ['available', 'blocked'] as const;
+
+type Status = (typeof STATUSES)[number];
+
+const EFFECTS: Record<Status, string> = {
+  available: 'Agents may use it.',
+  blocked: 'Agents may not use it, and sessions that grant it end.',
+};
+
+/** Declares something that a provider offers, or blocks it before anything declares it. */
 export function ItemForm({ provider, close }: { provider: Provider; close: () => void }): ReactNode {
   const [kind, setKind] = useState<InventoryItem['kind']>(provider.kind === 'llm' ? 'model' : 'tool');
   const [name, setName] = useState('');
+  const [status, setStatus] = useState<Status>('available');
   const [description, setDescription] = useState('');
   const headersOf = useFormHeaders();
   const save = useAction({
     run: () => {
       const path = { provider_id: provider.id };
-      const body = { kind, name, description: description || null };
+      const body = { kind, name, status, description: description || null };
       return createInventoryItem({ path, body, headers: headersOf(body), throwOnError: true });
     },
     inForm: true,
-    done: () => `${name} was declared.`,
+    done: () => (status === 'blocked' ? `${name} is blocked.` : `${name} was declared.`),
     onDone: close,
   });
   return (
@@ -44,6 +54,14 @@ export function ItemForm({ provider, close }: { provider: Provider; close: () =>
         data-autofocus
         value={name}
         onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <Select
+        label="Status"
+        description={EFFECTS[status]}
+        data={STATUSES}
+        value={status}
+        allowDeselect={false}
+        onChange={(value) => value !== null && setStatus(value)}
       />
       <Textarea
         label="Description"
