@@ -21,7 +21,13 @@ test('what a person gave is found from the person, and some of it is revoked', a
   });
   await server.ok('POST', keys, { as, body: { name: 'kept for now', scopes: ['traces:write'] } });
   const { page, expectFaultless, done } = await world.open('/people?tenant=northwind');
+  // The right of a sub-tenant does not look like one of the whole tenant.
+  await page
+    .getByRole('row', { name: /Leo Novak/ })
+    .getByText('northwind / engineering (operator)')
+    .waitFor();
   await page.getByRole('row', { name: /Tom Okafor/ }).click({ position: { x: 300, y: 18 } });
+  await page.getByRole('complementary').getByText('API keys that they created keep working after that').waitFor();
   await expectFaultless('a person');
   await page.getByRole('complementary').getByRole('link', { name: 'See the access they gave' }).click();
   await page

@@ -72,7 +72,7 @@ export function AccessScreen(): ReactNode {
         ) : (
           <>
             Keys, sessions, invitations and memberships that <PrincipalName principal={source} /> created, directly or
-            through them. They stay valid when their creator is disabled.
+            through them. Keys and memberships stay valid when their creator is disabled.
           </>
         )
       }

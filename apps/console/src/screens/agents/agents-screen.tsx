@@ -5,6 +5,7 @@ import { type Column, DataTable } from '../../components/data-table.tsx';
 import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
 import { formatCompact } from '../../components/format.ts';
 import { MeaningMark, MeaningShape, RiskMark } from '../../components/marks.tsx';
+import { placeOf } from '../../components/place.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Empty } from '../../components/states.tsx';
@@ -12,7 +13,6 @@ import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useSetUrlState, useUrlState } from '../../data/url-state.ts';
-import { placeOf } from '../providers/providers-screen.tsx';
 import { PERIODS, useUsageRange } from './usage-range.ts';
 
 const keyOf = ({ id }: Agent) => id;

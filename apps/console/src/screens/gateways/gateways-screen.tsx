@@ -6,12 +6,12 @@ import { type Column, DataTable } from '../../components/data-table.tsx';
 import { SelectFilter } from '../../components/filters.tsx';
 import { formatDuration } from '../../components/format.ts';
 import { StateMark } from '../../components/marks.tsx';
+import { placeOf } from '../../components/place.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Empty } from '../../components/states.tsx';
 import { usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
-import { placeOf } from '../providers/providers-screen.tsx';
 import { GatewayForm } from './gateway-form.tsx';
 
 const keyOf = ({ id }: Gateway) => id;

@@ -9,6 +9,7 @@ import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import { Views } from '../../components/filters.tsx';
 import { StateMark, Tag } from '../../components/marks.tsx';
+import { placeOf } from '../../components/place.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Empty, Failed, Loading } from '../../components/states.tsx';
@@ -18,7 +19,6 @@ import { idempotencyKey, ifMatch } from '../../data/client.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import classes from '../providers/provider.module.css';
-import { placeOf } from '../providers/providers-screen.tsx';
 import { ManifestContent } from './manifest-content.tsx';
 import { ManifestForm } from './manifest-form.tsx';
 

@@ -5,6 +5,7 @@ import { ActionButton } from '../../components/action-button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { SelectFilter } from '../../components/filters.tsx';
 import { StateMark, Tag } from '../../components/marks.tsx';
+import { placeOf } from '../../components/place.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Empty } from '../../components/states.tsx';
@@ -12,7 +13,6 @@ import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
-import { placeOf } from '../providers/providers-screen.tsx';
 import { ManifestForm } from './manifest-form.tsx';
 
 const keyOf = ({ id }: Manifest) => id;

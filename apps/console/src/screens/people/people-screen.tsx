@@ -5,6 +5,7 @@ import { type Column, DataTable } from '../../components/data-table.tsx';
 import { SelectFilter, TextFilter } from '../../components/filters.tsx';
 import { useKeys } from '../../components/hotkeys.ts';
 import { StateMark, Tag } from '../../components/marks.tsx';
+import { placeName } from '../../components/place.tsx';
 import { FailedPanel } from '../../components/side-panel.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Empty } from '../../components/states.tsx';
@@ -44,7 +45,7 @@ const COLUMNS: Column<User>[] = [
     isWideOnly: true,
     width: 'minmax(160px, 2fr)',
     cell: ({ memberships }) => {
-      const places = memberships.map(({ tenantId, role }) => `${tenantId} (${role})`).join(', ');
+      const places = memberships.map((membership) => `${placeName(membership)} (${membership.role})`).join(', ');
       return <span title={places}>{places}</span>;
     },
   },

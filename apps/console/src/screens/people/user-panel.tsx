@@ -12,6 +12,7 @@ import { ActionButton } from '../../components/action-button.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { CopyId } from '../../components/copy.tsx';
 import { StateMark, Tag } from '../../components/marks.tsx';
+import { placeName } from '../../components/place.tsx';
 import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
@@ -147,7 +148,7 @@ export function UserPanel({ user, close }: { user: User; close: () => void }): R
           {memberships.map(({ tenantId, subTenantId, role, status: state }) => (
             <li key={`${tenantId}/${subTenantId ?? ''}`} className="row">
               <Link to="/tenants/$tenantId" params={{ tenantId }}>
-                {[tenantId, subTenantId].filter((part) => part !== null).join(' / ')}
+                {placeName({ tenantId, subTenantId })}
               </Link>
               <Tag>{role}</Tag>
               {state === 'pending' && <StateMark state="invited" />}
@@ -157,7 +158,7 @@ export function UserPanel({ user, close }: { user: User; close: () => void }): R
       </Section>
       <Section title="When they leave">
         <p>
-          What a person gave to others outlives them: API keys, open sessions and invitations.{' '}
+          API keys that they created keep working after that, and so do the sessions of these keys.{' '}
           <AccessLink source={`user:${id}`}>See the access they gave, and revoke it</AccessLink>
         </p>
       </Section>

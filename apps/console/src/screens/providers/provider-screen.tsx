@@ -9,6 +9,7 @@ import { CopyId } from '../../components/copy.tsx';
 import { Views } from '../../components/filters.tsx';
 import { formatInterval, plural } from '../../components/format.ts';
 import { MeaningMark, StateMark, Tag } from '../../components/marks.tsx';
+import { placeOf } from '../../components/place.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Failed, Loading, MissingScope } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
@@ -21,7 +22,6 @@ import { CredentialTab } from './credential-tab.tsx';
 import { InventoryTab } from './inventory-tab.tsx';
 import { ObservationsTab } from './observations-tab.tsx';
 import { ProviderForm } from './provider-form.tsx';
-import { placeOf } from './providers-screen.tsx';
 import { SyncsTab } from './syncs-tab.tsx';
 
 const TABS = [

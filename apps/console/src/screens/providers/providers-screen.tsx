@@ -5,6 +5,7 @@ import { ActionButton } from '../../components/action-button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { SelectFilter } from '../../components/filters.tsx';
 import { MeaningShape, StateMark, Tag } from '../../components/marks.tsx';
+import { placeOf } from '../../components/place.tsx';
 import { Screen } from '../../components/screen.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
@@ -114,14 +115,4 @@ export function ProvidersScreen(): ReactNode {
       {state['new'] !== undefined && <ProviderForm close={() => setState({ new: undefined })} />}
     </Screen>
   );
-}
-
-export function placeOf({
-  tenantId,
-  subTenantId,
-}: {
-  tenantId: string | null;
-  subTenantId?: string | null;
-}): ReactNode {
-  return <span className="dim">{[tenantId, subTenantId].filter((part) => part != null).join(' / ')}</span>;
 }
