@@ -150,6 +150,8 @@ test('tables fit in windows of 1024 to 1440 pixels, also beside an open panel', 
       );
     await expect.poll(cut, { message: `${what}: pixels that are cut off at ${width}` }).toBe(0);
   };
+  const provider = `/providers/${await firstId('/v1/providers?tenant_id=northwind&name=knowledge-base')}`;
+  const gateway = `/gateways/${await firstId('/v1/gateways?tenant_id=northwind&status=active')}`;
   for (const path of [
     '/tenants',
     '/inbox',
@@ -165,6 +167,12 @@ test('tables fit in windows of 1024 to 1440 pixels, also beside an open panel', 
     '/audit',
     '/changes?view=applied',
     '/tenants/northwind',
+    '/access?source=service_account:default/bootstrap',
+    '/accounts/data-platform',
+    gateway,
+    provider,
+    `${provider}?view=observations`,
+    `${provider}?view=syncs`,
   ]) {
     await moveTo(`${path}${path.includes('?') ? '&' : '?'}${TENANT}`);
     await table.getByRole('row').nth(1).waitFor();
@@ -183,7 +191,15 @@ test('tables fit in windows of 1024 to 1440 pixels, also beside an open panel', 
   const name = table.getByText('delete_repository', { exact: true });
   await name.waitFor();
   expect(await name.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBeLessThanOrEqual(0);
-  for (const path of ['/tasks', '/people', '/audit', '/changes?view=applied']) {
+  for (const path of [
+    '/tasks',
+    '/people',
+    '/audit',
+    '/changes?view=applied',
+    '/accounts/data-platform',
+    gateway,
+    provider,
+  ]) {
     await moveTo(`${path}${path.includes('?') ? '&' : '?'}${TENANT}`);
     await table.getByRole('row').nth(1).waitFor();
     await page.keyboard.press('j');

@@ -43,9 +43,15 @@ const COLUMNS: Column<DerivedAccess>[] = [
     width: 'minmax(120px, 1fr)',
     cell: ({ grantedBy }) => <PrincipalName principal={grantedBy} />,
   },
-  { key: 'created', header: 'Since', width: '104px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  {
+    key: 'created',
+    isWideOnly: true,
+    header: 'Since',
+    width: '104px',
+    cell: ({ createdAt }) => <Time at={createdAt} />,
+  },
   { key: 'expires', header: 'Ends', width: '104px', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
-  { key: 'id', header: 'Id', width: 'minmax(110px, 1fr)', cell: ({ id }) => <CopyId id={id} /> },
+  { key: 'id', isWideOnly: true, header: 'Id', width: 'minmax(110px, 1fr)', cell: ({ id }) => <CopyId id={id} /> },
 ];
 
 /** What a user, service account or key gave to others: an offboarding revokes it. */

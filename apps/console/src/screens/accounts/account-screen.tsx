@@ -56,6 +56,7 @@ const COLUMNS: Column<Credential>[] = [
   {
     key: 'scopes',
     header: 'Scopes',
+    isWideOnly: true,
     width: 'minmax(100px, 1.8fr)',
     cell: ({ scopes }) => <span title={scopes.join(', ')}>{scopes.join(', ')}</span>,
   },
@@ -65,8 +66,20 @@ const COLUMNS: Column<Credential>[] = [
     width: '110px',
     cell: ({ expiresAt, status }) => <Expiry at={expiresAt} isSoon={status === 'expiring'} />,
   },
-  { key: 'used', header: 'Last used', width: '100px', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
-  { key: 'created', header: 'Created', width: '100px', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  {
+    key: 'used',
+    isWideOnly: true,
+    header: 'Last used',
+    width: '100px',
+    cell: ({ lastUsedAt }) => <Time at={lastUsedAt} />,
+  },
+  {
+    key: 'created',
+    isWideOnly: true,
+    header: 'Created',
+    width: '100px',
+    cell: ({ createdAt }) => <Time at={createdAt} />,
+  },
 ];
 
 export function AccountScreen(): ReactNode {

@@ -52,6 +52,7 @@ const COLUMNS: Column<GatewaySessionSummary>[] = [
   {
     key: 'actor',
     header: 'Opened by',
+    isWideOnly: true,
     width: 'minmax(140px, 1fr)',
     cell: ({ actor }) => (actor === null ? <span className="dim">itself</span> : <PrincipalName principal={actor} />),
   },
@@ -62,11 +63,12 @@ const COLUMNS: Column<GatewaySessionSummary>[] = [
     isNumber: true,
     cell: ({ grantedItems }) => formatNumber(grantedItems),
   },
-  { key: 'issued', header: 'Issued', width: '110px', cell: ({ issuedAt }) => <Time at={issuedAt} /> },
+  { key: 'issued', isWideOnly: true, header: 'Issued', width: '110px', cell: ({ issuedAt }) => <Time at={issuedAt} /> },
   { key: 'expires', header: 'Expires', width: '110px', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
   {
     key: 'reason',
     header: 'Ended because',
+    isWideOnly: true,
     width: '130px',
     cell: ({ revokedReason }) => (revokedReason === null ? '' : words(revokedReason)),
   },

@@ -43,9 +43,27 @@ const COLUMNS: Column<InventoryItem>[] = [
       </span>
     ),
   },
-  { key: 'source', header: 'Declared by', width: '130px', cell: ({ source }) => <span className="dim">{source}</span> },
-  { key: 'first', header: 'First seen', width: '110px', cell: ({ firstSeenAt }) => <Time at={firstSeenAt} /> },
-  { key: 'last', header: 'Last seen', width: '110px', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
+  {
+    key: 'source',
+    isWideOnly: true,
+    header: 'Declared by',
+    width: '130px',
+    cell: ({ source }) => <span className="dim">{source}</span>,
+  },
+  {
+    key: 'first',
+    isWideOnly: true,
+    header: 'First seen',
+    width: '110px',
+    cell: ({ firstSeenAt }) => <Time at={firstSeenAt} />,
+  },
+  {
+    key: 'last',
+    isWideOnly: true,
+    header: 'Last seen',
+    width: '110px',
+    cell: ({ lastSeenAt }) => <Time at={lastSeenAt} />,
+  },
 ];
 
 function ItemStatus({ status }: Pick<InventoryItem, 'status'>): ReactNode {

@@ -36,6 +36,7 @@ const COLUMNS: Column<RuntimeObservation>[] = [
   {
     key: 'callers',
     header: 'Called by',
+    isWideOnly: true,
     width: 'minmax(140px, 1fr)',
     cell: ({ evidence }) => evidence.serviceNames.join(', '),
   },

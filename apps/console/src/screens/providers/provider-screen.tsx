@@ -92,7 +92,7 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
           <Tag>{kind.replaceAll('_', ' ')}</Tag>
           <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />
           <StateMark
-            state={health === 'unknown' ? 'never asked' : health}
+            state={health === 'unknown' ? 'not checked' : health}
             tone={health === 'failing' ? 'danger' : 'quiet'}
           />
           <span>

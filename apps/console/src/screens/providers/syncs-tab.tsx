@@ -29,7 +29,14 @@ const COLUMNS: Column<OperatorTask>[] = [
     width: 'minmax(140px, 1fr)',
     cell: ({ assignee }) => <PrincipalName principal={assignee} />,
   },
-  { key: 'attempts', header: 'Attempts', width: '80px', isNumber: true, cell: ({ attempts }) => attempts },
+  {
+    key: 'attempts',
+    isWideOnly: true,
+    header: 'Attempts',
+    width: '80px',
+    isNumber: true,
+    cell: ({ attempts }) => attempts,
+  },
 ];
 
 /** Each time that the provider was asked what it offers. */
