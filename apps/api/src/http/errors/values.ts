@@ -1,3 +1,4 @@
+import { storable } from '@quartermaster/db/storable-text.ts';
 import { valueError } from '../../platform/errors.ts';
 import { MAX_DEPTH } from '../limits.ts';
 
@@ -55,5 +56,5 @@ function faultOf(text: string): string | null {
 }
 
 function printable(key: string): string {
-  return key.toWellFormed().replaceAll('\0', '\uFFFD').slice(0, 128).toWellFormed();
+  return storable(key).slice(0, 128).toWellFormed();
 }

@@ -3,6 +3,7 @@ import { type InventoryKind, isPlainItemName } from '@quartermaster/contracts/in
 import { visibleLine, visibleText, visibleValue } from '@quartermaster/contracts/visible-text.ts';
 import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
 import type { FoundItem } from '@quartermaster/db/repositories/inventory-sync.ts';
+import { storable } from '@quartermaster/db/storable-text.ts';
 import { MAX_DEPTH } from '../../http/limits.ts';
 import { canonicalDigest } from '../../platform/canonical-digest.ts';
 
@@ -145,9 +146,4 @@ function cut(text: string, length: number): string {
         .slice(0, length - 1)
         .replace(/[\ud800-\udbff]$/, '')
         .concat('…');
-}
-
-/** Replaces what databases refuse in texts: NUL and lone surrogates. */
-function storable(text: string): string {
-  return text.toWellFormed().replaceAll('\0', '\ufffd');
 }

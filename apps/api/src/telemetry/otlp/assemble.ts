@@ -1,7 +1,8 @@
 import { nanoTime, type TimeParts } from '@quartermaster/db/nano-time.ts';
+import { storable } from '@quartermaster/db/storable-text.ts';
 import { readNames } from '../dialects/read.ts';
 import { type Attributes, type AttributeValue, type DecodedTraces, type OtlpSpan } from './span.ts';
-import { cutToBytes, storable } from './text.ts';
+import { cutToBytes } from './text.ts';
 import { isAbsent, nanosecondsBetween, NO_TIME, type RequestTime } from './time.ts';
 
 /** Limits for both encodings, so that a hostile span cannot grow without bound. What exceeds them is dropped silently. */

@@ -1,6 +1,6 @@
+import { storable } from '@quartermaster/db/storable-text.ts';
 import { type Budget, doubleValue, LIMITS, newBudget, scopeOf, setAttribute, TOO_DEEP } from './assemble.ts';
 import { type Attributes, type AttributeValue, OtlpDecodeError, type OtlpSpan } from './span.ts';
-import { storable } from './text.ts';
 import { type RequestTime, timeOfInteger } from './time.ts';
 
 // Readers for the parts of OTLP's JSON requests, for all signals. Each one throws an OtlpDecodeError with the path of a value

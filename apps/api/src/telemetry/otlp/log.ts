@@ -1,7 +1,7 @@
 import { nanoTime, type TimeParts } from '@quartermaster/db/nano-time.ts';
+import { storable } from '@quartermaster/db/storable-text.ts';
 import { BAD_TIME, LIMITS, TOO_MANY_RECORDS, isSpanId, isTraceId } from './assemble.ts';
 import type { Attributes, AttributeValue, OtlpSpan } from './span.ts';
-import { storable } from './text.ts';
 import { isAbsent, NO_TIME, type RequestTime } from './time.ts';
 
 /**

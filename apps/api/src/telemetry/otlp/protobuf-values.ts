@@ -1,4 +1,5 @@
 import type { TimeParts } from '@quartermaster/db/nano-time.ts';
+import { storable } from '@quartermaster/db/storable-text.ts';
 import protobuf from 'protobufjs/minimal.js';
 import {
   type Budget,
@@ -10,7 +11,6 @@ import {
   TOO_DEEP,
 } from './assemble.ts';
 import type { Attributes, AttributeValue } from './span.ts';
-import { storable } from './text.ts';
 import { timeOfHalves } from './time.ts';
 
 export type Reader = protobuf.Reader;

@@ -1,12 +1,6 @@
 const CONTINUATION_MASK = 0xc0;
 const CONTINUATION = 0x80;
 
-/** Replaces what databases do not accept: PostgreSQL refuses NUL in text and jsonb, and lone surrogates have no UTF-8 form. */
-export function storable(text: string): string {
-  const wellFormed = text.toWellFormed();
-  return wellFormed.includes('\0') ? wellFormed.replaceAll('\0', '\ufffd') : wellFormed;
-}
-
 /** Truncates a well-formed text to a number of UTF-8 bytes, without splitting a code point. */
 export function cutToBytes(text: string, maxBytes: number): string {
   // A UTF-16 unit takes at most 3 bytes, so most texts need no counting.
