@@ -46,7 +46,7 @@ export function hostOf(url: string): string {
 }
 
 /** Whether a host is the sender's own machine. Such an address does not identify a provider. */
-export function isLoopback(host: string): boolean {
+export function isSendersOwnHost(host: string): boolean {
   if (isIP(host) === 4) return host.startsWith('127.');
   return host === '::1' || host === 'localhost' || host.endsWith('.localhost');
 }

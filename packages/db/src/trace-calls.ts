@@ -16,7 +16,7 @@ const MAX_CALLS_BYTES = 2 * 1024 * 1024;
 const [RAW, ZSTD, DROPPED, DEFLATED] = [0, 1, 2, 3];
 
 /** Encodes calls: 1 byte of format; then for each call the sender after a 2-byte length, and the value after a 4-byte length. */
-export function encodeCalls(calls: readonly StoredCalls[]): Buffer | null {
+export function encodeCallsColumn(calls: readonly StoredCalls[]): Buffer | null {
   if (calls.length === 0) return null;
   let size = 1;
   for (const { sender, value } of calls) size += 2 + Buffer.byteLength(sender) + 4 + value.length;
@@ -38,7 +38,7 @@ export function encodeCalls(calls: readonly StoredCalls[]): Buffer | null {
 export const DROPPED_CALLS = Buffer.of(DROPPED);
 
 /** Decodes calls. Null if they were dropped. */
-export function decodeCalls(column: Buffer | null): StoredCalls[] | null {
+export function decodeCallsColumn(column: Buffer | null): StoredCalls[] | null {
   if (column === null) return [];
   if (column[0] === DROPPED) return null;
   const plain = plainCalls(column);
@@ -60,7 +60,7 @@ export function decodeAllCalls(columns: readonly (Buffer | null)[]): StoredCalls
   const all: StoredCalls[] = [];
   let size = 0;
   for (const column of columns) {
-    const calls = decodeCalls(column);
+    const calls = decodeCallsColumn(column);
     if (calls === null) return null;
     for (const one of calls) {
       size += one.value.length;

@@ -1,7 +1,7 @@
 import type { Database } from '../database.ts';
 import { isMerged, LOWEST_SPAN_ID, MERGED_PREFIX, mergedName, readMergedName, senderDigestOf } from '../merged-part.ts';
 import { mergeSpanIndexes, SpanIndex } from '../span-index.ts';
-import { decodeCalls, DROPPED_CALLS, encodeCalls } from '../trace-calls.ts';
+import { decodeCallsColumn, DROPPED_CALLS, encodeCallsColumn } from '../trace-calls.ts';
 import { firstPart, MAX_RESOLVED_SPANS, partsOfTrace } from './known-spans.ts';
 import type { TraceRow } from './trace-rows.ts';
 
@@ -85,9 +85,9 @@ async function mergeOfSender(
 function mergedCalls(parts: readonly { part: string; calls: Buffer | null }[]): Buffer | null {
   const decoded = parts
     .toSorted((a, b) => Number(isMerged(b)) - Number(isMerged(a)))
-    .map(({ calls }) => decodeCalls(calls));
+    .map(({ calls }) => decodeCallsColumn(calls));
   if (decoded.some((calls) => calls === null)) return DROPPED_CALLS;
-  return encodeCalls(decoded.flatMap((calls) => calls ?? []));
+  return encodeCallsColumn(decoded.flatMap((calls) => calls ?? []));
 }
 
 function wholeIndex(bytes: Buffer) {

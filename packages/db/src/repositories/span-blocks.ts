@@ -7,7 +7,7 @@ import { multiRowStatement } from '../multi-row-statement.ts';
 import type { BlockSpan, SpanBlock, SpanInBlock } from '../span-block.ts';
 import { type PlacedSpan, spanIndexWriter } from '../span-index.ts';
 import type { TenantPlace } from '../tenancy.ts';
-import { encodeCalls } from '../trace-calls.ts';
+import { encodeCallsColumn } from '../trace-calls.ts';
 import { addAccountBytes } from './account-bytes.ts';
 import type { KnownTrace } from './known-spans.ts';
 import { mergeParts } from './merged-parts.ts';
@@ -197,7 +197,7 @@ function partOf<Span extends BlockSpan>({
     traceId,
     part: block.id,
     spans: writeIndex(placed),
-    calls: calls === undefined ? null : encodeCalls([{ sender: block.sender, value: calls }]),
+    calls: calls === undefined ? null : encodeCallsColumn([{ sender: block.sender, value: calls }]),
   };
 }
 

@@ -7,7 +7,8 @@ import { multiRowStatement } from '../multi-row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
-export type Signal = 'span' | 'log';
+/** What reported a call. */
+export type CallSignal = 'span' | 'log';
 
 /**
  * The most keys of one account. Beyond it each new key removes its oldest one. The hourly removal alone would not limit what an
@@ -35,7 +36,7 @@ export async function hasCallsFromLogs(db: Database, place: TenantPlace): Promis
 
 export type TelemetryCall = {
   /** The signal that reported it first. */
-  signal: Signal;
+  signal: CallSignal;
   /** Identifies the log record that counted the call, see {@link findCountedCalls}. Null if no span can replace the call. */
   recordKey: string | null;
 };
@@ -71,7 +72,7 @@ export type NewTelemetryCall = {
 export async function insertTelemetryCalls(
   db: Database,
   place: TenantPlace,
-  { calls, signal, sender }: { calls: readonly NewTelemetryCall[]; signal: Signal; sender: string },
+  { calls, signal, sender }: { calls: readonly NewTelemetryCall[]; signal: CallSignal; sender: string },
   now: Date,
 ): Promise<number> {
   const rows = calls.map(({ key, recordKey = null, countedCall = null }) => {
@@ -96,7 +97,7 @@ function senderKey(sender: string): string {
 }
 
 type NewRow = { key: string; recordKey: string | null; countedCall: Buffer | null };
-type Shared = PlaceColumns & { signal: Signal; sender: string; now: string };
+type Shared = PlaceColumns & { signal: CallSignal; sender: string; now: string };
 
 const insertRows = multiRowStatement(
   (db, rows: readonly NewRow[], { tenant_id, sub_tenant_id, signal, sender, now }: Shared) =>

@@ -1,6 +1,6 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { hostOf, isLoopback } from '@quartermaster/db/provider-names.ts';
+import { hostOf, isSendersOwnHost } from '@quartermaster/db/provider-names.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { vendorOfHost } from '@quartermaster/db/vendors.ts';
 import { knownProviders, portOf } from './known-providers.ts';
@@ -60,5 +60,5 @@ function namesOf({ name, aliases }: OwnProvider): string[] {
 
 function addressOf({ baseUrl }: Pick<Provider, 'baseUrl'>): { host: string | null; port: number | null } {
   const host = baseUrl === null ? null : hostOf(baseUrl);
-  return host === null || isLoopback(host) ? { host: null, port: null } : { host, port: portOf(baseUrl) };
+  return host === null || isSendersOwnHost(host) ? { host: null, port: null } : { host, port: portOf(baseUrl) };
 }

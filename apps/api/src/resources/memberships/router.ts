@@ -9,9 +9,9 @@ import {
   changeMembership,
   createMembership,
   removeMembership,
+  requireCallersMembership,
   requireMembership,
   requireOwnOrMembership,
-  requirePendingMembership,
 } from './service.ts';
 
 export const membershipsRouter = router({
@@ -35,6 +35,6 @@ export const membershipsRouter = router({
   ).mutation(({ ctx, input: { path, query } }) => removeMembership(ctx, path, query)),
 
   accept: conditionalEndpoint(contract.acceptMembership, (ctx, { path, query }) =>
-    requirePendingMembership(ctx, ctx.services.db, path.tenant_id, query),
+    requireCallersMembership(ctx, ctx.services.db, path.tenant_id, query),
   ).mutation(({ ctx, input: { path, query } }) => acceptMembership(ctx, path.tenant_id, query)),
 });

@@ -134,7 +134,7 @@ export async function endMembership(
 /** Accepts an invitation of the caller. From now on the caller holds its role. */
 export async function acceptMembership(ctx: CallerContext, tenantId: string, query: Query): Promise<Membership> {
   return auditedWrite(ctx, async (trx, record, now) => {
-    const membership = await requirePendingMembership(ctx, trx, tenantId, query);
+    const membership = await requireCallersMembership(ctx, trx, tenantId, query);
     if (membership.status === 'pending') await requireAcceptable(trx, membership, now);
     const accepted = await markAccepted(trx, scopeOf(membership), membership, now);
     if (!accepted) throw new ApiError('membership_accepted', 'You have already accepted this membership.');
@@ -144,7 +144,7 @@ export async function acceptMembership(ctx: CallerContext, tenantId: string, que
 }
 
 /** The caller's own membership in a tenant, pending or already accepted. @throws 403 for service accounts, 404 */
-export function requirePendingMembership(
+export function requireCallersMembership(
   ctx: CallerContext,
   db: Database,
   tenantId: string,

@@ -6,7 +6,7 @@ import { NOTHING_UNOBSERVED, type Unobserved } from '../../governance/observatio
 import type { InterpretedSpan } from './interpreted-span.ts';
 import { applyChanges } from './apply-changes.ts';
 import { type CallChange, diffCalls } from './call-changes.ts';
-import { type CallSpan, usesOf } from './call-span.ts';
+import { allUsesOf, type CallSpan } from './call-span.ts';
 import { addParent, type KnownTrace, readKnownTraces, type StoredTrace } from './known-trace.ts';
 import { makeCallSpan } from './make-call-span.ts';
 import { replaceRecords } from './replace-records.ts';
@@ -118,11 +118,12 @@ async function moveTraces(
   const isMoved = ({ call, by }: CallChange) => by > 0 && replaced.has(call.provider.id);
   const moved = [...traces.entries()].filter(([, { changes }]) => changes.some(isMoved));
   const changes = changesOf({ traces, removed });
-  const uses = moved.flatMap(([, { own, known }]) => [...own, ...(known?.calls ?? [])].flatMap(usesOf));
+  const uses = moved.flatMap(([, { own, known }]) => [...own, ...(known?.calls ?? [])].flatMap(allUsesOf));
   const found = await findProvidersOfCalls(db, place, { changes, uses, providers, newProviders }, now);
   for (const [index, trace] of moved) {
-    for (const use of trace.own.flatMap(usesOf)) use.provider = found.replacements.get(use.provider.id) ?? use.provider;
-    const ids = new Set((trace.known?.calls ?? []).flatMap(usesOf).map(({ provider }) => provider.id));
+    for (const use of trace.own.flatMap(allUsesOf))
+      use.provider = found.replacements.get(use.provider.id) ?? use.provider;
+    const ids = new Set((trace.known?.calls ?? []).flatMap(allUsesOf).map(({ provider }) => provider.id));
     const replacements = new Map([...found.replacements].filter(([id]) => ids.has(id)));
     traces[index] = { ...trace, replacements, changes: await changesInTrace({ ...trace, replacements }) };
     await yieldWhenDue();

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { rewrittenName } from '@quartermaster/db/name-family.ts';
 import type { Use } from '../dialects/facts.ts';
 import { splitMarked } from '../dialects/mcp-name.ts';
-import { serverToolsIn } from '../matching/tool-names.ts';
+import { splitToolName } from '../matching/tool-names.ts';
 import { comparableName } from './same-name.ts';
 
 /*
@@ -54,7 +54,7 @@ export function namesOfCall(
 /** The name, and the names of the tool that `mcp_<server>_<tool>` may mean: both may contain underscores. */
 function toolsIn(name: string): string[] {
   if (!name.startsWith('mcp_')) return [name];
-  const splits = serverToolsIn(name).slice(0, MAX_SPLITS);
+  const splits = splitToolName(name).slice(0, MAX_SPLITS);
   return [name, ...splits.map(({ tool }) => tool)];
 }
 

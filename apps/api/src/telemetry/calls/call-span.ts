@@ -33,7 +33,7 @@ export type CallSpan = {
 };
 
 /** All uses of a span: those that report calls, and that of tokens. */
-export function usesOf({ uses, tokensOf }: CallSpan): readonly CallUse[] {
+export function allUsesOf({ uses, tokensOf }: CallSpan): readonly CallUse[] {
   return tokensOf === null ? uses : [...uses, tokensOf];
 }
 

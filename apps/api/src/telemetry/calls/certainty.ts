@@ -1,6 +1,6 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { rewrittenName } from '@quartermaster/db/name-family.ts';
-import { hostOf, isLoopback } from '@quartermaster/db/provider-names.ts';
+import { hostOf, isSendersOwnHost } from '@quartermaster/db/provider-names.ts';
 import type { MatchableSpan } from '../matching/match.ts';
 import { memoizeByName } from '../memoize-by-name.ts';
 import type { Use } from '../dialects/facts.ts';
@@ -42,7 +42,7 @@ export function certaintyOf({ span, use, provider, isTenantBlock }: MatchedUse):
 }
 
 function isAtOwnAddress({ subTenantId, baseUrl }: MatchedUse['provider'], address: string | null): boolean {
-  if (subTenantId === null || baseUrl === null || address === null || isLoopback(address)) return false;
+  if (subTenantId === null || baseUrl === null || address === null || isSendersOwnHost(address)) return false;
   return hostOf(baseUrl) === address;
 }
 

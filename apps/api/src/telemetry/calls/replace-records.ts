@@ -1,11 +1,11 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import {
+  type CallSignal,
   findCountedCalls,
   findTelemetryCalls,
   hasCallsFromLogs,
   insertTelemetryCalls,
   removeCountedCalls,
-  type Signal,
   type TelemetryCall,
 } from '@quartermaster/db/repositories/telemetry-calls.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
@@ -127,7 +127,7 @@ function keepWhatRecordKnows({ call, use }: SpanReport, record: CallSpan): void 
 function knownOf(
   known: ReadonlyMap<string, TelemetryCall>,
   keys: readonly string[],
-  signal: Signal,
+  signal: CallSignal,
 ): readonly TelemetryCall[] {
   return keys.flatMap((key) => known.get(key) ?? []).filter((one) => one.signal === signal);
 }

@@ -1,4 +1,4 @@
-import { type CallSpan, type CallUse, usesOf } from './call-span.ts';
+import { allUsesOf, type CallSpan, type CallUse } from './call-span.ts';
 
 /** The providers that replace deleted ones in a trace, by the ids of the deleted ones. */
 export type Replacements = ReadonlyMap<string, CallUse['provider']>;
@@ -15,7 +15,7 @@ export function replaceProviders(spans: readonly CallSpan[], replacements: Repla
   };
   const isReplaced = ({ provider }: CallUse) => replacements.has(provider.id);
   return spans.map((span) => {
-    if (!usesOf(span).some(isReplaced)) return span;
+    if (!allUsesOf(span).some(isReplaced)) return span;
     return { ...span, uses: span.uses.map(latest), tokensOf: span.tokensOf && latest(span.tokensOf) };
   });
 }

@@ -26,7 +26,7 @@ import { providerLookup } from '../../governance/declarations/provider-lookup.ts
 import { CacheByParts } from '../cache-by-parts.ts';
 import type { Use } from '../dialects/facts.ts';
 import type { Match, MatchableSpan } from './match.ts';
-import { hashedName, hashedNames, isCut, isHashedName, plainHash, serverToolsIn } from './tool-names.ts';
+import { hashedName, hashedNames, isCut, isHashedName, plainHash, splitToolName } from './tool-names.ts';
 import { likelyVendor, vendorOfModel } from './vendor-of-model.ts';
 
 /** Look-ups in everything that the names of a batch may mean. */
@@ -154,7 +154,7 @@ async function findNamedProviders(
     if (likely !== null) lookup.addName(likely);
   }
   for (const name of tools) {
-    for (const { server, isExplicit } of serverToolsIn(name)) {
+    for (const { server, isExplicit } of splitToolName(name)) {
       lookup.addRewritten(server);
       if (isExplicit) for (const one of discoveredNames(server)) lookup.addName(one);
     }
@@ -283,7 +283,7 @@ function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
   // VS Code truncates the server's name: `mcp_github_mcp_se_search` for the tool `search` of `GitHub MCP Server`.
   function toolOfCutServer(written: string): Match | undefined {
     if (!/^mcp_/i.test(written)) return undefined;
-    const fitting = serverToolsIn(written).flatMap(({ server, tool }) => {
+    const fitting = splitToolName(written).flatMap(({ server, tool }) => {
       const head = rewrittenName(server);
       const isNamed = (provider: Provider) =>
         caseFoldedNames(provider).some((name) => rewrittenName(name).startsWith(head));
@@ -349,7 +349,7 @@ function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
 
 /** The families of a tool's name as it is written, and without what may be its server's name in front. */
 function toolFamilies(name: string): string[] {
-  return [name, ...serverToolsIn(name).map(({ tool }) => tool)].map(rewrittenName);
+  return [name, ...splitToolName(name).map(({ tool }) => tool)].map(rewrittenName);
 }
 
 function modelFamilies(name: string): string[] {

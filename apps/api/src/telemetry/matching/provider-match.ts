@@ -2,7 +2,7 @@ import type { Provider, ProviderKind } from '@quartermaster/contracts/providers.
 import type { Database } from '@quartermaster/db/database.ts';
 import { isRouter, splitRouters } from '@quartermaster/db/model-name.ts';
 import { rewrittenName } from '@quartermaster/db/name-family.ts';
-import { caseFoldedNames, isLoopback } from '@quartermaster/db/provider-names.ts';
+import { caseFoldedNames, isSendersOwnHost } from '@quartermaster/db/provider-names.ts';
 import { discoveredProvider } from '@quartermaster/db/repositories/discovered-providers.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { canonicalVendor, vendorOfHost } from '@quartermaster/db/vendors.ts';
@@ -13,7 +13,7 @@ import { TOOLS_OF_VENDORS } from '../dialects/server-tools.ts';
 import { type BatchLookup, discoveredNames, lookUpBatch, UNNAMED_SERVICE } from './batch-lookup.ts';
 import { isOfOtherVendor } from '../../governance/declarations/known-providers.ts';
 import type { Match, MatchableSpan } from './match.ts';
-import { declaredTool, serverToolsIn, toolsAt } from './tool-names.ts';
+import { declaredTool, splitToolName, toolsAt } from './tool-names.ts';
 import { likelyVendor, vendorOfModel } from './vendor-of-model.ts';
 
 /**
@@ -90,7 +90,7 @@ export function matcherOf(
   /** Whether the address of a span gives the use to a provider of the sub-tenant, and would not give it to this one of the tenant. */
   function isAtOwnAddress(span: MatchableSpan, { kind }: Use, ofTenant: Provider): boolean {
     const { serverAddress, serverPort } = span.facts;
-    if (serverAddress === null || isLoopback(serverAddress)) return false;
+    if (serverAddress === null || isSendersOwnHost(serverAddress)) return false;
     const atHost = kind === 'model' ? providers.findAtHost(serverAddress, serverPort) : serversAtAddress(span);
     const isOwn = atHost.some(({ subTenantId }) => subTenantId !== null);
     const atAddress = ofWholeTenant?.providers.findAtHost(serverAddress, serverPort) ?? [];
@@ -147,7 +147,7 @@ export function matcherOf(
     const routed = apiVendor === null ? routedOwner(vendor, model) : undefined;
     if (routed) return routed;
     const vendors = distinct([vendor, apiVendor]).flatMap((one) => providers.findOfVendor(one));
-    const isElsewhere = address !== null && apiVendor === null && isHost(address) && !isLoopback(address);
+    const isElsewhere = address !== null && apiVendor === null && isHost(address) && !isSendersOwnHost(address);
     const hasModel = (one: Provider) => lookup.modelAt(one, model) !== undefined;
     // A client library names its own vendor, whatever endpoint it is configured with. At an unknown address, and behind a
     // router, the vendor's provider is used only if its inventory has the model.
@@ -231,14 +231,14 @@ export function matcherOf(
     const readings = toolsAt(caseFoldedNames(provider), written);
     const declared = declaredTool(readings, lookup.toolsOf(provider));
     if (declared) return { provider, name: declared.name, isBlocked: declared.status === 'blocked' };
-    const marked = serverToolsIn(written).find(({ isMarked, tool }) => isMarked && readings.slice(1).includes(tool));
+    const marked = splitToolName(written).find(({ isMarked, tool }) => isMarked && readings.slice(1).includes(tool));
     return { provider, name: marked?.tool ?? written };
   }
 
   /** The known server whose name is in front of a tool's name. Of several the one that has the tool, or the longest name. */
   function serverInName(written: string): Match | undefined {
     let guess: Match | undefined;
-    for (const { server, tool, isMarked } of serverToolsIn(written).toReversed()) {
+    for (const { server, tool, isMarked } of splitToolName(written).toReversed()) {
       const provider = providers.findServer(server);
       if (!provider) continue;
       const declared = declaredTool([written, tool], lookup.toolsOf(provider));
@@ -256,7 +256,7 @@ export function matcherOf(
     if (address !== null) {
       return atServer(discovered([address], facts.mcpMethod === null ? 'agent_runtime' : 'mcp'), written);
     }
-    const explicit = serverToolsIn(written).find(({ isExplicit }) => isExplicit);
+    const explicit = splitToolName(written).find(({ isExplicit }) => isExplicit);
     return explicit && { provider: discovered([explicit.server], 'mcp'), name: explicit.tool };
   }
 

@@ -33,7 +33,7 @@ const MIN_HEAD_CHARACTERS = 16;
  * All ways to split a tool's name into its server's name and its own, as frameworks write them: `mcp__everything__echo`,
  * `mcp_everything_echo`, `everything__echo`, `everything_echo`, `everything.echo`, `everything-echo`, `everything/echo`.
  */
-export function serverToolsIn(name: string): ServerTool[] {
+export function splitToolName(name: string): ServerTool[] {
   const prefix = /^mcp(?:_{1,3}|[-./:])/i.exec(name)?.[0] ?? '';
   const rest = name.slice(prefix.length);
   const found: ServerTool[] = [];
@@ -53,7 +53,7 @@ export function serverToolsIn(name: string): ServerTool[] {
 /** The names that a tool may have at a server: the name as it is written, and without the server's name in front. */
 export function toolsAt(serverNames: readonly string[], name: string): string[] {
   const families = new Set(serverNames.map(rewrittenName));
-  const within = serverToolsIn(name).filter(({ server }) => families.has(rewrittenName(server)));
+  const within = splitToolName(name).filter(({ server }) => families.has(rewrittenName(server)));
   return [name, ...within.map(({ tool }) => tool)];
 }
 

@@ -136,7 +136,7 @@ export function collectSpans<Kept>(take: (span: OtlpSpan) => Kept): Collector<Ke
   };
 }
 
-export function scopeOf(name: string, version: string, attributes: Attributes): OtlpSpan['scope'] {
+export function instrumentationScope(name: string, version: string, attributes: Attributes): OtlpSpan['scope'] {
   return { name: storable(name), version: version === '' ? null : storable(version), attributes };
 }
 

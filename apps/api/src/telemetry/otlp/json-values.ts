@@ -1,5 +1,13 @@
 import { storable } from '@quartermaster/db/storable-text.ts';
-import { type Budget, doubleValue, LIMITS, newBudget, scopeOf, setAttribute, TOO_DEEP } from './assemble.ts';
+import {
+  type Budget,
+  doubleValue,
+  instrumentationScope,
+  LIMITS,
+  newBudget,
+  setAttribute,
+  TOO_DEEP,
+} from './assemble.ts';
 import { type Attributes, type AttributeValue, OtlpDecodeError, type OtlpSpan } from './span.ts';
 import { type RequestTime, timeOfInteger } from './time.ts';
 
@@ -17,7 +25,7 @@ const SMALLEST_INT64 = -(2n ** 63n);
 const LARGEST_INT64 = 2n ** 63n - 1n;
 
 export function readScope(scope: Json, path: string): OtlpSpan['scope'] {
-  return scopeOf(
+  return instrumentationScope(
     string(scope.name, `${path}.name`),
     string(scope.version, `${path}.version`),
     attributesOf(scope.attributes, `${path}.attributes`),

@@ -1,5 +1,5 @@
 import protobuf from 'protobufjs/minimal.js';
-import { LIMITS, scopeOf } from './assemble.ts';
+import { instrumentationScope, LIMITS } from './assemble.ts';
 import { boundAttributes, boundScope } from './bounds.ts';
 import {
   Entries,
@@ -105,7 +105,7 @@ function readResourceRecords(source: Source, readRecord: ReadRecord): void {
 }
 
 function readScopeRecords(source: Source, resource: Attributes, readRecord: ReadRecord): void {
-  const scope = scopeOf('', '', {});
+  const scope = instrumentationScope('', '', {});
   const attributes = new Entries(scope.attributes);
   const { reader } = source;
   const start = reader.pos;

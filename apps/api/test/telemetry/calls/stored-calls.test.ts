@@ -1,4 +1,4 @@
-import { decodeCalls as decodeColumn, encodeCalls as encodeColumn } from '@quartermaster/db/trace-calls.ts';
+import { decodeCallsColumn, encodeCallsColumn } from '@quartermaster/db/trace-calls.ts';
 import { describe, expect, it } from 'vitest';
 import type { CallSpan } from '../../../src/telemetry/calls/call-span.ts';
 import { decodeCalls, decodeCallsUpTo, encodeCalls } from '../../../src/telemetry/calls/stored-calls.ts';
@@ -147,16 +147,16 @@ describe('the column of a trace', () => {
   const column = (bytes: number) => [{ sender: 'user:größer', value: Buffer.alloc(bytes, 'ab') }];
 
   it.each([0, 1, 1999, 2048, 100_000])('returns a value of %i bytes unchanged', (bytes) => {
-    expect(decodeColumn(encodeColumn(column(bytes)))).toEqual(column(bytes));
+    expect(decodeCallsColumn(encodeCallsColumn(column(bytes)))).toEqual(column(bytes));
   });
 
   it('keeps the values of several senders apart', () => {
     const calls = ['a', 'b'].map((sender) => ({ sender, value: Buffer.from(`of ${sender}`) }));
-    expect(decodeColumn(encodeColumn(calls))).toEqual(calls);
+    expect(decodeCallsColumn(encodeCallsColumn(calls))).toEqual(calls);
   });
 
   it('says that a value over the limit was dropped', () => {
-    expect(decodeColumn(encodeColumn(column(3 * 1024 * 1024)))).toBeNull();
-    expect(decodeColumn(encodeColumn([]))).toEqual([]);
+    expect(decodeCallsColumn(encodeCallsColumn(column(3 * 1024 * 1024)))).toBeNull();
+    expect(decodeCallsColumn(encodeCallsColumn([]))).toEqual([]);
   });
 });
