@@ -10,7 +10,7 @@ const IDLE_CHECK_MS = 50;
 /** A turn of the event loop that took no longer than this had almost nothing to do, in milliseconds. */
 const QUIET_MS = 1;
 
-/** A server that is never quiet stops after this time all the same, in milliseconds. */
+/** The longest wait for a quiet turn, in milliseconds. */
 const QUIET_WITHIN_MS = 1000;
 
 /**
