@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { atOpenai, newTenant, type Tenant } from '../governance/loop-support.ts';
 import { accountWithKey } from '../support/people.ts';
 import type { Body } from '../support/server.ts';
-import { all, sendSpans } from '../telemetry/traces/sending.ts';
+import { all, sendSpans, toolRun } from '../telemetry/traces/sending.ts';
 import { auditOf, checkCoverageAfterAll, type Endpoints, expectInvalid, expectProblem, serverFor } from './harness.ts';
 
 let server: Endpoints;
@@ -177,5 +177,18 @@ describe('dismiss_recommendations', () => {
       loc: ['body', 'expectedCount'],
       type: 'value_error',
     });
+  });
+
+  test('regression: by an observation that its recommendation does not show, because it has very many', async () => {
+    const tenant = await newTenant(server);
+    const tools = Array.from({ length: 101 }, (_, index) => toolRun(`tool-${index}`));
+    await sendSpans(server, tenant.sender, tools);
+    const [adoption] = (await open(tenant)).filter(({ kind }) => kind === 'adopt_provider');
+    const observed = await all(server, '/v1/runtime-observations?status=open', tenant.operator);
+    const hidden = observed.filter(({ id }) => !adoption?.observationIds.includes(id));
+    expect(hidden).toHaveLength(1);
+    const filter = { kind: 'adopt_provider', observationId: hidden[0]?.id };
+    const answered = await dismiss(tenant, { reason: 'a trial', ...filter, expectedCount: 1 });
+    expect(answered.body).toMatchObject({ done: 1, skipped: 0, results: [{ id: adoption?.id }] });
   });
 });

@@ -76,17 +76,10 @@ export type RecommendationSelection = {
 export async function listRecommendationsOfAll(
   db: Database,
   scope: TenantScope,
-  { status, kind, providerId, observationId }: RecommendationSelection,
+  selection: RecommendationSelection,
   page: PageRequest,
 ): Promise<Page<Recommendation>> {
-  const conditions: Expression<SqlBool>[] = [];
-  if (providerId != null) conditions.push(sql`provider_id = ${providerId}`);
-  if (status != null) conditions.push(sql`status = ${status}`);
-  if (kind != null) conditions.push(sql`kind = ${kind}`);
-  if (observationId != null) {
-    conditions.push(sql`(tenant_id, id) in (
-      select tenant_id, recommendation_id from recommendation_observations where observation_id = ${observationId})`);
-  }
+  const conditions = conditionsOf(selection);
   const { rows, next } = await listRows(db, scope, page, {
     table: 'recommendations',
     hasUnindexedFilter: conditions.length > 0,
@@ -97,6 +90,30 @@ export async function listRecommendationsOfAll(
     },
   });
   return { items: await withObservationIds(db, rows), next };
+}
+
+/** Whether a recommendation passes the filters now. */
+export async function isRecommendationSelected(
+  db: Database,
+  scope: TenantScope,
+  selection: RecommendationSelection,
+  id: string,
+): Promise<boolean> {
+  let query = db.selectFrom('recommendations').select('id').where('id', '=', id).where(inScope(scope));
+  for (const condition of conditionsOf(selection)) query = query.where(condition);
+  return (await query.executeTakeFirst()) !== undefined;
+}
+
+function conditionsOf({ status, kind, providerId, observationId }: RecommendationSelection): Expression<SqlBool>[] {
+  const conditions: Expression<SqlBool>[] = [];
+  if (providerId != null) conditions.push(sql`provider_id = ${providerId}`);
+  if (status != null) conditions.push(sql`status = ${status}`);
+  if (kind != null) conditions.push(sql`kind = ${kind}`);
+  if (observationId != null) {
+    conditions.push(sql`(tenant_id, id) in (
+      select tenant_id, recommendation_id from recommendation_observations where observation_id = ${observationId})`);
+  }
+  return conditions;
 }
 
 function recommendationRows(db: Database, filter: RecommendationFilter, range: KeysetRange) {

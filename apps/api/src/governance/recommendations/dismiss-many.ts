@@ -1,6 +1,9 @@
 import type { BulkResults, DismissRecommendationsInput } from '@quartermaster/contracts/bulk-decisions.ts';
-import type { Recommendation } from '@quartermaster/contracts/recommendations.ts';
-import { findRecommendation, listRecommendationsOfAll } from '@quartermaster/db/repositories/recommendations.ts';
+import {
+  findRecommendation,
+  isRecommendationSelected,
+  listRecommendationsOfAll,
+} from '@quartermaster/db/repositories/recommendations.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { principalName } from '../../auth/principal.ts';
 import type { CallerContext } from '../../http/context.ts';
@@ -16,31 +19,19 @@ export async function dismissMany(
 ): Promise<BulkResults> {
   const { db } = ctx.services;
   const { reason, recommendationIds, expectedCount, kind, providerId, observationId } = body;
-  const selection = { status: 'open', kind, providerId, observationId };
+  const selection = { kind, providerId, observationId };
   const ids = await bulkIds(recommendationIds, expectedCount, (page) =>
-    listRecommendationsOfAll(db, scope, selection, page),
+    listRecommendationsOfAll(db, scope, { ...selection, status: 'open' }, page),
   );
   const dismissedBy = principalName(ctx.principal);
   return decideEach(ctx, ids, (id) =>
     auditedWrite(ctx, async (trx, record, now) => {
       const recommendation = await findRecommendation(trx, scope, id);
       if (!recommendation) return 'not_found';
-      if (!matches(recommendation, body)) return 'no_longer_matches';
+      if (!(await isRecommendationSelected(trx, scope, selection, id))) return 'no_longer_matches';
       if (recommendation.status !== 'open') return 'not_open';
       await dismissOpenRecommendation(trx, record, { recommendation, reason, dismissedBy, now });
       return null;
     }),
-  );
-}
-
-function matches(
-  recommendation: Recommendation,
-  { kind, providerId, observationId }: DismissRecommendationsInput,
-): boolean {
-  return (
-    (kind == null || recommendation.kind === kind) &&
-    (providerId == null || recommendation.providerId === providerId) &&
-    // A recommendation lists only the first of very many observations. It does not match the others here.
-    (observationId == null || recommendation.observationIds.includes(observationId))
   );
 }
