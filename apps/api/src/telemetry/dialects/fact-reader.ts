@@ -12,7 +12,7 @@ import { hostIn, isAddress, isHost } from './server-address.ts';
 import { ID_OF_ANTHROPIC } from './server-tools.ts';
 import { vendorIn } from './vendors.ts';
 import { subjectIn } from './span-subject.ts';
-import { splitProviderOfAiSdk } from './vendor-prefix.ts';
+import { splitProviderOfAiSdk, splitVendorWithColon } from './vendor-prefix.ts';
 import { boundedId, boundedName } from './visible-name.ts';
 
 /** Reads the facts of one dialect. Null for a span or log record that says nothing about models, tools or agents. */
@@ -55,6 +55,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     facts.model ??= facts.responseModel;
     refine?.(source, facts);
     splitProviderOfAiSdk(facts);
+    splitVendorWithColon(facts);
     if (names) refuseTexts(names, facts);
     if (isHandoff(facts, source.scope.name)) Object.assign(facts, { tool: null, operation: 'handoff' });
     if (facts.operation === 'invoke_workflow') facts.workflow ??= targetIn(source.name, facts.operation);

@@ -23,5 +23,16 @@ export function splitProviderOfAiSdk(facts: Facts): void {
   if (vendor !== null) Object.assign(facts, { vendor, model });
 }
 
+/**
+ * Splits `openai:gpt-5-mini`, as any-llm and provider registries name models, unless it may be a model of Ollama with its tag:
+ * `mistral:7b`.
+ */
+export function splitVendorWithColon(facts: Facts): void {
+  const [, tag] = /^[\w.-]+:(.+)$/.exec(facts.model ?? '') ?? [];
+  if (tag !== undefined && !TAG_OF_OLLAMA.test(tag)) splitVendorPrefix(facts, ':');
+}
+
+const TAG_OF_OLLAMA = /^(?:v?\d|(?:chat|cloud|instruct|latest|text)$)/;
+
 /** Most of them have a dot in their names. Ollama's models have a tag, and some the name of a vendor: `mistral:7b`. */
 const PROVIDER_OF_AI_SDK = /\.|^(?:amazon-bedrock|perplexity)$/;

@@ -2,13 +2,7 @@ import type { Dialect } from './dialect.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
 import { readInside } from './inside.ts';
 import { withServerTools } from './server-tools.ts';
-import {
-  MCP_TOOL_OF_OPENAI,
-  PROVIDER_METADATA,
-  searchesOfGoogle,
-  splitRegistryIdOfTemporal,
-  vercelAi,
-} from './vercel-ai.ts';
+import { MCP_TOOL_OF_OPENAI, PROVIDER_METADATA, searchesOfGoogle, vercelAi } from './vercel-ai.ts';
 
 const RESULT = 'gen_ai.tool.call.result';
 
@@ -27,7 +21,6 @@ export const vercelAi7: Dialect = {
   serverToolsHaveSpans: true,
   alsoReads: ['gen_ai.tool.type', RESULT, PROVIDER_METADATA],
   refine(span, facts) {
-    splitRegistryIdOfTemporal(span, facts);
     // The type `extension` is a tool that the vendor ran, or called at an MCP server.
     if (facts.tool === null || span.attributes['gen_ai.tool.type'] !== 'extension') return;
     facts.toolRunsAt = 'vendor';

@@ -1,12 +1,10 @@
 import { ownMember } from '../../platform/own-member.ts';
 import type { Attributes, AttributeValue } from '../otlp/span.ts';
 import { asText } from './as-text.ts';
-import type { Dialect, ReadSource } from './dialect.ts';
-import type { Facts } from './facts.ts';
+import type { Dialect } from './dialect.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
 import { parsedJson } from './inside.ts';
 import { addServerTools, markedTool, serverToolsIn, withServerTools } from './server-tools.ts';
-import { splitVendorPrefix } from './vendor-prefix.ts';
 import { addTokensInMetadata } from './vercel-ai-tokens.ts';
 
 export const PROVIDER_METADATA = 'ai.response.providerMetadata';
@@ -88,7 +86,6 @@ export const vercelAi: Dialect = {
   safe: ['operation.name', 'resource.name', 'ai.response.finishReason', 'ai.response.timestamp'],
   alsoReads: ['ai.prompt.tools', 'ai.response.toolCalls', PROVIDER_METADATA],
   refine(span, facts) {
-    splitRegistryIdOfTemporal(span, facts);
     if (facts.operation === 'chat') addTokensInMetadata(span.attributes[PROVIDER_METADATA], facts);
   },
   uses({ attributes }, facts, usual) {
@@ -99,15 +96,6 @@ export const vercelAi: Dialect = {
     return addServerTools(facts, usual, tools);
   },
 };
-
-/**
- * Temporal's plugin (npm @temporalio/ai-sdk) writes `temporal` as the provider. It asks a provider registry for the model, whose ids
- * begin with the vendor: `anthropic:claude-sonnet-5`.
- */
-export function splitRegistryIdOfTemporal({ attributes }: ReadSource, facts: Facts): void {
-  const provider = attributes['ai.model.provider'] ?? attributes['gen_ai.provider.name'];
-  if (provider === 'temporal') splitVendorPrefix(facts, ':');
-}
 
 /** The searches of Gemini, which are no tool calls: only the metadata of the answer shows them. */
 export function searchesOfGoogle({ [PROVIDER_METADATA]: metadata }: Attributes): string[] {

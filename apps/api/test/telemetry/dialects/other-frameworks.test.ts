@@ -141,6 +141,27 @@ test.each([
   expect(readSpan(source(attributes, name)).facts).toMatchObject({ vendor });
 });
 
+test.each([
+  ['openai:gpt-5-mini', null, 'gpt-5-mini', 'openai'],
+  ['mistral:mistral-small-latest', null, 'mistral-small-latest', 'mistral_ai'],
+  ['huggingface:openai/gpt-oss-20b', null, 'openai/gpt-oss-20b', 'huggingface'],
+  ['openai:gpt-5-mini', 'openai', 'gpt-5-mini', 'openai'],
+  // Models of Ollama, with their tags
+  ['mistral:7b', null, 'mistral:7b', null],
+  ['mistral:latest', null, 'mistral:latest', null],
+  ['qwen:v1.5', null, 'qwen:v1.5', null],
+  ['mistral:mistral-small', 'ollama', 'mistral:mistral-small', 'ollama'],
+  ['acme:gpt-5-mini', null, 'acme:gpt-5-mini', null],
+  ['anthropic.claude-3-haiku-20240307-v1:0', null, 'anthropic.claude-3-haiku-20240307-v1:0', null],
+])('the model %s at %s is %s of %s', (written, provider, model, vendor) => {
+  const attributes = {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.request.model': written,
+    ...(provider !== null && { 'gen_ai.provider.name': provider }),
+  };
+  expect(readSpan(source(attributes)).facts).toMatchObject({ model, vendor });
+});
+
 // Made from a recording of OpenLIT 1.15 with Google ADK 2.0 that is not kept.
 test.each([
   ['google-adk', 'google_adk', []],

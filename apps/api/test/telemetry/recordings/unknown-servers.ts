@@ -14,6 +14,7 @@ const NOT_NAMED = [
   'agent-framework-python',
   'agentops',
   'anthropic-sdk',
+  'any-agent',
   'aws-distro',
   'axiom',
   'beeai',

@@ -2,6 +2,7 @@ import type { Program } from './program.ts';
 import { ag2 } from './programs/ag2.ts';
 import { agentFrameworkPython } from './programs/agent-framework-python.ts';
 import { agentops, laminar } from './programs/agentops.ts';
+import { anyAgent } from './programs/any-agent.ts';
 import { azureAgents } from './programs/azure-agents.ts';
 import { braintrust } from './programs/braintrust.ts';
 import { cloudflareAgents } from './programs/cloudflare-agents.ts';
@@ -59,6 +60,7 @@ export const PROGRAMS: readonly Program[] = [
   agentgateway,
   agentops,
   agno,
+  anyAgent,
   azureAgents,
   bifrost,
   braintrust,
