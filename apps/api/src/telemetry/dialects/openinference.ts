@@ -11,6 +11,12 @@ import { subjectIn, vendorInSpanName } from './span-subject.ts';
 import { addServerTools, serverToolsIn } from './server-tools.ts';
 import { splitVendorPrefix } from './vendor-prefix.ts';
 
+/**
+ * Dapr Agents (github.com/dapr/dapr-agents, dapr_agents/observability) run as workflows. The span of an activity is of the kind of
+ * what the spans inside it report, and names no model or tool.
+ */
+const ACTIVITY_OF_DAPR = 'workflow.activity';
+
 /** OpenInference (github.com/Arize-ai/openinference, spec/semantic_conventions.md). */
 export const openinference: Dialect = {
   name: 'openinference',
@@ -92,6 +98,7 @@ export const openinference: Dialect = {
   ],
   safe: ['input.mime_type', 'output.mime_type', 'graph.node.id', 'graph.node.name', 'graph.node.parent_id'],
   alsoReads: [
+    ACTIVITY_OF_DAPR,
     'graph.node.id',
     'graph.node.name',
     'input.value',
@@ -100,6 +107,10 @@ export const openinference: Dialect = {
     'tool.parameters',
   ],
   refine(span, facts) {
+    if (span.attributes[ACTIVITY_OF_DAPR] !== undefined) {
+      facts.agent = null;
+      return;
+    }
     const kind = kindOf(span);
     // LangChain writes the agent's name on every span inside it. The agent's own span is a chain with this name.
     if (kind === 'CHAIN' && facts.agent !== null && facts.agent === span.name) facts.operation = 'invoke_agent';

@@ -45,6 +45,7 @@ import { respan } from './programs/respan.ts';
 import { reqLlm } from './programs/req-llm.ts';
 import { rubyLlm } from './programs/ruby-llm.ts';
 import { semanticKernel, semanticKernelDotnet, semanticKernelJava } from './programs/semantic-kernel.ts';
+import { daprAgents } from './programs/dapr-agents.ts';
 import { embabel } from './programs/embabel.ts';
 import { springAi } from './programs/spring-ai.ts';
 import { strandsPython } from './programs/strands-python.ts';
@@ -71,6 +72,7 @@ export const PROGRAMS: readonly Program[] = [
   crewaiOpeninference,
   crewaiOpenlit,
   crewaiOpenllmetry,
+  daprAgents,
   dspy,
   eino,
   embabel,
