@@ -1,12 +1,13 @@
+import { asText } from './as-text.ts';
 import { addCacheInTotalOfBedrock, addUncountedCache } from './cached-tokens.ts';
 import type { Dialect, FactSources, ReadSource } from './dialect.ts';
-import { hasFormOf, isOfEnding, slotFinder } from './endings.ts';
+import { hasFormOf, isModelName, isOfEnding, slotFinder } from './endings.ts';
 import { countIn, type Slot, textIn } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
 import { isUnnamedRun } from './langchain-runs.ts';
 import { withoutEncodedId } from '../encoded-text.ts';
 import { withPublicUrls } from '../urls.ts';
-import { canonicalOperation, operationKey, withoutQuotes } from './operations.ts';
+import { canonicalOperation, isModelCall, operationKey, withoutQuotes } from './operations.ts';
 import { addUncountedReasoning, reasoningCountsIn } from './reasoning-tokens.ts';
 import { hostIn, isAddress, isHost } from './server-address.ts';
 import { ID_OF_ANTHROPIC } from './server-tools.ts';
@@ -52,7 +53,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     const isWrapper = readAttributes(source.attributes, facts, place);
     if (event) facts.operation = event.operation;
     else if (spanNames.length > 0) readSpanName(source.name, facts);
-    facts.model ??= facts.responseModel;
+    facts.model ??= facts.responseModel ?? modelInName(source, facts);
     refine?.(source, facts);
     splitProviderOfAiSdk(facts);
     splitVendorWithColon(facts);
@@ -65,7 +66,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     if (isEmpty(facts)) return null;
     facts.serverAddress ??= place.serverAddress;
     facts.serverPort ??= place.serverPort;
-    facts.errorType ??= place.errorType;
+    facts.errorType ??= place.errorType ?? exceptionOfOperation(source.events);
     // Reported tokens come first. The rest of a total may then be tokens that are not reported.
     addUncountedCache(source.attributes, facts);
     addUncountedReasoning(facts, reasoningCountsIn(source.attributes));
@@ -177,6 +178,24 @@ function readMcpName(spanName: string, facts: Facts): void {
     facts.tool ??= target;
   }
   if (mcpMethod === 'prompts/get') facts.prompt ??= target;
+}
+
+/**
+ * The conventions name a model call `chat <model>`. LangChain4j CDI writes the requested model only there. Spans that are named
+ * like a call but call no model, such as `chat action`, name no vendor.
+ */
+function modelInName({ name, kind }: ReadSource, { vendor, operation }: Facts): string | null {
+  if (vendor === null || kind !== 'client' || !isModelCall(operation)) return null;
+  const target = targetIn(name, operation ?? '');
+  return target !== null && isModelName(target) ? target : null;
+}
+
+/** The conventions' event for an exception of a call. Some senders leave the status of the span unset. */
+const EXCEPTION_OF_OPERATION = 'gen_ai.client.operation.exception';
+
+function exceptionOfOperation(events: ReadSource['events'] = []): string | null {
+  const exception = events.find(({ name }) => name === EXCEPTION_OF_OPERATION);
+  return exception === undefined ? null : asText(exception.attributes['exception.type'] ?? '') || 'exception';
 }
 
 /** The target in a conventional span name: `<operation> <target>`. The MCP SDK for Python writes `MCP send` in front. */

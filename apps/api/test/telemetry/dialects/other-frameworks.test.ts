@@ -162,6 +162,16 @@ test.each([
   expect(readSpan(source(attributes)).facts).toMatchObject({ model, vendor });
 });
 
+// The second is a turn of Trigger.dev (npm @trigger.dev/sdk 4.8.3), whose calls of models have spans of their own.
+test.each([
+  ['chat gpt-5-mini', 'client', { 'gen_ai.provider.name': 'openai' }, ['gpt-5-mini']],
+  ['chat action', 'internal', { 'gen_ai.usage.input_tokens': 21 }, []],
+  ['chat about Zoe', 'client', { 'gen_ai.provider.name': 'openai' }, []],
+] as const)('the span %s of the kind %s without the attribute of a model', (name, kind, own, models) => {
+  const { uses } = readSpan(source({ 'gen_ai.operation.name': 'chat', ...own }, name, { kind }));
+  expect(uses).toEqual(models.map((model) => ({ kind: 'model', name: model })));
+});
+
 // Made from a recording of OpenLIT 1.15 with Google ADK 2.0 that is not kept.
 test.each([
   ['google-adk', 'google_adk', []],

@@ -14,6 +14,7 @@ import { googleAdkPython } from './programs/google-adk-python.ts';
 import { haystack } from './programs/haystack.ts';
 import { honeyhive } from './programs/honeyhive.ts';
 import { koog } from './programs/koog.ts';
+import { langchain4j, langchain4jCdi } from './programs/langchain4j.ts';
 import { langflow } from './programs/langflow.ts';
 import { langgraphOpenllmetryPython } from './programs/langgraph-python.ts';
 import { librechat } from './programs/librechat.ts';
@@ -84,6 +85,8 @@ export const PROGRAMS: readonly Program[] = [
   honeyhive,
   koog,
   laminar,
+  langchain4j,
+  langchain4jCdi,
   langflow,
   langgraphOpenllmetryPython,
   librechat,
