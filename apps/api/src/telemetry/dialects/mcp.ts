@@ -9,8 +9,19 @@ const BACKEND = 'mcp.backend.name';
 export const mcp = {
   name: 'mcp',
   signature: ['mcp.method.name'],
-  // The second name is agentgateway's, the third that of Splunk's instrumentation of FastMCP, the last Envoy AI Gateway's.
-  attributes: { toolServer: ['mcp.server.name', 'mcp.target', 'sdot.mcp.server_name', BACKEND] },
+  attributes: {
+    toolServer: [
+      // ToolHive. Its `mcp.server.name` is that of the gateway.
+      'target.workload_name',
+      'mcp.server.name',
+      // agentgateway
+      'mcp.target',
+      // Splunk's instrumentation of FastMCP
+      'sdot.mcp.server_name',
+      // Envoy AI Gateway
+      BACKEND,
+    ],
+  },
   // The gateway writes it in an event.
   refine({ events = [] }, facts) {
     const server = events.findLast(({ attributes }) => BACKEND in attributes)?.attributes[BACKEND];

@@ -21,7 +21,15 @@ import { librechat } from './programs/librechat.ts';
 import { litellm, litellmV2 } from './programs/litellm.ts';
 import { llamaindexOpeninference, llamaindexOpenllmetry } from './programs/llamaindex.ts';
 import { livekit } from './programs/livekit.ts';
-import { agentgateway, bifrost, contextforge, envoyAiGateway, fastmcp, mcpCsharp } from './programs/mcp-gateways.ts';
+import {
+  agentgateway,
+  bifrost,
+  contextforge,
+  envoyAiGateway,
+  fastmcp,
+  mcpCsharp,
+  toolhive,
+} from './programs/mcp-gateways.ts';
 import { openhands } from './programs/openhands.ts';
 import { openrouter, tensorzero, vercelAiGateway } from './programs/model-gateways.ts';
 import { mlflow } from './programs/mlflow.ts';
@@ -129,6 +137,7 @@ export const PROGRAMS: readonly Program[] = [
   temporalAiSdk,
   temporalOpenaiAgents,
   tensorzero,
+  toolhive,
   trpcAgentGo,
   trulensLanggraph,
   vercelAiGateway,

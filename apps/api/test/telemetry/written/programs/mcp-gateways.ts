@@ -495,3 +495,99 @@ export const bifrost: Program = {
   models: [{ name: 'gpt-5-mini', vendor: 'openai', calls: 2, failed: 1, inputTokens: 21, outputTokens: 8 }],
   tools: [{ name: 'echo', server: 'everything', calls: 1 }],
 };
+
+/** The spans of the request and of the optimizer do not count: the client's span of the call at the server is inside them. */
+export const toolhive: Program = {
+  id: 'toolhive',
+  framework: 'ToolHive (Virtual MCP Server)',
+  version: 'August 2026',
+  source:
+    'github.com/stacklok/toolhive, pkg/telemetry/middleware.go and pkg/vmcp/internal/backendtelemetry/backendtelemetry.go',
+  setUp: `\`\`\`yaml
+# Configuration of the Virtual MCP Server
+telemetry:
+  endpoint: <host and port of Quartermaster>
+  headers: { x-api-key: <key> }
+  serviceName: <service>
+  tracingEnabled: true
+  samplingRate: "1.0"
+\`\`\``,
+  cannotKnow: ['The gateway does not know agents and models.'],
+  scope: 'github.com/stacklok/toolhive/pkg/vmcp',
+  spans: [
+    {
+      scope: 'github.com/stacklok/toolhive/pkg/telemetry',
+      name: 'tools/call everything_echo',
+      kind: 'server',
+      attributes: {
+        'http.request.method': 'POST',
+        'url.path': '/mcp',
+        'server.address': '127.0.0.1:4483',
+        'mcp.method.name': 'tools/call',
+        'rpc.system.name': 'jsonrpc',
+        'jsonrpc.request.id': '3',
+        'gen_ai.tool.name': 'everything_echo',
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.call.arguments': CONTENT,
+        'mcp.server.name': 'my-virtual-server',
+        'client.address': '127.0.0.1',
+        'mcp.client.name': 'weather-agent',
+      },
+      inside: [toolhiveCall('echo')],
+    },
+    {
+      scope: 'github.com/stacklok/toolhive/pkg/telemetry',
+      name: 'tools/call call_tool',
+      kind: 'server',
+      attributes: {
+        'mcp.method.name': 'tools/call',
+        'gen_ai.tool.name': 'call_tool',
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.call.arguments': CONTENT,
+        'mcp.server.name': 'my-virtual-server',
+        'client.address': '127.0.0.1',
+      },
+      inside: [
+        {
+          name: 'optimizer.CallTool',
+          attributes: { tool_name: 'everything_get-sum' },
+          failed: true,
+          inside: [{ ...toolhiveCall('get-sum'), failed: true }],
+        },
+      ],
+    },
+    { name: 'optimizer.FindTool', attributes: { tool_description: CONTENT } },
+    {
+      ...toolhiveCall('echo'),
+      name: 'tools/list',
+      attributes: {
+        'mcp.method.name': 'tools/list',
+        'target.workload_name': 'everything',
+        action: 'list_capabilities',
+      },
+    },
+  ],
+  tools: [
+    { name: 'echo', server: 'everything', calls: 1 },
+    { name: 'get-sum', server: 'everything', calls: 1, failed: 1 },
+  ],
+};
+
+function toolhiveCall(name: string) {
+  return {
+    name: `tools/call ${name}`,
+    kind: 'client' as const,
+    attributes: {
+      'target.workload_id': 'default/everything',
+      'target.workload_name': 'everything',
+      'target.base_url': 'http://127.0.0.1:50123/mcp',
+      'target.transport_type': 'streamable-http',
+      action: 'call_tool',
+      'mcp.method.name': 'tools/call',
+      'mcp.protocol.revision': '2025-11-25',
+      tool_name: name,
+      'gen_ai.tool.name': name,
+      'auth.authenticated': true,
+    },
+  };
+}
