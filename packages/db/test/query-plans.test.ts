@@ -26,7 +26,7 @@ import { insertManifest, storeDeclarations } from '../src/repositories/manifests
 import { listMemberships } from '../src/repositories/memberships.ts';
 import { findLastOperatorTask, finishOperatorTasks, openOperatorTasks } from '../src/repositories/operator-tasks.ts';
 import { selectObservations } from '../src/repositories/observation-lists.ts';
-import { listDerivedAccess } from '../src/repositories/derived-access.ts';
+import { findDerivation, listDerivedAccess } from '../src/repositories/derived-access.ts';
 import { findEmptiedProviders } from '../src/repositories/emptied-providers.ts';
 import { eraseFormerSecrets } from '../src/repositories/provider-secrets.ts';
 import { insertProvider } from '../src/repositories/providers.ts';
@@ -527,9 +527,11 @@ test('the ids of derived keys are read once, and not for each key that is compar
   const filter = { kinds: ['api_key'], records: null, consoleSessionsUsedAfter: NOW } as const;
   const source = { principal: 'service_account:acme/bot' };
   const options = { withoutAdministrators: false, withoutSuccessors: false };
-  const steps = await planOf((db) =>
-    listDerivedAccess(db, scopes, { source, filter: { ...filter, ...options } }, { limit: 25, after: null }, NOW),
-  );
+  const steps = await planOf(async (db) => {
+    const derivation = await findDerivation(db, scope, source, options);
+    const page = { limit: 25, after: null };
+    await listDerivedAccess(db, scopes, { derivation, filter: { ...filter, ...options } }, page, NOW);
+  });
   const read = steps.findIndex((step) => step.startsWith('SCAN json_each'));
   expect(read).toBeLessThan(steps.findIndex((step) => step.includes('(tenant_id=? AND id=?)')));
   expect(steps.join()).toMatch(/followed USING AUTOMATIC|SCAN followed/);

@@ -30,8 +30,7 @@ export type AccessFilter = {
   consoleSessionsUsedAfter: Date;
 };
 
-/** Limits on rotations by other principals: the length of a chain of them, and the keys that they created. */
-const MAX_ROTATIONS = 50;
+/** Keys that are found because another principal rotated a key. A chain of them takes a few statements for each key. */
 const MAX_SUCCESSORS = 1000;
 
 /** Keys that are followed in total. */
@@ -40,11 +39,20 @@ const MAX_KEYS = 50_000;
 /** Ids in one statement: SQLite takes at most 32,766 parameters. */
 const BATCH_SIZE = 500;
 
+/** Levels of keys that one statement follows on SQLite. */
+const MAX_LEVELS = 256;
+
 /**
  * The ids of the keys that derive from a source. `made`: those that it created, directly or through other keys. `followed`:
  * these, and those that derive through a rotation by another principal.
  */
-type Derivation = { source: AccessSource; made: readonly string[]; followed: readonly string[] };
+type Derivation = {
+  source: AccessSource;
+  made: readonly string[];
+  followed: readonly string[];
+  /** Whether these are all such keys: false for more than can be followed. */
+  isWhole: boolean;
+};
 
 type Row = {
   id: string;
@@ -66,12 +74,10 @@ type Row = {
 export async function listDerivedAccess(
   db: Database,
   scopes: AccessScopes,
-  { source, filter }: { source: AccessSource; filter: AccessFilter },
+  { derivation, filter }: { derivation: Derivation; filter: AccessFilter },
   page: PageRequest,
   now: Date,
 ): Promise<Page<DerivedAccess>> {
-  const scope = scopes.api_key;
-  const derivation = await derivationOf(db, scope, source);
   const [position = '', id = ''] = page.after ?? [];
   const [startKind = '', time = ''] = position.split(' ');
   const from = page.after === null ? 0 : filter.kinds.findIndex((kind) => kind === startKind);
@@ -110,24 +116,29 @@ function keyOf({ id, tenantId, subTenantId }: RecordOfAccess): [string, string, 
 /** Sorts after every time. */
 const LATEST = '9999';
 
-/** Finds the keys that derive from a source, level by level. Each statement is short, and other requests run in between. */
-async function derivationOf(db: Database, scope: TenantScope, source: AccessSource): Promise<Derivation> {
+/** Finds the keys in scope that derive from a source. Each statement is short, and other requests run in between. */
+export async function findDerivation(
+  db: Database,
+  scope: TenantScope,
+  source: AccessSource,
+  { withoutSuccessors }: Pick<AccessFilter, 'withoutSuccessors'>,
+): Promise<Derivation> {
   const roots = await rootsOf(db, scope, source);
   const keys = new Set(roots);
   await follow(db, scope, { keys, from: roots });
   const made = [...keys];
-  let looked: readonly string[] = made;
-  for (let rotation = 0, successors = 0; rotation < MAX_ROTATIONS; rotation += 1) {
+  let isWhole = true;
+  for (let looked = withoutSuccessors ? [] : made, successors = 0; looked.length > 0; ) {
     const found = (await successorsOf(db, scope, looked)).filter((id) => !keys.has(id));
     const next = found.slice(0, MAX_SUCCESSORS - successors);
-    if (next.length === 0) break;
+    isWhole &&= next.length === found.length;
     successors += next.length;
     const before = keys.size;
     for (const id of next) keys.add(id);
     await follow(db, scope, { keys, from: next });
     looked = [...keys].slice(before);
   }
-  return { source, made, followed: [...keys] };
+  return { source, made, followed: [...keys], isWhole: isWhole && keys.size < MAX_KEYS };
 }
 
 /** The source key, or the keys that the source principal created. */
@@ -146,23 +157,47 @@ async function follow(
   scope: TenantScope,
   { keys, from }: { keys: Set<string>; from: readonly string[] },
 ): Promise<void> {
+  // A key that rotates itself makes a chain of thousands of levels. On SQLite other writes may wait for this, so one statement
+  // follows several levels while there are few keys. PostgreSQL may read the whole table for each level of such a statement.
+  const maxLevels = isPostgres(db) ? 1 : MAX_LEVELS;
+  let levels = 1;
   for (let makers = from; makers.length > 0 && keys.size < MAX_KEYS; ) {
-    const made: string[] = [];
+    const made: MadeKey[] = [];
     for await (const batch of inBatches(makers, BATCH_SIZE)) {
-      const rows = await db
-        .selectFrom('credentials')
-        .select('id')
-        .where('created_by_key', 'in', batch)
-        .where('kind', '=', sql.lit('api_key'))
-        .where(inScope(scope))
-        .execute();
-      made.push(...rows.map(({ id }) => id));
+      made.push(...(await findKeysMadeWith(db, scope, batch, levels)));
     }
-    // There may be many levels of few keys each.
     await yieldToEventLoop();
-    makers = made.filter((id) => !keys.has(id));
-    for (const id of makers) keys.add(id);
+    const fresh = made.filter(({ id }) => !keys.has(id));
+    for (const { id } of fresh) keys.add(id);
+    makers = fresh.flatMap(({ id, level }) => (level === levels ? [id] : []));
+    levels = made.length <= BATCH_SIZE ? Math.min(2 * levels, maxLevels) : 1;
   }
+}
+
+type MadeKey = { id: string; level: number };
+
+/** Finds the keys in scope that were created with some keys, directly (level 1) or indirectly, down to a level. */
+async function findKeysMadeWith(
+  db: Database,
+  scope: TenantScope,
+  ids: readonly string[],
+  levels: number,
+): Promise<MadeKey[]> {
+  const isMade = (maker: RawBuilder<unknown>) =>
+    sql`record.created_by_key ${maker} and record.kind = 'api_key' and ${inScope(scope, 'record')}`;
+  const direct = sql`select record.id, 1 as level from credentials as record where ${isMade(sql`in (${sql.join(ids)})`)}`;
+  // `cross join`: SQLite would otherwise compare all keys of the tenant with each maker.
+  const query =
+    levels === 1
+      ? sql<MadeKey>`${direct}`
+      : sql<MadeKey>`
+          with recursive made(id, level) as (
+            ${direct} union all
+            select record.id, made.level + 1 from made cross join credentials as record
+            where ${isMade(sql`= made.id`)} and made.level < ${levels}
+          )
+          select id, level from made limit ${MAX_KEYS}`;
+  return (await query.execute(db)).rows;
 }
 
 /** The keys in scope that replaced some keys. */

@@ -9,7 +9,7 @@ import {
   type RevokedDerivedAccess,
 } from '@quartermaster/contracts/derived-access.ts';
 import type { Scope } from '@quartermaster/contracts/scopes.ts';
-import { type AccessSource, listDerivedAccess } from '@quartermaster/db/repositories/derived-access.ts';
+import { type AccessSource, findDerivation, listDerivedAccess } from '@quartermaster/db/repositories/derived-access.ts';
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { scopeMissing } from '../../auth/authorize.ts';
@@ -44,7 +44,11 @@ const WRITE: Record<AccessKind, Scope> = {
   console_session: 'users:write',
 };
 
-export function pageOfDerivedAccess(ctx: CallerContext, name: string, page: PageRequest): Promise<Page<DerivedAccess>> {
+export async function pageOfDerivedAccess(
+  ctx: CallerContext,
+  name: string,
+  page: PageRequest,
+): Promise<Page<DerivedAccess>> {
   const { db, now } = ctx.services;
   const filter = {
     kinds: KINDS,
@@ -53,7 +57,9 @@ export function pageOfDerivedAccess(ctx: CallerContext, name: string, page: Page
     records: null,
     consoleSessionsUsedAfter: idleSince(now()),
   };
-  return listDerivedAccess(db, scopesOf(ctx, READ), { source: sourceOf(name), filter }, page, now());
+  const scopes = scopesOf(ctx, READ);
+  const derivation = await findDerivation(db, scopes.api_key, sourceOf(name), filter);
+  return listDerivedAccess(db, scopes, { derivation, filter }, page, now());
 }
 
 /** Revokes the access that a source created: at most {@link MAX_REVOKED_PER_CALL} records, in one transaction. */
@@ -86,6 +92,7 @@ export function revokeDerivedAccess(ctx: CallerContext, body: RevokeDerivedAcces
     if (body.includeSource && 'keyId' in source) {
       if (await revokeSourceKey(revocation, source.keyId)) revoked.api_key += 1;
     }
+    const derivation = await findDerivation(trx, scopes.api_key, source, filter);
     // Read before anything is revoked, and over several pages, so that skipped records do not hide those after them.
     const found: DerivedAccess[] = [];
     let after: PageKey | null = null;
@@ -93,7 +100,7 @@ export function revokeDerivedAccess(ctx: CallerContext, body: RevokeDerivedAcces
       const page: Page<DerivedAccess> = await listDerivedAccess(
         trx,
         scopes,
-        { source, filter },
+        { derivation, filter },
         { limit: MAX_REVOKED_PER_CALL, after },
         now,
       );
@@ -111,7 +118,8 @@ export function revokeDerivedAccess(ctx: CallerContext, body: RevokeDerivedAcces
         done += 1;
       } else skipped += 1;
     }
-    return { revoked, skipped, isComplete: after === null && done + skipped === found.length };
+    const isComplete = derivation.isWhole && after === null && done + skipped === found.length;
+    return { revoked, skipped, isComplete };
   });
 }
 
