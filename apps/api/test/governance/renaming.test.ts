@@ -174,6 +174,24 @@ test('merged observations keep the last review and add up their counts, in each 
   });
 });
 
+test('regression: a blocked model that answered stays in the evidence when observations with many such models are merged', async () => {
+  const tenant = await newTenant(server);
+  const provider = await oai(tenant);
+  await provider.declare('blocked-model', 'blocked');
+  const answered = (model: string, by: string) =>
+    chat(model, { 'gen_ai.provider.name': 'oai', 'gen_ai.response.model': by });
+  const others = Array.from({ length: 50 }, (_, index) => answered('acme/gpt-5', `another-${index}`));
+  await sendSpans(server, tenant.sender, others);
+  server.travel(1000);
+  await sendSpans(server, tenant.sender, [answered('gpt-5', 'blocked-model')]);
+  await provider.rename('acme');
+  const [merged, ...rest] = await provider.observations();
+  expect(rest).toEqual([]);
+  expect(merged).toMatchObject({ occurrences: 51, risk: { level: 'high' } });
+  expect(merged?.['evidence'].responseModels).toContain('blocked-model');
+  expect(merged?.['evidence'].responseModels).toHaveLength(50);
+});
+
 test('an observation that the first release stored with the provider’s prefix is merged as well', async () => {
   const tenant = await newTenant(server);
   const provider = await oai(tenant);

@@ -1,6 +1,6 @@
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { ObservationChange } from '@quartermaster/db/repositories/runtime-observations.ts';
-import { MAX_RESPONSE_MODELS, MAX_SAMPLES, mergedEnvironments } from './sightings.ts';
+import { MAX_SAMPLES, mergedEnvironments, mergedResponseModels } from './sightings.ts';
 
 type Evidence = RuntimeObservation['evidence'];
 
@@ -8,11 +8,13 @@ type Evidence = RuntimeObservation['evidence'];
  * Merges two observations whose subjects turned out to be one. The survivor is the one that was reviewed last, otherwise
  * the declared one, otherwise the older one. It gets the counts and the evidence of both.
  *
+ * @param blockedModels the models of both that answered although they are blocked
  * @returns the change to the survivor. The caller stores it, and deletes the duplicate
  */
 export function mergeObservations(
   a: RuntimeObservation,
   b: RuntimeObservation,
+  blockedModels: readonly string[],
 ): { survivor: RuntimeObservation; duplicate: RuntimeObservation; change: ObservationChange } {
   const [survivor, duplicate] = hasPrecedence(a, b) ? [a, b] : [b, a];
   // If only a sync reported an observation, its times are not times of calls.
@@ -27,7 +29,7 @@ export function mergeObservations(
     lastSeenAt,
     lastTraceId,
     lastSpanId,
-    evidence: mergedEvidence(survivor.evidence, duplicate.evidence),
+    evidence: mergedEvidence(survivor.evidence, duplicate.evidence, blockedModels),
     drift: survivor.drift ?? duplicate.drift,
   };
   return { survivor, duplicate, change };
@@ -40,7 +42,7 @@ function hasPrecedence(a: RuntimeObservation, b: RuntimeObservation): boolean {
   return a.createdAt === b.createdAt ? a.id < b.id : a.createdAt < b.createdAt;
 }
 
-function mergedEvidence(a: Evidence, b: Evidence): Evidence {
+function mergedEvidence(a: Evidence, b: Evidence, blockedModels: readonly string[]): Evidence {
   const merged = (one: string[], other: string[]) => [...new Set([...one, ...other])].slice(0, MAX_SAMPLES);
   return {
     serviceNames: merged(a.serviceNames, b.serviceNames),
@@ -48,7 +50,7 @@ function mergedEvidence(a: Evidence, b: Evidence): Evidence {
     operations: merged(a.operations, b.operations),
     accounts: merged(a.accounts, b.accounts),
     names: merged(a.names, b.names),
-    responseModels: [...new Set([...a.responseModels, ...b.responseModels])].slice(0, MAX_RESPONSE_MODELS),
+    responseModels: mergedResponseModels(a.responseModels, b.responseModels, blockedModels),
     environments: mergedEnvironments(a.environments, b.environments),
     errors: a.errors + b.errors,
   };

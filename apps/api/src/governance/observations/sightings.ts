@@ -40,7 +40,7 @@ type Evidence = RuntimeObservation['evidence'];
 export const MAX_SAMPLES = 10;
 
 /** The maximum number of response models of an observation. Routers choose among many models, and each one may be blocked. */
-export const MAX_RESPONSE_MODELS = 50;
+const MAX_RESPONSE_MODELS = 50;
 
 /** Most environments of an observation. Further ones are {@link OTHER_ENVIRONMENT}. */
 const MAX_ENVIRONMENTS = 8;
@@ -86,9 +86,9 @@ export function addEvidence(
 }
 
 /** Beyond the limit, blocked models replace others: otherwise a sender could hide a blocked one behind invented ones. */
-function mergedResponseModels(
+export function mergedResponseModels(
   known: readonly string[] = [],
-  found: ReadonlySet<string>,
+  found: Iterable<string>,
   blockedModels: readonly string[],
 ): string[] {
   const all = [...new Set([...known, ...found])];

@@ -26,6 +26,7 @@ import {
 import { updateSeenObservations } from '@quartermaster/db/repositories/seen-observations.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { ApiError } from '../../platform/errors.ts';
+import { findBlockedAnswers } from '../declarations/declared.ts';
 import { moveBlockedUseTasks } from '../observations/blocked-use-task.ts';
 import { mergeObservations } from '../observations/merge.ts';
 import { cancelTasksOfRemoved } from '../observations/observation-tasks.ts';
@@ -123,9 +124,15 @@ async function rekeyObservationBatch(
       return holder && holder.id !== model.id ? [[model.id, holder] as const] : [];
     }),
   );
-  const merged = (await findObservationsByIds(trx, provider, [...conflicts.keys()])).flatMap((observation) => {
+  const pairs = (await findObservationsByIds(trx, provider, [...conflicts.keys()])).flatMap((observation) => {
     const holder = conflicts.get(observation.id);
-    return holder ? [mergeObservations(observation, holder)] : [];
+    const answers = [...observation.evidence.responseModels, ...(holder?.evidence.responseModels ?? [])];
+    return holder ? [{ provider, kind: 'model' as const, observation, holder, responseModels: answers }] : [];
+  });
+  const blockedAnswersOf = await findBlockedAnswers(trx, provider, pairs);
+  const merged = pairs.map(({ observation, holder, responseModels }) => {
+    const blockedModels = blockedAnswersOf(provider, responseModels).map(({ model }) => model);
+    return mergeObservations(observation, holder, blockedModels);
   });
   await storeMerged(trx, provider, merged, now);
   const deleted = new Set(merged.map(({ duplicate }) => duplicate.id));
