@@ -8130,6 +8130,10 @@ export type ListRecommendationsData = {
          */
         observation_id?: string | null;
         /**
+         * Only open recommendations, and of those only the ones that wait for a review (`true`), or only the ones that narrow what agents may use or are based on an approved observation (`false`). A review by a person whose rights are limited to a sub-tenant counts here, even if `apply` with `{}` requires another one.
+         */
+        needs_review?: boolean | null;
+        /**
          * The maximum number of records on a page: 1 to 100.
          */
         limit?: number;

@@ -177,6 +177,12 @@ export const listRecommendations = operation({
     kind: kindFilter,
     provider_id: z.string().max(128).nullish().describe('Only recommendations for this provider.'),
     observation_id: z.string().max(128).nullish().describe('Only recommendations that are based on this observation.'),
+    needs_review: z
+      .boolean()
+      .nullish()
+      .describe(
+        'Only open recommendations, and of those only the ones that wait for a review (`true`), or only the ones that narrow what agents may use or are based on an approved observation (`false`). A review by a person whose rights are limited to a sub-tenant counts here, even if `apply` with `{}` requires another one.',
+      ),
     ...pageFields,
   },
   output: recommendationPage,

@@ -35,3 +35,34 @@ test('list_recommendations lists those of all providers, newest first, and filte
   expect((await list('status=dismissed')).map((one) => one.id)).toEqual([first.id]);
   expect(await list('status=open')).toHaveLength(everything.length - 1);
 });
+
+test('list_recommendations separates the open ones that wait for a review from those that do not', async () => {
+  const tenant = await newTenant(server);
+  await tenant.see('gpt-5');
+  await tenant.see('gpt-6');
+  await sendSpans(server, tenant.sender, [chat('m', { 'gen_ai.provider.name': 'mistral_ai' })]);
+  const list = (query: string) => all(server, `/v1/recommendations?${query}`, tenant.operator);
+  const ids = async (query: string) => (await list(query)).map(({ id }) => id).toSorted();
+  const everything = await ids('');
+  expect(await ids('needs_review=true')).toEqual(everything);
+  expect(await ids('needs_review=false')).toEqual([]);
+  const review = (id: string, decision: string) =>
+    server.ok('POST', `/v1/runtime-observations/${id}/review`, { as: tenant.operator, body: { decision } });
+  const [adoption] = await list('kind=adopt_provider');
+  const approved = [(await tenant.observation('gpt-5')).id, adoption?.observationIds[0]];
+  for (const id of approved) await review(id, 'approved');
+  // The approval of the model of the provider that is not declared backs both: its adoption, and the item.
+  const backed = await list('needs_review=false');
+  expect(backed.map(({ kind }) => kind).toSorted()).toEqual(['adopt_provider', 'register_item', 'register_item']);
+  expect(await ids('needs_review=true')).toEqual(everything.filter((id) => !backed.some((one) => one.id === id)));
+  // A block narrows what agents may use.
+  await review((await tenant.observation('gpt-6')).id, 'rejected');
+  server.travel(2 * 3_600_000);
+  await tenant.see('gpt-6');
+  expect((await list('needs_review=false&kind=block_item')).map(({ status }) => status)).toEqual(['open']);
+  await server.ok('POST', `/v1/providers/${tenant.provider.id}/recommendations/apply`, {
+    as: tenant.operator,
+    body: {},
+  });
+  expect((await list('needs_review=false')).map(({ status }) => status)).not.toContain('applied');
+});

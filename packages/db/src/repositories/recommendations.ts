@@ -70,6 +70,8 @@ export type RecommendationSelection = {
   providerId?: string | null | undefined;
   /** Only those that are based on this observation. */
   observationId?: string | null | undefined;
+  /** Only open ones that wait for a review, or only open ones that do not. */
+  needsReview?: boolean | null | undefined;
 };
 
 /** The recommendations of all providers, newest first. */
@@ -104,7 +106,16 @@ export async function isRecommendationSelected(
   return (await query.executeTakeFirst()) !== undefined;
 }
 
-function conditionsOf({ status, kind, providerId, observationId }: RecommendationSelection): Expression<SqlBool>[] {
+/** An adoption is always applicable, because a provider has at most one. */
+const IS_BACKED = sql<SqlBool>`(is_applicable = 1 and (kind <> 'adopt_provider' or exists (
+  select 1 from recommendation_observations as link
+  inner join runtime_observations as observation
+    on observation.tenant_id = link.tenant_id and observation.id = link.observation_id
+  where link.tenant_id = recommendations.tenant_id and link.recommendation_id = recommendations.id
+    and observation.status = 'approved')))`;
+
+function conditionsOf(selection: RecommendationSelection): Expression<SqlBool>[] {
+  const { status, kind, providerId, observationId, needsReview } = selection;
   const conditions: Expression<SqlBool>[] = [];
   if (providerId != null) conditions.push(sql`provider_id = ${providerId}`);
   if (status != null) conditions.push(sql`status = ${status}`);
@@ -113,6 +124,7 @@ function conditionsOf({ status, kind, providerId, observationId }: Recommendatio
     conditions.push(sql`(tenant_id, id) in (
       select tenant_id, recommendation_id from recommendation_observations where observation_id = ${observationId})`);
   }
+  if (needsReview != null) conditions.push(OPEN, needsReview ? sql`not ${IS_BACKED}` : IS_BACKED);
   return conditions;
 }
 

@@ -27,7 +27,7 @@ export const recommendationsRouter = router({
   listOfAll: endpoint(contract.listRecommendations).query(({ ctx, input }) => {
     const { status, kind, provider_id: providerId, observation_id: observationId } = input.query;
     const scope = scopeOfQuery(ctx, input.query);
-    const selection = { status, kind, providerId, observationId };
+    const selection = { status, kind, providerId, observationId, needsReview: input.query.needs_review };
     return answerPage(ctx, input, scope, (page) => listRecommendationsOfAll(ctx.services.db, scope, selection, page));
   }),
 
