@@ -1,5 +1,5 @@
 import { accountWithKey } from '@quartermaster/api/test/support/people.ts';
-import { sendSpans, toolRun } from '@quartermaster/api/test/telemetry/traces/sending.ts';
+import { chat, sendSpans, toolRun } from '@quartermaster/api/test/telemetry/traces/sending.ts';
 import { scaled } from '@quartermaster/db/testing/scale.ts';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -196,5 +196,27 @@ test('everything that a filter finds is decided at once, wherever it is in the l
   await page.getByText(`${EXPORTS} observations rejected.`).waitFor();
   expect(await countOf('&text=export_')).toBe(0);
   expect(await countOf('')).toBeGreaterThanOrEqual(COUNT - EXPORTS);
+  await done();
+});
+
+test('a plan has what was approved, although telemetry caused more than a thousand other recommendations since', async () => {
+  const { server } = world;
+  const tenantId = 'flooded';
+  const agent = await accountWithKey(server, { tenantId }, ['traces:write']);
+  const body = { name: 'openai', kind: 'llm', tenantId };
+  const { id: providerId } = await server.ok('POST', '/v1/providers', { as: server.admin, body });
+  await sendSpans(server, agent, [chat('gpt-5', { 'gen_ai.provider.name': 'openai' })]);
+  const observations = `/v1/providers/${providerId}/observations`;
+  const { items } = await server.ok('GET', observations, { as: server.admin });
+  const review = `/v1/runtime-observations/${items[0].id}/review`;
+  await server.ok('POST', review, { as: server.admin, body: { decision: 'approved' } });
+  for (let from = 0; from <= 1000; from += BATCH) {
+    const batch = Array.from({ length: BATCH }, (_, index) => toolRun(`tool_${from + index}`));
+    await sendSpans(server, agent, batch);
+  }
+  const { page, done } = await world.open(`/changes?tenant=${tenantId}`);
+  await page.getByRole('heading', { name: '1 added, 0 changed, 0 removed at 1 provider' }).waitFor();
+  await page.getByRole('button', { name: 'Apply 1 change' }).click();
+  await page.getByText('1 change applied.').waitFor();
   await done();
 });

@@ -21,7 +21,7 @@ import { ChangeList } from '../plan/change-list.tsx';
 import classes from '../plan/plan.module.css';
 import { appliedText, totalsOf } from '../plan/totals.ts';
 
-/** Open recommendations that are read to find the providers of the plan. */
+/** Open recommendations that are read to find the providers of the plan: of those that a decision backs, and of all. */
 const MAX_READ = 1000;
 
 /** Each provider is one dry run. */
@@ -33,13 +33,18 @@ export function OpenPlan(): ReactNode {
   const { byId } = useProviders();
   const open = useQuery({
     queryKey: ['open-recommendations', filter],
-    queryFn: ({ signal }) =>
-      readAll(async (cursor) => {
-        const query = { ...filter, status: 'open' as const, limit: 100, ...(cursor !== undefined && { cursor }) };
-        return (await listRecommendations({ query, signal, throwOnError: true })).data;
-      }, MAX_READ),
+    queryFn: async ({ signal }) => {
+      const read = (selection: { status: 'open' } | { needs_review: false }) =>
+        readAll(async (cursor) => {
+          const query = { ...filter, ...selection, limit: 100, ...(cursor !== undefined && { cursor }) };
+          return (await listRecommendations({ query, signal, throwOnError: true })).data;
+        }, MAX_READ);
+      // What would be applied comes first: telemetry may have caused thousands of others since.
+      const [backed, all] = await Promise.all([read({ needs_review: false }), read({ status: 'open' })]);
+      return [...new Set([...backed.items, ...all.items].map(({ providerId }) => providerId))];
+    },
   });
-  const providerIds = [...new Set(open.data?.items.map(({ providerId }) => providerId))];
+  const providerIds = open.data ?? [];
   const plans = useQueries({
     queries: providerIds.slice(0, MAX_PROVIDERS).map((providerId) => ({
       queryKey: ['plan', providerId],
