@@ -218,3 +218,30 @@ test('an allow-list allows a session that would exceed the limit of grants witho
   const introspected = await server.ok('POST', `${path}/sessions/introspect`, { as, body: { token } });
   expect(introspected.grants).toEqual(grants);
 });
+
+test('regression: a session is granted a name that a sync listed, if a declared item covers it more exactly than a block', async () => {
+  const tenantId = unique('covered');
+  const as = await accountWithKey(server, { tenantId });
+  const { id } = await server.ok('POST', '/v1/providers', { as, body: { name: 'openai', kind: 'llm' } });
+  const declare = (name: string, status: string) =>
+    server.ok('POST', `/v1/providers/${id}/inventory`, { as, body: { kind: 'model', name, status } });
+  await declare('gpt-5', 'blocked');
+  await declare('gpt-5-2026-01-01', 'available');
+  for (const name of ['gpt-5-2026-01-01[1m]', 'gpt-5[1m]']) {
+    const listed = await declare(name, 'available');
+    await server.services.db
+      .updateTable('inventory_items')
+      .set({ source: 'sync' })
+      .where('tenant_id', '=', tenantId)
+      .where('id', '=', listed.id)
+      .execute();
+  }
+  const body = { name: 'edge', providerIds: [id] };
+  const gateway = await server.ok('POST', '/v1/gateways', { as, body });
+  const path = `/v1/gateways/${gateway.id}/sessions`;
+  const { grants, token } = await server.ok('POST', path, { as });
+  const names = ({ items }: Body) => items.map(({ name }: Body) => name);
+  expect(grants.flatMap(names)).toEqual(['gpt-5-2026-01-01', 'gpt-5-2026-01-01[1m]']);
+  const introspected = await server.ok('POST', `${path}/introspect`, { as, body: { token } });
+  expect(introspected.grants).toEqual(grants);
+});

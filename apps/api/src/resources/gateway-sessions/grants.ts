@@ -12,7 +12,7 @@ import {
   type GrantedItemKey,
 } from '@quartermaster/db/repositories/granted-items.ts';
 import { coverageRules, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
-import { findBlockedItems, type KeyedItem } from '@quartermaster/db/repositories/inventory.ts';
+import { findBlockedItems, findDecisiveItems, type KeyedItem } from '@quartermaster/db/repositories/inventory.ts';
 import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
 import { findActiveProviders } from '@quartermaster/db/repositories/providers.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
@@ -98,15 +98,19 @@ async function policiesOf(
     () => findBlockedItems(db, gateway, providerIds),
   ]);
   const tenantBlocks = await findTenantBlocks(db, gateway, providers);
+  const families = blockedItems.map(({ providerId, kind, nameKey: key }) => {
+    return { providerId, kind, nameFamily: nameFamily(kind, key) };
+  });
+  const decisive = families.length === 0 ? [] : await findDecisiveItems(db, gateway, families);
   const allowance = allowanceOf(gateway, manifest);
   const found = new Map(providers.map((provider) => [provider.id, provider]));
-  const blocked = Map.groupBy(blockedItems, ({ providerId }) => providerId);
+  const decisiveByProvider = Map.groupBy(decisive, ({ providerId }) => providerId);
   const policies = providerIds.flatMap((id) => {
     const provider = found.get(id);
     if (!provider) return [];
     const allows = allowance(provider);
     const [isBlocked, isBlockedByTenant] = [
-      blocksOf(provider, blocked.get(id) ?? []),
+      blocksOf(provider, decisiveByProvider.get(id) ?? []),
       tenantBlocks(provider).isBlocked,
     ];
     return [
@@ -116,19 +120,23 @@ async function policiesOf(
   return { scope, policies };
 }
 
-/** Returns whether an item is blocked by a blocked item of another spelling. See findDecidingItem. */
+/**
+ * Returns whether an item is blocked by a blocked item of another spelling. See findDecidingItem.
+ *
+ * @param decisive the items of the families of all blocked items that can block or allow others
+ */
 function blocksOf(
   provider: Pick<Provider, 'id' | 'name' | 'aliases' | 'baseUrl'>,
-  blocked: readonly KeyedItem[],
+  decisive: readonly KeyedItem[],
 ): (item: KeyedGrantedItem) => boolean {
-  if (blocked.length === 0) return () => false;
+  if (decisive.length === 0) return () => false;
   const familyOf = ({ kind, nameKey: key }: GrantedItemKey) => `${kind} ${nameFamily(kind, key)}`;
-  const byFamily = Map.groupBy(blocked, familyOf);
+  const byFamily = Map.groupBy(decisive, familyOf);
   const ruleOf = coverageRules();
   return (item) => {
-    const blocks = byFamily.get(familyOf(item));
-    if (blocks === undefined) return false;
-    const items = [...blocks, { ...item, status: 'available' as const }];
+    const ofFamily = byFamily.get(familyOf(item));
+    if (ofFamily === undefined) return false;
+    const items = [...ofFamily, { ...item, status: 'available' as const }];
     return findDecidingItem(items, ruleOf(provider, item.kind), item.nameKey)?.status === 'blocked';
   };
 }
