@@ -15,6 +15,7 @@ import { countOpenSessions, insertGatewaySession, listGatewaySessions } from '..
 import { insertGateway } from '../src/repositories/gateways.ts';
 import {
   findBlockedItems,
+  findBlocksAndExceptions,
   findDecisiveItems,
   findInventoryItemsByKeys,
   findItemNamesOfFamilies,
@@ -165,8 +166,18 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
   ],
   [
     'the blocked items of a provider',
-    (db) => findBlockedItems(db, ACME, ['prov_1']),
-    ['inventory_items_blocked (tenant_id=? AND provider_id=?)', OF_PROVIDER],
+    (db) => findBlockedItems(db, ACME, 'prov_1'),
+    ['inventory_items_blocked (tenant_id=? AND provider_id=?)'],
+  ],
+  [
+    'what the blocks of providers cover',
+    (db) => findBlocksAndExceptions(db, ACME, ['prov_1']),
+    [
+      'inventory_items_blocked (tenant_id=? AND provider_id=?)',
+      'SCAN blocked',
+      'SCAN family',
+      'inventory_items_by_family (tenant_id=? AND provider_id=? AND kind=? AND name_family=?)',
+    ],
   ],
   [
     'manifests that declare some names',

@@ -29,6 +29,22 @@ export type ItemFamily = Pick<InventoryItem, 'providerId' | 'kind'> & { nameFami
 export type KeyedItem = InventoryItem & { nameKey: string };
 export type ItemName = Pick<KeyedItem, 'id' | 'providerId' | 'kind' | 'name' | 'nameKey' | 'status' | 'source'>;
 
+const NAME_COLUMNS = [
+  'inventory_items.id',
+  'inventory_items.provider_id as providerId',
+  'inventory_items.kind',
+  'inventory_items.name',
+  'inventory_items.name_key as nameKey',
+  'inventory_items.status',
+  'inventory_items.source',
+] as const;
+
+/** A literal, not a parameter: a partial index is only used if the statement itself contains its condition. */
+const IS_BLOCKED = sql<SqlBool>`status = 'blocked'`;
+
+/** `canBlockOrAllow` in SQL. */
+const IS_DECISIVE = sql<SqlBool>`(status = 'blocked' or (source <> 'sync' and status in ('available', 'missing')))`;
+
 export type InventoryItemChange = Partial<
   Pick<InventoryItem, 'title' | 'description' | 'status' | 'attributes' | 'schemaDigest' | 'drift'>
 >;
@@ -161,7 +177,7 @@ const selectDecisive = multiRowStatement((db, rows: readonly ItemFamily[], { ten
     .select(listedAt)
     .where('tenant_id', '=', tenantId)
     .where(inFamilies(rows))
-    .where(sql<SqlBool>`(status = 'blocked' or (source <> 'sync' and status in ('available', 'missing')))`),
+    .where(IS_DECISIVE),
 );
 
 /** The names of the items of some families, in no particular order. */
@@ -174,11 +190,7 @@ export async function findItemNamesOfFamilies(
 }
 
 const selectNames = multiRowStatement((db, rows: readonly ItemFamily[], { tenantId }: { tenantId: string }) =>
-  db
-    .selectFrom('inventory_items')
-    .select(['id', 'provider_id as providerId', 'kind', 'name', 'name_key as nameKey', 'status', 'source'])
-    .where('tenant_id', '=', tenantId)
-    .where(inFamilies(rows)),
+  db.selectFrom('inventory_items').select(NAME_COLUMNS).where('tenant_id', '=', tenantId).where(inFamilies(rows)),
 );
 
 /** Each family once: a batch of names may be of one family with thousands of items. */
@@ -195,34 +207,64 @@ function inFamilies(rows: readonly ItemFamily[]) {
   );
 }
 
-/** The blocked items of some providers, with the keys of their names. In no particular order. */
+/** The names of the blocked items of a provider, in no particular order. */
 export async function findBlockedItems(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
+  providerId: string,
+): Promise<ItemName[]> {
+  return db
+    .selectFrom('inventory_items')
+    .select(NAME_COLUMNS)
+    .where('tenant_id', '=', tenantId)
+    .where('provider_id', '=', providerId)
+    .where(IS_BLOCKED)
+    .execute();
+}
+
+/**
+ * The names of the blocked items of some providers, and of the items of the same families that can lift a block. In no particular
+ * order. See `canBlockOrAllow`.
+ */
+export async function findBlocksAndExceptions(
+  db: Database,
+  { tenantId }: Pick<TenantPlace, 'tenantId'>,
   providerIds: readonly string[],
-): Promise<KeyedItem[]> {
-  const rows = await selectBlocked(
+): Promise<ItemName[]> {
+  return selectBlocksAndExceptions(
     db,
     providerIds.map((providerId) => ({ providerId })),
     { tenantId },
   );
-  return rows.map(toKeyedItem);
 }
 
-const selectBlocked = multiRowStatement(
+const selectBlocksAndExceptions = multiRowStatement(
   (db, rows: readonly { providerId: string }[], { tenantId }: { tenantId: string }) =>
     db
-      .selectFrom('inventory_items')
-      .selectAll()
-      .select(listedAt)
-      .where('tenant_id', '=', tenantId)
-      // A literal, not a parameter: a partial index is only used if the statement itself contains its condition.
-      .where(sql<SqlBool>`status = 'blocked'`)
-      .where(
-        'provider_id',
-        'in',
-        rows.map(({ providerId }) => providerId),
-      ),
+      // Materialized: SQLite would otherwise find the distinct families by reading every item of the providers.
+      .with(
+        (cte) => cte('blocked').materialized(),
+        (one) =>
+          one
+            .selectFrom('inventory_items')
+            .select(['tenant_id', 'provider_id', 'kind', 'name_family'])
+            .where('tenant_id', '=', tenantId)
+            .where(IS_BLOCKED)
+            .where(
+              'provider_id',
+              'in',
+              rows.map(({ providerId }) => providerId),
+            ),
+      )
+      .selectFrom((eb) => eb.selectFrom('blocked').selectAll().distinct().as('family'))
+      // SQLite keeps the order of a cross join.
+      .crossJoin('inventory_items')
+      .whereRef('inventory_items.tenant_id', '=', 'family.tenant_id')
+      .whereRef('inventory_items.provider_id', '=', 'family.provider_id')
+      .whereRef('inventory_items.kind', '=', 'family.kind')
+      .whereRef('inventory_items.name_family', '=', 'family.name_family')
+      .where(IS_DECISIVE)
+      .select(NAME_COLUMNS),
 );
 
 /** The ids of all items of a provider. */

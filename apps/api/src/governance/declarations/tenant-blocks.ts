@@ -3,7 +3,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { coverageRules, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
 import type { GrantedItemKey } from '@quartermaster/db/repositories/granted-items.ts';
-import { findBlockedItems, findDecisiveItems, type KeyedItem } from '@quartermaster/db/repositories/inventory.ts';
+import { findBlocksAndExceptions, type ItemName } from '@quartermaster/db/repositories/inventory.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { findTenantCounterparts, type OwnProvider } from './tenant-counterparts.ts';
 
@@ -30,13 +30,10 @@ export async function findTenantBlocks(
   if (own.length === 0) return () => NO_BLOCKS;
   const counterpartsOf = await findTenantCounterparts(db, tenant, own);
   const ids = new Set(own.flatMap(counterpartsOf).map(({ id }) => id));
-  const blocked = ids.size === 0 ? [] : await findBlockedItems(db, tenant, [...ids]);
-  if (blocked.length === 0) return () => NO_BLOCKS;
-  const families = blocked.map(({ providerId, kind, nameKey: key }) => {
-    return { providerId, kind, nameFamily: nameFamily(kind, key) };
-  });
-  const decisive = Map.groupBy(await findDecisiveItems(db, tenant, families), familyText);
-  const byProvider = Map.groupBy(blocked, ({ providerId }) => providerId);
+  const decisive = ids.size === 0 ? [] : await findBlocksAndExceptions(db, tenant, [...ids]);
+  if (decisive.length === 0) return () => NO_BLOCKS;
+  const byFamily = Map.groupBy(decisive, familyText);
+  const byProvider = Map.groupBy(decisive, ({ providerId }) => providerId);
   return (provider) => {
     // The sub-tenant's own prefix in front of a model's name does not hide the model.
     const prefixes = [provider.name, ...provider.aliases];
@@ -46,14 +43,14 @@ export async function findTenantBlocks(
       isBlocked: ({ kind, nameKey: ownKey }) =>
         counterparts.some((counterpart) => {
           const key = nameKey(kind, ownKey, counterpart.name);
-          const items = decisive.get(familyText({ providerId: counterpart.id, kind, nameKey: key })) ?? [];
+          const items = byFamily.get(familyText({ providerId: counterpart.id, kind, nameKey: key })) ?? [];
           return findDecidingItem(items, ruleOf(counterpart, kind), key)?.status === 'blocked';
         }),
-      blocked: counterparts.flatMap(({ id }) => byProvider.get(id) ?? []),
+      blocked: counterparts.flatMap(({ id }) => byProvider.get(id) ?? []).filter(({ status }) => status === 'blocked'),
     };
   };
 }
 
-function familyText({ providerId, kind, nameKey: key }: Pick<KeyedItem, 'providerId' | 'kind' | 'nameKey'>): string {
+function familyText({ providerId, kind, nameKey: key }: Pick<ItemName, 'providerId' | 'kind' | 'nameKey'>): string {
   return `${providerId} ${kind} ${nameFamily(kind, key)}`;
 }

@@ -60,7 +60,7 @@ export async function revokeSessionsOfChangedProvider(
   provider: Provider,
   now: Date,
 ): Promise<SessionReference[]> {
-  const items = await findBlocked(trx, provider, await findBlockedItems(trx, provider, [provider.id]));
+  const items = await findBlocked(trx, provider, await findBlockedItems(trx, provider, provider.id));
   const revoked = await revoke(trx, record, { provider, items }, now);
   const pages = provider.subTenantId === null ? subTenantProvidersInSessions(trx, provider, now) : [[provider]];
   for await (const own of pages) {

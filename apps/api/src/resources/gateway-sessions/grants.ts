@@ -12,7 +12,7 @@ import {
   type GrantedItemKey,
 } from '@quartermaster/db/repositories/granted-items.ts';
 import { coverageRules, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
-import { findBlockedItems, findDecisiveItems, type KeyedItem } from '@quartermaster/db/repositories/inventory.ts';
+import { findBlocksAndExceptions, type ItemName } from '@quartermaster/db/repositories/inventory.ts';
 import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
 import { findActiveProviders } from '@quartermaster/db/repositories/providers.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
@@ -92,16 +92,12 @@ async function policiesOf(
   // The whole tenant: a gateway of a sub-tenant also lists providers of the tenant, which its callers do not reach.
   const scope = [{ tenantId: gateway.tenantId, subTenantId: null }];
   const { manifestId } = gateway;
-  const [manifest, providers, blockedItems] = await together(db, [
+  const [manifest, providers, decisive] = await together(db, [
     () => (manifestId === null ? null : findManifest(db, scope, manifestId)),
     () => findActiveProviders(db, scope, providerIds),
-    () => findBlockedItems(db, gateway, providerIds),
+    () => findBlocksAndExceptions(db, gateway, providerIds),
   ]);
   const tenantBlocks = await findTenantBlocks(db, gateway, providers);
-  const families = blockedItems.map(({ providerId, kind, nameKey: key }) => {
-    return { providerId, kind, nameFamily: nameFamily(kind, key) };
-  });
-  const decisive = families.length === 0 ? [] : await findDecisiveItems(db, gateway, families);
   const allowance = allowanceOf(gateway, manifest);
   const found = new Map(providers.map((provider) => [provider.id, provider]));
   const decisiveByProvider = Map.groupBy(decisive, ({ providerId }) => providerId);
@@ -123,11 +119,11 @@ async function policiesOf(
 /**
  * Returns whether an item is blocked by a blocked item of another spelling. See findDecidingItem.
  *
- * @param decisive the items of the families of all blocked items that can block or allow others
+ * @param decisive the provider's blocked items, and the others of their families that can lift a block
  */
 function blocksOf(
   provider: Pick<Provider, 'id' | 'name' | 'aliases' | 'baseUrl'>,
-  decisive: readonly KeyedItem[],
+  decisive: readonly ItemName[],
 ): (item: KeyedGrantedItem) => boolean {
   if (decisive.length === 0) return () => false;
   const familyOf = ({ kind, nameKey: key }: GrantedItemKey) => `${kind} ${nameFamily(kind, key)}`;
