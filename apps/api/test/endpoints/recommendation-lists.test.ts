@@ -42,7 +42,7 @@ test('list_recommendations separates the open ones that wait for a review from t
   await tenant.see('gpt-6');
   await sendSpans(server, tenant.sender, [chat('m', { 'gen_ai.provider.name': 'mistral_ai' })]);
   const list = (query: string) => all(server, `/v1/recommendations?${query}`, tenant.operator);
-  const ids = async (query: string) => (await list(query)).map(({ id }) => id).toSorted();
+  const ids = async (query: string) => (await list(query)).map(({ id }): string => id).toSorted();
   const everything = await ids('');
   expect(await ids('needs_review=true')).toEqual(everything);
   expect(await ids('needs_review=false')).toEqual([]);
@@ -53,7 +53,11 @@ test('list_recommendations separates the open ones that wait for a review from t
   for (const id of approved) await review(id, 'approved');
   // The approval of the model of the provider that is not declared backs both: its adoption, and the item.
   const backed = await list('needs_review=false');
-  expect(backed.map(({ kind }) => kind).toSorted()).toEqual(['adopt_provider', 'register_item', 'register_item']);
+  expect(backed.map(({ kind }): string => kind).toSorted()).toEqual([
+    'adopt_provider',
+    'register_item',
+    'register_item',
+  ]);
   expect(await ids('needs_review=true')).toEqual(everything.filter((id) => !backed.some((one) => one.id === id)));
   // A block narrows what agents may use.
   await review((await tenant.observation('gpt-6')).id, 'rejected');
