@@ -88,6 +88,9 @@ test('the output contains no key, token, password or other value of a request, f
   const everything = async () => {
     for (const credentials of callers) {
       await send('GET', '/v1/providers', credentials);
+      // Written in the place of an id.
+      await send('DELETE', `/v1/service-accounts/bot/keys/${unknownKey}`, credentials);
+      await send('GET', `/v1/gateways/edge/sessions/${accessToken}`, credentials);
       await send('GET', `/v1/providers?cursor=${secrets.query}&limit=${secrets.query}`, credentials);
       await send(
         'GET',

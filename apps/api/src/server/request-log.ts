@@ -66,7 +66,7 @@ export function requestLog({ log, metrics }: Services, addressOf: (req: Incoming
           requestId: requestIdOf(res),
           ...callerIdFields(req),
           method: req.method,
-          path: pathOf(target).slice(0, 512),
+          path: loggedPath(target),
           operationId,
           ...callerFields((res as Logged)[CALLER] ?? null),
           ...statusFields(status, address),
@@ -78,7 +78,11 @@ export function requestLog({ log, metrics }: Services, addressOf: (req: Incoming
   };
 }
 
-function pathOf(target: string): string {
+/** A key or token that a caller wrote into a path, such as an API key in the place of its id. The id of a key is logged. */
+const CREDENTIAL = /(?<=\/)(?:(qm_key_[0-9a-z]{26}_)\w+|eyJ[\w-]+\.[\w-]+\.[\w-]*)/g;
+
+function loggedPath(target: string): string {
   const mark = target.indexOf('?');
-  return mark < 0 ? target : target.slice(0, mark);
+  const path = mark < 0 ? target : target.slice(0, mark);
+  return path.replaceAll(CREDENTIAL, '$1***').slice(0, 512);
 }
