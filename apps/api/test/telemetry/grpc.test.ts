@@ -177,6 +177,24 @@ describe('answers', () => {
     expect(other).not.toHaveProperty('caller');
   });
 
+  test('regression: the line of a call whose tenant uses its points too fast says how long it waited', async () => {
+    const lines: string[] = [];
+    const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+    const at = await startTestServer({ QM_OTLP_GRPC_PORT: '0', QM_RATE_LIMITS: 'on' }, { log });
+    onTestFinished(() => at.stop());
+    // At the beginning of a minute.
+    at.freeze();
+    at.travel(60_000 - (at.services.now().getTime() % 60_000));
+    const fast = await accountWithKey(at, { tenantId: 'fast' });
+    const other = await accountWithKey(at, { tenantId: 'other' });
+    // Ten points each. 300 points may be used at once.
+    for (let index = 0; index < 40; index += 1) await at.call('POST', '/v1/providers/none/sync', { as: fast });
+    await at.ok('GET', '/v1/providers', { as: other });
+    expect(await call(EXPORT_TRACES, traces({}), { metadata: keyMetadata(fast.key), at })).toHaveProperty('bytes');
+    const line = lines.map((each) => JSON.parse(each)).find(({ method }) => method === 'gRPC');
+    expect(line.waitMs).toBeGreaterThan(200);
+  });
+
   test('only spans that violate the protocol are rejected', async () => {
     const called = await call(EXPORT_TRACES, traces({}, { traceId: '0'.repeat(32) }));
     if ('error' in called) throw called.error;
@@ -253,11 +271,12 @@ describe('temporary refusals', () => {
   });
 
   test('a request beyond the rate limit, shared with HTTP, is RESOURCE_EXHAUSTED with RetryInfo', async () => {
-    const limited = await startTestServer({
-      QM_OTLP_GRPC_PORT: '0',
-      QM_RATE_LIMITS: 'on',
-      QM_RATE_LIMIT_INGEST: '2',
-    });
+    const lines: string[] = [];
+    const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+    const limited = await startTestServer(
+      { QM_OTLP_GRPC_PORT: '0', QM_RATE_LIMITS: 'on', QM_RATE_LIMIT_INGEST: '2' },
+      { log },
+    );
     onTestFinished(() => limited.stop());
     limited.freeze();
     const sender = await accountWithKey(limited, { tenantId: 'limited' }, ['traces:write']);
@@ -267,6 +286,13 @@ describe('temporary refusals', () => {
     const error = await refusal(EXPORT_TRACES, traces({}), sent);
     expect(error.code).toBe(status.RESOURCE_EXHAUSTED);
     expect(retryAfterOf(error)).toBeGreaterThan(0);
+    // Regression: the line did not say who the caller is.
+    const refused = lines.map((line) => JSON.parse(line)).findLast(({ method }) => method === 'gRPC');
+    expect(refused).toMatchObject({
+      status: 429,
+      caller: sender.principal,
+      address: '127.0.0.1',
+    });
   });
 });
 

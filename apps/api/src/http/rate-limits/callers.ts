@@ -43,17 +43,6 @@ export type Callers = {
   ) => Promise<void>;
 };
 
-/** Authenticates a caller and counts the request, for telemetry. Throws what these two functions throw. */
-export async function identify(
-  callers: Callers,
-  { req, res }: { req: IncomingMessage; res: ServerResponse },
-  { operation, requestId }: { operation: Operation; requestId: string },
-): Promise<Principal | null> {
-  const principal = await callers.authenticate(req, res, { operation, requestId });
-  await callers.limitRate(req, res, { operation, principal });
-  return principal;
-}
-
 /** @param limits null switches rate limits off */
 export function createCallers(
   services: Services,

@@ -10,7 +10,7 @@ import { ApiError } from '../../platform/errors.ts';
 import { type Answer, answerOf } from '../../http/errors/problems.ts';
 import { callerFields, callerIdFields, statusFields, timeFields } from '../../http/log-fields.ts';
 import { callerRequestIdOf, requestIdOf, setRequestId, shownRequestIdOf } from '../../http/request-id.ts';
-import { type Callers, identify } from '../../http/rate-limits/callers.ts';
+import type { Callers } from '../../http/rate-limits/callers.ts';
 import type { Services } from '../../platform/services.ts';
 import { encodeProtobufResponse } from '../otlp/protobuf.ts';
 import { OtlpDecodeError } from '../otlp/span.ts';
@@ -87,14 +87,17 @@ export function grpcReceiver({ services, readTimeoutMs = READ_TIMEOUT_MS, ...giv
     let status = 200;
     let waitedMs = 0;
     try {
-      principal = await identify(callers, { req, res }, { operation, requestId });
+      principal = await callers.authenticate(req, res, { operation, requestId });
+      const authenticatedAt = performance.now();
+      await callers.limitRate(req, res, { operation, principal });
+      waitedMs = performance.now() - authenticatedAt;
       const caller = requireRights(operation, principal, {}).principal;
       const signal = signalOf(operation);
       held = intake.open(caller);
       const limits = { maxBytes: intake.maxBytes + PREFIX_BYTES, timeoutMs: readTimeoutMs, held };
       const body = messageIn(await collectBody(call, limits), call.headers['grpc-encoding']);
       const onTurn = (waited: number) => {
-        waitedMs = waited;
+        waitedMs += waited;
       };
       const refused = await intake.take({ signal, operation, principal: caller, encoding: 'protobuf', body, onTurn });
       finish(reply, { code: GRPC_OK, message: '', retryAfterSeconds: null }, encodeProtobufResponse(refused));

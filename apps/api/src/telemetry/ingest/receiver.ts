@@ -6,7 +6,7 @@ import { ApiError } from '../../platform/errors.ts';
 import { type Answer, answerOf } from '../../http/errors/problems.ts';
 import { shownRequestIdOf } from '../../http/request-id.ts';
 import { sendText } from '../../http/rest/send.ts';
-import { type Callers, identify } from '../../http/rate-limits/callers.ts';
+import type { Callers } from '../../http/rate-limits/callers.ts';
 import { jsonResponse } from '../otlp/json.ts';
 import { encodeProtobufResponse, encodeProtobufStatus } from '../otlp/protobuf.ts';
 import type { Signal } from '../otlp/signal.ts';
@@ -77,7 +77,8 @@ export function otlpReceiver({ intake, callers, readTimeoutMs = READ_TIMEOUT_MS 
     let held: HeldBytes | null = null;
     try {
       const { operation, requestId, onTurn } = request;
-      caller = await identify(callers, { req, res }, { operation, requestId });
+      caller = await callers.authenticate(req, res, { operation, requestId });
+      await callers.limitRate(req, res, { operation, principal: caller });
       const { principal } = requireRights(operation, caller, {});
       if (!encoding) {
         throw new ApiError('media_type_unsupported', 'Send application/x-protobuf or application/json.', {
