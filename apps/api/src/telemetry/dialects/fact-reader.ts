@@ -251,14 +251,17 @@ function noFacts(): Facts {
   };
 }
 
-/** An address that can only be a name (`everything`) names the server of a tool. */
+/** An address that can only be a name (`everything`) names the server of a tool. A command that runs any server names none. */
 function moveServerName(facts: Facts): void {
   const { serverAddress, serverPort } = facts;
   const isToolOrMcp = facts.mcpMethod !== null || facts.operation === 'execute_tool';
   if (serverAddress === null || !isToolOrMcp || serverPort !== null || isHost(serverAddress)) return;
-  facts.toolServer ??= serverAddress;
+  if (!LAUNCHERS.has(serverAddress)) facts.toolServer ??= serverAddress;
   facts.serverAddress = null;
 }
+
+/** Docker Agent writes the command of an MCP server over stdio as its address. */
+const LAUNCHERS = new Set(['bun', 'bunx', 'deno', 'docker', 'node', 'npx', 'pnpm', 'python', 'python3', 'uv', 'uvx']);
 
 function refuseTexts(names: NonNullable<Dialect['names']>, facts: Facts): void {
   for (const fact of ['tool', 'toolServer'] as const) {

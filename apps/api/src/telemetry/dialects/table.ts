@@ -53,6 +53,7 @@ import { openclaw } from './openclaw.ts';
 import { pipecat } from './pipecat.ts';
 import { datadog } from './datadog.ts';
 import { promptlayer } from './promptlayer.ts';
+import { dockerAgent } from './docker-agent.ts';
 import { droid } from './droid.ts';
 import { embabel } from './embabel.ts';
 import { eve } from './eve.ts';
@@ -83,6 +84,7 @@ export const DIALECTS: readonly Dialect[] = [
   codex,
   geminiCli,
   copilot,
+  dockerAgent,
   droid,
   opencode,
   openllmetry,

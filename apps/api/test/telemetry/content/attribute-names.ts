@@ -170,6 +170,7 @@ export const UNLISTED = [
 
 /** Names that one dialect declares safe. */
 export const SAFE_IN_DIALECTS: [string, string][] = [
+  ['docker-agent', 'tool.name'],
   ['droid', 'tool.name'],
   ['openinference', 'tool.name'],
   ['openllmetry', 'tool.name'],

@@ -132,6 +132,7 @@ test.each<[string, Attributes, object]>([
     { 'server.address': 'Everything' },
     { toolServer: 'everything', serverAddress: null },
   ],
+  ['a command that runs any server is no name', { 'server.address': 'npx' }, { toolServer: null, serverAddress: null }],
   [
     'a single word with a port is a host',
     { 'server.address': 'tools', 'server.port': 80 },

@@ -22,6 +22,7 @@ const NOT_NAMED = [
   'cloudflare-agents',
   'crewai-openinference',
   'deepagents-openinference',
+  'docker-agent',
   'dspy',
   'effect',
   'effect-4',

@@ -55,6 +55,7 @@ import { reqLlm } from './programs/req-llm.ts';
 import { rubyLlm } from './programs/ruby-llm.ts';
 import { semanticKernel, semanticKernelDotnet, semanticKernelJava } from './programs/semantic-kernel.ts';
 import { daprAgents } from './programs/dapr-agents.ts';
+import { dockerAgent } from './programs/docker-agent.ts';
 import { embabel } from './programs/embabel.ts';
 import { springAi } from './programs/spring-ai.ts';
 import { strandsPython } from './programs/strands-python.ts';
@@ -82,6 +83,7 @@ export const PROGRAMS: readonly Program[] = [
   crewaiOpenlit,
   crewaiOpenllmetry,
   daprAgents,
+  dockerAgent,
   dspy,
   eino,
   embabel,
