@@ -38,6 +38,7 @@ import { langtrace } from './langtrace.ts';
 import { langchainMicrosoft } from './langchain-microsoft.ts';
 import { langflow } from './langflow.ts';
 import { langfuse } from './langfuse.ts';
+import { ghAw } from './gh-aw.ts';
 import { googleAdk } from './google-adk.ts';
 import { beeai } from './beeai.ts';
 import { geminiCli } from './gemini-cli.ts';
@@ -116,6 +117,7 @@ export const DIALECTS: readonly Dialect[] = [
   bifrost,
   openrouter,
   vercelAiGateway,
+  ghAw,
   goose,
   trpcAgentGo,
   cloudflareAgents,

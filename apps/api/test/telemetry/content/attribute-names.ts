@@ -172,6 +172,7 @@ export const UNLISTED = [
 export const SAFE_IN_DIALECTS: [string, string][] = [
   ['docker-agent', 'tool.name'],
   ['droid', 'tool.name'],
+  ['gh-aw', 'tool.name'],
   ['openinference', 'tool.name'],
   ['openllmetry', 'tool.name'],
   ['codex', 'tool.name'],

@@ -10,6 +10,7 @@ import { cline, codebuddy, goose } from './programs/coding-agents.ts';
 import { agentFrameworkDotnet, loongsuite, opentelemetryGenaiEvents } from './programs/conventions.ts';
 import { crewaiOpeninference, crewaiOpenlit, crewaiOpenllmetry } from './programs/crewai.ts';
 import { eino, rig, trpcAgentGo } from './programs/go-and-rust.ts';
+import { ghAw } from './programs/gh-aw.ts';
 import { googleAdkPython } from './programs/google-adk-python.ts';
 import { haystack } from './programs/haystack.ts';
 import { honeyhive } from './programs/honeyhive.ts';
@@ -89,6 +90,7 @@ export const PROGRAMS: readonly Program[] = [
   embabel,
   envoyAiGateway,
   fastmcp,
+  ghAw,
   goose,
   googleAdkPython,
   haystack,
