@@ -1,6 +1,7 @@
 import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import { asText } from './as-text.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
+import { firstCount } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
 import { genai } from './genai.ts';
@@ -20,6 +21,9 @@ const AGENT_KIND = 'lmnr.association.properties.metadata.agent_kind';
  * basalt/observability/api.py) mark functions of the application with `function`, and tools with `tool`.
  */
 const MARKS_OF_FUNCTIONS = ['judgment.span_kind', 'basalt.span.kind'];
+
+const AGENTSCOPE = 'agentscope';
+const CACHE_OF_AGENTSCOPE = ['agentscope.usage.cache_input_tokens', 'agentscope.usage.cache_creation_input_tokens'];
 
 /** Judgment's SDK writes a tool or agent with `fork` into a trace of its own. The calling trace has a second span, with a link. */
 const LINK_OF_JUDGMENT = 'judgment.link.target_span_id';
@@ -99,12 +103,14 @@ export const otherFrameworks: Dialect = {
     // Eino names the client of a model: OpenAI, Claude, Ollama.
     if (facts.model !== null) facts.vendor ??= canonicalVendor(asText(attributes['runinfo.type'] ?? ''));
     if (span.scope.name === LANGWATCH) splitVendorPrefix(facts);
+    if (span.scope.name === AGENTSCOPE) addCacheOfAgentScope(attributes, facts);
   },
   alsoReads: [
     ...MARKS_OF_FUNCTIONS,
     LINK_OF_JUDGMENT,
     'framework',
     'runinfo.type',
+    ...CACHE_OF_AGENTSCOPE,
     'parameters',
     TYPE_OF_HONEYHIVE,
     AGENT_KIND,
@@ -158,6 +164,15 @@ function toolOf({ attributes, name }: ReadSource): string | null {
 
 /** LangWatch's SDK for Python (github.com/langwatch/langwatch, sdks/python) writes the vendor in front of the model. */
 const LANGWATCH = 'langwatch';
+
+/**
+ * AgentScope (github.com/agentscope-ai/agentscope, src/agentscope/middleware/_tracing) copies the counts of the vendor's API. Anthropic's
+ * input excludes cached tokens.
+ */
+function addCacheOfAgentScope(attributes: ReadSource['attributes'], facts: Facts): void {
+  if (facts.inputTokens === null || facts.vendor !== 'anthropic') return;
+  for (const name of CACHE_OF_AGENTSCOPE) facts.inputTokens += firstCount(attributes, [name]);
+}
 
 const NAME_OF_ANSWER = /(?:^|[._:/-]|[a-z])(?:output|response|completion)(?:[._]?(?:json|value))?$/i;
 

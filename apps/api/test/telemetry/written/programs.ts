@@ -2,6 +2,7 @@ import type { Program } from './program.ts';
 import { ag2 } from './programs/ag2.ts';
 import { agentFrameworkPython } from './programs/agent-framework-python.ts';
 import { agentops, laminar } from './programs/agentops.ts';
+import { agentscope } from './programs/agentscope.ts';
 import { anyAgent } from './programs/any-agent.ts';
 import { azureAgents } from './programs/azure-agents.ts';
 import { braintrust } from './programs/braintrust.ts';
@@ -71,6 +72,7 @@ export const PROGRAMS: readonly Program[] = [
   agentFrameworkPython,
   agentgateway,
   agentops,
+  agentscope,
   agno,
   anyAgent,
   azureAgents,
