@@ -6,6 +6,7 @@ import { agentscope } from './programs/agentscope.ts';
 import { anyAgent } from './programs/any-agent.ts';
 import { azureAgents } from './programs/azure-agents.ts';
 import { braintrust } from './programs/braintrust.ts';
+import { claudeApi } from './programs/claude-api.ts';
 import { cloudflareAgents } from './programs/cloudflare-agents.ts';
 import { cline, codebuddy, goose } from './programs/coding-agents.ts';
 import { agentFrameworkDotnet, loongsuite, opentelemetryGenaiEvents } from './programs/conventions.ts';
@@ -78,6 +79,7 @@ export const PROGRAMS: readonly Program[] = [
   azureAgents,
   bifrost,
   braintrust,
+  claudeApi,
   cline,
   cloudflareAgents,
   codebuddy,
