@@ -25,6 +25,7 @@ test.each([
 test.each([
   ['acme.llm.token_count.prompt', 'acme.llm.token_count.completion'],
   ['acme.tokenCount.input', 'acme.tokenCount.output'],
+  ['acme.llm.tokens_in', 'acme.llm.tokens_out'],
 ])('reads tokens from %s and %s', (input, output) => {
   const attributes = {
     'acme.span.kind': 'llm',
