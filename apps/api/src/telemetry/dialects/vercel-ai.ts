@@ -2,12 +2,24 @@ import { ownMember } from '../../platform/own-member.ts';
 import type { Attributes, AttributeValue } from '../otlp/span.ts';
 import { asText } from './as-text.ts';
 import type { Dialect } from './dialect.ts';
+import type { Facts } from './facts.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
 import { parsedJson } from './inside.ts';
 import { addServerTools, markedTool, serverToolsIn, withServerTools } from './server-tools.ts';
 import { addTokensInMetadata } from './vercel-ai-tokens.ts';
 
 export const PROVIDER_METADATA = 'ai.response.providerMetadata';
+
+const TOOL_OF_INKEEP = 'ai.toolType';
+const PURPOSE_OF_INKEEP = 'ai.telemetry.metadata.generationType';
+const INKEEP_PURPOSES = new Set([
+  'artifact_metadata',
+  'component_render',
+  'conversation_compression',
+  'eval_scoring',
+  'mid_generation_compression',
+  'status_update',
+]);
 
 /**
  * Vercel AI SDK 4 to 6, and 7 with `LegacyOpenTelemetry` (github.com/vercel/ai, packages/ai/src/telemetry and
@@ -26,6 +38,8 @@ export const vercelAi: Dialect = {
     responseModel: ['ai.response.model'],
     agent: ['ai.telemetry.functionId', 'ai.functionId'],
     tool: ['ai.toolCall.name'],
+    // Inkeep Agents adds it.
+    toolServer: ['ai.toolCall.mcpServerName'],
     callId: ['ai.toolCall.id', 'ai.response.id'],
     // Version 7 copies the vendor's names for audio: `input_tokens`.
     inputTokens: ['ai.usage.inputTokens', 'ai.usage.promptTokens', 'ai.usage.tokens', 'ai.usage.input_tokens'],
@@ -84,9 +98,10 @@ export const vercelAi: Dialect = {
     'ai.telemetry.metadata',
   ],
   safe: ['operation.name', 'resource.name', 'ai.response.finishReason', 'ai.response.timestamp'],
-  alsoReads: ['ai.prompt.tools', 'ai.response.toolCalls', PROVIDER_METADATA],
+  alsoReads: ['ai.prompt.tools', 'ai.response.toolCalls', PROVIDER_METADATA, TOOL_OF_INKEEP, PURPOSE_OF_INKEEP],
   refine(span, facts) {
     if (facts.operation === 'chat') addTokensInMetadata(span.attributes[PROVIDER_METADATA], facts);
+    readInkeep(span.attributes, facts);
   },
   uses({ attributes }, facts, usual) {
     if (facts.operation !== 'chat' || facts.model === null) return usual;
@@ -96,6 +111,16 @@ export const vercelAi: Dialect = {
     return addServerTools(facts, usual, tools);
   },
 };
+
+/**
+ * Inkeep Agents (github.com/inkeep/agents, agents-api/src/domains/run) gives agents tools that hand over to other agents. It calls
+ * models for purposes of its own as well: then the function id has the id of a session or an artifact, and names no agent.
+ */
+function readInkeep(attributes: Attributes, facts: Facts): void {
+  const { [TOOL_OF_INKEEP]: tool, [PURPOSE_OF_INKEEP]: purpose } = attributes;
+  if (tool === 'transfer' || tool === 'delegation') Object.assign(facts, { tool: null, operation: 'handoff' });
+  if (typeof purpose === 'string' && INKEEP_PURPOSES.has(purpose)) facts.agent = null;
+}
 
 /** The searches of Gemini, which are no tool calls: only the metadata of the answer shows them. */
 export function searchesOfGoogle({ [PROVIDER_METADATA]: metadata }: Attributes): string[] {

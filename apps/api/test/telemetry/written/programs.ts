@@ -60,6 +60,7 @@ import { semanticKernel, semanticKernelDotnet, semanticKernelJava } from './prog
 import { daprAgents } from './programs/dapr-agents.ts';
 import { dockerAgent } from './programs/docker-agent.ts';
 import { embabel } from './programs/embabel.ts';
+import { inkeepAgents } from './programs/inkeep-agents.ts';
 import { springAi } from './programs/spring-ai.ts';
 import { strandsPython } from './programs/strands-python.ts';
 import { temporalAiSdk, temporalOpenaiAgents } from './programs/temporal.ts';
@@ -99,6 +100,7 @@ export const PROGRAMS: readonly Program[] = [
   googleAdkPython,
   haystack,
   honeyhive,
+  inkeepAgents,
   koog,
   laminar,
   langchain4j,
