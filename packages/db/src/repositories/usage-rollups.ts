@@ -229,28 +229,69 @@ export async function deleteEmptySeries(
   return Number(numDeletedRows);
 }
 
-/** Adds the sums of some series to another one, and deletes these series. */
+const HOUR_MS = 60 * 60 * 1000;
+
+/** What is moved with a few statements: 48 sums of each series. In milliseconds. */
+const MOVED_AT_ONCE: Record<Period, number> = { hour: 48 * HOUR_MS, day: 48 * 24 * HOUR_MS };
+
+/**
+ * Adds the sums of some series to another one, and deletes these series. Spans with old times make thousands of sums of a series, and
+ * SQLite answers synchronously, so this moves a few of them at a time.
+ */
 export async function moveRollups(
   db: Database,
   { tenantId }: InTenant,
   { from, to }: { from: readonly string[]; to: string },
 ): Promise<void> {
   if (from.length === 0) return;
-  const moved = await db
-    .selectFrom('usage_rollups')
-    .select(['period', 'start_time'])
-    .select(sums)
-    .where('tenant_id', '=', tenantId)
-    .where('series_id', 'in', from)
-    .groupBy(['period', 'start_time'])
-    .execute();
-  const rollups = moved.map((row) => ({
-    seriesId: to,
-    period: row.period,
-    startTime: row.start_time,
-    ...numbers(row),
-  }));
-  await addToRollups(db, { tenantId }, rollups);
-  await db.deleteFrom('usage_rollups').where('tenant_id', '=', tenantId).where('series_id', 'in', from).execute();
+  for (const period of ['hour', 'day'] as const) {
+    for (;;) {
+      const start = await findOldestStart(db, { tenantId }, { from, period });
+      if (start === null) break;
+      const end = new Date(Date.parse(start) + MOVED_AT_ONCE[period]).toISOString();
+      const isMoved = (eb: ExpressionBuilder<Tables, 'usage_rollups'>) =>
+        eb.and([
+          eb('tenant_id', '=', tenantId),
+          eb('series_id', 'in', from),
+          eb('period', '=', period),
+          eb('start_time', '>=', start),
+          eb('start_time', '<', end),
+        ]);
+      const moved = await db
+        .selectFrom('usage_rollups')
+        .select('start_time')
+        .select(sums)
+        .where(isMoved)
+        .groupBy('start_time')
+        .execute();
+      const rollups = moved.map((row) => ({ seriesId: to, period, startTime: row.start_time, ...numbers(row) }));
+      await addToRollups(db, { tenantId }, rollups);
+      await db.deleteFrom('usage_rollups').where(isMoved).execute();
+    }
+  }
   await db.deleteFrom('usage_series').where('tenant_id', '=', tenantId).where('id', 'in', from).execute();
+}
+
+/** When the oldest sum of some series begins. Null if they have none. */
+async function findOldestStart(
+  db: Database,
+  { tenantId }: InTenant,
+  { from, period }: { from: readonly string[]; period: Period },
+): Promise<string | null> {
+  const rows = await db
+    .selectFrom('usage_series as series')
+    // A minimum for each series, because only that is one look-up in the index.
+    .select(({ selectFrom }) =>
+      selectFrom('usage_rollups as sums')
+        .select(({ fn }) => fn.min('sums.start_time').as('start'))
+        .whereRef('sums.tenant_id', '=', 'series.tenant_id')
+        .whereRef('sums.series_id', '=', 'series.id')
+        .where('sums.period', '=', period)
+        .as('start'),
+    )
+    .where('series.tenant_id', '=', tenantId)
+    .where('series.id', 'in', from)
+    .execute();
+  const starts = rows.flatMap(({ start }) => start ?? []);
+  return starts.toSorted()[0] ?? null;
 }
