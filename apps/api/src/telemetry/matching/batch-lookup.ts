@@ -26,7 +26,16 @@ import { providerLookup } from '../../governance/declarations/provider-lookup.ts
 import { CacheByParts } from '../cache-by-parts.ts';
 import type { Use } from '../dialects/facts.ts';
 import type { Match, MatchableSpan } from './match.ts';
-import { hashedName, hashedNames, isCut, isHashedName, plainHash, splitToolName } from './tool-names.ts';
+import {
+  hashedName,
+  hashedNames,
+  indexTools,
+  isCut,
+  isHashedName,
+  plainHash,
+  splitToolName,
+  type ToolIndex,
+} from './tool-names.ts';
 import { likelyVendor, vendorOfModel } from './vendor-of-model.ts';
 
 /** Look-ups in everything that the names of a batch may mean. */
@@ -37,7 +46,7 @@ export type BatchLookup = {
   /** The only declared provider that has the model. If several have it and all block it, the first of them. */
   soleProviderOfModel: (model: string) => Provider | undefined;
   /** The tools of a provider that names of the batch may mean. */
-  toolsOf: (provider: Provider) => readonly OfferedItem[];
+  toolsOf: (provider: Provider) => ToolIndex<OfferedItem>;
   /** The only declared tool that a name may mean, at any provider. */
   soleTool: (written: string) => Match | undefined;
   /** The declared tool, if the name begins with the truncated name of its server. */
@@ -111,7 +120,8 @@ function wholeTenantLookup(
   const blocks = ({ provider, name }: Match, kind: Use['kind']): boolean => {
     if (kind === 'model') return models.modelAt(provider, name)?.status === 'blocked';
     const isOther = (item: OfferedItem) => item.kind === kind && item.providerId === provider.id;
-    const own = kind === 'tool' ? tools.toolsOf(provider) : items.others.filter(isOther);
+    const ofFamily = () => tools.toolsOf(provider).byFamily.get(rewrittenName(name)) ?? [];
+    const own = kind === 'tool' ? ofFamily() : items.others.filter(isOther);
     return findDecidingItem(own, ruleOf(provider, kind), name)?.status === 'blocked';
   };
   return { providers, ...models, ...tools, blocks };
@@ -257,9 +267,13 @@ function familyIndex(items: readonly OfferedItem[]) {
   return { items, byKey: new Map(items.map((item) => [item.nameKey, item])), decisive: items.filter(canBlockOrAllow) };
 }
 
+const NO_TOOLS = indexTools<OfferedItem>([]);
+
 function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
   const tools = [...new Map(found.map((tool) => [`${tool.providerId} ${tool.nameKey}`, tool])).values()];
-  const byProvider = Map.groupBy(tools, ({ providerId }) => providerId);
+  const byProvider = new Map(
+    [...Map.groupBy(tools, ({ providerId }) => providerId)].map(([id, own]) => [id, indexTools(own)]),
+  );
   const byFamily = Map.groupBy(tools, ({ nameFamily: family }) => family);
   let hashes: Map<string, Match[]> | undefined;
   let serverHashes: Map<string, Provider> | undefined;
@@ -339,7 +353,7 @@ function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
   }
 
   return {
-    toolsOf: (provider: Provider) => byProvider.get(provider.id) ?? [],
+    toolsOf: (provider: Provider) => byProvider.get(provider.id) ?? NO_TOOLS,
     soleTool,
     toolOfCutServer,
     hashedTool,

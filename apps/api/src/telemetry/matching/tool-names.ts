@@ -57,27 +57,43 @@ export function toolsAt(serverNames: readonly string[], name: string): string[] 
   return [name, ...within.map(({ tool }) => tool)];
 }
 
+/** The declared tools of a server. Traffic and inventories may name thousands, so only truncated names are compared with all tools. */
+export type ToolIndex<T> = {
+  all: readonly T[];
+  byName: ReadonlyMap<string, T>;
+  byFamily: ReadonlyMap<string, readonly T[]>;
+};
+
+export function indexTools<T extends Pick<OfferedItem, 'name' | 'nameFamily'>>(all: readonly T[]): ToolIndex<T> {
+  return {
+    all,
+    byName: new Map(all.map((tool) => [tool.name, tool])),
+    byFamily: Map.groupBy(all, ({ nameFamily }) => nameFamily),
+  };
+}
+
 /**
  * The declared tool that a name means: the tool with exactly this name, otherwise the one that frameworks rewrite to it,
  * otherwise the one whose long name was truncated to it. Undefined if none or several match.
  *
  * @param readings the names that it may have at the server, see {@link toolsAt}
- * @param tools the tools of the server
  */
-export function declaredTool<T extends Pick<OfferedItem, 'name'>>(readings: readonly string[], tools: readonly T[]) {
-  const tests = [
-    (reading: string) => (tool: T) => tool.name === reading,
-    (reading: string) => (tool: T) => rewrittenName(tool.name) === rewrittenName(reading),
-  ];
-  for (const test of tests) {
-    for (const reading of readings) {
-      const fitting = tools.filter(test(reading));
-      if (fitting.length > 0) return fitting.length === 1 ? fitting[0] : undefined;
-    }
-  }
+export function declaredTool<T extends Pick<OfferedItem, 'nameFamily'>>(
+  readings: readonly string[],
+  { all, byName, byFamily }: ToolIndex<T>,
+): T | undefined {
+  const [exact] = readings.flatMap((reading) => byName.get(reading) ?? []);
+  if (exact) return exact;
+  const families = readings.map(rewrittenName);
+  const sameFamily = families.find((family) => byFamily.has(family));
+  if (sameFamily !== undefined) return sole(byFamily.get(sameFamily) ?? []);
   const [written = ''] = readings;
   if (!isCut(written)) return undefined;
-  const fitting = tools.filter(({ name }) => readings.some((reading) => isCutOf(reading, name)));
+  const heads = [...new Set(families.flatMap(headsOf))];
+  return sole(all.filter(({ nameFamily }) => heads.some((head) => isHeadOf(head, nameFamily))));
+}
+
+function sole<T>(fitting: readonly T[]): T | undefined {
   return fitting.length === 1 ? fitting[0] : undefined;
 }
 
@@ -86,11 +102,13 @@ export function isCut(name: string): boolean {
   return name.length >= CUT_LENGTH;
 }
 
-function isCutOf(cut: string, name: string): boolean {
-  const [rewritten, whole] = [rewrittenName(cut), rewrittenName(name)];
-  return [rewritten, rewritten.replace(CUT_MARK, '')].some(
-    (head) => head.length >= MIN_HEAD_CHARACTERS && head.length < whole.length && whole.startsWith(head),
-  );
+/** How the whole name may begin: with the truncated name, or with what is before the mark at its end. */
+function headsOf(cut: string): string[] {
+  return [cut, cut.replace(CUT_MARK, '')].filter(({ length }) => length >= MIN_HEAD_CHARACTERS);
+}
+
+function isHeadOf(head: string, whole: string): boolean {
+  return head.length < whole.length && whole.startsWith(head);
 }
 
 /** Whether a name is a digest. GitHub Copilot sends digests in place of the names of MCP servers and their tools. */

@@ -9,6 +9,7 @@ import { type PreparedSpan, serviceNameOf, spanPreparer } from '../../../src/tel
 import type { BatchLookup } from '../../../src/telemetry/matching/batch-lookup.ts';
 import { knownProviders } from '../../../src/governance/declarations/known-providers.ts';
 import { matcherOf } from '../../../src/telemetry/matching/provider-match.ts';
+import { indexTools } from '../../../src/telemetry/matching/tool-names.ts';
 import { decodeJson } from '../../../src/telemetry/otlp/json.ts';
 import { decodeProtobuf } from '../../../src/telemetry/otlp/protobuf.ts';
 import type { OtlpSpan } from '../../../src/telemetry/otlp/span.ts';
@@ -86,7 +87,7 @@ export function callsInSpans(telemetry: readonly Telemetry[]): Counted[] {
     providers: knownProviders(place),
     modelAt: () => undefined,
     soleProviderOfModel: () => undefined,
-    toolsOf: () => [],
+    toolsOf: () => indexTools([]),
     soleTool: () => undefined,
     toolOfCutServer: () => undefined,
     hashedTool: () => undefined,
