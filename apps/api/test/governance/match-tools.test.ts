@@ -255,6 +255,15 @@ const ROWS: Row[] = [
     observed: ['openai?: model m x1', 'openai?: tool code_execution x1', 'travel-agent: tool web_search x1'],
   },
   {
+    name: 'a tool that a vendor ran, without its name, belongs to the server in front of its name if this blocks the tool',
+    declared: [{ name: 'search', kind: 'agent_runtime', blocked: [{ kind: 'tool', name: 'web' }] }],
+    spans: [
+      chat('m', { 'gen_ai.provider.name': 'openai' }),
+      { ...toolRun('search_web', { 'gen_ai.tool.type': 'extension' }), scope: 'gen_ai' },
+    ],
+    observed: ['openai?: model m x1', 'search: tool web x1'],
+  },
+  {
     name: 'a tool of an MCP server that the vendor calls belongs to the server that declares it',
     declared: [{ name: 'everything', kind: 'mcp', blocked: [{ kind: 'tool', name: 'echo' }] }],
     spans: [{ ...toolRun('echo', { 'gen_ai.provider.name': 'mistral_ai' }), scope: 'mistralai_sdk_tracer' }],

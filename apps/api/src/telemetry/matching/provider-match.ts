@@ -229,10 +229,15 @@ export function matcherOf(
   /** The declared tool of a server that a name means, otherwise the tool as it is written. */
   function atServer(provider: Provider, written: string): Match {
     const readings = toolsAt(caseFoldedNames(provider), written);
-    const declared = declaredTool(readings, lookup.toolsOf(provider));
-    if (declared) return { provider, name: declared.name, isBlocked: declared.status === 'blocked' };
+    const declared = declaredAt(provider, readings);
+    if (declared) return declared;
     const marked = splitToolName(written).find(({ isMarked, tool }) => isMarked && readings.slice(1).includes(tool));
     return { provider, name: marked?.tool ?? written };
+  }
+
+  function declaredAt(provider: Provider, readings: readonly string[]): Match | undefined {
+    const declared = declaredTool(readings, lookup.toolsOf(provider));
+    return declared && { provider, name: declared.name, isBlocked: declared.status === 'blocked' };
   }
 
   /** The known server whose name is in front of a tool's name. Of several the one that has the tool, or the longest name. */
@@ -241,8 +246,8 @@ export function matcherOf(
     for (const { server, tool, isMarked } of splitToolName(written).toReversed()) {
       const provider = providers.findServer(server);
       if (!provider) continue;
-      const declared = declaredTool([written, tool], lookup.toolsOf(provider));
-      if (declared) return { provider, name: declared.name };
+      const declared = declaredAt(provider, [written, tool]);
+      if (declared) return declared;
       if (isMarked && (provider.kind === 'mcp' || provider.status !== 'discovered')) guess ??= { provider, name: tool };
     }
     return guess ?? lookup.toolOfCutServer(written);
