@@ -20,7 +20,7 @@ test.each([
   const tools = declare(declaredOf);
   const start = performance.now();
   for (let index = 0; index < COUNT; index += 1) {
-    expect(declaredTool(toolsAt(['Big Server'], writtenOf(index)), tools)?.name).toBe(declaredOf(index));
+    expect(declaredTool(toolsAt(new Set(['big_server']), writtenOf(index)), tools)?.name).toBe(declaredOf(index));
   }
   expect(performance.now() - start).toBeLessThan(4000);
 });

@@ -13,7 +13,7 @@ import { TOOLS_OF_VENDORS } from '../dialects/server-tools.ts';
 import { type BatchLookup, discoveredNames, lookUpBatch, UNNAMED_SERVICE } from './batch-lookup.ts';
 import { isOfOtherVendor } from '../../governance/declarations/known-providers.ts';
 import type { Match, MatchableSpan } from './match.ts';
-import { declaredTool, splitToolName, toolsAt } from './tool-names.ts';
+import { declaredTool, type ServerTool, splitToolName, toolsAt } from './tool-names.ts';
 import { likelyVendor, vendorOfModel } from './vendor-of-model.ts';
 
 /**
@@ -60,6 +60,9 @@ export function matcherOf(
   const tenantMatcher = ofWholeTenant && matcherOf(ofWholeTenant, wholeTenant, batch, now);
   // A cache. It also ensures that equal facts get the same provider, whatever is discovered in between.
   const matched = new CacheByParts<Match>();
+  // Many servers may be at one host. Then a name is compared with each of them.
+  const splits = new CacheByParts<readonly ServerTool[]>();
+  const families = new CacheByParts<ReadonlySet<string>>();
 
   return { match, newProviders };
 
@@ -226,12 +229,21 @@ export function matcherOf(
     return atServer(facts.mcpMethod === null ? service(span) : discovered(serviceNames(span), 'mcp'), written);
   }
 
+  function splitsOf(tool: string): readonly ServerTool[] {
+    return splits.get([tool], () => splitToolName(tool));
+  }
+
+  /** The names and aliases of a provider, as frameworks rewrite them. */
+  function familiesOf(provider: Provider): ReadonlySet<string> {
+    return families.get([provider.id], () => new Set(caseFoldedNames(provider).map(rewrittenName)));
+  }
+
   /** The declared tool of a server that a name means, otherwise the tool as it is written. */
   function atServer(provider: Provider, written: string): Match {
-    const readings = toolsAt(caseFoldedNames(provider), written);
+    const readings = toolsAt(familiesOf(provider), written, splitsOf(written));
     const declared = declaredAt(provider, readings);
     if (declared) return declared;
-    const marked = splitToolName(written).find(({ isMarked, tool }) => isMarked && readings.slice(1).includes(tool));
+    const marked = splitsOf(written).find(({ isMarked, tool }) => isMarked && readings.slice(1).includes(tool));
     return { provider, name: marked?.tool ?? written };
   }
 
@@ -243,7 +255,7 @@ export function matcherOf(
   /** The known server whose name is in front of a tool's name. Of several the one that has the tool, or the longest name. */
   function serverInName(written: string): Match | undefined {
     let guess: Match | undefined;
-    for (const { server, tool, isMarked } of splitToolName(written).toReversed()) {
+    for (const { server, tool, isMarked } of splitsOf(written).toReversed()) {
       const provider = providers.findServer(server);
       if (!provider) continue;
       const declared = declaredAt(provider, [written, tool]);
@@ -261,7 +273,7 @@ export function matcherOf(
     if (address !== null) {
       return atServer(discovered([address], facts.mcpMethod === null ? 'agent_runtime' : 'mcp'), written);
     }
-    const explicit = splitToolName(written).find(({ isExplicit }) => isExplicit);
+    const explicit = splitsOf(written).find(({ isExplicit }) => isExplicit);
     return explicit && { provider: discovered([explicit.server], 'mcp'), name: explicit.tool };
   }
 
@@ -280,7 +292,8 @@ export function matcherOf(
     const servers = serversAtAddress(span);
     const { toolServer } = span.facts;
     if (servers.length < 2) return servers[0];
-    const named = servers.find((one) => toolServer !== null && isNamed(one, toolServer));
+    const named =
+      toolServer === null ? undefined : servers.find((one) => familiesOf(one).has(rewrittenName(toolServer)));
     if (named !== undefined || tool === null) return named ?? servers[0];
     const matches = servers.map((one) => atServer(one, tool));
     const best =
@@ -359,11 +372,6 @@ const LIBRARY_VENDORS = {
 
 function serviceNames({ serviceName }: MatchableSpan): string[] {
   return [serviceName ?? UNNAMED_SERVICE];
-}
-
-/** Whether a provider has a name or alias, in this spelling or as frameworks rewrite it. */
-function isNamed(provider: Provider, name: string): boolean {
-  return caseFoldedNames(provider).some((one) => rewrittenName(one) === rewrittenName(name));
 }
 
 /** The host of a span's address, unless it is a vendor's API. */

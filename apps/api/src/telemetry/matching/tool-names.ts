@@ -5,6 +5,8 @@ import type { OfferedItem } from '@quartermaster/db/repositories/providers-of-tr
 /** One way to split a tool's name into a server's name and the name of its tool. */
 export type ServerTool = {
   server: string;
+  /** The server's name as frameworks rewrite it. */
+  serverFamily: string;
   tool: string;
   /** Whether the form itself names a server: `mcp__server__tool`. Otherwise a server of this name must be known. */
   isExplicit: boolean;
@@ -45,15 +47,23 @@ export function splitToolName(name: string): ServerTool[] {
     if (server === '' || tool === '') continue;
     const isMarked = separator.length > 1 || prefix !== '';
     const isExplicit = separator.length > 1 && prefix.length > 4 && !found.some((one) => one.isExplicit);
-    found.push({ server, tool, isExplicit, isMarked });
+    found.push({ server, serverFamily: rewrittenName(server), tool, isExplicit, isMarked });
   }
   return found;
 }
 
-/** The names that a tool may have at a server: the name as it is written, and without the server's name in front. */
-export function toolsAt(serverNames: readonly string[], name: string): string[] {
-  const families = new Set(serverNames.map(rewrittenName));
-  const within = splitToolName(name).filter(({ server }) => families.has(rewrittenName(server)));
+/**
+ * The names that a tool may have at a server: the name as it is written, and without the server's name in front.
+ *
+ * @param serverFamilies the server's names as frameworks rewrite them
+ * @param splits the name, see {@link splitToolName}
+ */
+export function toolsAt(
+  serverFamilies: ReadonlySet<string>,
+  name: string,
+  splits: readonly ServerTool[] = splitToolName(name),
+): string[] {
+  const within = splits.filter(({ serverFamily }) => serverFamilies.has(serverFamily));
   return [name, ...within.map(({ tool }) => tool)];
 }
 
