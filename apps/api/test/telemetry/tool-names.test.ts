@@ -1,6 +1,6 @@
 import { rewrittenName } from '@quartermaster/db/name-family.ts';
 import { expect, test } from 'vitest';
-import { declaredTool, indexTools, toolsAt } from '../../src/telemetry/matching/tool-names.ts';
+import { declaredTool, indexTools, readingsAt, readToolName } from '../../src/telemetry/matching/tool-names.ts';
 
 const COUNT = 2000;
 
@@ -20,7 +20,9 @@ test.each([
   const tools = declare(declaredOf);
   const start = performance.now();
   for (let index = 0; index < COUNT; index += 1) {
-    expect(declaredTool(toolsAt(new Set(['big_server']), writtenOf(index)), tools)?.name).toBe(declaredOf(index));
+    expect(declaredTool(readingsAt(new Set(['big_server']), readToolName(writtenOf(index))), tools)?.name).toBe(
+      declaredOf(index),
+    );
   }
   expect(performance.now() - start).toBeLessThan(4000);
 });

@@ -15,6 +15,8 @@ export type KnownProviders = ReturnType<typeof knownProviders>;
  */
 export function knownProviders(place: TenantPlace) {
   const byHosts = new Map<string, Provider[]>();
+  /** What was found by host and port. */
+  const atHosts = new Map<string, readonly Provider[]>();
   const byNames = new Map<string, Provider[]>();
   const byFamilies = new Map<string, Provider[]>();
   const byVendors = new Map<string, Provider[]>();
@@ -33,6 +35,7 @@ export function knownProviders(place: TenantPlace) {
   function add(provider: Provider): void {
     if (byId.has(provider.id)) return;
     byId.set(provider.id, provider);
+    atHosts.clear();
     if (provider.baseUrl !== null) addTo(byHosts, hostOf(provider.baseUrl), provider);
     for (const name of caseFoldedNames(provider)) {
       addTo(byNames, name, provider);
@@ -45,10 +48,16 @@ export function knownProviders(place: TenantPlace) {
   }
 
   /** The providers whose base URL has the host. If one of them has the port as well, only those with the port. */
-  function findAtHost(host: string, port: number | null): Provider[] {
-    const all = byHosts.get(host) ?? [];
+  function findAtHost(host: string, port: number | null): readonly Provider[] {
+    const all = byHosts.get(host);
+    if (all === undefined) return [];
+    const address = `${host} ${port}`;
+    const known = atHosts.get(address);
+    if (known !== undefined) return known;
     const atPort = all.filter(({ baseUrl }) => portOf(baseUrl) === port);
-    return nearest(atPort.length > 0 ? atPort : all);
+    const found = nearest(atPort.length > 0 ? atPort : all);
+    atHosts.set(address, found);
+    return found;
   }
 
   /** All providers with a name or alias. A sub-tenant's alias does not count if the whole tenant declared the name. */

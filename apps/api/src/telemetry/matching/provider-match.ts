@@ -13,7 +13,7 @@ import { TOOLS_OF_VENDORS } from '../dialects/server-tools.ts';
 import { type BatchLookup, discoveredNames, lookUpBatch, UNNAMED_SERVICE } from './batch-lookup.ts';
 import { isOfOtherVendor } from '../../governance/declarations/known-providers.ts';
 import type { Match, MatchableSpan } from './match.ts';
-import { declaredTool, type ServerTool, splitToolName, toolsAt } from './tool-names.ts';
+import { declaredTool, readingOf, readingsAt, readToolName, type WrittenTool } from './tool-names.ts';
 import { likelyVendor, vendorOfModel } from './vendor-of-model.ts';
 
 /**
@@ -61,7 +61,7 @@ export function matcherOf(
   // A cache. It also ensures that equal facts get the same provider, whatever is discovered in between.
   const matched = new CacheByParts<Match>();
   // Many servers may be at one host. Then a name is compared with each of them.
-  const splits = new CacheByParts<readonly ServerTool[]>();
+  const written = new CacheByParts<WrittenTool>();
   const families = new CacheByParts<ReadonlySet<string>>();
 
   return { match, newProviders };
@@ -229,8 +229,8 @@ export function matcherOf(
     return atServer(facts.mcpMethod === null ? service(span) : discovered(serviceNames(span), 'mcp'), written);
   }
 
-  function splitsOf(tool: string): readonly ServerTool[] {
-    return splits.get([tool], () => splitToolName(tool));
+  function writtenTool(name: string): WrittenTool {
+    return written.get([name], () => readToolName(name));
   }
 
   /** The names and aliases of a provider, as frameworks rewrite them. */
@@ -239,41 +239,44 @@ export function matcherOf(
   }
 
   /** The declared tool of a server that a name means, otherwise the tool as it is written. */
-  function atServer(provider: Provider, written: string): Match {
-    const readings = toolsAt(familiesOf(provider), written, splitsOf(written));
-    const declared = declaredAt(provider, readings);
+  function atServer(provider: Provider, name: string): Match {
+    const tool = writtenTool(name);
+    const own = familiesOf(provider);
+    const declared = declaredAt(provider, readingsAt(own, tool));
     if (declared) return declared;
-    const marked = splitsOf(written).find(({ isMarked, tool }) => isMarked && readings.slice(1).includes(tool));
-    return { provider, name: marked?.tool ?? written };
+    const marked = tool.splits.find(({ isMarked, serverFamily }) => isMarked && own.has(serverFamily));
+    return { provider, name: marked?.tool ?? name };
   }
 
-  function declaredAt(provider: Provider, readings: readonly string[]): Match | undefined {
+  function declaredAt(provider: Provider, readings: Parameters<typeof declaredTool>[0]): Match | undefined {
     const declared = declaredTool(readings, lookup.toolsOf(provider));
     return declared && { provider, name: declared.name, isBlocked: declared.status === 'blocked' };
   }
 
   /** The known server whose name is in front of a tool's name. Of several the one that has the tool, or the longest name. */
-  function serverInName(written: string): Match | undefined {
+  function serverInName(name: string): Match | undefined {
+    const whole = writtenTool(name);
     let guess: Match | undefined;
-    for (const { server, tool, isMarked } of splitsOf(written).toReversed()) {
-      const provider = providers.findServer(server);
+    for (const split of whole.splits.toReversed()) {
+      const provider = providers.findServer(split.server);
       if (!provider) continue;
-      const declared = declaredAt(provider, [written, tool]);
+      const declared = declaredAt(provider, [whole, readingOf(split)]);
       if (declared) return declared;
-      if (isMarked && (provider.kind === 'mcp' || provider.status !== 'discovered')) guess ??= { provider, name: tool };
+      const isServer = provider.kind === 'mcp' || provider.status !== 'discovered';
+      if (split.isMarked && isServer) guess ??= { provider, name: split.tool };
     }
-    return guess ?? lookup.toolOfCutServer(written);
+    return guess ?? lookup.toolOfCutServer(name);
   }
 
   /** A new server, by the name or address in the span, or by the form of the tool's name. */
-  function unknownServer({ facts }: MatchableSpan, written: string): Match | undefined {
+  function unknownServer({ facts }: MatchableSpan, name: string): Match | undefined {
     const named = facts.toolServer ?? (isServerName(facts.serverAddress) ? facts.serverAddress : null);
-    if (named !== null) return atServer(discovered([named], 'mcp'), written);
+    if (named !== null) return atServer(discovered([named], 'mcp'), name);
     const address = facts.toolRunsAt === 'vendor' ? null : toolAddress(facts);
     if (address !== null) {
-      return atServer(discovered([address], facts.mcpMethod === null ? 'agent_runtime' : 'mcp'), written);
+      return atServer(discovered([address], facts.mcpMethod === null ? 'agent_runtime' : 'mcp'), name);
     }
-    const explicit = splitsOf(written).find(({ isExplicit }) => isExplicit);
+    const explicit = writtenTool(name).splits.find(({ isExplicit }) => isExplicit);
     return explicit && { provider: discovered([explicit.server], 'mcp'), name: explicit.tool };
   }
 

@@ -8,6 +8,8 @@ export type ServerTool = {
   /** The server's name as frameworks rewrite it. */
   serverFamily: string;
   tool: string;
+  /** The same of the tool's name. */
+  toolFamily: string;
   /** Whether the form itself names a server: `mcp__server__tool`. Otherwise a server of this name must be known. */
   isExplicit: boolean;
   /** Whether names rarely contain this separator. Then the tool need not be declared at the server. */
@@ -47,24 +49,35 @@ export function splitToolName(name: string): ServerTool[] {
     if (server === '' || tool === '') continue;
     const isMarked = separator.length > 1 || prefix !== '';
     const isExplicit = separator.length > 1 && prefix.length > 4 && !found.some((one) => one.isExplicit);
-    found.push({ server, serverFamily: rewrittenName(server), tool, isExplicit, isMarked });
+    const [serverFamily, toolFamily] = [rewrittenName(server), rewrittenName(tool)];
+    found.push({ server, serverFamily, tool, toolFamily, isExplicit, isMarked });
   }
   return found;
+}
+
+/** A name that a tool may have, and this name as frameworks rewrite it. */
+type Reading = { name: string; family: string };
+
+/** A tool's name as it is written, and all that is compared with servers. */
+export type WrittenTool = Reading & { splits: readonly ServerTool[] };
+
+export function readToolName(name: string): WrittenTool {
+  return { name, family: rewrittenName(name), splits: splitToolName(name) };
 }
 
 /**
  * The names that a tool may have at a server: the name as it is written, and without the server's name in front.
  *
  * @param serverFamilies the server's names as frameworks rewrite them
- * @param splits the name, see {@link splitToolName}
  */
-export function toolsAt(
-  serverFamilies: ReadonlySet<string>,
-  name: string,
-  splits: readonly ServerTool[] = splitToolName(name),
-): string[] {
+export function readingsAt(serverFamilies: ReadonlySet<string>, { name, family, splits }: WrittenTool): Reading[] {
   const within = splits.filter(({ serverFamily }) => serverFamilies.has(serverFamily));
-  return [name, ...within.map(({ tool }) => tool)];
+  return [{ name, family }, ...within.map(readingOf)];
+}
+
+/** The name of a tool without that of its server. */
+export function readingOf({ tool, toolFamily }: ServerTool): Reading {
+  return { name: tool, family: toolFamily };
 }
 
 /** The declared tools of a server. Traffic and inventories may name thousands, so only truncated names are compared with all tools. */
@@ -86,20 +99,19 @@ export function indexTools<T extends Pick<OfferedItem, 'name' | 'nameFamily'>>(a
  * The declared tool that a name means: the tool with exactly this name, otherwise the one that frameworks rewrite to it,
  * otherwise the one whose long name was truncated to it. Undefined if none or several match.
  *
- * @param readings the names that it may have at the server, see {@link toolsAt}
+ * @param readings the names that it may have at the server, see {@link readingsAt}
  */
 export function declaredTool<T extends Pick<OfferedItem, 'nameFamily'>>(
-  readings: readonly string[],
+  readings: readonly Reading[],
   { all, byName, byFamily }: ToolIndex<T>,
 ): T | undefined {
-  const [exact] = readings.flatMap((reading) => byName.get(reading) ?? []);
-  if (exact) return exact;
-  const families = readings.map(rewrittenName);
-  const sameFamily = families.find((family) => byFamily.has(family));
-  if (sameFamily !== undefined) return sole(byFamily.get(sameFamily) ?? []);
-  const [written = ''] = readings;
-  if (!isCut(written)) return undefined;
-  const heads = [...new Set(families.flatMap(headsOf))];
+  const exact = readings.find(({ name }) => byName.has(name));
+  if (exact !== undefined) return byName.get(exact.name);
+  const sameFamily = readings.find(({ family }) => byFamily.has(family));
+  if (sameFamily !== undefined) return sole(byFamily.get(sameFamily.family) ?? []);
+  const [written] = readings;
+  if (written === undefined || !isCut(written.name)) return undefined;
+  const heads = [...new Set(readings.flatMap(({ family }) => headsOf(family)))];
   return sole(all.filter(({ nameFamily }) => heads.some((head) => isHeadOf(head, nameFamily))));
 }
 
