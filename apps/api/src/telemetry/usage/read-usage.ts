@@ -1,11 +1,13 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Usage, UsageDimension, UsageInterval } from '@quartermaster/contracts/usage.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import { type RollupRange, readRollups, type UsageSums } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { listSeries, type UsageFilter, type UsageSeries } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { valueError } from '../../platform/errors.ts';
+import { DAY_MS, HOUR_MS } from './periods.ts';
 import { rangesOf, type TimeRange, timeRange } from './time-range.ts';
 
 export type UsageQuery = {
@@ -27,8 +29,11 @@ const ROWS_PER_POINT = 2000;
 /** Series that are listed with one statement. */
 const SERIES_PAGE_SIZE = 1000;
 
-/** Series whose sums are read with one statement. Then the event loop gets a turn. */
-const BATCH_SIZE = 100;
+/** Series whose sums are read with one statement. Then the event loop gets a turn. Fewer of a long range, which may have many sums. */
+const BATCH_SIZE = { least: 10, most: 100, sums: 5000 };
+
+/** Groups that are sorted into the page before the event loop gets a turn. */
+const SORTED_AT_ONCE = 1000;
 
 type Group = { usage: Usage; key: string; nameKey: string | null };
 
@@ -58,10 +63,11 @@ export async function usagePage(
     filter,
     charge,
   });
-  const remaining = [...groups.values()]
-    .filter(({ usage: { calls, errors } }) => calls !== 0 || errors !== 0)
-    .toSorted((a, b) => (isAfter(a, b) ? 1 : -1))
-    .filter((group) => position === null || isAfter(group, position));
+  let remaining: Group[] = [];
+  for await (const batch of inBatches(groups.values(), SORTED_AT_ONCE)) {
+    const found = batch.filter((group) => isUsed(group) && (position === null || isAfter(group, position)));
+    remaining = [...remaining, ...found].toSorted((a, b) => (isAfter(a, b) ? 1 : -1)).slice(0, limit + 1);
+  }
   const items = remaining.slice(0, limit);
   const last = items.at(-1);
   return {
@@ -94,7 +100,11 @@ export async function sumUsage(
     filter,
     charge,
   });
-  return { range, groups: [...groups.values()].filter(({ usage: { calls, errors } }) => calls !== 0 || errors !== 0) };
+  return { range, groups: [...groups.values()].filter(isUsed) };
+}
+
+function isUsed({ usage: { calls, errors } }: Group): boolean {
+  return calls !== 0 || errors !== 0;
 }
 
 type GroupQuery = {
@@ -123,14 +133,15 @@ async function readGroups(
   read: { series: number; rows: number },
 ): Promise<Map<string, Group>> {
   const groups = new Map<string, Group>();
+  const batchSize = batchSizeOf(ranges);
   let after: UsageSeries | null = null;
   for (;;) {
     const series: UsageSeries[] = await listSeries(db, scope, filter, { after, limit: SERIES_PAGE_SIZE });
     read.series += series.length;
     if (read.series > MAX_SERIES) throw tooMuch(`more than ${MAX_SERIES} combinations of provider, name and agent`);
     for (const [tenantId, ofTenant] of Map.groupBy(series, (one) => one.tenantId)) {
-      for (let start = 0; start < ofTenant.length; start += BATCH_SIZE) {
-        const byId = new Map(ofTenant.slice(start, start + BATCH_SIZE).map((one) => [one.id, one]));
+      for (let start = 0; start < ofTenant.length; start += batchSize) {
+        const byId = new Map(ofTenant.slice(start, start + batchSize).map((one) => [one.id, one]));
         for (const range of ranges) {
           const rows = await readRollups(db, { tenantId }, [...byId.keys()], { ...range, each });
           for (const row of rows) {
@@ -146,6 +157,13 @@ async function readGroups(
     after = series.at(-1) ?? null;
     if (series.length < SERIES_PAGE_SIZE) return groups;
   }
+}
+
+function batchSizeOf(ranges: readonly RollupRange[]): number {
+  const sumsOf = ({ period, from, to }: RollupRange) =>
+    (Date.parse(to) - Date.parse(from)) / (period === 'hour' ? HOUR_MS : DAY_MS);
+  const sums = Math.max(1, ...ranges.map(sumsOf));
+  return Math.max(BATCH_SIZE.least, Math.min(BATCH_SIZE.most, Math.floor(BATCH_SIZE.sums / sums)));
 }
 
 function tooMuch(what: string) {
