@@ -481,6 +481,8 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
       'usage_series_by_sub_tenant (tenant_id=?)',
       'usage_rollups (tenant_id=? AND series_id=?)',
       'usage_series_by_sub_tenant (tenant_id=? AND sub_tenant_id=?)',
+      'usage_series (tenant_id=? AND id=?)',
+      'usage_rollups (tenant_id=? AND series_id=? AND period=?)',
       'usage_rollups (tenant_id=? AND series_id=? AND period=?)',
     ],
   ],

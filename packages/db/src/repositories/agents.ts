@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, sql } from 'kysely';
+import type { ExpressionBuilder } from 'kysely';
 import type { Database } from '../database.ts';
 import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import { inScope, placeColumns, placeOf } from '../queries.ts';
@@ -149,24 +149,37 @@ export async function findActiveHours(
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
   seriesIds: readonly string[],
 ): Promise<ActiveHours[]> {
-  return selectActiveHours(
+  const rows = await selectActiveHours(
     db,
     seriesIds.map((id) => ({ id })),
     { tenantId },
+  );
+  return rows.flatMap(({ seriesId, firstHour, lastHour }) =>
+    firstHour === null || lastHour === null ? [] : [{ seriesId, firstHour, lastHour }],
   );
 }
 
 const selectActiveHours = multiRowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
   db
-    .selectFrom('usage_rollups')
-    .select('series_id as seriesId')
-    .select([sql<string>`min(start_time)`.as('firstHour'), sql<string>`max(start_time)`.as('lastHour')])
-    .where('tenant_id', '=', tenantId)
-    .where('period', '=', 'hour')
+    .selectFrom('usage_series as series')
+    .select('series.id as seriesId')
+    // Each is one look-up in the index. Grouped by series, all hours would be read.
+    .select((eb) => [hourOf(eb, 'min').as('firstHour'), hourOf(eb, 'max').as('lastHour')])
+    .where('series.tenant_id', '=', tenantId)
     .where(
-      'series_id',
+      'series.id',
       'in',
       rows.map(({ id }) => id),
-    )
-    .groupBy('series_id'),
+    ),
 );
+
+function hourOf(
+  { selectFrom }: ExpressionBuilder<Tables & { series: Tables['usage_series'] }, 'series'>,
+  which: 'min' | 'max',
+) {
+  return selectFrom('usage_rollups as sums')
+    .select(({ fn }) => fn<string | null>(which, ['sums.start_time']).as('hour'))
+    .whereRef('sums.tenant_id', '=', 'series.tenant_id')
+    .whereRef('sums.series_id', '=', 'series.id')
+    .where('sums.period', '=', 'hour');
+}
