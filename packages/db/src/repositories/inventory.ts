@@ -117,6 +117,9 @@ export async function findInventoryItemByKey(
 /** The most items that {@link findItemsOfSmallFamilies} reads. A family usually has a few. */
 const MAX_ITEMS_OF_SMALL_FAMILIES = 500;
 
+/** Items that one statement deletes. */
+const DELETED_AT_ONCE = 500;
+
 /** The items of some families, with the keys of their names, in no particular order. Null if they have too many items to read all. */
 export async function findItemsOfSmallFamilies(
   db: Database,
@@ -380,9 +383,27 @@ export async function deleteInventoryItem(db: Database, scope: TenantScope, id: 
   await db.deleteFrom('inventory_items').where('id', '=', id).where(inScope(scope)).execute();
 }
 
-/** Removes all items of a provider. */
+/** Removes all items of a provider, some at a time: there may be 100,000, and SQLite answers synchronously. */
 export async function deleteInventory(db: Database, scope: TenantScope, providerId: string): Promise<void> {
-  await db.deleteFrom('inventory_items').where('provider_id', '=', providerId).where(inScope(scope)).execute();
+  for (let deleted = DELETED_AT_ONCE; deleted === DELETED_AT_ONCE; ) {
+    const { numDeletedRows } = await db
+      .deleteFrom('inventory_items')
+      .where((eb) =>
+        eb(
+          eb.refTuple('tenant_id', 'id'),
+          'in',
+          eb
+            .selectFrom('inventory_items')
+            .select(['tenant_id', 'id'])
+            .where('provider_id', '=', providerId)
+            .where(inScope(scope))
+            .limit(DELETED_AT_ONCE)
+            .$asTuple('tenant_id', 'id'),
+        ),
+      )
+      .executeTakeFirstOrThrow();
+    deleted = Number(numDeletedRows);
+  }
 }
 
 /** The time of the provider's last sync if that found the item, as `listed_at`; otherwise null. */
