@@ -67,3 +67,25 @@ test('what a person gave is found from the person, and some of it is revoked', a
   expect([has('api_key'), has('invitation')]).toEqual([false, true]);
   await done();
 });
+
+test('a revocation says that there may be more if the source made more keys than are followed', async () => {
+  const { server } = world;
+  const keys = '/v1/service-accounts/data-platform/keys?tenant_id=northwind';
+  const scopes = ['credentials:write', 'service_accounts:write', 'traces:write'];
+  const leaked = await server.ok('POST', keys, { as: server.admin, body: { name: 'leaked', scopes } });
+  const made = await server.ok('POST', keys, { as: { key: leaked.key }, body: { name: 'made', scopes } });
+  const { db } = server.services;
+  const row = await db.selectFrom('credentials').selectAll().where('id', '=', made.id).executeTakeFirstOrThrow();
+  const revoked = { ...row, revoked_at: row.created_at };
+  for (let count = 0; count < 50_000; count += 500) {
+    const more = Array.from({ length: 500 }, (_, index) => ({ ...revoked, id: `${row.id}_${count + index}` }));
+    await db.insertInto('credentials').values(more).execute();
+  }
+  const { page, done } = await world.open(`/access?source=api_key:${leaked.id}`);
+  await page.getByRole('row', { name: /API key/ }).waitFor();
+  await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: 'Revoke derived access' });
+  await dialog.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByText('1 record revoked. There may be more that was not found').waitFor();
+  await done();
+});

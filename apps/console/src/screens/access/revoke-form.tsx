@@ -119,13 +119,20 @@ function useRevoke(source: string, choice: Choice, onDone: () => void, close: ()
         const revoked = totalOf(data);
         sum.revoked += revoked;
         sum.skipped = data.skipped;
-        sum.isComplete = data.isComplete || revoked === 0;
+        sum.isComplete = data.isComplete;
+        if (revoked === 0) break;
       }
       return sum;
     },
     inForm: true,
-    done: ({ revoked, skipped }) =>
-      `${plural(revoked, 'record')} revoked.${skipped === 0 ? '' : ` ${skipped} skipped: their role exceeds yours, or a tenant would lose its last owner.`}`,
+    done: ({ revoked, skipped, isComplete }) =>
+      [
+        `${plural(revoked, 'record')} revoked.`,
+        ...(skipped === 0
+          ? []
+          : [`${skipped} skipped: their role exceeds yours, or a tenant would lose its last owner.`]),
+        ...(isComplete ? [] : ['There may be more that was not found: see "Offboarding" in the documentation.']),
+      ].join(' '),
     onDone: () => {
       onDone();
       close();
