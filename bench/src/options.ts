@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { argumentError, readArguments } from '@quartermaster/api/src/commands/read-arguments.ts';
 
 export type Options = {
   /** Names of the workloads to run; empty: all. */
@@ -15,23 +15,26 @@ export type Options = {
 const FULL = { rounds: 8, seconds: 3, rows: 10_000_000 };
 const QUICK = { rounds: 2, seconds: 0.5, rows: 100_000 };
 
-/** @throws for an unknown option, or one that is not a number */
-export function optionsOf(argv: readonly string[]): Options {
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      only: { type: 'string', default: '' },
-      rounds: { type: 'string' },
-      seconds: { type: 'string' },
-      rows: { type: 'string' },
-      quick: { type: 'boolean', default: false },
-      profile: { type: 'boolean', default: false },
-    },
-  });
+export const USAGE = `npm run bench -- [--only <workloads>] [--rounds <n>] [--seconds <n>] [--rows <n>] [--quick] [--profile]
+
+Measures the speed of the service, and compares it with what was agreed. docs/measurements.md explains the options.`;
+
+/** @throws {ConfigError} for an unknown option, or one that is not a number */
+export function optionsOf(argv: readonly string[]): Options | 'help' {
+  const specs = {
+    only: { type: 'string', default: '' },
+    rounds: { type: 'string' },
+    seconds: { type: 'string' },
+    rows: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    profile: { type: 'boolean', default: false },
+  } as const;
+  const values = readArguments(USAGE, specs, argv);
+  if (values === 'help') return values;
   const usual = values.quick ? QUICK : FULL;
   const positive = (name: 'rounds' | 'seconds' | 'rows') => {
     const value = Number(values[name] ?? usual[name]);
-    if (!(value > 0)) throw new Error(`--${name} should be a number above 0`);
+    if (!(value > 0)) throw argumentError(USAGE, `--${name} should be a number above 0`);
     return value;
   };
   return {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { optionsOf } from './options.ts';
+import { argumentsOrExit } from '@quartermaster/api/src/commands/read-arguments.ts';
+import { optionsOf, USAGE } from './options.ts';
 import { fails } from './report.ts';
 import { runSuite, writeReport } from './suite.ts';
 
@@ -8,7 +9,7 @@ const REPORT = join(import.meta.dirname, '../reports/bench.json');
 // On a signal, exit normally, so that all child processes are ended as well.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-const options = optionsOf(process.argv.slice(2));
+const options = argumentsOrExit(USAGE, optionsOf);
 const findings = await runSuite(options, { providers: 100, tenants: 100, spansOfTrace: 1000 }, (text) => {
   process.stdout.write(text);
 });

@@ -1,3 +1,6 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { optionsOf } from '../src/options.ts';
 import { type Figure, fails, reaches, textOf } from '../src/report.ts';
@@ -44,7 +47,7 @@ test('the median of an even number of values is the mean of the two in the middl
 });
 
 test.for([['--rounds', '0'], ['--seconds', 'x'], ['--rows', '-1'], ['--unknown']])('%o is refused', (argv) => {
-  expect(() => optionsOf(argv)).toThrow();
+  expect(() => optionsOf(argv)).toThrow('usage: npm run bench');
 });
 
 test('a quick run is short, and its parts can be set', () => {
@@ -57,4 +60,11 @@ test('a quick run is short, and its parts can be set', () => {
     profile: false,
   });
   expect(optionsOf([])).toMatchObject({ rounds: 8, seconds: 3, rows: 10_000_000, quick: false });
+});
+
+test('--help prints the usage', async () => {
+  const program = join(import.meta.dirname, '../src/run.ts');
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [program, '--help']);
+  expect(stdout).toMatch(/^usage: npm run bench /);
+  expect(stderr).toBe('');
 });

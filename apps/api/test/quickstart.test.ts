@@ -148,3 +148,12 @@ function answers(port: number): Promise<boolean> {
     socket.once('error', () => resolve(false));
   });
 }
+
+test('the quickstart prints its usage for --help, and refuses other arguments', async () => {
+  const help = runProgram({}, [QUICKSTART, '--help']);
+  expect(await help.ended, help.output()).toEqual({ code: 0, signal: null });
+  expect(help.stdout()).toMatch(/^usage: npm run quickstart\n/);
+  const wrong = runProgram({}, [QUICKSTART, 'now']);
+  expect(await wrong.ended, wrong.output()).toEqual({ code: 2, signal: null });
+  expect(wrong.stderr()).toBe(help.stdout());
+});

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { argumentsOrExit, readArguments } from '@quartermaster/api/src/commands/read-arguments.ts';
 import { readConfig, ROOT } from '@quartermaster/api/src/config.ts';
 import { openConsole } from '@quartermaster/api/src/server/console/build.ts';
 import { type RunningServer, startServer } from '@quartermaster/api/src/server/start.ts';
@@ -10,8 +10,10 @@ import type { Browser } from 'playwright-core';
 import { launchBrowser } from './browser.ts';
 import buildConsole from './build.ts';
 
-// `npm run screenshots` renews the two pictures of the README. With `-- --all` it takes every screen instead, light and dark,
-// narrow and wide, into apps/console/reports/screenshots, to be looked at. The data are those of `npm run seed`.
+const USAGE = `npm run screenshots -- [--all]
+
+Takes the two pictures of the README again, in docs/images. With --all it takes every screen instead, light and dark,
+narrow and wide, into apps/console/reports/screenshots. The data are those of npm run seed.`;
 
 type Shot = {
   name: string;
@@ -41,7 +43,9 @@ const README_SHOTS: Shot[] = [
   { name: 'console-map', path: `/map?${TENANT}` },
 ];
 
-const { values } = parseArgs({ options: { all: { type: 'boolean', default: false } } });
+const values = argumentsOrExit(USAGE, (argv) =>
+  readArguments(USAGE, { all: { type: 'boolean', default: false } }, argv),
+);
 // A server would show the page that asks for patience while it builds.
 buildConsole();
 const folder = await mkdtemp(join(tmpdir(), 'quartermaster-screenshots-'));

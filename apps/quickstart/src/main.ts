@@ -4,8 +4,20 @@ import { Failure } from './failure.ts';
 import { startMcpServer } from './mcp-server.ts';
 import { createPage } from './page.ts';
 
+const USAGE = `usage: npm run quickstart
+
+Runs an agent against the server at QM_URL (default: http://127.0.0.1:8080), and shows what the server knows about it.
+It creates a new tenant for that.
+`;
+
+const [argument] = process.argv.slice(2);
 try {
-  await run();
+  if (argument === undefined) await run();
+  else if (argument === '--help' || argument === '-h') process.stdout.write(USAGE);
+  else {
+    process.stderr.write(USAGE);
+    process.exitCode = 2;
+  }
 } catch (error) {
   if (!(error instanceof Failure)) throw error;
   const because = error.cause instanceof Error ? `\n(${error.cause.message})` : '';

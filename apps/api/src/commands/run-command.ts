@@ -1,6 +1,5 @@
-import { type ParseArgsConfig, parseArgs } from 'node:util';
-import { ConfigError } from '../config.ts';
 import { describeFailure } from '../server/failures.ts';
+import { argumentError, readArguments } from './read-arguments.ts';
 
 /** The arguments, environment and output streams of a command. */
 export type Invocation = {
@@ -18,13 +17,6 @@ export type Command<Option extends string> = {
   options: readonly Option[];
   /** Returns the exit code. */
   run: (given: Record<Option, string>) => Promise<number>;
-};
-
-/** Error messages for the codes of `parseArgs`, whose own messages repeat the arguments, which may contain a password. */
-const FAULTS: Record<string, string> = {
-  ERR_PARSE_ARGS_UNKNOWN_OPTION: 'unknown option',
-  ERR_PARSE_ARGS_INVALID_OPTION_VALUE: 'an option has no value, or a value that it does not accept',
-  ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL: 'too many arguments',
 };
 
 /** The invocation of the program that this process runs. */
@@ -63,18 +55,10 @@ function parseOptions<Option extends string>(
   { usage, options }: Command<Option>,
   argv: readonly string[],
 ): Record<Option, string> | 'help' {
-  const refusal = (fault: string) => new ConfigError(`${fault}: usage: ${usage.split('\n')[0]}`);
-  const known: NonNullable<ParseArgsConfig['options']> = { help: { type: 'boolean', short: 'h' } };
-  for (const name of options) known[name] = { type: 'string' };
-  try {
-    const { values } = parseArgs({ args: [...argv], options: known });
-    if (values['help'] === true) return 'help';
-    const missing = options.find((name) => !values[name]);
-    if (missing !== undefined) throw refusal(`--${missing} is missing`);
-    return values as Record<Option, string>;
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-    const fault = FAULTS[code];
-    throw fault === undefined ? error : refusal(fault);
-  }
+  const specs = Object.fromEntries(options.map((name) => [name, { type: 'string' as const }]));
+  const values = readArguments(usage, specs, argv);
+  if (values === 'help') return values;
+  const missing = options.find((name) => !values[name]);
+  if (missing !== undefined) throw argumentError(usage, `--${missing} is missing`);
+  return values as Record<Option, string>;
 }
