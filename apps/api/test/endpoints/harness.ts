@@ -1,20 +1,33 @@
 import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
 import { countedRecordBytes, recomputedRecordBytes } from '@quartermaster/db/testing/record-bytes.ts';
 import { afterAll, expect, onTestFinished, type RunnerTestSuite } from 'vitest';
+import { OPERATIONS } from '../support/records.ts';
 import { type Answered, type Body, type Credential, startTestServer, type TestServer } from '../support/server.ts';
 
 /** A test server that records which answers of a contract the tests saw. */
 export type Endpoints = TestServer & {
   /** Starts another server for one test. Its answers count towards the same coverage. */
   startSibling(environment: Record<string, string>): Promise<Endpoints>;
-  /** The declared answers that no test has seen yet: `<operationId> <200 or the error's code>`. */
-  unseen(): string[];
+  /**
+   * The answers that no test has seen yet, of those that the contract declares and of some more. An answer is
+   * `<operationId> <200 or the error's code>`.
+   */
+  unseen(more: readonly string[]): string[];
 };
 
 /** tenant-usage.test.ts tests this error for every operation that declares it. */
 const SHARED_ERROR = 'tenant_limit_reached';
 
-/** A test server that records which success and which errors of a contract module's operations it answered. */
+/** Paths with fewer parameters first: `search` in `/v1/service-accounts/search` is not an id. */
+const ALL_OPERATIONS = OPERATIONS.map(({ operation }) => operation).toSorted(
+  (a, b) => parametersOf(a) - parametersOf(b),
+);
+
+function parametersOf({ path }: Operation): number {
+  return path.split('{').length - 1;
+}
+
+/** A test server that records which success and which errors of the operations it answered. */
 export async function serverFor(contract: object, ...how: Parameters<typeof startTestServer>): Promise<Endpoints> {
   return recordAnswers(Object.values(contract).filter(isOperation), new Set(), await startTestServer(...how));
 }
@@ -23,7 +36,7 @@ export async function serverFor(contract: object, ...how: Parameters<typeof star
 function recordAnswers(operations: Operation[], seen: Set<string>, server: TestServer): Endpoints {
   const call: TestServer['call'] = async (method, path, sent) => {
     const answered = await server.call(method, path, sent);
-    const operation = operations.find((one) => one.method === method && fits(one, path));
+    const operation = ALL_OPERATIONS.find((one) => one.method === method && fits(one, path));
     const code = answered.status === 200 ? '200' : String(answered.body?.code);
     if (operation) seen.add(`${operation.operationId} ${code}`);
     return answered;
@@ -41,18 +54,22 @@ function recordAnswers(operations: Operation[], seen: Set<string>, server: TestS
       onTestFinished(() => sibling.stop());
       return recordAnswers(operations, seen, sibling);
     },
-    unseen() {
+    unseen(more) {
       const errorsOf = (one: Operation) => one.errors.filter((code) => code !== SHARED_ERROR);
       const declared = operations.flatMap((one) =>
         ['200', ...errorsOf(one)].map((code) => `${one.operationId} ${code}`),
       );
-      return declared.filter((answer) => !seen.has(answer));
+      return [...declared, ...more].filter((answer) => !seen.has(answer));
     },
   };
 }
 
-/** Stops the server after the tests of a file, then fails the file unless they saw every answer that it declares. */
-export function checkCoverageAfterAll(server: () => Endpoints): void {
+/**
+ * Stops the server after the tests of a file, then fails the file unless they saw every answer that its contract declares.
+ *
+ * @param more answers of other contracts that they have to see as well
+ */
+export function checkCoverageAfterAll(server: () => Endpoints, more: readonly string[] = []): void {
   // oxlint-disable-next-line no-empty-pattern -- vitest reads the parameter's pattern, and accepts no other
   afterAll(async ({}, file) => {
     const { db } = server().services;
@@ -61,7 +78,7 @@ export function checkCoverageAfterAll(server: () => Endpoints): void {
     expect(counted, 'the bytes of records that the triggers counted').toEqual(recomputed);
     // If a test failed or was filtered out, a missing answer proves nothing.
     if (!everyTestPassed(file)) return;
-    const unseen = server().unseen();
+    const unseen = server().unseen(more);
     if (unseen.length > 0) throw new Error(`${file.name}: no test saw these answers: ${unseen.join(', ')}`);
   });
 }

@@ -24,7 +24,15 @@ let server: Endpoints;
 beforeAll(async () => {
   server = await serverFor(contract, LOOPBACK);
 });
-checkCoverageAfterAll(() => server);
+/** FAILED_PRECONDITION of google.rpc.Code: OTLP answers have no other code. */
+const OTLP_REFUSAL = '9';
+
+/** Every operation that declares the limit has to be refused by a test here. */
+const REFUSALS = OPERATIONS.flatMap(({ operation: { operationId, errors } }) => {
+  if (!errors.includes('tenant_limit_reached')) return [];
+  return [`${operationId} ${operationId.startsWith('ingest_') ? OTLP_REFUSAL : 'tenant_limit_reached'}`];
+});
+checkCoverageAfterAll(() => server, REFUSALS);
 
 /** A tenant with an account that has every scope: one account and one key are used. */
 async function newTenant() {
@@ -118,36 +126,6 @@ test.each(Object.entries(CREATIONS))(
     expect((await send(unique('d'))).status).toBe(200);
   },
 );
-
-test('every operation that declares the limit is refused by a test here', () => {
-  const declaring = OPERATIONS.map(({ operation }) => operation).filter(({ errors }) =>
-    errors.includes('tenant_limit_reached'),
-  );
-  expect(declaring.map(({ operationId }) => operationId).toSorted()).toEqual([
-    'apply_provider_recommendations',
-    'complete_operator_task',
-    'create_gateway',
-    'create_gateway_session',
-    'create_inventory_item',
-    'create_manifest',
-    'create_membership',
-    'create_provider',
-    'create_service_account',
-    'create_service_account_key',
-    'ingest_logs',
-    'ingest_traces',
-    'put_provider_credential',
-    'review_runtime_observation',
-    'rotate_service_account_key',
-    'sync_provider_inventory',
-    'update_gateway',
-    'update_inventory_item',
-    'update_my_profile',
-    'update_provider',
-    'update_runtime_observation',
-    'update_service_account',
-  ]);
-});
 
 describe('the other limits', () => {
   test('API keys: expired and revoked ones do not count, and a rotation without overlap needs no room', async () => {
@@ -505,6 +483,22 @@ describe('records count as stored bytes', () => {
     await server.ok('DELETE', `/v1/service-accounts/${account.id}`, { as });
     const settings = { recordRetentionDays: 30 };
     await server.ok('PUT', `/v1/tenants/${tenantId}`, { as: server.admin, body: { settings } });
+  });
+
+  test('at the limit a task whose observation was reviewed before can be rejected, and not approved', async () => {
+    const { tenantId, operator: as, see, observation, review, tasks } = await governedTenant(server);
+    await see('seen');
+    const { id } = await observation('seen');
+    await review(id, 'rejected');
+    server.travel(2 * 3_600_000);
+    await see('seen');
+    await server.ok('PUT', `/v1/tenants/${tenantId}/limits`, { as: server.admin, body: { storedBytes: 0 } });
+    const [task] = await tasks();
+    expect(task?.subject.id).toBe(id);
+    const complete = (outcome: string) =>
+      server.call('POST', `/v1/operator/tasks/${task?.id}/complete`, { as, body: { outcome } });
+    expectProblem(await complete('approved'), 409, 'tenant_limit_reached');
+    expect((await complete('rejected')).status).toBe(200);
   });
 
   test('a sync that finds more than there is room for fails, and changes nothing', async () => {
