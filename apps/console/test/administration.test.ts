@@ -159,6 +159,17 @@ test('a gateway is created, and all of its sessions are revoked after a confirma
   await done();
 });
 
+test('a provider without an address does not offer a sync', async () => {
+  const body = { name: 'without-address', kind: 'agent_runtime', tenantId: 'northwind' };
+  const { id } = await world.server.ok('POST', '/v1/providers', { as: world.server.admin, body });
+  const { page, moveTo, done } = await world.open(`/providers/${id}?${TENANT}`);
+  await page.getByText('It has no address that a sync could ask. Declare an item by hand.').waitFor();
+  await moveTo(`/providers/${id}?${TENANT}&view=syncs`);
+  const empty = page.getByRole('heading', { name: 'It was never asked' }).locator('..');
+  await empty.getByText('It has no address that a sync could ask.').waitFor();
+  await done();
+});
+
 test('a provider is disabled and enabled again, and says so', async () => {
   const { items } = await read('/v1/providers?tenant_id=northwind&name=anthropic');
   const path = `/v1/providers/${items[0].id}`;

@@ -21,6 +21,7 @@ import { idempotencyKey, ifMatch } from '../../data/client.ts';
 import { useShownRecord } from '../../data/linked-record.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { CANNOT_SYNC } from './cannot-sync.ts';
 import { ItemForm } from './item-form.tsx';
 import classes from './provider.module.css';
 
@@ -104,7 +105,11 @@ export function InventoryTab({ provider }: { provider: Provider }): ReactNode {
         empty={
           <Empty title="Nothing is declared here">
             <div className="stack">
-              <p>Sync to ask the provider what it offers, or declare an item by hand.</p>
+              <p>
+                {provider.baseUrl === null
+                  ? `${CANNOT_SYNC} Declare an item by hand.`
+                  : 'Sync to ask the provider what it offers, or declare an item by hand.'}
+              </p>
               <div>
                 <ActionButton scope="providers:write" place={provider} onClick={() => setAdding(true)}>
                   Declare an item

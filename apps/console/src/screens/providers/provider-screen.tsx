@@ -18,6 +18,7 @@ import { idempotencyKey, ifMatch } from '../../data/client.ts';
 import { holds, useMe } from '../../data/me.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { CANNOT_SYNC } from './cannot-sync.ts';
 import { CredentialTab } from './credential-tab.tsx';
 import { InventoryTab } from './inventory-tab.tsx';
 import { ObservationsTab } from './observations-tab.tsx';
@@ -133,7 +134,7 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
             scope="providers:write"
             place={provider}
             variant="default"
-            disabledReason={baseUrl === null ? 'It has no address that a sync could ask.' : null}
+            disabledReason={baseUrl === null ? CANNOT_SYNC : null}
             loading={sync.isPending}
             onClick={() => sync.mutate()}
           >

@@ -6,6 +6,7 @@ import { PrincipalName } from '../../components/principal.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
+import { CANNOT_SYNC } from './cannot-sync.ts';
 
 const keyOf = ({ id }: OperatorTask) => id;
 
@@ -55,7 +56,11 @@ export function SyncsTab({ provider }: { provider: Provider }): ReactNode {
       list={list}
       columns={COLUMNS}
       keyOf={keyOf}
-      empty={<Empty title="It was never asked">Press Sync now to ask the provider what it offers.</Empty>}
+      empty={
+        <Empty title="It was never asked">
+          {provider.baseUrl === null ? CANNOT_SYNC : 'Press Sync now to ask the provider what it offers.'}
+        </Empty>
+      }
     />
   );
 }
