@@ -142,6 +142,25 @@ test('a form names the fields that the server refuses by their labels, and says 
   await done();
 });
 
+test('a screen whose code takes long to load is announced, while the former one stays', async () => {
+  const { page, expectFaultless, done } = await world.open('/profile');
+  await page.getByRole('heading', { level: 1, name: 'Profile and sessions' }).waitFor();
+  const code = Promise.withResolvers<void>();
+  await page.route('**/assets/gateways-screen*.js', async (route) => {
+    await code.promise;
+    await route.continue();
+  });
+  const progress = page.getByRole('status', { name: 'Loading the screen' });
+  await page.getByRole('link', { name: 'Gateways' }).click();
+  await progress.waitFor();
+  expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Profile and sessions');
+  await expectFaultless('a screen that loads');
+  code.resolve();
+  await page.getByRole('heading', { level: 1, name: 'Gateways' }).waitFor();
+  await progress.waitFor({ state: 'detached' });
+  await done();
+});
+
 test('a part of the page that cannot be loaded is named as such', async () => {
   const { page, expectAnswers, expectErrors, done } = await world.open('/profile');
   await page.getByRole('heading', { level: 1 }).waitFor();

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Outlet, useLocation, useMatches } from '@tanstack/react-router';
+import { Outlet, useLocation, useMatches, useRouterState } from '@tanstack/react-router';
 import { memo, type ReactNode, useEffect, useState } from 'react';
 import { plural } from '../components/format.ts';
 import { Icon } from '../components/icons.tsx';
@@ -115,12 +115,34 @@ const NavigationLinks = memo(function NavigationLinks(): ReactNode {
   ));
 });
 
+/** How long the code of a screen may load before the page says so, in milliseconds. Most screens are there before that. */
+const LOADING_LINE_DELAY_MS = 200;
+
+/** The former screen stays while the code of the next one loads. */
+function LoadingLine(): ReactNode {
+  const isLoading = useRouterState({
+    select: ({ isLoading, location, resolvedLocation }) =>
+      isLoading && resolvedLocation !== undefined && location.pathname !== resolvedLocation.pathname,
+  });
+  const [isShown, setShown] = useState(false);
+  useEffect(() => {
+    if (!isLoading) return;
+    const timer = setTimeout(() => setShown(true), LOADING_LINE_DELAY_MS);
+    return () => {
+      clearTimeout(timer);
+      setShown(false);
+    };
+  }, [isLoading]);
+  return isShown && <div className={classes.loading} role="status" aria-label="Loading the screen" />;
+}
+
 function Frame(): ReactNode {
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const [isHelpOpen, setHelpOpen] = useState(false);
   useShellKeys({ openPalette: () => setPaletteOpen(true), openHelp: () => setHelpOpen(true) });
   return (
     <div className={classes.frame}>
+      <LoadingLine />
       <a href="#content" className={classes.skip}>
         Skip to content
       </a>
