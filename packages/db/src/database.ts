@@ -48,6 +48,7 @@ import { observationAccounts } from './migrations/0043-observation-accounts.ts';
 import { callsOfSenders } from './migrations/0044-calls-of-senders.ts';
 import { deletedTenants } from './migrations/0045-deleted-tenants.ts';
 import { hostsWithoutDot } from './migrations/0046-hosts-without-dot.ts';
+import { linksOfObservations } from './migrations/0047-links-of-observations.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
 import { findSqliteTable, hasTable, listAppliedMigrations } from './applied-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
@@ -99,6 +100,7 @@ export const MIGRATIONS = {
   '0044-calls-of-senders': callsOfSenders,
   '0045-deleted-tenants': deletedTenants,
   '0046-hosts-without-dot': hostsWithoutDot,
+  '0047-links-of-observations': linksOfObservations,
 };
 
 /** The default size of a process's pool of Postgres connections. */

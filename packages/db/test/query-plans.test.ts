@@ -459,6 +459,17 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
     ],
   ],
   [
+    'the recommendations that are based on an observation',
+    (db) => listRecommendationsOfAll(db, [ACME], { observationId: 'obs_1', status: 'open' }, PAGE),
+    [
+      'runtime_observations (tenant_id=? AND id=?)',
+      'recommendation_observations_by_observation (tenant_id=? AND observation_id=?)',
+      'recommendations (tenant_id=? AND id=?)',
+      // Of the few recommendations that were found.
+      'USE TEMP B-TREE FOR ORDER BY',
+    ],
+  ],
+  [
     'the console session of a token, and those of a user',
     async (db) => {
       await findConsoleSessionByToken(db, 'digest');

@@ -1,5 +1,6 @@
 import type { Recommendation, RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
-import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
+import { type Expression, type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely';
+import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { inScope, type Page, type PageRequest, placeOf, timesOf, toFlag } from '../queries.ts';
@@ -15,6 +16,9 @@ export const OPEN = sql<SqlBool>`status = 'open'`;
 
 /** The most observation ids that a recommendation shows. */
 const MAX_OBSERVATIONS_SHOWN = 100;
+
+/** Recommendations whose links one statement reads. SQLite combines at most 500 queries. */
+const BATCH_SIZE = 100;
 
 /** The subject of a recommendation: something of a provider, such as `model:gpt-5`. */
 export type Subject = { providerId: string; subject: string };
@@ -81,17 +85,31 @@ export async function listRecommendationsOfAll(
   selection: RecommendationSelection,
   page: PageRequest,
 ): Promise<Page<Recommendation>> {
-  const conditions = conditionsOf(selection);
+  const { observationId, ...others } = selection;
+  const conditions = conditionsOf(others);
   const { rows, next } = await listRows(db, scope, page, {
     table: 'recommendations',
-    hasUnindexedFilter: conditions.length > 0,
+    // An observation has few recommendations, so all of them are read.
+    hasUnindexedFilter: conditions.length > 0 && observationId == null,
     rows: (range) => {
-      let query = db.selectFrom('recommendations').selectAll().where(inScope(range.scope));
+      const source = observationId == null ? sql<Row>`recommendations` : basedOn(observationId);
+      let query = db.selectFrom(source.as('recommendations')).selectAll().where(inScope(range.scope));
       for (const condition of conditions) query = query.where(condition);
       return query.$call(inKeysetRange(range)).execute();
     },
   });
   return { items: await withObservationIds(db, rows), next };
+}
+
+/** The recommendations that are based on an observation. `cross join`: SQLite would otherwise start with those of the tenant. */
+function basedOn(observationId: string): RawBuilder<Row> {
+  return sql<Row>`(
+    select recommendation.* from runtime_observations as observation
+    cross join recommendation_observations as link
+    cross join recommendations as recommendation
+    where observation.id = ${observationId}
+      and link.tenant_id = observation.tenant_id and link.observation_id = observation.id
+      and recommendation.tenant_id = link.tenant_id and recommendation.id = link.recommendation_id)`;
 }
 
 /** Whether a recommendation passes the filters now. */
@@ -121,8 +139,10 @@ function conditionsOf(selection: RecommendationSelection): Expression<SqlBool>[]
   if (status != null) conditions.push(sql`status = ${status}`);
   if (kind != null) conditions.push(sql`kind = ${kind}`);
   if (observationId != null) {
-    conditions.push(sql`(tenant_id, id) in (
-      select tenant_id, recommendation_id from recommendation_observations where observation_id = ${observationId})`);
+    conditions.push(sql`exists (
+      select 1 from recommendation_observations as link
+      where link.tenant_id = recommendations.tenant_id and link.recommendation_id = recommendations.id
+        and link.observation_id = ${observationId})`);
   }
   if (needsReview != null) conditions.push(OPEN, needsReview ? sql`not ${IS_BACKED}` : IS_BACKED);
   return conditions;
@@ -309,25 +329,25 @@ export async function findOpenRecommendation(
   return found && findRecommendation(db, scope, found.id);
 }
 
-/** Adds observation ids to the recommendations of a page, with one query. */
+/** Adds observation ids to recommendations. A recommendation may have any number of them, of which it reads the first. */
 export async function withObservationIds(db: Database, rows: Row[]): Promise<Recommendation[]> {
-  if (rows.length === 0) return [];
-  const links = await db
-    .selectFrom('recommendation_observations')
-    .select(['recommendation_id', 'observation_id'])
-    .where('tenant_id', 'in', [...new Set(rows.map((row) => row.tenant_id))])
-    .where(
-      'recommendation_id',
-      'in',
-      rows.map((row) => row.id),
-    )
-    .execute();
-  const byRecommendation = Map.groupBy(links, (link) => link.recommendation_id);
-  return rows.map((row) => {
-    const ids = (byRecommendation.get(row.id) ?? []).map((link) => link.observation_id);
-    // Sorted here, since SQLite would read all links of the tenant for this order.
-    return toRecommendation(row, ids.toSorted().slice(0, MAX_OBSERVATIONS_SHOWN));
-  });
+  const recommendations: Recommendation[] = [];
+  for await (const batch of inBatches(rows, BATCH_SIZE)) {
+    const firstLinks = batch.map(
+      ({ tenant_id, id }) => sql`
+        select * from (
+          select recommendation_id, observation_id from recommendation_observations
+          where tenant_id = ${tenant_id} and recommendation_id = ${id}
+          order by observation_id limit ${sql.lit(MAX_OBSERVATIONS_SHOWN)}) as first_links`,
+    );
+    const query = sql<{ recommendation_id: string; observation_id: string }>`${sql.join(firstLinks, sql` union all `)}`;
+    const links = Map.groupBy((await query.execute(db)).rows, (link) => link.recommendation_id);
+    for (const row of batch) {
+      const ids = (links.get(row.id) ?? []).map((link) => link.observation_id);
+      recommendations.push(toRecommendation(row, ids.toSorted()));
+    }
+  }
+  return recommendations;
 }
 
 function toRecommendation(row: Row, observationIds: string[]): Recommendation {
