@@ -43,6 +43,13 @@ export function scopesAt(principal: Pick<Principal, 'grants' | 'platformScopes'>
   return [...new Set([...principal.platformScopes, ...here.flatMap((grant) => grant.scopes)])];
 }
 
+/** The places where the caller holds all of some scopes. May be empty. */
+export function reachOfAll(principal: Principal, scopes: readonly Scope[]): TenantScope {
+  if (holdsScopes(principal.platformScopes, scopes)) return EVERYWHERE;
+  const holding = principal.grants.filter((grant) => holdsScopes(scopesAt(principal, grant), scopes));
+  return holding.map(({ tenantId, subTenantId }) => ({ tenantId, subTenantId }));
+}
+
 /**
  * The name under which the database counts a caller's work: the caller's only tenant. Platform administrators and users of
  * several tenants or none are counted by themselves.

@@ -352,6 +352,31 @@ describe('records out of reach', () => {
     expect((await revoke(as, body)).body).toEqual({ revoked, skipped: 1, isComplete: true });
   });
 
+  test('regression: more memberships beyond the caller’s role than a call reads do not hide another one', async () => {
+    const { tenantId, as, asAda } = await tenant();
+    const inviter = await keyBy(server.admin, tenantId, ['*']);
+    const viewer = await invite(inviter.as, tenantId);
+    const { db } = server.services;
+    const row = await db
+      .selectFrom('memberships')
+      .selectAll()
+      .where('user_id', '=', viewer.id)
+      .executeTakeFirstOrThrow();
+    const other = await registeredUser(server);
+    const user = await db.selectFrom('users').selectAll().where('id', '=', other.id).executeTakeFirstOrThrow();
+    const created_at = new Date(server.services.now().getTime() + 1000).toISOString();
+    for (let made = 0; made < 2100; made += 300) {
+      const ids = Array.from({ length: 300 }, (_, index) => `${user.id}${made + index}`);
+      const users = ids.map((id) => ({ ...user, id, email: `${id}@x.example`, email_key: `${id}@x.example` }));
+      await db.insertInto('users').values(users).execute();
+      const owners = ids.map((user_id) => ({ ...row, user_id, role: 'owner' as const, created_at }));
+      await db.insertInto('memberships').values(owners).execute();
+    }
+    const body = { source: `api_key:${inviter.id}`, kinds: ['invitation'] };
+    expect((await revoke(asAda, body)).body).toMatchObject({ revoked: { invitation: 1 }, isComplete: true });
+    expect((await revoke(as, body)).body).toMatchObject({ revoked: { invitation: 500 }, isComplete: false });
+  });
+
   test('such as keys of platform administrators’ accounts are shown only to platform administrators', async () => {
     const { tenantId, as } = await tenant();
     const root = { id: unique('root'), name: 'root', tenantId, platformAdministrator: true };

@@ -1,5 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { AccessKind, DerivedAccess } from '@quartermaster/contracts/derived-access.ts';
+import { type Role, RoleSchema } from '@quartermaster/contracts/scopes.ts';
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
@@ -28,6 +29,8 @@ export type AccessFilter = {
   records: readonly RecordOfAccess[] | null;
   /** Console sessions that were not used since then have ended. */
   consoleSessionsUsedAfter: Date;
+  /** Only memberships and invitations whose role the caller holds at their place, or only those whose role the caller does not hold. */
+  roles?: { heldAt: Record<Role, TenantScope>; areHeld: boolean };
 };
 
 /** Keys that are found because another principal rotated a key. A chain of them takes a few statements for each key. */
@@ -248,13 +251,15 @@ const RECORDS: Record<AccessKind, (derivation: Derivation, scope: TenantScope, o
     from gateway_sessions as record
     where ${derives(source, 'opened_by')} and record.revoked_at is null
       and record.expires_at > ${now.toISOString()} and ${inScope(scope, 'record')}`,
-  invitation: ({ source }, scope, { now }) => sql`
+  invitation: ({ source }, scope, { now, filter }) => sql`
     ${membershipColumns(source)}
     where ${derives(source, 'invited_by')} and record.accepted_at is null
-      and (record.expires_at is null or record.expires_at > ${now.toISOString()}) and ${inScope(scope, 'record')}`,
-  membership: ({ source }, scope) => sql`
+      and (record.expires_at is null or record.expires_at > ${now.toISOString()}) and ${inScope(scope, 'record')}
+      and ${hasRole(filter)}`,
+  membership: ({ source }, scope, { filter }) => sql`
     ${membershipColumns(source)}
-    where ${derives(source, 'invited_by')} and record.accepted_at is not null and ${inScope(scope, 'record')}`,
+    where ${derives(source, 'invited_by')} and record.accepted_at is not null and ${inScope(scope, 'record')}
+      and ${hasRole(filter)}`,
   console_session: ({ source }, scope, { now, filter }) => sql`
     select record.id, record.id as sort_id, '' as tenant_id, '' as sub_tenant_id, 'user:' || record.user_id as holder,
       null as gateway_id, 'user:' || record.user_id as granted_by, null as granted_by_key, record.expires_at,
@@ -286,6 +291,15 @@ function membershipColumns(source: AccessSource): RawBuilder<unknown> {
       record.invited_by as granted_by, record.invited_by_key as granted_by_key, record.expires_at, record.created_at,
       ${isSuccessor(source, 'invited_by')}
     from memberships as record`;
+}
+
+function hasRole({ roles }: AccessFilter): RawBuilder<unknown> {
+  if (roles === undefined) return sql`1 = 1`;
+  const held = RoleSchema.options.map(
+    (role) => sql`(record.role = ${role} and ${inScope(roles.heldAt[role], 'record')})`,
+  );
+  const isHeld = sql`(${sql.join(held, sql` or `)})`;
+  return roles.areHeld ? isHeld : sql`not ${isHeld}`;
 }
 
 type Maker = 'opened_by' | 'invited_by';

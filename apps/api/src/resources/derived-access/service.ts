@@ -8,13 +8,13 @@ import {
   type RevokeDerivedAccessInput,
   type RevokedDerivedAccess,
 } from '@quartermaster/contracts/derived-access.ts';
-import type { Scope } from '@quartermaster/contracts/scopes.ts';
+import { ROLE_SCOPES, type Scope } from '@quartermaster/contracts/scopes.ts';
 import { type AccessSource, findDerivation, listDerivedAccess } from '@quartermaster/db/repositories/derived-access.ts';
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { scopeMissing } from '../../auth/authorize.ts';
 import { idleSince } from '../../auth/console/sessions.ts';
-import { reachOf } from '../../auth/principal.ts';
+import { reachOf, reachOfAll } from '../../auth/principal.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { valueError } from '../../platform/errors.ts';
 import type { CallerContext } from '../../http/context.ts';
@@ -25,8 +25,11 @@ const KINDS = AccessKindSchema.options;
 /** Records that are revoked before the event loop gets a turn. */
 const BATCH_SIZE = 20;
 
-/** Records that one call reads. Some may be records that the caller may not revoke, so it is more than it revokes. */
+/** Records that one call reads. It may not revoke the last owner of a tenant, so it is more than it revokes. */
 const MAX_READ = 2000;
+
+/** The records of these kinds whose role the caller does not hold are counted, and not read with the others. */
+const KINDS_WITH_ROLE: readonly AccessKind[] = ['invitation', 'membership'];
 
 /** The scopes that seeing and revoking each kind need. */
 const READ: Record<AccessKind, Scope> = {
@@ -80,6 +83,18 @@ export function revokeDerivedAccess(ctx: CallerContext, body: RevokeDerivedAcces
     records: body.records?.map(recordOf) ?? null,
     consoleSessionsUsedAfter: idleSince(ctx.services.now()),
   };
+  const heldAt = {
+    owner: reachOfAll(ctx.principal, ROLE_SCOPES.owner),
+    admin: reachOfAll(ctx.principal, ROLE_SCOPES.admin),
+    operator: reachOfAll(ctx.principal, ROLE_SCOPES.operator),
+    viewer: reachOfAll(ctx.principal, ROLE_SCOPES.viewer),
+  };
+  const revocable = { ...filter, roles: { heldAt, areHeld: true } };
+  const beyondRoles = {
+    ...filter,
+    kinds: kinds.filter((kind) => KINDS_WITH_ROLE.includes(kind)),
+    roles: { heldAt, areHeld: false },
+  };
   return auditedWrite(ctx, async (trx, record, now) => {
     const revocation: Revocation = { ctx, trx, record, now, scopes };
     const revoked: RevokedDerivedAccess['revoked'] = {
@@ -100,26 +115,34 @@ export function revokeDerivedAccess(ctx: CallerContext, body: RevokeDerivedAcces
       const page: Page<DerivedAccess> = await listDerivedAccess(
         trx,
         scopes,
-        { derivation, filter },
+        { derivation, filter: revocable },
         { limit: MAX_REVOKED_PER_CALL, after },
         now,
       );
       found.push(...page.items);
       after = page.next;
     } while (after !== null && found.length < MAX_READ);
-    let skipped = 0;
+    const counted = { limit: MAX_READ, after: null };
+    const { items: exceeding } = await listDerivedAccess(
+      trx,
+      scopes,
+      { derivation, filter: beyondRoles },
+      counted,
+      now,
+    );
+    let refused = 0;
     let done = 0;
     for (const access of found) {
       if (done === MAX_REVOKED_PER_CALL) break;
-      if ((done + skipped) % BATCH_SIZE === BATCH_SIZE - 1) await yieldToEventLoop();
+      if ((done + refused) % BATCH_SIZE === BATCH_SIZE - 1) await yieldToEventLoop();
       const isRevoked = await revokeOne(revocation, access);
       if (isRevoked) {
         revoked[access.kind] += 1;
         done += 1;
-      } else skipped += 1;
+      } else refused += 1;
     }
-    const isComplete = derivation.isWhole && after === null && done + skipped === found.length;
-    return { revoked, skipped, isComplete };
+    const isComplete = derivation.isWhole && after === null && done + refused === found.length;
+    return { revoked, skipped: exceeding.length + refused, isComplete };
   });
 }
 
