@@ -2,6 +2,7 @@ import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import type SqliteDatabase from 'better-sqlite3';
 import { keyLookup } from './access.ts';
 import type { FloorSettings, Work } from './floor.ts';
+import { wholeTenant } from '@quartermaster/db/tenancy.ts';
 
 const LIMIT = 25;
 const TAG_BYTES = 16;
@@ -47,7 +48,7 @@ export function listProvidersFloor(db: SqliteDatabase.Database, settings: FloorS
 
 /** A cursor is bound to the query and the caller. */
 function cursorOf(key: KeyObject, last: Row, tenantId: string): string {
-  const scope = [{ tenantId, subTenantId: null }];
+  const scope = wholeTenant(tenantId);
   const binding = JSON.stringify(['list_providers', null, [], scope, scope]);
   const payload = Buffer.from(JSON.stringify([last.created_at, last.id]));
   const tag = createHmac('sha256', key).update(payload).update('\0').update(binding).digest().subarray(0, TAG_BYTES);

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { migrate, openDatabase } from '@quartermaster/db/database.ts';
 import { listSpans } from '@quartermaster/db/repositories/spans.ts';
 import { expandStoredJson } from '@quartermaster/db/stored-json.ts';
+import { wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { cpuTimeOf } from '../machine.ts';
 import { addFormerSpans, type FormerTrace } from '../world/former-spans.ts';
 import { copyOf, removeCopy } from '../world/world.ts';
@@ -56,7 +57,7 @@ export const spanMigration: Workload = async (bench) => {
 type Db = Awaited<ReturnType<typeof openDatabase>>;
 
 async function expectSameAnswer(db: Db, tenantId: string, { traceId, answer }: FormerTrace): Promise<void> {
-  const page = await listSpans(db, [{ tenantId, subTenantId: null }], traceId, { limit: 1000, after: null });
+  const page = await listSpans(db, wholeTenant(tenantId), traceId, { limit: 1000, after: null });
   const items = expandStoredJson(page?.items ?? []);
   if (!isDeepStrictEqual(items, answer)) throw new Error(`the spans of ${traceId} are not answered as before`);
 }

@@ -1,6 +1,7 @@
 import { secretBox } from '@quartermaster/api/src/platform/secret-box.ts';
 import { cursorCodec } from '@quartermaster/api/src/platform/cursor-codec.ts';
 import type { World } from './world.ts';
+import { wholeTenant } from '@quartermaster/db/tenancy.ts';
 
 /** The key for the cursors of a world's servers. */
 export function cursorKeyOf(world: World): Buffer {
@@ -18,7 +19,7 @@ export function cursorAfter(
   operation: { operationId: string; path: Record<string, string> | null },
   after: readonly [string, string],
 ): string {
-  const scope = [{ tenantId: world.tenantId, subTenantId: null }];
+  const scope = wholeTenant(world.tenantId);
   const binding = JSON.stringify([operation.operationId, operation.path, [], scope, scope]);
   return cursorCodec(cursorKeyOf(world)).encode(after, binding);
 }

@@ -19,6 +19,11 @@ export function scopeOf(place: TenantPlace): TenantScope {
   return [{ tenantId: place.tenantId, subTenantId: place.subTenantId }];
 }
 
+/** The scope of a tenant with all of its sub-tenants. */
+export function wholeTenant(tenantId: string): TenantScope {
+  return [{ tenantId, subTenantId: null }];
+}
+
 /** Whether a scope covers a whole place. */
 export function covers(scope: TenantScope, place: TenantPlace): boolean {
   return scope.some(

@@ -7,6 +7,7 @@ import {
   replaceSealedSecret,
   type SealedRecord,
 } from '@quartermaster/db/repositories/sealed-secrets.ts';
+import { wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { renewMacs } from '../resources/audit-events/renew-macs.ts';
 import { resealAnswers } from '../http/idempotency/reseal.ts';
 import { resealFounders } from '../resources/onboarding/founder.ts';
@@ -124,7 +125,7 @@ async function reseal(
 }
 
 async function withBinding(db: Services['db'], record: SealedRecord): Promise<SealedRecord> {
-  const scope = [{ tenantId: record.tenantId, subTenantId: null }];
+  const scope = wholeTenant(record.tenantId);
   const provider = await findProvider(db, scope, record.ownerId ?? '');
   return { ...record, boundUrl: bindingOf(provider?.baseUrl ?? null) };
 }

@@ -3,6 +3,7 @@ import type { Database } from '../database.ts';
 import { TABLE_KEYS, TABLE_NAMES, type TableName } from '../stored-tables.ts';
 import { forgetApiKeys } from './api-keys.ts';
 import { revokeAllSessions } from './gateway-sessions.ts';
+import { wholeTenant } from '../tenancy.ts';
 
 /** Tables whose rows stay: the tenant itself, whose id is never used again, and its audit chain. */
 const KEPT_TABLES = ['tenants', 'audit_events', 'audit_unsealed', 'audit_chain', 'audit_heads'] as const;
@@ -67,7 +68,7 @@ export async function markTenantDeleted(db: Database, tenantId: string, now: Dat
     .where('status', '=', 'active')
     .execute();
   await db.deleteFrom('memberships').where('tenant_id', '=', tenantId).execute();
-  await revokeAllSessions(db, [{ tenantId, subTenantId: null }], now);
+  await revokeAllSessions(db, wholeTenant(tenantId), now);
   forgetApiKeys(db, { tenantId });
 }
 

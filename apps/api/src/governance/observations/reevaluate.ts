@@ -15,7 +15,7 @@ import {
   findObservationsOfFamilies,
   findObservationsOfProvider,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
-import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { scopeOf, type TenantPlace, wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { updateDrifts } from '../declarations/drift.ts';
 import { adoptionTask, reconcileProvider, reconcileSubjects } from '../rules/reconcile.ts';
 import { findObservationsAnsweredBy } from './answered-by.ts';
@@ -108,7 +108,7 @@ export async function reevaluateAgent(db: Database, place: TenantPlace, name: st
   const families = [{ kind: 'agent', nameFamily: nameFamily('agent', name) }] as const;
   const observations = await findObservationsOfAnyProvider(db, place, families);
   const ids = [...new Set(observations.map(({ providerId }) => providerId))];
-  const ofTenant = [{ tenantId: place.tenantId, subTenantId: null }];
+  const ofTenant = wholeTenant(place.tenantId);
   const providers = new Map((await findProviders(db, ofTenant, ids)).map((provider) => [provider.id, provider]));
   const observed = observations.flatMap((observation) => {
     const provider = providers.get(observation.providerId);

@@ -8,6 +8,7 @@ import { findBlockedItems, findItemNamesOfFamilies, type ItemName } from '@quart
 import type { GrantedItem, GrantedItemKey } from '@quartermaster/db/repositories/granted-items.ts';
 import { subTenantProvidersInSessions } from '@quartermaster/db/repositories/session-providers.ts';
 import { revokeSessionsOfItems, type SessionReference } from '@quartermaster/db/repositories/sessions-of-items.ts';
+import { wholeTenant } from '@quartermaster/db/tenancy.ts';
 import type { Change } from '../../platform/audit/audited-write.ts';
 import { findTenantCounterparts } from '../declarations/tenant-counterparts.ts';
 import { findTenantBlocks } from '../declarations/tenant-blocks.ts';
@@ -104,7 +105,7 @@ async function revoke(
   if (items.length === 0) return [];
   const { id: providerId, name: providerName, tenantId } = provider;
   // The whole tenant, because gateways of the whole tenant may list providers of its sub-tenants.
-  const scope = [{ tenantId, subTenantId: null }];
+  const scope = wholeTenant(tenantId);
   const revoked = await revokeSessionsOfItems(trx, scope, { providerId, providerName, items }, now);
   for (const session of revoked) {
     const target = { type: 'gateway_session', id: session.id };

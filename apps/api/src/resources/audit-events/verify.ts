@@ -10,7 +10,7 @@ import {
   type UnsealedEvent,
 } from '@quartermaster/db/repositories/audit-chain.ts';
 import { hasExisted } from '@quartermaster/db/repositories/deleted-tenants.ts';
-import { covers, narrowScope } from '@quartermaster/db/tenancy.ts';
+import { covers, narrowScope, wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { z } from 'zod';
 import { ApiError, ValidationFailure } from '../../platform/errors.ts';
 import { paged } from '../../http/cursors.ts';
@@ -65,7 +65,7 @@ const START = { position: null, linked: false, event: null, checked: 0, faults: 
 export async function verify(ctx: CallerContext, input: { query: Query }): Promise<AuditVerification> {
   const { query } = input;
   const tenantId = await chainOf(ctx, query.tenant_id || null);
-  const { after, cursorAt } = paged(ctx, input, [{ tenantId, subTenantId: null }]);
+  const { after, cursorAt } = paged(ctx, input, wholeTenant(tenantId));
   const { db, sealer } = ctx.services;
   const known = sealer.remembered(tenantId);
   const { end, head } = await findChainEnd(db, tenantId);

@@ -7,7 +7,7 @@ import {
 } from '@quartermaster/db/repositories/credential-expiry.ts';
 import { finishOperatorTask, openOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
-import { EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
+import { EVERYWHERE, scopeOf, wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { reconcileCredential, rotationTask } from '../../governance/rules/reconcile.ts';
 import type { Services } from '../../platform/services.ts';
@@ -28,7 +28,7 @@ export async function updateRotationTasks({ db, now }: Pick<Services, 'db' | 'no
       const done = await listCredentialsWithObsoleteTask(trx, EVERYWHERE, BATCH_SIZE);
       for (const credential of done) {
         const status = credential.rotated ? 'succeeded' : 'cancelled';
-        const tenant = [{ tenantId: credential.tenantId, subTenantId: null }];
+        const tenant = wholeTenant(credential.tenantId);
         await finishOperatorTask(trx, tenant, rotationTask(credential), status, time);
       }
       return done.length;

@@ -15,7 +15,7 @@ import { coverageRules, findDecidingItem, nameFamily } from '@quartermaster/db/n
 import { findBlocksAndExceptions, type ItemName } from '@quartermaster/db/repositories/inventory.ts';
 import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
 import { findActiveProviders } from '@quartermaster/db/repositories/providers.ts';
-import type { TenantScope } from '@quartermaster/db/tenancy.ts';
+import { type TenantScope, wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { findTenantBlocks } from '../../governance/declarations/tenant-blocks.ts';
 import { valueError } from '../../platform/errors.ts';
 import { allowanceOf } from './allow-list.ts';
@@ -90,7 +90,7 @@ async function policiesOf(
   providerIds: readonly string[],
 ): Promise<{ scope: TenantScope; policies: Policy[] }> {
   // The whole tenant: a gateway of a sub-tenant also lists providers of the tenant, which its callers do not reach.
-  const scope = [{ tenantId: gateway.tenantId, subTenantId: null }];
+  const scope = wholeTenant(gateway.tenantId);
   const { manifestId } = gateway;
   const [manifest, providers, decisive] = await together(db, [
     () => (manifestId === null ? null : findManifest(db, scope, manifestId)),

@@ -9,7 +9,7 @@ import {
 } from '@quartermaster/db/repositories/gateways.ts';
 import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
-import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { scopeOf, type TenantPlace, wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { existingPlace } from '../../auth/places.ts';
 import { changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
 import {
@@ -121,7 +121,7 @@ async function requireUsableManifest(
 async function requireExistingManifest(db: Database, { tenantId, status, manifestId }: Gateway): Promise<void> {
   if (status !== 'active' || manifestId === null) return;
   // The whole tenant: the caller need not reach the manifest that the gateway already has.
-  if (await findManifest(db, [{ tenantId, subTenantId: null }], manifestId)) return;
+  if (await findManifest(db, wholeTenant(tenantId), manifestId)) return;
   const message = "the gateway's manifest was deleted; name another one, or null for none";
   throw valueError(['body', 'manifestId'], message, manifestId);
 }

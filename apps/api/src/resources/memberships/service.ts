@@ -24,7 +24,7 @@ import {
   NO_MARKETING,
   TERMS_NOT_ACCEPTED,
 } from '@quartermaster/db/repositories/users.ts';
-import { EVERYWHERE, scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { EVERYWHERE, scopeOf, type TenantPlace, wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { requireUserCaller } from '../../auth/authorize.ts';
 import { existingPlace } from '../../auth/places.ts';
 import { isSelf, scopesAt } from '../../auth/principal.ts';
@@ -266,7 +266,7 @@ function requireHoldsRole(ctx: CallerContext, place: TenantPlace, role: Role): v
 /** @throws 409 if the membership is the only one that gives its tenant an owner */
 async function requireOtherOwner(trx: Database, { tenantId, subTenantId, userId }: Membership): Promise<void> {
   if (subTenantId !== null) return;
-  const alone = await findTenantOwnedOnlyBy(trx, [{ tenantId, subTenantId: null }], userId);
+  const alone = await findTenantOwnedOnlyBy(trx, wholeTenant(tenantId), userId);
   if (alone !== undefined)
     throw new ApiError('last_owner', 'The tenant has no other owner. Give another member the role owner first.');
 }

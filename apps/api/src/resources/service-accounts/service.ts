@@ -15,7 +15,7 @@ import {
   updateServiceAccount,
 } from '@quartermaster/db/repositories/service-accounts.ts';
 import { ensurePlace, findMissingPlace } from '@quartermaster/db/repositories/tenants.ts';
-import { EVERYWHERE, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { EVERYWHERE, type TenantScope, wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { requirePlatformAdministrator } from '../../auth/authorize.ts';
 import { existingPlace, placeOfBody, scopeOfQuery, type TenancyQuery } from '../../auth/places.ts';
 import { accountName } from '../../auth/principal.ts';
@@ -99,7 +99,7 @@ export async function setServiceAccountStatus(
   return auditedWrite(ctx, async (trx, record, now) => {
     const scope = scopeOfQuery(ctx, query);
     const account = await requireChangeableAccount(ctx, trx, scope, id);
-    const inTenant = [{ tenantId: account.tenantId, subTenantId: null }];
+    const inTenant = wholeTenant(account.tenantId);
     if (status !== 'active') await revokeSessionsOfPrincipal(trx, EVERYWHERE, accountName(account.tenantId, id), now);
     if (status === 'deleted') await revokeKeysOfAccount(trx, inTenant, account, now);
     return applyChange({ ctx, trx, record, now, scope, account }, { status });

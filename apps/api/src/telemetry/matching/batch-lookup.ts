@@ -19,7 +19,7 @@ import {
   listMcpTools,
   type OfferedItem,
 } from '@quartermaster/db/repositories/providers-of-traffic.ts';
-import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { type TenantPlace, wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { vendorNames, vendorOfHost } from '@quartermaster/db/vendors.ts';
 import { type KnownProviders, knownProviders } from '../../governance/declarations/known-providers.ts';
 import { providerLookup } from '../../governance/declarations/provider-lookup.ts';
@@ -97,7 +97,7 @@ export async function lookUpBatch(
   const models = await findOffered(db, place, 'model', modelNames.flatMap(modelFamilies));
   const owners = [...new Set([...tools, ...models].map(({ providerId }) => providerId))];
   const unknown = owners.filter((id) => !providers.get(id));
-  found.push(...(await findProviders(db, [{ tenantId: place.tenantId, subTenantId: null }], unknown)));
+  found.push(...(await findProviders(db, wholeTenant(place.tenantId), unknown)));
   for (const provider of found) providers.add(provider);
   const lookup = { providers, ...modelLookup(providers, models), ...toolLookup(providers, tools) };
   if (!found.some(isChosenInSubTenant)) return lookup;

@@ -4,6 +4,7 @@ import { createSpanPartitions, dropEmptyPartitions } from '@quartermaster/db/dia
 import { listSpanRetentions } from '@quartermaster/db/repositories/tenants.ts';
 import { deleteTracesBefore } from '@quartermaster/db/repositories/trace-retention.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
+import { wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { removeForEachTenant, removeInPacedBatches } from '../../platform/remove-in-batches.ts';
 import type { Services } from '../../platform/services.ts';
 import { DAY_MS } from '../usage/periods.ts';
@@ -44,14 +45,14 @@ export async function removeSomeOldTraces(
 ): Promise<number> {
   const time = await databaseNow(db);
   const before = new Date(time.getTime() - retentionDays * DAY_MS).toISOString();
-  const scope = [{ tenantId, subTenantId: null }];
+  const scope = wholeTenant(tenantId);
   const remove = (trx: Database) => deleteTracesBefore(trx, scope, before, BATCH_SIZE, time);
   return (await inTransaction(db, remove, { lockTenant: tenantId })).spans;
 }
 
 function removeTracesBefore(services: RetentionServices, tenantId: string, before: string): Promise<number> {
   const { db, now } = services;
-  const scope = [{ tenantId, subTenantId: null }];
+  const scope = wholeTenant(tenantId);
   return removeInPacedBatches(services, async () => {
     const remove = (trx: Database) => deleteTracesBefore(trx, scope, before, BATCH_SIZE, now());
     // Ingest holds this lock as well. Both write to the rows of the accounts, so without it a busy tenant would keep its old traces.

@@ -8,7 +8,7 @@ import {
   findObservationsOfAnyProvider,
   type KeyedObservation,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
-import { covers, type TenantPlace, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { covers, type TenantPlace, type TenantScope, wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { useStateOf } from '../../governance/observations/use-state.ts';
 
 /** Distinct names whose observations one answer looks up. */
@@ -104,7 +104,7 @@ async function observationsOf(db: Database, tenantId: string, subjects: readonly
     found.push(...(await findObservationsOfAnyProvider(db, { tenantId }, batch)));
   }
   const ids = [...new Set(found.map(({ providerId }) => providerId))];
-  const providers = ids.length === 0 ? [] : await findProviders(db, [{ tenantId, subTenantId: null }], ids);
+  const providers = ids.length === 0 ? [] : await findProviders(db, wholeTenant(tenantId), ids);
   const names = new Map(providers.map(({ id, name }) => [id, name]));
   return found.map((observation) => ({ ...observation, providerName: names.get(observation.providerId) ?? null }));
 }
