@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Facts, Use } from '../../src/telemetry/dialects/facts.ts';
 import { type BatchLookup, lookUpBatch } from '../../src/telemetry/matching/batch-lookup.ts';
+import { matcherOf } from '../../src/telemetry/matching/provider-match.ts';
 import { unique } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { factsOf } from '../telemetry/calls/facts.ts';
@@ -92,5 +93,31 @@ test('5,000 hashed names are looked up among the names and aliases of 30 servers
   const started = process.cpuUsage();
   for (const name of unknown) expect(hashedServer(name)).toBeUndefined();
   const { user, system } = process.cpuUsage(started);
+  expect((user + system) / 1e6).toBeLessThan(1);
+});
+
+test('2,000 tools of 100 servers at one host are matched in less than a second', async () => {
+  const tenant = unique('gateway');
+  const [servers, toolsOfEach] = [100, 20];
+  const toolOf = (index: number) => `Get-Item-${index}`;
+  for (let number = 0; number < servers; number += 1) {
+    const tools = Array.from({ length: toolsOfEach }, (_, index) => toolOf(number * toolsOfEach + index));
+    const baseUrl = `https://gateway.acme.example/mcp/${number}`;
+    await declare(server, tenant, { name: `Big Server ${number}`, kind: 'mcp', baseUrl, tools });
+  }
+  const facts = factsOf({ serverAddress: 'gateway.acme.example', mcpMethod: 'tools/call' });
+  const spans = Array.from({ length: servers * toolsOfEach }, (_, index) => {
+    const name = `big_server_${Math.floor(index / toolsOfEach)}_get_item_${index}`;
+    const ids = { traceId: newTraceId(), spanId: newSpanId(), parentSpanId: null, serviceName: null };
+    return { ...ids, facts, uses: [{ kind: 'tool' as const, name }] };
+  });
+  const place = { tenantId: tenant, subTenantId: null };
+  const { db, now } = server.services;
+  const lookup = await lookUpBatch(db, place, spans);
+  const started = process.cpuUsage();
+  const { match } = matcherOf(lookup, place, spans, now());
+  const matches = spans.map((span) => match(span, span.uses[0] as Use));
+  const { user, system } = process.cpuUsage(started);
+  expect(matches.map(({ name }) => name)).toEqual(spans.map((_, index) => toolOf(index)));
   expect((user + system) / 1e6).toBeLessThan(1);
 });
