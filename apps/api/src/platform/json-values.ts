@@ -43,3 +43,8 @@ export function hasMoreValuesThan(
   }
   return false;
 }
+
+/** Whether a value of JSON is an object, and not a list or null. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,3 +1,5 @@
+import { isObject } from '../../platform/json-values.ts';
+
 /** The range that zod gives to an integer without bounds: JavaScript's safe integers. */
 const UNBOUNDED = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
 
@@ -40,8 +42,4 @@ function withIntegerFormat(schema: Json): Json {
 
 function removeRepeatedDescription(parameter: Json, schema: Json): void {
   if (schema['description'] === parameter['description']) delete schema['description'];
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,7 @@
 import type { AccessKind, DerivedAccess } from '@quartermaster/contracts/derived-access.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { deleteConsoleSession } from '@quartermaster/db/repositories/console-sessions.ts';
-import { endApiKey, findKey } from '@quartermaster/db/repositories/credentials.ts';
+import { findKey } from '@quartermaster/db/repositories/credentials.ts';
 import { endSession } from '@quartermaster/db/repositories/gateway-sessions.ts';
 import {
   findMembership,
@@ -13,7 +13,7 @@ import { EVERYWHERE, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import type { Change } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { endMembership, holdsRole } from '../memberships/service.ts';
-import { endAccessOfKey } from '../service-account-keys/end-access-of-key.ts';
+import { endKey } from '../service-account-keys/end-key.ts';
 import { requireChangeableAccount } from '../service-accounts/service.ts';
 import { mayControl, viewOf } from '../users/service.ts';
 import type { CallerContext } from '../../http/context.ts';
@@ -40,14 +40,14 @@ export async function revokeSourceKey(revocation: Revocation, keyId: string): Pr
   if (!key) throw new ApiError('key_not_found', 'There is no API key with this id in your reach.');
   const scope = [{ tenantId: key.tenantId, subTenantId: null }];
   await requireChangeableAccount(ctx, trx, scope, key.ownerId ?? '');
-  return key.status !== 'revoked' && (await revokeKey(revocation, key));
+  return key.status !== 'revoked' && (await revokeDerivedKey(revocation, key));
 }
 
 /** Revokes one record. Returns false if the caller may not, or if a tenant would lose its last owner. */
 export async function revokeOne(revocation: Revocation, access: DerivedAccess): Promise<boolean> {
   switch (access.kind) {
     case 'api_key':
-      return revokeKey(revocation, access);
+      return revokeDerivedKey(revocation, access);
     case 'gateway_session':
       return revokeSession(revocation, access);
     case 'invitation':
@@ -58,16 +58,12 @@ export async function revokeOne(revocation: Revocation, access: DerivedAccess): 
   }
 }
 
-type Key = { tenantId: string | null; subTenantId: string | null; id: string };
-
-async function revokeKey({ trx, record, now, scopes }: Revocation, key: Key): Promise<boolean> {
-  const end = { revokedAt: now.toISOString() };
-  const ended = await endApiKey(trx, scopes.api_key, key, end, now);
-  if (!ended) return false;
-  await endAccessOfKey(trx, key.id, end, now);
-  const place = { tenantId: key.tenantId ?? '', subTenantId: key.subTenantId };
-  record({ place, target: { type: 'api_key', id: key.id }, changed: ['revokedAt'] });
-  return true;
+async function revokeDerivedKey(
+  revocation: Revocation,
+  key: Pick<DerivedAccess, 'id' | 'tenantId' | 'subTenantId'>,
+): Promise<boolean> {
+  const end = { revokedAt: revocation.now.toISOString() };
+  return (await endKey(revocation, revocation.scopes.api_key, key, end)) !== undefined;
 }
 
 async function revokeSession({ trx, record, now, scopes }: Revocation, access: DerivedAccess): Promise<boolean> {

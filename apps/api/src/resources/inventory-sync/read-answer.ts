@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { hasMoreValuesThan } from '../../platform/json-values.ts';
+import { hasMoreValuesThan, isObject } from '../../platform/json-values.ts';
 import { type ListedItem, type ReadItem, readItem, TOO_MANY_ITEMS, unreadableItem } from './item.ts';
 import { listOf } from './mcp-lists.ts';
 
@@ -145,8 +145,4 @@ function toJson(value: unknown): string | null {
 /** Whether a value can be the id of a message (JSON-RPC 2.0, section 4). Objects cannot, and `String` may fail for them. */
 function isId(value: unknown): value is string | number {
   return typeof value === 'string' || typeof value === 'number';
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

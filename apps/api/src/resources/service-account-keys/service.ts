@@ -4,7 +4,7 @@ import type { CreatedKey, CreateKeyInput, RotateKeyInput } from '@quartermaster/
 import type { ServiceAccount } from '@quartermaster/contracts/service-accounts.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { newId } from '@quartermaster/db/ids.ts';
-import { endApiKey, findKeyOfAccount, insertApiKey } from '@quartermaster/db/repositories/credentials.ts';
+import { findKeyOfAccount, insertApiKey } from '@quartermaster/db/repositories/credentials.ts';
 import { mintApiKey } from '../../auth/api-key-format.ts';
 import { scopeOfQuery, type TenancyQuery } from '../../auth/places.ts';
 import { scopesAt } from '../../auth/principal.ts';
@@ -13,7 +13,7 @@ import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError, valueError } from '../../platform/errors.ts';
 import { requireServiceAccount, requireChangeableAccount } from '../service-accounts/service.ts';
 import type { CallerContext } from '../../http/context.ts';
-import { endAccessOfKey } from './end-access-of-key.ts';
+import { endKey } from './end-key.ts';
 
 export async function createKey(
   ctx: CallerContext,
@@ -72,10 +72,8 @@ export async function rotateKey(
       body.overlapSeconds === 0
         ? { revokedAt: now.toISOString() }
         : { expiresAt: old.expiresAt !== null && old.expiresAt < overlapEnd ? old.expiresAt : overlapEnd };
-    const ended = await endApiKey(trx, scope, old, { ...end, replacedBy: id }, now);
+    const ended = await endKey({ trx, record, now }, scope, old, { ...end, replacedBy: id });
     if (!ended) throw new ApiError('key_not_active', 'The key was already rotated. Rotate the key that replaced it.');
-    await endAccessOfKey(trx, old.id, end, now);
-    record({ place: account, target: { type: 'api_key', id: old.id }, changed: Object.keys(end) });
     const values = { name: old.name, scopes: old.scopes, expiresAt, rotationCount: old.rotationCount + 1 };
     const created = await insertKey(trx, { account, source }, { id, ...values }, now);
     record({ place: account, target: { type: 'api_key', id }, changed: ['scopes', 'expiresAt'] });
@@ -93,10 +91,8 @@ export async function revokeKey(
     const account = await requireChangeableAccount(ctx, trx, scope, path.service_account_id);
     const key = await findKeyOfAccount(trx, scope, account, path.key_id, now);
     if (!key || key.status === 'revoked') throw keyNotFound();
-    const revoked = await endApiKey(trx, scope, key, { revokedAt: now.toISOString() }, now);
+    const revoked = await endKey({ trx, record, now }, scope, key, { revokedAt: now.toISOString() });
     if (!revoked) throw keyNotFound();
-    await endAccessOfKey(trx, key.id, { revokedAt: now.toISOString() }, now);
-    record({ place: account, target: { type: 'api_key', id: key.id }, changed: ['revokedAt'] });
     return revoked;
   });
 }
