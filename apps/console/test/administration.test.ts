@@ -53,7 +53,7 @@ test('a service account gets a key with chosen scopes, which is shown once, rota
 
 test('a double click creates one account, and disables it without enabling it again', async () => {
   const { page, done } = await world.open(`/accounts?${TENANT}&new=1`);
-  // As behind a proxy that compresses: If-Match needs the tag of the server all the same.
+  // As behind a proxy that compresses: If-Match still needs the tag of the server.
   await page.route(/\/v1\/service-accounts\/double-click/, async (route) => {
     if (route.request().method() !== 'GET') return route.continue();
     const response = await route.fetch({ headers: { ...route.request().headers(), 'sec-fetch-site': 'same-origin' } });

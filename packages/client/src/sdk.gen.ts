@@ -432,7 +432,7 @@ export const registerUser = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * List operator tasks
  *
- * Lists the operator tasks in the caller's reach, newest first, including ended ones. `status=open` lists the tasks that nobody works on. Unknown query parameters are ignored.
+ * Lists the operator tasks in the caller's reach, newest first, including ended ones. `status=open` lists the tasks that wait to be claimed. Unknown query parameters are ignored.
  */
 export const listOperatorTasks = <ThrowOnError extends boolean = false>(options?: Options<ListOperatorTasksData, ThrowOnError>): RequestResult<ListOperatorTasksResponses, ListOperatorTasksErrors, ThrowOnError> => (options?.client ?? client).get<ListOperatorTasksResponses, ListOperatorTasksErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -674,7 +674,7 @@ export type DismissRecommendationInput = {
 export type RuntimeObservationStatus = 'open' | 'approved' | 'rejected' | 'ignored' | 'resolved';
 
 /**
- * Observations that need attention. `open`: all that need a decision. `new`: nobody has decided about them yet, and no definition changed. `seen_again`: a person rejected them, and they were seen again after that. `changed_definition`: the provider changed their definition. `blocked`: of any status, they have the risk `blocked_item` or `disabled_provider`: agents used what the inventory blocks, or what is at a disabled provider. `lastSeenAt` says when.
+ * Observations that need attention. `open`: all that need a decision. `new`: no person has decided about them yet, and no definition changed. `seen_again`: a person rejected them, and they were seen again after that. `changed_definition`: the provider changed their definition. `blocked`: of any status, they have the risk `blocked_item` or `disabled_provider`: agents used what the inventory blocks, or what is at a disabled provider. `lastSeenAt` says when.
  */
 export type ObservationView = 'open' | 'new' | 'seen_again' | 'changed_definition' | 'blocked';
 
@@ -3188,7 +3188,7 @@ export type AppliedRecommendations = {
 export type SkippedRecommendation = {
     id: string;
     /**
-     * `needs_review`: it would widen what agents may use, but nobody has approved an observation that it is based on; or it would block for the whole tenant what only a reviewer of a sub-tenant rejected. `needs_successor`: the provider has no standby credential (`PUT .../credential` with `standby`). `undone`: it was applied and undone before, so it is applied only by its id. `not_found`: the provider has no recommendation with this id. `not_open`: it is not open, or another recommendation of this call made it unnecessary. `not_of_kind`: it is not of one of the kinds.
+     * `needs_review`: it would widen what agents may use, but no observation that it is based on is approved; or it would block for the whole tenant what only a reviewer of a sub-tenant rejected. `needs_successor`: the provider has no standby credential (`PUT .../credential` with `standby`). `undone`: it was applied and undone before, so it is applied only by its id. `not_found`: the provider has no recommendation with this id. `not_open`: it is not open, or another recommendation of this call made it unnecessary. `not_of_kind`: it is not of one of the kinds.
      */
     reason: 'needs_review' | 'needs_successor' | 'undone' | 'not_found' | 'not_open' | 'not_of_kind';
 };
@@ -3291,7 +3291,7 @@ export type RuntimeObservationCounts = {
      */
     open: number;
     /**
-     * Nobody has decided about them yet, and no definition changed.
+     * No person has decided about them yet, and no definition changed.
      */
     new: number;
     /**

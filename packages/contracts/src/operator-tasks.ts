@@ -35,7 +35,7 @@ export const TASK_OUTCOMES = {
   rotate_credential: ['rotated', 'dismissed'],
   review_cardinality: ['pruned', 'acknowledged'],
   review_telemetry: ['acknowledged'],
-  /** A sync ends by itself, so nobody completes it. */
+  /** A sync ends by itself, so no caller completes it. */
   sync_inventory: [],
 } as const satisfies Record<OperatorTaskKind, readonly string[]>;
 
@@ -157,7 +157,7 @@ export const listOperatorTasks = operation({
   tag,
   summary: 'List operator tasks',
   description:
-    "Lists the operator tasks in the caller's reach, newest first, including ended ones. `status=open` lists the tasks that nobody works on.",
+    "Lists the operator tasks in the caller's reach, newest first, including ended ones. `status=open` lists the tasks that wait to be claimed.",
   query: {
     ...tenancyQueryFields,
     status: OperatorTaskStatusSchema.nullish().describe(

@@ -101,7 +101,7 @@ export type ApplyRecommendationsInput = z.infer<typeof ApplyRecommendationsInput
 export const SkipReasonSchema = z
   .enum(['needs_review', 'needs_successor', 'undone', 'not_found', 'not_open', 'not_of_kind'])
   .describe(
-    '`needs_review`: it would widen what agents may use, but nobody has approved an observation that it is based on; or it would block for the whole tenant what only a reviewer of a sub-tenant rejected. `needs_successor`: the provider has no standby credential (`PUT .../credential` with `standby`). `undone`: it was applied and undone before, so it is applied only by its id. `not_found`: the provider has no recommendation with this id. `not_open`: it is not open, or another recommendation of this call made it unnecessary. `not_of_kind`: it is not of one of the kinds.',
+    '`needs_review`: it would widen what agents may use, but no observation that it is based on is approved; or it would block for the whole tenant what only a reviewer of a sub-tenant rejected. `needs_successor`: the provider has no standby credential (`PUT .../credential` with `standby`). `undone`: it was applied and undone before, so it is applied only by its id. `not_found`: the provider has no recommendation with this id. `not_open`: it is not open, or another recommendation of this call made it unnecessary. `not_of_kind`: it is not of one of the kinds.',
   );
 
 const SkippedRecommendationSchema = z

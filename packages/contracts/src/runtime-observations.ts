@@ -184,7 +184,7 @@ const output = page('RuntimeObservationPage', RuntimeObservationSchema);
 export const ObservationViewSchema = z.enum(['open', 'new', 'seen_again', 'changed_definition', 'blocked']).meta({
   id: 'ObservationView',
   description:
-    'Observations that need attention. `open`: all that need a decision. `new`: nobody has decided about them yet, and no definition changed. `seen_again`: a person rejected them, and they were seen again after that. `changed_definition`: the provider changed their definition. `blocked`: of any status, they have the risk `blocked_item` or `disabled_provider`: agents used what the inventory blocks, or what is at a disabled provider. `lastSeenAt` says when.',
+    'Observations that need attention. `open`: all that need a decision. `new`: no person has decided about them yet, and no definition changed. `seen_again`: a person rejected them, and they were seen again after that. `changed_definition`: the provider changed their definition. `blocked`: of any status, they have the risk `blocked_item` or `disabled_provider`: agents used what the inventory blocks, or what is at a disabled provider. `lastSeenAt` says when.',
 });
 export type ObservationView = z.infer<typeof ObservationViewSchema>;
 
@@ -309,7 +309,7 @@ export const listRuntimeObservations = operation({
 export const RuntimeObservationCountsSchema = z
   .strictObject({
     open: z.int().describe('All that need a decision.'),
-    new: z.int().describe('Nobody has decided about them yet, and no definition changed.'),
+    new: z.int().describe('No person has decided about them yet, and no definition changed.'),
     seenAgain: z.int().describe('A person rejected them, and they were seen again after that.'),
     changedDefinition: z.int().describe('The provider changed their definition.'),
     byRisk: z

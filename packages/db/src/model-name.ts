@@ -27,8 +27,8 @@ const DOUBTFUL: ReadonlySet<Qualifier> = new Set(['shortDate', 'tag']);
 const BEDROCK_ONLY: ReadonlySet<Qualifier> = new Set(['route', 'revision']);
 
 /**
- * The prefixes of routers and of clients that name one: `litellm_proxy/gpt-5`, `openrouter/anthropic/claude-sonnet-5`. Whoever
- * made the model, it may be behind any of them. No organisation that publishes models has such a name.
+ * The prefixes of routers and of clients that name one: `litellm_proxy/gpt-5`, `openrouter/anthropic/claude-sonnet-5`. A
+ * model of any vendor may be behind any of them. No organisation that publishes models has such a name.
  */
 const ROUTER =
   /^(?:ai-gateway|aihubmix|custom_openai|edenai|github|github[_-](?:copilot|models)|helicone|kilocode|litellm|litellm[_-]proxy|nano-gpt|netlify|openai[_-]compatible|openai_like|opencode|open[_-]?router|portkey|requesty|vercel|vercel[_-]ai[_-]gateway)\/(?=.)/i;

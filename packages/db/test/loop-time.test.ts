@@ -32,7 +32,7 @@ test('regression: a tenant had to pause because the system ran other programs in
   for (let turns = 0; turns < 20; turns += 1) turnOf('stopped', { elapsed: 100, ran: 5 });
   expect(isNearPause('stopped')).toBe(false);
   expect(cpuTimeOf('stopped')).toBeCloseTo(100);
-  // The event loop was occupied all the same.
+  // The event loop was still occupied.
   expect(recentLoopTimeOf('stopped')).toBeGreaterThan(500);
 });
 

@@ -69,7 +69,7 @@ test.each([' openai', 'openai ', 'open\u200bai', '\u202eevil', 'tab\tbed'])(
 );
 
 describe('keys', () => {
-  test('a rotated key cannot be rotated again, so a retry does not create a key that nobody received', async () => {
+  test('a rotated key cannot be rotated again, so a retry does not create a key that no caller received', async () => {
     const account = await accountWithKey(server, { tenantId: unique('rotated') });
     const path = `/v1/service-accounts/${account.id}/keys`;
     const rotations = await Promise.all(

@@ -682,7 +682,7 @@ export const listOperatorTasksQueryKey = (options?: Options<ListOperatorTasksDat
 /**
  * List operator tasks
  *
- * Lists the operator tasks in the caller's reach, newest first, including ended ones. `status=open` lists the tasks that nobody works on. Unknown query parameters are ignored.
+ * Lists the operator tasks in the caller's reach, newest first, including ended ones. `status=open` lists the tasks that wait to be claimed. Unknown query parameters are ignored.
  */
 export const listOperatorTasksOptions = (options?: Options<ListOperatorTasksData>) => queryOptions<ListOperatorTasksResponse, ListOperatorTasksError, ListOperatorTasksResponse, ReturnType<typeof listOperatorTasksQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -702,7 +702,7 @@ export const listOperatorTasksInfiniteQueryKey = (options?: Options<ListOperator
 /**
  * List operator tasks
  *
- * Lists the operator tasks in the caller's reach, newest first, including ended ones. `status=open` lists the tasks that nobody works on. Unknown query parameters are ignored.
+ * Lists the operator tasks in the caller's reach, newest first, including ended ones. `status=open` lists the tasks that wait to be claimed. Unknown query parameters are ignored.
  */
 export const listOperatorTasksInfiniteOptions = (options?: Options<ListOperatorTasksData>) => {
     const opts = infiniteQueryOptions<ListOperatorTasksResponse, ListOperatorTasksError, InfiniteData<ListOperatorTasksResponse>, QueryKey<Options<ListOperatorTasksData>>, string | null | Pick<QueryKey<Options<ListOperatorTasksData>>[0], 'body' | 'headers' | 'path' | 'query'>>(

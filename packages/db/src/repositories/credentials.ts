@@ -147,7 +147,7 @@ const activeKeyById = cachedStatement(
  * Revokes a key, or sets when it expires.
  *
  * @param end with `replacedBy`, the key is replaced in a rotation
- * @returns undefined if the key is already replaced. A repeated rotation must not create a key that nobody receives.
+ * @returns undefined if the key is already replaced. A repeated rotation must not create a key that no caller receives.
  */
 export async function endApiKey(
   db: Database,

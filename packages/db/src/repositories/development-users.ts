@@ -36,7 +36,7 @@ export async function markDevelopmentUser(db: Database, userId: string, issuer: 
 }
 
 /**
- * Finds at most `limit` users of development identity providers, oldest first. Nobody has verified who they are. The result
+ * Finds at most `limit` users of development identity providers, oldest first. Their identity is not verified. The result
  * includes erased users, because keys that they created may still exist.
  *
  * @param trusted the issuer that is trusted now; its users are left out

@@ -323,7 +323,7 @@ export async function updateReviewNote(
 }
 
 /**
- * Deletes observations of a tenant that nobody has reviewed: open, unknown, and without drift. It covers all providers, since
+ * Deletes observations of a tenant that are not reviewed: open, unknown, and without drift. It covers all providers, since
  * senders of spans can name any provider. What is really used is observed again.
  *
  * @param limit the most observations to delete
