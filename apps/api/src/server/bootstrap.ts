@@ -11,7 +11,7 @@ import {
 import { ensurePlace } from '@quartermaster/db/repositories/tenants.ts';
 import { mintApiKey, parseApiKey } from '../auth/api-key-format.ts';
 import { type Config, ConfigError } from '../config.ts';
-import { auditedWriteAsSystem, type Change } from '../platform/audit/audited-write.ts';
+import { auditedWriteAsSystem, type AuditedChange } from '../platform/audit/audited-write.ts';
 import { BOOTSTRAP_PLACE } from '../platform/bootstrap-place.ts';
 import type { Services } from '../platform/services.ts';
 import { explainUnwritable, makeFolderOf, pathBesideDatabase } from './beside-database.ts';
@@ -133,7 +133,7 @@ async function insertAdministrator(trx: Database, now: Date): Promise<string> {
 
 async function insertAdministratorKey(
   trx: Database,
-  record: (change: Change) => void,
+  record: (change: AuditedChange) => void,
   { accountId, given }: { accountId: string; given: string | null },
   now: Date,
 ): Promise<string> {

@@ -13,7 +13,7 @@ import { deleteMembershipsOfUser } from '@quartermaster/db/repositories/membersh
 import { eraseUser } from '@quartermaster/db/repositories/users.ts';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { type Config, ConfigError } from '../config.ts';
-import { auditedWriteAsSystem, type Change } from '../platform/audit/audited-write.ts';
+import { auditedWriteAsSystem, type AuditedChange } from '../platform/audit/audited-write.ts';
 import type { Services } from '../platform/services.ts';
 
 /** Users that a start counts, and that a removal reads at a time. */
@@ -64,7 +64,7 @@ export async function removeDevelopmentUsers(
 
 async function removeUser(
   trx: Database,
-  record: (change: Change) => void,
+  record: (change: AuditedChange) => void,
   user: DevelopmentUser,
   now: Date,
 ): Promise<Removed> {

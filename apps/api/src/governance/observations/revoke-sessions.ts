@@ -9,7 +9,7 @@ import type { GrantedItem, GrantedItemKey } from '@quartermaster/db/repositories
 import { subTenantProvidersInSessions } from '@quartermaster/db/repositories/session-providers.ts';
 import { revokeSessionsOfItems, type SessionReference } from '@quartermaster/db/repositories/sessions-of-items.ts';
 import { wholeTenant } from '@quartermaster/db/tenancy.ts';
-import type { Change } from '../../platform/audit/audited-write.ts';
+import type { AuditedChange } from '../../platform/audit/audited-write.ts';
 import { findTenantCounterparts } from '../declarations/tenant-counterparts.ts';
 import { findTenantBlocks } from '../declarations/tenant-blocks.ts';
 
@@ -22,7 +22,7 @@ const COMPARED_AT_ONCE = 100;
  */
 export type BlockCandidates = readonly Pick<InventoryItem, 'kind' | 'name'>[];
 
-type RecordChange = (change: Change) => void;
+type RecordChange = (change: AuditedChange) => void;
 
 /**
  * Revokes the gateway sessions that grant an item that is blocked now: one of the candidates, or one that they cover, also at the

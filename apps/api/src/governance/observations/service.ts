@@ -14,7 +14,7 @@ import {
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { covers, EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { principalName } from '../../auth/principal.ts';
-import { type Change as AuditedChange, changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
+import { type AuditedChange, changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { valueError, requireFound } from '../../platform/errors.ts';
 import { reconcileSubject } from '../rules/reconcile.ts';
 import type { CallerContext } from '../../http/context.ts';

@@ -27,7 +27,7 @@ import { covers, scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts'
 import { confineToTenant, inRolledBackTransaction } from '@quartermaster/db/transaction.ts';
 import type { z } from 'zod';
 import { principalName } from '../../auth/principal.ts';
-import { type Change as AuditedChange, auditedWrite } from '../../platform/audit/audited-write.ts';
+import { type AuditedChange, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { requireFound } from '../../platform/errors.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
 import type { CallerContext } from '../../http/context.ts';

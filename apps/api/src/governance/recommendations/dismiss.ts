@@ -7,7 +7,7 @@ import { markDismissed } from '@quartermaster/db/repositories/recommendation-sta
 import { findRecommendation } from '@quartermaster/db/repositories/recommendations.ts';
 import { EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { principalName } from '../../auth/principal.ts';
-import { type Change as AuditedChange, auditedWrite } from '../../platform/audit/audited-write.ts';
+import { type AuditedChange, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError, requireFound } from '../../platform/errors.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { adoptionTask, currentCause } from '../rules/reconcile.ts';

@@ -11,7 +11,7 @@ import type { SecretBox } from '../secret-box.ts';
 import { appendAuditEvents } from './mac.ts';
 
 /** A change that a write reports for the audit. */
-export type Change = {
+export type AuditedChange = {
   /** The name of the event, if it is not that of the operation. */
   operation?: ServiceAction;
   /** The place of the record; null if it belongs to no tenant. */
@@ -39,11 +39,11 @@ type WriteContext = {
  */
 export async function auditedWrite<T>(
   ctx: WriteContext,
-  work: (trx: Database, record: (change: Change) => void, now: Date) => Promise<T>,
+  work: (trx: Database, record: (change: AuditedChange) => void, now: Date) => Promise<T>,
 ): Promise<T> {
   const now = ctx.services.now();
   return inTransaction(ctx.services.db, async (trx) => {
-    const changes: Change[] = [];
+    const changes: AuditedChange[] = [];
     const answer = await work(trx, (change) => changes.push(change), now);
     const { secrets } = ctx.services;
     await appendAuditEvents(
@@ -63,12 +63,12 @@ export async function auditedWrite<T>(
 export function auditedWriteAsSystem<T>(
   services: WriteContext['services'],
   operation: ServiceAction | 'sync_provider_inventory',
-  work: (trx: Database, record: (change: Change) => void, now: Date) => Promise<T>,
+  work: (trx: Database, record: (change: AuditedChange) => void, now: Date) => Promise<T>,
 ): Promise<T> {
   return auditedWrite({ services, requestId: '', principal: 'system', operation: { operationId: operation } }, work);
 }
 
-function eventOf(ctx: WriteContext, change: Change): NewAuditEvent {
+function eventOf(ctx: WriteContext, change: AuditedChange): NewAuditEvent {
   return {
     place: change.place,
     ...actorOf(ctx.principal),

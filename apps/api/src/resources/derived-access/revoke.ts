@@ -10,7 +10,7 @@ import {
 } from '@quartermaster/db/repositories/memberships.ts';
 import { findUser } from '@quartermaster/db/repositories/users.ts';
 import { EVERYWHERE, type TenantScope } from '@quartermaster/db/tenancy.ts';
-import type { Change } from '../../platform/audit/audited-write.ts';
+import type { AuditedChange } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { endMembership, holdsRole } from '../memberships/service.ts';
 import { endKey } from '../service-account-keys/end-key.ts';
@@ -22,7 +22,7 @@ import type { CallerContext } from '../../http/context.ts';
 export type Revocation = {
   ctx: CallerContext;
   trx: Database;
-  record: (change: Change) => void;
+  record: (change: AuditedChange) => void;
   now: Date;
   scopes: Record<AccessKind, TenantScope>;
 };

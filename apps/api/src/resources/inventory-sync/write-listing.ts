@@ -14,7 +14,7 @@ import {
   updateFoundItems,
 } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
-import type { Change } from '../../platform/audit/audited-write.ts';
+import type { AuditedChange } from '../../platform/audit/audited-write.ts';
 import { reevaluateItems } from '../../governance/observations/reevaluate.ts';
 import { type BlockCandidates, revokeSessionsOfBlocked } from '../../governance/observations/revoke-sessions.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
@@ -61,7 +61,7 @@ type Written = {
  */
 export async function writeListing(
   trx: Database,
-  record: (change: Change) => void,
+  record: (change: AuditedChange) => void,
   { provider, listing, unchangedCount, tenantLimits }: Written,
   now: Date,
 ): Promise<Counts> {

@@ -29,7 +29,7 @@ import { requireUserCaller } from '../../auth/authorize.ts';
 import { existingPlace } from '../../auth/places.ts';
 import { isSelf, scopesAt } from '../../auth/principal.ts';
 import { earlierExpiry, requireSource, type Source } from '../../auth/source.ts';
-import { auditedWrite, type Change } from '../../platform/audit/audited-write.ts';
+import { auditedWrite, type AuditedChange } from '../../platform/audit/audited-write.ts';
 import { ApiError, duplicateKeyAs, notFound, requireFound } from '../../platform/errors.ts';
 import { requireTenant } from '../tenants/service.ts';
 import type { CallerContext } from '../../http/context.ts';
@@ -120,7 +120,7 @@ export async function removeMembership(ctx: CallerContext, path: Path, query: Qu
 /** Deletes a membership, and ends the user's gateway sessions there. The caller has checked the rights. */
 export async function endMembership(
   trx: Database,
-  record: (change: Change) => void,
+  record: (change: AuditedChange) => void,
   membership: Membership,
   now: Date,
 ): Promise<void> {
@@ -271,6 +271,6 @@ async function requireOtherOwner(trx: Database, { tenantId, subTenantId, userId 
     throw new ApiError('last_owner', 'The tenant has no other owner. Give another member the role owner first.');
 }
 
-function targetOf(membership: Membership): Change['target'] {
+function targetOf(membership: Membership): AuditedChange['target'] {
   return { type: 'membership', id: membership.userId };
 }

@@ -7,7 +7,7 @@ import { findOpenRecommendation } from '@quartermaster/db/repositories/recommend
 import { covers, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { scopeMissing } from '../../auth/authorize.ts';
 import { principalName, reachOf } from '../../auth/principal.ts';
-import type { Change } from '../../platform/audit/audited-write.ts';
+import type { AuditedChange } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { applyOpenRecommendation } from '../../governance/recommendations/apply.ts';
 import { dismissOpenRecommendation } from '../../governance/recommendations/dismiss.ts';
@@ -17,7 +17,7 @@ import { applyReview } from '../../governance/observations/service.ts';
 import type { CallerContext } from '../../http/context.ts';
 
 /** The transaction that completes a task. */
-type Writing = { trx: Database; record: (change: Change) => void; now: Date };
+type Writing = { trx: Database; record: (change: AuditedChange) => void; now: Date };
 
 type Decision = { task: OperatorTask; outcome: TaskOutcome; note: string | null };
 

@@ -10,7 +10,7 @@ import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { deleteEmptyProviders } from '../../governance/observations/empty-providers.ts';
 import { cancelTasksOfRemoved } from '../../governance/observations/observation-tasks.ts';
 import { reevaluateProvider } from '../../governance/observations/reevaluate.ts';
-import type { Change as AuditedChange } from '../../platform/audit/audited-write.ts';
+import type { AuditedChange } from '../../platform/audit/audited-write.ts';
 import { mergeIntoOther } from '../../telemetry/usage/merge-series.ts';
 
 /** Observations or providers that are deleted before the event loop gets a turn, because SQLite answers synchronously. */

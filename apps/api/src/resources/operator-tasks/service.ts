@@ -9,7 +9,7 @@ import {
 import type { Database } from '@quartermaster/db/database.ts';
 import { claimOperatorTask, endOperatorTask, findOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { principalName } from '../../auth/principal.ts';
-import { type Change, changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
+import { type AuditedChange, changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError, requireFound, ValidationFailure } from '../../platform/errors.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { carryOutDecision, contextForDecision } from './decision.ts';
@@ -94,6 +94,6 @@ function runsByItself(): ApiError {
   return new ApiError('operator_task_not_open', 'A sync runs by itself. It cannot be claimed or completed.');
 }
 
-function changeOf(before: OperatorTask, { updatedAt: _updatedAt, ...after }: OperatorTask): Change {
+function changeOf(before: OperatorTask, { updatedAt: _updatedAt, ...after }: OperatorTask): AuditedChange {
   return { place: before, target: { type: 'operator_task', id: before.id }, changed: changedFields(before, after) };
 }

@@ -4,7 +4,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { finishOperatorTask } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { revokeAllProviderSecrets } from '@quartermaster/db/repositories/provider-secrets.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
-import type { Change } from '../../platform/audit/audited-write.ts';
+import type { AuditedChange } from '../../platform/audit/audited-write.ts';
 import { reconcileCredential, rotationTask } from '../../governance/rules/reconcile.ts';
 
 /**
@@ -14,7 +14,7 @@ import { reconcileCredential, rotationTask } from '../../governance/rules/reconc
  */
 export async function detachCredentials(
   trx: Database,
-  record: (change: Change) => void,
+  record: (change: AuditedChange) => void,
   provider: Provider,
   now: Date,
 ): Promise<Credential[]> {

@@ -14,7 +14,7 @@ import {
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { confineToTenant } from '@quartermaster/db/transaction.ts';
 import { existingPlace } from '../../auth/places.ts';
-import { type Change as AuditedChange, changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
+import { type AuditedChange, changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError, notFound, requireFound, duplicateKeyAs } from '../../platform/errors.ts';
 import { isBoundTo } from '../../platform/outbound/credential-binding.ts';
 import { detachCredentials } from '../provider-credentials/detach.ts';

@@ -4,9 +4,9 @@ import { endApiKey } from '@quartermaster/db/repositories/credentials.ts';
 import { revokeSessionsOfKey, shortenSessionsOfKey } from '@quartermaster/db/repositories/gateway-sessions.ts';
 import { shortenInvitationsOfKey } from '@quartermaster/db/repositories/invitations.ts';
 import { EVERYWHERE, type TenantScope } from '@quartermaster/db/tenancy.ts';
-import type { Change } from '../../platform/audit/audited-write.ts';
+import type { AuditedChange } from '../../platform/audit/audited-write.ts';
 
-type Writing = { trx: Database; record: (change: Change) => void; now: Date };
+type Writing = { trx: Database; record: (change: AuditedChange) => void; now: Date };
 
 type Key = { tenantId: string | null; subTenantId: string | null; id: string };
 

@@ -19,7 +19,7 @@ import { EVERYWHERE, type TenantScope, wholeTenant } from '@quartermaster/db/ten
 import { requirePlatformAdministrator } from '../../auth/authorize.ts';
 import { existingPlace, placeOfBody, scopeOfQuery, type TenancyQuery } from '../../auth/places.ts';
 import { accountName } from '../../auth/principal.ts';
-import { auditedWrite, type Change, changedFields } from '../../platform/audit/audited-write.ts';
+import { auditedWrite, type AuditedChange, changedFields } from '../../platform/audit/audited-write.ts';
 import { ApiError, duplicateKeyAs } from '../../platform/errors.ts';
 import type { CallerContext } from '../../http/context.ts';
 
@@ -146,7 +146,7 @@ function ownTenant({ principal }: CallerContext): TenantScope {
 type Update = {
   ctx: CallerContext;
   trx: Database;
-  record: (change: Change) => void;
+  record: (change: AuditedChange) => void;
   now: Date;
   scope: TenantScope;
   account: ServiceAccount;

@@ -19,7 +19,7 @@ import {
 import { covers, EVERYWHERE, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { requirePlatformAdministrator, termsRequired } from '../../auth/authorize.ts';
 import { isSelf, scopesAt } from '../../auth/principal.ts';
-import { auditedWrite, type Change } from '../../platform/audit/audited-write.ts';
+import { auditedWrite, type AuditedChange } from '../../platform/audit/audited-write.ts';
 import { ApiError, requireFound } from '../../platform/errors.ts';
 import { rememberFounder } from '../onboarding/founder.ts';
 import type { CallerContext } from '../../http/context.ts';
@@ -132,9 +132,9 @@ async function requireNotLastOwner(trx: Database, id: string): Promise<void> {
 
 /** Users belong to no tenant, so a change is recorded at every place where they accepted a membership, else at none. */
 function recordAt(
-  record: (change: Change) => void,
+  record: (change: AuditedChange) => void,
   places: readonly TenantPlace[],
-  change: Omit<Change, 'place'>,
+  change: Omit<AuditedChange, 'place'>,
 ): void {
   if (places.length === 0) record({ ...change, place: null });
   for (const { tenantId, subTenantId } of places) record({ ...change, place: { tenantId, subTenantId } });
