@@ -2,7 +2,7 @@ import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { ApiError } from '../../platform/errors.ts';
 
 /** The operation of a request, and its decoded path parameters. */
-type Match = { operation: Operation; path: Record<string, string> };
+type RoutedOperation = { operation: Operation; path: Record<string, string> };
 
 type Node = { literals: Map<string, Node>; parameter: Node | null; operations: Map<string, Operation> };
 
@@ -16,7 +16,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'];
  * @returns a function that throws ApiError `route_not_found`, or `method_not_allowed` with the header Allow.
  * @throws Error for two operations with the same method and path.
  */
-export function routeTable(operations: readonly Operation[]): (method: string, pathname: string) => Match {
+export function routeTable(operations: readonly Operation[]): (method: string, pathname: string) => RoutedOperation {
   const root = node();
   for (const operation of operations) add(root, operation);
   return (method, pathname) => {

@@ -7,7 +7,7 @@ import type { InterpretedSpan } from './interpreted-span.ts';
 import { applyChanges } from './apply-changes.ts';
 import { type CallChange, diffCalls } from './call-changes.ts';
 import { allUsesOf, type CallSpan } from './call-span.ts';
-import { addParent, type KnownTrace, readKnownTraces, type StoredTrace } from './known-trace.ts';
+import { addParent, type SenderTrace, readSenderTraces, type StoredTrace } from './sender-trace.ts';
 import { makeCallSpan } from './make-call-span.ts';
 import { replaceRecords } from './replace-records.ts';
 import type { MatchedUses } from './match-uses.ts';
@@ -61,7 +61,7 @@ export async function aggregateSpanCalls(
     callSpans.set(one, call);
     signalled.push({ span, call });
   }
-  const known = readKnownTraces(stored, sender);
+  const known = readSenderTraces(stored, sender);
   const earlierOf = (traceId: string) => {
     const trace = known.get(traceId);
     if (trace === undefined) return [];
@@ -151,7 +151,7 @@ type TraceOfBatch = {
   spans: readonly FreshSpan[];
   /** Those that report calls. */
   own: readonly CallSpan[];
-  known: KnownTrace | undefined;
+  known: SenderTrace | undefined;
   spellingsOf: ReturnType<typeof spellingsReader>;
   /** The providers that replace those of earlier spans, by the ids of these. */
   replacements: Replacements;

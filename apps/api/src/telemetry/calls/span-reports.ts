@@ -5,7 +5,7 @@ import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { Reading, Use } from '../dialects/facts.ts';
 import type { CallSpan } from './call-span.ts';
 import { type CallsBelow, namesOfCall } from './call-keys.ts';
-import { type KnownTrace, readKnownTraces } from './known-trace.ts';
+import { type SenderTrace, readSenderTraces } from './sender-trace.ts';
 import { type Call, resolveAll } from './resolve.ts';
 import { SpansBelow } from './spans-below.ts';
 
@@ -36,7 +36,7 @@ export async function findSpanReports(
   const succeeded = new Set<string | null>();
   const below = new SpansBelow();
   const stored = asked.length === 0 ? undefined : await findKnownSpans(db, place, { spans: asked, sender });
-  const known = readKnownTraces(stored ?? new Map(), sender);
+  const known = readSenderTraces(stored ?? new Map(), sender);
   for (const [traceId, trace] of known) {
     await yieldWhenDue();
     for (const span of trace.calls) {
@@ -46,7 +46,7 @@ export async function findSpanReports(
     }
   }
   const callsIn = new Map<string, Map<string, Call>>();
-  const callsByKey = (traceId: string, trace: KnownTrace) => {
+  const callsByKey = (traceId: string, trace: SenderTrace) => {
     const { all } = resolveAll(trace.parents(), trace.calls);
     const keyed = all.flatMap((call) =>
       call.reports.flatMap(({ span, use }) =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { CallSpan } from '../../../src/telemetry/calls/call-span.ts';
-import { readKnownTraces, type StoredTrace } from '../../../src/telemetry/calls/known-trace.ts';
+import { readSenderTraces, type StoredTrace } from '../../../src/telemetry/calls/sender-trace.ts';
 import { encodeCalls } from '../../../src/telemetry/calls/stored-calls.ts';
 import { span, use } from './spans.ts';
 
@@ -20,7 +20,7 @@ function storedTrace(count: number, sender = SENDER): StoredTrace {
 /** How many spans with calls, and how many spans, are known of each trace. */
 function known(traces: readonly StoredTrace[]): [number, number][] {
   const stored = new Map(traces.map((trace, index) => [`${index}`, trace]));
-  return [...readKnownTraces(stored, SENDER).values()].map(({ calls, parents }) => [calls.length, parents().size]);
+  return [...readSenderTraces(stored, SENDER).values()].map(({ calls, parents }) => [calls.length, parents().size]);
 }
 
 test('a trace is known completely, or not at all if its spans report more than 4,000 calls', () => {

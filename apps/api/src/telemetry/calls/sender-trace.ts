@@ -20,7 +20,7 @@ export type StoredTrace = {
 };
 
 /** What a sender has stored in a trace. */
-export type KnownTrace = {
+export type SenderTrace = {
   /** False if the sender has too many spans, or reports too many calls, to resolve them all again. Then the rest is empty. */
   isComplete: boolean;
   /** The spans that report calls. */
@@ -32,11 +32,11 @@ export type KnownTrace = {
 type SpanWithParent = { spanId: string; parentSpanId: string | null };
 
 /** Reads what a sender has stored in the traces of a batch. */
-export function readKnownTraces(
+export function readSenderTraces(
   stored: ReadonlyMap<string, StoredTrace>,
   sender: string,
-): ReadonlyMap<string, KnownTrace> {
-  const known = new Map<string, KnownTrace>();
+): ReadonlyMap<string, SenderTrace> {
+  const known = new Map<string, SenderTrace>();
   let read = 0;
   for (const [traceId, trace] of stored) {
     const most = Math.min(MAX_RESOLVED_REPORTS, MAX_REPORTS_READ - read);
