@@ -1,6 +1,5 @@
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { availableParallelism, cpus, totalmem } from 'node:os';
 
 /** The cores of the measured server and of the load. Null: not pinned. */
@@ -91,18 +90,6 @@ export function residentMegabytes(pid: number): number {
   } catch {
     return Number.NaN;
   }
-}
-
-/** A free port on loopback. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
 }
 
 /** The machine on which the figures were measured. */

@@ -5,7 +5,7 @@ import { OutboundFailure } from '../src/platform/outbound/failure.ts';
 import { type Outbound, type OutboundLimits, openOutbound } from '../src/platform/outbound/outbound.ts';
 import { resolveAll } from '../src/platform/outbound/resolver.ts';
 import { startPeer } from './inventory-sync/peers.ts';
-import { freePort } from './support/environment.ts';
+import { freePort } from '@quartermaster/db/testing/free-port.ts';
 
 const MEGABYTE = 1024 * 1024;
 const LIMITS: OutboundLimits = {

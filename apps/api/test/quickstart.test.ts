@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { signIn } from '@quartermaster/quickstart/calls.ts';
 import { Failure } from '@quartermaster/quickstart/failure.ts';
 import { expect, test } from 'vitest';
-import { databaseFile, freePort, newBootstrapKey } from './support/environment.ts';
+import { freePort } from '@quartermaster/db/testing/free-port.ts';
+import { databaseFile, newBootstrapKey } from './support/environment.ts';
 import { runProgram } from './support/process.ts';
 import { startService } from './support/start.ts';
 

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { text as textOf } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { freePort } from './support/environment.ts';
+import { freePort } from '@quartermaster/db/testing/free-port.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
 import { wire } from './support/wire.ts';
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { pathBesideDatabase } from '@quartermaster/api/src/server/beside-database.ts';
-import { freePort } from '../machine.ts';
+import { freePort } from '@quartermaster/db/testing/free-port.ts';
 import { type Quartermaster, startQuartermaster } from '../servers/quartermaster.ts';
 import type { Bench } from '../workloads/workload.ts';
 

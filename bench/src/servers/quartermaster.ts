@@ -3,7 +3,8 @@ import { request } from 'node:http';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT } from '@quartermaster/api/src/config.ts';
-import { ended, freePort, spawnOn } from '../machine.ts';
+import { freePort } from '@quartermaster/db/testing/free-port.ts';
+import { ended, spawnOn } from '../machine.ts';
 import type { MeasuredServer } from './measured-server.ts';
 
 export type QuartermasterOptions = {

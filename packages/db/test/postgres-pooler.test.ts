@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Database, migrate, openDatabase } from '../src/database.ts';
-import { freePort } from '../testing/postgres-server.ts';
+import { freePort } from '../testing/free-port.ts';
 import { temporaryFolder } from '../testing/temporary-folder.ts';
 import { newTestDatabase } from '../testing/test-database.ts';
 import { startPooler } from './pooler.ts';

@@ -3,7 +3,8 @@ import { access, chown, readdir, rm } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { administer, freePort } from '@quartermaster/db/testing/postgres-server.ts';
+import { freePort } from '@quartermaster/db/testing/free-port.ts';
+import { administer } from '@quartermaster/db/testing/postgres-server.ts';
 import { temporaryFolder } from '../stores.ts';
 import { until } from '../until.ts';
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, type McpHttpHandler, type McpServer } from '@modelcontextprotocol/server';
 import { onTestFinished } from 'vitest';
-import { freePort } from '../support/environment.ts';
+import { freePort } from '@quartermaster/db/testing/free-port.ts';
 
 const require = createRequire(import.meta.url);
 

@@ -1,6 +1,4 @@
 import { rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type Database, openDatabase } from '@quartermaster/db/database.ts';
 import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
@@ -29,16 +27,4 @@ export async function databaseOfTest(): Promise<Database> {
     await remove();
   });
   return db;
-}
-
-/** A port on which nothing listens. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }

@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DIALECTS } from '../../../src/telemetry/dialects/table.ts';
-import { freePort } from '../../support/environment.ts';
+import { freePort } from '@quartermaster/db/testing/free-port.ts';
 import { accountWithKey, unique } from '../../support/people.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { all } from '../traces/sending.ts';
