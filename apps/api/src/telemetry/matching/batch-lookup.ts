@@ -297,12 +297,11 @@ function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
   // VS Code truncates the server's name: `mcp_github_mcp_se_search` for the tool `search` of `GitHub MCP Server`.
   function toolOfCutServer(written: string): Match | undefined {
     if (!/^mcp_/i.test(written)) return undefined;
-    const fitting = splitToolName(written).flatMap(({ server, tool }) => {
-      const head = rewrittenName(server);
+    const fitting = splitToolName(written).flatMap(({ serverFamily: head, toolFamily }) => {
       const isNamed = (provider: Provider) =>
         caseFoldedNames(provider).some((name) => rewrittenName(name).startsWith(head));
       if (head.length < MIN_CUT_SERVER_CHARACTERS) return [];
-      return (byFamily.get(rewrittenName(tool)) ?? []).filter(({ providerId }) => {
+      return (byFamily.get(toolFamily) ?? []).filter(({ providerId }) => {
         const provider = providers.get(providerId);
         return provider?.kind === 'mcp' && isNamed(provider);
       });
@@ -363,7 +362,7 @@ function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
 
 /** The families of a tool's name as it is written, and without what may be its server's name in front. */
 function toolFamilies(name: string): string[] {
-  return [name, ...splitToolName(name).map(({ tool }) => tool)].map(rewrittenName);
+  return [rewrittenName(name), ...splitToolName(name).map(({ toolFamily }) => toolFamily)];
 }
 
 function modelFamilies(name: string): string[] {

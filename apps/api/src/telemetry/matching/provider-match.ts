@@ -13,7 +13,7 @@ import { TOOLS_OF_VENDORS } from '../dialects/server-tools.ts';
 import { type BatchLookup, discoveredNames, lookUpBatch, UNNAMED_SERVICE } from './batch-lookup.ts';
 import { isOfOtherVendor } from '../../governance/declarations/known-providers.ts';
 import type { Match, MatchableSpan } from './match.ts';
-import { declaredTool, readingOf, readingsAt, readToolName, type WrittenTool } from './tool-names.ts';
+import { declaredTool, type Reading, readingOf, readingsAt, readToolName, type WrittenTool } from './tool-names.ts';
 import { likelyVendor, vendorOfModel } from './vendor-of-model.ts';
 
 /**
@@ -248,7 +248,7 @@ export function matcherOf(
     return { provider, name: marked?.tool ?? name };
   }
 
-  function declaredAt(provider: Provider, readings: Parameters<typeof declaredTool>[0]): Match | undefined {
+  function declaredAt(provider: Provider, readings: readonly Reading[]): Match | undefined {
     const declared = declaredTool(readings, lookup.toolsOf(provider));
     return declared && { provider, name: declared.name, isBlocked: declared.status === 'blocked' };
   }

@@ -56,7 +56,7 @@ export function splitToolName(name: string): ServerTool[] {
 }
 
 /** A name that a tool may have, and this name as frameworks rewrite it. */
-type Reading = { name: string; family: string };
+export type Reading = { name: string; family: string };
 
 /** A tool's name as it is written, and all that is compared with servers. */
 export type WrittenTool = Reading & { splits: readonly ServerTool[] };
