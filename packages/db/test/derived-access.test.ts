@@ -1,8 +1,8 @@
-import type { KyselyPlugin } from 'kysely';
 import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import { findDerivation, listDerivedAccess } from '../src/repositories/derived-access.ts';
 import { onPostgres } from '../testing/test-database.ts';
+import { recordingDatabase } from './recorded-results.ts';
 import { NOW, temporaryDatabase } from './temporary-database.ts';
 
 const ACME = { tenantId: 'acme', subTenantId: null };
@@ -104,19 +104,13 @@ test.skipIf(onPostgres())(
   async () => {
     const db = await temporaryDatabase(ACME);
     await makeKeys(db, 'chain', 4000, 4000);
-    let statements = 0;
-    const counting: KyselyPlugin = {
-      transformQuery: ({ node }) => {
-        statements += 1;
-        return node;
-      },
-      transformResult: async ({ result }) => result,
-    };
+    const { recording, results } = recordingDatabase(db);
     const source = { keyId: 'chain-000000' };
     const options = { withoutSuccessors: true };
-    const { made } = await findDerivation(db.withPlugin(counting), SCOPES.api_key, source, options);
+    const { made } = await findDerivation(recording, SCOPES.api_key, source, options);
     expect(made).toHaveLength(4000);
-    expect(statements).toBeLessThan(40);
+    expect(results.length).toBeGreaterThan(0);
+    expect(results.length).toBeLessThan(40);
   },
 );
 

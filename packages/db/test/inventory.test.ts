@@ -1,7 +1,7 @@
-import type { KyselyPlugin } from 'kysely';
 import { expect, test } from 'vitest';
 import { deleteInventory, newItemRow } from '../src/repositories/inventory.ts';
 import { insertProvider } from '../src/repositories/providers.ts';
+import { affectedRows, recordingDatabase } from './recorded-results.ts';
 import { NOW, temporaryDatabase } from './temporary-database.ts';
 
 const ACME = { tenantId: 'acme', subTenantId: null };
@@ -27,16 +27,9 @@ test('the items of a deleted provider are removed some at a time, and those of o
     return id;
   };
   const [deleted, other] = [await newProvider('deleted', 1200), await newProvider('other', 3)];
-  const removed: number[] = [];
-  const counting: KyselyPlugin = {
-    transformQuery: ({ node }) => node,
-    transformResult: async ({ result }) => {
-      removed.push(Number(result.numAffectedRows ?? 0));
-      return result;
-    },
-  };
-  await deleteInventory(db.withPlugin(counting), [ACME], deleted);
-  expect(removed).toEqual([500, 500, 200]);
+  const { recording, results } = recordingDatabase(db);
+  await deleteInventory(recording, [ACME], deleted);
+  expect(affectedRows(results)).toEqual([500, 500, 200]);
   const left = await db.selectFrom('inventory_items').select('provider_id').execute();
   expect(left.map(({ provider_id: id }) => id)).toEqual([other, other, other]);
 });

@@ -1,8 +1,8 @@
-import type { KyselyPlugin } from 'kysely';
 import { expect, test } from 'vitest';
 import { insertObservationLinks, insertRecommendations } from '../src/repositories/open-recommendations.ts';
 import { insertProvider } from '../src/repositories/providers.ts';
 import { findRecommendation, findRecommendations } from '../src/repositories/recommendations.ts';
+import { recordingDatabase } from './recorded-results.ts';
 import { later, NOW, temporaryDatabase } from './temporary-database.ts';
 
 const ACME = { tenantId: 'acme', subTenantId: null };
@@ -73,15 +73,8 @@ test('a recommendation shows the first of its observations, and reads no more of
     .execute();
   const links = observationIds.toReversed().map((observationId) => ({ recommendationId: id, observationId }));
   await insertObservationLinks(db, ACME, links);
-  let read = 0;
-  const counting: KyselyPlugin = {
-    transformQuery: ({ node }) => node,
-    transformResult: async ({ result }) => {
-      read += result.rows.length;
-      return result;
-    },
-  };
-  const found = await findRecommendation(db.withPlugin(counting), [ACME], id);
+  const { recording, results } = recordingDatabase(db);
+  const found = await findRecommendation(recording, [ACME], id);
   expect(found?.observationIds).toEqual(observationIds.slice(0, 100));
-  expect(read).toBe(101);
+  expect(results.flatMap(({ rows }) => rows)).toHaveLength(101);
 });

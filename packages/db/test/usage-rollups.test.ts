@@ -1,4 +1,3 @@
-import type { KyselyPlugin } from 'kysely';
 import { expect, test } from 'vitest';
 import { findActiveHours } from '../src/repositories/agents.ts';
 import {
@@ -8,6 +7,7 @@ import {
   type Rollup,
   type UsageSums,
 } from '../src/repositories/usage-rollups.ts';
+import { affectedRows, recordingDatabase } from './recorded-results.ts';
 import { temporaryDatabase } from './temporary-database.ts';
 
 const ACME = { tenantId: 'acme', subTenantId: null };
@@ -76,15 +76,9 @@ test('the sums of merged series are moved a few at a time, whatever times they h
     }),
   );
   for (const rollup of rollups) await addToRollups(db, ACME, [rollup]);
-  let most = 0;
-  const counting: KyselyPlugin = {
-    transformQuery: ({ node }) => node,
-    transformResult: async ({ result }) => {
-      most = Math.max(most, Number(result.numAffectedRows ?? 0));
-      return result;
-    },
-  };
-  await moveRollups(db.withPlugin(counting), ACME, { from, to: 'use_other' });
+  const { recording, results } = recordingDatabase(db);
+  await moveRollups(recording, ACME, { from, to: 'use_other' });
+  const most = Math.max(...affectedRows(results));
   expect(most).toBeGreaterThan(0);
   expect(most).toBeLessThanOrEqual(48 * from.length);
   for (const period of ['hour', 'day'] as const) {

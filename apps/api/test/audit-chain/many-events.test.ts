@@ -4,6 +4,7 @@ import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { expect, test } from 'vitest';
 import { appendAuditEvents } from '../../src/platform/audit/mac.ts';
+import { cpuOfTurns } from '../support/cpu-of-turns.ts';
 import { serverOfTest } from '../support/server.ts';
 import { expectFaults, run, sealedTenant, tamper, verified } from './tampering.ts';
 
@@ -85,26 +86,10 @@ async function measureBlocking(work: () => Promise<unknown>): Promise<Blocking> 
   const monitor = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   const start = performance.now();
   monitor.enable();
-  let cpu = 0;
-  let last = threadCpuMs();
-  const turn = () => {
-    const now = threadCpuMs();
-    cpu = Math.max(cpu, now - last);
-    last = now;
-    next = setImmediate(turn);
-  };
-  let next = setImmediate(turn);
-  await work();
-  clearImmediate(next);
+  const { longest: cpu } = await cpuOfTurns(work);
   monitor.disable();
   const seconds = (performance.now() - start) / 1000;
   return { seconds, p99: monitor.percentile(99) / 1e6 - RESOLUTION_MS, cpu };
-}
-
-/** The CPU time of this thread so far, in milliseconds. */
-function threadCpuMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
 }
 
 function formatBlocking({ seconds, p99, cpu }: Blocking): string {

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { pruneObservations } from '../../src/resources/operator-tasks/prune-observations.ts';
 import { aggregateRecordCalls } from '../../src/telemetry/calls/aggregate-records.ts';
 import { removeOldUsage } from '../../src/telemetry/usage/retention.ts';
+import { cpuOfTurns } from '../support/cpu-of-turns.ts';
 import { accountWithKey, type Place, unique } from '../support/people.ts';
 import type { Body } from '../support/server.ts';
 import { record } from '../telemetry/calls/records.ts';
@@ -382,24 +383,13 @@ test('a query of many hours works in many turns of the event loop', async () => 
     group_by: 'name',
     limit: '1',
   });
-  const cpuMs = () => {
-    const { user, system } = process.threadCpuUsage();
-    return (user + system) / 1000;
-  };
   /** The part of the CPU time that the longest turn takes. */
   const partOfLongest = async () => {
-    const begun = cpuMs();
-    let [last, longest] = [begun, 0];
-    const turn = () => {
-      longest = Math.max(longest, cpuMs() - last);
-      last = cpuMs();
-      next = setImmediate(turn);
-    };
-    let next = setImmediate(turn);
-    const { items } = await server.ok('GET', `/v1/usage?${query}`, { as });
-    clearImmediate(next);
-    expect(items).toMatchObject([{ name: 'model-0', start: time(end - 30 * DAY_MS), calls: 1 }]);
-    return longest / (cpuMs() - begun);
+    const { longest, total } = await cpuOfTurns(async () => {
+      const { items } = await server.ok('GET', `/v1/usage?${query}`, { as });
+      expect(items).toMatchObject([{ name: 'model-0', start: time(end - 30 * DAY_MS), calls: 1 }]);
+    });
+    return longest / total;
   };
   let part = await partOfLongest();
   // Again while it is high, because a turn is also long if it collects much garbage.

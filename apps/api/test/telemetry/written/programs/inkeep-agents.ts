@@ -20,18 +20,24 @@ function generation(agent: string, inside: Spans): OneSpan {
   };
 }
 
+function modelCall(operation: string, functionId: string, purpose: string) {
+  return {
+    'operation.name': `${operation} ${functionId}`,
+    'resource.name': functionId,
+    'ai.operationId': operation,
+    'ai.telemetry.functionId': functionId,
+    'ai.model.id': 'gpt-5-mini',
+    'ai.model.provider': 'openai.responses',
+    'ai.telemetry.metadata.generationType': purpose,
+  };
+}
+
 function outer(operation: string, functionId: string, purpose: string, inside: Spans): OneSpan {
   return {
     scope: 'ai',
     name: operation,
     attributes: {
-      'operation.name': `${operation} ${functionId}`,
-      'resource.name': functionId,
-      'ai.operationId': operation,
-      'ai.telemetry.functionId': functionId,
-      'ai.model.id': 'gpt-5-mini',
-      'ai.model.provider': 'openai.responses',
-      'ai.telemetry.metadata.generationType': purpose,
+      ...modelCall(operation, functionId, purpose),
       'ai.prompt': CONTENT,
       'ai.response.text': CONTENT,
     },
@@ -44,14 +50,8 @@ function answer(operation: string, functionId: string, purpose: string): OneSpan
     scope: 'ai',
     name: operation,
     attributes: {
-      'operation.name': `${operation} ${functionId}`,
-      'resource.name': functionId,
-      'ai.operationId': operation,
-      'ai.telemetry.functionId': functionId,
-      'ai.model.id': 'gpt-5-mini',
-      'ai.model.provider': 'openai.responses',
+      ...modelCall(operation, functionId, purpose),
       'ai.response.model': 'gpt-5-mini',
-      'ai.telemetry.metadata.generationType': purpose,
       'ai.prompt.messages': CONTENT,
       'ai.response.text': CONTENT,
       'ai.usage.inputTokens': 21n,
