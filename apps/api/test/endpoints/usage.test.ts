@@ -269,11 +269,18 @@ test('usage of pruned names is added up as other', async () => {
   const before = await usage();
   const { db, now } = server.services;
   await db.transaction().execute((trx) => pruneObservations(trx, () => {}, tenantId, now()));
-  expect(await usage()).toEqual(before);
-  expect((await usage({ group_by: ['name'] })).map(({ name, calls }) => [name, calls])).toEqual([['other', 3]]);
-  expect((await usage({ from: time(at), to: time(at + DAY_MS), interval: 'hour' })).map(({ calls }) => calls)).toEqual([
-    2, 1,
-  ]);
+  const storedSums = db.selectFrom('usage_rollups').select('start_time').where('tenant_id', '=', tenantId);
+  const expectSums = async (stored: number) => {
+    expect(await usage()).toEqual(before);
+    expect((await usage({ group_by: ['name'] })).map(({ name, calls }) => [name, calls])).toEqual([['other', 3]]);
+    const byHour = await usage({ from: time(at), to: time(at + DAY_MS), interval: 'hour' });
+    expect(byHour.map(({ calls }) => calls)).toEqual([2, 1]);
+    expect(await storedSums.execute()).toHaveLength(stored);
+  };
+  // Two hours and a day of `other`, and what the two names had.
+  await expectSums(3 + 3 + 2);
+  await removeOldUsage(server.services);
+  await expectSums(3);
 });
 
 describe.each(['a log record', 'a span around it'])('a call that is reported first by %s', (first) => {

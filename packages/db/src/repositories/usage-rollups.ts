@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, sql } from 'kysely';
+import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { multiRowStatement } from '../multi-row-statement.ts';
 import type { Tables } from '../tables.ts';
@@ -173,9 +173,49 @@ function numbers({ calls, errors, inputTokens, outputTokens, durationUs }: Usage
 }
 
 /** Deletes the oldest sums of a tenant that begin before a time, at most `limit` rows. Returns how many. */
-export async function deleteRollupsBefore(
+export function deleteRollupsBefore(
   db: Database,
   { tenantId, before, limit }: InTenant & { before: string; limit: number },
+): Promise<number> {
+  return deleteRollups(db, { tenantId }, (rollups) =>
+    rollups.where('start_time', '<', before).orderBy('start_time').limit(limit),
+  );
+}
+
+/** The ids of series that were merged into another one while their own sums are still stored, at most `limit`. */
+export async function listMergedSeries(
+  db: Database,
+  { tenantId, limit }: InTenant & { limit: number },
+): Promise<string[]> {
+  const ofTenant = sql`usage_rollups where tenant_id = ${tenantId}`;
+  // One look-up in the index for each series. `distinct` would read all sums.
+  const { rows } = await sql<{ id: string }>`
+    with recursive stored(id) as (
+      select (select min(series_id) from ${ofTenant})
+      union all
+      select (select min(series_id) from ${ofTenant} and series_id > stored.id) from stored where stored.id is not null
+    )
+    select id from stored
+    where id is not null
+    and not exists (select 1 from usage_series where tenant_id = ${tenantId} and usage_series.id = stored.id)
+    limit ${sql.lit(limit)}`.execute(db);
+  return rows.map(({ id }) => id);
+}
+
+/** Deletes the sums of some series, at most `limit` rows. Returns how many. */
+export function deleteRollupsOf(
+  db: Database,
+  { tenantId, seriesIds, limit }: InTenant & { seriesIds: readonly string[]; limit: number },
+): Promise<number> {
+  return deleteRollups(db, { tenantId }, (rollups) => rollups.where('series_id', 'in', seriesIds).limit(limit));
+}
+
+type SelectedRollups = SelectQueryBuilder<Tables, 'usage_rollups', object>;
+
+async function deleteRollups(
+  db: Database,
+  { tenantId }: InTenant,
+  select: (rollups: SelectedRollups) => SelectedRollups,
 ): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('usage_rollups')
@@ -184,13 +224,8 @@ export async function deleteRollupsBefore(
       eb(
         eb.refTuple('series_id', 'period', 'start_time'),
         'in',
-        eb
-          .selectFrom('usage_rollups')
+        select(eb.selectFrom('usage_rollups').where('tenant_id', '=', tenantId))
           .select(['series_id', 'period', 'start_time'])
-          .where('tenant_id', '=', tenantId)
-          .where('start_time', '<', before)
-          .orderBy('start_time')
-          .limit(limit)
           .$asTuple('series_id', 'period', 'start_time'),
       ),
     )
@@ -231,52 +266,49 @@ export async function deleteEmptySeries(
 
 const HOUR_MS = 60 * 60 * 1000;
 
-/** What is moved with a few statements: 48 sums of each series. In milliseconds. */
-const MOVED_AT_ONCE: Record<Period, number> = { hour: 48 * HOUR_MS, day: 48 * 24 * HOUR_MS };
+/** What is added up with one statement: 48 sums of each series. In milliseconds. */
+const ADDED_AT_ONCE: Record<Period, number> = { hour: 48 * HOUR_MS, day: 48 * 24 * HOUR_MS };
 
 /**
- * Adds the sums of some series to another one, and deletes these series. Spans with old times make thousands of sums of a series, and
- * SQLite answers synchronously, so this moves a few of them at a time.
+ * Adds the sums of some series to another one, and deletes these series. Their own sums are not read any more. {@link deleteRollupsOf}
+ * removes them later, because it takes twice as long as everything else.
+ *
+ * Spans with old times make thousands of sums of a series, and SQLite answers synchronously, so this adds a few of them at a time.
  */
-export async function moveRollups(
+export async function mergeRollups(
   db: Database,
   { tenantId }: InTenant,
   { from, to }: { from: readonly string[]; to: string },
 ): Promise<void> {
   if (from.length === 0) return;
   for (const period of ['hour', 'day'] as const) {
-    for (;;) {
-      const start = await findOldestStart(db, { tenantId }, { from, period });
+    for (let since = ''; ; ) {
+      const start = await findFirstStart(db, { tenantId }, { from, period, since });
       if (start === null) break;
-      const end = new Date(Date.parse(start) + MOVED_AT_ONCE[period]).toISOString();
-      const isMoved = (eb: ExpressionBuilder<Tables, 'usage_rollups'>) =>
-        eb.and([
-          eb('tenant_id', '=', tenantId),
-          eb('series_id', 'in', from),
-          eb('period', '=', period),
-          eb('start_time', '>=', start),
-          eb('start_time', '<', end),
-        ]);
-      const moved = await db
+      since = new Date(Date.parse(start) + ADDED_AT_ONCE[period]).toISOString();
+      const added = await db
         .selectFrom('usage_rollups')
         .select('start_time')
         .select(sums)
-        .where(isMoved)
+        .where('tenant_id', '=', tenantId)
+        .where('series_id', 'in', from)
+        .where('period', '=', period)
+        .where('start_time', '>=', start)
+        .where('start_time', '<', since)
         .groupBy('start_time')
         .execute();
-      const rollups = moved.map((row) => ({ seriesId: to, period, startTime: row.start_time, ...numbers(row) }));
+      const rollups = added.map((row) => ({ seriesId: to, period, startTime: row.start_time, ...numbers(row) }));
       await addToRollups(db, { tenantId }, rollups);
-      await db.deleteFrom('usage_rollups').where(isMoved).execute();
     }
   }
   await db.deleteFrom('usage_series').where('tenant_id', '=', tenantId).where('id', 'in', from).execute();
 }
 
-/** When the oldest sum of some series begins. Null if they have none. */
-async function findOldestStart(
+/** When the first sum of some series begins, at or after a time. Null if they have none. */
+async function findFirstStart(
   db: Database,
   { tenantId }: InTenant,
-  { from, period }: { from: readonly string[]; period: Period },
+  { from, period, since }: { from: readonly string[]; period: Period; since: string },
 ): Promise<string | null> {
   const rows = await db
     .selectFrom('usage_series as series')
@@ -287,6 +319,7 @@ async function findOldestStart(
         .whereRef('sums.tenant_id', '=', 'series.tenant_id')
         .whereRef('sums.series_id', '=', 'series.id')
         .where('sums.period', '=', period)
+        .where('sums.start_time', '>=', since)
         .as('start'),
     )
     .where('series.tenant_id', '=', tenantId)

@@ -1,7 +1,7 @@
 import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import type { ObservationSubject } from '@quartermaster/db/repositories/runtime-observations.ts';
-import { moveRollups } from '@quartermaster/db/repositories/usage-rollups.ts';
+import { mergeRollups } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { findSeriesOfProvider, type UsageSeries } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { findOrCreateOtherSeries, otherSubject } from './series.ts';
@@ -44,7 +44,7 @@ async function mergeSeries(
     const byOther = Map.groupBy(inPlace, ({ id }) => others.get(id) ?? id);
     for (const [to, own] of byOther) {
       const from = own.map(({ id }) => id).filter((id) => id !== to);
-      await moveRollups(db, { tenantId }, { from, to });
+      await mergeRollups(db, { tenantId }, { from, to });
     }
   }
 }

@@ -1,7 +1,12 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import { deleteOldestCalls, listCallCounts } from '@quartermaster/db/repositories/telemetry-calls.ts';
 import { listUsageRetentions } from '@quartermaster/db/repositories/tenants.ts';
-import { deleteEmptySeries, deleteRollupsBefore } from '@quartermaster/db/repositories/usage-rollups.ts';
+import {
+  deleteEmptySeries,
+  deleteRollupsBefore,
+  deleteRollupsOf,
+  listMergedSeries,
+} from '@quartermaster/db/repositories/usage-rollups.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { removeForEachTenant, removeInPacedBatches } from '../../platform/remove-in-batches.ts';
 import type { Services } from '../../platform/services.ts';
@@ -16,7 +21,10 @@ type RetentionServices = Pick<Services, 'db' | 'now' | 'stopping'>;
 const CALL_RETENTION_MS = 7 * DAY_MS;
 const MAX_CALLS = 1_000_000;
 
-/** Removes sums that are older than their tenant's retention, and series without sums. Returns the number of rows. */
+/**
+ * Removes sums that are older than their tenant's retention, sums of series that were merged into others, and series without sums.
+ * Returns the number of rows.
+ */
 export async function removeOldUsage(services: RetentionServices): Promise<number> {
   const { db, now } = services;
   return removeForEachTenant(services, await listUsageRetentions(db), async ({ tenantId, days }) => {
@@ -24,11 +32,27 @@ export async function removeOldUsage(services: RetentionServices): Promise<numbe
     const createdBefore = now().toISOString();
     return (
       (await removeInBatches(services, (trx) => deleteRollupsBefore(trx, { tenantId, before, limit: BATCH_SIZE }))) +
+      (await removeMerged(services, tenantId)) +
       (await removeInBatches(services, (trx) =>
         deleteEmptySeries(trx, { tenantId, before: createdBefore, limit: BATCH_SIZE }),
       ))
     );
   });
+}
+
+/** How many merged series are looked up at once. */
+const MERGED_AT_ONCE = 200;
+
+async function removeMerged(services: RetentionServices, tenantId: string): Promise<number> {
+  let removed = 0;
+  while (!services.stopping.aborted) {
+    const seriesIds = await listMergedSeries(services.db, { tenantId, limit: MERGED_AT_ONCE });
+    if (seriesIds.length === 0) break;
+    removed += await removeInBatches(services, (trx) =>
+      deleteRollupsOf(trx, { tenantId, seriesIds, limit: BATCH_SIZE }),
+    );
+  }
+  return removed;
 }
 
 /**
