@@ -11099,6 +11099,10 @@ export type ListUsageData = {
          */
         account?: string | null;
         /**
+         * The record with the most calls, errors or tokens comes first. Tokens are those of input and output together. A record whose usage changes while you read page after page may come twice or be left out.
+         */
+        sort?: 'calls' | 'errors' | 'tokens' | null;
+        /**
          * The maximum number of records on a page: 1 to 1,000.
          */
         limit?: number;

@@ -12,6 +12,10 @@ export const UsageIntervalSchema = z
   .meta({ id: 'UsageInterval', description: 'The length of time that is added up. `all`: the whole time range.' });
 export type UsageInterval = z.infer<typeof UsageIntervalSchema>;
 
+/** What usage is sorted by, the most first. Tokens are those of input and output together. */
+export const USAGE_ORDERS = ['calls', 'errors', 'tokens'] as const;
+export type UsageOrder = (typeof USAGE_ORDERS)[number];
+
 const dimension = (description: string) => `${description} Null if the query does not group by it.`;
 
 export const UsageSchema = z
@@ -60,7 +64,7 @@ export const listUsage = operation({
   tag: 'Usage',
   summary: 'List usage',
   description:
-    'Adds up calls of models, tools, agents, prompts and resources by hour, by day or over the whole time range, for each combination of the dimensions in `group_by`. Calls of different tenants are never added together. The list is sorted by `start`, then by these dimensions. A query takes one more point of the rate limit for every 200 combinations of sub-tenant, provider, kind, name, agent and account that it reads, and for every 2,000 sums. 422 if it would have to read too much: use a shorter time range or a filter.',
+    'Adds up calls of models, tools, agents, prompts and resources by hour, by day or over the whole time range, for each combination of the dimensions in `group_by`. Calls of different tenants are never added together. The list is sorted by `start`, then by these dimensions, unless `sort` says otherwise. A query takes one more point of the rate limit for every 200 combinations of sub-tenant, provider, kind, name, agent and account that it reads, and for every 2,000 sums. 422 if it would have to read too much: use a shorter time range or a filter.',
   query: {
     ...tenancyQueryFields,
     from: TimestampInputSchema.nullish().describe(
@@ -88,6 +92,12 @@ export const listUsage = operation({
       .describe('Only calls of items with this name. Model names are compared case-insensitively.'),
     agent: z.string().max(256).nullish().describe('Only calls by this agent or service.'),
     account: z.string().max(300).nullish().describe('Only calls that this account reported.'),
+    sort: z
+      .enum(USAGE_ORDERS)
+      .nullish()
+      .describe(
+        'The record with the most calls, errors or tokens comes first. Tokens are those of input and output together. A record whose usage changes while you read page after page may come twice or be left out.',
+      ),
     limit: z.int().min(1).max(1000).default(100).describe('The maximum number of records on a page: 1 to 1,000.'),
     cursor: cursorField,
   },

@@ -175,6 +175,28 @@ test('list_usage answers pages that fit together', async () => {
   });
 });
 
+test('list_usage answers the records with the most first, also page by page', async () => {
+  const { usage, as } = await newTenant();
+  const at = dayStart();
+  const tokens = (input: number) => ({ 'gen_ai.usage.input_tokens': input, 'gen_ai.usage.output_tokens': 1 });
+  await sendSpans(server, as, [
+    ...Array.from({ length: 3 }, () => model('often', at, tokens(1))),
+    model('large', at, tokens(1000)),
+    model('also-large', at, tokens(1000)),
+    { ...model('failing', at + DAY_MS, tokens(2)), failed: true },
+  ]);
+  const names = async (query: Record<string, string>) =>
+    (await usage({ group_by: ['name'], ...query })).map(({ name }) => name);
+  for (const limit of ['1', '2', '100']) {
+    expect(await names({ limit, sort: 'tokens' })).toEqual(['also-large', 'large', 'often', 'failing']);
+    expect(await names({ limit, sort: 'calls' })).toEqual(['often', 'also-large', 'failing', 'large']);
+    expect(await names({ limit, sort: 'errors' })).toEqual(['failing', 'also-large', 'large', 'often']);
+    const byDay = { limit, interval: 'day', from: time(at) };
+    expect(await names({ ...byDay, sort: 'errors' })).toEqual(['failing', 'also-large', 'large', 'often']);
+    expect(await names(byDay)).toEqual(['also-large', 'large', 'often', 'failing']);
+  }
+});
+
 describe('list_usage refuses', () => {
   test.each([
     [{ from: '2026-01-02T00:00:00Z', to: '2026-01-01T00:00:00Z' }, ['query', 'from'], 'value_error'],
@@ -182,6 +204,7 @@ describe('list_usage refuses', () => {
     [{ from: '2000-01-01T00:00:00Z', to: '2026-03-01T00:00:00Z' }, ['query', 'from'], 'value_error'],
     [{ group_by: 'colour' }, ['query', 'group_by', 0], 'enum'],
     [{ interval: 'week' }, ['query', 'interval'], 'enum'],
+    [{ sort: 'name' }, ['query', 'sort'], 'enum'],
     [{ limit: '1001' }, ['query', 'limit'], 'less_than_equal'],
   ] as const)('%j', async (query, loc, type) => {
     const answered = await server.call('GET', `/v1/usage?${searchOf(query)}`, { as: server.admin });

@@ -1538,7 +1538,7 @@ export const listUsageQueryKey = (options?: Options<ListUsageData>) => createQue
 /**
  * List usage
  *
- * Adds up calls of models, tools, agents, prompts and resources by hour, by day or over the whole time range, for each combination of the dimensions in `group_by`. Calls of different tenants are never added together. The list is sorted by `start`, then by these dimensions. A query takes one more point of the rate limit for every 200 combinations of sub-tenant, provider, kind, name, agent and account that it reads, and for every 2,000 sums. 422 if it would have to read too much: use a shorter time range or a filter.
+ * Adds up calls of models, tools, agents, prompts and resources by hour, by day or over the whole time range, for each combination of the dimensions in `group_by`. Calls of different tenants are never added together. The list is sorted by `start`, then by these dimensions, unless `sort` says otherwise. A query takes one more point of the rate limit for every 200 combinations of sub-tenant, provider, kind, name, agent and account that it reads, and for every 2,000 sums. 422 if it would have to read too much: use a shorter time range or a filter.
  */
 export const listUsageOptions = (options?: Options<ListUsageData>) => queryOptions<ListUsageResponse, ListUsageError, ListUsageResponse, ReturnType<typeof listUsageQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -1558,7 +1558,7 @@ export const listUsageInfiniteQueryKey = (options?: Options<ListUsageData>): Que
 /**
  * List usage
  *
- * Adds up calls of models, tools, agents, prompts and resources by hour, by day or over the whole time range, for each combination of the dimensions in `group_by`. Calls of different tenants are never added together. The list is sorted by `start`, then by these dimensions. A query takes one more point of the rate limit for every 200 combinations of sub-tenant, provider, kind, name, agent and account that it reads, and for every 2,000 sums. 422 if it would have to read too much: use a shorter time range or a filter.
+ * Adds up calls of models, tools, agents, prompts and resources by hour, by day or over the whole time range, for each combination of the dimensions in `group_by`. Calls of different tenants are never added together. The list is sorted by `start`, then by these dimensions, unless `sort` says otherwise. A query takes one more point of the rate limit for every 200 combinations of sub-tenant, provider, kind, name, agent and account that it reads, and for every 2,000 sums. 422 if it would have to read too much: use a shorter time range or a filter.
  */
 export const listUsageInfiniteOptions = (options?: Options<ListUsageData>) => {
     const opts = infiniteQueryOptions<ListUsageResponse, ListUsageError, InfiniteData<ListUsageResponse>, QueryKey<Options<ListUsageData>>, string | null | Pick<QueryKey<Options<ListUsageData>>[0], 'body' | 'headers' | 'path' | 'query'>>(

@@ -1,5 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import type { Usage, UsageDimension, UsageInterval } from '@quartermaster/contracts/usage.ts';
+import type { Usage, UsageDimension, UsageInterval, UsageOrder } from '@quartermaster/contracts/usage.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
@@ -16,6 +16,7 @@ export type UsageQuery = {
   from?: string | null | undefined;
   to?: string | null | undefined;
   filter: UsageFilter;
+  sort?: UsageOrder | null | undefined;
 };
 
 /** The maximum number of series and rows that one query reads. */
@@ -38,7 +39,7 @@ const SORTED_AT_ONCE = 1000;
 type Group = { usage: Usage; key: string; nameKey: string | null };
 
 /**
- * Reads one page of sums, sorted by start and then by group. Each page adds up the whole range again, so the amount that a
+ * Reads one page of sums: the largest of `sort` first, then by start, then by group. Each page adds up the whole range again, so the amount that a
  * query reads is limited.
  *
  * @param charge charges points of the rate limits for what was read
@@ -47,14 +48,15 @@ type Group = { usage: Usage; key: string; nameKey: string | null };
 export async function usagePage(
   db: Database,
   scope: TenantScope,
-  { interval, groupBy, filter, ...asked }: UsageQuery,
+  { interval, groupBy, filter, sort = null, ...asked }: UsageQuery,
   { limit, after, charge }: PageRequest & { charge: (points: number) => Promise<void> },
   now: Date,
 ): Promise<Page<Usage>> {
   const position = after && positionOf(after);
   // All pages of one list have the range of the first page.
   const range = position?.range ?? timeRange(interval, asked, now);
-  const from = position?.start && position.start > range.from ? position.start : range.from;
+  const since = sort === null ? position?.start : null;
+  const from = since && since > range.from ? since : range.from;
   const ranges = rangesOf(interval, { ...range, from });
   const groups = await sumGroups(db, scope, {
     ranges,
@@ -65,14 +67,14 @@ export async function usagePage(
   });
   let remaining: Group[] = [];
   for await (const batch of inBatches(groups.values(), SORTED_AT_ONCE)) {
-    const found = batch.filter((group) => isUsed(group) && (position === null || isAfter(group, position)));
-    remaining = [...remaining, ...found].toSorted((a, b) => (isAfter(a, b) ? 1 : -1)).slice(0, limit + 1);
+    const found = batch.filter((group) => isUsed(group) && (position === null || isAfter(group, position, sort)));
+    remaining = [...remaining, ...found].toSorted((a, b) => (isAfter(a, b, sort) ? 1 : -1)).slice(0, limit + 1);
   }
   const items = remaining.slice(0, limit);
   const last = items.at(-1);
   return {
     items: items.map(({ usage }) => usage),
-    next: last && remaining.length > limit ? keyOf(last, range) : null,
+    next: last && remaining.length > limit ? keyOf(last, range, sort) : null,
   };
 }
 
@@ -88,7 +90,7 @@ export type SummedUsage = { range: TimeRange; groups: { usage: Usage; nameKey: s
 export async function sumUsage(
   db: Database,
   scope: TenantScope,
-  { groupBy, filter, from, to }: Omit<UsageQuery, 'interval'>,
+  { groupBy, filter, from, to }: Omit<UsageQuery, 'interval' | 'sort'>,
   charge: (points: number) => Promise<void>,
   now: Date,
 ): Promise<SummedUsage> {
@@ -218,22 +220,33 @@ function sum(a: number, b: number): number {
   return Math.min(a + b, Number.MAX_SAFE_INTEGER);
 }
 
-type Position = { range: TimeRange; start: string | null; key: string };
+type Position = { range: TimeRange; start: string | null; value: number; key: string };
 
-function isAfter(group: Group, other: Group | Position): boolean {
+type Sort = UsageOrder | null;
+
+function isAfter(group: Group, other: Group | Position, sort: Sort): boolean {
+  const [value, otherValue] = [valueOf(group, sort), valueOf(other, sort)];
+  if (value !== otherValue) return value < otherValue;
   const [a, b] = [startOf(group), startOf(other)];
   return a === b ? group.key > other.key : a > b;
+}
+
+function valueOf(one: Group | Position, sort: Sort): number {
+  if (!('usage' in one)) return one.value;
+  if (sort === null) return 0;
+  const { inputTokens, outputTokens, ...counts } = one.usage;
+  return sort === 'tokens' ? inputTokens + outputTokens : counts[sort];
 }
 
 function startOf(one: Group | Position): string {
   return ('usage' in one ? one.usage.start : one.start) ?? '';
 }
 
-function keyOf({ usage, key }: Group, { from, to }: TimeRange): PageKey {
-  return [`${from} ${to} ${usage.start ?? ''}`, key];
+function keyOf(group: Group, { from, to }: TimeRange, sort: Sort): PageKey {
+  return [[from, to, group.usage.start ?? '', valueOf(group, sort)].join(' '), group.key];
 }
 
-function positionOf([times, key]: PageKey): Position {
-  const [from = '', to = '', start = ''] = times.split(' ');
-  return { range: { from, to }, start: start === '' ? null : start, key };
+function positionOf([place, key]: PageKey): Position {
+  const [from = '', to = '', start = '', value = '0'] = place.split(' ');
+  return { range: { from, to }, start: start === '' ? null : start, value: Number(value), key };
 }

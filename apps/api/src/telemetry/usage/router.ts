@@ -8,13 +8,13 @@ export const usageRouter = router({
   list: endpoint(contract.listUsage).query(({ ctx, input }) => {
     const { query } = input;
     const scope = scopeOfQuery(ctx, query);
-    const { interval, group_by: groupBy, from, to } = query;
+    const { interval, group_by: groupBy, from, to, sort } = query;
     const { provider_id: providerId, kind, name, agent, account } = query;
     const filter = { providerId, kind, name, agent, account };
     const { services, principal } = ctx;
     const charge = (points: number) => services.chargeWork(principal, points);
     return answerPage(ctx, input, scope, (page) =>
-      usagePage(services.db, scope, { interval, groupBy, from, to, filter }, { ...page, charge }, services.now()),
+      usagePage(services.db, scope, { interval, groupBy, from, to, filter, sort }, { ...page, charge }, services.now()),
     );
   }),
 });
