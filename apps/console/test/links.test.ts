@@ -45,6 +45,7 @@ async function views(): Promise<Record<string, string[]>> {
       `/map?${TENANT}`,
       `/traces?${TENANT}&errors=1`,
       `/traces/${trace}?${TENANT}`,
+      `/usage?${TENANT}&view=pairs&hours=168&sort=tokens`,
       `/agents?${TENANT}`,
       `/map?${TENANT}&as=table`,
     ],

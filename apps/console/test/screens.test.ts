@@ -59,6 +59,10 @@ describe('every screen has a heading, no error, no violation of the security pol
     await moveTo(`/map?${TENANT}&as=table`);
     await page.getByRole('row').nth(1).waitFor();
     await expectFaultless('map as a table');
+    await moveTo(`/usage?${TENANT}`);
+    await page.getByRole('row').nth(1).waitFor();
+    await page.getByRole('img', { name: 'Tokens of' }).waitFor();
+    await expectFaultless('usage');
     await moveTo(`/traces?${TENANT}&errors=1`);
     await page.getByRole('row').nth(1).waitFor();
     await expectFaultless('traces');
@@ -157,6 +161,8 @@ test('tables fit in windows of 1024 to 1440 pixels, also beside an open panel', 
     '/inbox',
     '/agents',
     '/traces',
+    '/usage',
+    '/usage?view=pairs',
     '/providers',
     '/manifests',
     '/accounts',
@@ -227,6 +233,7 @@ test('a window of 320 pixels shows every screen without a horizontal scroll bar,
     '/tasks',
     `/agents/${agent}`,
     '/map',
+    '/usage',
     '/traces',
     `/traces/${trace}`,
     `/providers/${provider}`,

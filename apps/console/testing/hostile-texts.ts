@@ -127,6 +127,7 @@ export async function plantHostileTexts(server: TestServer): Promise<HostileScre
     screen('/agents/$agentId', `/agents/${agent.id}`),
     screen('/map'),
     screen('/map', '/map?as=table'),
+    screen('/usage', '/usage?view=pairs'),
     screen('/accounts'),
     screen('/accounts/$accountId', `/accounts/${account.id}?of=${TENANT}`, ['j', 'Enter']),
     screen('/gateways'),

@@ -133,6 +133,7 @@ async function allShots({ url, bootstrapKey }: RunningServer): Promise<Shot[]> {
     { name: 'agents', path: `/agents?${TENANT}` },
     { name: 'agent', path: `/agents/${agent}?${TENANT}` },
     { name: 'map', path: `/map?${TENANT}` },
+    { name: 'usage', path: `/usage?${TENANT}` },
     { name: 'traces', path: `/traces?${TENANT}` },
     { name: 'trace', path: `/traces/${trace}?${TENANT}`, keys: ['n'] },
     { name: 'providers', path: `/providers?${TENANT}` },

@@ -25,6 +25,7 @@ export const NAVIGATION: readonly { title: string; entries: readonly Entry[] }[]
     entries: [
       { path: '/agents', label: 'Agents', icon: 'agent', scope: 'runtime_observations:read', key: 'a' },
       { path: '/map', label: 'Map', icon: 'map', scope: 'runtime_observations:read', key: 'm' },
+      { path: '/usage', label: 'Usage', icon: 'usage', scope: 'usage:read', key: 'o' },
       { path: '/traces', label: 'Traces', icon: 'trace', scope: 'traces:read', key: 't' },
     ],
   },

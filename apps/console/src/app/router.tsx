@@ -90,6 +90,11 @@ const map = createRoute({
   path: '/map',
   component: lazyScreen(() => import('../screens/map/map-screen.tsx'), 'MapScreen'),
 });
+const usage = createRoute({
+  getParentRoute: () => root,
+  path: '/usage',
+  component: lazyScreen(() => import('../screens/usage/usage-screen.tsx'), 'UsageScreen'),
+});
 const accounts = createRoute({
   getParentRoute: () => root,
   path: '/accounts',
@@ -172,6 +177,7 @@ const routeTree = root.addChildren([
   agents,
   agent,
   map,
+  usage,
   accounts,
   account,
   gateways,

@@ -69,6 +69,11 @@ export function usePagedList<Item>(options: ListOptions<Item>): PagedList<Item> 
   };
 }
 
+/** Each item once: one whose place in the order changes while the list is read may come again. */
+export function useDistinct<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[] {
+  return useMemo(() => [...new Map(items.map((item) => [keyOf(item), item])).values()], [items, keyOf]);
+}
+
 /** Reads the first page of a list that will be shown. */
 export async function prefetchPagedList<Item>(client: QueryClient, options: ListOptions<Item>): Promise<void> {
   await client.prefetchInfiniteQuery(pagesQuery(options));

@@ -15,9 +15,9 @@ import { Time } from '../../components/time.tsx';
 import type { PagedList } from '../../data/pages.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
-import { AgentUsage } from './agent-usage.tsx';
 import classes from './agents.module.css';
-import { PERIODS, useUsageRange } from './usage-range.ts';
+import { UsageCharts } from '../usage/usage-charts.tsx';
+import { PERIODS, useUsageRange } from '../usage/usage-range.ts';
 
 const keyOf = ({ providerId, kind, name }: AgentUse) => `${providerId}/${kind}/${name}`;
 
@@ -98,6 +98,11 @@ function Loaded({ agent }: { agent: AgentDetail }): ReactNode {
   const navigate = useNavigate();
   const { view = 'all' } = state;
   const { name, declared, usage, uses, accounts, manifestId, omittedUses, declares } = agent;
+  const filter = {
+    tenant_id: agent.tenantId,
+    ...(agent.subTenantId !== null && { sub_tenant_id: agent.subTenantId }),
+    agent: name,
+  };
   const list = useMemo(() => listOf(uses.filter(({ state: each }) => view === 'all' || each === view)), [uses, view]);
   const countOf = (meaning: AgentUse['state']) => uses.filter(({ state: each }) => each === meaning).length;
   const unused = declares.filter((each) => !uses.some((use) => use.kind === each.kind && use.name === each.name));
@@ -173,8 +178,7 @@ function Loaded({ agent }: { agent: AgentDetail }): ReactNode {
         </>
       }
     >
-      <div className={classes.column}>
-        <AgentUsage agent={agent} />
+      <UsageCharts of={name} filter={filter}>
         <DataTable
           label="What it uses"
           list={list}
@@ -193,7 +197,7 @@ function Loaded({ agent }: { agent: AgentDetail }): ReactNode {
             ...(unused.length > 0 ? [`declared and not used: ${unused.map((each) => each.name).join(', ')}`] : []),
           ].join(' · ')}
         />
-      </div>
+      </UsageCharts>
     </Screen>
   );
 }

@@ -1,6 +1,6 @@
 import { type Agent, listAgents } from '@quartermaster/client';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useMemo } from 'react';
+import type { ReactNode } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
 import { formatCompact } from '../../components/format.ts';
@@ -8,12 +8,13 @@ import { MeaningMark, MeaningShape, RiskMark } from '../../components/marks.tsx'
 import { placeOf } from '../../components/place.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
 import { Screen } from '../../components/screen.tsx';
+import { useSortedColumns } from '../../components/sorted-columns.ts';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
-import { usePagedList } from '../../data/pages.ts';
+import { useDistinct, usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
-import { useSetUrlState, useUrlState } from '../../data/url-state.ts';
-import { PERIODS, useUsageRange } from './usage-range.ts';
+import { useUrlState } from '../../data/url-state.ts';
+import { PERIODS, useUsageRange } from '../usage/usage-range.ts';
 
 const keyOf = ({ id }: Agent) => id;
 
@@ -89,33 +90,9 @@ function HighestRisk({ observations }: Pick<Agent, 'observations'>): ReactNode {
   return highest === undefined ? null : <RiskMark level={highest} />;
 }
 
-const ORDERS: Record<string, AgentSort> = { last: 'last_seen_at', calls: 'calls', errors: 'errors', tokens: 'tokens' };
+const ORDERS = { last: 'last_seen_at', calls: 'calls', errors: 'errors', tokens: 'tokens' };
 
 type AgentSort = NonNullable<NonNullable<NonNullable<Parameters<typeof listAgents>[0]>['query']>['sort']>;
-
-/** The columns. Those with an order of the API sort the list, the largest first. */
-function useColumns(sort: string | undefined): Column<Agent>[] {
-  const setState = useSetUrlState();
-  return useMemo(
-    () =>
-      COLUMNS.map((column) => {
-        const order = ORDERS[column.key];
-        if (order === undefined) return column;
-        const isSorted = order === sort;
-        return {
-          ...column,
-          sorted: isSorted ? 'descending' : undefined,
-          onSort: () => setState({ sort: isSorted ? undefined : order }),
-        };
-      }),
-    [sort, setState],
-  );
-}
-
-/** Each agent once: one whose usage grows while the list is read may come again. */
-function useDistinct(items: readonly Agent[]): Agent[] {
-  return useMemo(() => [...new Map(items.map((agent) => [agent.id, agent])).values()], [items]);
-}
 
 /** Everything that acts: declared in a manifest, or seen in telemetry. */
 export function AgentsScreen(): ReactNode {
@@ -124,7 +101,7 @@ export function AgentsScreen(): ReactNode {
   const filter = useTenantFilter();
   const range = useUsageRange();
   const { view = 'all', q, sort } = state;
-  const columns = useColumns(sort);
+  const columns = useSortedColumns(COLUMNS, ORDERS);
   const query = {
     ...filter,
     ...range,
@@ -139,7 +116,7 @@ export function AgentsScreen(): ReactNode {
       return (await listAgents({ query: page, signal, throwOnError: true })).data;
     },
   });
-  const items = useDistinct(list.items);
+  const items = useDistinct(list.items, keyOf);
   return (
     <Screen
       title="Agents"

@@ -14,7 +14,7 @@ import { Empty, Failed, Loading } from '../../components/states.tsx';
 import { problemOf } from '../../data/problem.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
-import { PERIODS, useUsageRange } from '../agents/usage-range.ts';
+import { PERIODS, useUsageRange } from '../usage/usage-range.ts';
 import { layoutOf, type MapNode } from './layout.ts';
 import classes from './map.module.css';
 import { MapDrawing } from './map-drawing.tsx';

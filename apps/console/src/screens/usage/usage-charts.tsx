@@ -1,47 +1,62 @@
-import { type AgentDetail, listUsage, type Usage } from '@quartermaster/client';
+import { listUsage, type Usage } from '@quartermaster/client';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, type ReactNode, Suspense, useMemo } from 'react';
 import type { Series } from '../../components/uplot-chart.tsx';
 import { holds, useMe } from '../../data/me.ts';
 import { readAll } from '../../data/pages.ts';
-import classes from './agents.module.css';
+import { useUrlParameter } from '../../data/url-state.ts';
+import classes from './usage.module.css';
 import { useUsageRange } from './usage-range.ts';
-import { useUrlState } from '../../data/url-state.ts';
 
 const UPlotChart = lazy(() => import('../../components/uplot-chart.tsx'));
 
 const MAX_ROWS = 2000;
 const HEIGHT = 120;
 
-/** Calls, errors and tokens of an agent over time. */
-export function AgentUsage({ agent }: { agent: AgentDetail }): ReactNode {
+type Filter = Omit<
+  NonNullable<NonNullable<Parameters<typeof listUsage>[0]>['query']>,
+  'from' | 'to' | 'interval' | 'group_by' | 'sort' | 'limit' | 'cursor'
+>;
+
+type Props = {
+  filter: Filter;
+  /** Whose usage it is, for screen readers. */
+  of: string;
+  /** The table below. */
+  children: ReactNode;
+};
+
+/** Calls, errors and tokens over time, above a table. */
+export function UsageCharts({ children, ...props }: Props): ReactNode {
+  return (
+    <div className={classes.column}>
+      <Charts {...props} />
+      {children}
+    </div>
+  );
+}
+
+function Charts({ filter, of }: Omit<Props, 'children'>): ReactNode {
   const mayRead = holds(useMe(), 'usage:read');
-  const [{ hours }] = useUrlState();
-  const range = useUsageRange();
-  const interval = hours === '24' ? ('hour' as const) : ('day' as const);
-  const filter = {
-    tenant_id: agent.tenantId,
-    ...(agent.subTenantId !== null && { sub_tenant_id: agent.subTenantId }),
-    agent: agent.name,
-    interval,
-    ...range,
-  };
+  const interval = useUrlParameter('hours') === '24' ? ('hour' as const) : ('day' as const);
+  const query = { ...filter, interval, ...useUsageRange() };
   const { data } = useQuery({
-    queryKey: ['usage-of-agent', filter],
+    queryKey: ['usage-over-time', query],
     queryFn: ({ signal }) =>
       readAll(async (cursor) => {
-        const query = { ...filter, limit: 100, ...(cursor !== undefined && { cursor }) };
-        return (await listUsage({ query, signal, throwOnError: true })).data;
+        const page = { ...query, limit: 1000, ...(cursor !== undefined && { cursor }) };
+        return (await listUsage({ query: page, signal, throwOnError: true })).data;
       }, MAX_ROWS),
     enabled: mayRead,
   });
   const { times, calls, tokens } = useMemo(() => seriesOf(data?.items ?? []), [data]);
   if (!mayRead || times.length === 0) return null;
+  if (data?.isComplete === false) return <p className={classes.note}>Choose a tenant to see charts.</p>;
   return (
     <div className={classes.charts}>
       <Suspense fallback={<div role="status" aria-label="Loading" style={{ height: HEIGHT }} />}>
-        <UPlotChart label={`Calls and errors of ${agent.name}`} times={times} series={calls} height={HEIGHT} />
-        <UPlotChart label={`Tokens of ${agent.name}`} times={times} series={tokens} height={HEIGHT} />
+        <UPlotChart label={`Calls and errors of ${of}`} times={times} series={calls} height={HEIGHT} />
+        <UPlotChart label={`Tokens of ${of}`} times={times} series={tokens} height={HEIGHT} />
       </Suspense>
     </div>
   );

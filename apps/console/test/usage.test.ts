@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startWorld, type World } from '../testing/world.ts';
+
+const TENANT = 'tenant=northwind';
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.close());
+
+type Row = { name: string; agent: string; calls: number; inputTokens: number; outputTokens: number };
+
+/** The usage of the tenant, as the API answers it. */
+async function usage(query: string): Promise<Row[]> {
+  const path = `/v1/usage?tenant_id=northwind&limit=1000&${query}`;
+  return (await world.server.ok('GET', path, { as: world.server.admin })).items;
+}
+
+const total = (rows: readonly Row[], valueOf: (row: Row) => number) => rows.reduce((sum, row) => sum + valueOf(row), 0);
+const tokensOf = ({ inputTokens, outputTokens }: Row) => inputTokens + outputTokens;
+
+test('models are sorted by calls or tokens, and lead to the agents that used them, and these to all that they used', async () => {
+  const { page, settled, done } = await world.open(`/usage?${TENANT}`);
+  const names = () => page.getByRole('row').getByRole('link').allTextContents();
+  const firstOf = (rows: readonly Row[], valueOf: (row: Row) => number) =>
+    rows.toSorted((a, b) => valueOf(b) - valueOf(a))[0]?.name;
+  const models = await usage('kind=model&group_by=provider&group_by=name');
+  const mostCalled = firstOf(models, ({ calls }) => calls);
+  const mostTokens = firstOf(models, tokensOf);
+  await expect.poll(async () => (await names())[0]).toBe(mostCalled);
+  await page.getByRole('columnheader', { name: 'Tokens' }).getByRole('button').click();
+  await expect.poll(async () => (await names())[0]).toBe(mostTokens);
+
+  const agents = await usage(`kind=model&name=${mostTokens}&group_by=agent`);
+  expect(agents.length).toBeGreaterThan(0);
+  await page
+    .getByRole('link', { name: mostTokens ?? '', exact: true })
+    .first()
+    .click();
+  await page.getByText(`Only calls of the model ${mostTokens}`).waitFor();
+  await settled();
+  expect((await names()).toSorted()).toEqual(agents.map(({ agent }) => agent).toSorted());
+
+  const agent = agents[0]?.agent ?? '';
+  const used = await usage(`kind=model&agent=${agent}&group_by=provider&group_by=name`);
+  await page.getByRole('link', { name: agent, exact: true }).click();
+  await page.getByText(`Only calls by ${agent}`).waitFor();
+  await settled();
+  for (const { name } of used) await page.getByRole('link', { name, exact: true }).first().waitFor();
+  await page.getByRole('button', { name: 'Show all again' }).click();
+  await page.getByText('Calls, errors and tokens.').waitFor();
+  await done();
+});
+
+test('the models of each agent add up to all tokens, and the request can be copied', async () => {
+  const { page, context, done } = await world.open(`/usage?${TENANT}`);
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.getByRole('button', { name: 'Models of each agent' }).click();
+  await page.getByRole('columnheader', { name: 'Agent' }).waitFor();
+  const pairs = await usage('kind=model&group_by=agent&group_by=kind&group_by=provider&group_by=name');
+  expect(total(pairs, tokensOf)).toBe(total(await usage('kind=model'), tokensOf));
+  await expect.poll(() => page.getByRole('table', { name: 'Usage' }).getByRole('row').count()).toBe(pairs.length + 1);
+  await page.getByRole('button', { name: 'More', exact: true }).click();
+  await page.getByRole('menuitem', { name: 'Copy as curl' }).click();
+  const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+  expect(copied).toContain('group_by=agent&group_by=kind&group_by=provider&group_by=name&sort=calls');
+  await done();
+});
