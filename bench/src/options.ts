@@ -19,8 +19,11 @@ export const USAGE = `npm run bench -- [--only <workloads>] [--rounds <n>] [--se
 
 Measures the speed of the service, and compares it with what was agreed. docs/measurements.md explains the options.`;
 
-/** @throws {ConfigError} for an unknown option, or one that is not a number */
-export function optionsOf(argv: readonly string[]): Options | 'help' {
+/**
+ * @param workloads the names that `--only` may list
+ * @throws {ConfigError} for an unknown option or workload, or one that is not a number
+ */
+export function optionsOf(argv: readonly string[], workloads: readonly string[]): Options | 'help' {
   const specs = {
     only: { type: 'string', default: '' },
     rounds: { type: 'string' },
@@ -37,8 +40,13 @@ export function optionsOf(argv: readonly string[]): Options | 'help' {
     if (!(value > 0)) throw argumentError(USAGE, `--${name} should be a number above 0`);
     return value;
   };
+  const only = values.only.split(',').filter((name) => name !== '');
+  const unknown = only.filter((name) => !workloads.includes(name));
+  if (unknown.length > 0) {
+    throw argumentError(USAGE, `no workload ${unknown.join(', ')}; there are ${workloads.join(', ')}`);
+  }
   return {
-    only: values.only.split(',').filter((name) => name !== ''),
+    only,
     rounds: positive('rounds'),
     seconds: positive('seconds'),
     rows: positive('rows'),

@@ -2,14 +2,14 @@ import { join } from 'node:path';
 import { argumentsOrExit } from '@quartermaster/api/src/commands/read-arguments.ts';
 import { optionsOf, USAGE } from './options.ts';
 import { fails } from './report.ts';
-import { runSuite, writeReport } from './suite.ts';
+import { runSuite, WORKLOADS, writeReport } from './suite.ts';
 
 const REPORT = join(import.meta.dirname, '../reports/bench.json');
 
 // On a signal, exit normally, so that all child processes are ended as well.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-const options = argumentsOrExit(USAGE, optionsOf);
+const options = argumentsOrExit(USAGE, (argv) => optionsOf(argv, Object.keys(WORKLOADS)));
 const findings = await runSuite(options, { providers: 100, tenants: 100, spansOfTrace: 1000 }, (text) => {
   process.stdout.write(text);
 });

@@ -47,11 +47,17 @@ test('the median of an even number of values is the mean of the two in the middl
 });
 
 test.for([['--rounds', '0'], ['--seconds', 'x'], ['--rows', '-1'], ['--unknown']])('%o is refused', (argv) => {
-  expect(() => optionsOf(argv)).toThrow('usage: npm run bench');
+  expect(() => optionsOf(argv, [])).toThrow('usage: npm run bench');
+});
+
+test('an unknown workload is refused, with its name and the names that there are', () => {
+  expect(() => optionsOf(['--only', 'list,lists'], ['list', 'create'])).toThrow(
+    'no workload lists; there are list, create',
+  );
 });
 
 test('a quick run is short, and its parts can be set', () => {
-  expect(optionsOf(['--quick', '--only', 'list,create', '--rounds', '3'])).toEqual({
+  expect(optionsOf(['--quick', '--only', 'list,create', '--rounds', '3'], ['list', 'create'])).toEqual({
     only: ['list', 'create'],
     rounds: 3,
     seconds: 0.5,
@@ -59,7 +65,7 @@ test('a quick run is short, and its parts can be set', () => {
     quick: true,
     profile: false,
   });
-  expect(optionsOf([])).toMatchObject({ rounds: 8, seconds: 3, rows: 10_000_000, quick: false });
+  expect(optionsOf([], [])).toMatchObject({ rounds: 8, seconds: 3, rows: 10_000_000, quick: false });
 });
 
 test('--help prints the usage', async () => {

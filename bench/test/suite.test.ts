@@ -49,7 +49,3 @@ describe('a run that is too short for meaningful figures', () => {
     }
   });
 });
-
-test('refuses an unknown workload, with its name', async () => {
-  await expect(runSuite({ ...OPTIONS, only: ['lists'] }, SMALL, () => {})).rejects.toThrow('no workload lists');
-});
