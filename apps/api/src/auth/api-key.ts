@@ -29,6 +29,7 @@ export async function principalOfApiKey(services: Services, text: string): Promi
     keyExpiresAt: key.expiresAt,
     session: null,
     platformAdministrator: account.platformAdministrator,
+    administratorByClaim: false,
     platformScopes: account.platformAdministrator ? scopes : [],
     grants: [{ tenantId: account.tenantId, subTenantId: account.subTenantId, scopes }],
     termsAccepted: true,

@@ -20,6 +20,8 @@ export type Principal = {
   /** The console session of the request's cookie; null for other credentials. */
   session: { id: string; expiresAt: string } | null;
   platformAdministrator: boolean;
+  /** Whether a claim of the token or session makes the user a platform administrator. Another administrator cannot take this away. */
+  administratorByClaim: boolean;
   /** The scopes that a platform administrator holds in every tenant; empty for others. */
   platformScopes: readonly Scope[];
   /** The scopes that the caller holds in their own tenants. */

@@ -1,14 +1,16 @@
 import type { Database } from '@quartermaster/db/database.ts';
+import { hasConsoleSession } from '@quartermaster/db/repositories/console-sessions.ts';
 import { findActiveKey } from '@quartermaster/db/repositories/credentials.ts';
 import { findAccount } from '@quartermaster/db/repositories/users.ts';
 import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
 import type { CallerContext } from '../http/context.ts';
 import { ApiError } from '../platform/errors.ts';
 import { refusedKey } from './api-key.ts';
+import { sessionEnded } from './console/sessions.ts';
 import { principalName, scopesAt } from './principal.ts';
 import { principalOfAccount, userDisabled } from './users.ts';
 
-/** The credential that creates a new key, session or invitation. */
+/** The credential that creates a new key, session or invitation, or gives a user more rights. */
 export type Source = {
   /** `user:<id>` or `service_account:<tenant>/<id>`. */
   principal: string;
@@ -19,11 +21,12 @@ export type Source = {
 };
 
 /**
- * Reads the caller's key or user again, in the transaction that creates something with it. The request may have waited since its
- * authentication, which may have used a cached key. What is created now would outlast rights that were lost in the meantime.
+ * Reads the caller's key, or session and user, again, in the transaction that creates something with it. The request may have
+ * waited since its authentication, which may have used a cached key. What is created now would outlast rights that were lost in
+ * the meantime.
  *
- * @throws 401 for a key that was revoked or has ended, or whose account is not active; 403 for a user who was disabled or
- *   deleted, or lost rights
+ * @throws 401 for a key that was revoked or has ended, or whose account is not active, and for a session that was ended; 403
+ *   for a user who was disabled or deleted, or lost rights
  */
 export async function requireSource(ctx: CallerContext, trx: Database, now: Date): Promise<Source> {
   const { keyId, tenantId } = ctx.principal;
@@ -37,15 +40,16 @@ export async function requireSource(ctx: CallerContext, trx: Database, now: Date
   return { principal: name, keyId, endsAt: key.expiresAt };
 }
 
-/** @throws 403 for a user who was disabled or deleted, or lost rights since the authentication */
-async function requireSameRights({ principal, services }: CallerContext, trx: Database): Promise<void> {
+/** @throws 401 for a session that was ended; 403 for a user who was disabled or deleted, or lost rights since the authentication */
+async function requireSameRights({ principal }: CallerContext, trx: Database): Promise<void> {
   const account = await findAccount(trx, principal.id);
   if (account?.status !== 'active') throw userDisabled();
-  const current = await principalOfAccount(trx, account);
-  // A claim of the identity provider is in the token of the request, and cannot be lost.
-  const mayBeByClaim = services.administrators !== null;
+  const { session } = principal;
+  if (session !== null && !(await hasConsoleSession(trx, { userId: principal.id, id: session.id })))
+    throw sessionEnded();
+  const current = await principalOfAccount(trx, account, principal.administratorByClaim);
   const isSame = principal.platformAdministrator
-    ? current.platformAdministrator || mayBeByClaim
+    ? current.platformAdministrator
     : principal.grants.every((grant) => holdsScopes(scopesAt(current, grant), grant.scopes));
   if (!isSame) throw new ApiError('tenant_forbidden', 'You have lost rights since this request began.');
 }

@@ -51,9 +51,7 @@ export async function principalOfToken(
     whyNoEmail: () => tokens.whyNoEmail(token),
     request,
   });
-  const isAdministrator =
-    account.platformAdministrator || isAdministratorByClaim(services.administrators, verified.claims);
-  return principalOfAccount(services.db, { ...account, platformAdministrator: isAdministrator });
+  return principalOfAccount(services.db, account, isAdministratorByClaim(services.administrators, verified.claims));
 }
 
 /**
@@ -71,11 +69,16 @@ export async function accountOfIdentity(services: LinkNeeds, sight: FirstSignIn)
 }
 
 /** A user with the rights of all memberships that they accepted. */
-export async function principalOfAccount(db: Database, account: Account): Promise<Principal> {
+export async function principalOfAccount(
+  db: Database,
+  account: Account,
+  administratorByClaim = false,
+): Promise<Principal> {
   const memberships = await listAcceptedMemberships(db, EVERYWHERE, account.id);
   return principalOf(
     account,
     memberships.map(({ tenantId, subTenantId, role }) => ({ tenantId, subTenantId, scopes: ROLE_SCOPES[role] })),
+    administratorByClaim,
   );
 }
 
@@ -137,7 +140,8 @@ async function findLinkedConcurrently(services: LinkNeeds, identity: Identity): 
   throw new ApiError('identity_conflict', 'The user with this email signs in with another identity.');
 }
 
-function principalOf(account: Account, grants: readonly Grant[]): Principal {
+function principalOf(account: Account, grants: readonly Grant[], administratorByClaim = false): Principal {
+  const platformAdministrator = account.platformAdministrator || administratorByClaim;
   return {
     kind: 'user',
     id: account.id,
@@ -146,8 +150,9 @@ function principalOf(account: Account, grants: readonly Grant[]): Principal {
     keyId: null,
     keyExpiresAt: null,
     session: null,
-    platformAdministrator: account.platformAdministrator,
-    platformScopes: account.platformAdministrator ? ['*'] : [],
+    platformAdministrator,
+    administratorByClaim,
+    platformScopes: platformAdministrator ? ['*'] : [],
     grants,
     termsAccepted: account.termsAccepted,
   };

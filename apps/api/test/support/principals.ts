@@ -11,6 +11,7 @@ export function principalIn(tenantId: string, { kind = 'service_account', ...giv
     keyExpiresAt: null,
     session: null,
     platformAdministrator: false,
+    administratorByClaim: false,
     platformScopes: [],
     grants: [{ tenantId, subTenantId: null, scopes: [] }],
     termsAccepted: true,

@@ -43,6 +43,20 @@ export async function findConsoleSessionByToken(
   return { session: toSession(row), account: toAccount(user) };
 }
 
+/** Whether a session of a user exists. It may have expired. */
+export async function hasConsoleSession(
+  db: Database,
+  { userId, id }: { userId: string; id: string },
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('console_sessions')
+    .select('id')
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** The sessions of a user that have not expired, newest first. */
 export async function listConsoleSessions(
   db: Database,

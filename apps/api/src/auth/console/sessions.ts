@@ -53,8 +53,7 @@ export async function principalOfSession(services: Services, req: IncomingMessag
   const { session, account } = await requireSession(services, token);
   await touch(services, session);
   const { id, expiresAt } = session;
-  const isAdministrator = account.platformAdministrator || isStillAdministrator(services, session);
-  const principal = await principalOfAccount(services.db, { ...account, platformAdministrator: isAdministrator });
+  const principal = await principalOfAccount(services.db, account, isStillAdministrator(services, session));
   return { ...principal, scheme: 'session', session: { id, expiresAt } };
 }
 
@@ -198,6 +197,6 @@ function idTokenIdentity(tokenDigest: string): string {
   return `console_session_id_token:${tokenDigest}`;
 }
 
-function sessionEnded(): ApiError {
+export function sessionEnded(): ApiError {
   return new ApiError('session_ended', 'The session of the web console has ended. Sign in again.');
 }

@@ -90,9 +90,8 @@ export async function changeMembership(
     if (membership.role === 'owner') await requireOtherOwner(trx, membership);
     // A caller who changes an invitation becomes its inviter.
     const isPending = membership.status === 'pending';
-    const invitation = isPending
-      ? invitationOf(await requireSource(ctx, trx, now), now, membership.expiresAt)
-      : undefined;
+    const source = await requireSource(ctx, trx, now);
+    const invitation = isPending ? invitationOf(source, now, membership.expiresAt) : undefined;
     const updated = requireFound(
       await updateMembership(trx, ctx.reach, membership, { role, ...(invitation && { invitation }) }, now),
       'membership_not_found',

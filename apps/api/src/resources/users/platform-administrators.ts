@@ -3,6 +3,7 @@ import { revokeSessionsOfPrincipal } from '@quartermaster/db/repositories/gatewa
 import { setPlatformAdministrator } from '@quartermaster/db/repositories/users.ts';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { requirePlatformAdministrator } from '../../auth/authorize.ts';
+import { requireSource } from '../../auth/source.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
@@ -26,6 +27,7 @@ export async function setPlatformAdministratorOf(
       throw new ApiError('grant_exceeds_own', 'Only a platform administrator with the scope * may do this.');
     }
     if (user.platformAdministrator === isAdministrator) return user;
+    if (isAdministrator) await requireSource(ctx, trx, now);
     if (isAdministrator && user.status !== 'active') {
       throw new ApiError('user_not_active', 'The user has to sign in and accept the terms first.');
     }

@@ -164,6 +164,7 @@ export async function countCalls(server: TestServer, telemetry: readonly Telemet
       session: null,
       termsAccepted: true,
       platformAdministrator: false,
+      administratorByClaim: false,
       platformScopes: [],
       grants: [{ tenantId, subTenantId: null, scopes: ['traces:write'] }],
     },
