@@ -220,6 +220,16 @@ describe('a session', () => {
     },
   );
 
+  test('is refused for a page that shows another user', async () => {
+    const { browser } = await operator();
+    const { id } = (await browser.call('GET', '/v1/me')).body;
+    const { id: otherId } = await registeredUser(server);
+    const as = (shown: unknown) =>
+      browser.call('GET', '/v1/me', { headers: { 'x-quartermaster-user': String(shown) } });
+    expect((await as(id)).status).toBe(200);
+    expect((await as(otherId)).body).toMatchObject({ status: 401, code: 'session_ended' });
+  });
+
   test('is ignored if the request has another credential', async () => {
     const { browser } = await operator();
     const account = await accountWithKey(server, { tenantId: unique('console') });

@@ -1,6 +1,7 @@
 import { Button, Modal } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect } from 'react';
+import { meQuery } from '../data/me.ts';
 import { isSignedIn, SIGN_IN_URL, sessionEnded, signInUrl, useSessionEnded } from '../data/session.ts';
 
 /** How often the page asks whether the user has signed in again in another tab. */
@@ -37,6 +38,8 @@ function useContinueAfterSignIn(isEnded: boolean): void {
     const stop = new AbortController();
     const ask = async () => {
       if (!(await isSignedIn(stop.signal))) return;
+      // If it is another user, the page loads again.
+      await client.fetchQuery({ ...meQuery(), staleTime: 0 });
       sessionEnded.set(false);
       await client.invalidateQueries();
     };

@@ -7,12 +7,18 @@ const tags = new Map<string, string>();
 /** How many are remembered. A write without a tag is refused nothing, so forgetting one is harmless. */
 const MAX_TAGS = 500;
 
+/** The user that the page shows; null until it knows. */
+let shownUser: string | null = null;
+
 const UNSAFE_METHODS = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
 /** Points the generated client at the server that the page came from. Call it once, before the first request. */
 export function configureClient(): void {
   client.setConfig({ baseUrl: window.location.origin, credentials: 'same-origin' });
   client.interceptors.request.use((request) => {
+    // The page finds out by this request that another user has signed in.
+    const asksWho = new URL(request.url).pathname === '/v1/me';
+    if (shownUser !== null && !asksWho) request.headers.set('X-Quartermaster-User', shownUser);
     if (!UNSAFE_METHODS.has(request.method)) return request;
     // A page of another origin cannot set this header without the server's consent.
     request.headers.set('X-Quartermaster-Console', '1');
@@ -24,6 +30,11 @@ export function configureClient(): void {
     return response;
   });
   client.interceptors.error.use((error, response) => new ApiProblem(error, response));
+}
+
+/** From now on the server refuses requests of this page with the session of another user. */
+export function showUser(id: string): void {
+  shownUser = id;
 }
 
 /**

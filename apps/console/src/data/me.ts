@@ -2,6 +2,7 @@ import { getMe, type Me, type Scope } from '@quartermaster/client';
 import { getMeQueryKey } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { queryOptions } from '@tanstack/react-query';
 import { createContext, use } from 'react';
+import { showUser } from './client.ts';
 import { requireSession } from './session.ts';
 
 const STALE_MS = 60_000;
@@ -11,13 +12,25 @@ export const meQuery = () =>
   queryOptions({
     queryKey: getMeQueryKey(),
     queryFn: async ({ client, queryKey, signal }) => {
-      const isFirst = client.getQueryData(queryKey) === undefined;
-      if (isFirst) await requireSession(signal);
-      return (await getMe({ signal, throwOnError: true })).data;
+      const former = client.getQueryData<Me>(queryKey);
+      if (former === undefined) await requireSession(signal);
+      const { data } = await getMe({ signal, throwOnError: true });
+      // What this page has read, and what was typed here, belongs to the former user.
+      if (former !== undefined && former.id !== data.id) return reloadPage();
+      showUser(data.id);
+      return data;
     },
     staleTime: STALE_MS,
+    // Another user may have signed in in another tab.
+    refetchOnWindowFocus: 'always',
     retry: false,
   });
+
+/** Never returns, so that nothing is shown until the page loads again. */
+function reloadPage(): Promise<never> {
+  window.location.reload();
+  return new Promise(() => {});
+}
 
 /** The shell sets it. Dozens of components of a screen need it, so that a query of its own in each would be slow. */
 export const MeContext = createContext<Me | null>(null);

@@ -33,13 +33,17 @@ const BATCH_SIZE = 500;
 /** The web console sends this header with every request. A page of another site cannot send it without a CORS preflight. */
 const CONSOLE_HEADER = 'x-quartermaster-console';
 
+/** The id of the user that the page shows. In another tab of the browser another user may have signed in since. */
+const USER_HEADER = 'x-quartermaster-user';
+
 /**
  * The principal of the web console's session cookie; null if the request has none, or does not come from one of our pages.
  *
  * Protection against CSRF: `SameSite=Strict` prevents most cross-site requests with the cookie. In addition, `Sec-Fetch-Site`
  * has to say that a page of this origin sent the request, and a write has to carry the console's header.
  *
- * @throws 401 for a session that ended; 403 for a write from another site, and for a disabled user
+ * @throws 401 for a session that ended, or of another user than the page shows; 403 for a write from another site, and for a
+ *   disabled user
  */
 export async function principalOfSession(services: Services, req: IncomingMessage): Promise<Principal | null> {
   const token = sessionToken(services, req);
@@ -51,6 +55,8 @@ export async function principalOfSession(services: Services, req: IncomingMessag
     requireConsoleRequest(req);
   }
   const { session, account } = await requireSession(services, token);
+  const shown = req.headers[USER_HEADER];
+  if (shown !== undefined && shown !== account.id) throw sessionEnded();
   await touch(services, session);
   const { id, expiresAt } = session;
   const principal = await principalOfAccount(services.db, account, isStillAdministrator(services, session));
