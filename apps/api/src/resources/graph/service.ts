@@ -1,5 +1,6 @@
 import type { Graph } from '@quartermaster/contracts/graph.ts';
 import type { Usage } from '@quartermaster/contracts/usage.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import {
   findObservationsOfSubjects,
@@ -15,6 +16,9 @@ import { sumUsage } from '../../telemetry/usage/read-usage.ts';
 
 const MAX_OBSERVATIONS_OF_ITEM = 100;
 
+/** Edges that are sorted before the event loop gets a turn. */
+const SORTED_AT_ONCE = 1000;
+
 type GraphQuery = {
   from: string | null | undefined;
   to: string | null | undefined;
@@ -22,7 +26,8 @@ type GraphQuery = {
   maxEdges: number;
 };
 
-type Edge = Graph['edges'][number] & { nameKey: string };
+/** `sortKey` orders edges with the same number of calls. */
+type Edge = Graph['edges'][number] & { nameKey: string; sortKey: string };
 
 /** Which agents used which items of which providers: the edges with the most calls, and what they touch. */
 export async function readGraph(
@@ -38,17 +43,24 @@ export async function readGraph(
     (points) => services.chargeWork(principal, points),
     services.now(),
   );
-  const edges = groups.map(({ usage, nameKey }) => edgeOf(usage, nameKey ?? '')).toSorted(byCalls);
-  const shown = edges.slice(0, maxEdges);
-  const omitted = edges.slice(maxEdges);
+  let shown: Edge[] = [];
+  let omittedCalls = 0;
+  for await (const batch of inBatches(groups, SORTED_AT_ONCE)) {
+    const edges = batch.map(({ usage, nameKey }) => edgeOf(usage, nameKey ?? ''));
+    const sorted = [...shown, ...edges].toSorted(byCalls);
+    shown = sorted.slice(0, maxEdges);
+    for (const { calls } of sorted.slice(maxEdges)) {
+      omittedCalls = Math.min(omittedCalls + calls, Number.MAX_SAFE_INTEGER);
+    }
+  }
   return {
     ...range,
     agents: sumsBy(shown, ({ tenantId, agent }) => ({ tenantId, name: agent })),
     providers: await providersOf(ctx, shown),
     items: await itemsOf(ctx, scope, shown),
-    edges: shown.map(({ nameKey: _nameKey, ...edge }) => edge),
-    omittedEdges: omitted.length,
-    omittedCalls: omitted.reduce((sum, { calls }) => Math.min(sum + calls, Number.MAX_SAFE_INTEGER), 0),
+    edges: shown.map(({ nameKey: _nameKey, sortKey: _sortKey, ...edge }) => edge),
+    omittedEdges: groups.length - shown.length,
+    omittedCalls,
   };
 }
 
@@ -56,15 +68,12 @@ function edgeOf(usage: Usage, nameKey: string): Edge {
   const { tenantId, agent, providerId, kind, name, calls, errors, inputTokens, outputTokens } = usage;
   // The query groups by all of them.
   if (agent === null || providerId === null || kind === null || name === null) throw new Error('usage is not grouped');
-  return { tenantId, agent, providerId, kind, name, nameKey, calls, errors, inputTokens, outputTokens };
+  const sortKey = JSON.stringify([tenantId, agent, providerId, kind, nameKey]);
+  return { tenantId, agent, providerId, kind, name, nameKey, sortKey, calls, errors, inputTokens, outputTokens };
 }
 
 function byCalls(a: Edge, b: Edge): number {
-  return b.calls - a.calls || (edgeKey(a) < edgeKey(b) ? -1 : 1);
-}
-
-function edgeKey({ tenantId, agent, providerId, kind, nameKey }: Edge): string {
-  return JSON.stringify([tenantId, agent, providerId, kind, nameKey]);
+  return b.calls - a.calls || (a.sortKey < b.sortKey ? -1 : 1);
 }
 
 /** Adds up the edges that touch each node. The nodes with the most calls come first. */
