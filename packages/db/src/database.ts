@@ -49,6 +49,7 @@ import { callsOfSenders } from './migrations/0044-calls-of-senders.ts';
 import { deletedTenants } from './migrations/0045-deleted-tenants.ts';
 import { hostsWithoutDot } from './migrations/0046-hosts-without-dot.ts';
 import { linksOfObservations } from './migrations/0047-links-of-observations.ts';
+import { seriesOfNames } from './migrations/0048-series-of-names.ts';
 import { moveSpansToBlocks } from './spans-to-blocks.ts';
 import { findSqliteTable, hasTable, listAppliedMigrations } from './applied-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
@@ -101,6 +102,7 @@ export const MIGRATIONS = {
   '0045-deleted-tenants': deletedTenants,
   '0046-hosts-without-dot': hostsWithoutDot,
   '0047-links-of-observations': linksOfObservations,
+  '0048-series-of-names': seriesOfNames,
 };
 
 /** The default size of a process's pool of Postgres connections. */

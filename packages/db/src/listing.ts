@@ -6,7 +6,7 @@ import { beforeKey, inScope, MAX_LISTED_PLACES, type PageKey, type PageRequest }
 import { cachedStatement } from './cached-statement.ts';
 import { EVERYWHERE, type TenantScope } from './tenancy.ts';
 
-/** Rows that are scanned before yielding to the event loop: some milliseconds of work on SQLite. */
+/** Rows that are scanned before yielding to the event loop, by default: some milliseconds of work on SQLite. */
 const BATCH_SIZE = 2000;
 
 /** Rows that one request scans at most by default, even if few of them pass its filters. */
@@ -55,6 +55,8 @@ type FindKeyAt = (db: Database, at: KeysetOffset) => Promise<{ created_at: strin
 export type Listing<Row> = Listed & {
   /** Whether there are filters that no index serves. The bounds in `created` do not count. */
   hasUnindexedFilter: boolean;
+  /** Rows that are scanned before yielding to the event loop. Fewer of a table with large rows. */
+  batchSize?: number;
   /** Bounds on `created_at`. Rows outside of them are not scanned. */
   created?: { after: string | null | undefined; before: string | null | undefined };
   /** Reads the rows of a range that pass the filters, newest first. */
@@ -66,7 +68,7 @@ export type Listing<Row> = Listed & {
  * instead of an id.
  *
  * The work is bounded, however large the table and however few rows match. With unindexed filters it scans
- * {@link BATCH_SIZE} rows at a time, and {@link MAX_ROWS_SCANNED} in total. Then the page ends at the last scanned row, so it
+ * a batch of rows at a time, and {@link MAX_ROWS_SCANNED} in total. Then the page ends at the last scanned row, so it
  * may be short or empty although there are more.
  *
  * Each place of the scope is read by its own index, and the results are merged. For several places in one query SQLite would
@@ -121,7 +123,7 @@ async function listPlace<Row extends Keyed>(
   wanted: { after: PageKey | null; rows: number; maxRowsScanned: number | undefined },
   listing: Listing<Row> & { scopeOfKeys?: TenantScope },
 ): Promise<{ rows: Row[]; stoppedAt: PageKey | null }> {
-  const { hasUnindexedFilter, created, rows: read, scopeOfKeys = scope } = listing;
+  const { hasUnindexedFilter, batchSize = BATCH_SIZE, created, rows: read, scopeOfKeys = scope } = listing;
   let { after } = wanted;
   const range = (until: PageKey | null, rows: number): KeysetRange => {
     return { scope, after, until, rows, times: timeBounds(db, after, until) };
@@ -129,9 +131,9 @@ async function listPlace<Row extends Keyed>(
   if (!hasUnindexedFilter) return { rows: await read(range(null, wanted.rows)), stoppedAt: null };
   const { maxRowsScanned = MAX_ROWS_SCANNED } = wanted;
   const rows: Row[] = [];
-  for (let scanned = 0; scanned < maxRowsScanned; scanned += BATCH_SIZE) {
+  for (let scanned = 0; scanned < maxRowsScanned; scanned += batchSize) {
     if (scanned > 0) await yieldToEventLoop();
-    const [end] = await findKeyAt(db, listing, { scope: scopeOfKeys, after, offset: BATCH_SIZE - 1 });
+    const [end] = await findKeyAt(db, listing, { scope: scopeOfKeys, after, offset: batchSize - 1 });
     const isLast = !end || (created?.after != null && end.created_at <= created.after);
     const until: PageKey | null = isLast ? null : [end.created_at, end.id];
     rows.push(...(await read(range(until, wanted.rows - rows.length))));
@@ -143,8 +145,8 @@ async function listPlace<Row extends Keyed>(
 
 /**
  * The bounds of a range on `created_at` alone. They are redundant, but the planner of Postgres recognises them as a range. Of
- * comparisons of row constructors it assumes that each matches a large part of the table. So for a range of
- * {@link BATCH_SIZE} rows it would read and sort the table. SQLite needs no such hint, and might choose a worse index.
+ * comparisons of row constructors it assumes that each matches a large part of the table. So for a range of some
+ * rows it would read and sort the table. SQLite needs no such hint, and might choose a worse index.
  */
 function timeBounds(db: Database, after: PageKey | null, until: PageKey | null): KeysetRange['times'] {
   return isPostgres(db) ? { from: until?.[0] ?? '', to: after?.[0] ?? AFTER_ALL_TIMES } : null;

@@ -158,6 +158,7 @@ test('two concurrent migrations do not conflict', async () => {
     { name: '0045-deleted-tenants' },
     { name: '0046-hosts-without-dot' },
     { name: '0047-links-of-observations' },
+    { name: '0048-series-of-names' },
   ]);
 });
 

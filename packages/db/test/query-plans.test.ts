@@ -488,8 +488,9 @@ test.each<[string, (db: Database) => Promise<unknown>, string[]]>([
       await findActiveHours(db, { tenantId: 'acme' }, ['use_1']);
     },
     [
+      'runtime_observations_by_tenant (tenant_id=? AND (created_at,id)<(?,?))',
       'runtime_observations_by_provider (tenant_id=? AND provider_id=? AND (created_at,id)<(?,?))',
-      'usage_series_by_sub_tenant (tenant_id=?)',
+      'usage_series_by_provider (tenant_id=? AND provider_id=? AND kind=? AND name_key=?)',
       'usage_rollups (tenant_id=? AND series_id=?)',
       'usage_series_by_sub_tenant (tenant_id=? AND sub_tenant_id=?)',
       'usage_series (tenant_id=? AND id=?)',

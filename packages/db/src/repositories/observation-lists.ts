@@ -1,7 +1,7 @@
 import type { ObservationView, RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { inKeysetRange, listRows } from '../listing.ts';
+import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { containsAsciiText, inScope, type Page, type PageKey, type PageRequest, toFlag } from '../queries.ts';
 import type { TenantScope } from '../tenancy.ts';
 import { toObservation } from './runtime-observations.ts';
@@ -39,18 +39,23 @@ export async function selectObservations(
   return listByCreation(db, scope, { selection, changedAfter: null }, page);
 }
 
+const ALL = Number.MAX_SAFE_INTEGER - 1;
+
+/** Observations that are read before yielding to the event loop. One may have 25 KB of evidence, in front of most columns. */
+const BATCH_SIZE = 500;
+
 async function listByCreation(
   db: Database,
   scope: TenantScope,
   { selection, changedAfter }: { selection: ObservationSelection; changedAfter: string | null },
   page: PageRequest,
 ): Promise<Page<RuntimeObservation>> {
-  const conditions = conditionsOf(scope, selection);
+  const conditions = conditionsOf(selection);
   if (changedAfter !== null) conditions.push(sql`updated_at > ${changedAfter}`);
   const { rows, next } = await listRows(db, scope, page, {
     table: 'runtime_observations',
-    // The observations of one provider have an index, and are bounded.
-    hasUnindexedFilter: selection.providerId == null && conditions.length > 0,
+    batchSize: BATCH_SIZE,
+    hasUnindexedFilter: conditions.length > 0,
     rows: (range) => {
       let query = db.selectFrom('runtime_observations').selectAll().where(inScope(range.scope));
       for (const condition of conditions) query = query.where(condition);
@@ -82,18 +87,11 @@ export async function selectObservationsByLastSeen(
 ): Promise<Page<RuntimeObservation>> {
   const position = positionOf(after, now);
   if (position.part === 'changed') return changedSince(db, scope, { selection, position, limit });
-  let query = db.selectFrom('runtime_observations').selectAll().where(inScope(scope));
-  for (const condition of conditionsOf(scope, selection)) query = query.where(condition);
-  if (position.key !== null) query = query.where(sql<SqlBool>`(last_seen_at, id) < (${sql.join([...position.key])})`);
-  const rows = await query
-    .orderBy('last_seen_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit + 1)
-    .execute();
-  const items = rows.slice(0, limit).map(toObservation);
-  const last = items.at(-1);
-  if (rows.length > limit && last) {
-    return { items, next: [`seen ${position.startedAt} ${last.lastSeenAt}`, last.id] };
+  const keys = await lastSeenKeys(db, scope, selection, { limit: limit + 1, after: position.key });
+  const items = await findInOrder(db, scope, keys.slice(0, limit));
+  const last = keys[limit - 1];
+  if (keys.length > limit && last) {
+    return { items, next: [`seen ${position.startedAt} ${last.last_seen_at}`, last.id] };
   }
   // One page is read at once: nothing can have moved.
   if (after === null) return { items, next: null };
@@ -102,6 +100,65 @@ export async function selectObservationsByLastSeen(
   if (rest === 0) return { items, next: [`changed ${position.startedAt} `, ''] };
   const further = await changedSince(db, scope, { selection, position: changed, limit: rest });
   return { items: [...items, ...further.items], next: further.next };
+}
+
+type LastSeenKey = { tenant_id: string; created_at: string; id: string; last_seen_at: string };
+
+/** The keys of the first observations that were last seen before `after`. It reads all observations of the scope. */
+async function lastSeenKeys(
+  db: Database,
+  scope: TenantScope,
+  selection: ObservationSelection,
+  { limit, after }: { limit: number; after: PageKey | null },
+): Promise<LastSeenKey[]> {
+  const conditions = conditionsOf(selection);
+  if (after !== null) conditions.push(sql`(last_seen_at, id) < (${sql.join([...after])})`);
+  const keys = await selectFromAll(db, scope, (range) => {
+    let query = db
+      .selectFrom('runtime_observations')
+      .select(['tenant_id', 'created_at', 'id', 'last_seen_at'])
+      .where(inScope(range.scope));
+    for (const condition of conditions) query = query.where(condition);
+    return query.$call(inKeysetRange(range)).execute();
+  });
+  return keys.toSorted((a, b) => (isLaterSeen(a, b) ? -1 : 1)).slice(0, limit);
+}
+
+function isLaterSeen(a: LastSeenKey, b: LastSeenKey): boolean {
+  return a.last_seen_at === b.last_seen_at ? a.id > b.id : a.last_seen_at > b.last_seen_at;
+}
+
+/** The observations of some keys, in their order. One that was removed since its key was read is left out. */
+async function findInOrder(
+  db: Database,
+  scope: TenantScope,
+  keys: readonly LastSeenKey[],
+): Promise<RuntimeObservation[]> {
+  if (keys.length === 0) return [];
+  const ids = keys.map(({ id }) => id);
+  const rows = await db
+    .selectFrom('runtime_observations')
+    .selectAll()
+    .where('id', 'in', ids)
+    .where(inScope(scope))
+    .execute();
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return ids.flatMap((id) => {
+    const row = byId.get(id);
+    return row ? [toObservation(row)] : [];
+  });
+}
+
+/** Reads something of all observations in `scope`, some at a time. The caller makes sure that there are not too many. */
+async function selectFromAll<Row extends { tenant_id: string; created_at: string; id: string }>(
+  db: Database,
+  scope: TenantScope,
+  rows: (range: KeysetRange) => Promise<Row[]>,
+): Promise<Row[]> {
+  const all = { limit: ALL, after: null, maxRowsScanned: ALL };
+  const table = 'runtime_observations';
+  const found = await listRows(db, scope, all, { table, batchSize: BATCH_SIZE, hasUnindexedFilter: true, rows });
+  return found.rows;
 }
 
 type Position = { part: 'seen' | 'changed'; startedAt: string; key: PageKey | null };
@@ -133,7 +190,7 @@ export async function isSelected(
   id: string,
 ): Promise<boolean> {
   let query = db.selectFrom('runtime_observations').select('id').where('id', '=', id).where(inScope(scope));
-  for (const condition of conditionsOf(scope, selection)) query = query.where(condition);
+  for (const condition of conditionsOf(selection)) query = query.where(condition);
   return (await query.executeTakeFirst()) !== undefined;
 }
 
@@ -153,30 +210,33 @@ export async function countOpenObservations(
   scope: TenantScope,
   selection: ObservationSelection,
 ): Promise<OpenCounts> {
-  const count = (condition: Expression<SqlBool>) => sql<number>`count(case when ${condition} then 1 end)`;
-  let query = db
-    .selectFrom('runtime_observations')
-    .select([
-      sql<number>`count(*)`.as('open'),
-      count(IS_NEW).as('new'),
-      count(IS_SEEN_AGAIN).as('seenAgain'),
-      count(IS_CHANGED).as('changedDefinition'),
-      count(hasRisk('low')).as('low'),
-      count(hasRisk('medium')).as('medium'),
-      count(hasRisk('high')).as('high'),
-    ])
-    .where(IN_VIEW.open)
-    .where(inScope(scope));
-  for (const condition of conditionsOf(scope, selection)) query = query.where(condition);
-  const row = await query.executeTakeFirstOrThrow();
+  const flag = (condition: Expression<SqlBool>) => sql<number>`case when ${condition} then 1 else 0 end`;
+  const conditions = [IN_VIEW.open, ...conditionsOf(selection)];
+  const rows = await selectFromAll(db, scope, (range) => {
+    let query = db
+      .selectFrom('runtime_observations')
+      .select(['tenant_id', 'created_at', 'id'])
+      .select([
+        flag(IS_NEW).as('new'),
+        flag(IS_SEEN_AGAIN).as('seenAgain'),
+        flag(IS_CHANGED).as('changedDefinition'),
+        flag(hasRisk('low')).as('low'),
+        flag(hasRisk('medium')).as('medium'),
+        flag(hasRisk('high')).as('high'),
+      ])
+      .where(inScope(range.scope));
+    for (const condition of conditions) query = query.where(condition);
+    return query.$call(inKeysetRange(range)).execute();
+  });
+  const count = (name: Exclude<keyof OpenCounts, 'open'>) => rows.reduce((sum, row) => sum + row[name], 0);
   return {
-    open: Number(row.open),
-    new: Number(row.new),
-    seenAgain: Number(row.seenAgain),
-    changedDefinition: Number(row.changedDefinition),
-    low: Number(row.low),
-    medium: Number(row.medium),
-    high: Number(row.high),
+    open: rows.length,
+    new: count('new'),
+    seenAgain: count('seenAgain'),
+    changedDefinition: count('changedDefinition'),
+    low: count('low'),
+    medium: count('medium'),
+    high: count('high'),
   };
 }
 
@@ -213,7 +273,7 @@ function hasRisk(level: 'low' | 'medium' | 'high'): Expression<SqlBool> {
   return sql<SqlBool>`risk like ${sql.lit(`%"level":"${level}"%`)}`;
 }
 
-function conditionsOf(scope: TenantScope, selection: ObservationSelection): Expression<SqlBool>[] {
+function conditionsOf(selection: ObservationSelection): Expression<SqlBool>[] {
   const { unknown, status, view, minRisk, providerId, kind, name, text, agent, account, environment } = selection;
   const conditions: Expression<SqlBool>[] = [];
   const add = (condition: Expression<SqlBool>) => conditions.push(condition);
@@ -226,8 +286,8 @@ function conditionsOf(scope: TenantScope, selection: ObservationSelection): Expr
   if (kind != null) add(sql`kind = ${kind}`);
   if (name != null) add(sql`name = ${name}`);
   if (text != null) add(containsAsciiText('name', text));
-  if (agent != null) add(usedBy(scope, 'agent', agent));
-  if (account != null) add(usedBy(scope, 'account', account));
+  if (agent != null) add(usedBy('agent', agent));
+  if (account != null) add(usedBy('account', account));
   // The column is a JSON list of names without quotes.
   if (environment != null) add(containsAsciiText('environments', `"${environment}"`));
   if (selection.firstSeenAfter != null) add(sql`first_seen_at > ${selection.firstSeenAfter}`);
@@ -241,9 +301,11 @@ function conditionsOf(scope: TenantScope, selection: ObservationSelection): Expr
  * Usage has every agent and account; the evidence of an observation only some of them. A series without sums does not count: its
  * calls were moved to another agent or provider when later spans arrived.
  */
-function usedBy(scope: TenantScope, column: 'agent' | 'account', value: string): Expression<SqlBool> {
-  return sql<SqlBool>`(tenant_id, sub_tenant_id, provider_id, kind, name_key) in (
-    select tenant_id, sub_tenant_id, provider_id, kind, name_key from usage_series as series
-    where ${sql.ref(column)} = ${value} and ${inScope(scope)}
+function usedBy(column: 'agent' | 'account', value: string): Expression<SqlBool> {
+  return sql<SqlBool>`exists (
+    select 1 from usage_series as series
+    where series.tenant_id = runtime_observations.tenant_id and series.provider_id = runtime_observations.provider_id
+      and series.kind = runtime_observations.kind and series.name_key = runtime_observations.name_key
+      and series.sub_tenant_id = runtime_observations.sub_tenant_id and series.${sql.ref(column)} = ${value}
       and exists (select 1 from usage_rollups where tenant_id = series.tenant_id and series_id = series.id))`;
 }
