@@ -51,6 +51,25 @@ describe('the program', () => {
     expect(stderr()).toBe('DATABASE_URL: the database cannot be used: connect ECONNREFUSED 127.0.0.1:1\n');
   });
 
+  test.each([
+    { message: 'server login has been failing, try again later (server_login_retry)', exitCode: 1 },
+    { message: 'no more connections allowed (max_client_conn)', exitCode: 1 },
+    { message: 'SASL authentication failed', exitCode: 2 },
+  ])('regression: exits with code $exitCode if PgBouncer answers: $message', async ({ message, exitCode }) => {
+    const pooler = createServer(
+      (socket) => void socket.once('data', () => socket.end(errorResponse('08P01', message))),
+    );
+    pooler.listen(0, '127.0.0.1');
+    onTestFinished(() => void pooler.close());
+    await once(pooler, 'listening');
+    const { port } = pooler.address() as AddressInfo;
+    const database = { DATABASE_URL: `postgres://me@127.0.0.1:${port}/qm`, QM_SECRET_KEY: SECRET_KEY };
+    expect(await startFailure(database)).toEqual({
+      message: `DATABASE_URL: the database cannot be used: ${message}`,
+      exitCode,
+    });
+  });
+
   test('regression: exits with code 1 if the database server does not answer in time', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void silent.close());
@@ -248,3 +267,11 @@ describe('a start', () => {
     ]);
   });
 });
+
+/** PostgreSQL's message of a fatal error. */
+function errorResponse(code: string, message: string): Buffer {
+  const fields = Buffer.from(`SFATAL\0C${code}\0M${message}\0\0`);
+  const head = Buffer.from('E\0\0\0\0');
+  head.writeInt32BE(4 + fields.length, 1);
+  return Buffer.concat([head, fields]);
+}

@@ -17,6 +17,12 @@ const TRANSIENT =
 /** The driver's error after the connection timeout, which has no code. */
 const CONNECTION_TIMEOUT = /connection timeout$/;
 
+/**
+ * Messages of PgBouncer while its server is down, or while it has no connection left. It gives all its errors the code 08P01, also
+ * those about a wrong password or database.
+ */
+const POOLER_BUSY = /\b(server_login_retry|max_client_conn|query_wait_timeout|server conn crashed)\b/;
+
 /** One line for the operator about why a program ends, and its exit code. */
 export type Failure = { message: string; exitCode: number };
 
@@ -58,7 +64,7 @@ export function isTransient(error: DatabaseUnavailableError): boolean {
   if (error instanceof CommitOutcomeUnknownError) return true;
   for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
     if ('code' in cause && TRANSIENT.test(String(cause.code))) return true;
-    if (CONNECTION_TIMEOUT.test(cause.message)) return true;
+    if (CONNECTION_TIMEOUT.test(cause.message) || POOLER_BUSY.test(cause.message)) return true;
   }
   return false;
 }
