@@ -19,9 +19,11 @@ const list = z.string().transform((text) =>
     .filter((entry) => entry !== ''),
 );
 
+const SECRET_KEY_FORM = 'should be 32 bytes, base64';
+
 const secretKey = z
-  .base64({ abort: true })
-  .refine((text) => Buffer.from(text, 'base64').length === 32, { error: 'should be 32 bytes, base64' });
+  .base64({ error: SECRET_KEY_FORM, abort: true })
+  .refine((text) => Buffer.from(text, 'base64').length === 32, { error: SECRET_KEY_FORM });
 
 function wholeNumber(min: number, max: number) {
   const error = `should be a whole number from ${min} to ${max}`;
@@ -37,7 +39,7 @@ const requestsAMinute = wholeNumber(1, 10_000_000);
 
 /** An absolute URL to which paths are appended. */
 const baseUrl = z
-  .url({ protocol: /^https?$/, abort: true })
+  .url({ protocol: /^https?$/, error: 'should be an http or https URL', abort: true })
   .refine(isWithoutCredentials, { error: 'should have no user and no password, because it is public' })
   .refine((url) => !/[?#]/.test(url), { error: 'should have no query and no fragment' });
 

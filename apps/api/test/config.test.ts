@@ -176,6 +176,14 @@ test.each(INVALID)('an invalid %s is refused with its name, and its value is not
   expect(message).not.toContain('hunter2');
 });
 
+test.each([
+  ['QM_PUBLIC_URL', 'qm.example.com', 'should be an http or https URL'],
+  ['QM_OIDC_ISSUER', 'id.example.com', 'should be an http or https URL'],
+  ['QM_SECRET_KEY', 'not base64', 'should be 32 bytes, base64'],
+])('regression: the error for a wrong %s says what is allowed', (name, value, allowed) => {
+  expect(refusal({ [name]: value })).toBe(`${name}: ${allowed}`);
+});
+
 test.each(['http://127.0.0.1:8080/oidc', 'http://localhost:9', 'http://[::1]:9', 'https://id.example.com'])(
   'QM_OIDC_ISSUER may be %s',
   (QM_OIDC_ISSUER) => {
