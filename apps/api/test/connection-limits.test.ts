@@ -166,7 +166,9 @@ const GOODBYE = 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 
 async function refusedConnections({ services }: TestServer): Promise<Record<string, number>> {
   const { values } = await services.metrics.refusedConnections.get();
-  return Object.fromEntries(values.map(({ labels, value }) => [String(labels.reason), value]));
+  return Object.fromEntries(
+    values.filter(({ value }) => value > 0).map(({ labels, value }) => [String(labels.reason), value]),
+  );
 }
 
 test('regression: one address can hold only a part of the connections: more are closed at once, other addresses go on', async () => {

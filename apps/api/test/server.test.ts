@@ -207,6 +207,21 @@ describe('metrics', () => {
     expect((await other.call('GET', '/metrics')).status).toBe(404);
   });
 
+  test('regression: counters that alerts watch begin with 0, because Prometheus does not see the first value as an increase', async () => {
+    const port = await freePort();
+    const other = await startTestServer({ QM_METRICS_PORT: String(port) });
+    onTestFinished(() => other.stop());
+    const { text } = await wire(`http://127.0.0.1:${port}`, { target: '/metrics' });
+    expect(text.split('\n')).toEqual(
+      expect.arrayContaining([
+        'quartermaster_refused_connections_total{reason="address"} 0',
+        'quartermaster_spans_total{outcome="rejected"} 0',
+        'quartermaster_unobserved_subjects_total{full="tenant"} 0',
+        'quartermaster_unobserved_subjects_total{full="account"} 0',
+      ]),
+    );
+  });
+
   test('regression: are served only for known Host headers, because any name may resolve to loopback, and never for two Hosts', async () => {
     const port = await freePort();
     const other = await startTestServer({ QM_METRICS_PORT: String(port), QM_METRICS_HOSTS: 'Metrics.internal' });

@@ -3,7 +3,9 @@ import { hasSubTenants } from '@quartermaster/db/repositories/tenants.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 
 /** Whose limit or share is full. */
-export type Filled = 'tenant' | 'account' | 'sub_tenant';
+export const FILLED = ['tenant', 'account', 'sub_tenant'] as const;
+
+export type Filled = (typeof FILLED)[number];
 
 /** How much of a tenant's limit is used and free. */
 type Left = {

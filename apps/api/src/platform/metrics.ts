@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Filled } from './fair-share.ts';
+import { REFUSAL_REASONS } from '../http/limits.ts';
+import { FILLED, type Filled } from './fair-share.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -7,7 +8,7 @@ export type Metrics = ReturnType<typeof createMetrics>;
 export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  return {
+  const metrics = {
     registry,
     requests: new Histogram({
       name: 'quartermaster_http_request_duration_seconds',
@@ -95,6 +96,11 @@ export function createMetrics() {
       registers: [registry],
     }),
   };
+  // Prometheus sees no increase in a series that begins with its first value, so those that alerts watch begin with 0.
+  for (const reason of REFUSAL_REASONS) metrics.refusedConnections.inc({ reason }, 0);
+  for (const outcome of ['stored', 'duplicate', 'rejected']) metrics.spans.inc({ outcome }, 0);
+  for (const full of FILLED) metrics.unobserved.inc({ full }, 0);
+  return metrics;
 }
 
 /** Adds to the metric of calls that were not observed, by whose limit or share was full. */
