@@ -1,3 +1,4 @@
+import { readAgentCall } from './agent-calls.ts';
 import { asText } from './as-text.ts';
 import { addCacheInTotalOfBedrock, addUncountedCache } from './cached-tokens.ts';
 import type { Dialect, FactSources, ReadSource } from './dialect.ts';
@@ -58,6 +59,7 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     splitProviderOfAiSdk(facts);
     splitVendorWithColon(facts);
     if (names) refuseTexts(names, facts);
+    readAgentCall(source.attributes, facts);
     if (isHandoff(facts, source.scope.name)) Object.assign(facts, { tool: null, operation: 'handoff' });
     if (facts.operation === 'invoke_workflow') facts.workflow ??= targetIn(source.name, facts.operation);
     if (isUnnamedRun(facts.agent)) facts.agent = null;

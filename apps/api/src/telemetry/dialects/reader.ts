@@ -1,4 +1,5 @@
 import { withoutEncodedId } from '../encoded-text.ts';
+import { AGENT_CALL_NAMES } from './agent-calls.ts';
 import { CACHED_TOKEN_NAMES } from './cached-tokens.ts';
 import type { Dialect, LogSource, ReadSource } from './dialect.ts';
 import { type FactReader, factReader } from './fact-reader.ts';
@@ -76,6 +77,7 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
     },
     readNames: new Set([
       ...dialects.flatMap(namesOf),
+      ...AGENT_CALL_NAMES,
       ...CACHED_TOKEN_NAMES,
       ...REASONING_TOKEN_NAMES,
       SPAN_TYPE_OF_LOGFIRE,

@@ -257,6 +257,61 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     })),
     models: [{ ...CLAUDE, calls: 4, inputTokens: 84, outputTokens: 32 }],
   },
+  'an agent that calls others: by a tool, by a tool that hands over, and by A2A': {
+    spans: [
+      {
+        name: 'invoke_agent source',
+        attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'source' },
+        inside: [
+          {
+            name: 'execute_tool ask_weather weather_agent',
+            attributes: {
+              ...transfer('ask_weather', 'weather_agent'),
+              'gen_ai.transfer.mode': 'return_to_caller',
+            },
+            inside: [
+              {
+                name: 'invoke_agent weather_agent',
+                attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'weather_agent' },
+              },
+            ],
+          },
+          {
+            name: 'GetTask',
+            kind: 'client',
+            attributes: { 'a2a.method.name': 'GetTask', 'gen_ai.agent.name': 'billing_agent' },
+          },
+          {
+            name: 'SendMessage',
+            kind: 'client',
+            attributes: {
+              'a2a.method.name': 'SendMessage',
+              'gen_ai.agent.name': 'refund_agent',
+              'gen_ai.agent.description': CONTENT,
+              'server.address': 'refunds.example.com',
+            },
+            inside: [
+              {
+                name: 'SendMessage',
+                kind: 'server',
+                attributes: { 'a2a.method.name': 'SendMessage', 'gen_ai.agent.name': 'refund_agent' },
+                inside: [{ name: 'chat gpt-5-mini', kind: 'client', attributes: CHAT }],
+              },
+            ],
+          },
+          {
+            name: 'execute_tool transfer_to_news_agent news_agent',
+            attributes: {
+              ...transfer('transfer_to_news_agent', 'news_agent'),
+              'gen_ai.transfer.mode': 'pass_control',
+            },
+          },
+        ],
+      },
+    ],
+    models: [GPT],
+    agents: ['source', 'weather_agent', 'refund_agent'],
+  },
 };
 
 let server: TestServer;
@@ -272,3 +327,13 @@ test.each(Object.entries(SHAPES))('%s', async (name, shape) => {
   const blocked = await replay(server, recording, 'blocked');
   expect(compare(recording, { outcome, blocked }).deviations).toEqual([]);
 });
+
+/** The attributes of a tool that transfers to an agent. */
+function transfer(tool: string, target: string) {
+  return {
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': tool,
+    'gen_ai.agent.name': 'source',
+    'gen_ai.transfer.target.name': target,
+  };
+}
