@@ -15,6 +15,8 @@ import { isKnownOperation, isModelCall, REJECTION } from './operations.ts';
  * - The rejection of a call names the tool that did not run.
  * - A resource of MCP counts without a method if the span reports nothing else. Docker's gateway writes no methods.
  * - An evaluation or a guardrail may name the model that it is about. It counts if the model answered.
+ * - A span that fetches an earlier answer by its id calls no model. With tokens it counts: some senders report those of an answer
+ *   that was made in the background only there.
  */
 export function usesOf(span: Pick<ReadSource, 'kind' | 'attributes'>, facts: Facts, isWrapper: boolean): Use[] {
   const { operation, tool, prompt, mcpMethod, mcpResource } = facts;
@@ -27,14 +29,16 @@ export function usesOf(span: Pick<ReadSource, 'kind' | 'attributes'>, facts: Fac
     return [];
   }
   if (operation === 'execute_tool') return named('tool', tool);
-  const isAnswered = facts.responseModel !== null || facts.inputTokens !== null || facts.outputTokens !== null;
+  const hasTokens = facts.inputTokens !== null || facts.outputTokens !== null;
+  const isAnswered = facts.responseModel !== null || hasTokens;
   const isModelAnswer = facts.model !== null && isAnswered;
   if (operation !== null && tool !== null && !isKnownOperation(operation) && !isModelAnswer) return named('tool', tool);
   const isEnclosing =
     isWrapper ||
     operation === 'create_agent' ||
     (ENCLOSING_OPERATIONS.has(operation ?? '') && span.kind !== 'client') ||
-    (EVALUATIONS.has(operation ?? '') && !isAnswered);
+    (EVALUATIONS.has(operation ?? '') && !isAnswered) ||
+    (operation === 'fetch_response' && !hasTokens);
   const model = isEnclosing ? null : facts.model;
   if (operation === 'invoke_agent' || operation === 'create_agent') {
     return [

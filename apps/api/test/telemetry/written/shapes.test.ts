@@ -312,6 +312,22 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     models: [GPT],
     agents: ['source', 'weather_agent', 'refund_agent'],
   },
+  'an answer that is fetched in a later trace': {
+    spans: [
+      { name: 'chat gpt-5-mini', kind: 'client', attributes: { ...CHAT, 'gen_ai.response.id': 'resp_1' } },
+      {
+        name: 'fetch_response gpt-5-mini',
+        kind: 'client',
+        attributes: {
+          'gen_ai.operation.name': 'fetch_response',
+          'gen_ai.provider.name': 'openai',
+          'gen_ai.response.model': 'gpt-5-mini',
+          'gen_ai.response.id': 'resp_1',
+        },
+      },
+    ],
+    models: [GPT],
+  },
 };
 
 let server: TestServer;
