@@ -1,4 +1,5 @@
 import { anthropicSdk } from './anthropic-sdk.ts';
+import { archestra } from './archestra.ts';
 import { claudeCode } from './claude-code.ts';
 import { cline } from './cline.ts';
 import { codebuddy } from './codebuddy.ts';
@@ -15,6 +16,7 @@ import { microsoftAgents } from './microsoft-agents.ts';
 import { microsoftOpentelemetry } from './microsoft-opentelemetry.ts';
 import { logfire } from './logfire.ts';
 import { litellm } from './litellm.ts';
+import { llmTracekit } from './llm-tracekit.ts';
 import { bifrost } from './bifrost.ts';
 import { goose } from './goose.ts';
 import { traceai } from './traceai.ts';
@@ -122,6 +124,8 @@ export const DIALECTS: readonly Dialect[] = [
   trpcAgentGo,
   cloudflareAgents,
   contextforge,
+  archestra,
+  llmTracekit,
   mcpAgent,
   mirascope,
   mistral,

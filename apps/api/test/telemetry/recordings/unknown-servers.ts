@@ -54,6 +54,7 @@ const NOT_NAMED = [
   'openai-agents-python',
   'openai-agents-python-openinference',
   'openai-agents-python-openllmetry',
+  'openai-agents-python-tracekit',
   'openai-langfuse',
   'openai-logfire',
   'openinference-mcp',

@@ -26,6 +26,7 @@ import { llamaindexOpeninference, llamaindexOpenllmetry } from './programs/llama
 import { livekit } from './programs/livekit.ts';
 import {
   agentgateway,
+  archestra,
   bifrost,
   contextforge,
   envoyAiGateway,
@@ -47,6 +48,7 @@ import {
   openaiAgentsOpeninference,
   openaiAgentsOpenllmetry,
   openaiAgentsOpentelemetry,
+  openaiAgentsTracekit,
 } from './programs/openai-agents-python.ts';
 import { openclaw } from './programs/openclaw.ts';
 import { agno, dspy, smolagents } from './programs/openinference-python.ts';
@@ -77,6 +79,7 @@ export const PROGRAMS: readonly Program[] = [
   agentscope,
   agno,
   anyAgent,
+  archestra,
   azureAgents,
   bifrost,
   braintrust,
@@ -127,6 +130,7 @@ export const PROGRAMS: readonly Program[] = [
   openaiAgentsOpeninference,
   openaiAgentsOpenllmetry,
   openaiAgentsOpentelemetry,
+  openaiAgentsTracekit,
   openclaw,
   openhands,
   openrouter,

@@ -591,3 +591,81 @@ function toolhiveCall(name: string) {
     },
   };
 }
+
+const ARCHESTRA = {
+  'gen_ai.agent.id': 'fd01a8b2-3b1c-4b7e-9a52-0c1f3b6d7e80',
+  'gen_ai.agent.name': 'Weather Agent',
+  'gen_ai.conversation.id': 'session-1',
+  'archestra.agent.type': 'agent',
+  'archestra.user.email': CONTENT,
+};
+
+const toolOfArchestra = (name: string) => ({
+  name: `execute_tool ${name}`,
+  attributes: {
+    ...ARCHESTRA,
+    'route.category': 'mcp-gateway',
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': name,
+    'gen_ai.tool.type': 'function',
+    'mcp.server.name': 'everything',
+  },
+});
+
+/** The run of an agent looks like a call of a model without the model, and a blocked call of a tool like one that failed. */
+export const archestra: Program = {
+  id: 'archestra',
+  framework: 'Archestra',
+  version: 'November 2026',
+  source: 'github.com/archestra-ai/archestra, platform/backend/src/observability/tracing',
+  setUp: `\`\`\`sh
+ARCHESTRA_OTEL_EXPORTER_OTLP_ENDPOINT=<a collector>/v1/traces
+\`\`\`
+
+Archestra sends its key as a bearer token: put a collector that adds the header \`x-api-key\` between.`,
+  scope: 'archestra',
+  spans: [
+    {
+      name: 'chat Weather Agent',
+      kind: 'server',
+      attributes: { ...ARCHESTRA, 'route.category': 'chat', 'gen_ai.operation.name': 'chat' },
+      inside: [
+        {
+          name: 'chat gpt-5-mini',
+          kind: 'client',
+          attributes: {
+            ...ARCHESTRA,
+            'route.category': 'llm-proxy',
+            'gen_ai.operation.name': 'chat',
+            'gen_ai.provider.name': 'openai',
+            'gen_ai.request.model': 'gpt-5-mini',
+            'gen_ai.request.streaming': true,
+            'server.address': 'https://api.openai.com/v1',
+            'gen_ai.response.model': 'gpt-5-mini-2025-08-07',
+            'gen_ai.response.id': 'r1',
+            'gen_ai.usage.input_tokens': 21n,
+            'gen_ai.usage.output_tokens': 8n,
+            'gen_ai.usage.total_tokens': 29n,
+          },
+          events: [{ name: 'gen_ai.content.prompt', attributes: { 'gen_ai.prompt': CONTENT } }],
+        },
+        {
+          ...toolOfArchestra('everything__echo'),
+          events: [{ name: 'gen_ai.content.input', attributes: { 'gen_ai.tool.call.arguments': CONTENT } }],
+        },
+        {
+          name: 'execute_tool everything__get-sum',
+          attributes: {
+            ...toolOfArchestra('everything__get-sum').attributes,
+            'mcp.blocked': true,
+            'mcp.blocked_reason': CONTENT,
+          },
+          failed: true,
+        },
+      ],
+    },
+  ],
+  models: [{ name: 'gpt-5-mini', vendor: 'openai', calls: 1, failed: 0, inputTokens: 21, outputTokens: 8 }],
+  tools: [{ name: 'echo', server: 'everything', calls: 1, failed: 0 }],
+  agents: ['Weather Agent'],
+};

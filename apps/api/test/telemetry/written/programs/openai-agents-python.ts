@@ -430,3 +430,67 @@ export const openaiAgentsOpeninference: Program = {
   tools: TOOLS,
   agents: ['weather_agent', 'umbrella_agent'],
 };
+
+const tracekitTool = (name: string) => ({
+  name: `Tool - ${name}`,
+  attributes: { type: 'function', name, input: CONTENT, output: CONTENT },
+});
+
+const tracekitAgent = (name: string) => ({
+  name: `Agent - ${name}`,
+  attributes: { type: 'agent', agent_name: name, handoffs: ['umbrella_agent'], output_type: 'str', tools: [CONTENT] },
+});
+
+const tracekitResponse = (agent: string, id: string) => ({
+  name: 'Response',
+  attributes: {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.system': 'openai',
+    'gen_ai.agent.name': agent,
+    'gen_ai.prompt.0.role': 'user',
+    'gen_ai.prompt.0.content': CONTENT,
+    'gen_ai.completion.0.content': CONTENT,
+    'gen_ai.request.tools.0.function.description': CONTENT,
+    'gen_ai.request.model': 'gpt-5-mini-2025-08-07',
+    'gen_ai.response.model': 'gpt-5-mini-2025-08-07',
+    'gen_ai.response.id': id,
+    ...ANSWERED,
+  },
+});
+
+/** Tools and agents are named by the names of their spans. */
+export const openaiAgentsTracekit: Program = {
+  id: 'openai-agents-python-tracekit',
+  framework: "OpenAI Agents SDK for Python with Coralogix's llm-tracekit",
+  version: 'April 2026',
+  source:
+    'github.com/coralogix/llm-tracekit, instrumentations/openai-agents/src/llm_tracekit/openai_agents/tracing_processor.py',
+  setUp: setUp('llm-tracekit-openai-agents', 'llm_tracekit.openai_agents'),
+  cannotKnow: ['A call that fails has no model, because the model is taken from the answer.', NO_SERVER],
+  scope: 'llm_tracekit.openai_agents.instrumentor',
+  spans: [
+    {
+      name: 'openai.agent',
+      kind: 'client',
+      inside: [
+        {
+          ...tracekitAgent('weather_agent'),
+          inside: [
+            { name: 'Guardrail - pii', attributes: { type: 'guardrail', name: 'pii', triggered: false } },
+            tracekitResponse('weather_agent', 'resp_1'),
+            { ...tracekitTool('get_weather'), failed: true },
+            tracekitTool('echo'),
+            {
+              name: 'Handoff',
+              attributes: { type: 'handoff', from_agent: 'weather_agent', to_agent: 'umbrella_agent' },
+            },
+          ],
+        },
+        { ...tracekitAgent('umbrella_agent'), inside: [tracekitResponse('umbrella_agent', 'resp_2')] },
+      ],
+    },
+  ],
+  models: [{ name: 'gpt-5-mini', vendor: 'openai', calls: 2, inputTokens: 42, outputTokens: 16 }],
+  tools: TOOLS,
+  agents: ['weather_agent', 'umbrella_agent'],
+};
