@@ -6,7 +6,7 @@ import { ownMember } from '../../platform/own-member.ts';
 import { parsedAttribute, readInside } from './inside.ts';
 import { correctVendorOfClient, isAgentRun, isNamedInOutput } from './langchain-runs.ts';
 import { splitMarked } from './mcp-name.ts';
-import { exceptionTypeIn, isInterruptOfLangGraph } from './rejections.ts';
+import { isInterruptOfLangGraph } from './rejections.ts';
 import { subjectIn, vendorInSpanName } from './span-subject.ts';
 import { addServerTools, serverToolsIn } from './server-tools.ts';
 import { splitVendorPrefix } from './vendor-prefix.ts';
@@ -133,7 +133,7 @@ export const openinference: Dialect = {
   },
   wasRejected(span) {
     if (!OF_LANGCHAIN.test(span.scope.name)) return false;
-    return isInterruptOfLangGraph(span.status?.message) || exceptionTypeIn(span) === 'GraphInterrupt';
+    return isInterruptOfLangGraph(span.status?.message);
   },
   uses(span, facts, usual) {
     if (CLAUDE_AGENT_SDK.test(span.scope.name)) return [...usual, ...usesOfClaudeAgent(span, facts)];

@@ -8,6 +8,7 @@ import type { Facts, Reading, Use } from './facts.ts';
 import { isModelCall } from './operations.ts';
 import { REASONING_TOKEN_NAMES } from './reasoning-tokens.ts';
 import { recogniser } from './recognise.ts';
+import { WAITING_NAMES, waitsForAnswer } from './rejections.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
 import { CLIENT_ADDRESS, usesOf } from './uses.ts';
 import { boundedId } from './visible-name.ts';
@@ -80,6 +81,7 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
       ...AGENT_CALL_NAMES,
       ...CACHED_TOKEN_NAMES,
       ...REASONING_TOKEN_NAMES,
+      ...WAITING_NAMES,
       SPAN_TYPE_OF_LOGFIRE,
       OUTPUT_MESSAGES,
       CLIENT_ADDRESS,
@@ -116,6 +118,8 @@ function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactRe
 
 function wasRejected(dialect: Dialect, source: ReadSource, facts: Facts): boolean {
   if (facts.tool === null || facts.operation !== 'execute_tool') return false;
+  // The error of an MCP call may be the server's own text.
+  if (facts.mcpMethod === null && waitsForAnswer(source)) return true;
   return dialect.wasRejected?.(source, facts) ?? false;
 }
 

@@ -1,3 +1,4 @@
+import type { AttributeValue } from '../otlp/span.ts';
 import { asText } from './as-text.ts';
 import type { ReadSource } from './dialect.ts';
 
@@ -23,8 +24,31 @@ export function isInterruptOfLangGraph(text: unknown): boolean {
   return interrupts.startsWith('[\n  {\n') && stack.startsWith(`${interrupts}\n    at `) && others.length === 0;
 }
 
+const FINISH_REASON = 'gen_ai.finish_reason';
+
+/** The attributes that every dialect reads for `waitsForAnswer`. */
+export const WAITING_NAMES: readonly string[] = [FINISH_REASON];
+
+/**
+ * Whether the tool called LangGraph's `interrupt()`: it waits for a person's answer, and runs again after it. Instrumentations for
+ * Python record the exception, or write its class. Splunk's (github.com/signalfx/splunk-otel-python-contrib,
+ * util/opentelemetry-util-genai) writes a reason of its own instead.
+ */
+export function waitsForAnswer(span: ReadSource): boolean {
+  const { 'error.type': error, [FINISH_REASON]: reason } = span.attributes;
+  return [exceptionTypeIn(span), classIn(error)].includes('GraphInterrupt') || reason === 'interrupted';
+}
+
 /** The class of the error that a span recorded, without its module. */
 export function exceptionTypeIn({ events = [] }: ReadSource): string | null {
   const exception = events.find(({ name }) => name === 'exception');
-  return exception === undefined ? null : (asText(exception.attributes['exception.type']).split('.').at(-1) ?? null);
+  return exception === undefined ? null : classIn(exception.attributes['exception.type']);
+}
+
+function classIn(name: AttributeValue | undefined): string | null {
+  return (
+    asText(name ?? '')
+      .split('.')
+      .at(-1) ?? null
+  );
 }

@@ -57,6 +57,26 @@ describe('a tool call that a person rejected, or that waits for an answer, does 
       { scope: 'opentelemetry.instrumentation.openai_agents', error: `${NOT_APPROVED}: {'tool_name': 'get_weather'}` },
     ],
     ['LangGraph, OpenInference', OPENINFERENCE, { scope: LANGCHAIN.openinference, error: INTERRUPT }],
+    [
+      'LangGraph for Python, OpenInference',
+      OPENINFERENCE,
+      { scope: 'openinference.instrumentation.langchain', error: '', exception: 'langgraph.errors.GraphInterrupt' },
+    ],
+    [
+      'LangGraph for Python, OpenLLMetry',
+      { 'traceloop.span.kind': 'tool', 'traceloop.entity.name': TOOL },
+      { scope: 'opentelemetry.instrumentation.langchain', error: '', exception: 'langgraph.errors.GraphInterrupt' },
+    ],
+    [
+      'LangGraph for Python, AWS',
+      { ...CONVENTIONS, 'error.type': 'GraphInterrupt' },
+      { scope: 'amazon.opentelemetry.distro.instrumentation.langchain', error: '' },
+    ],
+    [
+      'LangGraph for Python, Splunk',
+      { ...CONVENTIONS, 'gen_ai.finish_reason': 'interrupted' },
+      { scope: 'opentelemetry.util.genai.handler' },
+    ],
     ['LangGraph, Microsoft', { ...CONVENTIONS, 'error.message': INTERRUPT }, { scope: LANGCHAIN.microsoft, error: '' }],
     [
       'LangGraph, Langfuse',
@@ -97,6 +117,11 @@ describe('a tool cannot hide its call', () => {
       'its result is the message of a rejection',
       { ...CONVENTIONS, 'gen_ai.tool.call.result': NOT_APPROVED },
       { scope: OPENAI_AGENTS.aws },
+    ],
+    [
+      'its server answers with the class of an interrupt',
+      { ...CONVENTIONS, 'mcp.method.name': 'tools/call', 'error.type': 'GraphInterrupt' },
+      { scope: 'acme', error: '' },
     ],
     ['another framework has the message', CONVENTIONS, { scope: 'acme', error: NOT_APPROVED }],
     [
