@@ -65,8 +65,3 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   maxConnections: 10_000,
   maxConnectionsPerAddress: 200,
 };
-
-/** The limits that a closed connection may have exceeded. */
-export const REFUSAL_REASONS = ['address', 'process', 'pipelining', 'chunks', 'frames'] as const;
-
-export type RefusalReason = (typeof REFUSAL_REASONS)[number];

@@ -1,8 +1,12 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { REFUSAL_REASONS } from '../http/limits.ts';
 import { FILLED, type Filled } from './fair-share.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
+
+/** The limits that a closed connection may have exceeded. */
+const REFUSAL_REASONS = ['address', 'process', 'pipelining', 'chunks', 'frames'] as const;
+
+export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
 /** The service's metrics, served in Prometheus' exposition format on a separate port. */
 export function createMetrics() {

@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { createServer, type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
-import type { ConnectionLimits, RefusalReason } from '../../http/limits.ts';
 import { limitConnections } from '../../http/http-server.ts';
+import type { ConnectionLimits } from '../../http/limits.ts';
+import type { RefusalReason } from '../../platform/metrics.ts';
 import { closeFloods } from './grpc-floods.ts';
 
 type GrpcServer = {

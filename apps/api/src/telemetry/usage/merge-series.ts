@@ -11,7 +11,7 @@ const BATCH_SIZE = 200;
 
 /**
  * Merges the series of subjects into series with the name `other`, to make room for new series. Totals stay the same. The series of
- * each provider are read once, because no index finds them by their names.
+ * each provider are read once.
  */
 export async function mergeIntoOther(
   db: Database,
