@@ -265,6 +265,21 @@ test('a model that nothing declares is blocked by one form', async () => {
   await done();
 });
 
+test('what is used and not declared is blocked from the inbox', async () => {
+  const unknown = '/v1/runtime-observations?tenant_id=northwind&view=new&unknown=true&kind=model';
+  const { items } = await read(unknown);
+  const { id, name, providerId } = items[0];
+  const { page, done } = await world.open(`/inbox?${TENANT}&item=${id}`);
+  await page.getByRole('link', { name: 'Block it now' }).click();
+  const form = page.getByRole('dialog');
+  await form.getByRole('button', { name: 'Declare' }).click();
+  await page.getByText(`${name} is blocked.`).waitFor();
+  const { items: found } = await read(`/v1/providers/${providerId}/inventory?text=${name}`);
+  expect(found).toMatchObject([{ kind: 'model', name, status: 'blocked' }]);
+  expect(await read(`/v1/runtime-observations/${id}`)).toMatchObject({ unknown: false });
+  await done();
+});
+
 test('a person gets the rights of the platform and loses them, each after a question', async () => {
   const email = 'priya.nair@northwind.example';
   const rightsOf = async () => (await read(`/v1/users?email=${email}`)).items[0].platformAdministrator;

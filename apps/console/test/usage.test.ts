@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-type Row = { name: string; agent: string; calls: number; inputTokens: number; outputTokens: number };
+type Row = { name: string; agent: string; account: string; calls: number; inputTokens: number; outputTokens: number };
 
 /** The usage of the tenant, as the API answers it. */
 async function usage(query: string): Promise<Row[]> {
@@ -55,7 +55,7 @@ test('models are sorted by calls or tokens, and lead to the agents that used the
 });
 
 test('the models of each agent add up to all tokens, and the request can be copied', async () => {
-  const { page, context, done } = await world.open(`/usage?${TENANT}`);
+  const { page, context, moveTo, done } = await world.open(`/usage?${TENANT}`);
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   await page.getByRole('button', { name: 'Models of each agent' }).click();
   await page.getByRole('columnheader', { name: 'Agent' }).waitFor();
@@ -66,5 +66,10 @@ test('the models of each agent add up to all tokens, and the request can be copi
   await page.getByRole('menuitem', { name: 'Copy as curl' }).click();
   const copied = await page.evaluate<string>('navigator.clipboard.readText()');
   expect(copied).toContain('group_by=agent&group_by=kind&group_by=provider&group_by=name&sort=calls');
+  // The account is a link within a sentence.
+  const [{ account } = { account: '' }] = await usage('group_by=account');
+  await moveTo(`/usage?${TENANT}&view=agents&account=${account}`);
+  await page.getByText('Only calls, reported by').waitFor();
+  await page.getByRole('table', { name: 'Usage' }).waitFor();
   await done();
 });

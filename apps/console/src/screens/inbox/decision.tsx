@@ -4,6 +4,7 @@ import { memo, type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { useKeys } from '../../components/hotkeys.ts';
 import { PrincipalName } from '../../components/principal.tsx';
+import { RowLink } from '../../components/row-link.tsx';
 import { Time } from '../../components/time.tsx';
 import { useLatestHandler } from '../../components/use-latest-handler.ts';
 import { useMissingScope } from '../../data/me.ts';
@@ -86,7 +87,15 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
         >
           Reject
         </ActionButton>
-        <span>The next use brings it back and recommends a block.</span>
+        <span>
+          The next use brings it back and recommends a block.
+          {observation.unknown && !isBlock(kinds) && (
+            <>
+              {' '}
+              <BlockLink observation={observation} />
+            </>
+          )}
+        </span>
         <ActionButton
           scope="runtime_observations:review"
           place={place}
@@ -99,6 +108,15 @@ export function Decision({ observation }: { observation: RuntimeObservation }): 
         <span>Nothing changes, and further calls do not bring it back.</span>
       </div>
     </div>
+  );
+}
+
+/** Leads to the form that blocks what nothing declares. */
+function BlockLink({ observation: { providerId, kind, name } }: { observation: RuntimeObservation }): ReactNode {
+  return (
+    <RowLink path={`/providers/${providerId}`} search={{ new: '1', kind, name, status: 'blocked' }}>
+      Block it now
+    </RowLink>
   );
 }
 

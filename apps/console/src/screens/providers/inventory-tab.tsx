@@ -75,7 +75,7 @@ function ItemStatus({ status }: Pick<InventoryItem, 'status'>): ReactNode {
 
 export function InventoryTab({ provider }: { provider: Provider }): ReactNode {
   const [state, setState] = useUrlState();
-  const [isAdding, setAdding] = useState(false);
+  const declare = () => setState({ new: '1' });
   const list = usePagedList({
     key: ['inventory', provider.id],
     read: async (cursor, signal) => {
@@ -111,7 +111,7 @@ export function InventoryTab({ provider }: { provider: Provider }): ReactNode {
                   : 'Sync to ask the provider what it offers, or declare an item by hand.'}
               </p>
               <div>
-                <ActionButton scope="providers:write" place={provider} onClick={() => setAdding(true)}>
+                <ActionButton scope="providers:write" place={provider} onClick={declare}>
                   Declare an item
                 </ActionButton>
               </div>
@@ -128,7 +128,7 @@ export function InventoryTab({ provider }: { provider: Provider }): ReactNode {
               place={provider}
               size="compact-xs"
               variant="default"
-              onClick={() => setAdding(true)}
+              onClick={declare}
             >
               Declare an item
             </ActionButton>
@@ -137,7 +137,13 @@ export function InventoryTab({ provider }: { provider: Provider }): ReactNode {
       />
       {shown !== undefined && <ItemPanel key={shown.id} item={shown} close={close} />}
       {shown === undefined && problem !== null && <FailedPanel label="Item" problem={problem} close={close} />}
-      {isAdding && <ItemForm provider={provider} close={() => setAdding(false)} />}
+      {state['new'] !== undefined && (
+        <ItemForm
+          provider={provider}
+          given={state}
+          close={() => setState({ new: undefined, kind: undefined, name: undefined, status: undefined })}
+        />
+      )}
     </div>
   );
 }

@@ -4,8 +4,9 @@ import { type ReactNode, useState } from 'react';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { useAction } from '../../components/use-action.ts';
 import { useFormHeaders } from '../../data/form-headers.ts';
+import type { UrlState } from '../../data/url-state.ts';
 
-const KINDS = ['model', 'tool', 'resource', 'prompt', 'agent', 'channel'];
+const KINDS = ['model', 'tool', 'resource', 'prompt', 'agent', 'channel'] as const;
 
 const STATUSES = ['available', 'blocked'] as const;
 
@@ -16,11 +17,19 @@ const EFFECTS: Record<Status, string> = {
   blocked: 'Agents may not use it, and sessions that grant it end.',
 };
 
+type Props = {
+  provider: Provider;
+  /** The kind, name and status that the address asks for. */
+  given: UrlState;
+  close: () => void;
+};
+
 /** Declares something that a provider offers, or blocks it before anything declares it. */
-export function ItemForm({ provider, close }: { provider: Provider; close: () => void }): ReactNode {
-  const [kind, setKind] = useState<InventoryItem['kind']>(provider.kind === 'llm' ? 'model' : 'tool');
-  const [name, setName] = useState('');
-  const [status, setStatus] = useState<Status>('available');
+export function ItemForm({ provider, given, close }: Props): ReactNode {
+  const usualKind = provider.kind === 'llm' ? 'model' : 'tool';
+  const [kind, setKind] = useState<InventoryItem['kind']>(KINDS.find((one) => one === given['kind']) ?? usualKind);
+  const [name, setName] = useState(given['name'] ?? '');
+  const [status, setStatus] = useState<Status>(STATUSES.find((one) => one === given['status']) ?? 'available');
   const [description, setDescription] = useState('');
   const headersOf = useFormHeaders();
   const save = useAction({
@@ -46,7 +55,7 @@ export function ItemForm({ provider, close }: { provider: Provider; close: () =>
         data={KINDS}
         value={kind}
         allowDeselect={false}
-        onChange={(value) => value !== null && setKind(value as InventoryItem['kind'])}
+        onChange={(value) => value !== null && setKind(value)}
       />
       <TextInput
         label="Name"

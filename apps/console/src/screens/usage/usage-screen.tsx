@@ -139,7 +139,7 @@ function moreOf({ kind, providerId, name, agent, account }: Usage, { next }: Gro
 function WhatIsShown({ state: { kind, provider, name, agent, account } }: { state: UrlState }): ReactNode {
   const { byId } = useProviders();
   return (
-    <>
+    <p>
       Only calls
       {name !== undefined && (
         <>
@@ -160,7 +160,7 @@ function WhatIsShown({ state: { kind, provider, name, agent, account } }: { stat
         </>
       )}
       .
-    </>
+    </p>
   );
 }
 
