@@ -19,6 +19,9 @@ const MAX_OBSERVATIONS_OF_ITEM = 100;
 /** Edges that are sorted before the event loop gets a turn. */
 const SORTED_AT_ONCE = 1000;
 
+/** Items whose observations are read before the event loop gets a turn. One observation may have 25 KB of evidence. */
+const OBSERVED_AT_ONCE = 64;
+
 type GraphQuery = {
   from: string | null | undefined;
   to: string | null | undefined;
@@ -118,12 +121,19 @@ async function itemsOf(
   const readable = reachOf(principal, 'runtime_observations:read');
   const names = new Map(edges.map((edge) => [itemKey(edge), edge.name]));
   const nodes = sumsBy(edges, ({ tenantId, providerId, kind, nameKey }) => ({ tenantId, providerId, kind, nameKey }));
-  const observations = new Map<string, KeyedObservation[]>();
+  const observations = new Map<string, Pick<KeyedObservation, 'id' | 'unknown' | 'risk'>[]>();
   for (const [tenantId, ofTenant] of Map.groupBy(nodes, (node) => node.tenantId)) {
     const subjects: ObservationSubject[] = ofTenant.filter(({ nameKey }) => nameKey !== OTHER);
-    const found = await findObservationsOfSubjects(services.db, { tenantId }, subjects);
-    const inReach = found.filter((observation) => covers(scope, observation) && covers(readable, observation));
-    for (const [key, group] of Map.groupBy(inReach, itemKey)) observations.set(key, group);
+    for await (const batch of inBatches(subjects, OBSERVED_AT_ONCE)) {
+      const found = await findObservationsOfSubjects(services.db, { tenantId }, batch);
+      const inReach = found.filter((observation) => covers(scope, observation) && covers(readable, observation));
+      for (const [key, group] of Map.groupBy(inReach, itemKey)) {
+        observations.set(
+          key,
+          group.map(({ id, unknown, risk }) => ({ id, unknown, risk })),
+        );
+      }
+    }
   }
   return nodes.map((node) => {
     const seen = observations.get(itemKey(node)) ?? [];
