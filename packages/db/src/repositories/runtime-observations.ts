@@ -153,21 +153,37 @@ const selectOfAnyProvider = multiRowStatement((db, rows: readonly FamilyOfKind[]
     ),
 );
 
-/** The models that answered the calls of a provider's observations, for those where it was another one than the requested one. */
+/** An observation of a model, and the models that answered its calls under another name. */
+export type AnsweredObservation = { id: string; createdAt: string; responseModels: string[] };
+
+/** The models that answered the calls of up to `limit` observations of models of a provider, the oldest first. */
 export async function findAnsweringModels(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
   providerId: string,
-): Promise<{ id: string; responseModels: string[] }[]> {
+  { after, limit }: { after: AnsweredObservation | undefined; limit: number },
+): Promise<AnsweredObservation[]> {
   const rows = await db
     .selectFrom('runtime_observations')
-    .select(['id', 'evidence'])
+    .select(['id', 'created_at', 'evidence'])
     .where('tenant_id', '=', tenantId)
     .where('provider_id', '=', providerId)
     .where('kind', '=', 'model')
-    .where('evidence', 'like', '%"responseModels":["%')
+    .$if(after !== undefined, (query) =>
+      query.where(sql<SqlBool>`(created_at, id) > (${after?.createdAt}, ${after?.id})`),
+    )
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(limit)
     .execute();
-  return rows.map(({ id, evidence }) => ({ id, responseModels: (JSON.parse(evidence) as Evidence).responseModels }));
+  return rows.map((row) => ({
+    id: row.id,
+    createdAt: row.created_at,
+    // Most evidence names none, and parsing it takes longer than reading it.
+    responseModels: row.evidence.includes('"responseModels":["')
+      ? (JSON.parse(row.evidence) as Evidence).responseModels
+      : [],
+  }));
 }
 
 const selectOfFamilies = multiRowStatement((db, rows: readonly ItemFamily[], { tenantId }: { tenantId: string }) =>

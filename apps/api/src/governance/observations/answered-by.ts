@@ -1,11 +1,15 @@
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
-import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
+import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
 import { nameFamily } from '@quartermaster/db/name-family.ts';
 import { nameKey } from '@quartermaster/db/name-key.ts';
-import { findAnsweringModels, findObservationsByIds } from '@quartermaster/db/repositories/runtime-observations.ts';
+import {
+  type AnsweredObservation,
+  findAnsweringModels,
+  findObservationsByIds,
+} from '@quartermaster/db/repositories/runtime-observations.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 
 /** The ids of a provider's observations, by the families of the models that answered their calls. */
@@ -17,8 +21,8 @@ type AnsweredIds = ReadonlyMap<string, readonly string[]>;
  */
 const answeredIds = new WeakMap<Database, Map<Provider['id'], { name: string; ids: AnsweredIds }>>();
 
-/** Observations whose models are parsed before the event loop gets a turn. */
-const BATCH_SIZE = 200;
+/** Observations that are read and parsed before the event loop gets a turn. One may have 25 KB of evidence. */
+const BATCH_SIZE = 100;
 
 type Subject = { provider: Provider; kind: InventoryKind; name: string };
 
@@ -43,15 +47,25 @@ async function findAnsweredIds(trx: Database, provider: Provider): Promise<Answe
   // Another name of the provider may give the models other families.
   if (known?.name === provider.name) return known.ids;
   const ids = new Map<string, string[]>();
-  for await (const batch of inBatches(await findAnsweringModels(trx, provider, provider.id), BATCH_SIZE)) {
+  const families = new Map<string, string>();
+  let batch: AnsweredObservation[] = [];
+  do {
+    batch = await findAnsweringModels(trx, provider, provider.id, { after: batch.at(-1), limit: BATCH_SIZE });
     for (const { id, responseModels } of batch) {
-      for (const family of new Set(responseModels.map((model) => familyOf(provider, model)))) {
-        const own = ids.get(family);
-        if (own) own.push(id);
+      const own = new Set<string>();
+      for (const model of responseModels) {
+        const family = families.get(model) ?? familyOf(provider, model);
+        families.set(model, family);
+        own.add(family);
+      }
+      for (const family of own) {
+        const answered = ids.get(family);
+        if (answered) answered.push(id);
         else ids.set(family, [id]);
       }
     }
-  }
+    await yieldWhenDue();
+  } while (batch.length === BATCH_SIZE);
   byProvider.set(provider.id, { name: provider.name, ids });
   if (trx.isTransaction) answeredIds.set(trx, byProvider);
   return ids;
