@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { obtainToken } from '@quartermaster/dev-identity/sign-in.ts';
 import SqliteDatabase from 'better-sqlite3';
+import { sql } from 'kysely';
 import pino from 'pino';
 import { expect, test, vi } from 'vitest';
 import { mintApiKey } from '../src/auth/api-key-format.ts';
@@ -242,4 +243,29 @@ test('an unexpected error is logged once with its cause and request id, and the 
       err: { message: expect.stringContaining('no such table'), stack: expect.any(String) },
     });
   }
+});
+
+test('regression: a request that the database refuses has a line with the cause, such as a full disk', async () => {
+  const admin = newBootstrapKey();
+  const service = await loggingService({ DATABASE_URL: `sqlite:${await databaseFile()}`, QM_BOOTSTRAP_API_KEY: admin });
+  // The file must not grow, as on a full disk. A raw query uses the writing connection.
+  await sql`pragma max_page_count = 1`.execute(service.services.db);
+  const send = (name: string) =>
+    fetch(`${service.url}/v1/providers`, {
+      method: 'POST',
+      headers: { 'x-api-key': admin, 'content-type': 'application/json' },
+      body: JSON.stringify({ name, kind: 'llm', metadata: { text: 'x'.repeat(12_000) } }),
+    });
+  // The first ones may still find free pages.
+  let refused = await send('provider-0');
+  for (let attempt = 1; attempt < 5 && refused.ok; attempt += 1) refused = await send(`provider-${attempt}`);
+  expect(refused.status).toBe(503);
+  expect(await refused.text()).not.toContain('disk');
+  const lines = await service.linesAtEnd();
+  expect(lines.find(({ msg }) => msg === 'database unavailable')).toMatchObject({
+    level: 40,
+    requestId: refused.headers.get('x-request-id'),
+    operationId: 'create_provider',
+    cause: 'database or disk is full',
+  });
 });

@@ -1,9 +1,11 @@
+import { DatabaseUnavailableError } from '@quartermaster/db/errors.ts';
 import { TRPCError } from '@trpc/server';
 import { noteRefused } from '../platform/audit/refusals.ts';
 import { ApiError, ValidationFailure } from '../platform/errors.ts';
 import type { Answer } from '../http/errors/problems.ts';
 import type { Refused } from '../http/rest/rest.ts';
 import type { Services } from '../platform/services.ts';
+import { causeOf } from './failures.ts';
 
 /** Refusals of authenticated callers that belong in the audit, by their status. */
 const AUDITED: Record<number, 'denied' | 'failure'> = { 403: 'denied', 404: 'denied', 409: 'failure' };
@@ -16,9 +18,12 @@ export function noteRefusal(
   const { operation, principal, requestId, callerRequestId } = info;
   const operationId = operation?.operationId ?? null;
   const caller = callerRequestId === null ? {} : { callerRequestId };
+  const thrown = error instanceof TRPCError && error.cause ? error.cause : error;
   if (answer.unexpected) {
-    const thrown = error instanceof TRPCError && error.cause ? error.cause : error;
     services.log.error({ err: thrown, requestId, ...caller, operationId }, 'request failed');
+  }
+  if (thrown instanceof DatabaseUnavailableError) {
+    services.log.warn({ requestId, ...caller, operationId, cause: causeOf(thrown) }, 'database unavailable');
   }
   const missing = error instanceof ValidationFailure ? error.missing : null;
   const reason = error instanceof ApiError ? error.reason : missing;
