@@ -1,7 +1,10 @@
+import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '@quartermaster/db/testing/free-port.ts';
+import { ROOT } from '../src/config.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
 import { wire } from './support/wire.ts';
 
@@ -220,6 +223,18 @@ describe('metrics', () => {
         'quartermaster_unobserved_subjects_total{full="account"} 0',
       ]),
     );
+  });
+
+  test('the alert rules and the page on debugging name metrics that exist, and the page names all of them', async () => {
+    const [rules, page] = await Promise.all(
+      ['docs/alerts.yml', 'docs/debugging.md'].map((file) => readFile(join(ROOT, file), 'utf8')),
+    );
+    const namesIn = (text = '') =>
+      new Set(text.match(/\bquartermaster_\w+/g)?.map((name) => name.replace(/_count$/, '')));
+    const metrics = server.services.metrics.registry.getMetricsAsArray();
+    const own = metrics.map(({ name }) => name).filter((name) => name.startsWith('quartermaster_'));
+    expect([...namesIn(page)].toSorted()).toEqual(own.toSorted());
+    expect(own).toEqual(expect.arrayContaining([...namesIn(rules)]));
   });
 
   test('regression: are served only for known Host headers, because any name may resolve to loopback, and never for two Hosts', async () => {
