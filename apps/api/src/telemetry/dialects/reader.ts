@@ -28,6 +28,7 @@ type Reader = {
 
 type Compiled = { dialect: Dialect; read: FactReader };
 type CompiledEvent = Compiled & {
+  name: string;
   isCommonName: boolean;
   counts: (record: LogSource) => boolean;
   tokensOnly: (record: LogSource) => boolean;
@@ -46,7 +47,7 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
   const compiled = new Map<Dialect | null, Compiled>(
     dialects.map((dialect) => [dialect, { dialect, read: factReader(dialect) }]),
   );
-  const events = new Map([...compiled.values()].flatMap(compileEvents));
+  const events = Map.groupBy([...compiled.values()].flatMap(compileEvents), ({ name }) => name);
   return {
     readSpan(span) {
       const found = compiled.get(dialectOf(span.scope, span.attributes));
@@ -61,11 +62,12 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
       return next && readNext !== null ? readingOf(next.dialect, source, readNext) : readingOf(dialect, source, null);
     },
     readLogRecord(given) {
-      const event = events.get(given.eventName ?? '');
+      const ofScope = dialectOf(given.scope, {});
+      const named = events.get(given.eventName ?? '') ?? [];
+      const event = named.find((one) => one.dialect === ofScope) ?? named[0];
       if (!event) return emptyReading(null);
       const { dialect, read, isCommonName, counts, tokensOnly, isFailure, isRejection } = event;
       const record = withDataOfBody(given);
-      const ofScope = dialectOf(record.scope, {});
       if (isCommonName && ofScope !== dialect) return emptyReading(null);
       // A framework that has events of its own may repeat them as events of the conventions.
       if (dialect.endings !== undefined && ofScope !== null && ofScope !== dialect) return emptyReading(ofScope);
@@ -152,12 +154,12 @@ function emptyReading(dialect: Dialect | null): Reading {
   return { dialect: dialect?.name ?? null, facts: null, uses: [] };
 }
 
-function compileEvents({ dialect }: Compiled): [string, CompiledEvent][] {
+function compileEvents({ dialect }: Compiled): CompiledEvent[] {
   return Object.entries(dialect.logs ?? {}).map(([name, event]) => {
     const { operation, attributes = {}, isCommonName = false, counts = () => true, tokensOnly = () => false } = event;
     const { isFailure = false, isRejection = false } = event;
     const read = factReader(dialect, { operation, sources: attributes });
-    return [name, { dialect, read, isCommonName, counts, tokensOnly, isFailure, isRejection }];
+    return { name, dialect, read, isCommonName, counts, tokensOnly, isFailure, isRejection };
   });
 }
 

@@ -5,6 +5,7 @@ import { cline } from './cline.ts';
 import { codebuddy } from './codebuddy.ts';
 import { codex } from './codex.ts';
 import { copilot } from './copilot.ts';
+import { cursor } from './cursor.ts';
 import { ax } from './ax.ts';
 import { azureAgents } from './azure-agents.ts';
 import type { Dialect } from './dialect.ts';
@@ -87,6 +88,7 @@ export const DIALECTS: readonly Dialect[] = [
   codex,
   geminiCli,
   copilot,
+  cursor,
   dockerAgent,
   droid,
   opencode,

@@ -8,7 +8,7 @@ import { azureAgents } from './programs/azure-agents.ts';
 import { braintrust } from './programs/braintrust.ts';
 import { claudeApi } from './programs/claude-api.ts';
 import { cloudflareAgents } from './programs/cloudflare-agents.ts';
-import { cline, codebuddy, goose } from './programs/coding-agents.ts';
+import { cline, codebuddy, cursor, goose } from './programs/coding-agents.ts';
 import { agentFrameworkDotnet, loongsuite, opentelemetryGenaiEvents } from './programs/conventions.ts';
 import { crewaiOpeninference, crewaiOpenlit, crewaiOpenllmetry } from './programs/crewai.ts';
 import { eino, rig, trpcAgentGo } from './programs/go-and-rust.ts';
@@ -91,6 +91,7 @@ export const PROGRAMS: readonly Program[] = [
   crewaiOpeninference,
   crewaiOpenlit,
   crewaiOpenllmetry,
+  cursor,
   daprAgents,
   dockerAgent,
   dspy,

@@ -62,6 +62,121 @@ export CLINE_OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key>
   ],
 };
 
+const fromCursor = (id: string) => ({
+  'cursor.event.id': `customer-telemetry:v1:${id}`,
+  'cursor.source_event.id': `source-${id}`,
+  'cursor.conversation.id': 'bc-1',
+});
+
+const requestOfCursor = (id: string, usage: string, failed = false) => ({
+  event: '',
+  body: failed ? 'api_error' : 'api_request',
+  attributes: {
+    ...fromCursor(id),
+    'cursor.request.id': `request-${usage}`,
+    'cursor.usage_event.id': usage,
+    'cursor.model.name': 'claude-4.5-sonnet',
+    'cursor.api.billable': true,
+    ...(!failed && {
+      'cursor.api.request.input_tokens': 21n,
+      'cursor.api.request.output_tokens': 8n,
+      'cursor.api.request.cache_read_tokens': 50n,
+      'cursor.api.request.cache_creation_tokens': 4n,
+    }),
+  },
+});
+
+const toolOfCursor = (id: string, name: string, outcome: string) => ({
+  event: '',
+  body: 'grok_bot_tool_result',
+  attributes: {
+    ...fromCursor(id),
+    'cursor.grok_bot.provenance': 'client',
+    'cursor.grok_bot.tool_call.id': `call-${name}`,
+    'cursor.tool.name': name,
+    'cursor.grok_bot.tool_result.outcome': outcome,
+    'cursor.grok_bot.tool_result.duration_ms': 12n,
+  },
+});
+
+const REQUEST_1 = requestOfCursor('e1', 'u1');
+
+/** The body of a record is the name of its event, which Claude Code has as well. Records may be sent again. */
+export const cursor: Program = {
+  id: 'cursor',
+  framework: 'Cursor, with its OpenTelemetry Export',
+  version: 'November 2026',
+  source: 'cursor.com/docs/enterprise/opentelemetry-export/wire',
+  setUp: `In *Team Settings > OpenTelemetry Export* of the Enterprise plan, create a destination with Quartermaster's URL and the header
+\`x-api-key: <key>\`. Cursor's servers have to reach the URL by HTTPS.`,
+  cannotKnow: [
+    'Only the tools of Grok Bot have records: the tools of the editor, the CLI and the cloud agents are in metrics.',
+    'Cursor does not name the vendor of a model. The name of the model may tell it.',
+    'Agents have an id and no name.',
+  ],
+  scope: 'cursor.telemetry',
+  service: 'cursor',
+  resource: { 'cursor.team.id': 4242n, 'cursor.surface': 'grok_bot', 'cursor.entrypoint': 'web' },
+  logs: [
+    REQUEST_1,
+    REQUEST_1,
+    { ...requestOfCursor('e2', 'u2'), event: 'cursor.api.request' },
+    requestOfCursor('e3', 'u2', true),
+    requestOfCursor('e4', 'u3', true),
+    {
+      event: '',
+      body: 'api_correction_not_billed_errored',
+      attributes: {
+        ...fromCursor('e5'),
+        'cursor.usage_event.id': 'u3',
+        'cursor.api.correction.kind': 'not_billed_errored',
+      },
+    },
+    {
+      event: '',
+      body: 'grok_bot_tool_decision',
+      attributes: {
+        ...fromCursor('e6'),
+        'cursor.grok_bot.tool_call.id': 'call-shell',
+        'cursor.tool.name': 'shell',
+        'cursor.grok_bot.decision.outcome': 'allowed',
+      },
+    },
+    toolOfCursor('e7', 'shell', 'error'),
+    toolOfCursor('e8', 'read', 'denied'),
+    {
+      event: '',
+      body: 'grok_bot_shell_command',
+      attributes: {
+        ...fromCursor('e9'),
+        'cursor.grok_bot.shell.command': CONTENT,
+        'cursor.grok_bot.shell.allowed': true,
+      },
+    },
+    {
+      event: '',
+      body: 'grok_bot_mcp_tool_call',
+      attributes: {
+        ...fromCursor('e10'),
+        'cursor.grok_bot.tool_call.id': 'call-echo',
+        'cursor.tool.name': 'echo',
+        'cursor.tool.status': 'success',
+        'cursor.mcp.server.name': 'everything',
+        'cursor.grok_bot.mcp.transport': 'http',
+      },
+    },
+    {
+      event: 'cursor.conversation.tool_io',
+      attributes: { ...fromCursor('e11'), 'cursor.grok_bot.tool_call.id': 'call-echo', 'cursor.tool.name': 'echo' },
+    },
+  ],
+  models: [{ name: 'claude-4.5-sonnet', vendor: 'anthropic', calls: 3, failed: 2, inputTokens: 150, outputTokens: 16 }],
+  tools: [
+    { name: 'shell', runsAt: 'agent', calls: 1, failed: 1 },
+    { name: 'echo', server: 'everything', calls: 1, failed: 0 },
+  ],
+};
+
 const GOOSE = { 'session.id': '20261126_1', 'gen_ai.conversation.id': '20261126_1' };
 
 const toolOfGoose = (name: string, failed = false) => ({
