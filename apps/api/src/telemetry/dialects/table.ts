@@ -6,6 +6,7 @@ import { codebuddy } from './codebuddy.ts';
 import { codex } from './codex.ts';
 import { copilot } from './copilot.ts';
 import { cursor } from './cursor.ts';
+import { agentHooks } from './agent-hooks.ts';
 import { ax } from './ax.ts';
 import { azureAgents } from './azure-agents.ts';
 import type { Dialect } from './dialect.ts';
@@ -89,6 +90,7 @@ export const DIALECTS: readonly Dialect[] = [
   geminiCli,
   copilot,
   cursor,
+  agentHooks,
   dockerAgent,
   droid,
   opencode,

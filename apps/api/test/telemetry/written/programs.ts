@@ -8,7 +8,7 @@ import { azureAgents } from './programs/azure-agents.ts';
 import { braintrust } from './programs/braintrust.ts';
 import { claudeApi } from './programs/claude-api.ts';
 import { cloudflareAgents } from './programs/cloudflare-agents.ts';
-import { cline, codebuddy, cursor, goose } from './programs/coding-agents.ts';
+import { agentHooks, cline, codebuddy, cursor, cursorHooks, goose } from './programs/coding-agents.ts';
 import { agentFrameworkDotnet, loongsuite, opentelemetryGenaiEvents } from './programs/conventions.ts';
 import { crewaiOpeninference, crewaiOpenlit, crewaiOpenllmetry } from './programs/crewai.ts';
 import { eino, rig, trpcAgentGo } from './programs/go-and-rust.ts';
@@ -92,6 +92,8 @@ export const PROGRAMS: readonly Program[] = [
   crewaiOpenlit,
   crewaiOpenllmetry,
   cursor,
+  cursorHooks,
+  agentHooks,
   daprAgents,
   dockerAgent,
   dspy,

@@ -316,3 +316,151 @@ export OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key>
   ],
   agents: ['cli', 'Explore'],
 };
+
+const hookSpan = (hook: string, operation: string, attributes: object = {}) => ({
+  name: `gen_ai.client.hook.${hook}`,
+  attributes: {
+    'gen_ai.client.hook.event': hook,
+    'gen_ai.client.name': 'cursor',
+    'gen_ai.client.session_id': 'c1',
+    'gen_ai.client.workspace': CONTENT,
+    'gen_ai.provider.name': 'anthropic',
+    'gen_ai.system': 'cursor',
+    'gen_ai.operation.name': operation,
+    'gen_ai.conversation.id': 'c1',
+    'gen_ai.request.model': 'claude-sonnet-5',
+    ...attributes,
+  },
+});
+
+const hookOfTool = (hook: string, tool: string, id: string) =>
+  hookSpan(hook, 'execute_tool', { 'gen_ai.client.tool_name': tool, 'gen_ai.client.tool_use_id': id });
+
+const hookOfMcp = (hook: string, tool: string, server: string) =>
+  hookSpan(hook, 'execute_tool', { 'gen_ai.client.mcp_server': server, 'gen_ai.client.mcp_tool': tool });
+
+const hookOfShell = (hook: string) => hookSpan(hook, 'execute_tool', { 'gen_ai.client.command': CONTENT });
+
+const hookOfSubagent = (hook: string) =>
+  hookSpan(hook, 'invoke_agent', { 'gen_ai.agent.name': 'explore', 'gen_ai.client.subagent_task': CONTENT });
+
+/** Every hook is a span, with the operation of what it belongs to. */
+export const agentHooks: Program = {
+  id: 'opentelemetry-hooks',
+  framework: 'Coding agents with OpenTelemetry Hook (opentelemetry-hooks)',
+  version: 'October 2026',
+  source: 'github.com/o11y-dev/opentelemetry-hooks, otel_hook.py',
+  setUp: `\`\`\`sh
+# pipx install opentelemetry-hooks
+export OTEL_EXPORTER_OTLP_ENDPOINT=<Quartermaster's URL>
+export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf
+export OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<key>
+\`\`\`
+
+Use it for agents without telemetry of their own, such as Cursor: an agent that also sends its own telemetry counts twice.`,
+  cannotKnow: [
+    'There is one span for each turn, not for each call of a model, and few agents give their hooks the tokens.',
+    'An agent has a name only if it is a subagent.',
+    'The server of an MCP tool may be a command line, which is not read.',
+  ],
+  scope: 'ide-hooks',
+  service: 'ide-agent',
+  spans: [
+    {
+      name: 'gen_ai.client.generation',
+      attributes: { 'gen_ai.client.generation_id': 'g1', 'gen_ai.request.model': 'claude-sonnet-5' },
+      inside: [
+        hookSpan('UserPromptSubmit', 'chat', { 'gen_ai.client.prompt': CONTENT }),
+        hookOfTool('PreToolUse', 'Shell', 't1'),
+        hookOfShell('BeforeShellExecution'),
+        hookOfShell('AfterShellExecution'),
+        hookOfTool('PostToolUse', 'Shell', 't1'),
+        hookOfTool('PreToolUse', 'MCP:echo', 't2'),
+        hookOfMcp('BeforeMCPExecution', 'echo', 'everything'),
+        hookOfMcp('AfterMCPExecution', 'echo', 'everything'),
+        hookOfTool('PostToolUse', 'MCP:echo', 't2'),
+        hookOfTool('PreToolUse', 'MCP:fetch', 't3'),
+        hookOfMcp('BeforeMCPExecution', 'fetch', `npx -y ${CONTENT}`),
+        hookOfMcp('AfterMCPExecution', 'fetch', `npx -y ${CONTENT}`),
+        hookOfTool('PostToolUse', 'MCP:fetch', 't3'),
+        // Claude Code's name of a tool, and a call that failed.
+        hookOfTool('PreToolUse', 'mcp__everything__get-sum', 't4'),
+        hookOfTool('PostToolUseFailure', 'mcp__everything__get-sum', 't4'),
+        // The user denied the call.
+        hookOfTool('PreToolUse', 'Delete', 't5'),
+        hookOfTool('PermissionRequest', 'Delete', 't5'),
+        hookOfSubagent('SubagentStart'),
+        hookOfSubagent('SubagentStop'),
+        hookSpan('Notification', 'chat'),
+        hookSpan('Stop', 'chat', { 'gen_ai.usage.input_tokens': 21n, 'gen_ai.usage.output_tokens': 8n }),
+      ],
+    },
+  ],
+  models: [{ name: 'claude-sonnet-5', vendor: 'anthropic', calls: 1, failed: 0, inputTokens: 21, outputTokens: 8 }],
+  tools: [
+    { name: 'Shell', calls: 1, runsAt: 'agent' },
+    { name: 'echo', server: 'everything', calls: 1 },
+    { name: 'fetch', calls: 1 },
+    { name: 'get-sum', server: 'everything', calls: 1, failed: 1 },
+  ],
+  agents: ['explore'],
+};
+
+const cursorHook = (hook: string, operation: string, kind: string, attributes: object = {}) => ({
+  name: `cursor.${hook}`,
+  attributes: {
+    'langsmith.trace.session_id': 'c1',
+    'langsmith.metadata.hook_event': hook,
+    'langsmith.metadata.user_email': CONTENT,
+    'langsmith.metadata.raw_event': CONTENT,
+    'langsmith.span.kind': kind,
+    'gen_ai.operation.name': operation,
+    'gen_ai.request.model': 'claude-sonnet-5',
+    'gen_ai.response.model': 'claude-sonnet-5',
+    'gen_ai.system': 'anthropic',
+    ...attributes,
+  },
+});
+
+const cursorTool = (hook: string, tool: string) => cursorHook(hook, 'tool', 'tool', { 'gen_ai.tool.name': tool });
+
+export const cursorHooks: Program = {
+  id: 'cursor-otel-hook',
+  framework: "Cursor with LangGuard's Cursor OTEL Hook",
+  version: 'February 2026',
+  source: 'github.com/LangGuard-AI/cursor-otel-hook, src/cursor_otel_hook/hook_receiver.py',
+  setUp: `In the hook's \`otel_config.json\`, set the protocol \`http/protobuf\`, the endpoint \`<Quartermaster's URL>/v1/traces\` and the
+header \`x-api-key: <key>\`.`,
+  cannotKnow: [
+    'There is one span for each turn, not for each call of a model, and none has tokens.',
+    'Only models of Anthropic and OpenAI have a vendor.',
+    'An agent has a name only if it is a subagent. No span names the server of a tool.',
+  ],
+  scope: 'cursor_otel_hook.hook_receiver',
+  service: 'cursor-agent',
+  spans: [
+    cursorHook('beforeSubmitPrompt', 'chat', 'llm', { 'gen_ai.prompt.0.content': CONTENT }),
+    cursorTool('preToolUse', 'Shell'),
+    cursorTool('beforeShellExecution', 'bash'),
+    cursorTool('afterShellExecution', 'bash'),
+    cursorTool('postToolUse', 'Shell'),
+    cursorTool('preToolUse', 'MCP:echo'),
+    cursorTool('beforeMCPExecution', 'everything.echo'),
+    cursorTool('afterMCPExecution', 'everything.echo'),
+    cursorTool('postToolUse', 'MCP:echo'),
+    cursorTool('preToolUse', 'Read'),
+    cursorTool('beforeReadFile', 'read_file'),
+    cursorTool('postToolUseFailure', 'Read'),
+    cursorTool('preToolUse', 'Delete'),
+    cursorHook('subagentStart', 'chain', 'chain', { 'langsmith.metadata.subagent_type': 'explore' }),
+    cursorHook('subagentStop', 'chain', 'chain', { 'langsmith.metadata.subagent_type': 'explore' }),
+    cursorHook('stop', 'unknown', 'chain'),
+  ],
+  models: [{ name: 'claude-sonnet-5', vendor: 'anthropic', calls: 1, inputTokens: 0, outputTokens: 0 }],
+  tools: [
+    { name: 'Shell', calls: 1, runsAt: 'agent' },
+    { name: 'echo', calls: 1 },
+    { name: 'Read', calls: 1, failed: 1, runsAt: 'agent' },
+  ],
+  agents: ['explore'],
+};
