@@ -7,7 +7,8 @@ import type { TextForm } from './text-forms.ts';
  * under other names are not stored, unless a dialect lists them or the tenant captures content.
  *
  * Left out on purpose: attributes that repeat a request (`url.path`, `user_agent.original`, `db.query.text`), free text of
- * users (Kubernetes labels and annotations, descriptions, baggage), and personal data (`user.email`, `enduser.*`).
+ * users (Kubernetes labels and annotations, descriptions, baggage), and personal data (`user.email`, `enduser.*`,
+ * `gen_ai.caller.name`).
  */
 
 /** Ids, versions, enumerations, and names that programs choose. Single words. */
@@ -147,10 +148,22 @@ const IDENTIFIERS: readonly string[] = [
   'azure.service.request.id',
   'event.domain',
   'event.name',
-  // GenAI and MCP
+  // GenAI, MCP and A2A
+  'a2a.message.id',
+  'a2a.method.name',
+  'a2a.protocol.version',
+  'a2a.task.id',
+  'a2a.task.state',
   'gen_ai.agent.version',
+  'gen_ai.caller.type',
   'gen_ai.data_source.id',
+  'gen_ai.guardrail.policy.id',
+  'gen_ai.guardrail.policy.version',
+  'gen_ai.guardrail.result.type',
+  'gen_ai.guardrail.source',
   'gen_ai.memory.id',
+  'gen_ai.memory.record.id',
+  'gen_ai.memory.store.id',
   'gen_ai.memory.type',
   'gen_ai.output.type',
   'gen_ai.openai.api.type',
@@ -160,11 +173,15 @@ const IDENTIFIERS: readonly string[] = [
   'gen_ai.openai.response.service_tier',
   'gen_ai.openai.response.system_fingerprint',
   'gen_ai.request.encoding_formats',
+  'gen_ai.request.previous_response.id',
+  'gen_ai.request.reasoning.level',
   'gen_ai.response.finish_reasons',
   'gen_ai.response.id',
   'gen_ai.token.type',
   'gen_ai.tool.call.id',
   'gen_ai.tool.type',
+  'gen_ai.transfer.mode',
+  'gen_ai.transfer.target.type',
   'mcp.client.version',
   'mcp.protocol.version',
   'mcp.request.id',
@@ -203,6 +220,8 @@ const LABELS: readonly string[] = [
   'user_agent.name',
   'gen_ai.evaluation.name',
   'gen_ai.evaluation.score.label',
+  'gen_ai.guardrail.component.name',
+  'gen_ai.transfer.target.name',
   'mcp.client.name',
 ];
 

@@ -22,6 +22,7 @@ test.each<[string, string | null, string]>([
   [SECRET, 'genai', '(name left out)'],
   ['chat gpt-5', 'genai', 'chat gpt-5'],
   ['tools/call search', 'mcp', 'tools/call search'],
+  [`apply_guardrail ${SECRET}`, 'genai', 'apply_guardrail'],
   // Regression: these names were stored.
   ['请告诉我病人张伟的艾滋病检测结果', null, LEFT_OUT],
   ['患者の秘密', 'genai', LEFT_OUT],
