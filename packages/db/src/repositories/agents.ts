@@ -28,27 +28,41 @@ export async function listAgentAccounts(
   scope: TenantScope,
   { agent, limit }: { agent: string | null; limit: number },
 ): Promise<AgentAccount[] | null> {
-  let series = db
-    .selectFrom('usage_series')
-    .select(['tenant_id', 'sub_tenant_id', 'agent', 'account', 'created_at'])
-    .where(inScope(scope))
-    .where(isOfOneAgent)
-    .limit(limit + 1);
-  if (agent !== null) series = series.where('agent', '=', agent);
-  const rows = await db
-    .selectFrom(series.as('series'))
-    .select(['tenant_id', 'sub_tenant_id', 'agent', 'account'])
-    .select(({ fn }) => [fn.min('created_at').as('first_seen_at'), fn.countAll<number>().as('count')])
-    .groupBy(['tenant_id', 'sub_tenant_id', 'agent', 'account'])
-    .execute();
-  const accounts = rows.map((row) => ({
-    ...placeOf(row),
-    agent: row.agent,
-    account: row.account,
-    firstSeenAt: row.first_seen_at,
-    series: Number(row.count),
-  }));
-  return accounts.reduce((sum, { series: count }) => sum + count, 0) > limit ? null : accounts;
+  const accounts = new Map<string, AgentAccount>();
+  let after = { tenant_id: '', id: '' };
+  for (let read = 0; read <= limit; ) {
+    let query = db
+      .selectFrom('usage_series')
+      .select(['tenant_id', 'sub_tenant_id', 'id', 'agent', 'account', 'created_at'])
+      .where(inScope(scope))
+      .where(isOfOneAgent)
+      .where((eb) => eb(eb.refTuple('tenant_id', 'id'), '>', eb.tuple(eb.val(after.tenant_id), eb.val(after.id))));
+    if (agent !== null) query = query.where('agent', '=', agent);
+    const rows = await query.orderBy('tenant_id').orderBy('id').limit(SERIES_AT_ONCE).execute();
+    for (const row of rows) addSeries(accounts, row);
+    read += rows.length;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < SERIES_AT_ONCE) return read > limit ? null : [...accounts.values()];
+    after = last;
+  }
+  return null;
+}
+
+/** Series that are read before the event loop gets a turn. */
+const SERIES_AT_ONCE = 2000;
+
+type SeriesRow = { tenant_id: string; sub_tenant_id: string; agent: string; account: string; created_at: string };
+
+function addSeries(accounts: Map<string, AgentAccount>, row: SeriesRow): void {
+  const { tenant_id, sub_tenant_id, agent, account, created_at: firstSeenAt } = row;
+  const key = [tenant_id, sub_tenant_id, account, agent].join('\n');
+  const known = accounts.get(key);
+  if (known === undefined) {
+    accounts.set(key, { ...placeOf(row), agent, account, firstSeenAt, series: 1 });
+    return;
+  }
+  known.series += 1;
+  if (firstSeenAt < known.firstSeenAt) known.firstSeenAt = firstSeenAt;
 }
 
 /** An observation of an agent itself, in short. */

@@ -25,6 +25,9 @@ import { agentIdOf, agentOfId, findKnownAgents, type KnownAgent, latest, sortKey
 /** Usage series that are read to sort agents by their usage. */
 const MAX_SORTED_SERIES = 10_000;
 
+/** Agents that are sorted into the page before the event loop gets a turn. */
+const SORTED_AT_ONCE = 1000;
+
 const MAX_OBSERVATIONS_SHOWN = 20;
 const OBSERVATIONS_PER_STATEMENT = 100;
 
@@ -58,17 +61,20 @@ export async function listAgents(
   const all = sort == null || sort === 'name' ? null : { sort, activities: await activitiesOf(sortable(matching)) };
   const keyOf = (agent: KnownAgent): PageKey =>
     all === null ? ['', sortKey(agent)] : [rankOf(agent, all.activities.get(agent), all.sort), sortKey(agent)];
-  const keys = new Map(matching.map((agent) => [agent, keyOf(agent)] as const));
-  const listed = [...keys].toSorted(([, a], [, b]) => (isBefore(a, b) ? -1 : 1));
-  const rest = after === null ? listed : listed.filter(([, key]) => isBefore(after, key));
-  const shown = rest.slice(0, limit).map(([agent]) => agent);
+  let rest: { agent: KnownAgent; key: PageKey }[] = [];
+  for await (const batch of inBatches(matching, SORTED_AT_ONCE)) {
+    const keyed = batch.map((agent) => ({ agent, key: keyOf(agent) }));
+    const found = keyed.filter(({ key }) => after === null || isBefore(after, key));
+    rest = [...rest, ...found].toSorted((a, b) => (isBefore(a.key, b.key) ? -1 : 1)).slice(0, limit + 1);
+  }
+  const shown = rest.slice(0, limit).map(({ agent }) => agent);
   const activities = all?.activities ?? (await activitiesOf(shown));
   const observations = await observationsOf(ctx, shown);
   return {
     items: shown
       .filter((agent) => isKnown(agent, activities.get(agent)))
       .map((agent) => toAgent(agent, observations, activities.get(agent))),
-    next: rest.length > limit ? (rest[limit - 1]?.[1] ?? null) : null,
+    next: rest.length > limit ? (rest[limit - 1]?.key ?? null) : null,
   };
 }
 
