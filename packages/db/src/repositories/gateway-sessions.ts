@@ -6,6 +6,7 @@ import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
 import { cachedStatement } from '../cached-statement.ts';
 import { together } from '../concurrent-statements.ts';
+import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import type { Flag } from '../tables/columns.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -229,14 +230,15 @@ export async function shortenSessionsOfKey(
   { keyId, end }: { keyId: string; end: string },
   now: Date,
 ): Promise<void> {
-  await db
-    .updateTable('gateway_sessions')
-    .set({ expires_at: end, updated_at: now.toISOString() })
+  const sessions = await db
+    .selectFrom('gateway_sessions')
+    .select(['tenant_id', 'id'])
     .where('opened_by_key', '=', keyId)
     .where('revoked_at', 'is', null)
     .where('expires_at', '>', end)
     .where(inScope(scope))
     .execute();
+  await shortenRows(db, sessions, { time: now.toISOString(), end });
 }
 
 /** A possible subject of a session: the places through which it is known at the session's place. */
@@ -292,14 +294,38 @@ async function revokeActive(
   now: Date,
   which: Expression<SqlBool>,
 ): Promise<number> {
-  const { numUpdatedRows } = await db
-    .updateTable('gateway_sessions')
-    .set(revoked(now, reason))
+  const sessions = await db
+    .selectFrom('gateway_sessions')
+    .select(['tenant_id', 'id'])
     .where(which)
     .where(hasStatus('active', now))
     .where(inScope(scope))
-    .executeTakeFirst();
-  return Number(numUpdatedRows);
+    .execute();
+  return (await revokeRows(db, sessions, { time: now.toISOString(), reason })).length;
+}
+
+type SessionId = { tenant_id: string; id: string };
+
+/** A tenant may have 10,000 open sessions, and SQLite answers synchronously. So a statement changes some of them. */
+const revokeRows = multiRowStatement(
+  (db, rows: readonly SessionId[], { time, reason }: { time: string; reason: RevokedReason }) =>
+    db
+      .updateTable('gateway_sessions')
+      .set({ revoked_at: time, revoked_reason: reason, updated_at: time })
+      .where(areSessions(rows))
+      .where('revoked_at', 'is', null)
+      .returning('id'),
+);
+
+const shortenRows = multiRowStatement((db, rows: readonly SessionId[], { time, end }: { time: string; end: string }) =>
+  db.updateTable('gateway_sessions').set({ expires_at: end, updated_at: time }).where(areSessions(rows)),
+);
+
+function areSessions(rows: readonly SessionId[]): Expression<SqlBool> {
+  return tupleIn(
+    ['tenant_id', 'id'],
+    rows.map(({ tenant_id, id }) => [tenant_id, id]),
+  );
 }
 
 function revoked(now: Date, reason: RevokedReason) {
