@@ -91,6 +91,18 @@ test('a view lists the keys that expire this week, and its request can be copied
   await done();
 });
 
+test('regression: a leaked key is found if all of it is pasted, and its secret is not in the address', async () => {
+  const path = '/v1/service-accounts/ci-deployer/keys?tenant_id=northwind';
+  const body = { name: 'leaked', scopes: ['providers:read'] };
+  const { key } = await world.server.ok('POST', path, { as: world.server.admin, body });
+  const { page, done } = await world.open(`/accounts?${TENANT}&view=keys`);
+  await page.getByRole('textbox', { name: 'Search keys' }).fill(key);
+  await page.getByText('1 in all').waitFor();
+  await page.getByRole('row', { name: /leaked/ }).waitFor();
+  expect(page.url()).not.toContain(key.split('_').at(-1));
+  await done();
+});
+
 const NAMES = /in (two|five|forty) days/;
 
 test('keys that expire are listed with the next one first, within the time that the user chooses', async () => {
