@@ -129,6 +129,8 @@ test('network failures have our own messages', async () => {
     [`https://${silent}`, /^no connection within 0\.1 s$/, { limits: { connectMs: 100 } }],
     [`https://${noise}`, /^no trusted TLS connection could be made$/],
     [broken.url, /^the answer cannot be unpacked$/],
+    // A port of X11, which fetch refuses.
+    ['http://127.0.0.1:6000', /^its port is reserved for another protocol$/],
   ];
   for (const [url, reason, options] of rows) expect(await reasonOf(outboundTo(url, options), url)).toMatch(reason);
 });

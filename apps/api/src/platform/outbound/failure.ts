@@ -51,6 +51,10 @@ export function transportFailure(error: unknown, limits: { connectMs: number }):
     return new OutboundFailure('it answered something that is not HTTP');
   }
   if (has(/^Z_|^ERR_BROTLI|^ERR__ERROR|^ZSTD/)) return new OutboundFailure('the answer cannot be unpacked');
+  // https://fetch.spec.whatwg.org/#port-blocking. undici's error has no code.
+  if (withCauses(error).some(({ message }) => message === 'bad port')) {
+    return new OutboundFailure('its port is reserved for another protocol');
+  }
   return new OutboundFailure('the connection was closed before the answer was complete', { transient: true });
 }
 
