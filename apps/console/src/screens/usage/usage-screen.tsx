@@ -41,6 +41,9 @@ const ORDERS = { calls: 'calls', errors: 'errors', tokens: 'tokens' };
 const LIMITS = ['kind', 'provider', 'name', 'agent', 'account'] as const;
 const NO_LIMITS: UrlState = Object.fromEntries(LIMITS.map((name) => [name, undefined]));
 
+/** Large, because the server adds up everything for each page. */
+const PAGE_SIZE = 500;
+
 const keyOf = ({ tenantId, subTenantId, providerId, kind, name, agent, account }: Usage) =>
   JSON.stringify([tenantId, subTenantId, providerId, kind, name, agent, account]);
 
@@ -61,7 +64,7 @@ export function UsageScreen(): ReactNode {
   const list = usePagedList({
     key: ['usage', query],
     read: async (cursor, signal) => {
-      const page = { ...query, limit: 100, ...(cursor !== undefined && { cursor }) };
+      const page = { ...query, limit: PAGE_SIZE, ...(cursor !== undefined && { cursor }) };
       return (await listUsage({ query: page, signal, throwOnError: true })).data;
     },
   });
