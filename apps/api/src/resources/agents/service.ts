@@ -8,7 +8,7 @@ import {
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import { caseFolded } from '@quartermaster/db/queries.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
-import { inBatches } from '@quartermaster/db/batches.ts';
+import { firstInOrder, inBatches } from '@quartermaster/db/batches.ts';
 import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import { findObservationsByIds, findObservationsInPlace } from '@quartermaster/db/repositories/runtime-observations.ts';
@@ -24,9 +24,6 @@ import { agentIdOf, agentOfId, findKnownAgents, type KnownAgent, latest, sortKey
 
 /** Usage series that are read to sort agents by their usage. */
 const MAX_SORTED_SERIES = 10_000;
-
-/** Agents that are sorted into the page before the event loop gets a turn. */
-const SORTED_AT_ONCE = 1000;
 
 const MAX_OBSERVATIONS_SHOWN = 20;
 const OBSERVATIONS_PER_STATEMENT = 100;
@@ -61,12 +58,11 @@ export async function listAgents(
   const all = sort == null || sort === 'name' ? null : { sort, activities: await activitiesOf(sortable(matching)) };
   const keyOf = (agent: KnownAgent): PageKey =>
     all === null ? ['', sortKey(agent)] : [rankOf(agent, all.activities.get(agent), all.sort), sortKey(agent)];
-  let rest: { agent: KnownAgent; key: PageKey }[] = [];
-  for await (const batch of inBatches(matching, SORTED_AT_ONCE)) {
-    const keyed = batch.map((agent) => ({ agent, key: keyOf(agent) }));
-    const found = keyed.filter(({ key }) => after === null || isBefore(after, key));
-    rest = [...rest, ...found].toSorted((a, b) => (isBefore(a.key, b.key) ? -1 : 1)).slice(0, limit + 1);
-  }
+  const listed = matching
+    .values()
+    .map((agent) => ({ agent, key: keyOf(agent) }))
+    .filter(({ key }) => after === null || isBefore(after, key));
+  const rest = await firstInOrder(listed, limit + 1, (a, b) => isBefore(a.key, b.key));
   const shown = rest.slice(0, limit).map(({ agent }) => agent);
   const activities = all?.activities ?? (await activitiesOf(shown));
   const observations = await observationsOf(ctx, shown);

@@ -1,6 +1,6 @@
 import type { Graph } from '@quartermaster/contracts/graph.ts';
 import type { Usage } from '@quartermaster/contracts/usage.ts';
-import { inBatches } from '@quartermaster/db/batches.ts';
+import { firstInOrder, inBatches } from '@quartermaster/db/batches.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import {
   findObservationsOfSubjects,
@@ -15,9 +15,6 @@ import type { CallerContext } from '../../http/context.ts';
 import { sumUsage } from '../../telemetry/usage/read-usage.ts';
 
 const MAX_OBSERVATIONS_OF_ITEM = 100;
-
-/** Edges that are sorted before the event loop gets a turn. */
-const SORTED_AT_ONCE = 1000;
 
 /** Items whose observations are read before the event loop gets a turn. One observation may have 25 KB of evidence. */
 const OBSERVED_AT_ONCE = 64;
@@ -46,16 +43,10 @@ export async function readGraph(
     (points) => services.chargeWork(principal, points),
     services.now(),
   );
-  let shown: Edge[] = [];
-  let omittedCalls = 0;
-  for await (const batch of inBatches(groups, SORTED_AT_ONCE)) {
-    const edges = batch.map(({ usage, nameKey }) => edgeOf(usage, nameKey ?? ''));
-    const sorted = [...shown, ...edges].toSorted(byCalls);
-    shown = sorted.slice(0, maxEdges);
-    for (const { calls } of sorted.slice(maxEdges)) {
-      omittedCalls = Math.min(omittedCalls + calls, Number.MAX_SAFE_INTEGER);
-    }
-  }
+  const edges = groups.values().map(({ usage, nameKey }) => edgeOf(usage, nameKey ?? ''));
+  const shown = await firstInOrder(edges, maxEdges, hasMoreCalls);
+  const omittedCalls =
+    groups.reduce((sum, { usage }) => sum + usage.calls, 0) - shown.reduce((sum, one) => sum + one.calls, 0);
   return {
     ...range,
     agents: sumsBy(shown, ({ tenantId, agent }) => ({ tenantId, name: agent })),
@@ -63,7 +54,7 @@ export async function readGraph(
     items: await itemsOf(ctx, scope, shown),
     edges: shown.map(({ nameKey: _nameKey, sortKey: _sortKey, ...edge }) => edge),
     omittedEdges: groups.length - shown.length,
-    omittedCalls,
+    omittedCalls: Math.min(omittedCalls, Number.MAX_SAFE_INTEGER),
   };
 }
 
@@ -75,8 +66,8 @@ function edgeOf(usage: Usage, nameKey: string): Edge {
   return { tenantId, agent, providerId, kind, name, nameKey, sortKey, calls, errors, inputTokens, outputTokens };
 }
 
-function byCalls(a: Edge, b: Edge): number {
-  return b.calls - a.calls || (a.sortKey < b.sortKey ? -1 : 1);
+function hasMoreCalls(a: Edge, b: Edge): boolean {
+  return a.calls === b.calls ? a.sortKey < b.sortKey : a.calls > b.calls;
 }
 
 /** Adds up the edges that touch each node. The nodes with the most calls come first. */

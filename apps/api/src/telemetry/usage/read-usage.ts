@@ -1,6 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Usage, UsageDimension, UsageInterval, UsageOrder } from '@quartermaster/contracts/usage.ts';
-import { inBatches } from '@quartermaster/db/batches.ts';
+import { firstInOrder } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import { type RollupRange, readRollups, type UsageSums } from '@quartermaster/db/repositories/usage-rollups.ts';
@@ -33,9 +33,6 @@ const SERIES_PAGE_SIZE = 1000;
 /** Series whose sums are read with one statement. Then the event loop gets a turn. Fewer of a long range, which may have many sums. */
 const BATCH_SIZE = { least: 10, most: 100, sums: 5000 };
 
-/** Groups that are sorted into the page before the event loop gets a turn. */
-const SORTED_AT_ONCE = 1000;
-
 type Group = { usage: Usage; key: string; nameKey: string | null };
 
 /**
@@ -65,11 +62,10 @@ export async function usagePage(
     filter,
     charge,
   });
-  let remaining: Group[] = [];
-  for await (const batch of inBatches(groups.values(), SORTED_AT_ONCE)) {
-    const found = batch.filter((group) => isUsed(group) && (position === null || isAfter(group, position, sort)));
-    remaining = [...remaining, ...found].toSorted((a, b) => (isAfter(a, b, sort) ? 1 : -1)).slice(0, limit + 1);
-  }
+  const wanted = groups
+    .values()
+    .filter((group) => isUsed(group) && (position === null || isAfter(group, position, sort)));
+  const remaining = await firstInOrder(wanted, limit + 1, (a, b) => isAfter(b, a, sort));
   const items = remaining.slice(0, limit);
   const last = items.at(-1);
   return {
