@@ -1,6 +1,7 @@
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
+import { isPostgres } from '../dialects/postgres.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf, toFlag } from '../queries.ts';
 import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
@@ -163,9 +164,13 @@ export async function findAnsweringModels(
   providerId: string,
   { after, limit }: { after: AnsweredObservation | undefined; limit: number },
 ): Promise<AnsweredObservation[]> {
+  // Evidence may be large, and reading and parsing all of it takes three times as long.
+  const models = isPostgres(db)
+    ? sql<string>`(evidence::json -> 'responseModels')::text`
+    : sql<string>`json_extract(evidence, '$.responseModels')`;
   const rows = await db
     .selectFrom('runtime_observations')
-    .select(['id', 'created_at', 'evidence'])
+    .select(['id', 'created_at', models.as('models')])
     .where('tenant_id', '=', tenantId)
     .where('provider_id', '=', providerId)
     .where('kind', '=', 'model')
@@ -179,10 +184,7 @@ export async function findAnsweringModels(
   return rows.map((row) => ({
     id: row.id,
     createdAt: row.created_at,
-    // Most evidence names none, and parsing it takes longer than reading it.
-    responseModels: row.evidence.includes('"responseModels":["')
-      ? (JSON.parse(row.evidence) as Evidence).responseModels
-      : [],
+    responseModels: JSON.parse(row.models) as Evidence['responseModels'],
   }));
 }
 
