@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('with a full disk REST and OTLP answer 503 with Retry-After, and nothing of the refused requests is stored', async () => {
+test('with a full disk REST, tRPC and OTLP answer 503 with Retry-After, and nothing of the refused requests is stored', async () => {
   const { db } = server.services;
   const used = await sql<{ page_count: number }>`pragma page_count`.execute(db);
   // A raw query uses the writing connection. Its file must not grow.
@@ -23,6 +23,10 @@ test('with a full disk REST and OTLP answer 503 with Retry-After, and nothing of
   const last = refused.at(-1);
   expect([last?.status, last?.body.code]).toEqual([503, 'database_unavailable']);
   expect(Number(last?.headers.get('retry-after'))).toBeGreaterThan(0);
+  const input = { body: { name: 'full-trpc', kind: 'llm', metadata } };
+  const overTrpc = await server.call('POST', '/trpc/providers.create', { as: server.admin, body: input });
+  expect([overTrpc.status, overTrpc.body.error.data.code]).toEqual([503, 'database_unavailable']);
+  expect(Number(overTrpc.headers.get('retry-after'))).toBeGreaterThan(0);
   const attributes = [{ key: 'text', value: { stringValue: 'x'.repeat(900) } }];
   const spans = Array.from({ length: 100 }, (_, index) => ({
     traceId: 'f'.repeat(32),

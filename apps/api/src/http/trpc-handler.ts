@@ -54,7 +54,12 @@ export function trpcHandler({ router, procedures, pipeline, onRefused }: TrpcOpt
         ...ids,
         run: (endpoint) => runPipeline(pipeline, requestOf(req, res, endpoint), progressOf(res)),
       }),
-      responseMeta: ({ errors: [error] }) => (error ? { headers: answerOf(error, shownId(ids)).headers } : {}),
+      // The status too: tRPC's own is 500 for each error that it does not know, such as a database that is down.
+      responseMeta({ errors: [error] }) {
+        if (!error) return {};
+        const { status, headers } = answerOf(error, shownId(ids));
+        return { status, headers };
+      },
       onError: ({ error }) => onRefused(error, answerOf(error, shownId(ids)), { ...progressOf(res), ...ids }),
     });
     const body = Buffer.from(await answer.arrayBuffer());
