@@ -25,7 +25,7 @@ import { jwksHandler } from '../resources/signing-keys/jwks-handler.ts';
 import type { Console } from './console/build.ts';
 import { consoleRouter } from './console/handler.ts';
 import { clientAddress, type Trust } from './client-address.ts';
-import { noteRefusal } from './note-refusal.ts';
+import { logFailure, noteRefusal } from './note-refusal.ts';
 import { type CountPublic, countPublicPaths, publicCounter, readinessHandler } from './public-paths.ts';
 import { callerIdFields } from '../http/log-fields.ts';
 import { noteCaller, noteOperation, noteWait, requestLog } from './request-log.ts';
@@ -101,10 +101,7 @@ export function createApp(options: AppOptions): RequestListener {
   });
   app.use((error: unknown, req: Request, res: Response, _next: unknown) => {
     const answer = answerOf(error, shownRequestIdOf(res));
-    if (answer.unexpected) {
-      const requestId = requestIdOf(res);
-      services.log.error({ err: error, requestId, ...callerIdFields(req) }, 'request failed');
-    }
+    logFailure(services, { error, answer, ids: { requestId: requestIdOf(res), ...callerIdFields(req) } });
     sendAnswer(req, res, answer);
   });
   return (req, res) => {

@@ -18,13 +18,7 @@ export function noteRefusal(
   const { operation, principal, requestId, callerRequestId } = info;
   const operationId = operation?.operationId ?? null;
   const caller = callerRequestId === null ? {} : { callerRequestId };
-  const thrown = error instanceof TRPCError && error.cause ? error.cause : error;
-  if (answer.unexpected) {
-    services.log.error({ err: thrown, requestId, ...caller, operationId }, 'request failed');
-  }
-  if (thrown instanceof DatabaseUnavailableError) {
-    services.log.warn({ requestId, ...caller, operationId, cause: causeOf(thrown) }, 'database unavailable');
-  }
+  logFailure(services, { error, answer, ids: { requestId, ...caller, operationId } });
   const missing = error instanceof ValidationFailure ? error.missing : null;
   const reason = error instanceof ApiError ? error.reason : missing;
   if (reason === null) return;
@@ -37,4 +31,14 @@ export function noteRefusal(
   if (operation === null || outcome === undefined) return;
   const refusal = { principal, operationId: operation.operationId, reason, outcome, requestId, ...caller };
   noteRefused(services.refusals, refusal);
+}
+
+/** Logs a bug with its error, and a request that the database refused with the cause. */
+export function logFailure(
+  { log }: Pick<Services, 'log'>,
+  { error, answer, ids }: { error: unknown; answer: Answer; ids: Record<string, string | null> },
+): void {
+  const thrown = error instanceof TRPCError && error.cause ? error.cause : error;
+  if (answer.unexpected) log.error({ err: thrown, ...ids }, 'request failed');
+  if (thrown instanceof DatabaseUnavailableError) log.warn({ ...ids, cause: causeOf(thrown) }, 'database unavailable');
 }

@@ -7,7 +7,8 @@ import {
   startPostgres,
 } from '@quartermaster/db/testing/postgres-server.ts';
 import { scaled } from '@quartermaster/db/testing/scale.ts';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import pino from 'pino';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { accountWithKey } from '../support/people.ts';
 import { type Answered, startTestServer, type TestServer } from '../support/server.ts';
 import { chat, exportRequest, newTraceId } from '../telemetry/traces/sending.ts';
@@ -176,4 +177,21 @@ test('a write with an Idempotency-Key that failed while the database was down ca
   const { accounts, audited } = await stored('keyed');
   expect(accounts).toEqual(done.toSorted());
   expect(audited).toEqual(accounts);
+});
+
+test('regression: while the database is down, the log has the cause of each refusal, whatever the path', async () => {
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+  await createDatabase(postgres.urlOf('postgres'), 'logged');
+  const logged = await startTestServer({ DATABASE_URL: postgres.urlOf('logged') }, { log });
+  onTestFinished(() => logged.stop());
+  await postgres.halt();
+  for (const path of ['/v1/providers', '/trpc/providers.list', '/.well-known/jwks.json']) {
+    const refused = await logged.call('GET', path, { as: logged.admin });
+    expect(refused.status, path).toBe(503);
+    const requestId = refused.headers.get('x-request-id');
+    const line = lines.map((each) => JSON.parse(each)).find((each) => each.requestId === requestId);
+    expect(line, path).toMatchObject({ msg: 'database unavailable', cause: expect.stringMatching(/./) });
+  }
+  await postgres.resume();
 });
