@@ -8,9 +8,12 @@ const provide = {
   fuzzSeed: Number(process.env['FUZZ_SEED'] ?? 1),
 };
 
+/** A test that ends early goes on beside the next ones, which then see its changes. */
+const testTimeout = 600_000;
+
 // The fuzzing alone, with as many requests for each operation as are asked for: the torture suite's long form.
 export default defineConfig({
   test: {
-    projects: ['sqlite', 'postgres'].map((name) => ({ test: { name, include, globalSetup, provide } })),
+    projects: ['sqlite', 'postgres'].map((name) => ({ test: { name, include, globalSetup, provide, testTimeout } })),
   },
 });
