@@ -298,6 +298,19 @@ describe('a blocked model that answered', () => {
     );
   });
 
+  test('is found beside observations whose evidence is older than the models that answered', async () => {
+    const tenant = await newTenant(server);
+    await use(tenant, 'older');
+    await use(tenant, 'alias', { answeredBy: 'gpt-x' });
+    const { db } = server.services;
+    const { id } = await tenant.observation('older');
+    const former = JSON.stringify({ serviceNames: [], serverAddresses: [], operations: [], accounts: [], errors: 0 });
+    await db.updateTable('runtime_observations').set({ evidence: former }).where('id', '=', id).execute();
+    const { operator: as, path } = tenant;
+    await server.ok('POST', `${path}/inventory`, { as, body: { kind: 'model', name: 'gpt-x', status: 'blocked' } });
+    expect(await isBlockedUse(tenant)).toBe(true);
+  });
+
   test('regression: is looked for in the evidence of many observations in many turns of the event loop', async () => {
     const tenant = await newTenant(server);
     await use(tenant, 'alias', { answeredBy: 'gpt-x' });

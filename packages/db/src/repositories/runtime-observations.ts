@@ -164,13 +164,13 @@ export async function findAnsweringModels(
   providerId: string,
   { after, limit }: { after: AnsweredObservation | undefined; limit: number },
 ): Promise<AnsweredObservation[]> {
-  // Evidence may be large, and reading and parsing all of it takes three times as long.
+  // Evidence may be large, and reading and parsing all of it takes three times as long. Old rows lack this member.
   const models = isPostgres(db)
-    ? sql<string>`(evidence::json -> 'responseModels')::text`
-    : sql<string>`json_extract(evidence, '$.responseModels')`;
+    ? sql<string>`evidence::json ->> 'responseModels'`
+    : sql<string>`evidence ->> 'responseModels'`;
   const rows = await db
     .selectFrom('runtime_observations')
-    .select(['id', 'created_at', models.as('models')])
+    .select(['id', 'created_at', sql<string>`coalesce(${models}, '[]')`.as('models')])
     .where('tenant_id', '=', tenantId)
     .where('provider_id', '=', providerId)
     .where('kind', '=', 'model')
