@@ -59,6 +59,12 @@ function restOfTotal(attributes: Attributes, { inputTokens, outputTokens }: Fact
   return firstCount(attributes, TOTAL_TOKENS) - inputTokens - outputTokens;
 }
 
+/** Adds the counts under some names to input tokens that exclude them. */
+export function addToInput(attributes: Attributes, facts: Facts, names: readonly string[]): void {
+  if (facts.inputTokens === null) return;
+  for (const name of names) facts.inputTokens += firstCount(attributes, [name]);
+}
+
 /** Adds the cached tokens to input tokens that are Anthropic's own count. `addUncountedCache` does not add them again. */
 export function addCacheOfAnthropic(attributes: Attributes, facts: Facts): void {
   if (facts.inputTokens !== null) facts.inputTokens += cachedTokensIn(attributes);

@@ -1,6 +1,6 @@
 import type { AttributeValue } from '../otlp/span.ts';
+import { addToInput } from './cached-tokens.ts';
 import type { Dialect } from './dialect.ts';
-import { asCount } from './fact-slots.ts';
 
 const CACHED = ['cursor.api.request.cache_read_tokens', 'cursor.api.request.cache_creation_tokens'];
 const TOOL = ['cursor.tool.name'];
@@ -39,9 +39,7 @@ export const cursor: Dialect = {
   alsoReads: [...CACHED, STATUS, OUTCOME],
   refine({ name, attributes }, facts) {
     // Cursor counts cached tokens apart from the input.
-    if (facts.inputTokens !== null) {
-      for (const cached of CACHED) facts.inputTokens += asCount(attributes[cached]) ?? 0;
-    }
+    addToInput(attributes, facts, CACHED);
     if (/^(?:cursor\.)?api[._]error$/.test(name) || FAILED.has(attributes[STATUS] ?? attributes[OUTCOME]))
       facts.errorType ??= 'error';
   },

@@ -1,7 +1,7 @@
 import { canonicalVendor } from '@quartermaster/db/vendors.ts';
 import { asText } from './as-text.ts';
+import { addToInput } from './cached-tokens.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
-import { firstCount } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
 import { FUNCTION_NAMES } from './function-names.ts';
 import { genai } from './genai.ts';
@@ -105,7 +105,10 @@ export const otherFrameworks: Dialect = {
     // Eino names the client of a model: OpenAI, Claude, Ollama.
     if (facts.model !== null) facts.vendor ??= canonicalVendor(asText(attributes['runinfo.type'] ?? ''));
     if (span.scope.name === LANGWATCH) splitVendorPrefix(facts);
-    if (span.scope.name === AGENTSCOPE) addCacheOfAgentScope(attributes, facts);
+    // AgentScope (github.com/agentscope-ai/agentscope, src/agentscope/middleware/_tracing) copies the counts of the vendor's API.
+    // Anthropic's input excludes cached tokens.
+    if (span.scope.name === AGENTSCOPE && facts.vendor === 'anthropic')
+      addToInput(attributes, facts, CACHE_OF_AGENTSCOPE);
   },
   alsoReads: [
     ...MARKS_OF_FUNCTIONS,
@@ -166,15 +169,6 @@ function toolOf({ attributes, name }: ReadSource): string | null {
 
 /** LangWatch's SDK for Python (github.com/langwatch/langwatch, sdks/python) writes the vendor in front of the model. */
 const LANGWATCH = 'langwatch';
-
-/**
- * AgentScope (github.com/agentscope-ai/agentscope, src/agentscope/middleware/_tracing) copies the counts of the vendor's API. Anthropic's
- * input excludes cached tokens.
- */
-function addCacheOfAgentScope(attributes: ReadSource['attributes'], facts: Facts): void {
-  if (facts.inputTokens === null || facts.vendor !== 'anthropic') return;
-  for (const name of CACHE_OF_AGENTSCOPE) facts.inputTokens += firstCount(attributes, [name]);
-}
 
 const NAME_OF_ANSWER = /(?:^|[._:/-]|[a-z])(?:output|response|completion)(?:[._]?(?:json|value))?$/i;
 
