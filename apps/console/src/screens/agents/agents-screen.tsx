@@ -3,7 +3,6 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
-import { formatCompact } from '../../components/format.ts';
 import { MeaningMark, MeaningShape, RiskMark } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
@@ -14,6 +13,7 @@ import { Time } from '../../components/time.tsx';
 import { useDistinct, usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { usageColumns } from '../usage/usage-columns.tsx';
 import { PERIODS, useUsageRange } from '../usage/usage-range.ts';
 
 const keyOf = ({ id }: Agent) => id;
@@ -68,21 +68,7 @@ const COLUMNS: Column<Agent>[] = [
     cell: ({ firstSeenAt }) => <Time at={firstSeenAt} />,
   },
   { key: 'last', header: 'Last seen', width: '92px', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
-  { key: 'calls', header: 'Calls', width: '72px', isNumber: true, cell: ({ usage }) => formatCompact(usage.calls) },
-  {
-    key: 'errors',
-    header: 'Errors',
-    width: '64px',
-    isNumber: true,
-    cell: ({ usage: { errors } }) => <span className={errors > 0 ? 'danger' : 'dim'}>{formatCompact(errors)}</span>,
-  },
-  {
-    key: 'tokens',
-    header: 'Tokens',
-    width: '80px',
-    isNumber: true,
-    cell: ({ usage }) => formatCompact(usage.inputTokens + usage.outputTokens),
-  },
+  ...Object.values(usageColumns(({ usage }: Agent) => usage)),
 ];
 
 function HighestRisk({ observations }: Pick<Agent, 'observations'>): ReactNode {

@@ -15,6 +15,7 @@ import { useDistinct, usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { type UrlState, useUrlParameter, useUrlState } from '../../data/url-state.ts';
 import { UsageCharts } from './usage-charts.tsx';
+import { usageColumns } from './usage-columns.tsx';
 import { PERIODS, useUsageRange } from './usage-range.ts';
 
 type Grouping = {
@@ -207,14 +208,9 @@ function columnsOf(grouping: Grouping, hours: string | undefined, { byId }: Prov
       cell: ({ account }) => <PrincipalName principal={account} />,
     },
   ];
-  const tokens: Column<Usage>[] = [
-    {
-      key: 'tokens',
-      header: 'Tokens',
-      width: '80px',
-      isNumber: true,
-      cell: ({ inputTokens, outputTokens }) => formatCompact(inputTokens + outputTokens),
-    },
+  const { calls, errors, tokens } = usageColumns((row: Usage) => row);
+  const ofModels: Column<Usage>[] = [
+    tokens,
     {
       key: 'in',
       isWideOnly: true,
@@ -235,22 +231,16 @@ function columnsOf(grouping: Grouping, hours: string | undefined, { byId }: Prov
   return [
     ...named.filter(({ key }) => by.some((dimension) => dimension === key)),
     { key: 'place', isWideOnly: true, header: 'Tenant', width: 'minmax(100px, 1fr)', cell: placeOf },
-    { key: 'calls', header: 'Calls', width: '72px', isNumber: true, cell: ({ calls }) => formatCompact(calls) },
-    {
-      key: 'errors',
-      header: 'Errors',
-      width: '68px',
-      isNumber: true,
-      cell: ({ errors }) => <span className={errors > 0 ? 'danger' : 'dim'}>{formatCompact(errors)}</span>,
-    },
-    ...(grouping.kind === 'tool' ? [] : tokens),
+    calls,
+    errors,
+    ...(grouping.kind === 'tool' ? [] : ofModels),
     {
       key: 'duration',
       isWideOnly: true,
       header: 'Average time',
       width: '100px',
       isNumber: true,
-      cell: ({ calls, durationMs }) => (calls > 0 ? formatDuration(durationMs / calls) : ''),
+      cell: (row) => (row.calls > 0 ? formatDuration(row.durationMs / row.calls) : ''),
     },
   ];
 }

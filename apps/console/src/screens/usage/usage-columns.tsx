@@ -1,0 +1,37 @@
+import type { Column } from '../../components/data-table.tsx';
+import { formatCompact } from '../../components/format.ts';
+
+type Sums = { calls: number; errors: number; inputTokens: number; outputTokens: number };
+
+/** The columns `calls`, `errors` and `tokens` of a table. */
+export function usageColumns<Row>(sumsOf: (row: Row) => Sums): Record<'calls' | 'errors' | 'tokens', Column<Row>> {
+  return {
+    calls: {
+      key: 'calls',
+      header: 'Calls',
+      width: '72px',
+      isNumber: true,
+      cell: (row) => formatCompact(sumsOf(row).calls),
+    },
+    errors: {
+      key: 'errors',
+      header: 'Errors',
+      width: '64px',
+      isNumber: true,
+      cell(row) {
+        const { errors } = sumsOf(row);
+        return <span className={errors > 0 ? 'danger' : 'dim'}>{formatCompact(errors)}</span>;
+      },
+    },
+    tokens: {
+      key: 'tokens',
+      header: 'Tokens',
+      width: '80px',
+      isNumber: true,
+      cell(row) {
+        const { inputTokens, outputTokens } = sumsOf(row);
+        return formatCompact(inputTokens + outputTokens);
+      },
+    },
+  };
+}
