@@ -3,43 +3,46 @@ import { promisify } from 'node:util';
 import { startPostgres } from '../packages/db/testing/postgres-server.ts';
 import { ROOT } from './run.ts';
 import { printSummary, removeReports } from './summary.ts';
-import { CHECKS, runTasks, SUITES } from './tasks.ts';
+import { CHECKS, runTasks } from './tasks.ts';
+
+/** The two forms of the suites, which docs/testing.md describes. Both are tasks of the workspaces. */
+export type Form = 'test' | 'test:deep';
 
 type Options = { flags: readonly string[]; environment?: Record<string, string> };
 
-/** Suites that test on PostgreSQL. */
-const ON_POSTGRES = ['@quartermaster/api#test:postgres', '@quartermaster/console#test', '@quartermaster/db#test'];
-
-const API = '@quartermaster/api';
-const TORTURE = '@quartermaster/torture';
+const API = '--filter=@quartermaster/api';
+const NOT_API = '--filter=!@quartermaster/api';
 
 /**
  * What runs at the same time: two lanes, each with runs of turbo one after the other, and each run with one task at a time. Both
  * lanes take about as long. With five tasks at the same time, two cores need a third more CPU time, for context switches, cold
- * caches and loading modules, and three took longer than two. The checks come first, because they use both cores, and later tests
- * measure times.
+ * caches and loading modules, and three took longer than two.
  */
-const LANES = [
-  [['test', `--filter=${API}`, `--filter=${TORTURE}`]],
-  [CHECKS, ['test:postgres', `--filter=${API}`], ['test', `--filter=!${API}`, `--filter=!${TORTURE}`]],
-];
+const LANES = {
+  test: [[['test', API]], [CHECKS, ['test', NOT_API]]],
+  'test:deep': [[['test:deep', API]], [['test:deep', NOT_API]]],
+} satisfies Record<Form, string[][][]>;
+
+/** Suites that test on PostgreSQL. */
+const ON_POSTGRES = ['@quartermaster/api', '@quartermaster/console', '@quartermaster/db'];
 
 /** Makes turbo write what it ran to a file, which the summary reads. */
 const SUMMARIZED = { TURBO_RUN_SUMMARY: 'true' };
 
 /**
- * Runs every check and every workspace's suite, then prints what failed and, as the last line, how many tests passed.
+ * Runs one form of every workspace's suite, and with the quick one every check. Then prints what failed and, as the last line, how
+ * many tests passed.
  *
  * @param flags passed to turbo, such as `--force`
  * @returns the exit code
  */
-export async function runSuites({ flags, environment = {} }: Options): Promise<number> {
+export async function runSuites(form: Form, { flags, environment = {} }: Options): Promise<number> {
   await removeReports();
-  const server = await startSharedPostgres(flags, environment);
+  const server = await startSharedPostgres(form, { flags, environment });
   try {
     const shared = server === null ? {} : { QM_TEST_POSTGRES_URL: server.urlOf('postgres') };
     const options = { flags, environment: { ...environment, ...shared, ...SUMMARIZED }, concurrency: 1 };
-    const lanes = await Promise.all(LANES.map((lane) => runLane(lane, options)));
+    const lanes = await Promise.all(LANES[form].map((lane) => runLane(lane, options)));
     const passed = await printSummary();
     return passed && !lanes.includes(false) ? 0 : 1;
   } finally {
@@ -60,15 +63,15 @@ async function runLane(
 }
 
 /** One server for all suites, unless turbo has cached their results or the developer names a server. */
-async function startSharedPostgres(flags: readonly string[], environment: Record<string, string>) {
+async function startSharedPostgres(form: Form, { flags, environment = {} }: Options) {
   if (process.env['QM_TEST_POSTGRES_URL'] !== undefined) return null;
   if (flags.includes('--force')) return startPostgres();
-  const { stdout } = await promisify(execFile)('turbo', ['run', ...SUITES, '--dry=json', ...flags], {
+  const { stdout } = await promisify(execFile)('turbo', ['run', form, '--dry=json', ...flags], {
     cwd: ROOT,
     env: { ...process.env, ...environment, TURBO_TELEMETRY_DISABLED: '1' },
     maxBuffer: 64 * 1024 * 1024,
   });
-  const plan = JSON.parse(stdout) as { tasks: { taskId: string; cache: { status: string } }[] };
-  const needed = plan.tasks.some(({ taskId, cache }) => ON_POSTGRES.includes(taskId) && cache.status !== 'HIT');
+  const plan = JSON.parse(stdout) as { tasks: { package: string; cache: { status: string } }[] };
+  const needed = plan.tasks.some(({ package: name, cache }) => ON_POSTGRES.includes(name) && cache.status !== 'HIT');
   return needed ? startPostgres() : null;
 }

@@ -19,7 +19,7 @@ type Task = {
 };
 
 /** The files to which vitest writes its results. A workspace may have several suites. */
-const REPORTS = ['{apps,packages}/*/reports/vitest*.json', '{bench,torture}/reports/vitest.json'];
+const REPORTS = ['{apps,packages}/*/reports/vitest*.json', '{bench,torture}/reports/vitest*.json'];
 
 /** The files to which turbo writes what it ran, if it is asked to. */
 const RUNS = '.turbo/runs/*.json';

@@ -14,9 +14,6 @@ export const CHECKS = [
   '//#document',
 ];
 
-/** The suites of all workspaces. The API's is long, so its part on PostgreSQL is a task of its own. */
-export const SUITES = ['test', 'test:postgres'];
-
 /** Node's compile cache for every process that a task starts. Some tests start new processes. */
 const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/quartermaster');
 

@@ -2,104 +2,114 @@ import { fileURLToPath } from 'node:url';
 import { FULL, SEQUENCE, TIME_LIMITS } from '@quartermaster/db/testing/scale.ts';
 import { defineConfig } from 'vitest/config';
 
-/**
- * Suites that run on PostgreSQL too: those that depend on its SQL, locks or transactions, and one success of each operation. Rules that run on top of the same queries are tested on SQLite, an order of magnitude faster. The long form
- * tests everything on both, except what belongs to one of them.
- */
-const ON_POSTGRES = [
-  // One success of each operation and some requests made from the document; each write with an Idempotency-Key.
-  'test/fuzz/*.test.ts',
-  'test/idempotency/**/*.test.ts',
-  'test/preconditions/entity-tags.test.ts',
-  // A write that fails half-way leaves nothing.
-  'test/atomic-writes.test.ts',
-  // Concurrent writers: one wins, the others get a clear answer, and nothing is lost. Two who take a right from each other at once.
-  'test/concurrent-writers.test.ts',
-  // Batches of removals; conditions with thousands of places.
-  'test/record-retention.test.ts',
-  'test/tenant-deletion.test.ts',
-  'test/many-memberships.test.ts',
-  'test/first-sign-in.test.ts',
-  'test/development-users.test.ts',
-  'test/signing-keys.test.ts',
-  // Several processes, and a server that goes away.
-  'test/postgres/**/*.test.ts',
-  'test/audit-chain/{forged,random-tampering,remembered,sealing}.test.ts',
-  'test/inventory-sync/{last-seen,running}.test.ts',
-  // The others count in the memory of their process.
-  'test/rate-limits/shared-limits.test.ts',
-  'test/server-registration-limit.test.ts',
-  // What other connections see, and when: keys that are revoked, accounts that are disabled.
-  'test/api-keys.test.ts',
-  'test/credential-expiry.test.ts',
-  // Counts by partial indexes, written out in SQL.
-  'test/endpoints/tenant-usage.test.ts',
-  'test/{key-lineage,session-grants}.test.ts',
-  // Spans: partitions, aggregation in batches, batches that exceed the parameters of one statement.
-  'test/telemetry/traces/{account-share,conflicting,reading,retention,senders,waterfall}.test.ts',
-  'test/telemetry/{ingest-logs,unread}.test.ts',
-  // Calls that are corrected, and sums of them.
-  'test/telemetry/calls/{aggregate-records,aggregate-spans,deleted-providers,exactness,replace-records}.test.ts',
-  'test/endpoints/{agents,graph,usage}.test.ts',
-  'test/endpoints/{bulk-decisions,console-sessions,credentials,derived-access,observation-inbox,recommendation-lists}.test.ts',
-  'test/governance/{cardinality,counting,fair-share,large-families,manifest-names,properties,replay,renaming,statements,whole-loop}.test.ts',
-  // Look-ups of providers and items by their names, in one statement for a batch.
-  'test/governance/{agent-manifests,blocked-uses,blocks,match-tools,provider-aliases}.test.ts',
-  // From one database to another.
-  'test/database-move.test.ts',
-];
+/** Test files that only `npm run test:deep` runs. */
+const DEEP = 'test/**/*.deep.test.ts';
 
-/** Suites without a database, or with a single file. Even the long form runs them only on SQLite. */
-const ON_SQLITE_ALONE = [
-  'test/admin-key.test.ts',
-  'test/api-keys-format.test.ts',
-  'test/architecture.test.ts',
-  'test/audit-chain/many-events.test.ts',
-  'test/backup.test.ts',
-  'test/bad-input-*.test.ts',
-  'test/bearer.test.ts',
-  'test/bootstrap-key.test.ts',
-  'test/cached-counts.test.ts',
-  'test/client.test.ts',
-  'test/config*.test.ts',
-  'test/console/pages.test.ts',
-  'test/connection-limits.test.ts',
-  'test/cursors.test.ts',
-  'test/document*.test.ts',
-  'test/durability.test.ts',
-  'test/http/**/*.test.ts',
-  'test/idempotency/killed.test.ts',
-  'test/inventory-sync/compare.test.ts',
-  'test/jwks.test.ts',
-  'test/logs.test.ts',
-  'test/lost-secret-key.test.ts',
-  'test/manifest-schemas.test.ts',
-  'test/telemetry/attacks/**/*.test.ts',
-  'test/telemetry/{content,dialects,otlp,recordings}/**/*.test.ts',
-  'test/outbound*.test.ts',
-  'test/quickstart.test.ts',
-  'test/read-only-folder.test.ts',
-  'test/rate-limits/rate-limit.test.ts',
-  'test/secret-key-rotation.test.ts',
-  'test/server.test.ts',
-  'test/start.test.ts',
-  'test/token-email.test.ts',
-  'test/unavailable-database.test.ts',
-  'test/worker-queue.test.ts',
-];
+/** The test files of some subjects: `blocks` stands for `test/blocks.test.ts` and `test/blocks.deep.test.ts`. */
+const filesOf = (subjects: readonly string[]) => subjects.map((subject) => `test/${subject}{,.deep}.test.ts`);
+
+/** What `npm test` runs on PostgreSQL: a success of each operation, and writers at the same time. */
+const QUICK_ON_POSTGRES = ['test/postgres/each-operation.test.ts', 'test/concurrent-writers.test.ts'];
+
+/**
+ * What runs on PostgreSQL in the deep form: everything that depends on its SQL, locks or transactions. Rules that run on top of the
+ * same queries are tested on SQLite, an order of magnitude faster. The full form tests everything on both, except what belongs to
+ * one of them.
+ */
+const ON_POSTGRES = filesOf([
+  // One success of each operation and some requests made from the document; each write with an Idempotency-Key.
+  'fuzz/*',
+  'idempotency/**/*',
+  'preconditions/entity-tags',
+  // A write that fails half-way leaves nothing.
+  'atomic-writes',
+  // Concurrent writers: one wins, the others get a clear answer, and nothing is lost. Two who take a right from each other at once.
+  'concurrent-writers',
+  // Batches of removals; conditions with thousands of places.
+  'record-retention',
+  'tenant-deletion',
+  'many-memberships',
+  'first-sign-in',
+  'development-users',
+  'signing-keys',
+  // Several processes, and a server that goes away.
+  'postgres/**/*',
+  'audit-chain/{forged,random-tampering,remembered,sealing}',
+  'inventory-sync/{last-seen,running}',
+  // The others count in the memory of their process.
+  'rate-limits/shared-limits',
+  'server-registration-limit',
+  // What other connections see, and when: keys that are revoked, accounts that are disabled.
+  'api-keys',
+  'credential-expiry',
+  // Counts by partial indexes, written out in SQL.
+  'endpoints/tenant-usage',
+  '{key-lineage,session-grants}',
+  // Spans: partitions, aggregation in batches, batches that exceed the parameters of one statement.
+  'telemetry/traces/{account-share,conflicting,reading,retention,senders,waterfall}',
+  'telemetry/{ingest-logs,unread}',
+  // Calls that are corrected, and sums of them.
+  'telemetry/calls/{aggregate-records,aggregate-spans,deleted-providers,exactness,replace-records}',
+  'endpoints/{agents,graph,usage}',
+  'endpoints/{bulk-decisions,console-sessions,credentials,derived-access,observation-inbox,recommendation-lists}',
+  'governance/{cardinality,counting,fair-share,large-families,manifest-names,properties,replay,renaming,statements,whole-loop}',
+  // Look-ups of providers and items by their names, in one statement for a batch.
+  'governance/{agent-manifests,blocked-uses,blocks,match-tools,provider-aliases}',
+  // From one database to another.
+  'database-move',
+]);
+
+/** Suites without a database, or with a single file. Even the full form runs them only on SQLite. */
+const ON_SQLITE_ALONE = filesOf([
+  'admin-key',
+  'api-keys-format',
+  'architecture',
+  'audit-chain/many-events',
+  'backup',
+  'bad-input-*',
+  'bearer',
+  'bootstrap-key',
+  'cached-counts',
+  'client',
+  'config*',
+  'console/pages',
+  'connection-limits',
+  'cursors',
+  'document*',
+  'durability',
+  'http/**/*',
+  'idempotency/killed',
+  'inventory-sync/compare',
+  'jwks',
+  'logs',
+  'lost-secret-key',
+  'manifest-schemas',
+  'telemetry/attacks/**/*',
+  'telemetry/{content,dialects,otlp,recordings}/**/*',
+  'outbound*',
+  'quickstart',
+  'read-only-folder',
+  'rate-limits/rate-limit',
+  'secret-key-rotation',
+  'server',
+  'start',
+  'token-email',
+  'unavailable-database',
+  'worker-queue',
+]);
 
 /** Several processes on one server, and a server that goes away. */
-const ON_POSTGRES_ALONE = ['test/postgres/**/*.test.ts'];
+const ON_POSTGRES_ALONE = filesOf(['postgres/**/*']);
 
-const IN_A_THREAD_OF_THEIR_OWN = [
+const IN_A_THREAD_OF_THEIR_OWN = filesOf([
   // They need modules that no other file has used: they wait for the first thread that these start.
-  'test/telemetry/traces/reading-thread.test.ts',
-  'test/inventory-sync/answer-thread.test.ts',
+  'telemetry/traces/reading-thread',
+  'inventory-sync/answer-thread',
   // Its clock is not the real one, and the delays of tenants outlive it.
-  'test/telemetry/transaction-batches.test.ts',
+  'telemetry/transaction-batches',
   // It measures turns of the event loop. The garbage of hundreds of files before it would be collected in them.
-  'test/audit-chain/many-events.test.ts',
-];
+  'audit-chain/many-events',
+]);
 
 const globalSetup = [fileURLToPath(import.meta.resolve('@quartermaster/db/testing/database-setup.ts'))];
 const everything = ['test/**/*.test.ts'];
@@ -118,22 +128,34 @@ export default defineConfig({
     // two cores: 35 s of CPU time with one process, 50 s with two, 58 s with three, and about as long a wait.
     maxWorkers: 1,
     projects: [
-      { extends: true, test: { name: 'isolated', include: IN_A_THREAD_OF_THEIR_OWN, isolate: true, globalSetup } },
+      // `npm test`
       {
         extends: true,
         test: {
           name: 'sqlite',
           include: everything,
+          exclude: [DEEP, ...ON_POSTGRES_ALONE, ...IN_A_THREAD_OF_THEIR_OWN],
+          globalSetup,
+        },
+      },
+      { extends: true, test: { name: 'postgres', include: QUICK_ON_POSTGRES, globalSetup } },
+      // `npm run test:deep`
+      {
+        extends: true,
+        test: {
+          name: 'deep-sqlite',
+          include: [DEEP],
           exclude: [...ON_POSTGRES_ALONE, ...IN_A_THREAD_OF_THEIR_OWN],
           globalSetup,
         },
       },
+      { extends: true, test: { name: 'deep-isolated', include: IN_A_THREAD_OF_THEIR_OWN, isolate: true, globalSetup } },
       {
         extends: true,
         test: {
-          name: 'postgres',
+          name: 'deep-postgres',
           include: FULL ? everything : ON_POSTGRES,
-          exclude: [...ON_SQLITE_ALONE, ...IN_A_THREAD_OF_THEIR_OWN],
+          exclude: [...QUICK_ON_POSTGRES, ...ON_SQLITE_ALONE, ...IN_A_THREAD_OF_THEIR_OWN],
           globalSetup,
         },
       },

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 const globalSetup = [fileURLToPath(import.meta.resolve('@quartermaster/db/testing/database-setup.ts'))];
-const include = ['test/fuzz/operations.test.ts'];
+const include = ['test/fuzz/operations.deep.test.ts'];
 const provide = {
   fuzzCases: Number(process.env['FUZZ_CASES'] ?? 200),
   fuzzSeed: Number(process.env['FUZZ_SEED'] ?? 1),

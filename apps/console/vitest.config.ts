@@ -2,8 +2,11 @@ import { fileURLToPath } from 'node:url';
 import { TIME_LIMITS } from '@quartermaster/db/testing/scale.ts';
 import { defineConfig } from 'vitest/config';
 
+/** Test files that only `npm run test:deep` runs. They check accessibility, too. */
+const DEEP = 'test/**/*.deep.test.ts';
+
 /** The governance loop as a whole, which makes and applies decisions in one transaction each. */
-const ON_BOTH = ['test/governance-loop.test.ts'];
+const ON_BOTH = ['test/governance-loop{,.deep}.test.ts'];
 
 /** A server that goes away. */
 const ON_POSTGRES_ALONE = ['test/postgres/**/*.test.ts'];
@@ -25,9 +28,33 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'sqlite', include: ['test/**/*.test.ts'], exclude: ON_POSTGRES_ALONE, globalSetup },
+        test: {
+          name: 'sqlite',
+          include: ['test/**/*.test.ts'],
+          exclude: [DEEP],
+          globalSetup,
+          provide: { accessibility: false },
+        },
       },
-      { extends: true, test: { name: 'postgres', include: [...ON_BOTH, ...ON_POSTGRES_ALONE], globalSetup } },
+      {
+        extends: true,
+        test: {
+          name: 'deep-sqlite',
+          include: [DEEP],
+          exclude: ON_POSTGRES_ALONE,
+          globalSetup,
+          provide: { accessibility: true },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'deep-postgres',
+          include: [...ON_BOTH, ...ON_POSTGRES_ALONE],
+          globalSetup,
+          provide: { accessibility: true },
+        },
+      },
     ],
   },
 });

@@ -17,6 +17,9 @@ const PURE = [
 const SQLITE = ['test/sqlite-*.test.ts', 'test/query-plans.test.ts'];
 const POSTGRES = ['test/postgres-*.test.ts'];
 
+/** Test files that only `npm run test:deep` runs. So does it everything on PostgreSQL. */
+const DEEP = 'test/**/*.deep.test.ts';
+
 const globalSetup = ['testing/database-setup.ts'];
 const include = ['test/**/*.test.ts'];
 
@@ -33,10 +36,12 @@ export default defineConfig({
     // The suites of two workspaces run at the same time.
     maxWorkers: 1,
     projects: [
-      // Some replace the clock of modules that remember times.
+      // `npm test`. Some of the first replace the clock of modules that remember times.
       { extends: true, test: { name: 'pure', include: PURE, isolate: true } },
-      { extends: true, test: { name: 'sqlite', include, exclude: [...PURE, ...POSTGRES], globalSetup } },
-      { extends: true, test: { name: 'postgres', include, exclude: [...PURE, ...SQLITE], globalSetup } },
+      { extends: true, test: { name: 'sqlite', include, exclude: [DEEP, ...PURE, ...POSTGRES], globalSetup } },
+      // `npm run test:deep`
+      { extends: true, test: { name: 'deep-sqlite', include: [DEEP], exclude: [...PURE, ...POSTGRES], globalSetup } },
+      { extends: true, test: { name: 'deep-postgres', include, exclude: [...PURE, ...SQLITE], globalSetup } },
     ],
   },
 });

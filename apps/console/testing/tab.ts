@@ -2,7 +2,15 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { AxeResults, Result, RunOptions } from 'axe-core';
 import type { BrowserContext, Page, Request } from 'playwright-core';
-import { expect } from 'vitest';
+import { expect, inject } from 'vitest';
+
+declare module 'vitest' {
+  // oxlint-disable-next-line typescript/consistent-type-definitions -- an interface alone is merged
+  interface ProvidedContext {
+    /** Whether pages are checked for accessibility. `npm run test:deep` does. */
+    accessibility: boolean;
+  }
+}
 
 /** The settings of every browser window. */
 export const WINDOW = { colorScheme: 'light', reducedMotion: 'reduce', locale: 'en-US' } as const;
@@ -43,11 +51,11 @@ export type Tab = {
   expectAnswers: (status: number) => void;
   /** From now on the page may write errors that match this. It is also a fault if none comes. */
   expectErrors: (pattern: RegExp) => void;
-  /** Expects no error of the page, nothing that its policy refused, and no failure of accessibility, light and dark. */
+  /** Expects no error of the page and nothing that its policy refused. In the deep form, no failure of accessibility, light and dark. */
   expectFaultless: (what?: string) => Promise<void>;
   /**
-   * Expects no error of the page and nothing that its policy refused, and no failure of accessibility if the page shows something
-   * that was not checked before, by any test of the run. Then leaves the window.
+   * Expects no error of the page and nothing that its policy refused. In the deep form, no failure of accessibility if the page shows
+   * something that was not checked before, by any test of the run. Then leaves the window.
    */
   done: () => Promise<void>;
 };
@@ -74,12 +82,14 @@ export async function openTab(
   };
   const expectFaultless = async (what = path) => {
     expect(noted.faults, what).toEqual([]);
+    if (!inject('accessibility')) return;
     const shown = await kindsOf(page);
     expect(await accessibilityFaults(page), what).toEqual([]);
     for (const kind of shown) checked.add(kind);
   };
   const done = async () => {
-    if ((await kindsOf(page)).some((kind) => !checked.has(kind))) await expectFaultless();
+    const isChecked = async () => (await kindsOf(page)).every((kind) => checked.has(kind));
+    if (inject('accessibility') && !(await isChecked())) await expectFaultless();
     expect(noted.faults, path).toEqual([]);
     expect(noted.missing(), `${path}: statuses and errors that were expected`).toEqual([]);
     await leave();

@@ -16,9 +16,9 @@ const DATABASE = `quartermaster_template_${randomUUID()}`;
  */
 const SERVER_URL = process.env['QM_TEST_POSTGRES_URL'];
 
-/** The set-up of the projects `sqlite` and `postgres`, once per run. @returns the tear-down */
+/** The set-up of a project, once per run. Projects whose name ends in `postgres` run on PostgreSQL. @returns the tear-down */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  return project.name === 'postgres' ? setupPostgres(project) : setupSqlite(project);
+  return project.name.endsWith('postgres') ? setupPostgres(project) : setupSqlite(project);
 }
 
 async function setupSqlite(project: TestProject): Promise<() => Promise<void>> {

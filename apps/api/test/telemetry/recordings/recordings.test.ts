@@ -1,17 +1,7 @@
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../../support/server.ts';
-import { compare, type Row } from './compare.ts';
-import { KNOWN_DEVIATIONS } from './known-deviations.ts';
-import { frameworksPage } from './page.ts';
-import { type Recording, readRecordings } from './recording.ts';
-import { replay } from './replay.ts';
-import { recordingOf } from '../written/program.ts';
-import { PROGRAMS } from '../written/programs.ts';
-
-const PAGE = join(import.meta.dirname, '../../../../../docs/frameworks.md');
-
-const recordings = [...readRecordings(), ...PROGRAMS.map(recordingOf)];
+import { expectRead, readRow } from './reading.ts';
+import { oneForEachDialect } from './samples.ts';
 
 let server: TestServer;
 beforeAll(async () => {
@@ -19,37 +9,13 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** What was read of each recording so far. A recording is replayed once. */
-const rows = new Map<Recording, Promise<Row>>();
+const samples = oneForEachDialect();
 
-function rowOf(recording: Recording): Promise<Row> {
-  const known = rows.get(recording) ?? readRow(recording);
-  rows.set(recording, known);
-  return known;
-}
-
-async function readRow(recording: Recording): Promise<Row> {
-  const outcome = await replay(server, recording, 'available');
-  const blocked = await replay(server, recording, 'blocked');
-  return compare(recording, { outcome, blocked });
-}
-
-describe('telemetry of real frameworks is read correctly', () => {
-  test.each(recordings.map((recording) => [recording.id, recording] as const))('%s', async (id, recording) => {
-    const { deviations } = await rowOf(recording);
-    const { cannotKnow = [], gaps = [] } = KNOWN_DEVIATIONS[id] ?? {};
-    expect(deviations.toSorted()).toEqual([...cannotKnow, ...gaps].toSorted());
-    // The recording has to explain why its telemetry does not contain them.
-    if (cannotKnow.length > 0) expect(recording.cannotKnow).not.toEqual([]);
-  });
-
-  test('docs/frameworks.md is up to date (`npm run frameworks` writes it)', async () => {
-    const entries: { recording: Recording; row: Row }[] = [];
-    for (const recording of recordings) entries.push({ recording, row: await rowOf(recording) });
-    await expect(frameworksPage(entries)).toMatchFileSnapshot(PAGE);
-  });
+test('the samples have more dialects than there are recordings of one framework', () => {
+  expect(samples.length).toBeGreaterThan(50);
 });
 
-test('every known deviation belongs to a recording', () => {
-  expect(Object.keys(KNOWN_DEVIATIONS).filter((id) => !recordings.some((one) => one.id === id))).toEqual([]);
-});
+test.each(samples.map((recording) => [recording.id, recording] as const))(
+  'the telemetry of %s is read correctly',
+  async (_id, recording) => expectRead(recording, await readRow(server, recording)),
+);

@@ -1,0 +1,3 @@
+import { isolationTests } from './matrix.ts';
+
+isolationTests('tRPC');

@@ -1,0 +1,28 @@
+import { readSpan } from '../../../src/telemetry/dialects/read.ts';
+import { prepareLogsOf } from '../../../src/telemetry/ingest/prepare-body.ts';
+import { recordingOf } from '../written/program.ts';
+import { PROGRAMS } from '../written/programs.ts';
+import { type Recording, readRecordings } from './recording.ts';
+import { telemetryOf } from './undeclared-calls.ts';
+
+/** A recording or a written program for each dialect that any of them uses: the first one with a dialect that none before has. */
+export function oneForEachDialect(): Recording[] {
+  const covered = new Set<string>();
+  return [...readRecordings(), ...PROGRAMS.map(recordingOf)].filter((recording) => {
+    const added = dialectsOf(recording).filter((dialect) => !covered.has(dialect));
+    for (const dialect of added) covered.add(dialect);
+    return added.length > 0;
+  });
+}
+
+function dialectsOf(recording: Recording): string[] {
+  return telemetryOf(recording).flatMap((request) => {
+    const found =
+      'spans' in request
+        ? request.spans.map((span) => readSpan(span).dialect)
+        : prepareLogsOf(request.logs, { encoding: request.encoding, receivedAt: new Date() }).reporting.map(
+            ({ reading }) => reading.dialect,
+          );
+    return found.filter((dialect) => dialect !== null);
+  });
+}
