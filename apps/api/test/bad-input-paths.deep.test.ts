@@ -181,7 +181,7 @@ test.each([
   '//',
   '/%',
   '/%00',
-  '/favicon.ico',
+  '/favicon.png',
   '//example.com/v1/providers',
   '/trpc',
   '/trpc/',

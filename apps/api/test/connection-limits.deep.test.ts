@@ -324,16 +324,23 @@ test('regression: a request with two Host headers is 400, even if they are equal
   }
 });
 
-test.each(['/', '/healthz', '/readyz', '/openapi.json', '/.well-known/jwks.json', '/docs', '/docs/', '/docs/init.js'])(
-  '%s accepts GET and HEAD; other methods are 405 with Allow',
-  async (target) => {
-    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
-      const answer = await wire(server.url, { method, target });
-      expect([answer.status, answer.headers.allow], method).toEqual([405, 'GET, HEAD']);
-      expect(JSON.parse(answer.text)).toMatchObject({ code: 'method_not_allowed', status: 405 });
-    }
-  },
-);
+test.each([
+  '/',
+  '/healthz',
+  '/readyz',
+  '/favicon.ico',
+  '/openapi.json',
+  '/.well-known/jwks.json',
+  '/docs',
+  '/docs/',
+  '/docs/init.js',
+])('%s accepts GET and HEAD; other methods are 405 with Allow', async (target) => {
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
+    const answer = await wire(server.url, { method, target });
+    expect([answer.status, answer.headers.allow], method).toEqual([405, 'GET, HEAD']);
+    expect(JSON.parse(answer.text)).toMatchObject({ code: 'method_not_allowed', status: 405 });
+  }
+});
 
 test.each(['PATCH', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY'])('%s is 405 below /v1 and at /trpc', async (method) => {
   const rest = await wire(server.url, { method, target: '/v1/providers' });

@@ -16,13 +16,20 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const PUBLIC = ['/healthz', '/readyz', '/.well-known/jwks.json', '/openapi.json', '/docs/', '/docs/init.js'];
-const ASSETS = ['/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js', '/docs/favicon-32x32.png'];
+const ASSETS = ['/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js', '/docs/favicon-32x32.png', '/favicon.ico'];
 
 test.each([...PUBLIC, ...ASSETS])('%s is answered without credentials and with any credentials', async (path) => {
   expect((await server.call('GET', path)).status).toBe(200);
   const wrong = { 'x-api-key': 'wrong', authorization: 'Basic wrong' };
   expect((await server.call('GET', path, { headers: wrong })).status).toBe(200);
   expect((await server.call('HEAD', path)).status).toBe(200);
+});
+
+test('regression: /favicon.ico is an icon, which browsers ask for with every page that names none', async () => {
+  const answer = await fetch(`${server.url}/favicon.ico`);
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/x-icon']);
+  // An icon file with one image.
+  expect([...new Uint8Array(await answer.arrayBuffer()).slice(0, 6)]).toEqual([0, 0, 1, 0, 1, 0]);
 });
 
 test('a healthy server answers 200 for health and readiness', async () => {

@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { runOnReservedConnection } from '@quartermaster/db/tenant-context.ts';
 import express, { type Express, type Request, type Response, type Router } from 'express';
 import helmet from 'helmet';
@@ -50,7 +52,8 @@ type AppOptions = {
 };
 
 /** Paths that support only GET and HEAD. */
-const READ_ONLY_PATH = /^\/(healthz|readyz|openapi\.json|\.well-known\/jwks\.json|(docs|console)(\/.*)?)?$/;
+const READ_ONLY_PATH =
+  /^\/(healthz|readyz|favicon\.ico|openapi\.json|\.well-known\/jwks\.json|(docs|console)(\/.*)?)?$/;
 
 /**
  * Serves every path of the service, in the order in which they are tried. Requests below /v1 do not pass through Express,
@@ -185,6 +188,7 @@ function mountPaths(
     '/readyz',
     readinessHandler(countPublic, async () => ready() && databaseAnswers(services)),
   );
+  app.get('/favicon.ico', ICON);
   app.get('/.well-known/jwks.json', jwksHandler(services));
   app.get('/openapi.json', documentHandler(services.publicUrl));
   app.use('/docs', docsRouter({ openApiPath: '/openapi.json' }));
@@ -192,6 +196,14 @@ function mountPaths(
   const onRefused: RestOptions['onRefused'] = (error, answer, info) => noteRefusal(services, { error, answer, info });
   app.use('/trpc', trpcHandler({ router: appRouter, procedures, pipeline, onRefused }));
 }
+
+/** Browsers ask for it with every page that names no icon: the sign-in pages of /oidc, and answers of the API. */
+const ICON = fixedAnswer({
+  contentType: 'image/x-icon',
+  read: () => readFile(join(import.meta.dirname, 'favicon.ico')),
+  cacheControl: 'public, max-age=86400',
+  compress: false,
+});
 
 /** After this time without a request for it the OpenAPI document is built, in milliseconds. */
 const DOCUMENT_AFTER_MS = 5000;
