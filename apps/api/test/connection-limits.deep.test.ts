@@ -89,26 +89,44 @@ test('an idle connection is closed after its time limit', async () => {
   expect(text).toMatch(/keep-alive/i);
 });
 
-test('regression: a connection whose client reads nothing of its answer is closed, and a slow reader gets the whole answer', async () => {
+/** A server that answers every request with 16 MiB, more than the buffers of a connection take. */
+async function largeAnswers(unreadTimeoutMs: number) {
   const answer = Buffer.alloc(16 * 1024 * 1024, 'x');
-  const limits = { ...CONNECTION_LIMITS, unreadTimeoutMs: 500 };
-  const large = createHttpServer(limits, { handle: (req, res) => sendText(req, res, answer) });
-  onTestFinished(() => large.close().closeAllConnections());
+  const limits = { ...CONNECTION_LIMITS, unreadTimeoutMs };
+  const http = createHttpServer(limits, { handle: (req, res) => sendText(req, res, answer) });
+  onTestFinished(() => http.close().closeAllConnections());
+  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
+  return { http, bytes: answer.length, url: `http://127.0.0.1:${(http.address() as AddressInfo).port}` };
+}
+
+test('regression: a connection whose client reads nothing of its answer is closed', async () => {
+  const { http, url } = await largeAnswers(500);
   const closedByServer = new Promise((resolve) =>
-    large.on('connection', (socket: Socket) => socket.once('close', () => resolve(socket.bytesWritten))),
+    http.on('connection', (socket: Socket) => socket.once('close', resolve)),
   );
-  await new Promise<void>((resolve) => large.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(large.address() as AddressInfo).port}`;
-  const unread = open(url);
-  unread.socket.pause().write(GOODBYE);
+  open(url).socket.pause().write(GOODBYE);
   await closedByServer;
-  const slow = open(url);
-  slow.socket.on('data', () => {
-    slow.socket.pause();
-    setTimeout(() => slow.socket.resume(), 5);
+});
+
+/** Reads a large answer with pauses that take five times as long as it may be left unread. Returns whether all of it arrived. */
+async function readSlowly(unreadTimeoutMs: number): Promise<boolean> {
+  const { url, bytes } = await largeAnswers(unreadTimeoutMs);
+  const { socket, closed } = open(url);
+  // A read takes at most 64 KiB, so there are at least 256 pauses.
+  socket.on('data', () => {
+    socket.pause();
+    setTimeout(() => socket.resume(), unreadTimeoutMs / 50);
   });
-  slow.socket.write(GOODBYE);
-  expect((await slow.closed).length).toBeGreaterThan(answer.length);
+  socket.write(GOODBYE);
+  return (await closed).length > bytes;
+}
+
+test('regression: a slow reader gets the whole answer, however long it takes', async () => {
+  // A machine that stands still for the time limit closes the connection. So the limit is doubled until the machine keeps up. A server
+  // that closes slow readers would do so with every limit.
+  for (let unreadTimeoutMs = 250; !(await readSlowly(unreadTimeoutMs)); unreadTimeoutMs *= 2) {
+    expect(unreadTimeoutMs).toBeLessThan(8000);
+  }
 });
 
 test('regression: a pipelined request may take longer than clients may leave an answer unread', async () => {
