@@ -51,7 +51,7 @@ test('the command copies a database during writes with all acknowledged ones, an
       acknowledged.push(id);
     }
   });
-  await expect.poll(() => acknowledged.length, { timeout: 30_000 }).toBeGreaterThan(50);
+  await expect.poll(() => acknowledged.length).toBeGreaterThan(50);
   const before = [...acknowledged];
   const to = join(dirname(file), 'backup.db');
   const command = runProgram(environmentOf(file), [COMMAND, '--to', to]);

@@ -35,7 +35,7 @@ test.skipIf(onPostgres())(
     const { id, token, personal } = await personalData(server);
     expect(await filesOf(server)).toMatch(personal);
     await server.ok('DELETE', `/v1/users/${id}`, { as: { token } });
-    await expect.poll(() => filesOf(server), { timeout: 5000 }).not.toMatch(personal);
+    await expect.poll(() => filesOf(server)).not.toMatch(personal);
   },
 );
 

@@ -20,7 +20,10 @@ test('regression: a service that stops does not wait until a deleted tenant is e
   const stopping = new AbortController();
   const stop = startHousekeeping({ ...services, stopping: stopping.signal });
   const left = () => db.selectFrom('sub_tenants').select('id').where('tenant_id', '=', tenantId).execute();
-  await vi.waitFor(async () => expect((await left()).length).toBeLessThan(rows.length), { interval: 1 });
+  await vi.waitFor(async () => expect((await left()).length).toBeLessThan(rows.length), {
+    timeout: 60_000,
+    interval: 1,
+  });
   stopping.abort();
   await stop();
   expect((await left()).length).toBeGreaterThan(0);

@@ -192,7 +192,7 @@ test('the line of a request that waited for its turn says how long, and the metr
   );
   const run = vi.spyOn(turns, 'run');
   const waiting = Promise.all([send('GET', '/v1/tenants'), send('POST', '/v1/traces')]);
-  await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2), { timeout: 10_000 });
+  await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2), { timeout: 60_000 });
   // How long they wait.
   await sleep(20);
   release();

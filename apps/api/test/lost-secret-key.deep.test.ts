@@ -153,6 +153,6 @@ test.skipIf(!canMount)('regression: a disk that is full at the first start leave
   onTestFinished(() => void child.kill('SIGKILL'));
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => (output += String(data)));
-  await vi.waitFor(() => expect(output).toContain('Quartermaster listens on'), { timeout: 30_000 });
+  await vi.waitFor(() => expect(output).toContain('Quartermaster listens on'), { timeout: 60_000 });
   expect(output).toMatch(/QM_SECRET_KEY: [^\n]+ cannot be written: ENOSPC/);
 });

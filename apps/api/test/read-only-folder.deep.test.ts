@@ -25,7 +25,7 @@ function runReadOnly(args: readonly string[], environment: Record<string, string
     PORT: '0',
     ...environment,
   };
-  return spawnSync(process.execPath, args, { ...OTHER_USER, env, encoding: 'utf8', timeout: 30_000 });
+  return spawnSync(process.execPath, args, { ...OTHER_USER, env, encoding: 'utf8', timeout: 120_000 });
 }
 
 async function folder(): Promise<string> {

@@ -211,7 +211,7 @@ describe('a start', () => {
     const port = await freePort();
     const failing = startFailure({ DATABASE_URL, PORT: String(port), QM_SECRET_KEY: SECRET_KEY });
     const ask = () => wire(`http://127.0.0.1:${port}`, { target: '/v1/tenants', headers: { 'x-request-id': 'mine' } });
-    const answer = await vi.waitFor(ask, { timeout: 20_000, interval: 20 });
+    const answer = await vi.waitFor(ask, { timeout: 60_000, interval: 20 });
     expect(answer.status).toBe(503);
     expect(JSON.parse(answer.text)).toMatchObject({ code: 'service_unavailable', status: 503, instance: 'mine' });
     expect(answer.headers).toMatchObject({

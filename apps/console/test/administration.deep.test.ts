@@ -26,7 +26,7 @@ test('a service account gets a key with chosen scopes, which is shown once, rota
     await page.evaluate<boolean>(`document.elementFromPoint(${x + 2}, ${y + 2}).closest('section') === null`),
   ).toBe(true);
   await page.getByRole('button', { name: 'Create a key' }).click();
-  await message.waitFor({ state: 'hidden', timeout: 1000 });
+  expect(await message.count()).toBe(0);
   await page.getByRole('textbox', { name: 'Name' }).fill('first');
   await page.getByRole('checkbox', { name: 'providers:read' }).check();
   await page.getByRole('button', { name: 'Create the key' }).click();

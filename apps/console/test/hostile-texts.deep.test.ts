@@ -66,7 +66,7 @@ test('hostile texts are inert on every screen, and their invisible characters ar
       return main.includes('<img src=x') && (hasOnlyNames || main.includes('\\u{202e}'));
     };
     // The test proves something only for the screens that show such a text.
-    await expect.poll(isShown, { message: path, timeout: 10_000 }).toBe(true);
+    await expect.poll(isShown, { message: path }).toBe(true);
     const shown = await page.evaluate<string[]>(`(${READ_TEXTS})('body')`);
     expect(
       shown.filter((text) => HIDDEN.test(text)),

@@ -95,7 +95,7 @@ async function shownAtLast({ page, settled }: Tab): Promise<string> {
 }
 
 async function expectShown(page: Page, expected: string, when: string): Promise<void> {
-  await expect.poll(() => shown(page), { message: when, timeout: 15_000 }).toBe(expected);
+  await expect.poll(() => shown(page), { message: when }).toBe(expected);
 }
 
 test.each(['decide', 'observe', 'declare', 'administer'])(

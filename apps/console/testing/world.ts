@@ -11,7 +11,7 @@ import { openTab, type Tab, type Window, WINDOW } from './tab.ts';
 const ADMINISTRATOR = 'admin@example.com';
 
 /** How long a test waits for something to be shown, in milliseconds. */
-const TIMEOUT_MS = scaled({ usual: 30_000, full: 120_000 });
+const TIMEOUT_MS = scaled({ usual: 60_000, full: 120_000 });
 
 type WorldOptions = {
   /** Whether the database has the data of the seed. */

@@ -91,7 +91,7 @@ test('what is started after the work of a transaction is over is refused', async
     throw new Error('the work failed');
   });
   await expect(failing).rejects.toThrow('the work failed');
-  await vi.waitFor(() => expect(late).toHaveLength(40));
+  await vi.waitFor(() => expect(late).toHaveLength(40), { timeout: 60_000 });
   // The first ones were started before the work was over.
   const outcomes = await Promise.all(late);
   expect(outcomes.slice(5)).toEqual(Array.from({ length: 35 }, () => new Error('the transaction has ended')));

@@ -133,7 +133,7 @@ async function startPgBouncer(databaseUrl: string, mode: string): Promise<string
         await probe.destroy();
       }
     },
-    { timeout: 20_000, interval: 100 },
+    { timeout: 60_000, interval: 100 },
   );
   return url.href;
 }

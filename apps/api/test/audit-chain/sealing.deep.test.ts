@@ -17,6 +17,7 @@ import { newBootstrapKey } from '../support/environment.ts';
 import { unique } from '../support/people.ts';
 import { startProcess } from '../support/process.ts';
 import { startService } from '../support/start.ts';
+import { ownTimeOf } from '../support/own-time.ts';
 import { type Body, serverOfTest, type TestServer } from '../support/server.ts';
 import { wire } from '../support/wire.ts';
 import { eventsOf, expectFaults, linksOf, run, sealedTenant, tamper, verified, writeOne } from './tampering.ts';
@@ -36,9 +37,8 @@ test('events are sealed within a second, without a request', async () => {
   // Again if it took longer, because other processes use the machine as well.
   for (let count = 0; count < 5 && shortest >= 1000; count += 1) {
     await writeOne(server, key);
-    const start = performance.now();
-    await expect.poll(async () => (await verified(server, key)).unsealed, { interval: 10, timeout: 10_000 }).toBe(0);
-    shortest = Math.min(shortest, performance.now() - start);
+    const sealed = () => expect.poll(async () => (await verified(server, key)).unsealed, { interval: 10 }).toBe(0);
+    shortest = Math.min(shortest, await ownTimeOf(sealed));
   }
   expect(shortest).toBeLessThan(1000);
   expect(await linksOf(server.services.db, tenantId)).toHaveLength((await verified(server, key)).size);
@@ -131,7 +131,7 @@ test('two processes that seal at once seal each event once', async () => {
   const [first, second] = await Promise.all([startLogged(environment), startLogged(environment)]);
   await Promise.all([first, second].map((service) => createMany(service, admin, 60)));
   const verification = () => verifiedOver(first, admin);
-  await expect.poll(async () => (await verification()).unsealed, { timeout: 20_000 }).toBe(0);
+  await expect.poll(async () => (await verification()).unsealed).toBe(0);
   const answer = await verification();
   expect(answer).toMatchObject({ status: 'intact', faults: [] });
   // One event for each account, and one for the tenant.
@@ -158,13 +158,13 @@ test('a process that is killed while it seals leaves an intact chain, and the ne
     const service = await startProcess(environment);
     const writing = createMany(service, admin, 5000).catch(() => {});
     // Kill it as soon as the chain grows: then it is sealing, because it seals while events are written.
-    await expect.poll(() => sizeIn(db), { interval: 1, timeout: 20_000 }).toBeGreaterThan((sizes.at(-1) ?? 0) + 5);
+    await expect.poll(() => sizeIn(db), { interval: 1 }).toBeGreaterThan((sizes.at(-1) ?? 0) + 5);
     service.child.kill('SIGKILL');
     await Promise.all([service.ended, writing]);
     sizes.push(await sizeIn(db));
   }
   const service = await startService(environment);
-  await expect.poll(async () => (await verifiedOver(service, admin)).unsealed, { timeout: 20_000 }).toBe(0);
+  await expect.poll(async () => (await verifiedOver(service, admin)).unsealed).toBe(0);
   const answer = await verifiedOver(service, admin);
   expect(answer).toMatchObject({ status: 'intact', faults: [] });
   expect(answer.size).toBeGreaterThanOrEqual(sizes.at(-1) ?? 0);

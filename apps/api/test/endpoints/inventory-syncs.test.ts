@@ -91,7 +91,7 @@ test('more concurrent syncs than the service allows are 429', async () => {
   for (let count = 0; count < 3; count += 1) ids.push((await create(as, { baseUrl: peer.url })).id);
   const sync = (id: string | undefined) => server.call('POST', `/v1/providers/${id}/sync`, { as });
   const running = ids.slice(0, 2).map(sync);
-  await vi.waitFor(() => expect(answers).toHaveLength(2), { timeout: 30_000 });
+  await vi.waitFor(() => expect(answers).toHaveLength(2), { timeout: 60_000 });
   const refused = await sync(ids[2]);
   expectProblem(refused, 429, 'rate_limited');
   expect(refused.headers.get('retry-after')).toBe('5');

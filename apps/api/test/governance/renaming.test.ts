@@ -269,7 +269,7 @@ test('a sync fails without effect if its provider is renamed meanwhile', async (
   expect(await all(server, `${path}/inventory`, as)).toEqual([]);
   expect(await server.ok('GET', path, { as })).toMatchObject({ health: 'unknown' });
   const synced = async () => expect((await server.call('POST', `${path}/sync`, { as })).status).toBe(200);
-  await vi.waitFor(synced, { timeout: 30_000 });
+  await vi.waitFor(synced, { timeout: 60_000 });
   expect((await all(server, `${path}/inventory`, as)).map(({ name }): string => name).toSorted()).toEqual([
     'gpt-5',
     'oai/gpt-4',

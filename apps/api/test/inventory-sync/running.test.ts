@@ -7,7 +7,7 @@ import { accountWithKey, unique } from '../support/people.ts';
 import { type Body, serverOfTest, startTestServer, type TestServer } from '../support/server.ts';
 import { LOOPBACK, type Peer, startPeer } from './peers.ts';
 
-const WAIT = { timeout: 15_000, interval: 20 };
+const WAIT = { timeout: 60_000, interval: 20 };
 const MINUTE = 60_000;
 
 const SYNC_LIMITS = { pauseMs: 1, scheduleMs: 50 };

@@ -78,7 +78,7 @@ async function usedOnce(server: TestServer, key: string): Promise<string> {
     .select('service_accounts.last_used_at')
     .where('credentials.id', '=', id);
   await vi.waitFor(async () => expect((await query.executeTakeFirst())?.last_used_at).toEqual(expect.any(String)), {
-    timeout: 30_000,
+    timeout: 60_000,
   });
   return key;
 }

@@ -63,7 +63,7 @@ test('regression: a running sync is not taken over by a process whose clock is a
   const body = { name: unique('llm'), kind: 'llm', baseUrl: peer.url };
   const provider = await one.ok('POST', '/v1/providers', { as: one.admin, body });
   const running = one.call('POST', `/v1/providers/${provider.id}/sync`, { as: one.admin });
-  await vi.waitFor(() => expect(held).toHaveLength(1), { timeout: 15_000 });
+  await vi.waitFor(() => expect(held).toHaveLength(1), { timeout: 60_000 });
   const second = await ahead.call('POST', `/v1/providers/${provider.id}/sync`, { as: one.admin });
   expect([second.status, second.body.code]).toEqual([409, 'sync_running']);
   held[0]?.end(JSON.stringify({ object: 'list', data: [{ id: 'm' }] }));
@@ -93,7 +93,7 @@ test('regression: a key in use is not taken over by a process whose clock is ahe
     const rows = await one.services.db.selectFrom('idempotency_keys').select('claim').execute();
     expect(rows.length).toBeGreaterThan(0);
   };
-  await vi.waitFor(claimed, { timeout: 30_000 });
+  await vi.waitFor(claimed, { timeout: 60_000 });
   const repeated = await ahead.call('POST', '/v1/providers', sent);
   expect([repeated.status, repeated.body.code]).toEqual([409, 'idempotency_key_in_use']);
   await unlock();

@@ -35,7 +35,7 @@ const CONNECTIONS = 8;
 const CUTS = scaled({ usual: 7, full: 15 });
 const RESTARTS = scaled({ usual: 2, full: 3 });
 
-const RECOVERY = { timeout: 5000, interval: 20 };
+const RECOVERY = { timeout: 60_000, interval: 20 };
 
 /** Clients that write and read continuously until they are stopped. */
 function load(tenantId: string) {
@@ -93,7 +93,7 @@ async function expectNothingLost(tenantId: string, { acknowledged, unknown }: Re
 
 test('while the database server restarts under load, requests get 503; then the service recovers, and no acknowledged write is lost', async () => {
   const clients = load('stopped');
-  await vi.waitFor(() => expect(clients.acknowledged.length).toBeGreaterThan(50), { timeout: 30_000 });
+  await vi.waitFor(() => expect(clients.acknowledged.length).toBeGreaterThan(50), { timeout: 60_000 });
   await postgres.halt();
   await vi.waitFor(async () => expect((await server.call('GET', '/readyz')).status).toBe(503), RECOVERY);
   expect((await server.call('GET', '/healthz')).status).toBe(200);
@@ -123,7 +123,7 @@ test('while connections are terminated under load, each request is answered, and
   const clients = load('cut');
   for (let cut = 1; cut <= CUTS; cut += 1) {
     const written = clients.acknowledged.length;
-    await vi.waitFor(() => expect(clients.acknowledged.length).toBeGreaterThan(written + 20), { timeout: 30_000 });
+    await vi.waitFor(() => expect(clients.acknowledged.length).toBeGreaterThan(written + 20), { timeout: 60_000 });
     await administer(
       postgres.urlOf('postgres'),
       `select pg_terminate_backend(pid) from pg_stat_activity where datname = 'quartermaster'`,
@@ -160,7 +160,7 @@ test('a write with an Idempotency-Key that failed while the database was down ca
   const clients = Array.from({ length: CONNECTIONS }, (_, index) => client(`keyed-${index}`));
   for (let stop = 1; stop <= RESTARTS; stop += 1) {
     const acknowledged = done.length;
-    await vi.waitFor(() => expect(done.length).toBeGreaterThan(acknowledged + 30), { timeout: 30_000 });
+    await vi.waitFor(() => expect(done.length).toBeGreaterThan(acknowledged + 30), { timeout: 60_000 });
     const failed = pending.size;
     await postgres.halt();
     await vi.waitFor(() => expect(pending.size).toBeGreaterThan(failed + CONNECTIONS), RECOVERY);

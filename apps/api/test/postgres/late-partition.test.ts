@@ -22,7 +22,7 @@ test('spans that are inserted while the partition of their day is attached are s
   // On another connection, because inside the transaction the result would not change.
   const waiting = `select count(*)::int as count from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
   await expect
-    .poll(async () => (await administer(server.databaseUrl, waiting))[0]?.['count'], { timeout: 10_000, interval: 20 })
+    .poll(async () => (await administer(server.databaseUrl, waiting))[0]?.['count'], { interval: 20 })
     .toBeGreaterThan(0);
   await other.query('commit');
   await sent;

@@ -145,7 +145,7 @@ test('spans sent to both servers, some to both at once, are counted exactly', as
     const send = (server: TestServer) => async () => {
       const body = exportRequest(spans);
       // Repeats a batch that is refused temporarily, as exporters do.
-      await vi.waitFor(() => server.ok('POST', '/v1/traces', { as: tenant.sender, body }), { timeout: 30_000 });
+      await vi.waitFor(() => server.ok('POST', '/v1/traces', { as: tenant.sender, body }), { timeout: 60_000 });
     };
     const server = index % 2 === 0 ? one : two;
     return index % 3 === 0 ? [send(one), send(two)] : [send(server)];
@@ -184,7 +184,7 @@ test('of concurrent syncs of one provider at both servers, one runs', async () =
   };
   const syncs = both(6, sync);
   // The others are answered while it runs.
-  await vi.waitFor(() => expect([held.length, answered]).toEqual([1, 5]), { timeout: 15_000 });
+  await vi.waitFor(() => expect([held.length, answered]).toEqual([1, 5]), { timeout: 60_000 });
   const { items } = await two.ok('GET', '/v1/operator/tasks?kind=sync_inventory', { as: one.admin });
   expect(items.filter(({ status }: Body) => status === 'running')).toHaveLength(1);
   held[0]?.end(JSON.stringify({ object: 'list', data: [{ id: 'm' }] }));

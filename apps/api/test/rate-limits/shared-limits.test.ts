@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import { removePastWindows } from '../../src/http/rate-limits/shared-points.ts';
+import { removePastWindows, SHARED_LIMITS_WAIT_MS } from '../../src/http/rate-limits/shared-points.ts';
 import { startServer } from '../../src/server/start.ts';
 import { lockTable } from '../support/locked-table.ts';
 import { startTestServer } from '../support/server.ts';
@@ -62,10 +62,10 @@ test('while the database is unreachable each process applies the limits alone, a
   const server = await startTestServer({ ...ON, QM_RATE_LIMIT_ADDRESS: '5' }, { sharedLimits: true, log });
   server.freeze();
   const release = await lockTable(server.databaseUrl, 'rate_limit_windows');
-  const started = performance.now();
   expect(await times(7, () => list(server, null))).toEqual(repeated([5, 401], [2, 429]));
-  expect(performance.now() - started).toBeLessThan(4000);
   await release();
-  expect(lines.filter((line) => line.includes('counted by this process alone'))).toHaveLength(1);
+  // The first request waited for as long as it may, the others not at all.
+  const alone = lines.filter((line) => line.includes('counted by this process alone'));
+  expect(alone).toEqual([expect.stringContaining(`the database did not answer within ${SHARED_LIMITS_WAIT_MS} ms`)]);
   await server.stop();
 });

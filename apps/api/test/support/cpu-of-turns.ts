@@ -1,8 +1,8 @@
 /**
  * Does some work, and measures the CPU time of this thread meanwhile, in milliseconds: the most between two turns of the event loop,
- * and all of it.
+ * and all of it. Returns the result of the work as well.
  */
-export async function cpuOfTurns(work: () => Promise<unknown>): Promise<{ longest: number; total: number }> {
+export async function cpuOfTurns<T>(work: () => Promise<T>): Promise<{ longest: number; total: number; result: T }> {
   const begun = threadCpuMs();
   let [last, longest] = [begun, 0];
   const turn = () => {
@@ -13,11 +13,11 @@ export async function cpuOfTurns(work: () => Promise<unknown>): Promise<{ longes
   };
   let next = setImmediate(turn);
   try {
-    await work();
+    const result = await work();
+    return { longest, total: threadCpuMs() - begun, result };
   } finally {
     clearImmediate(next);
   }
-  return { longest, total: threadCpuMs() - begun };
 }
 
 /**
