@@ -68,7 +68,8 @@ test.each(withBodies)('%s has valid examples of its body', (_, { body }) => {
 function examplesOf(schema: z.ZodType): unknown[] {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
     return examplesOf(schema.unwrap() as z.ZodType);
-  return z.globalRegistry.get(schema)?.['examples'] ?? [];
+  const examples = z.globalRegistry.get(schema)?.['examples'];
+  return Array.isArray(examples) ? examples : [];
 }
 
 test('operations that read need a read scope, and operations that write need another scope', () => {
