@@ -1,18 +1,8 @@
 import { join } from 'node:path';
 import { ROOT, run } from './run.ts';
 
-/** What `npm run check` runs, and `npm test` before the suites. Scripts of the root package.json. */
-export const CHECKS = [
-  '//#format:check',
-  '//#lint',
-  '//#types',
-  '//#types:client',
-  '//#types:console',
-  '//#dead-code',
-  '//#boundaries',
-  '//#generated',
-  '//#document',
-];
+/** What `npm run check` runs, and `npm test` before the suites. `types` is a task of every workspace. */
+export const CHECKS = ['lint', 'types', 'dead-code', 'generated', 'format:check', 'document', 'boundaries'];
 
 /** Node's compile cache for every process that a task starts. Some tests start new processes. */
 const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/quartermaster');
@@ -26,7 +16,7 @@ const GO_MEMORY = { GOGC: 'off', GOMEMLIMIT: '2GiB' };
 type Options = {
   flags?: readonly string[];
   environment?: Record<string, string>;
-  /** How many tasks run at the same time. Most checks use one core, and the linter both. */
+  /** How many tasks run at the same time. Every check uses one core. */
   concurrency?: number;
 };
 
