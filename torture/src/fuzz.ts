@@ -6,7 +6,7 @@ import { temporaryFolder } from './stores.ts';
 
 const API = join(import.meta.dirname, '../../apps/api');
 
-/** Requests in total, divided among the operations on each dialect. `npm test` has its own number. */
+/** Requests in total, divided among the operations on each dialect. `npm run test:deep` has its own number. */
 const REQUESTS = { long: 100_000, short: 4_000 };
 const DIALECTS = 2;
 

@@ -1,6 +1,6 @@
 /** The options of a run. */
 export type Options = {
-  /** Few loops and short waits. `npm test` runs this form. */
+  /** Few loops and short waits. `npm run test:deep` runs this form. */
   short: boolean;
   /** How many loops the parts run; null: their own number. */
   loops: number | null;

@@ -69,7 +69,7 @@ test.skipIf(onPostgres() && !FULL)(
   },
 );
 
-// The long form runs everything on both databases. Two who write at once depend on the locks of PostgreSQL.
+// The full form runs everything on both databases. Two who write at once depend on the locks of PostgreSQL.
 describe.skipIf(!onPostgres() && !FULL)('two people at once', () => {
   type Person = { page: Page; button: Locator; message: Locator };
 

@@ -6,7 +6,7 @@ import { startWorld, type World } from '../testing/world.ts';
 
 const TENANT = 'tenant=northwind';
 
-/** How many views of each list are compared. The long form compares all. */
+/** How many views of each list are compared. The full form compares all. */
 const VIEWS = scaled({ usual: 4, full: Infinity });
 
 let world: World;

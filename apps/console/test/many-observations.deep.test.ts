@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startWorld, type World } from '../testing/world.ts';
 
-/** More than the inbox reads in one page, and more than it decides about at once. The long form has more than it sorts. */
+/** More than the inbox reads in one page, and more than it decides about at once. The full form has more than it sorts. */
 const COUNT = scaled({ usual: 1200, full: 5000 });
 
 /** So many of them are of one kind of tool, which a filter finds. */

@@ -20,7 +20,7 @@ const ACME = { tenantId: 'acme', subTenantId: null };
 const EU = { tenantId: 'acme', subTenantId: 'eu' };
 const BETA = { tenantId: 'beta', subTenantId: null };
 
-/** How many rows one page may scan: the service's default in the long form, else a smaller bound that the tests pass in. */
+/** How many rows one page may scan: the service's default in the full form, else a smaller bound that the tests pass in. */
 const MAX_ROWS_SCANNED = scaled({ usual: 6000, full: 200_000 });
 
 /** More rows than one page may scan. */

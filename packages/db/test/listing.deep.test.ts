@@ -13,7 +13,7 @@ import { countTurns } from './count-turns.ts';
 const ACME = { tenantId: 'acme', subTenantId: null };
 
 /**
- * The service's default bound, on SQLite and in the long form. Other lists are tested with a smaller bound that is passed in
+ * The service's default bound, on SQLite and in the full form. Other lists are tested with a smaller bound that is passed in
  * (bounded-lists.test.ts), since all lists share the code.
  */
 const MAX_ROWS_SCANNED = onPostgres() ? scaled({ usual: 6000, full: undefined }) : undefined;

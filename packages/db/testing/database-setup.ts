@@ -11,7 +11,7 @@ import { temporaryFolder } from './temporary-folder.ts';
 const DATABASE = `quartermaster_template_${randomUUID()}`;
 
 /**
- * The URL of a running server. `npm test` starts one for all suites; a developer may set another
+ * The URL of a running server. `npm test` and `npm run test:deep` start one for all suites; a developer may set another
  * server. Its user must be able to create databases.
  */
 const SERVER_URL = process.env['QM_TEST_POSTGRES_URL'];

@@ -16,7 +16,7 @@ import {
 } from '../telemetry/traces/sending.ts';
 import { newTenant } from './loop-support.ts';
 
-/** In the long form fewer on Postgres, where each statement goes over a socket. */
+/** In the full form fewer on Postgres, where each statement goes over a socket. */
 const BATCHES = scaled({ usual: 150, full: onPostgres() ? 500 : 10_000 });
 const MAX_SPANS_PER_BATCH = 3;
 const TRACES = Math.min(300, BATCHES / 4);
