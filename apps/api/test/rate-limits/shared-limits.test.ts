@@ -59,7 +59,10 @@ test('two processes on one database share the limits; the counters are removed, 
 test('while the database is unreachable each process applies the limits alone, and no request waits', async () => {
   const lines: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
-  const server = await startTestServer({ ...ON, QM_RATE_LIMIT_ADDRESS: '5' }, { sharedLimits: true, log });
+  const server = await startTestServer(
+    { ...ON, QM_RATE_LIMIT_ADDRESS: '5' },
+    { sharedLimits: true, sharedLimitsWaitMs: SHARED_LIMITS_WAIT_MS, log },
+  );
   server.freeze();
   const release = await lockTable(server.databaseUrl, 'rate_limit_windows');
   expect(await times(7, () => list(server, null))).toEqual(repeated([5, 401], [2, 429]));
