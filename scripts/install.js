@@ -182,7 +182,8 @@ function requireWritable() {
 function hashOfDependencies() {
   const manifests = ['.', ...workspaceFolders()].map((folder) => join(folder, 'package.json'));
   const hash = createHash('sha256');
-  for (const file of ['pnpm-lock.yaml', 'pnpm-workspace.yaml', ...manifests]) {
+  const patches = readdirSync(join(ROOT, 'patches')).map((file) => join('patches', file));
+  for (const file of ['pnpm-lock.yaml', 'pnpm-workspace.yaml', ...patches, ...manifests]) {
     if (existsSync(join(ROOT, file))) hash.update(readFileSync(join(ROOT, file)));
   }
   return hash.digest('hex');

@@ -35,14 +35,13 @@ export type PipelineRequest = {
  * The endpoint of a request, and the input that is known before the body is read. Null for a write over tRPC, whose whole
  * input is in the body.
  */
-export type Match = { endpoint: Endpoint; inputBeforeBody: RawInput | null };
+type Match = { endpoint: Endpoint; inputBeforeBody: RawInput | null };
 
 /** What the steps have found out about a request. The log and the audit need it for refused requests as well. */
 export type Progress = { operation: Operation | null; principal: Principal | null };
 
 /** The result of the pipeline. The transport writes the answer from it. */
-export type Outcome = {
-  endpoint: Endpoint;
+type Outcome = {
   output: unknown;
   /** Whether the answer is 304, because the caller already has this state of the record. */
   notModified: boolean;
@@ -111,7 +110,7 @@ export async function runPipeline(pipeline: Pipeline, request: PipelineRequest, 
     );
     if (pipeline.checkAnswers) checkAnswer(operation, output);
     const notModified = tagAnswer({ operation, req: request.req, res: request.res }, output);
-    return { endpoint, output, notModified };
+    return { output, notModified };
   });
 }
 

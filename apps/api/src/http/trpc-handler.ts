@@ -1,5 +1,5 @@
 import { fetchRequestHandler } from '@trpc/server/adapters/fetch';
-import type { AnyTRPCRouter } from '@trpc/server';
+import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import type { Request, RequestHandler, Response } from 'express';
 import { ApiError } from '../platform/errors.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -10,7 +10,7 @@ import { callerRequestIdOf, requestIdOf } from './request-id.ts';
 import { readText } from './rest/body.ts';
 import type { Refused } from './rest/rest.ts';
 import { sendText } from './rest/send.ts';
-import type { Procedures, TrpcContext } from './trpc.ts';
+import { proceduresOf, type TrpcContext } from './trpc.ts';
 import { shownId } from './context.ts';
 import { holdAnswer } from './unread-answers.ts';
 
@@ -22,7 +22,6 @@ const SMALL_BODY_BYTES = 16 * 1024;
 
 type TrpcOptions = {
   router: AnyTRPCRouter;
-  procedures: Procedures;
   pipeline: Pipeline;
   /** Called for every refusal: expected errors and bugs. */
   onRefused: (error: unknown, answer: Answer, info: Refused) => void;
@@ -36,7 +35,8 @@ type TrpcOptions = {
  * type. So nothing else of it, such as the Host header, can make tRPC fail or refuse before the pipeline has authenticated the
  * caller and counted the request. The pipeline reads the input itself, and only up to the operation's limit.
  */
-export function trpcHandler({ router, procedures, pipeline, onRefused }: TrpcOptions): RequestHandler {
+export function trpcHandler({ router, pipeline, onRefused }: TrpcOptions): RequestHandler {
+  const procedures = proceduresOf(router);
   return async (req, res) => {
     const refusal = refusalOf(req);
     if (refusal !== null || !isCall(req, procedures)) await pipeline.countUnmatched(req, res);
@@ -52,7 +52,7 @@ export function trpcHandler({ router, procedures, pipeline, onRefused }: TrpcOpt
       allowBatching: false,
       createContext: async (): Promise<TrpcContext> => ({
         ...ids,
-        run: (endpoint) => runPipeline(pipeline, requestOf(req, res, endpoint), progressOf(res)),
+        run: async (endpoint) => (await runPipeline(pipeline, requestOf(req, res, endpoint), progressOf(res))).output,
       }),
       // The status too: tRPC's own is 500 for each error that it does not know, such as a database that is down.
       responseMeta({ errors: [error] }) {
@@ -97,7 +97,7 @@ function requestOf(req: Request, res: Response, endpoint: Endpoint): PipelineReq
 }
 
 /** Whether tRPC will call a procedure. If not, tRPC itself answers 404, 405 or 415. */
-function isCall(req: Request, procedures: Procedures): boolean {
+function isCall(req: Request, procedures: Record<string, AnyTRPCProcedure>): boolean {
   const path = procedurePath(req);
   const type = Object.hasOwn(procedures, path) ? procedures[path]?._def.type : undefined;
   if (req.method === 'GET') return type === 'query';

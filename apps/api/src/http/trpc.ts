@@ -1,32 +1,28 @@
 import { isOperation, type Operation } from '@quartermaster/contracts/operation.ts';
-import { expandStoredJson } from '@quartermaster/db/stored-json.ts';
-import { type AnyTRPCProcedure, initTRPC } from '@trpc/server';
+import { type AnyTRPCProcedure, type AnyTRPCRouter, initTRPC } from '@trpc/server';
+import type { OpenApiMeta } from 'trpc-to-openapi';
+import { z } from 'zod';
 import { type CallerContext, type Context, shownId } from './context.ts';
 import type { Endpoint } from './endpoint.ts';
 import { errorShape } from './errors/problems.ts';
-import type { Outcome } from './pipeline.ts';
 import type { CurrentRecord } from './preconditions/require-match.ts';
 
 export type TrpcContext = {
   requestId: string;
   callerRequestId: string | null;
-  /** Passes the request through the pipeline. */
-  run: (endpoint: Endpoint) => Promise<Outcome>;
+  /** Passes the request through the pipeline, and returns the output of its handler. */
+  run: (endpoint: Endpoint) => Promise<unknown>;
 };
 
 const t = initTRPC
   .context<TrpcContext>()
-  .meta<{ endpoint: Endpoint }>()
+  .meta<OpenApiMeta<{ endpoint: Endpoint }>>()
   .create({
     errorFormatter: ({ shape, error, ctx }) => errorShape(shape, error, shownId(ctx)),
     isDev: false,
   });
 
 export const router = t.router;
-
-/** A parser that leaves the input as it is: the pipeline validates. It carries the type that clients send. */
-type TypedInput<I> = { _input: I; _output: unknown; parse: (raw: unknown) => unknown };
-const PASSES_THROUGH = { parse: (raw: unknown) => raw };
 
 type Handler<Ctx, O, R> = (call: { ctx: Ctx; input: O }) => R | Promise<R>;
 
@@ -55,12 +51,15 @@ export function publicEndpoint<I, O, R>(operation: Operation<I, O, R>) {
 function declare<Ctx, I, O, R>(operation: Operation<I, O, R>, current: CurrentRecord<O> | null) {
   const procedureOf = (run: Handler<Ctx, O, R>) => {
     const own = { operation, run, current } as unknown as Endpoint;
-    const resolve = async ({ ctx }: { ctx: TrpcContext }): Promise<never> => (await ctx.run(own)).output as never;
-    // The pipeline reads and validates the input. These two give typed clients their types.
+    const { method, path, operationId, summary, tag, params, output } = operation;
     const typed = t.procedure
-      .meta({ endpoint: own })
-      .input(PASSES_THROUGH as TypedInput<I>)
-      .output((answer: unknown): R => operation.output.parse(expandStoredJson(answer)));
+      .meta({
+        openapi: { method, path: path as `/${string}`, operationId, summary, tags: [tag] },
+        endpoint: own,
+      })
+      .input(declared(z.looseObject(params?.shape ?? {})) as Typed<I, unknown>)
+      .output(declared(output) as Typed<R, R>);
+    const resolve = ({ ctx }: { ctx: TrpcContext }) => ctx.run(own) as Promise<never>;
     return { typed, resolve };
   };
   return {
@@ -75,16 +74,30 @@ function declare<Ctx, I, O, R>(operation: Operation<I, O, R>, current: CurrentRe
   };
 }
 
-export type Procedures = Record<string, AnyTRPCProcedure>;
+/** The types that a schema has for clients. */
+type Typed<I, O> = { _input: I; _output: O; parse: (value: unknown) => O };
 
-/** A procedure's endpoint. Meta is the one member of `_def` that tRPC documents for this. */
-export function endpointOf(procedure: AnyTRPCProcedure): Endpoint {
-  const { endpoint: found } = (procedure._def.meta ?? {}) as { endpoint?: Endpoint };
-  if (found === undefined || !isOperation(found.operation)) throw new Error('A procedure was not made by endpoint()');
-  return found;
+/**
+ * A schema that is declared but not applied: clients take their types from it, and trpc-to-openapi the parameters of the path. Values
+ * pass as they are, because the pipeline parses the input. It checks the output in tests only: that takes as long as making it.
+ */
+function declared(schema: object): unknown {
+  return Object.create(schema, { parse: { value: (value: unknown) => value } });
 }
 
-/** The endpoints of a router's procedures, in their order. */
-export function endpointsOf(procedures: Procedures): Endpoint[] {
-  return Object.values(procedures).map(endpointOf);
+/** A router's procedures by their dotted paths. tRPC's types say that they are nested, but its record is flat. */
+export function proceduresOf(router: AnyTRPCRouter): Record<string, AnyTRPCProcedure> {
+  return router._def.procedures;
+}
+
+/** The operations of a router's procedures, in their order. */
+export function operationsOf(router: AnyTRPCRouter): Operation[] {
+  return Object.values(proceduresOf(router)).map(operationOf);
+}
+
+/** A procedure's operation. Meta is the one member of `_def` that tRPC documents for this. */
+export function operationOf(procedure: AnyTRPCProcedure): Operation {
+  const { endpoint: found } = (procedure._def.meta ?? {}) as { endpoint?: Endpoint };
+  if (found === undefined || !isOperation(found.operation)) throw new Error('A procedure was not made by endpoint()');
+  return found.operation;
 }

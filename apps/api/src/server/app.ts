@@ -21,7 +21,7 @@ import type { Pipeline } from '../http/pipeline.ts';
 import { UnreadAnswers } from '../http/unread-answers.ts';
 import { createCallers } from '../http/rate-limits/callers.ts';
 import type { RequestLimits } from '../http/rate-limits/limits.ts';
-import { appRouter, endpoints, operations, procedures } from './router.ts';
+import { appRouter } from './router.ts';
 import type { Services } from '../platform/services.ts';
 import { jwksHandler } from '../resources/signing-keys/jwks-handler.ts';
 import type { Console } from './console/build.ts';
@@ -56,13 +56,16 @@ const READ_ONLY_PATH =
   /^\/(healthz|readyz|favicon\.ico|openapi\.json|\.well-known\/jwks\.json|(docs|console)(\/.*)?)?$/;
 
 /**
- * Serves every path of the service, in the order in which they are tried. Requests below /v1 do not pass through Express,
- * because its layers take longer than the request itself. They get the same request id, log line and security headers.
+ * Serves every path of the service, in the order in which they are tried. REST is Express's first layer, because each further one
+ * would slow down every request below /v1.
  */
 export function createApp(options: AppOptions): RequestListener {
   const { services, limits } = options;
   const secure = securityHeaders();
   const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', false);
   app.set('trust proxy', options.config.trustedProxies);
   const trust = app.get('trust proxy fn') as Trust;
   const addressOf = (req: IncomingMessage) => clientAddress(req, trust);
@@ -91,10 +94,10 @@ export function createApp(options: AppOptions): RequestListener {
     onTurn: noteWait,
     checkAnswers: options.checkAnswers,
   };
-  mountPaths(app, options, { pipeline, countPublic });
-  const v1 = v1Handler(options, { pipeline });
-  // Only requests that no other path in Express matches: /v1 itself, and targets in absolute form.
-  app.use((req, res, next) => void v1(req, res, next));
+  const onRefused: RestOptions['onRefused'] = (error, answer, info) => noteRefusal(services, { error, answer, info });
+  const otlp = otlpHandler(options, { pipeline, onRefused });
+  app.use(restHandler({ router: appRouter, pipeline, headers: secure, otlp, onRefused }));
+  mountPaths(app, options, { pipeline, countPublic, onRefused });
   app.use((req, res) => {
     sendAnswer(
       req,
@@ -115,15 +118,10 @@ export function createApp(options: AppOptions): RequestListener {
       void refuseTarget(req, res, countPublic);
       return;
     }
-    if (req.url?.startsWith('/v1/') !== true) {
-      // Express changes the prototype of answers. These methods of the server must stay: they close connections.
-      res.writeHead = res.writeHead.bind(res);
-      res.end = res.end.bind(res);
-      app(req, res);
-      return;
-    }
-    for (const [name, value] of secure) res.setHeader(name, value);
-    void v1(req, res, () => app(req, res));
+    // Express changes the prototype of answers. These methods of the server must stay: they close connections.
+    res.writeHead = res.writeHead.bind(res);
+    res.end = res.end.bind(res);
+    app(req, res);
   };
 }
 
@@ -153,17 +151,13 @@ export function whileStarting(): RequestListener {
   };
 }
 
-type Shared = { pipeline: Pipeline };
+type Shared = { pipeline: Pipeline; onRefused: RestOptions['onRefused'] };
 
 function mountPaths(
   app: Express,
   { services, ready, devIdentity, builtConsole, consoleSignIn }: AppOptions,
-  { pipeline, countPublic }: Shared & { countPublic: CountPublic },
+  { pipeline, countPublic, onRefused }: Shared & { countPublic: CountPublic },
 ): void {
-  app.disable('x-powered-by');
-  app.disable('etag');
-  app.set('query parser', false);
-
   if (devIdentity) app.use('/oidc', devIdentity);
   app.use(securityMiddleware());
   app.use(countPublicPaths(countPublic));
@@ -193,8 +187,7 @@ function mountPaths(
   app.get('/openapi.json', documentHandler(services.publicUrl));
   app.use('/docs', docsRouter({ openApiPath: '/openapi.json' }));
   if (builtConsole) app.use('/console', consoleRouter(builtConsole));
-  const onRefused: RestOptions['onRefused'] = (error, answer, info) => noteRefusal(services, { error, answer, info });
-  app.use('/trpc', trpcHandler({ router: appRouter, procedures, pipeline, onRefused }));
+  app.use('/trpc', trpcHandler({ router: appRouter, pipeline, onRefused }));
 }
 
 /** Browsers ask for it with every page that names no icon: the sign-in pages of /oidc, and answers of the API. */
@@ -224,7 +217,7 @@ function documentHandler(serverUrl: string) {
 
 /** The document of this version, which servers in one process share. Only its `servers` differ. */
 function ownDocument(): object {
-  builtDocument ??= openApiDocument({ operations, version: VERSION, serverUrl: '' });
+  builtDocument ??= openApiDocument({ router: appRouter, version: VERSION, serverUrl: '' });
   return builtDocument;
 }
 
@@ -248,7 +241,7 @@ function securityMiddleware() {
   });
 }
 
-/** The headers that the middleware sets, for answers that do not pass through Express. */
+/** The headers that the middleware sets, for answers that do not pass through it. */
 function securityHeaders(): [string, string][] {
   const headers: [string, string][] = [];
   const response = {
@@ -259,25 +252,18 @@ function securityHeaders(): [string, string][] {
   return headers;
 }
 
-function v1Handler({ services, intake }: AppOptions, { pipeline }: Shared) {
+function otlpHandler({ intake }: AppOptions, { pipeline, onRefused }: Shared): RestOptions['otlp'] {
   const receive = otlpReceiver({ intake, callers: pipeline.callers });
-  return restHandler({
-    endpoints,
-    pipeline,
-    otlp: async (req, res, operation) => {
-      const requestId = requestIdOf(res);
-      await receive(req, res, {
-        operation,
-        requestId,
-        onTurn: (waitedMs) => noteWait(res, waitedMs),
-        onRefused: (error, answer, principal) => {
-          const info = { operation, principal, requestId, callerRequestId: callerRequestIdOf(req) };
-          noteRefusal(services, { error, answer, info });
-        },
-      });
-    },
-    onRefused: (error, answer, info) => noteRefusal(services, { error, answer, info }),
-  });
+  return async (req, res, operation) => {
+    const requestId = requestIdOf(res);
+    await receive(req, res, {
+      operation,
+      requestId,
+      onTurn: (waitedMs) => noteWait(res, waitedMs),
+      onRefused: (error, answer, principal) =>
+        onRefused(error, answer, { operation, principal, requestId, callerRequestId: callerRequestIdOf(req) }),
+    });
+  };
 }
 
 async function databaseAnswers({ db }: Services): Promise<boolean> {

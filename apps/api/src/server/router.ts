@@ -23,10 +23,10 @@ import { logsRouter } from '../telemetry/logs/router.ts';
 import { metricsRouter } from '../telemetry/metrics/router.ts';
 import { tracesRouter } from '../telemetry/traces/router.ts';
 import { usageRouter } from '../telemetry/usage/router.ts';
-import { endpointsOf, type Procedures, router } from '../http/trpc.ts';
+import { router } from '../http/trpc.ts';
 import { usersRouter } from '../resources/users/router.ts';
 
-/** All procedures, by resource. tRPC serves them. REST and the OpenAPI document are derived from them. */
+/** All procedures, by resource. They are served over tRPC and over REST. The OpenAPI document is made from them. */
 export const appRouter = router({
   serviceAccounts: serviceAccountsRouter,
   derivedAccess: derivedAccessRouter,
@@ -57,12 +57,3 @@ export const appRouter = router({
 });
 
 export type AppRouter = typeof appRouter;
-
-/** The procedures by their dotted paths. tRPC's types say that they are nested, but its record is flat. */
-export const procedures = appRouter._def.procedures as unknown as Procedures;
-
-/** The procedures as REST endpoints. */
-export const endpoints = endpointsOf(procedures);
-
-/** The operations of the OpenAPI document. */
-export const operations = endpoints.map(({ operation }) => operation);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { operations } from '../../src/server/router.ts';
+import { operationsOf } from '../../src/http/trpc.ts';
+import { appRouter } from '../../src/server/router.ts';
 import { LOOPBACK, startPeer } from '../inventory-sync/peers.ts';
 import { signedInBrowser } from '../support/browser.ts';
 import { accountWithKey, registeredUser } from '../support/people.ts';
@@ -14,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 /** Operations that change administrative records: all except reads and the receiver of telemetry. */
-const WRITES = operations
+const WRITES = operationsOf(appRouter)
   .filter(({ method, operationId }) => method !== 'GET' && !/^search_|^introspect_|^ingest_/.test(operationId))
   .map((operation) => operation.operationId);
 

@@ -8,8 +8,7 @@ import { TAGS } from '@quartermaster/contracts/operation.ts';
 import { expect, test } from 'vitest';
 import { openApiDocument } from '../../src/http/openapi/openapi.ts';
 import { withSharedParts } from '../support/shared-parts.ts';
-import { endpointsOf } from '../../src/http/trpc.ts';
-import { ingest, widgets } from './widgets.ts';
+import { widgets } from './widgets.ts';
 
 const REDOCLY = fileURLToPath(new URL('../../node_modules/.bin/redocly', import.meta.url));
 
@@ -30,8 +29,7 @@ type Document = {
 };
 
 function generate(): Document {
-  const operations = [...endpointsOf(widgets._def.procedures).map((one) => one.operation), ingest];
-  return openApiDocument({ operations, version: '0.1.0', serverUrl: 'https://qm' }) as Document;
+  return openApiDocument({ router: widgets, version: '0.1.0', serverUrl: 'https://qm' }) as Document;
 }
 
 const document = generate();

@@ -1,9 +1,19 @@
+import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { expect, test } from 'vitest';
-import { routeTable } from '../../src/http/rest/routes.ts';
-import { exchange, send, serve } from './server.ts';
-import { createWidget, getWidget, listWidgets, readRequired, searchWidgets, updateWidget } from './widgets.ts';
+import { requireDistinctRoutes } from '../../src/http/rest/routes.ts';
+import { endpoint, router } from '../../src/http/trpc.ts';
+import { exchange, type Server, send, serve } from './server.ts';
+import { getWidget, readRequired, updateWidget } from './widgets.ts';
 
-const route = routeTable([getWidget, updateWidget, searchWidgets, readRequired, listWidgets, createWidget]);
+/** Sends a request whose target is not normalized, and returns the status, the head and the body of its answer. */
+async function sendRaw(server: Server, method: string, target: string) {
+  const head = `${method} ${target} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\nConnection: close\r\n`;
+  const body = method === 'POST' || method === 'PUT' ? '{}' : '';
+  const type = body === '' ? '' : 'Content-Type: application/json\r\n';
+  const answer = await exchange(server, [`${head}${type}Content-Length: ${body.length}\r\n\r\n${body}`]);
+  const [headers = '', text = ''] = answer.split('\r\n\r\n');
+  return { status: Number(headers.slice(9, 12)), headers, body: text === '' ? {} : JSON.parse(text) };
+}
 
 test.each([
   ['GET', '/v1/widgets', 'list_widgets', {}],
@@ -18,12 +28,20 @@ test.each([
   ['GET', '/v1/widgets/a%2Fb', 'get_widget', { widget_id: 'a/b' }],
   ['GET', '/v1/widgets/..', 'get_widget', { widget_id: '..' }],
   ['GET', '/v1/widgets/%2e%2e', 'get_widget', { widget_id: '..' }],
+  // These differ from a literal segment, or would be changed by the URL standard.
+  ['GET', '/v1/widgets/By-Size', 'get_widget', { widget_id: 'By-Size' }],
+  ['GET', '/v1/widgets/by%2Dsize', 'get_widget', { widget_id: 'by-size' }],
+  ['GET', '/v1/widgets/a\\b', 'get_widget', { widget_id: 'a\\b' }],
+  ['GET', '/v1/widgets/#a', 'get_widget', { widget_id: '#a' }],
+  ['GET', '/v1/widgets/~', 'get_widget', { widget_id: '~' }],
   ['GET', '/v1/widgets/a+b', 'get_widget', { widget_id: 'a+b' }],
   ['GET', '/v1/widgets/%25', 'get_widget', { widget_id: '%' }],
   ['GET', '/v1/widgets/{widget_id}', 'get_widget', { widget_id: '{widget_id}' }],
-])('%s %s goes to %s', (method, path, operationId, parameters) => {
-  const match = route(method, path);
-  expect([match.operation.operationId, match.path]).toEqual([operationId, parameters]);
+])('%s %s goes to %s', async (method, path, operationId, parameters) => {
+  const matched: string[] = [];
+  const server = await serve({ onMatched: (_res, operation) => matched.push(operation.operationId) });
+  const { body } = await sendRaw(server, method, path);
+  expect([matched, body.path ?? {}]).toEqual([[operationId], parameters]);
 });
 
 test.each([
@@ -36,8 +54,9 @@ test.each([
   ['a malformed escape', '/v1/widgets/%zz'],
   ['an incomplete escape', '/v1/widgets/%2'],
   ['an escape that is not UTF-8', '/v1/widgets/%ff'],
-])('%s is route_not_found', (_name, path) => {
-  expect(() => route('GET', path)).toThrow(expect.objectContaining({ reason: 'route_not_found' }));
+])('%s is route_not_found', async (_name, path) => {
+  const { status, body } = await sendRaw(await serve(), 'GET', path);
+  expect([status, body.code]).toEqual([404, 'route_not_found']);
 });
 
 test.each([
@@ -45,13 +64,31 @@ test.each([
   ['PATCH', '/v1/widgets/w1', 'GET, HEAD, PUT'],
   ['DELETE', '/v1/widgets/search', 'GET, HEAD, POST, PUT'],
   ['OPTIONS', '/v1/widgets', 'GET, HEAD, POST'],
-])('%s %s is 405, with Allow: %s', (method, path, allow) => {
-  const refusal = { reason: 'method_not_allowed', headers: { Allow: allow } };
-  expect(() => route(method, path)).toThrow(expect.objectContaining(refusal));
+])('%s %s is 405, with Allow: %s', async (method, path, allow) => {
+  const { status, headers, body } = await sendRaw(await serve(), method, path);
+  expect([status, body.code]).toEqual([405, 'method_not_allowed']);
+  expect(headers).toContain(`\r\nAllow: ${allow}\r\n`);
 });
 
 test('two operations with the same method and path are refused at start', () => {
-  expect(() => routeTable([getWidget, getWidget])).toThrow('Two operations at GET /v1/widgets/{widget_id}');
+  expect(() => requireDistinctRoutes([getWidget, getWidget])).toThrow('Two operations at GET /v1/widgets/{widget_id}');
+  const renamed = { ...getWidget, path: '/v1/widgets/{id}' };
+  expect(() => requireDistinctRoutes([getWidget, renamed])).toThrow('Two operations at GET /v1/widgets/{id}');
+});
+
+test('a literal path behind a parameter that would take its requests is refused at start', async () => {
+  const shadowed = router({
+    get: endpoint(getWidget).query(({ input }) => input),
+    bySize: endpoint(readRequired).query(({ input }) => input),
+  });
+  await expect(serve({ router: shadowed })).rejects.toThrow(
+    'GET /v1/widgets/by-size must come before /v1/widgets/{widget_id}, which would take its requests',
+  );
+  // They overlap at /v1/a/b/c only. The literal that is further left decides.
+  const [one, other] = ['/v1/a/{x}/c', '/v1/a/b/{y}'].map((path) => ({ ...getWidget, path })) as [Operation, Operation];
+  expect(() => requireDistinctRoutes([one, other])).toThrow('GET /v1/a/b/{y} must come before /v1/a/{x}/c');
+  expect(() => requireDistinctRoutes([other, one])).not.toThrow();
+  expect(() => requireDistinctRoutes([getWidget, updateWidget, readRequired].toReversed())).not.toThrow();
 });
 
 test('404 and 405 are answered before credentials are checked', async () => {
@@ -92,7 +129,5 @@ test('paths outside of /v1 go to the next handler', async () => {
 
 test('a request target in absolute form is handled like its path', async () => {
   const server = await serve();
-  const head =
-    'GET http://example.com/v1/widgets?limit=3 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\nConnection: close\r\n\r\n';
-  expect(await exchange(server, [head])).toMatch(/^HTTP\/1\.1 200 .*"limit":3/s);
+  expect((await sendRaw(server, 'GET', 'http://example.com/v1/widgets?limit=3')).body.query).toEqual({ limit: 3 });
 });

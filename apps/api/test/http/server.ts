@@ -10,10 +10,9 @@ import { FairTurns } from '../../src/platform/fair-turns.ts';
 import type { Pipeline } from '../../src/http/pipeline.ts';
 import type { Callers } from '../../src/http/rate-limits/callers.ts';
 import { setRequestId } from '../../src/http/request-id.ts';
-import { endpointsOf } from '../../src/http/trpc.ts';
 import { UnreadAnswers } from '../../src/http/unread-answers.ts';
 import { trpcHandler } from '../../src/http/trpc-handler.ts';
-import { ingest, widgets } from './widgets.ts';
+import { widgets } from './widgets.ts';
 import { principalIn } from '../support/principals.ts';
 
 export const REQUEST_ID = 'req-1';
@@ -33,10 +32,17 @@ export type Server = {
   onClosed: (then: () => void) => void;
 };
 
-type ServeOptions = Partial<Pipeline> & Partial<Pick<Callers, 'authenticate'>> & Pick<RestOptions, 'bodyLimit'>;
+type ServeOptions = Partial<Pipeline> &
+  Partial<Pick<Callers, 'authenticate'>> &
+  Partial<Pick<RestOptions, 'router' | 'bodyLimit'>>;
 
-/** A server with the widget operations on a free port. It stops at the end of the test. */
-export async function serve({ authenticate = authenticated, bodyLimit, ...parts }: ServeOptions = {}): Promise<Server> {
+/** A server with the widget operations, or those of another router, on a free port. It stops at the end of the test. */
+export async function serve({
+  authenticate = authenticated,
+  router = widgets,
+  bodyLimit,
+  ...parts
+}: ServeOptions = {}): Promise<Server> {
   const errors: unknown[] = [];
   const app = express();
   app.disable('x-powered-by');
@@ -59,12 +65,10 @@ export async function serve({ authenticate = authenticated, bodyLimit, ...parts 
   const onRefused: RestOptions['onRefused'] = (error, answer) => {
     if (answer.unexpected) errors.push(error);
   };
-  const { procedures } = widgets._def;
-  app.use('/trpc', trpcHandler({ router: widgets, procedures, pipeline, onRefused }));
+  app.use('/trpc', trpcHandler({ router, pipeline, onRefused }));
   app.use(
     restHandler({
-      endpoints: endpointsOf(procedures),
-      operations: [ingest],
+      router,
       pipeline,
       otlp: async (_req, res, operation) => {
         res.setHeader('content-type', 'application/json').end(JSON.stringify({ otlp: operation.operationId }));

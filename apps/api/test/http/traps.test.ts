@@ -3,7 +3,6 @@ import { expect, test } from 'vitest';
 import { openApiDocument } from '../../src/http/openapi/openapi.ts';
 import { withSharedParts } from '../support/shared-parts.ts';
 import { exchange, REQUEST_ID, send, serve } from './server.ts';
-import { endpointsOf } from '../../src/http/trpc.ts';
 import { widgets } from './widgets.ts';
 
 test('pitfall 1: a call does not leave coercion behind in shared schemas, so the next call accepts the same values', async () => {
@@ -44,7 +43,7 @@ test('pitfall 4: the query of a PUT reaches the procedure and is in the document
   const answer = await send(server, '/v1/widgets/w?tenant_id=acme&revision=7', sent);
   expect(answer.body.query).toEqual({ tenant_id: 'acme', revision: 7 });
   const document = openApiDocument({
-    operations: endpointsOf(widgets._def.procedures).map(({ operation }) => operation),
+    router: widgets,
     version: '0.1.0',
     serverUrl: 'http://127.0.0.1',
   });

@@ -47,7 +47,7 @@ const EchoSchema = z
 
 const params = { widget_id: WidgetIdSchema };
 
-export const listWidgets = operation({
+const listWidgets = operation({
   method: 'GET',
   path: '/v1/widgets',
   operationId: 'list_widgets',
@@ -88,7 +88,7 @@ export const getWidget = operation({
   errors: ['provider_not_found'],
 });
 
-export const createWidget = operation({
+const createWidget = operation({
   method: 'POST',
   path: '/v1/widgets',
   operationId: 'create_widget',
@@ -116,7 +116,7 @@ export const updateWidget = operation({
   output: EchoSchema,
 });
 
-export const searchWidgets = operation({
+const searchWidgets = operation({
   method: 'POST',
   path: '/v1/widgets/search',
   operationId: 'search_widgets',
@@ -158,7 +158,7 @@ const registerWidget = operation({
   errors: ['rate_limited'],
 });
 
-export const ingest = operation({
+const ingest = operation({
   method: 'POST',
   path: '/v1/traces',
   operationId: 'ingest_traces',
@@ -177,6 +177,7 @@ export const widgets = router({
   update: endpoint(updateWidget).mutation(({ input }) => input),
   search: endpoint(searchWidgets).mutation(({ input }) => input),
   break: endpoint(breakWidget).mutation(({ input }) => BREAKS[input.path.widget_id]?.() ?? { ok: true }),
+  ingest: endpoint(ingest).mutation(() => ({})),
   register: publicEndpoint(registerWidget).mutation(({ input }) => input),
 });
 

@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { VERSION } from '../../src/config.ts';
 import { openApiDocument } from '../../src/http/openapi/openapi.ts';
-import { operations } from '../../src/server/router.ts';
+import { appRouter } from '../../src/server/router.ts';
 import { withSharedParts } from './shared-parts.ts';
 
 type Media = { schema?: object };
@@ -20,7 +20,7 @@ export type OpenApi = {
 /** The served document, with shared parameters and responses copied to where they are used. */
 export const document = withSharedParts(
   JSON.parse(
-    JSON.stringify(openApiDocument({ operations, version: VERSION, serverUrl: 'http://127.0.0.1:8080' })),
+    JSON.stringify(openApiDocument({ router: appRouter, version: VERSION, serverUrl: 'http://127.0.0.1:8080' })),
   ) as OpenApi,
 );
 

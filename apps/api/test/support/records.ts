@@ -1,8 +1,8 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { expect } from 'vitest';
-import { endpointOf } from '../../src/http/trpc.ts';
+import { operationOf, proceduresOf } from '../../src/http/trpc.ts';
 import { agentIdOf } from '../../src/resources/agents/known-agents.ts';
-import { procedures } from '../../src/server/router.ts';
+import { appRouter } from '../../src/server/router.ts';
 import type { TestServer } from './server.ts';
 import { tablesOf } from './tables.ts';
 
@@ -10,8 +10,8 @@ import { tablesOf } from './tables.ts';
 export type Served = { operation: Operation; procedure: string; type: 'query' | 'mutation' };
 
 /** Every operation that the router serves. */
-export const OPERATIONS: Served[] = Object.entries(procedures).map(([name, procedure]) => {
-  return { operation: endpointOf(procedure).operation, procedure: name, type: procedure._def.type as Served['type'] };
+export const OPERATIONS: Served[] = Object.entries(proceduresOf(appRouter)).map(([name, procedure]) => {
+  return { operation: operationOf(procedure), procedure: name, type: procedure._def.type as Served['type'] };
 });
 
 /** The tenant of {@link makeRecords}. */

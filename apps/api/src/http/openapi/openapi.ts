@@ -1,7 +1,7 @@
 import { HTTPValidationErrorSchema, ProblemSchema } from '@quartermaster/contracts/errors.ts';
 import { type Operation, TAGS } from '@quartermaster/contracts/operation.ts';
-import { initTRPC } from '@trpc/server';
-import { generateOpenApiDocument, type OpenApiMeta } from 'trpc-to-openapi';
+import type { AnyTRPCRouter } from '@trpc/server';
+import { generateOpenApiDocument, type OpenApiRouter } from 'trpc-to-openapi';
 import { z } from 'zod';
 import type {
   ZodOpenApiOperationObject,
@@ -13,31 +13,37 @@ import { pascalCased, refusalsOf } from '../errors/declared-errors.ts';
 import { withNumberFormats } from './document-formats.ts';
 import { HEADERS, headerParametersOf, responseHeadersOf } from './documented-headers.ts';
 import { FORM_MEDIA_TYPE } from '../rest/form.ts';
+import { operationOf, operationsOf, proceduresOf, router } from '../trpc.ts';
 
 type DocumentOptions = {
-  operations: readonly Operation[];
+  router: AnyTRPCRouter;
   /** The product's version. */
   version: string;
   serverUrl: string;
 };
 
 /**
- * Returns the OpenAPI 3.1.0 document of all operations. The paths are built here and then passed to the generator of
- * trpc-to-openapi: from a procedure, that generator would leave out the query of a write and the optional body, and
- * describe other error bodies. The same operations always give the same document.
+ * Returns the OpenAPI 3.1.0 document. trpc-to-openapi's generator takes the routes from the router. It refuses duplicate routes,
+ * unknown methods, and parameters of the path that the input does not have. What the document says about each route comes from
+ * `paths`, which is made here from the contract and replaces what the generator made of the procedure: it would put the query of a
+ * write into its body, leave out headers and optional bodies, and describe other error bodies.
+ *
+ * The same operations always give the same document.
  */
 export function openApiDocument(options: DocumentOptions): object {
-  const { operations } = options;
+  const operations = operationsOf(options.router);
+  const byRoute = Object.entries(proceduresOf(options.router)).toSorted(([, one], [, other]) =>
+    byPath(operationOf(one), operationOf(other)),
+  );
   const paths: ZodOpenApiPathsObject = {};
   const shared: Shared = { pathParameters: sharedPathParameters(operations), responses: new Map() };
-  for (const operation of operations.toSorted(byPath)) {
-    const method = METHODS[operation.method];
-    const here = paths[operation.path];
-    if (here?.[method]) throw new Error(`Two operations have the route ${operation.method} ${operation.path}`);
-    paths[operation.path] = { ...here, [method]: operationObjectOf(operation, shared) };
+  for (const [, procedure] of byRoute) {
+    const operation = operationOf(procedure);
+    const object = operationObjectOf(operation, shared);
+    paths[operation.path] = { ...paths[operation.path], [METHODS[operation.method]]: object };
   }
   const used = new Set<string>(operations.map(({ tag }) => tag));
-  const document = generateOpenApiDocument(initTRPC.meta<OpenApiMeta>().create().router({}), {
+  const document = generateOpenApiDocument(router(Object.fromEntries(byRoute)) as OpenApiRouter, {
     openApiVersion: '3.1.0',
     title: 'Quartermaster',
     description: DESCRIPTION,

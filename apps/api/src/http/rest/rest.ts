@@ -1,24 +1,29 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
+import { stringifyWithStoredJson } from '@quartermaster/db/stored-json.ts';
+import type { AnyTRPCRouter, TRPCError } from '@trpc/server';
+import type { RequestHandler } from 'express';
+import { createOpenApiNodeHttpHandler, type OpenApiRouter } from 'trpc-to-openapi';
 import type { Principal } from '../../auth/principal.ts';
-import type { Endpoint } from '../endpoint.ts';
 import { type Answer, answerOf } from '../errors/problems.ts';
-import { type Match, type Pipeline, type PipelineRequest, type Progress, runPipeline } from '../pipeline.ts';
+import { type Pipeline, type PipelineRequest, type Progress, runPipeline } from '../pipeline.ts';
 import { callerRequestIdOf, requestIdOf, shownRequestIdOf } from '../request-id.ts';
 import { defOf } from '../schemas.ts';
-import { readBody } from './body.ts';
-import { QUERY_TEXT, type QueryReader, queryReader } from './query.ts';
-import { routeTable } from './routes.ts';
-import { sendAnswer } from './send.ts';
-import { restAnswerer } from './trpc-to-openapi.ts';
+import { operationsOf, type TrpcContext } from '../trpc.ts';
 import { holdAnswer } from '../unread-answers.ts';
+import { readBody } from './body.ts';
+import { LibraryRequest } from './library-request.ts';
+import { LibraryResponse } from './library-response.ts';
+import { QUERY_TEXT, type QueryReader, queryReader } from './query.ts';
+import { pathParametersOf, requireDistinctRoutes, unmatchedError } from './routes.ts';
+import { sendAnswer } from './send.ts';
 
 export type RestOptions = {
-  /** The endpoints to serve, each at the path of its operation. */
-  endpoints: readonly Endpoint[];
-  /** Operations without an endpoint: those of OTLP. */
-  operations?: readonly Operation[];
+  /** Its procedures are served, each at the path of its operation. */
+  router: AnyTRPCRouter;
   pipeline: Pipeline;
+  /** Headers of every answer. */
+  headers?: readonly [string, string][];
   /** Answers operations with transport `otlp`, including their errors. */
   otlp: (req: IncomingMessage, res: ServerResponse, operation: Operation) => Promise<void>;
   /** Called for every refusal: expected errors and bugs. */
@@ -35,23 +40,22 @@ export type Refused = {
   callerRequestId: string | null;
 };
 
-type Served = { endpoint: Endpoint; readQuery: QueryReader; answer: ReturnType<typeof restAnswerer> };
+/** The context of a procedure that is called over REST. */
+export type RestContext = TrpcContext & {
+  /** Whether the answer is 304. Known after the procedure has run. */
+  notModified: boolean;
+};
 
-/** Serves every endpoint at its operation's REST path, below /v1. Other paths go to the next handler. */
-export function restHandler(
-  options: RestOptions,
-): (req: IncomingMessage, res: ServerResponse, next: () => void) => Promise<void> {
-  const { pipeline, onRefused } = options;
-  const operations = [...options.endpoints.map(({ operation }) => operation), ...(options.operations ?? [])];
-  const route = routeTable(operations);
+/** Serves every procedure at its operation's REST path, below /v1. Other paths go to the next handler. */
+export function restHandler(options: RestOptions): RequestHandler {
+  const { router, pipeline, headers = [], onRefused } = options;
+  const operations = operationsOf(router);
+  requireDistinctRoutes(operations);
   const otlpOperations = new Map(
     operations.filter(({ transport }) => transport === 'otlp').map((one) => [`${one.method} ${one.path}`, one]),
   );
-  const served = new Map<Operation, Served>();
-  for (const endpoint of options.endpoints) {
-    const { operation } = endpoint;
-    served.set(operation, { endpoint, readQuery: queryReader(operation), answer: restAnswerer(operation) });
-  }
+  const queryReaders = new Map<Operation, QueryReader>(operations.map((one) => [one, queryReader(one)]));
+  const callProcedure = procedureCallerOf(router);
 
   return async (req, res, next) => {
     const { pathname, search } = targetOf(req);
@@ -60,6 +64,7 @@ export function restHandler(
       return;
     }
     res.setHeader('Cache-Control', 'no-store');
+    for (const [name, value] of headers) res.setHeader(name, value);
     const otlpOperation = otlpOperations.get(`${req.method} ${pathname}`);
     if (otlpOperation) {
       pipeline.onMatched(res, otlpOperation);
@@ -67,29 +72,67 @@ export function restHandler(
       return;
     }
     const progress: Progress = { operation: null, principal: null };
+    const ids = { requestId: requestIdOf(res), callerRequestId: callerRequestIdOf(req) };
+    const context: RestContext = {
+      ...ids,
+      notModified: false,
+      run: async (endpoint) => {
+        const match = () => {
+          const path = pathParametersOf(endpoint.operation, pathname);
+          const { query, text } = (queryReaders.get(endpoint.operation) as QueryReader)(search);
+          return { endpoint, inputBeforeBody: { path, query, [QUERY_TEXT]: text } };
+        };
+        const request = { req, res, match, readInput: inputReader(req, options.bodyLimit) };
+        const { output, notModified } = await runPipeline(pipeline, request, progress);
+        context.notModified = notModified;
+        return notModified ? null : output;
+      },
+    };
+    const refuseUnmatched = async () => {
+      await pipeline.countUnmatched(req, res);
+      throw unmatchedError(operations, pathname);
+    };
+    const hold = (bytes: number) => holdAnswer(pipeline, progress, { req, res, bytes });
     try {
-      const match = () => matched(served, route(req.method ?? '', pathname), search);
-      const request = { req, res, match, readInput: inputReader(req, options.bodyLimit) };
-      const { endpoint, output, notModified } = await runPipeline(pipeline, request, progress);
-      const hold = (bytes: number) => holdAnswer(pipeline, progress, { req, res, bytes });
-      await served.get(endpoint.operation)?.answer({ req, res, output, notModified, hold });
+      await callProcedure(
+        new LibraryRequest(req, pathname, context),
+        new LibraryResponse({ req, res, hold }),
+        refuseUnmatched,
+      );
     } catch (error) {
       const answer = answerOf(error, shownRequestIdOf(res));
-      onRefused(error, answer, { ...progress, requestId: requestIdOf(res), callerRequestId: callerRequestIdOf(req) });
+      onRefused(error, answer, { ...progress, ...ids });
       sendAnswer(req, res, answer);
     }
   };
 }
 
-function matched(
-  served: ReadonlyMap<Operation, Served>,
-  { operation, path }: { operation: Operation; path: Record<string, string> },
-  search: string,
-): Match {
-  const found = served.get(operation);
-  if (!found) throw new Error(`Nothing serves ${operation.operationId}`);
-  const { query, text } = found.readQuery(search);
-  return { endpoint: found.endpoint, inputBeforeBody: { path, query, [QUERY_TEXT]: text } };
+type ProcedureCaller = (req: LibraryRequest, res: LibraryResponse, next: () => Promise<never>) => Promise<void>;
+
+/** By router, for servers in one process: unless NODE_ENV is `production`, the library generates a document for each of its handlers. */
+const procedureCallers = new WeakMap<AnyTRPCRouter, ProcedureCaller>();
+
+function procedureCallerOf(router: AnyTRPCRouter): ProcedureCaller {
+  const caller = procedureCallers.get(router) ?? createProcedureCaller(router);
+  procedureCallers.set(router, caller);
+  return caller;
+}
+
+/**
+ * trpc-to-openapi: finds the procedure of a request, calls it with tRPC's own caller, and writes what it returns as JSON. An error is
+ * thrown, because the library would word it in a form of its own.
+ */
+function createProcedureCaller(router: AnyTRPCRouter): ProcedureCaller {
+  return createOpenApiNodeHttpHandler({
+    router: router as OpenApiRouter,
+    createContext: async ({ req }) => (req as unknown as LibraryRequest).context,
+    responseMeta: ({ ctx }) => ((ctx as RestContext | undefined)?.notModified ? { status: 304 } : {}),
+    serialize: stringifyWithStoredJson,
+    onError: ({ error }: { error: TRPCError }) => {
+      // The library wraps errors whose name is not `TRPCError`, such as ApiError (3.3.0, `dist/esm/adapters/node-http/errors.mjs:72`).
+      throw error.code === 'INTERNAL_SERVER_ERROR' ? (error.cause ?? error) : error;
+    },
+  }) as unknown as ProcedureCaller;
 }
 
 function inputReader(req: IncomingMessage, bodyLimit: number | undefined): PipelineRequest['readInput'] {

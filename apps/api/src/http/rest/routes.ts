@@ -1,78 +1,68 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { ApiError } from '../../platform/errors.ts';
 
-/** The operation of a request, and its decoded path parameters. */
-type RoutedOperation = { operation: Operation; path: Record<string, string> };
-
-type Node = { literals: Map<string, Node>; parameter: Node | null; operations: Map<string, Operation> };
-
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'];
 
 /**
- * Makes the route table. Paths are case-sensitive, and a trailing slash makes another path. A literal segment takes
- * precedence over a parameter, unless it does not have the method: so a record whose id is that literal stays reachable. HEAD
- * is routed like GET.
+ * Refuses routes that trpc-to-openapi would confuse. It tries routes in the order of the router, and the first match wins. So a
+ * literal segment takes precedence over a parameter only if its route comes first.
  *
- * @returns a function that throws ApiError `route_not_found`, or `method_not_allowed` with the header Allow.
- * @throws Error for two operations with the same method and path.
+ * @throws Error for two operations with the same route, and for a route whose requests an earlier one would take
  */
-export function routeTable(operations: readonly Operation[]): (method: string, pathname: string) => RoutedOperation {
-  const root = node();
-  for (const operation of operations) add(root, operation);
-  return (method, pathname) => {
-    const segments = pathname.split('/').slice(1);
-    const found = ends(root, segments, 0);
-    const wanted = method === 'HEAD' ? 'GET' : method;
-    for (const { operations: here } of found) {
-      const operation = here.get(wanted);
-      if (operation) return { operation, path: parametersOf(operation, segments) };
+export function requireDistinctRoutes(operations: readonly Operation[]): void {
+  const routes = operations.map(({ method, path }) => ({ method, path, segments: segmentsOf(path) }));
+  for (const [index, later] of routes.entries()) {
+    for (const earlier of routes.slice(0, index)) {
+      if (earlier.method !== later.method || !overlap(earlier.segments, later.segments)) continue;
+      const first = later.segments.findIndex((own, at) => isParameter(own) !== isParameter(earlier.segments[at] ?? ''));
+      if (first < 0) throw new Error(`Two operations at ${later.method} ${later.path}`);
+      if (isParameter(later.segments[first] ?? '')) continue;
+      throw new Error(`${later.method} ${later.path} must come before ${earlier.path}, which would take its requests`);
     }
-    if (found.length === 0) throw notFound();
-    const methods = new Set(found.flatMap(({ operations: here }) => [...here.keys()]));
-    if (methods.has('GET')) methods.add('HEAD');
-    const allow = METHODS.filter((name) => methods.has(name)).join(', ');
-    throw new ApiError('method_not_allowed', `This path supports only ${allow}.`, { headers: { Allow: allow } });
-  };
-}
-
-function node(): Node {
-  return { literals: new Map(), parameter: null, operations: new Map() };
-}
-
-function add(root: Node, operation: Operation): void {
-  let at = root;
-  for (const segment of operation.path.split('/').slice(1)) {
-    const next = isParameter(segment) ? (at.parameter ?? node()) : (at.literals.get(segment) ?? node());
-    if (isParameter(segment)) at.parameter = next;
-    else at.literals.set(segment, next);
-    at = next;
   }
-  if (at.operations.has(operation.method)) {
-    throw new Error(`Two operations at ${operation.method} ${operation.path}`);
+}
+
+/**
+ * The decoded parameters of a path that is one of the operation's. It is split before it is decoded, so an encoded slash is part of
+ * a value.
+ *
+ * @throws ApiError `route_not_found` for a malformed escape
+ */
+export function pathParametersOf({ path }: Operation, pathname: string): Record<string, string> {
+  const segments = segmentsOf(pathname);
+  const parameters: Record<string, string> = {};
+  for (const [index, segment] of segmentsOf(path).entries()) {
+    if (isParameter(segment)) parameters[segment.slice(1, -1)] = decoded(segments[index] ?? '');
   }
-  at.operations.set(operation.method, operation);
+  return parameters;
 }
 
-/** Every node where the path may end, literals first. */
-function ends(at: Node, segments: string[], index: number): Node[] {
-  const segment = segments[index];
-  if (segment === undefined) return at.operations.size > 0 ? [at] : [];
-  const literal = at.literals.get(segment);
-  return [
-    ...(literal ? ends(literal, segments, index + 1) : []),
-    ...(at.parameter && segment !== '' ? ends(at.parameter, segments, index + 1) : []),
-  ];
+/** Why no operation has this method and path: `route_not_found`, or `method_not_allowed` with the header Allow. */
+export function unmatchedError(operations: readonly Operation[], pathname: string): ApiError {
+  const segments = segmentsOf(pathname);
+  const here = operations.filter(({ path }) => matches(segmentsOf(path), segments));
+  if (here.length === 0) return notFound();
+  const methods = new Set<string>(here.map(({ method }) => method));
+  if (methods.has('GET')) methods.add('HEAD');
+  const allow = METHODS.filter((name) => methods.has(name)).join(', ');
+  return new ApiError('method_not_allowed', `This path supports only ${allow}.`, { headers: { Allow: allow } });
 }
 
-function parametersOf(operation: Operation, segments: string[]): Record<string, string> {
-  const path: Record<string, string> = {};
-  for (const [index, name] of operation.path.split('/').slice(1).entries()) {
-    if (isParameter(name)) path[name.slice(1, -1)] = decoded(segments[index] ?? '');
-  }
-  return path;
+function matches(template: string[], segments: string[]): boolean {
+  if (template.length !== segments.length) return false;
+  return template.every((own, at) => own === segments[at] || (isParameter(own) && segments[at] !== ''));
 }
 
-/** The path was split before decoding, so an encoded slash stays part of the value. */
+/** Whether a path can belong to both routes. */
+function overlap(one: string[], other: string[]): boolean {
+  if (one.length !== other.length) return false;
+  return one.every((own, at) => own === other[at] || isParameter(own) || isParameter(other[at] ?? ''));
+}
+
+function segmentsOf(path: string): string[] {
+  return path.split('/').slice(1);
+}
+
 function decoded(segment: string): string {
   if (!segment.includes('%')) return segment;
   try {
