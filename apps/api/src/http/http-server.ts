@@ -70,12 +70,6 @@ export function createHttpServer(
     #chunks = 0;
     #bytes = 0;
 
-    constructor(socket: Socket) {
-      super(socket);
-      // Express replaces the prototype of requests.
-      this.push = this.push.bind(this);
-    }
-
     /** Called by Node's parser with each chunk, and with null at the end. */
     override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
       if (chunk === null) return super.push(chunk, encoding);

@@ -118,11 +118,27 @@ export function createApp(options: AppOptions): RequestListener {
       void refuseTarget(req, res, countPublic);
       return;
     }
-    // Express changes the prototype of answers. These methods of the server must stay: they close connections.
-    res.writeHead = res.writeHead.bind(res);
-    res.end = res.end.bind(res);
+    keepMethods(app, req, res);
     app(req, res);
   };
+}
+
+/**
+ * Express replaces the prototypes of requests and responses by two of its own. This lets those inherit from the classes of the server,
+ * whose methods close connections. To bind these methods to each request would take longer than the rest of Express.
+ */
+function keepMethods(app: Express, req: IncomingMessage, res: ServerResponse): void {
+  if (app.response instanceof res.constructor) return;
+  app.request = inheriting(express.request, app.request, req);
+  app.response = inheriting(express.response, app.response, res);
+}
+
+/** An object with the properties of the first two that inherits from the prototype of the third. */
+function inheriting<Prototype extends object>(methods: object, own: Prototype, instance: object): Prototype {
+  return Object.create(Object.getPrototypeOf(instance), {
+    ...Object.getOwnPropertyDescriptors(methods),
+    ...Object.getOwnPropertyDescriptors(own),
+  });
 }
 
 /** Whether the target of a request is a path, an absolute URL or `*` (RFC 9112, section 3.2). */
