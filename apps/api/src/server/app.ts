@@ -125,7 +125,7 @@ export function createApp(options: AppOptions): RequestListener {
 
 /**
  * Express replaces the prototypes of requests and responses by two of its own. This lets those inherit from the classes of the server,
- * whose methods close connections. To bind these methods to each request would take longer than the rest of Express.
+ * whose methods close connections. So no method has to be bound to each request.
  */
 function keepMethods(app: Express, req: IncomingMessage, res: ServerResponse): void {
   if (app.response instanceof res.constructor) return;
