@@ -21,7 +21,9 @@ export async function launchProfile(folder: string, viewport: ViewportSize): Pro
 async function launchOptions() {
   // The package's own arguments make it one process, which dies with the first closed page.
   const executablePath = OWN_BROWSER ?? (await packagedBrowser());
-  return { executablePath, args: ['--no-sandbox', '--disable-gpu'], headless: true };
+  // Chromium hangs with libfaketime. The pages get its time from Playwright (`world.ts`).
+  const env = { ...process.env, LD_PRELOAD: '' };
+  return { executablePath, args: ['--no-sandbox', '--disable-gpu'], headless: true, env };
 }
 
 /**

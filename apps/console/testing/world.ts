@@ -75,6 +75,7 @@ export async function startWorld({ isSeeded = true, environment }: WorldOptions 
 async function newWindow(browser: Browser): Promise<Window> {
   const context = await browser.newContext(WINDOW);
   context.setDefaultTimeout(TIMEOUT_MS);
+  if (process.env['FAKETIME'] !== undefined) await context.clock.setSystemTime(new Date());
   return { context, page: await context.newPage() };
 }
 
