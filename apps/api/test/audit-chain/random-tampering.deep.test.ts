@@ -16,6 +16,7 @@ import {
   swapEvents,
   swapLinks,
   tamper,
+  TEXT_COLUMNS,
   verified,
 } from './tampering.ts';
 
@@ -38,24 +39,7 @@ type Tampering = { what: string; expected: string[]; apply: (db: Database) => Pr
 const at = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const positionOf = (part: number) => Math.floor(part * size) + 1;
 
-const TEXTS = [
-  'actor_type',
-  'actor_id',
-  'actor_tenant_id',
-  'scheme',
-  'key_id',
-  'operation',
-  'target_type',
-  'target_id',
-  'outcome',
-  'reason',
-  'decision',
-  'request_id',
-  'created_at',
-  'sub_tenant_id',
-] as const;
-
-const changed = fc.record({ at, column: fc.constantFrom(...TEXTS), value: fc.string({ maxLength: 20 }) }).map(
+const changed = fc.record({ at, column: fc.constantFrom(...TEXT_COLUMNS), value: fc.string({ maxLength: 20 }) }).map(
   ({ at, column, value }): Tampering => ({
     what: `the ${column} at ${at} is now ${JSON.stringify(value)}`,
     expected: ['changed'],

@@ -11,6 +11,24 @@ export const VERIFY = '/v1/audit-events/verify';
 export type EventRow = Selectable<Tables['audit_events']>;
 export type LinkRow = Selectable<Tables['audit_chain']>;
 
+/** The columns of events whose value is a text, all of which are part of an event's digest. */
+export const TEXT_COLUMNS = [
+  'actor_type',
+  'actor_id',
+  'actor_tenant_id',
+  'scheme',
+  'key_id',
+  'operation',
+  'target_type',
+  'target_id',
+  'outcome',
+  'reason',
+  'decision',
+  'request_id',
+  'created_at',
+  'sub_tenant_id',
+] as const;
+
 /** Changes the database directly, as someone could who has access to it and no key. */
 export function tamper<T>({ services }: TestServer, work: (db: Database) => Promise<T>): Promise<T> {
   return services.db.transaction().execute(work);

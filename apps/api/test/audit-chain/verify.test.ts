@@ -18,6 +18,7 @@ import {
   swapEvents,
   swapLinks,
   tamper,
+  TEXT_COLUMNS,
   verified,
   VERIFY,
   writeOne,
@@ -70,6 +71,17 @@ describe('verification reports a change made directly in the database:', () => {
     const answer = await verified(server, key);
     expectFaults(answer, 'changed@3');
     expect(answer.faults[0].eventId).toBe(id);
+  });
+
+  test('a change of any text of a row', async () => {
+    const { tenantId, key } = await sealedTenant(server, TEXT_COLUMNS.length);
+    const rows = await eventsOf(server.services.db, tenantId);
+    await tamper(server, async (db) => {
+      for (const [index, column] of TEXT_COLUMNS.entries()) {
+        await run(db, `update audit_events set ${column} = 'changed' where id = ?`, at(rows, index + 1).id);
+      }
+    });
+    expectFaults(await verified(server, key), ...TEXT_COLUMNS.map((_, index) => `changed@${index + 1}`));
   });
 
   test('a row that is no longer a valid event', async () => {
