@@ -111,6 +111,9 @@ test('a key that was used with another payload, query, path or operation is 422,
   const path = `/v1/service-accounts/${id}`;
   expect((await create({ displayName: 'a' }, { ...updating, path })).status).toBe(200);
   expectInvalid(await create({ displayName: 'a' }, { ...updating, path: `${path}?tenant_id=acme` }), AT_KEY);
+  const { body: another } = await create({ name: unique('another') }, { key: randomUUID() });
+  const otherPath = `/v1/service-accounts/${another.id}`;
+  expectInvalid(await create({ displayName: 'a' }, { ...updating, path: otherPath }), AT_KEY);
 });
 
 test('a payload with the same JSON values in another form counts as the same', async () => {
