@@ -81,7 +81,7 @@ export function isolationTests(transport: Transport): void {
     );
 
     test.each([
-      ['another tenant', 'otherTenant', OWNER.tenantId],
+      ['a sub-tenant with the same id in another tenant', 'otherTenant', OWNER.tenantId],
       ["another tenant's owner, a user with a token,", 'member', OWNER.tenantId],
       ['a sibling sub-tenant', 'sibling', OWNER.subTenantId],
     ] as const)('%s cannot reach records of the owner', async (_, who, mark) => {

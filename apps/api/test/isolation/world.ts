@@ -15,6 +15,8 @@ import type { Credential, TestServer } from '../support/server.ts';
 export const OWNER = { tenantId: 'tenant-a', subTenantId: 'sub-a1' };
 const SIBLING = { tenantId: 'tenant-a', subTenantId: 'sub-a2' };
 const OTHER = { tenantId: 'tenant-b' };
+/** The sub-tenant of another tenant that has the same id. */
+const NAMESAKE = { tenantId: 'tenant-b', subTenantId: OWNER.subTenantId };
 export const PLACES: Record<'otherTenant' | 'sibling', Place> = { otherTenant: OTHER, sibling: SIBLING };
 
 export type Input = { path?: Record<string, string>; query?: Record<string, unknown>; body?: unknown };
@@ -24,7 +26,7 @@ export type Strangers = Record<'otherTenant' | 'sibling' | 'member' | 'revoked' 
 
 export async function makeStrangers(server: TestServer): Promise<Strangers> {
   // The platform administrator creates the tenant and sub-tenant by naming them.
-  const otherTenant = await accountWithKey(server, OTHER);
+  const otherTenant = await accountWithKey(server, NAMESAKE);
   const sibling = await accountWithKey(server, SIBLING);
   const revoked = await accountWithKey(server, OWNER);
   const { id, keyId } = revoked;
