@@ -182,8 +182,7 @@ function requireWritable() {
 function hashOfDependencies() {
   const manifests = ['.', ...workspaceFolders()].map((folder) => join(folder, 'package.json'));
   const hash = createHash('sha256');
-  const patches = readdirSync(join(ROOT, 'patches')).map((file) => join('patches', file));
-  for (const file of ['pnpm-lock.yaml', 'pnpm-workspace.yaml', ...patches, ...manifests]) {
+  for (const file of ['pnpm-lock.yaml', 'pnpm-workspace.yaml', ...manifests]) {
     if (existsSync(join(ROOT, file))) hash.update(readFileSync(join(ROOT, file)));
   }
   return hash.digest('hex');
