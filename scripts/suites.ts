@@ -20,7 +20,13 @@ const NOT_API = '--filter=!@quartermaster/api';
  */
 const LANES = {
   test: [[['test', API]], [CHECKS, ['test', NOT_API]]],
-  'test:deep': [[['test:deep', API]], [['test:deep', NOT_API]]],
+  'test:deep': [
+    [['test:deep', API]],
+    [
+      ['types', '--filter=!//'],
+      ['test:deep', NOT_API],
+    ],
+  ],
 } satisfies Record<Form, string[][][]>;
 
 /** Suites that test on PostgreSQL. */
