@@ -118,24 +118,25 @@ export function createApp(options: AppOptions): RequestListener {
       void refuseTarget(req, res, countPublic);
       return;
     }
-    keepMethods(app, req, res);
+    shareMethods(app, req, res);
     app(req, res);
   };
 }
 
 /**
- * Express replaces the prototypes of requests and responses by two of its own. This lets those inherit from the classes of the server,
- * whose methods close connections. So no method has to be bound to each request.
+ * Express gives each request and response the prototype `app.request` or `app.response`. This adds Express's methods to the classes
+ * of the server and makes Express use those. So their own methods stay, which close connections, and no prototype is replaced: V8
+ * would no longer know the shape of the object, and each later call on it would be slower.
  */
-function keepMethods(app: Express, req: IncomingMessage, res: ServerResponse): void {
-  if (app.response instanceof res.constructor) return;
-  app.request = inheriting(express.request, app.request, req);
-  app.response = inheriting(express.response, app.response, res);
+function shareMethods(app: Express, req: IncomingMessage, res: ServerResponse): void {
+  if (app.response === Object.getPrototypeOf(res)) return;
+  app.request = extended(req, express.request, app.request);
+  app.response = extended(res, express.response, app.response);
 }
 
-/** An object with the properties of the first two that inherits from the prototype of the third. */
-function inheriting<Prototype extends object>(methods: object, own: Prototype, instance: object): Prototype {
-  return Object.create(Object.getPrototypeOf(instance), {
+/** The prototype of an object of the server, with further methods. */
+function extended<Methods extends object>(instance: object, methods: object, own: Methods): Methods {
+  return Object.defineProperties(Object.getPrototypeOf(instance), {
     ...Object.getOwnPropertyDescriptors(methods),
     ...Object.getOwnPropertyDescriptors(own),
   });
