@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { mintApiKey } from '@quartermaster/api/src/auth/api-key-format.ts';
+import { FAKED_TIME } from '@quartermaster/db/testing/faked-time.ts';
 
 const MAIN = fileURLToPath(new URL('../../apps/api/src/main.ts', import.meta.url));
 
@@ -65,6 +66,7 @@ export async function startService({ databaseUrl, environment = {}, wrapper = []
       // All clients have the same address.
       QM_MAX_CONNECTIONS_PER_ADDRESS: '10000',
       QM_LOG_LEVEL: 'error',
+      ...FAKED_TIME,
       ...environment,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

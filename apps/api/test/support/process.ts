@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { FAKED_TIME } from '@quartermaster/db/testing/faked-time.ts';
 import { onTestFinished } from 'vitest';
 import { ROOT } from '../../src/config.ts';
 
@@ -42,6 +43,7 @@ function spawnProgram(environment: Record<string, string>, program: string | rea
       QM_OTLP_GRPC_PORT: 'off',
       QM_CONSOLE: 'off',
       QM_SHUTDOWN_DELAY_MS: '0',
+      ...FAKED_TIME,
       ...environment,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
