@@ -20,7 +20,7 @@ const GO_MEMORY = { GOGC: 'off', GOMEMLIMIT: '2GiB' };
 type Options = {
   flags?: readonly string[];
   environment?: Record<string, string>;
-  /** How many tasks run at the same time. Every check uses one core. */
+  /** How many tasks run at the same time. Most checks use one core, and the linter both. */
   concurrency?: number;
 };
 

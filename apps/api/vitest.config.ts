@@ -125,7 +125,8 @@ export default defineConfig({
     // Node runs the files as they are, as it does in production: a tenth faster than through vite.
     experimental: { viteModuleRunner: false },
     // Another suite runs at the same time (scripts/suites.ts), and each process loads all modules. The 600 tests of the endpoints on
-    // two cores: 35 s of CPU time with one process, 50 s with two, 58 s with three, and about as long a wait.
+    // two cores: 35 s of CPU time with one process, 50 s with two, 58 s with three, and about as long a wait. The quick form uses two
+    // (package.json), because it takes longer than everything beside it.
     maxWorkers: 1,
     projects: [
       // `npm test`

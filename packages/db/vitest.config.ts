@@ -17,7 +17,7 @@ const PURE = [
 const SQLITE = ['test/sqlite-*.test.ts', 'test/query-plans.test.ts'];
 const POSTGRES = ['test/postgres-*.test.ts'];
 
-/** Test files that only `npm run test:deep` runs. So does it everything on PostgreSQL. */
+/** Test files that only `npm run test:deep` runs. It also runs every suite on PostgreSQL. */
 const DEEP = 'test/**/*.deep.test.ts';
 
 const globalSetup = ['testing/database-setup.ts'];
