@@ -91,7 +91,10 @@ describe('the program', () => {
     const keyFile = `${file}.bootstrap-key`;
     expect(logged.map(({ msg }) => msg).join('\n')).toMatch(`bootstrap API key file: ${keyFile} `);
     expect(logged.find(({ bootstrapKeyFile }) => bootstrapKeyFile)).toMatchObject({ bootstrapKeyFile: keyFile });
-    expect(logged.find((line) => line.url)).toMatchObject({ url, msg: `Quartermaster listens on ${url} (version ${VERSION})` });
+    expect(logged.find((line) => line.url)).toMatchObject({
+      url,
+      msg: `Quartermaster listens on ${url} (version ${VERSION})`,
+    });
     expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
     expect(await statusWith(url, (await readFile(keyFile, 'utf8')).trim())).toBe(200);
     expect(await readdir(dirname(file))).not.toContainEqual(expect.stringMatching(/bootstrap-key\.\d+$/));
