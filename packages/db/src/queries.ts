@@ -1,3 +1,4 @@
+import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import { tupleIn } from './multi-row-statement.ts';
 import type { Flag } from './tables/columns.ts';
@@ -93,11 +94,6 @@ export function pageOf<Row, Item>(
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   return { items: shown.map(toItem), next: rows.length > limit && last !== undefined ? keyOf(last) : null };
-}
-
-/** Case-folds a name for comparisons. This happens in JavaScript, since SQL engines differ beyond ASCII. */
-export function caseFolded(text: string): string {
-  return text.normalize('NFKC').toLowerCase();
 }
 
 export function toFlag(value: boolean): Flag {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { migrate } from '../src/database.ts';
-import { nameFamily, rewrittenName } from '../src/name-family.ts';
-import { nameKey } from '../src/name-key.ts';
+import { nameFamily, rewrittenName } from '@quartermaster/naming/name-family.ts';
+import { nameKey } from '@quartermaster/naming/name-key.ts';
 import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
 import { firstReleaseDatabase, insertRow, insertRows, NOW } from './temporary-database.ts';
 

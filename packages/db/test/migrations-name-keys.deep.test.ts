@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type Database, migrate } from '../src/database.ts';
-import { nameKey } from '../src/name-key.ts';
+import { nameKey } from '@quartermaster/naming/name-key.ts';
 import { findInventoryItemByKey } from '../src/repositories/inventory.ts';
 import { manifestDeclarations } from '../src/repositories/manifest-declarations.ts';
 import { countObservations } from '../src/repositories/observation-counts.ts';

@@ -1,16 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import {
-  beforeKey,
-  caseFolded,
-  containsText,
-  inScope,
-  type Page,
-  type PageKey,
-  pageOf,
-  placeOf,
-  timeKey,
-} from '../src/queries.ts';
+import { beforeKey, containsText, inScope, type Page, type PageKey, pageOf, placeOf, timeKey } from '../src/queries.ts';
+import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import { covers, EVERYWHERE, narrowScope, type TenantPlace, type TenantScope } from '../src/tenancy.ts';
 import { temporaryDatabase } from './temporary-database.ts';
 

@@ -1,4 +1,4 @@
-import { rewrittenName } from '@quartermaster/db/name-family.ts';
+import { rewrittenName } from '@quartermaster/naming/name-family.ts';
 import { expect, test } from 'vitest';
 import { declaredTool, indexTools, readingsAt, readToolName } from '../../src/telemetry/matching/tool-names.ts';
 

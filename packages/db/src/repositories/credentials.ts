@@ -3,16 +3,8 @@ import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
-import {
-  caseFolded,
-  containsText,
-  inScope,
-  type Page,
-  type PageRequest,
-  placeColumns,
-  placeOf,
-  timesOf,
-} from '../queries.ts';
+import { caseFolded } from '@quartermaster/naming/case-folded.ts';
+import { containsText, inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
 import { cachedStatement } from '../cached-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';

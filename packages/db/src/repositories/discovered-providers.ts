@@ -2,8 +2,9 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { rewrittenName } from '../name-family.ts';
-import { caseFolded, placeColumns } from '../queries.ts';
+import { rewrittenName } from '@quartermaster/naming/name-family.ts';
+import { caseFolded } from '@quartermaster/naming/case-folded.ts';
+import { placeColumns } from '../queries.ts';
 import { multiRowStatement } from '../multi-row-statement.ts';
 import type { TenantPlace } from '../tenancy.ts';
 

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
-import { declaredKeys, nameKey } from '../name-key.ts';
+import { declaredKeys, nameKey } from '@quartermaster/naming/name-key.ts';
 import { inScope } from '../queries.ts';
 import { cachedStatement } from '../cached-statement.ts';
 import { together } from '../concurrent-statements.ts';

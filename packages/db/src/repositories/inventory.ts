@@ -3,7 +3,7 @@ import { type ExpressionBuilder, type Selectable, type SqlBool, sql } from 'kyse
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
-import { nameFamily } from '../name-family.ts';
+import { nameFamily } from '@quartermaster/naming/name-family.ts';
 import { containsAsciiText, inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
 import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import type { Tables } from '../tables.ts';

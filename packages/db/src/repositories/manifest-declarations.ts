@@ -3,8 +3,9 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { sql } from 'kysely';
 import { together } from '../concurrent-statements.ts';
 import type { Database } from '../database.ts';
-import { coverageRules, nameFamily } from '../name-family.ts';
-import { manifestReferences } from '../provider-names.ts';
+import { coverageRules } from '@quartermaster/naming/coverage.ts';
+import { nameFamily } from '@quartermaster/naming/name-family.ts';
+import { manifestReferences } from '@quartermaster/naming/provider-names.ts';
 import { multiRowStatement, tupleIn, valueRows } from '../multi-row-statement.ts';
 import { mayNameProvider, type TenantPlace } from '../tenancy.ts';
 

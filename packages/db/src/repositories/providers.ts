@@ -4,18 +4,10 @@ import type { Database } from '../database.ts';
 import { DuplicateKeyError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
-import { rewrittenName } from '../name-family.ts';
-import { hostOf } from '../provider-names.ts';
-import {
-  caseFolded,
-  inScope,
-  patternOf,
-  type Page,
-  type PageRequest,
-  placeColumns,
-  placeOf,
-  timesOf,
-} from '../queries.ts';
+import { rewrittenName } from '@quartermaster/naming/name-family.ts';
+import { hostOf } from '@quartermaster/naming/provider-names.ts';
+import { caseFolded } from '@quartermaster/naming/case-folded.ts';
+import { inScope, patternOf, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
 import { cachedStatement } from '../cached-statement.ts';
 import { storedJson } from '../stored-json.ts';
 import type { Tables } from '../tables.ts';

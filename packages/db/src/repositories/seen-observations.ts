@@ -1,7 +1,7 @@
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { nameFamily } from '../name-family.ts';
+import { nameFamily } from '@quartermaster/naming/name-family.ts';
 import { placeColumns, toFlag } from '../queries.ts';
 import { multiRowStatement, valueRows } from '../multi-row-statement.ts';
 import type { Flag } from '../tables/columns.ts';

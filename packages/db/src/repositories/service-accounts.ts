@@ -5,8 +5,8 @@ import { type Insertable, type Selectable, sql } from 'kysely';
 import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
+import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import {
-  caseFolded,
   containsText,
   inScope,
   type Page,

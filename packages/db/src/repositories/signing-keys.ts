@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { caseFolded } from '../queries.ts';
+import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import { cachedStatement } from '../cached-statement.ts';
 import type { Tables } from '../tables.ts';
 

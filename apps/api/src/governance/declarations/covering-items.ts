@@ -3,13 +3,9 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import { together } from '@quartermaster/db/concurrent-statements.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import {
-  canBlockOrAllow,
-  coverageRules,
-  findDecidingItem,
-  findOwnOrBlockingItem,
-  nameFamily,
-} from '@quartermaster/db/name-family.ts';
+import { canBlockOrAllow, findDecidingItem, findOwnOrBlockingItem } from '@quartermaster/naming/deciding-item.ts';
+import { coverageRules } from '@quartermaster/naming/coverage.ts';
+import { nameFamily } from '@quartermaster/naming/name-family.ts';
 import {
   findDecisiveItems,
   findInventoryItemsByKeys,

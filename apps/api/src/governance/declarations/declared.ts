@@ -1,7 +1,7 @@
 import type { InventoryItem, InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { nameKey } from '@quartermaster/db/name-key.ts';
+import { nameKey } from '@quartermaster/naming/name-key.ts';
 import { manifestDeclarations } from '@quartermaster/db/repositories/manifest-declarations.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { type CoveredSubject, findBlockingItems, findCoveringItems } from './covering-items.ts';

@@ -3,7 +3,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { newId } from '@quartermaster/db/ids.ts';
-import { nameKey } from '@quartermaster/db/name-key.ts';
+import { nameKey } from '@quartermaster/naming/name-key.ts';
 import { addToObservationCounts } from '@quartermaster/db/repositories/observation-counts.ts';
 import { findObservationsInPlace, type NewObservation } from '@quartermaster/db/repositories/runtime-observations.ts';
 import {

@@ -1,9 +1,9 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import { rewrittenName } from '@quartermaster/db/name-family.ts';
-import { caseFoldedNames, hostOf } from '@quartermaster/db/provider-names.ts';
-import { caseFolded } from '@quartermaster/db/queries.ts';
+import { rewrittenName } from '@quartermaster/naming/name-family.ts';
+import { caseFoldedNames, hostOf } from '@quartermaster/naming/provider-names.ts';
+import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { canonicalVendor, productFamily, vendorOfHost } from '@quartermaster/db/vendors.ts';
+import { canonicalVendor, productFamily, vendorOfHost } from '@quartermaster/naming/vendors.ts';
 
 /** The providers that the names of a batch may mean. */
 export type KnownProviders = ReturnType<typeof knownProviders>;

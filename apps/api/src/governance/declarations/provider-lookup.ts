@@ -1,13 +1,13 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { rewrittenName } from '@quartermaster/db/name-family.ts';
-import { caseFolded } from '@quartermaster/db/queries.ts';
+import { rewrittenName } from '@quartermaster/naming/name-family.ts';
+import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import {
   findDeclaredProvidersByHostSuffix,
   findProvidersOfTraffic,
 } from '@quartermaster/db/repositories/providers-of-traffic.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { vendorHosts, vendorNames } from '@quartermaster/db/vendors.ts';
+import { vendorHosts, vendorNames } from '@quartermaster/naming/vendors.ts';
 
 /** Names per statement. SQLite takes at most 32,766 parameters. */
 const NAMES_PER_STATEMENT = 5000;

@@ -1,7 +1,9 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { coverageRules, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
-import { nameKey } from '@quartermaster/db/name-key.ts';
+import { coverageRules } from '@quartermaster/naming/coverage.ts';
+import { findDecidingItem } from '@quartermaster/naming/deciding-item.ts';
+import { nameFamily } from '@quartermaster/naming/name-family.ts';
+import { nameKey } from '@quartermaster/naming/name-key.ts';
 import type { GrantedItemKey } from '@quartermaster/db/repositories/granted-items.ts';
 import { findBlocksAndExceptions, type ItemName } from '@quartermaster/db/repositories/inventory.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';

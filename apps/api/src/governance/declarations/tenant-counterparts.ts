@@ -1,8 +1,8 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { hostOf, isSendersOwnHost } from '@quartermaster/db/provider-names.ts';
+import { hostOf, isSendersOwnHost } from '@quartermaster/naming/provider-names.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { vendorOfHost } from '@quartermaster/db/vendors.ts';
+import { vendorOfHost } from '@quartermaster/naming/vendors.ts';
 import { knownProviders, portOf } from './known-providers.ts';
 import { providerLookup } from './provider-lookup.ts';
 

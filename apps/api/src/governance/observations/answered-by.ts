@@ -3,8 +3,8 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
-import { nameFamily } from '@quartermaster/db/name-family.ts';
-import { nameKey } from '@quartermaster/db/name-key.ts';
+import { nameFamily } from '@quartermaster/naming/name-family.ts';
+import { nameKey } from '@quartermaster/naming/name-key.ts';
 import {
   type AnsweredObservation,
   findAnsweringModels,

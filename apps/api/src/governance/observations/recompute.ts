@@ -2,7 +2,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { nameKey } from '@quartermaster/db/name-key.ts';
+import { nameKey } from '@quartermaster/naming/name-key.ts';
 import type { ProviderUses } from '@quartermaster/db/repositories/provider-uses.ts';
 import type { FormerObservation } from '@quartermaster/db/repositories/recommendation-states.ts';
 import { updateObservation } from '@quartermaster/db/repositories/runtime-observations.ts';

@@ -6,7 +6,7 @@ import {
   type RuntimeObservation,
 } from '@quartermaster/contracts/runtime-observations.ts';
 import type { ProviderUse } from '@quartermaster/db/repositories/provider-uses.ts';
-import { hostOf } from '@quartermaster/db/provider-names.ts';
+import { hostOf } from '@quartermaster/naming/provider-names.ts';
 import type { BlockedAnswer } from '../declarations/declared.ts';
 import { isRejectedAgain } from '../rules/rule.ts';
 

@@ -1,7 +1,7 @@
 import { InventoryItemSchema } from '@quartermaster/contracts/inventory.ts';
 import { type Provider, ProviderSchema } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { nameKey } from '@quartermaster/db/name-key.ts';
+import { nameKey } from '@quartermaster/naming/name-key.ts';
 import {
   deleteInventoryItem,
   findInventoryItem,

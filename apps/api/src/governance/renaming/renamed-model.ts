@@ -1,5 +1,5 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
+import { nameKey, plainName } from '@quartermaster/naming/name-key.ts';
 
 /** A provider with its new name, and its former name. */
 export type Renamed = { provider: Provider; formerName: string };

@@ -4,7 +4,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { nameKey } from '@quartermaster/db/name-key.ts';
+import { nameKey } from '@quartermaster/naming/name-key.ts';
 import { openOperatorTasks } from '@quartermaster/db/repositories/operator-tasks.ts';
 import { findProviderSecret } from '@quartermaster/db/repositories/provider-secrets.ts';
 import {

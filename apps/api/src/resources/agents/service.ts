@@ -6,7 +6,7 @@ import {
   MAX_AGENT_USES,
 } from '@quartermaster/contracts/agents.ts';
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
-import { caseFolded } from '@quartermaster/db/queries.ts';
+import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { firstInOrder, inBatches } from '@quartermaster/db/batches.ts';
 import { findManifest } from '@quartermaster/db/repositories/manifests.ts';

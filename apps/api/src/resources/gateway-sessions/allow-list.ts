@@ -2,10 +2,11 @@ import { type InventoryKind, InventoryKindSchema } from '@quartermaster/contract
 import { AllowListSchema } from '@quartermaster/contracts/manifest-specs.ts';
 import type { Manifest } from '@quartermaster/contracts/manifests.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import { coverageRules, nameFamily } from '@quartermaster/db/name-family.ts';
-import { declaredKeys, nameKey } from '@quartermaster/db/name-key.ts';
-import { manifestReferences } from '@quartermaster/db/provider-names.ts';
-import { caseFolded } from '@quartermaster/db/queries.ts';
+import { coverageRules } from '@quartermaster/naming/coverage.ts';
+import { nameFamily } from '@quartermaster/naming/name-family.ts';
+import { declaredKeys, nameKey } from '@quartermaster/naming/name-key.ts';
+import { manifestReferences } from '@quartermaster/naming/provider-names.ts';
+import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import type { GrantedItem } from '@quartermaster/db/repositories/granted-items.ts';
 import { mayNameProvider, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 

@@ -11,7 +11,9 @@ import {
   type GrantedItem,
   type GrantedItemKey,
 } from '@quartermaster/db/repositories/granted-items.ts';
-import { coverageRules, findDecidingItem, nameFamily } from '@quartermaster/db/name-family.ts';
+import { coverageRules } from '@quartermaster/naming/coverage.ts';
+import { findDecidingItem } from '@quartermaster/naming/deciding-item.ts';
+import { nameFamily } from '@quartermaster/naming/name-family.ts';
 import { findBlocksAndExceptions, type ItemName } from '@quartermaster/db/repositories/inventory.ts';
 import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
 import { findActiveProviders } from '@quartermaster/db/repositories/providers.ts';

@@ -1,7 +1,7 @@
 import { METADATA_MAX_BYTES } from '@quartermaster/contracts/fields.ts';
 import { type InventoryKind, isPlainItemName } from '@quartermaster/contracts/inventory.ts';
 import { visibleLine, visibleText, visibleValue } from '@quartermaster/contracts/visible-text.ts';
-import { nameKey, plainName } from '@quartermaster/db/name-key.ts';
+import { nameKey, plainName } from '@quartermaster/naming/name-key.ts';
 import type { FoundItem } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { storable } from '@quartermaster/db/storable-text.ts';
 import { MAX_DEPTH } from '../../http/limits.ts';

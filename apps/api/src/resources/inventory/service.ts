@@ -5,7 +5,7 @@ import type {
 } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { nameKey } from '@quartermaster/db/name-key.ts';
+import { nameKey } from '@quartermaster/naming/name-key.ts';
 import {
   deleteInventoryItem,
   findInventoryItem,

@@ -1,6 +1,6 @@
 import type { CreateProviderInput, Provider, UpdateProviderInput } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { caseFolded } from '@quartermaster/db/queries.ts';
+import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import { findGatewayOfProvider } from '@quartermaster/db/repositories/gateways.ts';
 import { deleteInventory } from '@quartermaster/db/repositories/inventory.ts';
 import { listSecretBindings } from '@quartermaster/db/repositories/provider-secrets.ts';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { rewrittenName } from '@quartermaster/db/name-family.ts';
+import { rewrittenName } from '@quartermaster/naming/name-family.ts';
 import type { Use } from '../dialects/facts.ts';
 import { splitMarked } from '../dialects/mcp-name.ts';
 import { splitToolName } from '../matching/tool-names.ts';

@@ -1,6 +1,6 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import { rewrittenName } from '@quartermaster/db/name-family.ts';
-import { hostOf, isSendersOwnHost } from '@quartermaster/db/provider-names.ts';
+import { rewrittenName } from '@quartermaster/naming/name-family.ts';
+import { hostOf, isSendersOwnHost } from '@quartermaster/naming/provider-names.ts';
 import type { MatchableSpan } from '../matching/match.ts';
 import { memoizeByName } from '../memoize-by-name.ts';
 import type { Use } from '../dialects/facts.ts';

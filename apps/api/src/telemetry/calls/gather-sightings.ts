@@ -1,6 +1,6 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
-import { nameKey } from '@quartermaster/db/name-key.ts';
+import { nameKey } from '@quartermaster/naming/name-key.ts';
 import { subjectKey } from '../../governance/declarations/subject-key.ts';
 import { MAX_SAMPLES, type Sighting } from '../../governance/observations/sightings.ts';
 import { CacheByParts } from '../cache-by-parts.ts';

@@ -1,6 +1,6 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { caseFolded } from '@quartermaster/db/queries.ts';
+import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import { discoveredProvider } from '@quartermaster/db/repositories/discovered-providers.ts';
 import { findDeletedProviders, findProviders } from '@quartermaster/db/repositories/providers.ts';
 import { findProvidersOfTraffic } from '@quartermaster/db/repositories/providers-of-traffic.ts';

@@ -1,4 +1,4 @@
-import { plainName } from '@quartermaster/db/name-key.ts';
+import { plainName } from '@quartermaster/naming/name-key.ts';
 import type { CallSpan, CallUse } from './call-span.ts';
 import { DELEGATE, FAILURE, REJECTION } from '../dialects/operations.ts';
 import { areAtOnce, type Grouped, groupUses, type Report } from './group-uses.ts';

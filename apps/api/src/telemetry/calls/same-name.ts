@@ -1,5 +1,5 @@
-import { nameFamily, rewrittenName } from '@quartermaster/db/name-family.ts';
-import { caseFolded } from '@quartermaster/db/queries.ts';
+import { nameFamily, rewrittenName } from '@quartermaster/naming/name-family.ts';
+import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
 import type { CallUse } from './call-span.ts';
 

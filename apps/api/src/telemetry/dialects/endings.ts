@@ -1,4 +1,4 @@
-import { canonicalVendor } from '@quartermaster/db/vendors.ts';
+import { canonicalVendor } from '@quartermaster/naming/vendors.ts';
 import { memoizeByName } from '../memoize-by-name.ts';
 import type { Dialect, FactSources } from './dialect.ts';
 import { compileSlots, type Slot, type Slots, sourcesOf } from './fact-slots.ts';

@@ -1,4 +1,4 @@
-import { canonicalVendor } from '@quartermaster/db/vendors.ts';
+import { canonicalVendor } from '@quartermaster/naming/vendors.ts';
 import { ownMember } from '../../platform/own-member.ts';
 import type { AttributeValue } from '../otlp/span.ts';
 import type { Facts } from './facts.ts';

@@ -1,4 +1,4 @@
-import { canonicalVendor } from '@quartermaster/db/vendors.ts';
+import { canonicalVendor } from '@quartermaster/naming/vendors.ts';
 import { asText } from './as-text.ts';
 import type { Dialect } from './dialect.ts';
 import { asCount } from './fact-slots.ts';

@@ -1,4 +1,4 @@
-import { canonicalVendor } from '@quartermaster/db/vendors.ts';
+import { canonicalVendor } from '@quartermaster/naming/vendors.ts';
 import type { Dialect, ReadSource } from './dialect.ts';
 import { asCount } from './fact-slots.ts';
 import type { Facts } from './facts.ts';

@@ -1,4 +1,4 @@
-import { canonicalVendor } from '@quartermaster/db/vendors.ts';
+import { canonicalVendor } from '@quartermaster/naming/vendors.ts';
 import type { Attributes, AttributeValue } from '../otlp/span.ts';
 import { withPublicUrls } from '../urls.ts';
 import { asText } from './as-text.ts';

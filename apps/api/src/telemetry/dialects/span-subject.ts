@@ -1,4 +1,4 @@
-import { canonicalVendor } from '@quartermaster/db/vendors.ts';
+import { canonicalVendor } from '@quartermaster/naming/vendors.ts';
 import { isProse, isWord } from '../words.ts';
 
 const MAX_WORDS = 4;

@@ -1,4 +1,4 @@
-import { canonicalVendor } from '@quartermaster/db/vendors.ts';
+import { canonicalVendor } from '@quartermaster/naming/vendors.ts';
 import type { Facts } from './facts.ts';
 
 /** Splits LiteLLM's `openai/gpt-5-mini`. Only a known vendor is removed, and only if the span names no other vendor. */

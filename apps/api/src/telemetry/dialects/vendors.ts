@@ -1,4 +1,4 @@
-import { canonicalVendor, vendorOfHost, withoutApi } from '@quartermaster/db/vendors.ts';
+import { canonicalVendor, vendorOfHost, withoutApi } from '@quartermaster/naming/vendors.ts';
 import { hostIn } from './server-address.ts';
 
 /**

@@ -1,18 +1,13 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import {
-  canBlockOrAllow,
-  coverageRules,
-  findDecidingItem,
-  findOwnOrBlockingItem,
-  nameFamily,
-  rewrittenName,
-} from '@quartermaster/db/name-family.ts';
-import { splitRouters } from '@quartermaster/db/model-name.ts';
-import { nameKey } from '@quartermaster/db/name-key.ts';
-import { caseFoldedNames } from '@quartermaster/db/provider-names.ts';
-import { caseFolded } from '@quartermaster/db/queries.ts';
+import { canBlockOrAllow, findDecidingItem, findOwnOrBlockingItem } from '@quartermaster/naming/deciding-item.ts';
+import { coverageRules } from '@quartermaster/naming/coverage.ts';
+import { nameFamily, rewrittenName } from '@quartermaster/naming/name-family.ts';
+import { splitRouters } from '@quartermaster/naming/model-name.ts';
+import { nameKey } from '@quartermaster/naming/name-key.ts';
+import { caseFoldedNames } from '@quartermaster/naming/provider-names.ts';
+import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import {
   findOfferedItems,
@@ -20,7 +15,7 @@ import {
   type OfferedItem,
 } from '@quartermaster/db/repositories/providers-of-traffic.ts';
 import { type TenantPlace, wholeTenant } from '@quartermaster/db/tenancy.ts';
-import { vendorNames, vendorOfHost } from '@quartermaster/db/vendors.ts';
+import { vendorNames, vendorOfHost } from '@quartermaster/naming/vendors.ts';
 import { type KnownProviders, knownProviders } from '../../governance/declarations/known-providers.ts';
 import { providerLookup } from '../../governance/declarations/provider-lookup.ts';
 import { CacheByParts } from '../cache-by-parts.ts';

@@ -1,11 +1,11 @@
 import type { Provider, ProviderKind } from '@quartermaster/contracts/providers.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { isRouter, splitRouters } from '@quartermaster/db/model-name.ts';
-import { rewrittenName } from '@quartermaster/db/name-family.ts';
-import { caseFoldedNames, isSendersOwnHost } from '@quartermaster/db/provider-names.ts';
+import { isRouter, splitRouters } from '@quartermaster/naming/model-name.ts';
+import { rewrittenName } from '@quartermaster/naming/name-family.ts';
+import { caseFoldedNames, isSendersOwnHost } from '@quartermaster/naming/provider-names.ts';
 import { discoveredProvider } from '@quartermaster/db/repositories/discovered-providers.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { canonicalVendor, vendorOfHost } from '@quartermaster/db/vendors.ts';
+import { canonicalVendor, vendorOfHost } from '@quartermaster/naming/vendors.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
 import type { Facts, Use } from '../dialects/facts.ts';
 import { isHost } from '../dialects/server-address.ts';

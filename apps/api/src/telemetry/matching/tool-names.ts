@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { rewrittenName } from '@quartermaster/db/name-family.ts';
+import { rewrittenName } from '@quartermaster/naming/name-family.ts';
 import type { OfferedItem } from '@quartermaster/db/repositories/providers-of-traffic.ts';
 
 /** One way to split a tool's name into a server's name and the name of its tool. */

@@ -1,4 +1,4 @@
-import { canonicalVendor } from '@quartermaster/db/vendors.ts';
+import { canonicalVendor } from '@quartermaster/naming/vendors.ts';
 
 /** The vendor that a model's name names, and how: `notation` is a form of name that only this vendor's API accepts. */
 type NamedVendor = { vendor: string; by: 'prefix' | 'notation' };

@@ -1,8 +1,8 @@
 import type { Span, SpanOutline, SpanUse } from '@quartermaster/contracts/traces.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { nameFamily } from '@quartermaster/db/name-family.ts';
-import { nameKey } from '@quartermaster/db/name-key.ts';
+import { nameFamily } from '@quartermaster/naming/name-family.ts';
+import { nameKey } from '@quartermaster/naming/name-key.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import {
   findObservationsOfAnyProvider,

@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib';
-import { plainName } from '@quartermaster/db/name-key.ts';
+import { plainName } from '@quartermaster/naming/name-key.ts';
 import { makeCallSpan } from '../../../src/telemetry/calls/make-call-span.ts';
 import { type Call, resolve } from '../../../src/telemetry/calls/resolve.ts';
 import { ingestLogs } from '../../../src/telemetry/ingest/ingest-logs.ts';

@@ -1,5 +1,5 @@
-import { rewrittenName } from '@quartermaster/db/name-family.ts';
-import { productFamily } from '@quartermaster/db/vendors.ts';
+import { rewrittenName } from '@quartermaster/naming/name-family.ts';
+import { productFamily } from '@quartermaster/naming/vendors.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { recordingOf } from '../written/program.ts';

@@ -1,14 +1,12 @@
-import { isIP } from 'node:net';
-import type { Provider } from '@quartermaster/contracts/providers.ts';
+import { caseFolded } from './case-folded.ts';
 import { ownPrefixes } from './name-key.ts';
-import { caseFolded } from './queries.ts';
 import { vendorNames, vendorOfHost } from './vendors.ts';
 
 /** The names of a provider, and its address. */
-export type NamedProvider = Pick<Provider, 'name' | 'aliases' | 'baseUrl'>;
+export type NamedProvider = { name: string; aliases: readonly string[]; baseUrl: string | null };
 
 /** A provider's name and aliases, case-folded. Manifests may use any of them. */
-export function caseFoldedNames({ name, aliases }: Pick<Provider, 'name' | 'aliases'>): string[] {
+export function caseFoldedNames({ name, aliases }: Omit<NamedProvider, 'baseUrl'>): string[] {
   return [...new Set([name, ...aliases].map(caseFolded))];
 }
 
@@ -21,7 +19,7 @@ const PROVIDER_ID = /^prov_[0-9a-z]{26}$/;
  * the other one by its id.
  */
 export function manifestReferences(
-  provider: Pick<Provider, 'id' | 'name' | 'aliases'>,
+  provider: Omit<NamedProvider, 'baseUrl'> & { id: string },
   { byName }: { byName: boolean },
 ): string[] {
   const names = byName ? caseFoldedNames(provider).filter((name) => !PROVIDER_ID.test(name)) : [];
@@ -47,6 +45,5 @@ export function hostOf(url: string): string {
 
 /** Whether a host is the sender's own machine. Such an address does not identify a provider. */
 export function isSendersOwnHost(host: string): boolean {
-  if (isIP(host) === 4) return host.startsWith('127.');
-  return host === '::1' || host === 'localhost' || host.endsWith('.localhost');
+  return /^127(\.\d{1,3}){3}$/.test(host) || host === '::1' || host === 'localhost' || host.endsWith('.localhost');
 }

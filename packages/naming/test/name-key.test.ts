@@ -1,4 +1,4 @@
-import { declaredKeys, nameKey, plainName } from '@quartermaster/db/name-key.ts';
+import { declaredKeys, nameKey, plainName } from '../src/name-key.ts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 

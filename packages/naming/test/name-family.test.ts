@@ -1,13 +1,7 @@
-import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
-import {
-  canBlockOrAllow,
-  coverageRuleOf,
-  findDecidingItem,
-  findOwnOrBlockingItem,
-  nameFamily,
-  rewrittenName,
-} from '@quartermaster/db/name-family.ts';
-import { nameKey } from '@quartermaster/db/name-key.ts';
+import { canBlockOrAllow, findDecidingItem, findOwnOrBlockingItem, type Item } from '../src/deciding-item.ts';
+import { coverageRuleOf } from '../src/coverage.ts';
+import { nameFamily, rewrittenName } from '../src/name-family.ts';
+import { nameKey } from '../src/name-key.ts';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
@@ -106,7 +100,6 @@ describe('a declaration of a model covers', () => {
 });
 
 const ITEM = { kind: 'model', source: 'manual', status: 'available' } as const;
-type Item = Pick<InventoryItem, 'status' | 'source'> & { nameKey: string };
 const item = (name: string, fields: Partial<Item> = {}): Item => ({ ...ITEM, nameKey: name, ...fields });
 const blocked = { status: 'blocked' } as const;
 const decide = (items: readonly Item[], name: string) => findDecidingItem(items, coverageRuleOf(OPENAI, 'model'), name);

@@ -1,4 +1,4 @@
-import { caseFolded } from './queries.ts';
+import { caseFolded } from './case-folded.ts';
 
 /**
  * A vendor of models: its canonical name (the value of `gen_ai.provider.name` in the OpenTelemetry conventions, if there is

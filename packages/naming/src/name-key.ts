@@ -1,5 +1,5 @@
-import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
-import { caseFolded } from './queries.ts';
+import { caseFolded } from './case-folded.ts';
+import type { Kind } from './kinds.ts';
 
 /**
  * The key that all variants of a name share. A model is written in any case, and with or without its provider's name as a
@@ -9,7 +9,7 @@ import { caseFolded } from './queries.ts';
  *
  * @param providerName null: no prefix is removed
  */
-export function nameKey(kind: InventoryKind, name: string, providerName: string | null): string {
+export function nameKey(kind: Kind, name: string, providerName: string | null): string {
   if (kind !== 'model') return name;
   const prefixes = providerName === null ? [] : ownPrefixes(providerName);
   let key = caseFolded(name);
@@ -23,7 +23,7 @@ export function nameKey(kind: InventoryKind, name: string, providerName: string 
  * A name for display: a model's name without its own provider's prefix, even a repeated one. Its key equals the key of the
  * whole name.
  */
-export function plainName(kind: InventoryKind, name: string, providerName: string | null): string {
+export function plainName(kind: Kind, name: string, providerName: string | null): string {
   if (kind !== 'model') return name;
   const prefixes = providerName === null ? [] : ownPrefixes(providerName);
   let plain = name;
@@ -36,7 +36,7 @@ export function plainName(kind: InventoryKind, name: string, providerName: strin
 }
 
 /** The keys by which a manifest may declare a key: with and without the provider's prefix. */
-export function declaredKeys(kind: InventoryKind, key: string, providerName: string): string[] {
+export function declaredKeys(kind: Kind, key: string, providerName: string): string[] {
   if (kind !== 'model') return [key];
   return [key, ...ownPrefixes(providerName).map((prefix) => `${prefix}/${key}`)];
 }
