@@ -212,9 +212,9 @@ const rows: Row[] = [
     {
       type: 'value_error',
       loc: ['email'],
-      msg: 'value is not a valid email address: An email address must have an @-sign.',
+      msg: 'value is not a valid email address',
       input: 'nobody',
-      ctx: { reason: 'An email address must have an @-sign.' },
+      ctx: { reason: 'value is not a valid email address' },
     },
   ),
   row(
@@ -368,7 +368,7 @@ const rows: Row[] = [
         loc: ['body', 9],
         msg: 'JSON decode error',
         input: {},
-        ctx: { error: 'Expecting value' },
+        ctx: { error: 'Value expected' },
       },
     ],
   ],
