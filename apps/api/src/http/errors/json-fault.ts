@@ -20,5 +20,5 @@ export function jsonFault(text: string): JsonFault {
   const [first] = errors;
   if (first === undefined) return { offset: 0, reason: 'Invalid' };
   const words = printParseErrorCode(first.error).replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-  return { offset: [...text.slice(0, first.offset)].length, reason: words };
+  return { offset: Array.from(text.slice(0, first.offset)).length, reason: words };
 }
