@@ -332,21 +332,6 @@ describe('apply_provider_recommendations', () => {
     return { tenant, session: await open('edge', tenant.provider.id), other: await open('other', elsewhere.id) };
   }
 
-  test('a flood of unknown names does not keep {} from applying a block', async () => {
-    const tenant = await newTenant(server);
-    await sendSpans(
-      server,
-      tenant.sender,
-      Array.from({ length: 1005 }, (_, index) => atOpenai(`flood-${index}`)),
-    );
-    await tenant.see('gpt-5');
-    await tenant.review((await tenant.observation('gpt-5')).id, 'rejected');
-    server.travel(1000);
-    const start = nowInNanoseconds(server);
-    await sendSpans(server, tenant.sender, [{ ...atOpenai('gpt-5'), start }]);
-    expect((await tenant.apply()).applied).toMatchObject([{ kind: 'block_item' }]);
-  });
-
   test('the rejection by one sub-tenant blocks for the whole tenant only by name, not by {}', async () => {
     const tenant = await newTenant(server);
     const place = { tenantId: tenant.tenantId, subTenantId: 'east' };

@@ -263,18 +263,6 @@ describe('applying', () => {
       expect([answer.status, answer.body.code]).toEqual([404, 'provider_not_found']);
     }
   });
-
-  test('a flood of unreviewed recommendations does not hide an approved one', async () => {
-    const tenant = await newTenant(server);
-    const flood = Array.from({ length: 1100 }, (_, index) => atOpenai(`flood-${index}`));
-    await server.ok('POST', '/v1/traces', { as: tenant.sender, body: exportRequest(flood) });
-    server.travel(1000);
-    await tenant.see('gpt-5');
-    await tenant.review((await tenant.observation('gpt-5')).id, 'approved');
-    const { applied, skipped } = await tenant.apply();
-    expect(applied).toMatchObject([{ change: { after: { name: 'gpt-5' } } }]);
-    expect(skipped).toHaveLength(999);
-  });
 });
 
 test('regression: the risk of an item that is registered together with the adoption of its provider is that at the adopted one', async () => {

@@ -228,24 +228,6 @@ test('an observation merged with a declared model supersedes its recommendation,
   expect(await provider.recommendations()).toEqual([]);
 });
 
-test('a rename merges more observations than one batch, and the counter of observations stays right', async () => {
-  const small = await startTestServer({ QM_MAX_OBSERVATIONS: '900' });
-  const tenant = await newTenant(small);
-  const { operator: as, sender, path } = tenant;
-  const names = Array.from({ length: 210 }, (_, index) => [`acme/m-${index}`, `m-${index}`]).flat();
-  const spans = names.map((name) => chat(name, { 'gen_ai.provider.name': 'openai' }));
-  await sendSpans(small, sender, spans);
-  await small.ok('PUT', path, { as, body: { name: 'acme' } });
-  const merged = await all(small, `${path}/observations?limit=100`, as);
-  expect(merged).toHaveLength(210);
-  expect(merged.every(({ occurrences }) => occurrences === 2)).toBe(true);
-  const more = Array.from({ length: 250 }, (_, index) => chat(`n-${index}`, { 'gen_ai.provider.name': 'acme' }));
-  await sendSpans(small, sender, more);
-  // The share of one account: half of the tenant's limit.
-  expect(await all(small, '/v1/runtime-observations?limit=100', as)).toHaveLength(450);
-  await small.stop();
-});
-
 test('a sync fails without effect if its provider is renamed meanwhile', async () => {
   const tenant = await newTenant(server);
   const { operator: as } = tenant;
