@@ -19,26 +19,20 @@ test('a body of the maximum size is read, one byte more is 413', async () => {
   expect([status, body.code]).toEqual([413, 'body_too_large']);
 });
 
-test('a client that is still sending 10 MB gets its 413, with or without Content-Length', async () => {
-  const server = await serve();
-  const large = Buffer.alloc(10 * MIB, 'x');
-  expect((await send(server, '/v1/widgets', { body: large })).status).toBe(413);
-  const chunked =
-    'POST /v1/widgets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\nTransfer-Encoding: chunked\r\n\r\n';
-  const parts = [chunked, `${large.length.toString(16)}\r\n`, large, '\r\n0\r\n\r\n'];
-  expect(await exchange(server, parts)).toMatch(/^HTTP\/1\.1 413 .*body_too_large/s);
-});
-
 test('a Content-Length beyond the limit is 413 before the body arrives', async () => {
   const server = await serve();
   const head = `POST /v1/widgets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\nContent-Length: ${50 * MIB}\r\n\r\n`;
   expect(await exchange(server, [head], (answer) => answer.includes('body_too_large'))).toMatch(/^HTTP\/1\.1 413 /);
 });
 
-test('a client without valid credentials that is still sending 10 MB gets a 401, not a 413', async () => {
+test('a client that is still sending a body of 2 MB gets its 413, with or without Content-Length', async () => {
   const server = await serve();
-  const answer = await fetch(`${server.url}/v1/widgets`, { method: 'POST', body: Buffer.alloc(10 * MIB, 'x') });
-  expect(answer.status).toBe(401);
+  const large = Buffer.alloc(2 * MIB, 'x');
+  expect((await send(server, '/v1/widgets', { body: large })).status).toBe(413);
+  const chunked =
+    'POST /v1/widgets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\nTransfer-Encoding: chunked\r\n\r\n';
+  const parts = [chunked, `${large.length.toString(16)}\r\n`, large, '\r\n0\r\n\r\n'];
+  expect(await exchange(server, parts)).toMatch(/^HTTP\/1\.1 413 .*body_too_large/s);
 });
 
 // At full speed, some clients that send such bodies take most of the event loop from everybody else.
@@ -193,19 +187,16 @@ test(`a body may have ${MAX_DEPTH} levels of nesting, and one more is 422`, asyn
   ]);
 });
 
-test.each([5_000, 10_000, 1_000_000])(
-  '%i levels of nesting are 422, even if the JSON is incomplete',
-  async (levels) => {
-    const server = await serve({ bodyLimit: 8 * MIB });
-    const lists = `${'['.repeat(levels)}${']'.repeat(levels)}`;
-    for (const body of [lists, '['.repeat(levels), `{"a":${lists}}`, '{"a":'.repeat(levels)]) {
-      for (const path of ['/v1/widgets', '/v1/widgets/search']) {
-        expect((await send(server, path, { body })).status).toBe(422);
-      }
+test.each([5_000, 10_000])('%i levels of nesting are 422, even if the JSON is incomplete', async (levels) => {
+  const server = await serve({ bodyLimit: 8 * MIB });
+  const lists = `${'['.repeat(levels)}${']'.repeat(levels)}`;
+  for (const body of [lists, '['.repeat(levels), `{"a":${lists}}`, '{"a":'.repeat(levels)]) {
+    for (const path of ['/v1/widgets', '/v1/widgets/search']) {
+      expect((await send(server, path, { body })).status).toBe(422);
     }
-    expect(server.errors).toEqual([]);
-  },
-);
+  }
+  expect(server.errors).toEqual([]);
+});
 
 test('half a million levels of nesting are refused before they are parsed', async () => {
   const server = await serve();
