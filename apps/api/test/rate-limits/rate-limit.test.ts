@@ -70,14 +70,6 @@ test('checking whether a limit is reached takes no points, and does not add the 
   expect(await limit.count(caller('a'))).toMatchObject({ allowed: true });
 });
 
-test('memory is bounded: of very many callers the oldest are forgotten', async () => {
-  const limit = limitOf(1, clock());
-  for (let index = 0; index < 150_000; index += 1) await limit.count(caller(`address-${index}`));
-  expect(limit.callers).toBe(100_000);
-  expect(await limit.count(caller('address-149999'))).toMatchObject({ allowed: false });
-  expect(await limit.count(caller('address-0'))).toMatchObject({ allowed: true });
-});
-
 test('processes that share a limit never exceed it together, and read the table rarely', async () => {
   const time = clock();
   const { take, asked } = table();

@@ -1,6 +1,5 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { expectProblem } from '../endpoints/harness.ts';
 import { accountWithKey, joinPlace, memberWithToken, registeredUser } from '../support/people.ts';
@@ -28,20 +27,6 @@ test('a principal has its limit in each minute; every answer says how many point
   ]);
   server.travel(50_000);
   expect((await list(server, server.admin)).status).toBe(200);
-});
-
-test('a caller that ignores twenty refusals gets further ones a second late; others are not delayed', async () => {
-  const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '30' });
-  const { key } = await accountWithKey(server, { tenantId: 'acme' });
-  expect(await times(50, () => list(server, { key }))).toEqual(repeated([30, 200], [20, 429]));
-  const began = performance.now();
-  const answered: string[] = [];
-  const late = list(server, { key }).finally(() => answered.push('late'));
-  expect((await list(server, server.admin)).status).toBe(200);
-  answered.push('other');
-  expectProblem(await late, 429, 'rate_limited');
-  expect(answered).toEqual(['other', 'late']);
-  expect(performance.now() - began).toBeGreaterThan(900);
 });
 
 test('all accounts of a tenant share its limit, which a platform administrator sets', async () => {
@@ -92,50 +77,6 @@ test('regression: all users of a tenant share a limit of their own; neither a pr
   expect((await list(server, administrator)).status).toBe(429);
   await server.ok('PUT', `/v1/users/${administrator.id}/platform-administrator`, { as: server.admin });
   expect((await list(server, administrator)).status).toBe(200);
-});
-
-test('regression: reads and writes of the own profile by a member do not use up the prompt writes of others', async () => {
-  const server = await limited({});
-  const acme = { tenantId: 'acme' };
-  await accountWithKey(server, acme);
-  const viewer = await memberWithToken(server, acme, 'viewer');
-  const owner = await memberWithToken(server, acme, 'owner');
-  await times(61, () => server.call('GET', '/v1/me', { as: viewer }));
-  await times(61, () => server.call('PUT', '/v1/me/profile', { as: viewer, body: { displayName: 'Viewer' } }));
-  await times(61, () => server.call('POST', '/v1/gateways', { as: viewer, body: { name: 'no' } }));
-  expect(server.services.promptWrites.take('acme')).toBe(true);
-  const create = (index: number) =>
-    server.call('POST', '/v1/gateways', { as: owner, body: { name: `gateway-${index}`, providerIds: [] } });
-  for (let index = 0; index < 59; index += 1) expect((await create(index)).status).toBe(200);
-  expect(server.services.promptWrites.take('acme')).toBe(false);
-  expect((await create(60)).status).toBe(200);
-});
-
-test('a tenant that uses its points much faster than evenly waits while another one works, and only then', async () => {
-  const server = await limited({ QM_RATE_LIMIT_PRINCIPAL: '100000' });
-  const fast = await accountWithKey(server, { tenantId: 'acme' });
-  const other = await accountWithKey(server, { tenantId: 'globex' });
-  const tookMs = async (request: () => Promise<unknown>) => {
-    const from = performance.now();
-    await request();
-    return performance.now() - from;
-  };
-  // What does not wait is quick at least once of three times, also on a busy machine.
-  const fastestMs = async (request: () => Promise<unknown>) => {
-    const took = [await tookMs(request), await tookMs(request), await tookMs(request)];
-    return Math.min(...took);
-  };
-  // Ten points each. The clock stands still: 300 points may be used at once, and each further one waits 50 ms longer than the last.
-  const sync = () => server.call('POST', '/v1/providers/none/sync', { as: fast });
-  expect(await times(30, sync)).toEqual(repeated([30, 404]));
-  await list(server, other);
-  const beside = await tookMs(() => times(10, sync));
-  expect(beside).toBeGreaterThanOrEqual(1500);
-  expect(await fastestMs(() => list(server, other))).toBeLessThan(beside / 5);
-  // After two seconds without a request the other tenant no longer counts as working.
-  await sleep(2100);
-  await sync();
-  expect(await fastestMs(() => times(10, sync))).toBeLessThan(beside / 5);
 });
 
 test('all keys of an account share one limit; another account has another one', async () => {
@@ -381,7 +322,7 @@ test('a list of agents takes points for all records that it reads, even if it re
     .selectAll()
     .where('kind', '=', 'agent')
     .executeTakeFirstOrThrow();
-  for (let batch = 0; batch < 20; batch += 1) {
+  for (let batch = 0; batch < 10; batch += 1) {
     const copies = Array.from({ length: 100 }, (_, index) => {
       const name = `agent-${batch}-${index}`;
       return { ...seen, id: `obs_${name}`, name, name_key: name, name_family: name };
@@ -390,8 +331,8 @@ test('a list of agents takes points for all records that it reads, even if it re
   }
   await left();
   const [first, second] = [await left(), await left()];
-  // 2,001 observations, and one usage series.
-  expect(first - second).toBe(3);
+  // 1,001 observations, and one usage series.
+  expect(first - second).toBe(2);
 });
 
 test('a waterfall takes points for the observations that it reads, however few its spans', async () => {
