@@ -1,17 +1,9 @@
-import { randomUUID } from 'node:crypto';
-import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node';
-import { McpServer } from '@modelcontextprotocol/server';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Body, startTestServer, type TestServer } from '../support/server.ts';
-import { LOOPBACK, startEverything, startPeer } from './peers.ts';
-
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer(LOOPBACK);
-});
-afterAll(() => server.stop());
+import { expect, test } from 'vitest';
+import { type Body, serverOfTest } from '../support/server.ts';
+import { LOOPBACK, startEverything } from './peers.ts';
 
 test('a sync of the official “everything” server finds all tools, resources, templates and prompts', async () => {
+  const server = await serverOfTest(LOOPBACK);
   const baseUrl = await startEverything();
   const as = server.admin;
   const provider = await server.ok('POST', '/v1/providers', { as, body: { name: 'everything', kind: 'mcp', baseUrl } });
@@ -52,32 +44,4 @@ test('a sync of the official “everything” server finds all tools, resources,
     health: 'healthy',
     inventorySyncedAt: again.syncedAt,
   });
-});
-
-test('a session of the older protocol is closed, and no stream for server messages is opened', async () => {
-  const sessions = new Map<string, NodeStreamableHTTPServerTransport>();
-  const peer = await startPeer((req, res) => {
-    const known = sessions.get(String(req.headers['mcp-session-id']));
-    const serve = async () => {
-      if (known) return known.handleRequest(req, res);
-      const transport = new NodeStreamableHTTPServerTransport({
-        sessionIdGenerator: randomUUID,
-        onsessioninitialized: (id) => void sessions.set(id, transport),
-        onsessionclosed: (id) => void sessions.delete(id),
-      });
-      const mcp = new McpServer({ name: 'older', version: '1.0.0' });
-      mcp.registerTool('search', { description: 'Searches' }, () => ({ content: [] }));
-      await mcp.connect(transport);
-      return transport.handleRequest(req, res);
-    };
-    void serve();
-  });
-  const as = server.admin;
-  const body = { name: 'older', kind: 'mcp', baseUrl: `${peer.url}/mcp` };
-  const { id } = await server.ok('POST', '/v1/providers', { as, body });
-  expect(await server.ok('POST', `/v1/providers/${id}/sync`, { as })).toMatchObject({ added: 1, errors: [] });
-  const methods = peer.requests.map(({ method }) => method);
-  expect(methods.at(-1)).toBe('DELETE');
-  expect(methods).not.toContain('GET');
-  expect(sessions.size).toBe(0);
 });
