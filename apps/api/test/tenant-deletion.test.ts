@@ -1,21 +1,18 @@
 import type { ServerResponse } from 'node:http';
-import { ERASED_TABLES } from '@quartermaster/db/repositories/deleted-tenants.ts';
 import { findProvidersDueForSync } from '@quartermaster/db/repositories/providers.ts';
-import { sumStoredBytes } from '@quartermaster/db/repositories/tenant-usage.ts';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
-import { seed } from '@quartermaster/seed/seed.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eraseDeletedTenants } from '../src/resources/tenants/erase-deleted.ts';
-import { auditOf, expectProblem } from './endpoints/harness.ts';
+import { expectProblem } from './endpoints/harness.ts';
 import { newTenant } from './governance/loop-support.ts';
 import { LOOPBACK, startPeer } from './inventory-sync/peers.ts';
 import { accountWithKey, memberWithToken, unique } from './support/people.ts';
+import { makeRecords, TENANT } from './support/records.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
-import { tablesOf } from './support/tables.ts';
+import { expectErased, rowsOf } from './tenant-erasure.ts';
 
 const HOUR_MS = 3600 * 1000;
 const DUE = { limit: 10, ofTenant: 10 };
-const DAY_MS = 24 * HOUR_MS;
 
 let server: TestServer;
 beforeAll(async () => {
@@ -27,75 +24,13 @@ afterAll(() => server.stop());
 const remove = (tenantId: string, as: Parameters<TestServer['call']>[2] = { as: server.admin }) =>
   server.call('DELETE', `/v1/tenants/${tenantId}`, as);
 
-/** The rows of one tenant, by table. Tables without any are left out. */
-async function rowsOf(tenantId: string): Promise<Record<string, unknown[]>> {
-  const tables = Object.entries(await tablesOf(server.services.db, tenantId));
-  const own = tables.map(([name, rows]) => [name, rows.filter((row) => row['tenant_id'] === tenantId)] as const);
-  return Object.fromEntries(own.filter(([, rows]) => rows.length > 0));
-}
-
-/** Fills the tables that the seed leaves empty. */
-async function fillOtherTables(tenantId: string): Promise<void> {
-  const { db } = server.services;
-  const { key } = await accountWithKey(server, { tenantId });
-  const headers = { 'idempotency-key': unique('key') };
-  const body = { name: unique('other'), kind: 'llm', aliases: [unique('alias')] };
-  await server.ok('POST', '/v1/providers', { as: { key }, headers, body });
-  await server.ok('PUT', `/v1/tenants/${tenantId}/limits`, { as: server.admin, body: { gateways: 500 } });
-  await sumStoredBytes(db);
-  await db.insertInto('stored_bytes_changes').values({ tenant_id: tenantId, id: 'c', bytes: 1 }).execute();
-  const [place, time] = [{ tenant_id: tenantId, sub_tenant_id: '' }, new Date().toISOString()];
-  const window = { policy: 'p', caller: 'c', window_start: time, reserved: 1 };
-  await db
-    .insertInto('rate_limit_windows')
-    .values({ tenant_id: tenantId, ...window })
-    .execute();
-  const call = { call_key: 'k', signal: 'log', first_seen_at: time } as const;
-  await db
-    .insertInto('telemetry_calls')
-    .values({ ...place, ...call })
-    .execute();
-  await db.insertInto('telemetry_call_counts').values({ tenant_id: tenantId, sender: 's', calls: 1 }).execute();
-  const share = { trace_id: 't', account: 'a', bytes: 1 };
-  await db
-    .insertInto('trace_accounts')
-    .values({ ...place, ...share })
-    .execute();
-}
-
+// The deep form erases a tenant of the seed.
 test('the data of a deleted tenant are erased, and its audit events and all data of others stay', async () => {
-  await seed({ url: server.url, credential: server.admin, scale: 0.25 });
-  const [id, other] = ['northwind', 'lighthouse-consulting'] as const;
-  await fillOtherTables(id);
-  await server.services.sealer.pass();
-  const [before, others] = [await rowsOf(id), await rowsOf(other)];
-  expect(ERASED_TABLES.filter((table) => before[table] === undefined)).toEqual([]);
-  expect((await remove(id)).status).toBe(200);
-  // A pass whose time is over stops after a batch.
-  expect(await eraseDeletedTenants(server.services, 0)).toBeGreaterThan(0);
-  expect(Object.keys(await rowsOf(id)).length).toBeGreaterThan(ERASED_TABLES.length - 3);
-  expect(await eraseDeletedTenants(server.services)).toBeGreaterThan(1000);
-  // Requests that were running at the deletion may still write.
-  await server.services.db.insertInto('sub_tenants').values({ tenant_id: id, id: 'late', created_at: '' }).execute();
-  server.travel(HOUR_MS);
-  expect(await eraseDeletedTenants(server.services)).toBe(1);
-  await server.services.sealer.pass();
-
-  const after = await rowsOf(id);
-  expect(Object.keys(after)).toEqual(['audit_chain', 'audit_events', 'audit_heads']);
-  expect(after['audit_events']).toEqual(expect.arrayContaining(before['audit_events'] ?? []));
-  expect(await rowsOf(other)).toEqual(others);
-  const events = await auditOf(server, { tenant_id: id, target_id: id });
-  expect(events.slice(0, 2)).toMatchObject([
-    { operation: 'erase_tenant', actor: { type: 'system' } },
-    { operation: 'delete_tenant', outcome: 'success', actor: { type: 'service_account' } },
-  ]);
-  const chain = await server.ok('GET', `/v1/audit-events/verify?tenant_id=${id}`, { as: server.admin });
-  expect(chain).toMatchObject({ status: 'intact', nextCursor: null });
-  server.travel(DAY_MS);
-  expect(await eraseDeletedTenants(server.services)).toBe(0);
-  expect(await auditOf(server, { tenant_id: id, operation: 'erase_tenant' })).toHaveLength(1);
-}, 120_000);
+  await makeRecords(server);
+  const { tenantId: other, see } = await newTenant(server);
+  await see('gpt-5');
+  await expectErased(server, { id: TENANT, other, rows: 30 });
+});
 
 test('regression: counts that waited in memory are not stored for a tenant that is erased', async () => {
   const { tenantId, see } = await newTenant(server);
@@ -107,7 +42,7 @@ test('regression: counts that waited in memory are not stored for a tenant that 
   await eraseDeletedTenants(server.services);
   await server.services.accountTelemetry.flush('all');
   await server.services.sealer.pass();
-  expect(Object.keys(await rowsOf(tenantId))).toEqual(['audit_chain', 'audit_events', 'audit_heads']);
+  expect(Object.keys(await rowsOf(server, tenantId))).toEqual(['audit_chain', 'audit_events', 'audit_heads']);
 });
 
 describe('from the moment of the deletion', () => {

@@ -1,0 +1,92 @@
+import { ERASED_TABLES } from '@quartermaster/db/repositories/deleted-tenants.ts';
+import { sumStoredBytes } from '@quartermaster/db/repositories/tenant-usage.ts';
+import { expect } from 'vitest';
+import { eraseDeletedTenants } from '../src/resources/tenants/erase-deleted.ts';
+import { auditOf } from './endpoints/harness.ts';
+import { accountWithKey, unique } from './support/people.ts';
+import type { TestServer } from './support/server.ts';
+import { tablesOf } from './support/tables.ts';
+import { chat, newTraceId, sendSpans } from './telemetry/traces/sending.ts';
+
+const HOUR_MS = 3600 * 1000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** The rows of one tenant, by table. Tables without any are left out. */
+export async function rowsOf(server: TestServer, tenantId: string): Promise<Record<string, unknown[]>> {
+  const tables = Object.entries(await tablesOf(server.services.db, tenantId));
+  const own = tables.map(([name, rows]) => [name, rows.filter((row) => row['tenant_id'] === tenantId)] as const);
+  return Object.fromEntries(own.filter(([, rows]) => rows.length > 0));
+}
+
+/** Fills tables that other records leave empty. */
+async function fillOtherTables(server: TestServer, tenantId: string): Promise<void> {
+  const { db } = server.services;
+  await accountWithKey(server, { tenantId, subTenantId: 'team' });
+  const { key } = await accountWithKey(server, { tenantId });
+  // The second part of a trace is a block of its own.
+  const traceId = newTraceId();
+  for (const model of ['gpt-5', 'gpt-6']) await sendSpans(server, { key }, [{ ...chat(model), traceId }]);
+  const headers = { 'idempotency-key': unique('key') };
+  const body = { name: unique('other'), kind: 'llm', aliases: [unique('alias')] };
+  await server.ok('POST', '/v1/providers', { as: { key }, headers, body });
+  await server.ok('PUT', `/v1/tenants/${tenantId}/limits`, { as: server.admin, body: { gateways: 500 } });
+  await sumStoredBytes(db);
+  await db.insertInto('stored_bytes_changes').values({ tenant_id: tenantId, id: 'c', bytes: 1 }).execute();
+  const [place, time] = [{ tenant_id: tenantId, sub_tenant_id: '' }, new Date().toISOString()];
+  const window = { policy: 'p', caller: 'c', window_start: time, reserved: 1 };
+  await db
+    .insertInto('rate_limit_windows')
+    .values({ tenant_id: tenantId, ...window })
+    .execute();
+  const call = { call_key: 'k', signal: 'log', first_seen_at: time } as const;
+  await db
+    .insertInto('telemetry_calls')
+    .values({ ...place, ...call })
+    .execute();
+  await db.insertInto('telemetry_call_counts').values({ tenant_id: tenantId, sender: 's', calls: 1 }).execute();
+  const share = { trace_id: 't', account: 'a', bytes: 1 };
+  await db
+    .insertInto('trace_accounts')
+    .values({ ...place, ...share })
+    .execute();
+}
+
+/**
+ * Deletes a tenant with records in every table. Expects that its audit events alone are left, and everything of another tenant.
+ *
+ * @param rows how many of its rows there are at least
+ */
+export async function expectErased(
+  server: TestServer,
+  { id, other, rows }: { id: string; other: string; rows: number },
+): Promise<void> {
+  await fillOtherTables(server, id);
+  await server.services.sealer.pass();
+  const [before, others] = [await rowsOf(server, id), await rowsOf(server, other)];
+  expect(ERASED_TABLES.filter((table) => before[table] === undefined)).toEqual([]);
+  expect((await server.call('DELETE', `/v1/tenants/${id}`, { as: server.admin })).status).toBe(200);
+  // A pass whose time is over stops after a batch.
+  expect(await eraseDeletedTenants(server.services, 0)).toBeGreaterThan(0);
+  expect(Object.keys(await rowsOf(server, id)).length).toBeGreaterThan(ERASED_TABLES.length - 3);
+  expect(await eraseDeletedTenants(server.services)).toBeGreaterThan(rows);
+  // Requests that were running at the deletion may still write.
+  await server.services.db.insertInto('sub_tenants').values({ tenant_id: id, id: 'late', created_at: '' }).execute();
+  server.travel(HOUR_MS);
+  expect(await eraseDeletedTenants(server.services)).toBe(1);
+  await server.services.sealer.pass();
+
+  const after = await rowsOf(server, id);
+  expect(Object.keys(after)).toEqual(['audit_chain', 'audit_events', 'audit_heads']);
+  expect(after['audit_events']).toEqual(expect.arrayContaining(before['audit_events'] ?? []));
+  expect(await rowsOf(server, other)).toEqual(others);
+  const events = await auditOf(server, { tenant_id: id, target_id: id });
+  expect(events.slice(0, 2)).toMatchObject([
+    { operation: 'erase_tenant', actor: { type: 'system' } },
+    { operation: 'delete_tenant', outcome: 'success', actor: { type: 'service_account' } },
+  ]);
+  const chain = await server.ok('GET', `/v1/audit-events/verify?tenant_id=${id}`, { as: server.admin });
+  expect(chain).toMatchObject({ status: 'intact', nextCursor: null });
+  server.travel(DAY_MS);
+  expect(await eraseDeletedTenants(server.services)).toBe(0);
+  expect(await auditOf(server, { tenant_id: id, operation: 'erase_tenant' })).toHaveLength(1);
+}
