@@ -1,9 +1,9 @@
-import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { auditOf, expectProblem } from './endpoints/harness.ts';
 import { newTenant } from './governance/loop-support.ts';
 import { acceptPath, accountWithKey, offerMembership, registeredUser, unique } from './support/people.ts';
 import { type Answered, type Body, type Credential, startTestServer, type TestServer } from './support/server.ts';
+import { raceForTasks, together } from './task-claims.ts';
 
 // Several callers write the same thing concurrently. The tests run on both databases, because their locks differ.
 
@@ -12,12 +12,6 @@ beforeAll(async () => {
   server = await startTestServer();
 });
 afterAll(() => server.stop());
-
-/** Waits for concurrent requests. Returns their sorted statuses, and the answers. */
-async function together(requests: Promise<Answered>[]): Promise<{ statuses: number[]; answers: Answered[] }> {
-  const answers = await Promise.all(requests);
-  return { statuses: answers.map(({ status }) => status).toSorted((a, b) => a - b), answers };
-}
 
 const times = (count: number) => Array.from({ length: count }, (_, index) => index);
 
@@ -103,27 +97,8 @@ test('manifests that are published concurrently get distinct versions, one of wh
   expect(active.items).toHaveLength(1);
 });
 
-const CLAIMS = scaled({ usual: 15, full: 50 });
-
-test(`of two operators who claim a task concurrently one gets it and the other 409, ${CLAIMS} times`, async () => {
-  const tenant = await newTenant(server);
-  const operators = [tenant.operator, await accountWithKey(server, { tenantId: tenant.tenantId })] as const;
-  for (let round = 0; round < CLAIMS; round += 1) {
-    const model = unique('model');
-    await tenant.see(model);
-    const task = (await tenant.tasks()).find(({ title }) => title.includes(model));
-    const path = `/v1/operator/tasks/${task?.id}`;
-    const claim = (as: Credential) => server.call('POST', `${path}/claim`, { as });
-    const { statuses, answers } = await together(operators.map(claim));
-    expect(statuses).toEqual([200, 409]);
-    for (const [index, answered] of answers.entries()) {
-      if (answered.status !== 200) expectProblem(answered, 409, 'operator_task_claimed');
-      else
-        expect(await server.ok('GET', path, { as: operators[0] })).toMatchObject({
-          assignee: operators[index]?.principal,
-        });
-    }
-  }
+test('of two operators who claim a task concurrently one gets it and the other 409, 5 times', async () => {
+  await raceForTasks(server, 5);
 });
 
 test('of concurrent requests that apply a recommendation, one applies it', async () => {
