@@ -93,7 +93,11 @@ test('a new secret completes the task of the former one, and a deletion cancels 
 
 test('more credentials than one batch are checked', async () => {
   const account = await accountWithKey(server, { tenantId: 'expiry-4' });
-  for (let count = 0; count < 105; count += 1) await keyOf(account, fromNow(7));
+  const { id } = await keyOf(account, fromNow(7));
+  const { db } = server.services;
+  const row = await db.selectFrom('credentials').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+  const copies = Array.from({ length: 104 }, (_, index) => ({ ...row, id: `${id}_${index}` }));
+  await db.insertInto('credentials').values(copies).execute();
   expect(await updateRotationTasks(server.services)).toBeGreaterThanOrEqual(105);
   const path = '/v1/operator/tasks?kind=rotate_credential&tenant_id=expiry-4&limit=100';
   const page = await server.ok('GET', path, { as: server.admin });
