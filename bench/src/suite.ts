@@ -14,7 +14,6 @@ import { ingest, ingestMany } from './workloads/ingest.ts';
 import { list } from './workloads/list.ts';
 import { observationPages, pages } from './workloads/pages.ts';
 import { session } from './workloads/session.ts';
-import { spanMigration } from './workloads/span-migration.ts';
 import { spanSize } from './workloads/span-size.ts';
 import { spans } from './workloads/spans.ts';
 import { start } from './workloads/start.ts';
@@ -32,7 +31,6 @@ export const WORKLOADS: Record<string, Workload> = {
   spans,
   'trace-in-blocks': traceInBlocks,
   'span-size': spanSize,
-  'span-migration': spanMigration,
   pages,
   'observation-pages': observationPages,
   start,

@@ -175,18 +175,27 @@ describe('a start', () => {
     // Regression: the tables of the service were added to it.
     ['create table notes (mine text)', /^DATABASE_URL: the database has a table notes of another application: [^\n]+$/],
     [
-      `create table kysely_migration (name text, timestamp text); insert into kysely_migration values ('9999-x', '')`,
+      `create table kysely_migration (name text, timestamp text);
+      insert into kysely_migration values ('0001-baseline', ''), ('9999-x', '')`,
       /^DATABASE_URL: the database has the migration 9999-x, which this version does not know: [^\n]+$/,
     ],
-  ])('regression: a foreign or newer schema is refused in one line, and not changed: %s', async (schema, message) => {
-    const file = await databaseFile();
-    const db = new SqliteDatabase(file);
-    onTestFinished(() => void db.close());
-    db.exec(schema);
-    const failure = await startFailure({ DATABASE_URL: `sqlite:${file}` });
-    expect(failure).toEqual({ message: expect.stringMatching(message), exitCode: 2 });
-    expect(db.prepare('select count(*) from sqlite_schema').pluck().get()).toBe(1);
-  });
+    [
+      `create table kysely_migration (name text, timestamp text);
+      insert into kysely_migration values ('0001-initial', ''), ('0002-governance-loop', '')`,
+      /^DATABASE_URL: the database was made by a version before the first release, [^\n]+: use an empty database$/,
+    ],
+  ])(
+    'regression: a foreign, newer or unreleased schema is refused in one line, and not changed: %s',
+    async (schema, message) => {
+      const file = await databaseFile();
+      const db = new SqliteDatabase(file);
+      onTestFinished(() => void db.close());
+      db.exec(schema);
+      const failure = await startFailure({ DATABASE_URL: `sqlite:${file}` });
+      expect(failure).toEqual({ message: expect.stringMatching(message), exitCode: 2 });
+      expect(db.prepare('select count(*) from sqlite_schema').pluck().get()).toBe(1);
+    },
+  );
 
   test('regression: a damaged database file is reported in one line, without a stack trace', async () => {
     const { file, DATABASE_URL } = await databaseServedOnce({ QM_SECRET_KEY: SECRET_KEY });

@@ -1402,7 +1402,7 @@ export type AuditEvent = {
      */
     reason: string | null;
     /**
-     * What was decided: in the review of an observation, or on completing a task. `withdrawn`: the former decision was taken back. `resolved`: the observation was marked as dealt with elsewhere. Null for other events, and for events of versions before this field.
+     * What was decided: in the review of an observation, or on completing a task. `withdrawn`: the former decision was taken back. `resolved`: the observation was marked as dealt with elsewhere. Null for other events.
      */
     decision: 'approved' | 'rejected' | 'ignored' | 'adopted' | 'dismissed' | 'rotated' | 'pruned' | 'acknowledged' | 'withdrawn' | 'resolved' | null;
     /**
@@ -3515,7 +3515,7 @@ export type TenantUsage = {
      */
     openSessions: TenantQuota;
     /**
-     * The accounts whose spans take the most stored bytes, the largest first: at most 10. An account may store spans as long as it has fewer bytes than are free in the tenant. Spans that were stored before accounts were counted are left out.
+     * The accounts whose spans take the most stored bytes, the largest first: at most 10. An account may store spans as long as it has fewer bytes than are free in the tenant.
      */
     largestAccounts: Array<AccountBytes>;
 };

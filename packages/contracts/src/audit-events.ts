@@ -65,7 +65,7 @@ export const AuditEventSchema = z
       .enum([...TaskOutcomeSchema.options, 'withdrawn', 'resolved'])
       .nullable()
       .describe(
-        'What was decided: in the review of an observation, or on completing a task. `withdrawn`: the former decision was taken back. `resolved`: the observation was marked as dealt with elsewhere. Null for other events, and for events of versions before this field.',
+        'What was decided: in the review of an observation, or on completing a task. `withdrawn`: the former decision was taken back. `resolved`: the observation was marked as dealt with elsewhere. Null for other events.',
       ),
     changedFields: z.array(z.string()).describe('The names of the fields that changed, without their values.'),
     count: z

@@ -70,7 +70,7 @@ export const TenantUsageSchema = z
       .array(AccountBytesSchema)
       .max(MAX_LISTED_ACCOUNTS)
       .describe(
-        `The accounts whose spans take the most stored bytes, the largest first: at most ${MAX_LISTED_ACCOUNTS}. An account may store spans as long as it has fewer bytes than are free in the tenant. Spans that were stored before accounts were counted are left out.`,
+        `The accounts whose spans take the most stored bytes, the largest first: at most ${MAX_LISTED_ACCOUNTS}. An account may store spans as long as it has fewer bytes than are free in the tenant.`,
       ),
   })
   .meta({ id: 'TenantUsage', description: 'The limits of a tenant, and how much of each is used.' });

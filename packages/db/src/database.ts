@@ -1,56 +1,13 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Kysely } from 'kysely';
-import { Migrator } from 'kysely/migration';
+import { type Migration, Migrator } from 'kysely/migration';
 import { isPostgresUrl, sqlitePath } from './database-url.ts';
 import { isPostgres, postgresDialect } from './dialects/postgres.ts';
 import { refuseTransactionPooling } from './dialects/postgres-pooling.ts';
 import { sqliteDialect } from './dialects/sqlite.ts';
 import { DatabaseUnavailableError, DatabaseUnfitError, SerializationFailureError } from './errors.ts';
-import { initial } from './migrations/0001-initial.ts';
-import { governanceLoop } from './migrations/0002-governance-loop.ts';
-import { postgres } from './migrations/0003-postgres.ts';
-import { idempotencyAndRateLimits } from './migrations/0004-idempotency-rate-limits.ts';
-import { auditChain } from './migrations/0005-audit-chain.ts';
-import { spanPartitions } from './migrations/0006-span-partitions.ts';
-import { placeIndexes } from './migrations/0007-place-indexes.ts';
-import { tracePlaceIndex } from './migrations/0008-trace-place-index.ts';
-import { foldedTenantIds } from './migrations/0009-folded-tenant-ids.ts';
-import { membershipIndexes } from './migrations/0010-membership-indexes.ts';
-import { lineage } from './migrations/0011-lineage.ts';
-import { gatewayGrants } from './migrations/0012-gateway-grants.ts';
-import { evidence } from './migrations/0013-evidence.ts';
-import { retention } from './migrations/0015-retention.ts';
-import { unusedTenantIndex } from './migrations/0017-unused-tenant-index.ts';
-import { tenantLimits } from './migrations/0019-tenant-limits.ts';
-import { durableMarks } from './migrations/0020-durable-marks.ts';
-import { spanBlocks } from './migrations/0021-span-blocks.ts';
-import { usage } from './migrations/0023-usage.ts';
-import { telemetryCalls } from './migrations/0024-telemetry-calls.ts';
-import { providerAliases } from './migrations/0025-provider-aliases.ts';
-import { nameFamilies } from './migrations/0026-name-families.ts';
-import { accountTelemetry } from './migrations/0027-account-telemetry.ts';
-import { approvedRecommendations } from './migrations/0029-approved-recommendations.ts';
-import { fairShares } from './migrations/0030-fair-shares.ts';
-import { tracePlaceOrder } from './migrations/0031-trace-place-order.ts';
-import { consoleSessions } from './migrations/0032-console-sessions.ts';
-import { recommendationLists } from './migrations/0033-recommendation-lists.ts';
-import { consoleSessionClaims } from './migrations/0034-console-session-claims.ts';
-import { accountBytes } from './migrations/0035-account-bytes.ts';
-import { auditDecision } from './migrations/0036-audit-decision.ts';
-import { expiringCredentials } from './migrations/0037-expiring-credentials.ts';
-import { observationEnvironments } from './migrations/0038-observation-environments.ts';
-import { listedItems } from './migrations/0039-listed-items.ts';
-import { recordBytes } from './migrations/0040-record-bytes.ts';
-import { countedAnswers } from './migrations/0041-counted-answers.ts';
-import { callsOfRecords } from './migrations/0042-calls-of-records.ts';
-import { observationAccounts } from './migrations/0043-observation-accounts.ts';
-import { callsOfSenders } from './migrations/0044-calls-of-senders.ts';
-import { deletedTenants } from './migrations/0045-deleted-tenants.ts';
-import { hostsWithoutDot } from './migrations/0046-hosts-without-dot.ts';
-import { linksOfObservations } from './migrations/0047-links-of-observations.ts';
-import { seriesOfNames } from './migrations/0048-series-of-names.ts';
-import { moveSpansToBlocks } from './spans-to-blocks.ts';
+import { baseline } from './migrations/0001-baseline.ts';
 import { findSqliteTable, hasTable, listAppliedMigrations } from './applied-migrations.ts';
 import { TABLE_NAMES } from './stored-tables.ts';
 import type { Tables } from './tables.ts';
@@ -58,52 +15,13 @@ import type { Tables } from './tables.ts';
 /** A database, or a transaction on it. Every repository function takes either. */
 export type Database = Kysely<Tables>;
 
-/** The migrations in their order. Append only: a merged migration is never edited. */
+/** The migrations in their order. Append only: from the first release on, a migration is never edited. */
 export const MIGRATIONS = {
-  '0001-initial': initial,
-  '0002-governance-loop': governanceLoop,
-  '0003-postgres': postgres,
-  '0004-idempotency-rate-limits': idempotencyAndRateLimits,
-  '0005-audit-chain': auditChain,
-  '0006-span-partitions': spanPartitions,
-  '0007-place-indexes': placeIndexes,
-  '0008-trace-place-index': tracePlaceIndex,
-  '0009-folded-tenant-ids': foldedTenantIds,
-  '0010-membership-indexes': membershipIndexes,
-  '0011-lineage': lineage,
-  '0012-gateway-grants': gatewayGrants,
-  '0013-evidence': evidence,
-  '0015-retention': retention,
-  '0017-unused-tenant-index': unusedTenantIndex,
-  '0019-tenant-limits': tenantLimits,
-  '0020-durable-marks': durableMarks,
-  '0021-span-blocks': spanBlocks,
-  '0023-usage': usage,
-  '0024-telemetry-calls': telemetryCalls,
-  '0025-provider-aliases': providerAliases,
-  '0026-name-families': nameFamilies,
-  '0027-account-telemetry': accountTelemetry,
-  '0029-approved-recommendations': approvedRecommendations,
-  '0030-fair-shares': fairShares,
-  '0031-trace-place-order': tracePlaceOrder,
-  '0032-console-sessions': consoleSessions,
-  '0033-recommendation-lists': recommendationLists,
-  '0034-console-session-claims': consoleSessionClaims,
-  '0035-account-bytes': accountBytes,
-  '0036-audit-decision': auditDecision,
-  '0037-expiring-credentials': expiringCredentials,
-  '0038-observation-environments': observationEnvironments,
-  '0039-listed-items': listedItems,
-  '0040-record-bytes': recordBytes,
-  '0041-counted-answers': countedAnswers,
-  '0042-calls-of-records': callsOfRecords,
-  '0043-observation-accounts': observationAccounts,
-  '0044-calls-of-senders': callsOfSenders,
-  '0045-deleted-tenants': deletedTenants,
-  '0046-hosts-without-dot': hostsWithoutDot,
-  '0047-links-of-observations': linksOfObservations,
-  '0048-series-of-names': seriesOfNames,
+  '0001-baseline': baseline,
 };
+
+/** The migration that every database of a released version has. */
+const BASELINE = '0001-baseline' satisfies keyof typeof MIGRATIONS;
 
 /** The default size of a process's pool of Postgres connections. */
 const POOL_SIZE = 10;
@@ -142,20 +60,19 @@ async function makeFolder(path: string): Promise<void> {
 }
 
 /**
- * Brings the schema up to date. Each migration is atomic. If several processes start at once, one migrates and the others
- * wait. Spans of an earlier version are moved into blocks, which may take minutes.
+ * Brings the schema up to date. Each migration is atomic. If several processes start at once, one migrates and the others wait.
  *
- * @param onProgress receives messages about the progress of a long migration
- * @throws {DatabaseUnfitError} if the database holds foreign tables or a newer schema, if the role lacks permissions, or behind
+ * @param migrations other than those of this version, for tests of the machinery
+ * @throws {DatabaseUnfitError} if the database holds foreign tables or another schema, if the role lacks permissions, or behind
  *   a connection pooler in transaction mode
  */
-export async function migrate(db: Database, onProgress: (text: string) => void = () => {}): Promise<void> {
+export async function migrate(db: Database, migrations: Record<string, Migration> = MIGRATIONS): Promise<void> {
   if (isPostgres(db)) await refuseTransactionPooling(db);
   // Migrations are never reverted. If all are applied, neither the lock nor the migrator's own checks are needed.
   const names = await listAppliedMigrations(db);
-  if (names.join() === Object.keys(MIGRATIONS).join()) return moveSpansToBlocks(db, onProgress);
-  await refuseUnknownSchema(db, names);
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } });
+  if (names.join() === Object.keys(migrations).join()) return;
+  await refuseUnknownSchema(db, names, migrations);
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
   let { error, results } = await migrator.migrateToLatest();
   // Processes of the earlier release lock the same tables in another order. Nothing of a failed attempt was committed.
   for (let attempt = 2; error instanceof SerializationFailureError && attempt <= MIGRATION_ATTEMPTS; attempt += 1) {
@@ -164,7 +81,6 @@ export async function migrate(db: Database, onProgress: (text: string) => void =
   const failed = results?.find((result) => result.status === 'Error');
   if (error instanceof DatabaseUnavailableError || error instanceof DatabaseUnfitError) throw error;
   if (error !== undefined) throw new Error(`migration ${failed?.migrationName ?? ''} failed`, { cause: error });
-  await moveSpansToBlocks(db, onProgress);
 }
 
 /**
@@ -174,21 +90,26 @@ export async function migrate(db: Database, onProgress: (text: string) => void =
  */
 export async function requireSchema(db: Database): Promise<void> {
   const names = await listAppliedMigrations(db);
-  await refuseUnknownSchema(db, names);
+  await refuseUnknownSchema(db, names, MIGRATIONS);
   const wanted = Object.keys(MIGRATIONS);
-  if (names.join() === wanted.join()) {
-    if (!(await hasTable(db, 'spans'))) return;
-    throw new DatabaseUnfitError(
-      'has spans that are not moved into blocks yet: start the server of this version on it once',
-    );
-  }
+  if (names.join() === wanted.join()) return;
   const versions = `the schema ${names.at(-1) ?? 'none'}, this version has ${wanted.at(-1)}`;
   throw new DatabaseUnfitError(`has ${versions}: start the server of this version on it once`);
 }
 
-/** Refuses a database with tables of another application, or with the schema of a newer version. */
-async function refuseUnknownSchema(db: Database, names: readonly string[]): Promise<void> {
-  const unknown = names.find((name) => !Object.hasOwn(MIGRATIONS, name));
+/** Refuses a database with tables of another application, or with the schema of a newer or an unreleased version. */
+async function refuseUnknownSchema(
+  db: Database,
+  names: readonly string[],
+  migrations: Record<string, Migration>,
+): Promise<void> {
+  const unknown = names.find((name) => !Object.hasOwn(migrations, name));
+  // The unreleased versions had many migrations in place of the baseline.
+  if (unknown !== undefined && !names.includes(BASELINE)) {
+    throw new DatabaseUnfitError(
+      'was made by a version before the first release, which has no upgrade: use an empty database',
+    );
+  }
   if (unknown !== undefined) {
     throw new DatabaseUnfitError(`has the migration ${unknown}, which this version does not know: start a newer one`);
   }

@@ -19,8 +19,6 @@ export type BlockSpan = {
   /** Indexes into the shared texts, which are JSON objects. */
   resource: number;
   scope: number;
-  /** Whether `line` contains the time of receipt, because the span was moved into its block later. */
-  hasOwnTimes?: boolean;
 };
 
 /** A span of a block, and the position of its line in the uncompressed body, in bytes. */

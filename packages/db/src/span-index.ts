@@ -20,7 +20,6 @@ const BLOCK_ID_BYTES = 26;
 const NO_PARENT = '0'.repeat(16);
 
 const IS_VARIANT = 1;
-const HAS_OWN_TIMES = 2;
 
 /** A block, and the sender of its spans. */
 type BlockOfIndex = { id: string; sender: string };
@@ -38,8 +37,6 @@ export type PlacedSpan = {
   length: number;
   /** Whether another span with the same id was stored before. */
   isVariant: boolean;
-  /** Whether the stored line contains the time of receipt, because the span was moved into its block later. */
-  hasOwnTimes: boolean;
 };
 
 /** Writes the indexes of the traces with spans in one block. */
@@ -63,7 +60,7 @@ function writeIndex(head: Buffer, spans: readonly PlacedSpan[]): Buffer {
     bytes.writeUInt32BE(milliseconds % 2 ** 32, at + 26);
     bytes.writeUInt16BE(nanoseconds >>> 8, at + 30);
     bytes[at + 32] = nanoseconds & 0xff;
-    bytes[at + 33] = (span.isVariant ? IS_VARIANT : 0) | (span.hasOwnTimes ? HAS_OWN_TIMES : 0);
+    bytes[at + 33] = span.isVariant ? IS_VARIANT : 0;
     bytes.writeUInt16BE(0, at + 34);
     bytes.writeUInt32BE(span.offset, at + 36);
     bytes.writeUInt32BE(span.length, at + 40);
@@ -185,15 +182,7 @@ export class SpanIndex {
   }
 
   isVariant(index: number): boolean {
-    return (this.#flags(index) & IS_VARIANT) !== 0;
-  }
-
-  hasOwnTimes(index: number): boolean {
-    return (this.#flags(index) & HAS_OWN_TIMES) !== 0;
-  }
-
-  #flags(index: number): number {
-    return this.#bytes[this.#at(index) + 33] ?? 0;
+    return this.#bytes[this.#at(index) + 33] === IS_VARIANT;
   }
 
   blockNumber(index: number): number {

@@ -1,10 +1,10 @@
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
+import type { Migration } from 'kysely/migration';
 import { expect, test } from 'vitest';
-import { type Database, migrate } from '../src/database.ts';
-import { listAcceptedMemberships } from '../src/repositories/memberships.ts';
-import { EVERYWHERE } from '../src/tenancy.ts';
+import { type Database, migrate, MIGRATIONS, requireSchema } from '../src/database.ts';
+import { DatabaseUnfitError } from '../src/errors.ts';
 import { onPostgres } from '../testing/test-database.ts';
-import { emptyDatabase, firstReleaseDatabase, NOW, temporaryDatabase } from './temporary-database.ts';
+import { emptyDatabase, temporaryDatabase } from './temporary-database.ts';
 
 async function rows<Row>(db: Database, text: string): Promise<Row[]> {
   return (await sql<Row>`${sql.raw(text)}`.execute(db)).rows;
@@ -115,66 +115,35 @@ test('running the migrations again changes nothing', async () => {
 test('two concurrent migrations do not conflict', async () => {
   const db = await emptyDatabase();
   await Promise.all([migrate(db), migrate(db), migrate(db)]);
-  expect(await rows(db, 'select name from kysely_migration')).toEqual([
-    { name: '0001-initial' },
-    { name: '0002-governance-loop' },
-    { name: '0003-postgres' },
-    { name: '0004-idempotency-rate-limits' },
-    { name: '0005-audit-chain' },
-    { name: '0006-span-partitions' },
-    { name: '0007-place-indexes' },
-    { name: '0008-trace-place-index' },
-    { name: '0009-folded-tenant-ids' },
-    { name: '0010-membership-indexes' },
-    { name: '0011-lineage' },
-    { name: '0012-gateway-grants' },
-    { name: '0013-evidence' },
-    { name: '0015-retention' },
-    { name: '0017-unused-tenant-index' },
-    { name: '0019-tenant-limits' },
-    { name: '0020-durable-marks' },
-    { name: '0021-span-blocks' },
-    { name: '0023-usage' },
-    { name: '0024-telemetry-calls' },
-    { name: '0025-provider-aliases' },
-    { name: '0026-name-families' },
-    { name: '0027-account-telemetry' },
-    { name: '0029-approved-recommendations' },
-    { name: '0030-fair-shares' },
-    { name: '0031-trace-place-order' },
-    { name: '0032-console-sessions' },
-    { name: '0033-recommendation-lists' },
-    { name: '0034-console-session-claims' },
-    { name: '0035-account-bytes' },
-    { name: '0036-audit-decision' },
-    { name: '0037-expiring-credentials' },
-    { name: '0038-observation-environments' },
-    { name: '0039-listed-items' },
-    { name: '0040-record-bytes' },
-    { name: '0041-counted-answers' },
-    { name: '0042-calls-of-records' },
-    { name: '0043-observation-accounts' },
-    { name: '0044-calls-of-senders' },
-    { name: '0045-deleted-tenants' },
-    { name: '0046-hosts-without-dot' },
-    { name: '0047-links-of-observations' },
-    { name: '0048-series-of-names' },
-  ]);
+  expect(await rows(db, 'select name from kysely_migration')).toEqual([{ name: '0001-baseline' }]);
 });
 
-test('memberships from before acceptance existed count as accepted', async () => {
-  const db = await firstReleaseDatabase();
-  const time = NOW.toISOString();
-  await sql`
-    insert into users (id, status, platform_administrator, terms, terms_accepted, marketing_consent, metadata, created_at, updated_at)
-    values ('usr_1', 'active', 0, '{}', 1, '{}', '{}', ${time}, ${time})`.execute(db);
-  await sql`
-    insert into memberships (tenant_id, sub_tenant_id, user_id, email, role, created_at, updated_at)
-    values ('acme', '', 'usr_1', 'ada@x.example', 'owner', ${time}, ${time})`.execute(db);
-  await migrate(db);
-  expect(await listAcceptedMemberships(db, EVERYWHERE, 'usr_1')).toMatchObject([
-    { tenantId: 'acme', acceptedAt: time },
-  ]);
+test('a later migration is applied to a database that has the earlier ones', async () => {
+  const db = await temporaryDatabase({ tenantId: 'acme', subTenantId: null });
+  const addColumn: Migration = {
+    up: (schema: Kysely<unknown>) => schema.schema.alterTable('tenants').addColumn('color', 'text').execute(),
+  };
+  const later = { ...MIGRATIONS, '0002-colors': addColumn };
+  await Promise.all([migrate(db, later), migrate(db, later)]);
+  expect(await rows(db, 'select id, color from tenants')).toEqual([{ id: 'acme', color: null }]);
+  // A process of the earlier version does not know the schema.
+  await expect(migrate(db)).rejects.toThrow('has the migration 0002-colors, which this version does not know');
+});
+
+test('a database of a version before the first release is refused, and not changed', async () => {
+  const db = await emptyDatabase();
+  await db.schema.createTable('kysely_migration').addColumn('name', 'text').addColumn('timestamp', 'text').execute();
+  await sql`insert into kysely_migration (name, timestamp) values ('0001-initial', ''), ('0002-governance-loop', '')`.execute(
+    db,
+  );
+  for (const check of [migrate, requireSchema]) {
+    const refused = check(db);
+    await expect(refused).rejects.toThrow(DatabaseUnfitError);
+    await expect(refused).rejects.toThrow(
+      /^was made by a version before the first release, .*: use an empty database$/,
+    );
+  }
+  expect(await tablesOf(db)).toEqual([]);
 });
 
 test('primary keys of tenant data begin with the tenant', async () => {

@@ -34,7 +34,6 @@ async function fillTrace(db: Database, sender: string, count: number, traceId = 
     offset: 0,
     length: 0,
     isVariant: false,
-    hasOwnTimes: false,
   }));
   const part = mergedName({ senderDigest, from: LOWEST_SPAN_ID, count });
   const row = { tenant_id: ACME.tenantId, sub_tenant_id: '', trace_id: traceId, part, calls: null };

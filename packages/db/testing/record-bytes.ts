@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../src/database.ts';
-import { COUNTED, sumOf } from '../src/migrations/0040-record-bytes.ts';
+import { COUNTED, sumOf } from '../src/migrations/baseline/record-bytes.ts';
 
 /** The bytes of each tenant's records, as the triggers counted them. Tenants without records are left out. */
 export async function countedRecordBytes(db: Database): Promise<Record<string, number>> {

@@ -16,19 +16,17 @@ import {
 export type SecretBox = {
   seal(secret: string, identity: string): string;
   /**
-   * Opens a secret in the current format that the current key or a former key sealed.
+   * Opens a secret that the current key or a former key sealed.
    *
    * @throws {SecretUnreadableError} if no key opens it: it has another key or identity, or was changed
    */
   open(sealed: string, identity: string): string;
   /**
-   * The same secret, sealed with the current key in the current format; null if it already is. Only for the start of the
-   * service, because it also opens the former format, which bound less.
+   * The same secret, sealed with the current key; null if it already is.
    *
-   * @param formerIdentity the identity in the former format, if it was different
    * @throws {SecretUnreadableError} if no key opens it
    */
-  reseal(sealed: string, identity: string, formerIdentity?: string): string | null;
+  reseal(sealed: string, identity: string): string | null;
   /** A separate key for another purpose, by HKDF (RFC 5869) with SHA-256. 32 bytes. */
   derive(purpose: string): Buffer;
   /** HMAC-SHA256 (RFC 2104) of a text with the current key for a purpose, base64url. */
@@ -45,9 +43,8 @@ export class SecretUnreadableError extends Error {
   }
 }
 
-/** The format is part of the associated data, so that a secret of the former format is not accepted as a current one. */
+/** The format is part of the associated data, so that a secret of one format is never accepted as a secret of another one. */
 const FORMAT = 'v2';
-export const FORMER_FORMAT = 'v1';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
@@ -58,14 +55,13 @@ const TAG_BYTES = 16;
 export function secretBox(key: Buffer, former: readonly Buffer[] = []): SecretBox {
   const current = encryptionKeyOf(key);
   const keys = [current, ...former.map(encryptionKeyOf)];
-  const openAny = (box: string | null, associated: string): string => {
-    for (const one of box === null ? [] : keys) {
-      const opened = openedWith(one, box ?? '', associated);
+  const open = (sealed: string, identity: string): string => {
+    for (const one of keys) {
+      const opened = openedWith(one, sealed, identity);
       if (opened !== null) return opened;
     }
     throw new SecretUnreadableError();
   };
-  const open = (sealed: string, identity: string) => openAny(boxIn(sealed, FORMAT), associatedWith(identity));
   const seal = (secret: string, identity: string): string => {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv('aes-256-gcm', current, nonce);
@@ -96,11 +92,8 @@ export function secretBox(key: Buffer, former: readonly Buffer[] = []): SecretBo
     },
     seal,
     open,
-    reseal(sealed, identity, formerIdentity = identity) {
-      const former = boxIn(sealed, FORMER_FORMAT);
-      if (former !== null) return seal(openAny(former, formerIdentity), identity);
-      const box = boxIn(sealed, FORMAT);
-      const isCurrent = box !== null && openedWith(current, box, associatedWith(identity)) !== null;
+    reseal(sealed, identity) {
+      const isCurrent = openedWith(current, sealed, identity) !== null;
       return isCurrent ? null : seal(open(sealed, identity), identity);
     },
     derive: (purpose) => derived(key, purpose),
@@ -119,18 +112,14 @@ function associatedWith(identity: string): string {
   return `${FORMAT}\0${identity}`;
 }
 
-/** The ciphertext in a sealed text of this format; null if the text has another format. */
-function boxIn(sealed: string, format: string): string | null {
-  const [named, box = ''] = sealed.split('.');
-  return named === format ? box : null;
-}
-
-/** Null if this key does not open it. */
-function openedWith(key: Buffer, box: string, associated: string): string | null {
+/** Null if this key does not open it, or the text has another format. */
+function openedWith(key: Buffer, sealed: string, identity: string): string | null {
+  const [format, box = ''] = sealed.split('.');
+  if (format !== FORMAT) return null;
   const bytes = Buffer.from(box, 'base64url');
   if (bytes.length < NONCE_BYTES + TAG_BYTES) return null;
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
-  decipher.setAAD(Buffer.from(associated));
+  decipher.setAAD(Buffer.from(associatedWith(identity)));
   decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
   try {
     const opened = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);

@@ -29,7 +29,7 @@ const COUNTED_EXACTLY = 20_000;
 /** What the answers may take that are kept for all users of a tenant, or for a user without one. In bytes. */
 const USER_ANSWERS_BYTES = 1024 ** 3;
 
-/** Bytes that are counted for a new record besides its content. Triggers count exactly, see migration 0040. */
+/** Bytes that are counted for a new record besides its content. Triggers count exactly: see record-bytes.ts in the baseline migration. */
 const RECORD_BYTES = 1000;
 
 /** Content up to this size is permitted at the limit, because people must be able to end, block and rename things. */

@@ -1,21 +1,17 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import { wasNeverSealed } from '@quartermaster/db/repositories/audit-chain.ts';
-import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import { findNewestSigningKey } from '@quartermaster/db/repositories/signing-keys.ts';
 import {
   listSealedSecrets,
   replaceSealedSecret,
   type SealedRecord,
 } from '@quartermaster/db/repositories/sealed-secrets.ts';
-import { wholeTenant } from '@quartermaster/db/tenancy.ts';
 import { renewMacs } from '../resources/audit-events/renew-macs.ts';
 import { resealAnswers } from '../http/idempotency/reseal.ts';
 import { resealFounders } from '../resources/onboarding/founder.ts';
-import { bindingOf } from '../platform/outbound/credential-binding.ts';
-import { formerSecretIdentity, secretIdentity } from '../resources/provider-credentials/secret.ts';
+import { secretIdentity } from '../resources/provider-credentials/secret.ts';
 import type { Services } from '../platform/services.ts';
 import { signingKeyIdentity } from '../resources/signing-keys/service.ts';
-import { FORMER_FORMAT, type SecretBox, SecretUnreadableError } from '../platform/secret-box.ts';
+import { type SecretBox, SecretUnreadableError } from '../platform/secret-box.ts';
 
 const BATCH_SIZE = 100;
 
@@ -40,41 +36,12 @@ export async function resealSecrets({ db, log, secrets }: Needs): Promise<void> 
   }
   const answers = await resealAnswers({ db, secrets });
   const founders = await resealFounders({ db, secrets });
-  await renewMacs({ db, secrets }, 'none');
+  await renewMacs({ db, secrets });
   for (const record of signingKeys) await reseal({ db, secrets }, record, counts);
   const resealed = counts.resealed + answers.resealed + founders.resealed;
   const unreadable = counts.unreadable + answers.unreadable + founders.unreadable;
   log.info({ resealed }, 'secrets of former keys were sealed with the current one');
   if (unreadable > 0) log.error({ unreadable }, 'none of the configured keys opens some secrets');
-}
-
-/**
- * Seals the secrets of an earlier version in the current format. Provider secrets are bound to the base URL that their
- * provider has now. Audit events that wait to be sealed get a MAC if they have none. The signing keys come last, because the
- * upgrade is unfinished while one of them has the former format.
- *
- * Only the holder of a key can seal in the former format. So an attacker needs an old copy of the database to make a later
- * start add MACs to forged events.
- */
-export async function upgradeSecrets({ db, log, secrets }: Needs): Promise<void> {
-  const counts = { resealed: 0, unreadable: 0 };
-  const signingKeys: SealedRecord[] = [];
-  for await (const batch of batchesOf(db, FORMER_FORMAT)) {
-    for (const record of batch) {
-      if (record.kind === 'signing_key') signingKeys.push(record);
-      else await reseal({ db, secrets }, await withBinding(db, record), counts);
-    }
-  }
-  const isUpgrade = counts.resealed > 0 || signingKeys.some((record) => isReadable(secrets, record));
-  if (isUpgrade || (await wasNeverSealed(db))) {
-    const trusted = await renewMacs({ db, secrets }, 'without_mac');
-    // The log field keeps its name for programs that read it.
-    if (trusted > 0) log.info({ vouched: trusted }, 'waiting audit events of an earlier version got a MAC');
-  }
-  if (!isUpgrade) return;
-  await resealAnswers({ db, secrets });
-  for (const record of signingKeys) await reseal({ db, secrets }, record, counts);
-  log.info(counts, 'secrets of an earlier version were sealed again');
 }
 
 /**
@@ -88,7 +55,7 @@ export async function readability({
   const signingKey = await findNewestSigningKey(db);
   if (signingKey !== undefined) {
     const { id, sealedKey } = signingKey;
-    return opens(secrets, sealedKey, [signingKeyIdentity(id)]) ? 'some' : 'none';
+    return opens(secrets, sealedKey, signingKeyIdentity(id)) ? 'some' : 'none';
   }
   let found = false;
   for await (const batch of batchesOf(db)) {
@@ -98,11 +65,10 @@ export async function readability({
   return found ? 'none' : 'empty';
 }
 
-async function* batchesOf(db: Services['db'], format?: string): AsyncGenerator<SealedRecord[]> {
+async function* batchesOf(db: Services['db']): AsyncGenerator<SealedRecord[]> {
   let batch: SealedRecord[] = [];
   do {
-    const page = { after: batch.at(-1) ?? null, limit: BATCH_SIZE };
-    batch = await listSealedSecrets(db, format === undefined ? page : { ...page, format });
+    batch = await listSealedSecrets(db, { after: batch.at(-1) ?? null, limit: BATCH_SIZE });
     yield batch;
     await yieldToEventLoop();
   } while (batch.length === BATCH_SIZE);
@@ -114,7 +80,7 @@ async function reseal(
   counts: Counts,
 ): Promise<void> {
   try {
-    const sealed = secrets.reseal(record.sealed, identityOf(record), formerIdentityOf(record));
+    const sealed = secrets.reseal(record.sealed, identityOf(record));
     if (sealed === null) return;
     await replaceSealedSecret(db, record, sealed);
     counts.resealed += 1;
@@ -124,19 +90,13 @@ async function reseal(
   }
 }
 
-async function withBinding(db: Services['db'], record: SealedRecord): Promise<SealedRecord> {
-  const scope = wholeTenant(record.tenantId);
-  const provider = await findProvider(db, scope, record.ownerId ?? '');
-  return { ...record, boundUrl: bindingOf(provider?.baseUrl ?? null) };
-}
-
 function isReadable(secrets: SecretBox, record: SealedRecord): boolean {
-  return opens(secrets, record.sealed, [identityOf(record), formerIdentityOf(record)]);
+  return opens(secrets, record.sealed, identityOf(record));
 }
 
-function opens(secrets: SecretBox, sealed: string, identities: [current: string, former?: string]): boolean {
+function opens(secrets: SecretBox, sealed: string, identity: string): boolean {
   try {
-    secrets.reseal(sealed, ...identities);
+    secrets.open(sealed, identity);
     return true;
   } catch (error) {
     if (error instanceof SecretUnreadableError) return false;
@@ -147,9 +107,4 @@ function opens(secrets: SecretBox, sealed: string, identities: [current: string,
 function identityOf({ kind, tenantId, ownerId, id, boundUrl, header, scheme }: SealedRecord): string {
   if (kind === 'signing_key') return signingKeyIdentity(id);
   return secretIdentity({ tenantId, providerId: ownerId ?? '', id, boundUrl, header, scheme });
-}
-
-function formerIdentityOf({ kind, tenantId, ownerId, id }: SealedRecord): string {
-  if (kind === 'signing_key') return signingKeyIdentity(id);
-  return formerSecretIdentity({ tenantId, providerId: ownerId ?? '', id });
 }

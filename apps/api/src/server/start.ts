@@ -14,7 +14,7 @@ import { renewMacs } from '../resources/audit-events/renew-macs.ts';
 import { sealer, signLostHeads } from '../resources/audit-events/seal.ts';
 import { summedEvents } from '../platform/audit/summed-events.ts';
 import { type Config, ROOT } from '../config.ts';
-import { resealSecrets, upgradeSecrets } from './secret-rotation.ts';
+import { resealSecrets } from './secret-rotation.ts';
 import { createErasures } from '../platform/erasures.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from '../http/limits.ts';
 import { dropUnreadableAnswers } from '../http/idempotency/reseal.ts';
@@ -111,11 +111,10 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     for (const end of opened.toReversed()) await end();
   };
   try {
-    await migrate(db, (text) => log.info(text));
+    await migrate(db);
     await requireNoUnfinishedMove(db);
     await requireNoDevelopmentUsers(db, config);
     const secrets = await openSecretBox(db, config, now);
-    await upgradeSecrets({ db, log, secrets });
     if (config.formerSecretKeys.length > 0) await resealSecrets({ db, log, secrets });
 
     // The app needs the address, which is known only after the server listens.
@@ -195,7 +194,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     };
     if (config.secretKeyLost) {
       await dropUnreadableAnswers(services);
-      const trusted = await renewMacs(services, 'all');
+      const trusted = await renewMacs(services, { trustsAll: true });
       // The log field keeps its name for programs that read it.
       if (trusted > 0)
         log.warn({ vouched: trusted }, 'the key is lost: waiting audit events were accepted without a check');

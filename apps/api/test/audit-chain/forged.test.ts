@@ -3,7 +3,6 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { formerBox } from '../support/former-box.ts';
 import { type Body, serverOfTest, type TestServer } from '../support/server.ts';
 import { type EventRow, eventAt, expectFaults, run, sealedTenant, tamper, verified, writeOne } from './tampering.ts';
 
@@ -183,28 +182,18 @@ test('with QM_SECRET_KEY_LOST=1 unsealed events are accepted once, and the log s
   expectFaults(await verified(third, key), 'forged@');
 });
 
-test('the first start after an upgrade accepts unsealed events of the former version, and no later start does', async () => {
-  const { start, old, OLD } = await restarts();
+test('a start never accepts events without a MAC, even if all signing keys and heads were removed', async () => {
+  const { start, OLD } = await restarts();
   const first = await start({ QM_SECRET_KEY: OLD });
   const { tenantId, key } = await sealedTenant(first, 1);
-  await writeOne(first, key);
-  const { db, secrets } = first.services;
-  // The state that the former version left: no MACs, and signing keys in its format.
-  await db.updateTable('audit_events').set({ mac: null }).execute();
-  const keys = await db.selectFrom('credentials').selectAll().where('kind', '=', 'signing_key').execute();
-  for (const { id, secret } of keys) {
-    const identity = `signing_key:${id}`;
-    const box = formerBox(old, secrets.open(secret ?? '', identity), identity);
-    await db.updateTable('credentials').set({ secret: box }).where('id', '=', id).execute();
-  }
+  const row = await eventAt(first.services.db, tenantId, 1);
+  await tamper(first, async (db) => {
+    await insertForged(db, row, { mac: null });
+    await db.deleteFrom('audit_heads').execute();
+    await db.deleteFrom('credentials').where('kind', '=', 'signing_key').execute();
+  });
   await first.stop();
   const second = await start({ QM_SECRET_KEY: OLD });
   await second.services.sealer.pass();
-  expectFaults(await verified(second, key));
-  const row = await eventAt(second.services.db, tenantId, 1);
-  await tamper(second, (inside) => insertForged(inside, row, { mac: null }));
-  await second.stop();
-  const third = await start({ QM_SECRET_KEY: OLD });
-  await third.services.sealer.pass();
-  expectFaults(await verified(third, key), 'forged@');
+  expect((await verified(second, key)).faults).toContainEqual(expect.objectContaining({ kind: 'forged' }));
 });

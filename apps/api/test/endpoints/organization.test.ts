@@ -171,14 +171,6 @@ test('regression: a founder who erases themselves and registers again gets no ot
   expect(first.id).toMatch(/^ten_/);
 });
 
-test('regression: a founder from before founders were remembered is remembered when they are erased', async () => {
-  const founder = await registeredUser(server);
-  const { tenant } = await made(founder);
-  const { db } = server.services;
-  await db.updateTable('tenants').set({ founder_digest: null }).where('id', '=', tenant.id).execute();
-  expectProblem(await ask(await erasedAndBack(server, founder, tenant.id)), 409, 'organization_exists');
-});
-
 test('a member of a tenant cannot create an organization until they leave; an invitation does not prevent it', async () => {
   const [tenantId, offering] = [unique('tenant'), unique('tenant')];
   for (const id of [tenantId, offering]) await accountWithKey(server, { tenantId: id, subTenantId: 'eu' });

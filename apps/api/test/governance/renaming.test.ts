@@ -192,23 +192,6 @@ test('regression: a blocked model that answered stays in the evidence when obser
   expect(merged?.['evidence'].responseModels).toHaveLength(50);
 });
 
-test('an observation that the first release stored with the provider’s prefix is merged as well', async () => {
-  const tenant = await newTenant(server);
-  const provider = await oai(tenant);
-  await provider.see('gpt-5');
-  server.travel(1000);
-  await provider.see('acme/gpt-5');
-  const plain = (await provider.observations()).find(({ name }) => name === 'gpt-5');
-  const renamed = server.services.db.updateTable('runtime_observations').set({ name: 'oai/gpt-5' });
-  await renamed.where('id', '=', plain?.['id']).execute();
-  const moved = (await provider.observations()).find(({ name }) => name === 'acme/gpt-5');
-  await tenant.review(moved?.['id'], 'rejected');
-  expect((await provider.rename('acme')).status).toBe(200);
-  expect(await provider.observations()).toMatchObject([{ id: moved?.['id'], name: 'acme/gpt-5', occurrences: 2 }]);
-  await provider.see('gpt-5');
-  expect(await provider.observations()).toMatchObject([{ id: moved?.['id'], occurrences: 3 }]);
-});
-
 test('an observation merged with a declared model supersedes its recommendation, and a dismissal stays after the rename', async () => {
   const tenant = await newTenant(server);
   const provider = await oai(tenant);

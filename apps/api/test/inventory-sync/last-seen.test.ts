@@ -132,31 +132,6 @@ test('items of a kind that the provider is no longer asked for keep their status
   expect(items[0].status).toBe('available');
 });
 
-/** Stores what the release before stored in a sync: whether it found an item, and nothing about `listed`. */
-async function syncOfEarlierRelease({ id }: Body, { found }: { found: boolean }): Promise<string> {
-  server.travel(1000);
-  const { db, now } = server.services;
-  const time = now().toISOString();
-  const items = db.updateTable('inventory_items').where('provider_id', '=', id);
-  await (found ? items.set({ last_seen_at: time }) : items.set({ status: 'missing' })).execute();
-  await db.updateTable('providers').set({ inventory_synced_at: time }).where('id', '=', id).execute();
-  return time;
-}
-
-test('syncs of the release before count during a rolling upgrade, if they found the item', async () => {
-  const { url, ids } = await vendor('model');
-  const provider = await create({ kind: 'llm', baseUrl: url });
-  await sync(provider);
-  const found = await syncOfEarlierRelease(provider, { found: true });
-  expect(await lastSeen(provider)).toEqual({ model: found });
-  const last = await sync(provider);
-  ids.clear();
-  await syncOfEarlierRelease(provider, { found: false });
-  expect(await lastSeen(provider)).toEqual({ model: last });
-  await sync(provider);
-  expect(await lastSeen(provider)).toEqual({ model: last });
-});
-
 test('a declared item that was found in the millisecond of its declaration becomes missing as others do', async () => {
   const { url, ids } = await vendor('model');
   const provider = await create({ kind: 'llm', baseUrl: url });

@@ -14,7 +14,7 @@ import type { Tables } from '../tables.ts';
 
 type TraceKey = Pick<Selectable<Tables['traces']>, 'tenant_id' | 'sub_tenant_id' | 'trace_id'>;
 
-/** A trace that loses bytes. `account` is the one that sent it first, or '' if that is not known. */
+/** A trace that loses bytes. `account` is the one that sent it first. */
 type ShrinkingTrace = TraceKey & { account: string; stored_bytes: number };
 
 type PlaceColumns = ReturnType<typeof placeColumns>;
@@ -162,7 +162,6 @@ function firstAccounts(
 async function subtractBytes(db: Database, removed: readonly AccountBytes[]): Promise<void> {
   const sums = new Map<string, AccountBytes>();
   for (const { tenant_id, account, bytes } of removed) {
-    if (account === '') continue;
     const key = `${tenant_id}\n${account}`;
     const sum = sums.get(key) ?? { tenant_id, account, bytes: 0 };
     sums.set(key, sum);

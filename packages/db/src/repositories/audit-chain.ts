@@ -58,18 +58,6 @@ export async function replaceMac(db: Database, tenantId: string, id: string, mac
   await db.updateTable('audit_events').set({ mac }).where('tenant_id', '=', tenantId).where('id', '=', id).execute();
 }
 
-/** Whether nothing was ever sealed in this database: there is no signed head, and no signing key. */
-export async function wasNeverSealed(db: Database): Promise<boolean> {
-  const head = await db.selectFrom('audit_heads').select('tenant_id').limit(1).executeTakeFirst();
-  if (head !== undefined) return false;
-  const keys = db
-    .selectFrom('credentials')
-    .select('id')
-    .where('tenant_id', '=', '')
-    .where('kind', '=', sql.lit('signing_key'));
-  return (await keys.limit(1).executeTakeFirst()) === undefined;
-}
-
 /** Counts the unsealed events of a tenant, up to `limit`. */
 export async function countUnsealed(db: Database, tenantId: string, limit: number): Promise<number> {
   const waiting = db.selectFrom('audit_unsealed').select('event_id').where('tenant_id', '=', tenantId).limit(limit);

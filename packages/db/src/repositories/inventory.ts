@@ -441,8 +441,7 @@ function toInventoryItem(row: ItemRow): InventoryItem {
     attributes: JSON.parse(row.attributes) as InventoryItem['attributes'],
     drift: row.drift === null ? null : (JSON.parse(row.drift) as InventoryItem['drift']),
     firstSeenAt: row.first_seen_at,
-    // An earlier release, which runs beside this one during an upgrade, only writes `last_seen_at`.
-    lastSeenAt: row.listed_at !== null && row.listed_at > row.last_seen_at ? row.listed_at : row.last_seen_at,
+    lastSeenAt: row.listed_at ?? row.last_seen_at,
     ...timesOf(row),
   };
 }

@@ -4,7 +4,7 @@ import { inScope, placeColumns } from '../queries.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { type Inviter, toMembership } from './memberships.ts';
 
-/** The inviter of a membership. Undefined for memberships from before inviters were recorded. */
+/** The inviter of a membership. Undefined for one that needed no invitation, such as that of a tenant's founder. */
 export async function findInviter(
   db: Database,
   scope: TenantScope,

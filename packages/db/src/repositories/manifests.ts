@@ -226,7 +226,7 @@ const deleteDeclarationRows = multiRowStatement(
 /** The columns of a declaration. */
 const DECLARATION = ['provider_key as provider', 'kind', 'name'] as const;
 
-/** The stored declarations of a manifest. A spec that is older than its schema may say more than was ever declared. */
+/** The stored declarations of a manifest. */
 export async function findDeclarations(
   db: Database,
   { tenantId, id }: TenantPlace & Pick<Manifest, 'id'>,

@@ -191,15 +191,15 @@ export async function findFormerObservations(
   return row?.former == null ? {} : (JSON.parse(row.former) as FormerObservations);
 }
 
-/** The items that a provider had when it was adopted. Null if an older version of the service did not store them. */
-export async function findItemsBefore(db: Database, scope: TenantScope, id: string): Promise<string[] | null> {
+/** The items that a provider had when it was adopted. Empty for recommendations that adopted none. */
+export async function findItemsBefore(db: Database, scope: TenantScope, id: string): Promise<string[]> {
   const row = await db
     .selectFrom('recommendations')
     .select('items_before')
     .where('id', '=', id)
     .where(inScope(scope))
     .executeTakeFirst();
-  return row?.items_before == null ? null : (JSON.parse(row.items_before) as string[]);
+  return row?.items_before == null ? [] : (JSON.parse(row.items_before) as string[]);
 }
 
 /** Changes the status of a recommendation. @returns undefined if it does not have the status `from` */

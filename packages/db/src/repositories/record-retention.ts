@@ -95,7 +95,7 @@ export async function eraseDeletedProviders(db: Database, { tenantId, before, li
   return rows.length;
 }
 
-/** Deleted records with content, as in the partial indexes of migration 0040. */
+/** Deleted records with content, as in the partial indexes of the baseline migration. */
 function deletedWithContent(
   db: Database,
   table: 'service_accounts' | 'providers',

@@ -14,20 +14,14 @@ export type SealedRecord = {
 
 // The key that seals secrets is changed for the whole service, so these functions take no scope.
 
-type SecretPage = {
-  after: Pick<SealedRecord, 'tenantId' | 'id'> | null;
-  limit: number;
-  /** Only list secrets that are sealed in this format. */
-  format?: string;
-};
+type SecretPage = { after: Pick<SealedRecord, 'tenantId' | 'id'> | null; limit: number };
 
 /** A batch of all stored secrets, in the order of their tenants and ids. */
-export async function listSealedSecrets(db: Database, { after, limit, format }: SecretPage): Promise<SealedRecord[]> {
+export async function listSealedSecrets(db: Database, { after, limit }: SecretPage): Promise<SealedRecord[]> {
   let query = db
     .selectFrom('credentials')
     .select(['tenant_id', 'id', 'kind', 'owner_id', 'header', 'scheme', 'bound_url', 'secret'])
     .where('secret', 'is not', null);
-  if (format !== undefined) query = query.where('secret', 'like', `${format}.%`);
   if (after !== null) {
     query = query.where(({ eb, refTuple, tuple }) =>
       eb(refTuple('tenant_id', 'id'), '>', tuple(after.tenantId, after.id)),
@@ -49,12 +43,12 @@ export async function listSealedSecrets(db: Database, { after, limit, format }: 
 /** Replaces a sealed secret, unless it has changed in the meantime. */
 export async function replaceSealedSecret(
   db: Database,
-  record: Pick<SealedRecord, 'tenantId' | 'id' | 'sealed' | 'boundUrl'>,
+  record: Pick<SealedRecord, 'tenantId' | 'id' | 'sealed'>,
   resealed: string,
 ): Promise<void> {
   await db
     .updateTable('credentials')
-    .set({ secret: resealed, bound_url: record.boundUrl })
+    .set({ secret: resealed })
     .where('tenant_id', '=', record.tenantId)
     .where('id', '=', record.id)
     .where('secret', '=', record.sealed)

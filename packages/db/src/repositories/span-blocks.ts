@@ -51,8 +51,7 @@ export async function insertSpanBlocks<Span extends BlockSpan>(
   { sender, blocks, additions, known, variants, calls }: NewBlocks<Span>,
   now: Date,
 ): Promise<number> {
-  const isNew = (traceId: string) => !known.has(traceId);
-  const placed = placeBlocks({ sender, blocks, variants, calls, isNew }, now);
+  const placed = placeBlocks({ sender, blocks, known, variants, calls }, now);
   const { parts, bytesOf, firstOf } = placed;
   const added = additions.map((addition) => {
     const { traceId } = addition;
@@ -83,11 +82,6 @@ function needsMerge({ rows, spans }: KnownTrace['unmerged'], added: number): boo
   return rows + added > MAX_UNMERGED.rows || spans > MAX_UNMERGED.spans;
 }
 
-type BlocksToInsert<Span> = Pick<NewBlocks<Span>, 'sender' | 'blocks' | 'variants' | 'calls'> & {
-  /** Whether a trace is new, so that its row can hold the index. */
-  isNew: (traceId: string) => boolean;
-};
-
 type PlacedBlocks = {
   blockRows: readonly BlockRow[];
   partRows: readonly PartRow[];
@@ -99,21 +93,9 @@ type PlacedBlocks = {
   firstOf: ReadonlyMap<string, PartRow>;
 };
 
-/** Stores blocks with the index of their traces. @returns the stored bytes of each trace */
-export async function insertBlocks<Span extends BlockSpan>(
-  trx: Database,
-  place: TenantPlace,
-  toInsert: BlocksToInsert<Span>,
-  now: Date,
-): Promise<PlacedBlocks['bytesOf']> {
-  const placed = placeBlocks(toInsert, now);
-  await insertPlacedBlocks(trx, place, placed, { sender: toInsert.sender, now });
-  return placed.bytesOf;
-}
-
 /** Makes the rows of blocks and of the index of their traces. */
 function placeBlocks<Span extends BlockSpan>(
-  { sender, blocks, variants, calls, isNew }: BlocksToInsert<Span>,
+  { sender, blocks, known, variants, calls }: Omit<NewBlocks<Span>, 'additions'>,
   now: Date,
 ): PlacedBlocks {
   const blockRows: BlockRow[] = [];
@@ -137,7 +119,8 @@ function placeBlocks<Span extends BlockSpan>(
       });
       // If a trace is in several blocks, its calls are stored with the first one.
       callsLeft.delete(traceId);
-      const isFirst = isNew(traceId) && !parts.has(traceId);
+      // The row of a new trace can hold the index of its first block.
+      const isFirst = !known.has(traceId) && !parts.has(traceId);
       if (isFirst && part.spans.length + (part.calls?.length ?? 0) <= MAX_INDEX_BYTES_IN_TRACE)
         firstOf.set(traceId, part);
       else partRows.push(part);
@@ -191,7 +174,6 @@ function partOf<Span extends BlockSpan>({
     offset,
     length,
     isVariant: variants.has(span),
-    hasOwnTimes: span.hasOwnTimes === true,
   }));
   return {
     traceId,

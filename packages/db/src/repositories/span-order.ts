@@ -82,7 +82,6 @@ export class FirstSpans {
       startTime,
       offset: index.offset(number),
       length: index.length(number),
-      hasOwnTimes: index.hasOwnTimes(number),
       isConflicting: this.#conflicts.get(place)?.has(spanId) === true,
       sortKey: [startTime, idOf(entry)],
     };

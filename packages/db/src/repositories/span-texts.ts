@@ -29,7 +29,6 @@ export type FoundSpan = {
   startTime: string;
   offset: number;
   length: number;
-  hasOwnTimes: boolean;
   isConflicting: boolean;
   sortKey: PageKey;
 };
@@ -191,7 +190,6 @@ function textOf(span: FoundSpan, reader: BlockReader, { common, times }: { commo
   const { line, resource, scope } = reader.read(span.offset, span.length);
   const parent = span.parentSpanId === null ? 'null' : `"${span.parentSpanId}"`;
   const ids = `"traceId":"${span.place.trace_id}","spanId":"${span.spanId}","parentSpanId":${parent}`;
-  // The line of a span that was moved into its block later contains its own times.
-  const own = `"startTime":"${span.startTime}",${span.hasOwnTimes ? '' : times}${line.slice(1, -1)}`;
+  const own = `"startTime":"${span.startTime}",${times}${line.slice(1, -1)}`;
   return `{${ids},${own},"scope":${scope},"resource":${resource},${common},"conflicting":${span.isConflicting}}`;
 }

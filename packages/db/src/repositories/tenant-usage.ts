@@ -53,7 +53,7 @@ export async function countTenantUsage(
   return Number(counts[0]?.count ?? 0);
 }
 
-/** The records that count. Their conditions match the partial indexes of migration 0019. */
+/** The records that count. Their conditions match the partial indexes of the baseline migration. */
 const COUNTED_ROWS: Record<
   Exclude<CountedResource, 'storedBytes'>,
   (tenantId: string, time: string) => RawBuilder<unknown>

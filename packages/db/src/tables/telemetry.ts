@@ -28,7 +28,7 @@ export type TelemetryTables = {
       error_count: number;
       /** The bytes of its share of its blocks, and of its index. */
       stored_bytes: Generated<number>;
-      /** The account that sent its first spans. '' if they were stored before accounts were counted. */
+      /** The account that sent its first spans. */
       account: Generated<string>;
       /** From its first start to its last end, in whole milliseconds. */
       duration_ms: Generated<number>;
@@ -67,7 +67,7 @@ export type TelemetryTables = {
     /** The calls that the spans report: see trace-calls.ts. */
     calls: Buffer | null;
   };
-  /** A combination of provider, kind, name, agent and account that usage is added up for. Not unique: see 0023-usage. */
+  /** A combination of provider, kind, name, agent and account that usage is added up for. Not unique: see migrations/baseline/usage.ts. */
   usage_series: Place & {
     id: string;
     /** A digest of the columns below. Usage is added to the series with this key. */
@@ -111,7 +111,7 @@ export type TelemetryTables = {
   /** How many rows each account has in `telemetry_calls`. */
   telemetry_call_counts: {
     tenant_id: string;
-    /** A digest of the account's name, because it is in each row. '' for rows from before it was stored. */
+    /** A digest of the account's name, because it is in each row. */
     sender: string;
     calls: number;
   };

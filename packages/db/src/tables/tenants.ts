@@ -30,7 +30,7 @@ export type TenantTables = {
   stored_bytes: { tenant_id: string; bytes: number };
   stored_bytes_changes: { tenant_id: string; id: string; bytes: number };
   /**
-   * Bytes of each tenant's records. Triggers of migration 0040 write it, so it is not copied to another database. On Postgres each
+   * Bytes of each tenant's records. Triggers write it (migrations/baseline/record-bytes.ts), so it is not copied to another database. On Postgres each
    * write adds a row, and these are added up later.
    */
   record_bytes: { tenant_id: string; id: Generated<number>; bytes: number };

@@ -267,9 +267,8 @@ function aggregateOne(
   const before = former
     ? { ...former, status: statusWithSighting(former, sighting, declared, now) }
     : ({ status: 'open', review: null, drift: null } as const);
-  // An earlier release that runs beside this one subtracts without changing the counts of accounts.
-  const occurrences = Math.max(0, (former?.occurrences ?? 0) + change.occurrences);
-  const errors = Math.max(0, (former?.evidence.errors ?? 0) + change.errors);
+  const occurrences = (former?.occurrences ?? 0) + change.occurrences;
+  const errors = (former?.evidence.errors ?? 0) + change.errors;
   const { status, review } = computeStatus({ ...before, occurrences }, declared);
   const evidence = addEvidence(former?.evidence, sighting, {
     accounts,

@@ -3,7 +3,7 @@ import type { Recommendation } from '@quartermaster/contracts/recommendations.ts
 import type { Database } from '@quartermaster/db/database.ts';
 import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
 import { findGatewayOfProvider } from '@quartermaster/db/repositories/gateways.ts';
-import { listInventory, listItemIds } from '@quartermaster/db/repositories/inventory.ts';
+import { listItemIds } from '@quartermaster/db/repositories/inventory.ts';
 import { findProviderSecret } from '@quartermaster/db/repositories/provider-secrets.ts';
 import { findProvider } from '@quartermaster/db/repositories/providers.ts';
 import {
@@ -100,19 +100,10 @@ async function findUndoObstacle(
 }
 
 /** Whether a provider has inventory items that it did not have when it was adopted. */
-async function hasNewItems(
-  db: Database,
-  provider: Provider,
-  { id, appliedAt }: { id: string; appliedAt: string },
-): Promise<boolean> {
+async function hasNewItems(db: Database, provider: Provider, adoptionId: string): Promise<boolean> {
   const scope = scopeOf(provider);
-  const before = await findItemsBefore(db, scope, id);
-  if (before !== null) {
-    const known = new Set(before);
-    return (await listItemIds(db, scope, provider.id)).some((item) => !known.has(item));
-  }
-  const { items } = await listInventory(db, scope, { providerId: provider.id }, { limit: 1, after: null });
-  return items.some(({ createdAt }) => createdAt > appliedAt);
+  const known = new Set(await findItemsBefore(db, scope, adoptionId));
+  return (await listItemIds(db, scope, provider.id)).some((item) => !known.has(item));
 }
 
 /** Why the adoption of a provider cannot be undone. */
@@ -128,7 +119,7 @@ async function findAdoptionObstacle(
   for (const slot of ['current', 'standby'] as const) {
     if (await findProviderSecret(db, scope, provider.id, slot, now)) return 'the provider has a credential';
   }
-  if (await hasNewItems(db, provider, adoption)) return 'the inventory of the provider has new items';
+  if (await hasNewItems(db, provider, adoption.id)) return 'the inventory of the provider has new items';
   // Compared for equality, because the clocks of processes differ. Every change sets another `updatedAt`.
   return provider.updatedAt === adoption.appliedAt ? null : `the provider was changed on ${provider.updatedAt}`;
 }

@@ -68,7 +68,7 @@ function allowListOf({ kind, spec }: Manifest): AllowList {
     return spec.declares.map((declared) => ({ ...declared, names: [{ text: declared.name, isPrefix: false }] }));
   }
   if (spec['allow'] === undefined) return null;
-  // Earlier versions did not validate specs. An invalid list was meant as a limit, so it allows nothing.
+  // Fail closed: a list is meant as a limit, so one that cannot be read allows nothing.
   const { data = [] } = AllowListSchema.safeParse(spec['allow']);
   return data.map(({ provider, kind: ofKind = null, names }) => ({
     provider,

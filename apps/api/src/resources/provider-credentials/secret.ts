@@ -22,11 +22,6 @@ export function secretIdentity({ tenantId, providerId, id, boundUrl, header, sch
   return `provider_secret:${JSON.stringify([tenantId, providerId, id, boundUrl, header, scheme])}`;
 }
 
-/** The associated data of versions that did not bind secrets to addresses. Used only once, at the first start after the upgrade. */
-export function formerSecretIdentity({ tenantId, providerId, id }: SecretRecord): string {
-  return `provider_secret:${tenantId}/${providerId}/${id}`;
-}
-
 /**
  * An opened credential, to be sent now and never stored.
  *

@@ -2,7 +2,7 @@ import type { User } from '@quartermaster/contracts/users.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { deleteConsoleSessionsOf } from '@quartermaster/db/repositories/console-sessions.ts';
 import { revokeSessionsOfPrincipal } from '@quartermaster/db/repositories/gateway-sessions.ts';
-import { deleteIdentitiesOfUser, findIdentityOfUser, hasIdentity } from '@quartermaster/db/repositories/identities.ts';
+import { deleteIdentitiesOfUser, hasIdentity } from '@quartermaster/db/repositories/identities.ts';
 import {
   deleteMembershipsOfUser,
   findTenantOwnedOnlyBy,
@@ -21,7 +21,6 @@ import { requirePlatformAdministrator, termsRequired } from '../../auth/authoriz
 import { isSelf, scopesAt } from '../../auth/principal.ts';
 import { auditedWrite, type AuditedChange } from '../../platform/audit/audited-write.ts';
 import { ApiError, requireFound } from '../../platform/errors.ts';
-import { rememberFounder } from '../onboarding/founder.ts';
 import type { CallerContext } from '../../http/context.ts';
 
 /** Which users the caller sees: members of the places in reach, and themselves. */
@@ -46,9 +45,6 @@ export async function deleteUser(ctx: CallerContext, id: string): Promise<User> 
     await revokeSessionsOfPrincipal(trx, EVERYWHERE, `user:${id}`, now);
     await deleteConsoleSessionsOf(trx, id);
     await deleteMembershipsOfUser(trx, id);
-    // Earlier versions did not mark the founders of tenants, so mark this one before the identity is gone.
-    const identity = await findIdentityOfUser(trx, id);
-    if (identity) await rememberFounder(trx, ctx.services.secrets, { userId: id, identity });
     await deleteIdentitiesOfUser(trx, id);
     const erased = requireFound(await eraseUser(trx, id, now), 'user_not_found');
     ctx.services.erasures.note(trx);

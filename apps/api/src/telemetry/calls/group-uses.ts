@@ -97,7 +97,7 @@ function sortedReports(spans: readonly CallSpan[], spellingsOf: (use: CallUse) =
   }
 }
 
-/** Uses of one span with the same kind and name are one report. Traces that were stored before `times` repeat them. */
+/** Uses of one span with the same kind and name are one report. */
 function distinctUses({ uses }: CallSpan): readonly CallUse[] {
   if (uses.length < 2) return uses;
   return [...new Map(uses.map((use) => [`${use.kind} ${use.written}`, use])).values()];

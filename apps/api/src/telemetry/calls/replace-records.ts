@@ -96,8 +96,8 @@ async function removeRecords(db: Database, place: TenantPlace, batch: SpanBatch)
 }
 
 /**
- * Adds the record that counted the call of a report. A record that no span can replace says that the call was rejected, or a former
- * version counted it: then the report does not count.
+ * Adds the record that counted the call of a report. A record that no span can replace says that the call was rejected:
+ * then the report does not count.
  */
 function addRecord(recordsOf: RecordsOf, report: SpanReport, records: readonly TelemetryCall[]): void {
   const recordKey = records.find((record) => record.recordKey !== null)?.recordKey ?? null;

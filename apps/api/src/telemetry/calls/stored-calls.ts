@@ -1,6 +1,5 @@
 import type { CallSpan, CallUse } from './call-span.ts';
 import { ByteReader, ByteWriter } from './byte-writer.ts';
-import { decodeFormerCalls } from './former-calls.ts';
 import { NO_REPLACEMENTS, type Replacements } from './replacements.ts';
 
 /*
@@ -14,12 +13,9 @@ import { NO_REPLACEMENTS, type Replacements } from './replacements.ts';
  *     spans    a count, and for each span its ids, its times relative to `since`, its shape, and its tokens
  *     replaced a count, and for each replaced provider its id and the provider that replaces it. Missing if none is replaced
  *
- * A former release ignores what follows the spans. `ByteWriter` says how numbers and texts are written.
+ * `ByteWriter` says how numbers and texts are written.
  */
 const VERSION = 3;
-
-/** The first byte of the JSON that was stored before. */
-const FORMER_VERSION = 0x7b;
 
 const ID = /^[0-9a-f]{16}$/;
 const ID_BYTES = 8;
@@ -30,11 +26,8 @@ const [NO_ID, HEX_ID, TEXT_ID, IN_SPANS] = [0, 1, 2, 3];
 /** Bits of a shape. */
 const [FAILED, HAS_OWN_TIME, HAS_TOKENS_OF] = [1, 2, 4];
 
-/**
- * Bits of a use. The last one: only one of the call and its failure is counted. Traces from before it was written lack it: then a log
- * record that counted a call counted its failure, too.
- */
-const [IS_MCP, IS_COUNTED, HAS_TIMES, IS_OF_MODEL, IS_FAILURE_DIFFERENT] = [1, 2, 4, 8, 16];
+/** Bits of a use. */
+const [IS_MCP, IS_COUNTED, HAS_TIMES, IS_OF_MODEL, IS_FAILURE_COUNTED] = [1, 2, 4, 8, 16];
 
 // Reused for every trace, which is safe because encoding is synchronous.
 const shapeBytes = new ByteWriter();
@@ -143,8 +136,7 @@ function writeUse(use: CallUse, texts: Map<string, number>): void {
   writeText(use.provider.kind, texts);
   shapeBytes.byte(use.certainty);
   const hasTimes = use.times !== 1;
-  const isDifferent = use.isFailureCounted !== use.isCounted;
-  const ofCounts = (use.isCounted ? IS_COUNTED : 0) | (isDifferent ? IS_FAILURE_DIFFERENT : 0);
+  const ofCounts = (use.isCounted ? IS_COUNTED : 0) | (use.isFailureCounted ? IS_FAILURE_COUNTED : 0);
   const ofCall = (use.isMcp ? IS_MCP : 0) | ofCounts;
   shapeBytes.byte(ofCall | (hasTimes ? HAS_TIMES : 0) | (use.isOfModel ? IS_OF_MODEL : 0));
   if (hasTimes) shapeBytes.count(use.times);
@@ -176,11 +168,6 @@ export function decodeCallsUpTo(
   value: Uint8Array,
   most: number,
 ): { spans: CallSpan[]; replacements: Replacements } | null {
-  if (value[0] === FORMER_VERSION) {
-    const spans = decodeFormerCalls(value);
-    if (spans.reduce((sum, { uses }) => sum + uses.length, 0) > most) return null;
-    return { spans, replacements: NO_REPLACEMENTS };
-  }
   if (value[0] !== VERSION) throw new Error(`stored calls have the unknown version ${value[0]}`);
   const reader = new ByteReader(value.subarray(1));
   const texts = repeat(reader, () => reader.text() ?? '');
@@ -252,9 +239,14 @@ function readUse(reader: ByteReader, textAt: () => string | null): CallUse {
   const bits = reader.byte();
   const times = (bits & HAS_TIMES) === 0 ? 1 : reader.count();
   const has = (bit: number) => (bits & bit) !== 0;
-  const isCounted = has(IS_COUNTED);
-  const isFailureCounted = isCounted !== has(IS_FAILURE_DIFFERENT);
-  return { ...use, isMcp: has(IS_MCP), isOfModel: has(IS_OF_MODEL), isCounted, isFailureCounted, times };
+  return {
+    ...use,
+    isMcp: has(IS_MCP),
+    isOfModel: has(IS_OF_MODEL),
+    isCounted: has(IS_COUNTED),
+    isFailureCounted: has(IS_FAILURE_COUNTED),
+    times,
+  };
 }
 
 function readTimesAndTokens(reader: ByteReader, { shapes, since }: { shapes: readonly Shape[]; since: number }) {

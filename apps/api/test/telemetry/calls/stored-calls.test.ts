@@ -62,55 +62,6 @@ describe('calls as they are stored', () => {
     expect(decodeCalls(encodeCalls(calls))).toEqual(calls);
   });
 
-  it('are read in the form of earlier versions', () => {
-    const former = {
-      v: 2,
-      texts: ['openai', 'chat gpt-5', 'shop', 'model', 'gpt-5', 'prov_1', 'llm'],
-      shapes: [
-        [
-          null,
-          0,
-          [0, 1, 2, null, null, null],
-          [
-            [
-              [3, 4, 4, null, null],
-              [5, 0, 6],
-              [2, 0, 0],
-            ],
-          ],
-        ],
-      ],
-      since: 1000,
-      spans: [
-        ['00f067aa0ba902b7', null, null, 0, 41, 0, 12, null],
-        ['00f067aa0ba902b8', 0, 'call_1', 2000, 41, 0, null, null],
-      ],
-    };
-    const read = decodeCalls(Buffer.from(JSON.stringify(former)));
-    expect(read).toMatchObject([
-      { spanId: '00f067aa0ba902b7', parentSpanId: null, start: 1000, end: 1041, countedAt: 1, inputTokens: 12 },
-      { parentSpanId: '00f067aa0ba902b7', callId: 'call_1', spanName: 'chat gpt-5', uses: [{ name: 'gpt-5' }] },
-    ]);
-    expect(decodeCalls(encodeCalls(read))).toEqual(read);
-  });
-
-  it('of earlier versions have no failures that are not counted', () => {
-    const usesOf = (isCounted: 0 | 1) => [
-      [0, 1, 1, null, null],
-      [2, 2, 3],
-      [2, 0, isCounted],
-    ];
-    const shapes = ([0, 1] as const).map((isCounted) => [null, 1, [4, 4, 4, null, null, null], [usesOf(isCounted)]]);
-    const spans = shapes.map((_, index) => [`00f067aa0ba902b${index}`, null, null, 0, 41, index, null, null]);
-    const texts = ['model', 'gpt-5', 'openai', 'llm', 'chat'];
-    const read = decodeCalls(Buffer.from(JSON.stringify({ v: 2, texts, shapes, since: 1000, spans })));
-    expect(read.map(({ uses }) => uses.map((one) => [one.isCounted, one.isFailureCounted]))).toEqual([
-      [[false, false]],
-      [[true, true]],
-    ]);
-    expect(decodeCalls(encodeCalls(read))).toEqual(read);
-  });
-
   it.each([
     ['of many shapes', (index: number) => `span ${index}`],
     ['of one shape', () => 'span'],

@@ -1,13 +1,12 @@
-import { type Kysely, PostgresAdapter, sql } from 'kysely';
-import type { Migration } from 'kysely/migration';
+import { sql } from 'kysely';
+import { isPostgres, required, type Schema } from './schema.ts';
 
-/**
+/*
  * Counts the bytes of a tenant's records, so that they are limited like those of its spans. Triggers count, because then no write
- * can be forgotten: records are written in many places, and some statements write or remove thousands.
+ * can be forgotten: records are written in many places, and some statements write or remove thousands (ADR 14).
  *
  * A later migration that rebuilds one of these tables, or adds a column with content to it, has to create its triggers again.
  */
-export const recordBytes: Migration = { up };
 
 /** Bytes of a record besides its texts: its times and ids, and its entries in indexes. */
 const RECORD_BYTES = 500;
@@ -44,37 +43,23 @@ function part(...texts: string[]): Counted {
   return { bytes: PART_BYTES, texts };
 }
 
-async function up(db: Kysely<unknown>): Promise<void> {
-  const onPostgres = db.getExecutor().adapter instanceof PostgresAdapter;
-  await createTable(db, onPostgres);
-  for (const [table, counted] of Object.entries(COUNTED)) {
-    const statements = onPostgres ? postgresTriggers(table, counted) : sqliteTriggers(table, counted);
-    for (const statement of statements) await sql.raw(statement).execute(db);
-    // After the triggers: on Postgres, creating them waits for running writes of other processes, and keeps out later ones.
-    await sql`insert into record_bytes (tenant_id, bytes)
-      select tenant_id, ${sql.raw(sumOf(counted, table))} from ${sql.table(table)} where true group by tenant_id
-      ${onPostgres ? sql`` : sql.raw(ADD_TO_ROW)}`.execute(db);
-  }
-  // Find deleted records that still have content, for retention.
-  for (const table of ['service_accounts', 'providers']) {
-    await sql`create index ${sql.ref(`${table}_to_erase`)} on ${sql.table(table)} (tenant_id, updated_at)
-      where status = 'deleted' and (description is not null or metadata <> '{}')`.execute(db);
-  }
-}
-
-/** On Postgres each write adds a row, so that writes of a tenant do not wait for each other. */
-async function createTable(db: Kysely<unknown>, onPostgres: boolean): Promise<void> {
+/** Creates the counter, and the triggers of all counted tables. */
+export async function createRecordByteCounters(db: Schema): Promise<void> {
   await db.schema
     .createTable('record_bytes')
-    .addColumn('tenant_id', 'text', (column) => column.notNull())
+    .addColumn('tenant_id', 'text', required)
+    // On PostgreSQL each write adds a row, so that writes of a tenant do not wait for each other. SQLite has one writer, so
+    // one row for each tenant is enough.
     .addColumn('id', 'bigint', (column) =>
-      onPostgres ? column.notNull().generatedByDefaultAsIdentity() : column.notNull().defaultTo(0),
+      isPostgres(db) ? column.notNull().generatedByDefaultAsIdentity() : column.notNull().defaultTo(0),
     )
-    .addColumn('bytes', 'bigint', (column) => column.notNull())
+    .addColumn('bytes', 'bigint', required)
     .addPrimaryKeyConstraint('record_bytes_pk', ['tenant_id', 'id'])
     .execute();
-  // As all texts: see 0003.
-  if (onPostgres) await sql`alter table record_bytes alter column tenant_id type text collate "C"`.execute(db);
+  for (const [table, counted] of Object.entries(COUNTED)) {
+    const statements = isPostgres(db) ? postgresTriggers(table, counted) : sqliteTriggers(table, counted);
+    for (const statement of statements) await sql.raw(statement).execute(db);
+  }
 }
 
 const ADD_TO_ROW = 'on conflict (tenant_id, id) do update set bytes = bytes + excluded.bytes';
