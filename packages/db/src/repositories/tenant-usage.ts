@@ -109,12 +109,7 @@ export async function addStoredBytes(db: Database, tenantId: string, bytes: numb
     .execute();
 }
 
-/**
- * Adds up the recorded changes in batches. A negative sum becomes 0: it comes from removing data that was stored before bytes were
- * counted, and must not allow the tenant to store more later.
- *
- * @returns the number of changes
- */
+/** Adds up the recorded changes in batches. Returns the number of changes. */
 export async function sumStoredBytes(db: Database): Promise<number> {
   if (isPostgres(db)) await sumRecordBytes(db);
   for (let summed = 0; ; ) {
@@ -155,12 +150,6 @@ async function sumBatch(trx: Database): Promise<number> {
           .column('tenant_id')
           .doUpdateSet({ bytes: sql<number>`${sql.ref('stored_bytes.bytes')} + ${sql.ref('excluded.bytes')}` }),
       )
-      .execute();
-    await trx
-      .updateTable('stored_bytes')
-      .set({ bytes: 0 })
-      .where('tenant_id', '=', tenantId)
-      .where('bytes', '<', 0)
       .execute();
     for (const { id } of ofTenant) {
       await trx.deleteFrom('stored_bytes_changes').where('tenant_id', '=', tenantId).where('id', '=', id).execute();

@@ -172,23 +172,6 @@ test('keys that a tenant has too many of are removed from the account with the m
   expect(await tenant.observed()).toEqual({ 'model gpt-5 at openai': 4 });
 });
 
-test('a record of a former version, whose call was not stored, stays counted in place of its span', async () => {
-  const forget: Request = async ({ tenantId }) => {
-    await server.services.db
-      .updateTable('telemetry_calls')
-      .set({ record_key: null, counted_call: null })
-      .where('tenant_id', '=', tenantId)
-      .execute();
-  };
-  const { observed, usage } = await counted(
-    sendsRecord({ ...CALL, agent: 'cli' }),
-    forget,
-    sendsSpans(chat('gpt-5', { ...OF_VENDOR, 'gen_ai.agent.name': 'planner' })),
-  );
-  expect(observed).toEqual({ 'model gpt-5 at openai': 1 });
-  expect(Object.keys(usage)).toEqual(['model gpt-5 at openai by cli']);
-});
-
 test('a call is stored only where a span can replace it', async () => {
   const tenant = await callsTenant(server);
   const tokens = record({ ...CALL, callId: null });
