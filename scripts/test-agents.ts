@@ -54,7 +54,7 @@ async function renew(definition: RecordingDefinition, folder: string): Promise<v
 
 function replay(): Promise<number> {
   const cwd = join(ROOT, 'apps/api');
-  const tests = ['test/telemetry/recordings/', 'test/telemetry/dialects/'];
+  const tests = ['test/telemetry/recordings/', 'test/telemetry/reading/', 'test/telemetry/frameworks/'];
   return run(join(cwd, 'node_modules/.bin/vitest'), ['run', '--passWithNoTests', ...tests], { cwd });
 }
 

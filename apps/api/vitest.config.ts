@@ -85,7 +85,7 @@ const ON_SQLITE_ALONE = filesOf([
   'lost-secret-key',
   'manifest-schemas',
   'telemetry/attacks/**/*',
-  'telemetry/{content,dialects,otlp,recordings}/**/*',
+  'telemetry/{content,frameworks,otlp,reading,recordings}/**/*',
   'outbound*',
   'quickstart',
   'read-only-folder',

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Facts, Use } from '../../src/telemetry/dialects/facts.ts';
+import type { Facts, Use } from '../../src/telemetry/reading/facts.ts';
 import { type BatchLookup, lookUpBatch } from '../../src/telemetry/matching/batch-lookup.ts';
 import { matcherOf } from '../../src/telemetry/matching/provider-match.ts';
 import { unique } from '../support/people.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { rewrittenName } from '@quartermaster/naming/name-family.ts';
-import type { Use } from '../dialects/facts.ts';
-import { splitMarked } from '../dialects/mcp-name.ts';
+import type { Use } from '../reading/facts.ts';
+import { splitMarked } from '../reading/mcp-name.ts';
 import { splitToolName } from '../matching/tool-names.ts';
 import { comparableName } from './same-name.ts';
 

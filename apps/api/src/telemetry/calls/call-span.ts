@@ -1,5 +1,5 @@
 import type { ProviderKind } from '@quartermaster/contracts/providers.ts';
-import type { Use } from '../dialects/facts.ts';
+import type { Use } from '../reading/facts.ts';
 
 /** The longest duration of one call. Longer ones are cut, so that no sender can overflow the sums of others. */
 export const MAX_DURATION_MS = 7 * 24 * 3600 * 1000;

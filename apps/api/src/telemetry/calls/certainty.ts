@@ -3,7 +3,7 @@ import { rewrittenName } from '@quartermaster/naming/name-family.ts';
 import { hostOf, isSendersOwnHost } from '@quartermaster/naming/provider-names.ts';
 import type { MatchableSpan } from '../matching/match.ts';
 import { memoizeByName } from '../memoize-by-name.ts';
-import type { Use } from '../dialects/facts.ts';
+import type { Use } from '../reading/facts.ts';
 
 /** A use in a span, and the provider that it was matched to. */
 type MatchedUse = {

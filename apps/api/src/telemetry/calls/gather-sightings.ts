@@ -4,7 +4,7 @@ import { nameKey } from '@quartermaster/naming/name-key.ts';
 import { subjectKey } from '../../governance/declarations/subject-key.ts';
 import { MAX_SAMPLES, type Sighting } from '../../governance/observations/sightings.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
-import type { Use } from '../dialects/facts.ts';
+import type { Use } from '../reading/facts.ts';
 import type { CallChange } from './call-changes.ts';
 import { errorsOf, nameAt } from './resolve.ts';
 

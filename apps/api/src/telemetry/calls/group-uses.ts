@@ -1,5 +1,5 @@
 import type { CallSpan, CallUse } from './call-span.ts';
-import { isModelCall } from '../dialects/operations.ts';
+import { isModelCall } from '../reading/operations.ts';
 import { pairSiblings } from './pair-siblings.ts';
 import { isSameName, type Spellings, spellingsReader } from './same-name.ts';
 import type { SpanTree } from './span-tree.ts';

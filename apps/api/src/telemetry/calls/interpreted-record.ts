@@ -1,4 +1,4 @@
-import type { Reading } from '../dialects/facts.ts';
+import type { Reading } from '../reading/facts.ts';
 
 /** A log record with what a dialect found in it. Plain data, because it may cross threads. */
 export type InterpretedRecord = {

@@ -1,9 +1,9 @@
 import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
 import type { Match } from '../matching/match.ts';
 import type { InterpretedSpan } from './interpreted-span.ts';
-import type { Use } from '../dialects/facts.ts';
+import type { Use } from '../reading/facts.ts';
 import { DAY_MS } from '../usage/periods.ts';
-import { FAILURE, REJECTION } from '../dialects/operations.ts';
+import { FAILURE, REJECTION } from '../reading/operations.ts';
 import { type CallSpan, type CallUse, MAX_DURATION_MS } from './call-span.ts';
 import { certaintyOf } from './certainty.ts';
 

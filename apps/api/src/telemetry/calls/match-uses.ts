@@ -3,7 +3,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { providerMatcher } from '../matching/provider-match.ts';
 import type { Match, MatchableSpan } from '../matching/match.ts';
-import type { Use } from '../dialects/facts.ts';
+import type { Use } from '../reading/facts.ts';
 
 export type MatchedUses = {
   matchOf(span: MatchableSpan, use: Use): Match;

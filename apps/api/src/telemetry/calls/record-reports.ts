@@ -1,4 +1,4 @@
-import type { Facts, Use } from '../dialects/facts.ts';
+import type { Facts, Use } from '../reading/facts.ts';
 import { type CallsBelow, keyOfFailure, keyOfRecord, keysOfCallId, keysOfSpan, namesOfCall } from './call-keys.ts';
 import { MAX_DURATION_MS } from './call-span.ts';
 import type { InterpretedRecord } from './interpreted-record.ts';

@@ -10,8 +10,8 @@ import {
 } from '@quartermaster/db/repositories/telemetry-calls.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { InterpretedSpan } from './interpreted-span.ts';
-import { REJECTION } from '../dialects/operations.ts';
-import { DIALECTS } from '../dialects/table.ts';
+import { REJECTION } from '../reading/operations.ts';
+import { DIALECTS } from '../frameworks/list.ts';
 import type { CallChange } from './call-changes.ts';
 import { keyOfFailure, keysOfCallId, keysOfSpan, namesOfCall, type SignalledCall } from './call-keys.ts';
 import type { CallSpan, CallUse } from './call-span.ts';

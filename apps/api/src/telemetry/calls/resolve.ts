@@ -1,6 +1,6 @@
 import { plainName } from '@quartermaster/naming/name-key.ts';
 import type { CallSpan, CallUse } from './call-span.ts';
-import { DELEGATE, FAILURE, REJECTION } from '../dialects/operations.ts';
+import { DELEGATE, FAILURE, REJECTION } from '../reading/operations.ts';
 import { areAtOnce, type Grouped, groupUses, type Report } from './group-uses.ts';
 import type { Spellings } from './same-name.ts';
 import { type SpanTree, spanTree } from './span-tree.ts';

@@ -2,7 +2,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
 import { findKnownSpans } from '@quartermaster/db/repositories/known-spans.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import type { Reading, Use } from '../dialects/facts.ts';
+import type { Reading, Use } from '../reading/facts.ts';
 import type { CallSpan } from './call-span.ts';
 import { type CallsBelow, namesOfCall } from './call-keys.ts';
 import { type SenderTrace, readSenderTraces } from './sender-trace.ts';

@@ -1,7 +1,7 @@
-import type { Dialect } from '../dialects/dialect.ts';
-import { sourcesOf } from '../dialects/fact-slots.ts';
-import { genai } from '../dialects/genai.ts';
-import { DIALECTS } from '../dialects/table.ts';
+import type { Dialect } from '../reading/dialect.ts';
+import { sourcesOf } from '../reading/fact-slots.ts';
+import { genai } from '../reading/genai.ts';
+import { DIALECTS } from '../frameworks/list.ts';
 import { memoizeByName } from '../memoize-by-name.ts';
 import { CONTENT_BY_LAST_PART, GENERAL_CONTENT, SECRET, URLS } from './content-names.ts';
 import { SAFE_NAMES } from './safe-names.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { ScopeCount } from '@quartermaster/db/repositories/account-telemetry.ts';
 import type { InterpretedRecord } from '../calls/interpreted-record.ts';
-import type { Reading } from '../dialects/facts.ts';
-import { readLogRecord } from '../dialects/read.ts';
-import { visibleName } from '../dialects/visible-name.ts';
+import type { Reading } from '../reading/facts.ts';
+import { readLogRecord } from '../frameworks/read.ts';
+import { visibleName } from '../reading/visible-name.ts';
 import type { DecodedLogs, OtlpLogRecord } from '../otlp/log.ts';
 import { decodeLogsJson } from '../otlp/logs-json.ts';
 import { decodeLogsProtobuf } from '../otlp/logs-protobuf.ts';

@@ -11,9 +11,9 @@ import { contentFilter } from '../content/content.ts';
 import { isIdentifier } from '../content/text-forms.ts';
 import { withoutEncodedText } from '../encoded-text.ts';
 import { withPublicUrls } from '../urls.ts';
-import type { Facts, Use } from '../dialects/facts.ts';
-import { readSpan } from '../dialects/read.ts';
-import { visibleName } from '../dialects/visible-name.ts';
+import type { Facts, Use } from '../reading/facts.ts';
+import { readSpan } from '../frameworks/read.ts';
+import { visibleName } from '../reading/visible-name.ts';
 
 /** A span as it is stored, with what it adds to its trace and to observations. Plain data, because it may cross threads. */
 export type PreparedSpan = BlockSpan & {

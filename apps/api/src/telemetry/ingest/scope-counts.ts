@@ -1,6 +1,6 @@
 import type { ScopeCount } from '@quartermaster/db/repositories/account-telemetry.ts';
 import { storableScopeText, NAME_LEFT_OUT } from '../content/span-names.ts';
-import { boundedName } from '../dialects/visible-name.ts';
+import { boundedName } from '../reading/visible-name.ts';
 
 /** The maximum number of scopes of one request that are counted separately. */
 const MAX_SCOPES = 20;

@@ -4,7 +4,7 @@ import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { tenantKey } from '@quartermaster/db/tenant-context.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
-import type { Use } from '../dialects/facts.ts';
+import type { Use } from '../reading/facts.ts';
 
 /** The calls per transaction. A span may report 64. Those of one trace are resolved without a turn of the event loop. */
 const CALLS_PER_TRANSACTION = 4000;

@@ -19,7 +19,7 @@ import { vendorNames, vendorOfHost } from '@quartermaster/naming/vendors.ts';
 import { type KnownProviders, knownProviders } from '../../governance/declarations/known-providers.ts';
 import { providerLookup } from '../../governance/declarations/provider-lookup.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
-import type { Use } from '../dialects/facts.ts';
+import type { Use } from '../reading/facts.ts';
 import type { Match, MatchableSpan } from './match.ts';
 import {
   hashedName,

@@ -1,5 +1,5 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import type { Facts, Use } from '../dialects/facts.ts';
+import type { Facts, Use } from '../reading/facts.ts';
 
 /** The part of an interpreted span that matching needs. */
 export type MatchableSpan = {

@@ -2,7 +2,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { isRouter, splitRouters } from '@quartermaster/naming/model-name.ts';
 import { isSendersOwnHost } from '@quartermaster/naming/provider-names.ts';
 import { canonicalVendor, vendorOfHost } from '@quartermaster/naming/vendors.ts';
-import { isHost } from '../dialects/server-address.ts';
+import { isHost } from '../reading/server-address.ts';
 import { type BatchLookup, discoveredNames, UNNAMED_SERVICE } from './batch-lookup.ts';
 import type { Discovery } from './discovery.ts';
 import type { Match, MatchableSpan } from './match.ts';

@@ -5,7 +5,7 @@ import { isSendersOwnHost } from '@quartermaster/naming/provider-names.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { vendorOfHost } from '@quartermaster/naming/vendors.ts';
 import { CacheByParts } from '../cache-by-parts.ts';
-import type { Facts, Use } from '../dialects/facts.ts';
+import type { Facts, Use } from '../reading/facts.ts';
 import { type BatchLookup, lookUpBatch } from './batch-lookup.ts';
 import { Discovery } from './discovery.ts';
 import type { Match, MatchableSpan } from './match.ts';

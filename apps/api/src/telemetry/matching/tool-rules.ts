@@ -1,9 +1,9 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { vendorOfHost } from '@quartermaster/naming/vendors.ts';
 import { isOfOtherVendor } from '../../governance/declarations/known-providers.ts';
-import type { Facts } from '../dialects/facts.ts';
-import { isHost } from '../dialects/server-address.ts';
-import { TOOLS_OF_VENDORS } from '../dialects/server-tools.ts';
+import type { Facts } from '../reading/facts.ts';
+import { isHost } from '../reading/server-address.ts';
+import { TOOLS_OF_VENDORS } from '../reading/server-tools.ts';
 import type { BatchLookup } from './batch-lookup.ts';
 import type { Discovery } from './discovery.ts';
 import type { Match, MatchableSpan } from './match.ts';

@@ -1,6 +1,6 @@
 import { nanoTime, type TimeParts } from '@quartermaster/db/nano-time.ts';
 import { storable } from '@quartermaster/db/storable-text.ts';
-import { readNames } from '../dialects/read.ts';
+import { readNames } from '../frameworks/read.ts';
 import { type Attributes, type AttributeValue, type DecodedTraces, type OtlpSpan } from './span.ts';
 import { cutToBytes } from './text.ts';
 import { isAbsent, nanosecondsBetween, NO_TIME, type RequestTime } from './time.ts';

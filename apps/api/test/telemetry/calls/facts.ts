@@ -1,4 +1,4 @@
-import type { Facts } from '../../../src/telemetry/dialects/facts.ts';
+import type { Facts } from '../../../src/telemetry/reading/facts.ts';
 
 /** Facts with the given fields; all others are empty. */
 export function factsOf(facts: Partial<Facts>): Facts {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { contentFilter } from '../../../src/telemetry/content/content.ts';
-import { DIALECTS } from '../../../src/telemetry/dialects/table.ts';
+import { DIALECTS } from '../../../src/telemetry/frameworks/list.ts';
 import type { Attributes, OtlpSpan } from '../../../src/telemetry/otlp/span.ts';
 import { span } from '../otlp/wire.ts';
 import { attributesWith, CONTENT, SAFE, SAFE_IN_DIALECTS, SECRET, UNLISTED, without } from './attribute-names.ts';

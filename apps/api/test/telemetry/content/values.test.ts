@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { contentFilter } from '../../../src/telemetry/content/content.ts';
-import { DIALECTS } from '../../../src/telemetry/dialects/table.ts';
+import { DIALECTS } from '../../../src/telemetry/frameworks/list.ts';
 import type { Attributes, AttributeValue } from '../../../src/telemetry/otlp/span.ts';
 import { span } from '../otlp/wire.ts';
 import { SAFE, SECRET, without } from './attribute-names.ts';

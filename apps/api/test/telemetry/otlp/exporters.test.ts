@@ -6,7 +6,7 @@ import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@open
 import { expect, test } from 'vitest';
 import { decodeJson } from '../../../src/telemetry/otlp/json.ts';
 import { decodeProtobuf } from '../../../src/telemetry/otlp/protobuf.ts';
-import { readSpan } from '../../../src/telemetry/dialects/read.ts';
+import { readSpan } from '../../../src/telemetry/frameworks/read.ts';
 import { bodySentTo } from './receiving.ts';
 
 /** The spans that an SDK records of one turn of an agent. */

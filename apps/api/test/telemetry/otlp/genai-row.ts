@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Attributes, OtlpSpan } from '../../../src/telemetry/otlp/span.ts';
-import type { Facts, Use } from '../../../src/telemetry/dialects/facts.ts';
-import { readSpan } from '../../../src/telemetry/dialects/read.ts';
+import type { Facts, Use } from '../../../src/telemetry/reading/facts.ts';
+import { readSpan } from '../../../src/telemetry/frameworks/read.ts';
 import { factsOf } from '../calls/facts.ts';
 import { span } from './wire.ts';
 

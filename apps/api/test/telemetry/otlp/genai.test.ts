@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Attributes } from '../../../src/telemetry/otlp/span.ts';
-import { readSpan } from '../../../src/telemetry/dialects/read.ts';
+import { readSpan } from '../../../src/telemetry/frameworks/read.ts';
 import { expectRead, type Row } from './genai-row.ts';
 import { span } from './wire.ts';
 

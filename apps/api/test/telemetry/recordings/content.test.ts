@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DIALECTS } from '../../../src/telemetry/dialects/table.ts';
+import { DIALECTS } from '../../../src/telemetry/frameworks/list.ts';
 import { contentTests } from './content-markers.ts';
 import { oneForEachDialect } from './samples.ts';
 

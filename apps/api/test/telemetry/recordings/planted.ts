@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { handlingIn, isSafe } from '../../../src/telemetry/content/handling.ts';
-import { DIALECTS } from '../../../src/telemetry/dialects/table.ts';
+import { DIALECTS } from '../../../src/telemetry/frameworks/list.ts';
 import { memoizeByName } from '../../../src/telemetry/memoize-by-name.ts';
 import { fromProtobuf, type Json, toProtobuf } from '../otlp/wire.ts';
 import type { Recording } from './recording.ts';

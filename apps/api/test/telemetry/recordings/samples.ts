@@ -1,4 +1,4 @@
-import { readSpan } from '../../../src/telemetry/dialects/read.ts';
+import { readSpan } from '../../../src/telemetry/frameworks/read.ts';
 import { prepareLogsOf } from '../../../src/telemetry/ingest/prepare-body.ts';
 import { recordingOf } from '../written/program.ts';
 import { PROGRAMS } from '../written/programs.ts';

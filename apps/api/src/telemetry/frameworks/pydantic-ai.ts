@@ -1,0 +1,43 @@
+import { asText } from '../reading/as-text.ts';
+import type { Dialect } from '../reading/dialect.ts';
+
+const FAILURE_STAGE = 'pydantic_ai.tool.failure_stage';
+const DEFERRAL = 'pydantic_ai.tool.deferral.name';
+
+/**
+ * Pydantic AI (github.com/pydantic/pydantic-ai, pydantic_ai_slim/pydantic_ai/capabilities/instrumentation.py). Up to version 2 of its
+ * instrumentation, the spans of agents and tools are recognised only by their names.
+ */
+export const pydanticAi: Dialect = {
+  name: 'pydantic-ai',
+  scopes: ['pydantic-ai'],
+  signature: ['pydantic_ai.*', 'model_request_parameters', 'gen_ai.agent.call.id'],
+  attributes: { agent: ['gen_ai.agent.name', 'agent_name'] },
+  spanNames: [
+    { pattern: /^agent run$/, operation: 'invoke_agent' },
+    { pattern: /^running tool$/, operation: 'execute_tool' },
+  ],
+  content: [
+    'pydantic_ai.all_messages',
+    'all_messages_events',
+    'events',
+    'final_result',
+    'model_request_parameters',
+    'tool_arguments',
+    'tool_response',
+    'gen_ai.agent.description',
+    'gen_ai.tool.description',
+    'logfire.msg',
+  ],
+  safe: ['agent_name', 'model_name', 'gen_ai.agent.call.id', 'logfire.span_type'],
+  alsoReads: ['logfire.msg', FAILURE_STAGE, DEFERRAL],
+  uses: ({ name, attributes }, _facts, usual) => {
+    // An output function only converts the answer into the result. It is not a tool, although the model calls it like one.
+    const isOutput = [name, attributes['logfire.msg']].some((text) =>
+      asText(text).startsWith('running output function'),
+    );
+    // The tool did not run: its arguments were invalid, or the call waits for an approval.
+    const isNotRun = attributes[FAILURE_STAGE] === 'validation' || attributes[DEFERRAL] === 'ApprovalRequired';
+    return isOutput || isNotRun ? [] : usual;
+  },
+};

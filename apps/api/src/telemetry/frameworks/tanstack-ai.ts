@@ -1,0 +1,25 @@
+import { addCacheOfAnthropic } from '../reading/cached-tokens.ts';
+import type { Dialect } from '../reading/dialect.ts';
+
+/** TanStack AI's `otelMiddleware` (github.com/TanStack/ai, packages/ai/src/middlewares/otel.ts). The application names the scope. */
+export const tanstackAi: Dialect = {
+  name: 'tanstack-ai',
+  signature: ['tanstack.ai.*'],
+  // Adapters write the vendor and the API.
+  vendors: { 'openai-chat': 'openai' },
+  content: [
+    'langfuse.observation.input',
+    'langfuse.observation.output',
+    'langfuse.trace.input',
+    'langfuse.trace.output',
+    'tanstack.ai.system_prompt',
+  ],
+  safe: ['tanstack.ai.tool.outcome'],
+  refine({ attributes }, facts) {
+    if (facts.vendor === 'anthropic') addCacheOfAnthropic(attributes, facts);
+  },
+  uses(span, _facts, usual) {
+    // The span of the whole chat repeats the model of its iterations.
+    return 'tanstack.ai.iterations' in span.attributes ? [] : usual;
+  },
+};
