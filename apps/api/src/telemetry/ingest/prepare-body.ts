@@ -1,5 +1,6 @@
 import type { ScopeCount } from '@quartermaster/db/repositories/account-telemetry.ts';
 import { hasMoreValuesThan } from '../../platform/json-values.ts';
+import { readNames } from '../frameworks/read.ts';
 import { decodeJson } from '../otlp/json.ts';
 import { countDataPointsJson, countDataPointsProtobuf } from '../otlp/metrics.ts';
 import { decodeProtobuf } from '../otlp/protobuf.ts';
@@ -23,7 +24,7 @@ export function prepareTracesOf(
 ): PreparedTraces {
   if (encoding === 'json') return prepareJson(parsed(bytes), { keepContent });
   const { prepare, texts, scopes } = spanPreparer({ keepContent });
-  return { ...decodeProtobuf(bytes, prepare), texts, scopes: scopes.done() };
+  return { ...decodeProtobuf(bytes, { take: prepare, keptNames: readNames }), texts, scopes: scopes.done() };
 }
 
 /**
@@ -32,7 +33,7 @@ export function prepareTracesOf(
  */
 export function prepareJson(body: unknown, options: { keepContent: boolean }): PreparedTraces {
   const { prepare, texts, scopes } = spanPreparer(options);
-  return { ...decodeJson(body, prepare), texts, scopes: scopes.done() };
+  return { ...decodeJson(body, { take: prepare, keptNames: readNames }), texts, scopes: scopes.done() };
 }
 
 /** @throws OtlpDecodeError if the bytes are not a request */

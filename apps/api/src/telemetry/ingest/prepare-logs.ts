@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ScopeCount } from '@quartermaster/db/repositories/account-telemetry.ts';
 import type { InterpretedRecord } from '../calls/interpreted-record.ts';
 import type { Reading } from '../reading/facts.ts';
-import { readLogRecord } from '../frameworks/read.ts';
+import { readLogRecord, readNames } from '../frameworks/read.ts';
 import { visibleName } from '../reading/visible-name.ts';
 import type { DecodedLogs, OtlpLogRecord } from '../otlp/log.ts';
 import { decodeLogsJson } from '../otlp/logs-json.ts';
@@ -21,7 +21,7 @@ export type PreparedLogs<Reporting = InterpretedRecord[]> = Omit<DecodedLogs, 'r
 
 /** @throws OtlpDecodeError if the bytes are not a request */
 export function prepareLogsProtobuf(bytes: Uint8Array, receivedAt: Date): PreparedLogs {
-  return prepareWith((take) => decodeLogsProtobuf(bytes, receivedAt, take));
+  return prepareWith((take) => decodeLogsProtobuf(bytes, { receivedAt, take, keptNames: readNames }));
 }
 
 /**
@@ -29,7 +29,7 @@ export function prepareLogsProtobuf(bytes: Uint8Array, receivedAt: Date): Prepar
  * @throws OtlpDecodeError if it is not a request
  */
 export function prepareLogsJson(body: unknown, receivedAt: Date): PreparedLogs {
-  return prepareWith((take) => decodeLogsJson(body, receivedAt, take));
+  return prepareWith((take) => decodeLogsJson(body, { receivedAt, take, keptNames: readNames }));
 }
 
 function prepareWith(decode: (take: (record: OtlpLogRecord) => null) => DecodedLogs<null>): PreparedLogs {

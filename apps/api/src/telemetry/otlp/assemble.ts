@@ -1,6 +1,5 @@
 import { nanoTime, type TimeParts } from '@quartermaster/db/nano-time.ts';
 import { storable } from '@quartermaster/db/storable-text.ts';
-import { readNames } from '../frameworks/read.ts';
 import { type Attributes, type AttributeValue, type DecodedTraces, type OtlpSpan } from './span.ts';
 import { cutToBytes } from './text.ts';
 import { isAbsent, nanosecondsBetween, NO_TIME, type RequestTime } from './time.ts';
@@ -8,9 +7,8 @@ import { isAbsent, nanosecondsBetween, NO_TIME, type RequestTime } from './time.
 /** Limits for both encodings, so that a hostile span cannot grow without bound. What exceeds them is dropped silently. */
 export const LIMITS = {
   /**
-   * Entries of each attribute list, and of each key-value list inside a value. In a span's own list, the attributes that
-   * `readSpan` reads are kept even beyond this limit: some instrumentations flatten a long conversation into hundreds of
-   * attributes, and write the model and the token counts after them.
+   * Entries of each attribute list, and of each key-value list inside a value. In a span's own list, `keptNames` are kept even
+   * beyond this limit.
    */
   attributes: 128,
   events: 128,
@@ -40,12 +38,18 @@ export function newBudget(): Budget {
   return { left: LIMITS.valuesPerAttribute };
 }
 
-/** The longest attribute name that `readSpan` reads. Longer names need not be decoded to be skipped. */
-export const MAX_READ_NAME_CHARACTERS = Math.max(...[...readNames].map((name) => name.length));
+/** How the spans or log records of a request are decoded. */
+export type Decoding<Decoded, Kept> = {
+  /** Maps each span or record as soon as it is read, so that the garbage collector can free it early. */
+  take: (decoded: Decoded) => Kept;
+  /**
+   * Names of attributes of spans and records that are kept beyond `LIMITS.attributes`: some instrumentations flatten a long
+   * conversation into hundreds of attributes, and write the model and the token counts after them.
+   */
+  keptNames?: ReadonlySet<string>;
+};
 
-export function isReadName(name: string): boolean {
-  return readNames.has(name);
-}
+export const NO_NAMES: ReadonlySet<string> = new Set();
 
 /** Sets an own property for any key. A plain assignment to `__proto__` would change the prototype. */
 export function setAttribute(attributes: Attributes, key: string, value: AttributeValue): void {

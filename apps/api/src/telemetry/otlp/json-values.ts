@@ -5,6 +5,7 @@ import {
   instrumentationScope,
   LIMITS,
   newBudget,
+  NO_NAMES,
   setAttribute,
   TOO_DEEP,
 } from './assemble.ts';
@@ -42,14 +43,14 @@ export function readAnyValue(json: unknown, path: string): AttributeValue {
   return anyValue(json, { path, depth: 0, budget: newBudget() });
 }
 
-export function attributesOf(value: unknown, path: string, always: (key: string) => boolean = () => false): Attributes {
-  return keyValues({ value, path, always, depth: 0 });
+export function attributesOf(value: unknown, path: string, keptNames = NO_NAMES): Attributes {
+  return keyValues({ value, path, keptNames, depth: 0 });
 }
 
 function keyValues(entries: {
   value: unknown;
   path: string;
-  always: (key: string) => boolean;
+  keptNames: ReadonlySet<string>;
   depth: number;
   budget?: Budget;
 }): Attributes {
@@ -59,7 +60,7 @@ function keyValues(entries: {
     if (entries.budget !== undefined && entries.budget.left <= 0) break;
     const key = storable(string(entry.key, `${path}.key`));
     count += 1;
-    if (key === '' || (count > LIMITS.attributes && !entries.always(key))) continue;
+    if (key === '' || (count > LIMITS.attributes && !entries.keptNames.has(key))) continue;
     const budget = entries.budget ?? newBudget();
     setAttribute(attributes, key, anyValue(entry.value, { path: `${path}.value`, depth: entries.depth, budget }));
   }
@@ -92,7 +93,7 @@ function anyValue(json: unknown, place: { path: string; depth: number; budget: B
     return keyValues({
       value: values,
       path: `${path}.kvlistValue.values`,
-      always: () => false,
+      keptNames: NO_NAMES,
       depth: depth + 1,
       budget,
     });

@@ -1,4 +1,4 @@
-import { collectSpans, isReadName, LIMITS, newRawSpan, type RawSpan } from './assemble.ts';
+import { collectSpans, type Decoding, LIMITS, newRawSpan, NO_NAMES, type RawSpan } from './assemble.ts';
 import { walkJsonRequest } from './json-request.ts';
 import { attributesOf, enumeration, first, id, time, type Json, list, optional, string } from './json-values.ts';
 import { REJECTED_FIELDS, type Signal } from './signal.ts';
@@ -11,16 +11,19 @@ import type { DecodedTraces, OtlpSpan, PartialSuccess } from './span.ts';
  * Enum names are accepted as well. Absent and null are the same, as in proto3 JSON. Unknown fields are ignored.
  *
  * @param body the parsed JSON of the request
- * @param take maps each span. By default the span itself is returned
+ * @param decoding by default the spans themselves are returned
  * @throws OtlpDecodeError with the path of a known field that has the wrong type
  */
 export function decodeJson(body: unknown): DecodedTraces;
-export function decodeJson<Kept>(body: unknown, take: (span: OtlpSpan) => Kept): DecodedTraces<Kept>;
-export function decodeJson(body: unknown, take: (span: OtlpSpan) => unknown = (span) => span): DecodedTraces<unknown> {
+export function decodeJson<Kept>(body: unknown, decoding: Decoding<OtlpSpan, Kept>): DecodedTraces<Kept>;
+export function decodeJson(
+  body: unknown,
+  { take, keptNames = NO_NAMES }: Decoding<OtlpSpan, unknown> = { take: (span) => span },
+): DecodedTraces<unknown> {
   const collector = collectSpans(take);
   walkJsonRequest(body, { resources: 'resourceSpans', scopes: 'scopeSpans', records: 'spans' }, (json, place) => {
     if (collector.isFull()) collector.refuse();
-    else collector.add(readSpan(json, place.path), place.scope, place.resource);
+    else collector.add(readSpan(json, place.path, keptNames), place.scope, place.resource);
   });
   return collector.done();
 }
@@ -39,7 +42,7 @@ type JsonResponse<Of extends Signal> = {
 const SPAN_KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'].map((k) => `SPAN_KIND_${k}`);
 const STATUS_CODES = ['STATUS_CODE_UNSET', 'STATUS_CODE_OK', 'STATUS_CODE_ERROR'];
 
-function readSpan(span: Json, path: string): RawSpan {
+function readSpan(span: Json, path: string, keptNames: ReadonlySet<string>): RawSpan {
   const status = optional(span.status, `${path}.status`);
   return {
     ...newRawSpan(),
@@ -53,7 +56,7 @@ function readSpan(span: Json, path: string): RawSpan {
     statusCode: enumeration(status.code, STATUS_CODES, `${path}.status.code`),
     statusMessage: string(status.message, `${path}.status.message`),
     traceState: string(span.traceState, `${path}.traceState`),
-    attributes: attributesOf(span.attributes, `${path}.attributes`, isReadName),
+    attributes: attributesOf(span.attributes, `${path}.attributes`, keptNames),
     events: first(LIMITS.events, list(span.events, `${path}.events`), ([event, at]) => ({
       name: string(event.name, `${at}.name`),
       time: time(event.timeUnixNano, `${at}.timeUnixNano`),

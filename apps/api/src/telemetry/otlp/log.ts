@@ -1,6 +1,6 @@
 import { nanoTime, type TimeParts } from '@quartermaster/db/nano-time.ts';
 import { storable } from '@quartermaster/db/storable-text.ts';
-import { BAD_TIME, LIMITS, TOO_MANY_RECORDS, isSpanId, isTraceId } from './assemble.ts';
+import { BAD_TIME, type Decoding, LIMITS, TOO_MANY_RECORDS, isSpanId, isTraceId } from './assemble.ts';
 import type { Attributes, AttributeValue, OtlpSpan } from './span.ts';
 import { isAbsent, NO_TIME, type RequestTime } from './time.ts';
 
@@ -74,6 +74,9 @@ export type DecodedLogs<Kept = OtlpLogRecord> = {
   /** The distinct reasons, as sentences that quote nothing from the request. */
   reasons: string[];
 };
+
+/** `receivedAt` is the time for records without a time. */
+export type LogDecoding<Kept> = Decoding<OtlpLogRecord, Kept> & { receivedAt: Date };
 
 /**
  * @param receivedAt the time for records without a time

@@ -1,25 +1,22 @@
-import { isReadName } from './assemble.ts';
+import { NO_NAMES } from './assemble.ts';
 import { attributesOf, enumeration, id, time, type Json, readAnyValue, string } from './json-values.ts';
 import { walkJsonRequest } from './json-request.ts';
-import { collectLogs, type DecodedLogs, type OtlpLogRecord, type RawLogRecord } from './log.ts';
+import { collectLogs, type DecodedLogs, type LogDecoding, type RawLogRecord } from './log.ts';
 
 /**
  * Decodes an ExportLogsServiceRequest in OTLP's JSON form.
  *
  * @param body the parsed JSON of the request
- * @param receivedAt the time for records without a time
- * @param take maps each log record
  * @throws OtlpDecodeError with the path of a known field that has the wrong type
  */
 export function decodeLogsJson<Kept>(
   body: unknown,
-  receivedAt: Date,
-  take: (record: OtlpLogRecord) => Kept,
+  { receivedAt, take, keptNames = NO_NAMES }: LogDecoding<Kept>,
 ): DecodedLogs<Kept> {
   const collector = collectLogs(receivedAt, take);
   walkJsonRequest(body, { resources: 'resourceLogs', scopes: 'scopeLogs', records: 'logRecords' }, (json, place) => {
     if (collector.isFull()) collector.refuse();
-    else collector.add(readLogRecord(json, place.path), place.scope, place.resource);
+    else collector.add(readLogRecord(json, place.path, keptNames), place.scope, place.resource);
   });
   return collector.done();
 }
@@ -31,7 +28,7 @@ const SEVERITY_NUMBERS = [
   ),
 ];
 
-function readLogRecord(record: Json, path: string): RawLogRecord {
+function readLogRecord(record: Json, path: string, keptNames: ReadonlySet<string>): RawLogRecord {
   return {
     time: time(record.timeUnixNano, `${path}.timeUnixNano`),
     observedTime: time(record.observedTimeUnixNano, `${path}.observedTimeUnixNano`),
@@ -41,6 +38,6 @@ function readLogRecord(record: Json, path: string): RawLogRecord {
     traceId: id(record.traceId, `${path}.traceId`),
     spanId: id(record.spanId, `${path}.spanId`),
     body: readAnyValue(record.body, `${path}.body`),
-    attributes: attributesOf(record.attributes, `${path}.attributes`, isReadName),
+    attributes: attributesOf(record.attributes, `${path}.attributes`, keptNames),
   };
 }

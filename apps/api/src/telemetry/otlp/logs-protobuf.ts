@@ -1,5 +1,5 @@
-import { isReadName } from './assemble.ts';
-import { collectLogs, type DecodedLogs, newRawLogRecord, type OtlpLogRecord, type RawLogRecord } from './log.ts';
+import { NO_NAMES } from './assemble.ts';
+import { collectLogs, type DecodedLogs, type LogDecoding, newRawLogRecord, type RawLogRecord } from './log.ts';
 import { walkProtobufRequest } from './protobuf-request.ts';
 import {
   bytes,
@@ -18,14 +18,11 @@ import {
 /**
  * Decodes an ExportLogsServiceRequest (opentelemetry-proto 1.11).
  *
- * @param receivedAt the time for records without a time
- * @param take maps each log record
  * @throws OtlpDecodeError if the bytes are not such a message
  */
 export function decodeLogsProtobuf<Kept>(
   bytes: Uint8Array,
-  receivedAt: Date,
-  take: (record: OtlpLogRecord) => Kept,
+  { receivedAt, take, keptNames = NO_NAMES }: LogDecoding<Kept>,
 ): DecodedLogs<Kept> {
   const collector = collectLogs(receivedAt, take);
   walkProtobufRequest(bytes, 'ExportLogsServiceRequest', (source, scope, resource) => {
@@ -33,7 +30,7 @@ export function decodeLogsProtobuf<Kept>(
       source.reader.skipType(WIRE_TYPE_OF_MESSAGES);
       collector.refuse();
     } else {
-      collector.add(readLogRecord(source), scope, resource);
+      collector.add(readLogRecord(source, keptNames), scope, resource);
     }
   });
   return collector.done();
@@ -52,9 +49,9 @@ const LOG_RECORD = {
   eventName: text(12),
 };
 
-function readLogRecord(source: Source): RawLogRecord {
+function readLogRecord(source: Source, keptNames: ReadonlySet<string>): RawLogRecord {
   const record = newRawLogRecord();
-  const attributes = new Entries(record.attributes, isReadName);
+  const attributes = new Entries(record.attributes, keptNames);
   const { reader, texts } = source;
   readMessage(reader, (tag) => {
     switch (tag) {

@@ -1,15 +1,7 @@
 import type { TimeParts } from '@quartermaster/db/nano-time.ts';
 import { storable } from '@quartermaster/db/storable-text.ts';
 import protobuf from 'protobufjs/minimal.js';
-import {
-  type Budget,
-  doubleValue,
-  LIMITS,
-  MAX_READ_NAME_CHARACTERS,
-  newBudget,
-  setAttribute,
-  TOO_DEEP,
-} from './assemble.ts';
+import { type Budget, doubleValue, LIMITS, newBudget, NO_NAMES, setAttribute, TOO_DEEP } from './assemble.ts';
 import type { Attributes, AttributeValue } from './span.ts';
 import { timeOfHalves } from './time.ts';
 
@@ -164,22 +156,22 @@ export function sourceOf(bytes: Uint8Array): Source {
   return { reader: protobuf.Reader.create(buffer), texts: new Texts(buffer), entries: new DecodedBytes(buffer) };
 }
 
-/** Reads one list of KeyValue, up to a limit. Keys for which `always` is true are read beyond the limit as well. */
+/** Reads one list of KeyValue, up to a limit. `keptNames` are read beyond the limit as well. */
 export class Entries {
   private readonly into: Attributes;
-  private readonly always: (key: string) => boolean;
+  private readonly keptNames: ReadonlySet<string>;
   private count = 0;
 
-  constructor(into: Attributes, always: (key: string) => boolean = () => false) {
+  constructor(into: Attributes, keptNames: ReadonlySet<string> = NO_NAMES) {
     this.into = into;
-    this.always = always;
+    this.keptNames = keptNames;
   }
 
   /** Reads or skips one KeyValue. Returns true, because the field is consumed in both cases. */
   read(source: Source, depth = 0, budget?: Budget): true {
     const { reader, texts, entries } = source;
     this.count += 1;
-    if (this.count > LIMITS.attributes && !this.always(peekKey(reader))) {
+    if (this.count > LIMITS.attributes && !this.keptNames.has(peekKey(reader))) {
       reader.skipType(WIRE_TYPE_OF_MESSAGES);
       return true;
     }
@@ -242,13 +234,16 @@ const ANY_VALUE = {
 };
 const LIST = { values: message(1) };
 
+/** Longer names are in no set of kept names, so they need not be decoded to be skipped. */
+const MAX_KEPT_NAME_BYTES = 256;
+
 /** The key of the KeyValue at the reader's position, without consuming it. Empty if the key is too long to be read. */
 function peekKey(reader: Reader): string {
   const start = reader.pos;
   let key = '';
   readMessage(reader, (tag) => {
     if (tag !== KEY_VALUE.key) return false;
-    key = readBytes(reader, 'utf8', MAX_READ_NAME_CHARACTERS) ?? '';
+    key = readBytes(reader, 'utf8', MAX_KEPT_NAME_BYTES) ?? '';
     return true;
   });
   reader.pos = start;

@@ -1,5 +1,5 @@
 import protobuf from 'protobufjs/minimal.js';
-import { collectSpans, isReadName, LIMITS, newRawSpan, type RawSpan } from './assemble.ts';
+import { collectSpans, type Decoding, LIMITS, newRawSpan, NO_NAMES, type RawSpan } from './assemble.ts';
 import { walkProtobufRequest } from './protobuf-request.ts';
 import {
   bytes,
@@ -19,14 +19,14 @@ import { NO_TIME } from './time.ts';
 /**
  * Decodes an ExportTraceServiceRequest (opentelemetry-proto 1.11).
  *
- * @param take maps each span. By default the span itself is returned
+ * @param decoding by default the spans themselves are returned
  * @throws OtlpDecodeError if the bytes are not such a message
  */
 export function decodeProtobuf(bytes: Uint8Array): DecodedTraces;
-export function decodeProtobuf<Kept>(bytes: Uint8Array, take: (span: OtlpSpan) => Kept): DecodedTraces<Kept>;
+export function decodeProtobuf<Kept>(bytes: Uint8Array, decoding: Decoding<OtlpSpan, Kept>): DecodedTraces<Kept>;
 export function decodeProtobuf(
   bytes: Uint8Array,
-  take: (span: OtlpSpan) => unknown = (span) => span,
+  { take, keptNames = NO_NAMES }: Decoding<OtlpSpan, unknown> = { take: (span) => span },
 ): DecodedTraces<unknown> {
   const collector = collectSpans(take);
   walkProtobufRequest(bytes, 'ExportTraceServiceRequest', (source, scope, resource) => {
@@ -34,7 +34,7 @@ export function decodeProtobuf(
       source.reader.skipType(WIRE_TYPE_OF_MESSAGES);
       collector.refuse();
     } else {
-      collector.add(readSpan(source), scope, resource);
+      collector.add(readSpan(source, keptNames), scope, resource);
     }
   });
   return collector.done();
@@ -79,9 +79,9 @@ const EVENT = { timeUnixNano: fixed64(1), name: text(2), attributes: message(3) 
 const LINK = { traceId: bytes(1), spanId: bytes(2), attributes: message(4) };
 const STATUS = { message: text(2), code: varint(3) };
 
-function readSpan(source: Source): RawSpan {
+function readSpan(source: Source, keptNames: ReadonlySet<string>): RawSpan {
   const span = newRawSpan();
-  const attributes = new Entries(span.attributes, isReadName);
+  const attributes = new Entries(span.attributes, keptNames);
   readMessage(source.reader, (tag) => {
     switch (tag) {
       case SPAN.traceId:

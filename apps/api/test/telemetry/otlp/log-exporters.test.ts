@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { decodeLogsJson } from '../../../src/telemetry/otlp/logs-json.ts';
 import { decodeLogsProtobuf } from '../../../src/telemetry/otlp/logs-protobuf.ts';
 import { bodySentTo } from './receiving.ts';
-import { RECEIVED_AT, SPAN_ID, TRACE_ID } from './wire.ts';
+import { SPAN_ID, TRACE_ID, WHOLE_RECORDS } from './wire.ts';
 
 /** The body that an exporter sends for one event of a tool. */
 function sent(exporterFor: (url: string) => JsonExporter | ProtobufExporter): Promise<Buffer> {
@@ -35,15 +35,12 @@ function sent(exporterFor: (url: string) => JsonExporter | ProtobufExporter): Pr
 }
 
 test.each([
-  [
-    'protobuf',
-    async () => decodeLogsProtobuf(await sent((url) => new ProtobufExporter({ url })), RECEIVED_AT, (record) => record),
-  ],
+  ['protobuf', async () => decodeLogsProtobuf(await sent((url) => new ProtobufExporter({ url })), WHOLE_RECORDS)],
   [
     'json',
     async () => {
       const body = await sent((url) => new JsonExporter({ url }));
-      return decodeLogsJson(JSON.parse(String(body)), RECEIVED_AT, (record) => record);
+      return decodeLogsJson(JSON.parse(String(body)), WHOLE_RECORDS);
     },
   ],
 ])('what the %s exporter sends is decoded whole', async (_name, decoded) => {

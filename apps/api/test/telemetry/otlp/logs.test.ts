@@ -2,7 +2,17 @@ import { describe, expect, test } from 'vitest';
 import { decodeLogsJson } from '../../../src/telemetry/otlp/logs-json.ts';
 import { decodeLogsProtobuf } from '../../../src/telemetry/otlp/logs-protobuf.ts';
 import { OtlpDecodeError } from '../../../src/telemetry/otlp/span.ts';
-import { attribute, type Json, logEncodings, logRequest, RECEIVED_AT, SPAN_ID, TRACE_ID, toProtobuf } from './wire.ts';
+import {
+  attribute,
+  type Json,
+  logEncodings,
+  logRequest,
+  RECEIVED_AT,
+  SPAN_ID,
+  TRACE_ID,
+  toProtobuf,
+  WHOLE_RECORDS,
+} from './wire.ts';
 
 const TIME = '1700000000000000001';
 
@@ -143,13 +153,13 @@ describe.each(logEncodings)('%s', (_encoding, decode) => {
 
 test('in JSON only the record with a time outside of 64 bits is rejected', () => {
   const request = logRequest({ timeUnixNano: '-1' }, { timeUnixNano: TIME });
-  const { records, rejected, reasons } = decodeLogsJson(request, RECEIVED_AT, (record) => record);
+  const { records, rejected, reasons } = decodeLogsJson(request, WHOLE_RECORDS);
   expect([records.length, rejected]).toEqual([1, 1]);
   expect(reasons).toEqual([expect.stringContaining('64-bit')]);
 });
 
 test('severity numbers are read by name', () => {
-  const { records } = decodeLogsJson(logRequest({ severityNumber: 'SEVERITY_NUMBER_ERROR2' }), RECEIVED_AT, (r) => r);
+  const { records } = decodeLogsJson(logRequest({ severityNumber: 'SEVERITY_NUMBER_ERROR2' }), WHOLE_RECORDS);
   expect(records[0]?.severity).toBe('ERROR');
 });
 
@@ -161,7 +171,7 @@ test.each<[string, unknown]>([
   ['resourceLogs[0].scopeLogs[0].logRecords[0].timeUnixNano', logRequest({ timeUnixNano: 'now' })],
   ['resourceLogs[0].scopeLogs[0].logRecords[0].severityNumber', logRequest({ severityNumber: 'LOUD' })],
 ])('a wrong shape is refused with its path: %s', (path, body) => {
-  expect(() => decodeLogsJson(body, RECEIVED_AT, (record) => record)).toThrow(`${path} must be`);
+  expect(() => decodeLogsJson(body, WHOLE_RECORDS)).toThrow(`${path} must be`);
 });
 
 test('random bytes are either decoded or refused', () => {
@@ -175,7 +185,7 @@ test('random bytes are either decoded or refused', () => {
     const bytes = Buffer.from(valid);
     for (let i = 0; i < 3; i += 1) bytes[random(bytes.length)] = random(256);
     try {
-      decodeLogsProtobuf(bytes, RECEIVED_AT, (record) => record);
+      decodeLogsProtobuf(bytes, WHOLE_RECORDS);
     } catch (error) {
       expect(error).toBeInstanceOf(OtlpDecodeError);
     }

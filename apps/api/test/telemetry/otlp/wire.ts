@@ -1,6 +1,7 @@
 import protobuf from 'protobufjs';
+import { readNames } from '../../../src/telemetry/frameworks/read.ts';
 import { decodeJson } from '../../../src/telemetry/otlp/json.ts';
-import type { DecodedLogs } from '../../../src/telemetry/otlp/log.ts';
+import type { DecodedLogs, OtlpLogRecord } from '../../../src/telemetry/otlp/log.ts';
 import { decodeLogsJson } from '../../../src/telemetry/otlp/logs-json.ts';
 import { decodeLogsProtobuf } from '../../../src/telemetry/otlp/logs-protobuf.ts';
 import { decodeProtobuf } from '../../../src/telemetry/otlp/protobuf.ts';
@@ -59,15 +60,21 @@ export function fromProtobuf(type: 'Request' | 'LogsRequest' | 'Response' | 'Rpc
 
 /** The decoders of both encodings, for tests that loop over them. */
 export const encodings: [string, (request: Json) => DecodedTraces][] = [
-  ['protobuf', (request) => decodeProtobuf(toProtobuf(request))],
-  ['json', (request) => decodeJson(JSON.parse(JSON.stringify(request)))],
+  ['protobuf', (request) => decodeProtobuf(toProtobuf(request), { take: (span) => span, keptNames: readNames })],
+  [
+    'json',
+    (request) => decodeJson(JSON.parse(JSON.stringify(request)), { take: (span) => span, keptNames: readNames }),
+  ],
 ];
 
 export const RECEIVED_AT = new Date('2026-01-02T03:04:05.678Z');
 
+/** Keeps whole log records, and the attributes that are read wherever they stand. */
+export const WHOLE_RECORDS = { receivedAt: RECEIVED_AT, take: (record: OtlpLogRecord) => record, keptNames: readNames };
+
 export const logEncodings: [string, (request: Json) => DecodedLogs][] = [
-  ['protobuf', (request) => decodeLogsProtobuf(toProtobuf(request, 'LogsRequest'), RECEIVED_AT, (record) => record)],
-  ['json', (request) => decodeLogsJson(JSON.parse(JSON.stringify(request)), RECEIVED_AT, (record) => record)],
+  ['protobuf', (request) => decodeLogsProtobuf(toProtobuf(request, 'LogsRequest'), WHOLE_RECORDS)],
+  ['json', (request) => decodeLogsJson(JSON.parse(JSON.stringify(request)), WHOLE_RECORDS)],
 ];
 
 export const TRACE_ID = '5b8efff798038103d269b633813fc60c';

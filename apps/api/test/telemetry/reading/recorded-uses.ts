@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { Facts, Reading, Use } from '../../../src/telemetry/reading/facts.ts';
-import { readLogRecord, readSpan } from '../../../src/telemetry/frameworks/read.ts';
+import { readLogRecord, readNames as keptNames, readSpan } from '../../../src/telemetry/frameworks/read.ts';
 import { decodeJson } from '../../../src/telemetry/otlp/json.ts';
 import type { OtlpLogRecord } from '../../../src/telemetry/otlp/log.ts';
 import { decodeLogsJson } from '../../../src/telemetry/otlp/logs-json.ts';
@@ -14,7 +14,9 @@ type RecordedRequest = { path: string; contentType: string; contentEncoding: str
 /** The decoded spans of a recording in `../recordings`. */
 export function recordedSpans(name: string): OtlpSpan[] {
   return recordedBodies(name, '/v1/traces').flatMap((body) => {
-    const decoded = body instanceof Buffer ? decodeProtobuf(body) : decodeJson(body);
+    const take = (span: OtlpSpan) => span;
+    const decoded =
+      body instanceof Buffer ? decodeProtobuf(body, { take, keptNames }) : decodeJson(body, { take, keptNames });
     return decoded.spans;
   });
 }
@@ -23,9 +25,8 @@ export function recordedSpans(name: string): OtlpSpan[] {
 export function recordedLogs(name: string): OtlpLogRecord[] {
   const receivedAt = new Date();
   return recordedBodies(name, '/v1/logs').flatMap((body) => {
-    const take = (record: OtlpLogRecord) => record;
-    const decoded =
-      body instanceof Buffer ? decodeLogsProtobuf(body, receivedAt, take) : decodeLogsJson(body, receivedAt, take);
+    const options = { receivedAt, take: (record: OtlpLogRecord) => record, keptNames };
+    const decoded = body instanceof Buffer ? decodeLogsProtobuf(body, options) : decodeLogsJson(body, options);
     return decoded.records;
   });
 }

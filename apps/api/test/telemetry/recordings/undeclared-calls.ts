@@ -2,6 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import { plainName } from '@quartermaster/naming/name-key.ts';
 import { makeCallSpan } from '../../../src/telemetry/calls/make-call-span.ts';
 import { type Call, resolve } from '../../../src/telemetry/calls/resolve.ts';
+import { readNames } from '../../../src/telemetry/frameworks/read.ts';
 import { ingestLogs } from '../../../src/telemetry/ingest/ingest-logs.ts';
 import { ingestSpans } from '../../../src/telemetry/ingest/ingest.ts';
 import { prepareLogsOf } from '../../../src/telemetry/ingest/prepare-body.ts';
@@ -21,6 +22,8 @@ import type { Observed } from './replay.ts';
 /** A request as it is ingested: decoded spans, or the bytes of log records. */
 export type Telemetry = { spans: readonly OtlpSpan[] } | { logs: Uint8Array; encoding: 'json' | 'protobuf' };
 
+const WHOLE = { take: (span: OtlpSpan) => span, keptNames: readNames };
+
 /** The requests with spans and log records of a recording, in order. */
 export function telemetryOf({ requests }: Pick<Recording, 'requests'>): Telemetry[] {
   return requests.flatMap(({ path, contentType, contentEncoding, body }): Telemetry[] => {
@@ -29,7 +32,7 @@ export function telemetryOf({ requests }: Pick<Recording, 'requests'>): Telemetr
     const encoding = contentType.includes('json') ? 'json' : 'protobuf';
     if (path.endsWith('/v1/logs')) return [{ logs: bytes, encoding }];
     if (!path.endsWith('/v1/traces')) return [];
-    return [encoding === 'json' ? decodeJson(JSON.parse(bytes.toString())) : decodeProtobuf(bytes)];
+    return [encoding === 'json' ? decodeJson(JSON.parse(bytes.toString()), WHOLE) : decodeProtobuf(bytes, WHOLE)];
   });
 }
 
