@@ -38,5 +38,5 @@ export const anthropicSdk: Dialect = {
     if (scope.name === API && facts.tool !== null && facts.toolServer === null) facts.toolRunsAt = 'vendor';
   },
   // Counting the tokens of a request is not a model call.
-  uses: ({ name }, _facts, usual) => (name === 'anthropic.messages.count_tokens' ? [] : usual),
+  ignored: { name: /^anthropic\.messages\.count_tokens$/ },
 };

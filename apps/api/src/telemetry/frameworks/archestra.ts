@@ -1,8 +1,6 @@
 import type { Dialect } from '../reading/dialect.ts';
 import { isModelCall } from '../reading/operations.ts';
 
-const BLOCKED = 'mcp.blocked';
-
 /**
  * Archestra, a gateway for models and MCP servers with agents of its own (github.com/archestra-ai/archestra,
  * platform/backend/src/observability/tracing). The run of an agent has the operation `chat` and no model. A tool call that a policy
@@ -11,10 +9,9 @@ const BLOCKED = 'mcp.blocked';
 export const archestra: Dialect = {
   name: 'archestra',
   scopes: ['archestra'],
-  alsoReads: [BLOCKED],
   safe: ['route.category', 'archestra.agent.type', 'archestra.run.id', 'archestra.trigger.source'],
   refine(_span, facts) {
     if (isModelCall(facts.operation) && facts.model === null) facts.operation = 'invoke_agent';
   },
-  wasRejected: ({ attributes }) => attributes[BLOCKED] === true,
+  rejected: { attributes: { 'mcp.blocked': /^true$/ } },
 };

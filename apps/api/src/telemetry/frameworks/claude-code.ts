@@ -2,7 +2,6 @@ import type { AttributeValue } from '../otlp/span.ts';
 import { asText } from '../reading/as-text.ts';
 import type { Dialect, LogSource } from '../reading/dialect.ts';
 import { FUNCTION_NAMES } from '../reading/function-names.ts';
-import { splitMarked } from '../reading/mcp-name.ts';
 import { FAILURE, REJECTION } from '../reading/operations.ts';
 
 /** The name of every MCP tool in log records, unless `OTEL_LOG_TOOL_DETAILS` is set. */
@@ -47,6 +46,8 @@ export const claudeCode: Dialect = {
     foundry: 'azure.ai.inference',
   },
   agentTools: ['*'],
+  mcpTools: 'mcp__server__tool',
+  uncounted: { inputTokens: ['cache_read_tokens', 'cache_creation_tokens'] },
   content: [
     'user_prompt',
     'prompt',
@@ -90,18 +91,12 @@ export const claudeCode: Dialect = {
     'error_class',
     'system_prompt_hash',
   ],
-  alsoReads: ['decision', 'cache_read_tokens', 'cache_creation_tokens', 'success', 'error_class', 'status_code'],
+  alsoReads: ['decision', 'success', 'error_class', 'status_code'],
   refine({ name, attributes }, facts) {
     if (name === 'claude_code.tool.blocked_on_user' && attributes['decision'] === 'reject') facts.operation = REJECTION;
     // Only this span, which is inside the span of the call, says that a tool failed.
     if (name === 'claude_code.tool.execution') facts.operation = FAILURE;
-    // `input_tokens` excludes cached tokens.
-    if (facts.inputTokens !== null) {
-      facts.inputTokens += count(attributes['cache_read_tokens']) + count(attributes['cache_creation_tokens']);
-    }
     if (facts.agent === UNNAMED_AGENT) facts.agent = null;
-    const named = splitMarked(facts.tool ?? '');
-    if (named) Object.assign(facts, { toolServer: named.server, tool: named.tool });
     if (asText(attributes['success']) === 'false' || name === 'api_error') {
       const { error_type, error_class, status_code } = attributes;
       facts.errorType = [error_type, error_class, status_code].map(textOf).find((text) => text !== '') ?? 'error';
@@ -139,11 +134,6 @@ function isOfClaudeCode({ scope }: LogSource): boolean {
 
 function isUnnamedTool({ attributes }: LogSource): boolean {
   return attributes['tool_name'] === UNNAMED_MCP_TOOL && attributes['tool_parameters'] === undefined;
-}
-
-function count(value: AttributeValue | undefined): number {
-  const number = Number(asText(value ?? 0));
-  return Number.isSafeInteger(number) && number > 0 ? number : 0;
 }
 
 function textOf(value: AttributeValue | undefined): string {

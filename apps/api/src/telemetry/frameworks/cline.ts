@@ -1,7 +1,6 @@
 import type { Dialect } from '../reading/dialect.ts';
 import { asCount } from '../reading/fact-slots.ts';
 import { FUNCTION_NAMES } from '../reading/function-names.ts';
-import { splitServer } from '../reading/mcp-name.ts';
 
 /** The event of the SDK that has the tokens of a call. Its input excludes cached tokens. */
 const TOKENS = 'task.tokens';
@@ -17,6 +16,7 @@ export const cline: Dialect = {
   vendors: { cline: null, 'openai-compatible': null, 'openai-native': 'openai', 'vscode-lm': null },
   names: FUNCTION_NAMES,
   agentTools: ['*'],
+  mcpTools: 'server__tool',
   content: ['errorMessage', 'error_message', 'argumentKeys', 'context'],
   alsoReads: ['success', 'status', 'source', 'operation', 'agentKind', 'cacheReadTokens', 'cacheWriteTokens'],
   refine({ name, attributes }, facts) {
@@ -26,10 +26,6 @@ export const cline: Dialect = {
       const { cacheReadTokens, cacheWriteTokens } = attributes;
       facts.inputTokens += (asCount(cacheReadTokens) ?? 0) + (asCount(cacheWriteTokens) ?? 0);
     }
-    const named = splitServer(facts.tool ?? '');
-    if (named === null) return;
-    facts.toolServer = named.server;
-    facts.tool = named.tool;
   },
   logs: {
     'task.conversation_turn': {

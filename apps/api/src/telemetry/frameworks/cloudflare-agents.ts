@@ -15,11 +15,10 @@ export const cloudflareAgents: Dialect = {
     'cloudflare.agents.response.finish_reason',
     'cloudflare.agents.tool.approval.state',
   ],
-  alsoReads: [SDK_OPERATION],
   refine(_span, facts) {
     if (facts.tool !== null) facts.tool = facts.tool.replace(MCP_PREFIX, '');
   },
-  uses: ({ attributes }, _facts, usual) => (attributes[SDK_OPERATION] === 'tool.approval' ? [] : usual),
+  ignored: { attributes: { [SDK_OPERATION]: /^tool\.approval$/ } },
 };
 
 /**

@@ -1,5 +1,4 @@
 import type { Dialect } from '../reading/dialect.ts';
-import { splitMarked } from '../reading/mcp-name.ts';
 
 /**
  * CodeBuddy Code by Tencent (www.codebuddy.ai/docs/cli/monitoring; npm: @tencent-ai/agent-sdk, cli/dist). It sends spans of prompts,
@@ -27,11 +26,6 @@ export const codebuddy: Dialect = {
     context_compact: null,
   },
   agentTools: ['*'],
+  mcpTools: 'mcp__server__tool',
   content: ['user_prompt', 'tool_input', 'agent.prompt', 'mcp.input'],
-  refine(_span, facts) {
-    const named = splitMarked(facts.tool ?? '');
-    if (named === null) return;
-    facts.tool = named.tool;
-    facts.toolServer ??= named.server;
-  },
 };

@@ -22,7 +22,7 @@ export const copilot: Dialect = {
   name: 'copilot',
   scopes: ['github.copilot', 'copilot-chat', 'copilot'],
   signature: ['github.copilot.*', 'copilot_chat.*'],
-  wasRejected: (_span, { errorType }) => errorType === 'denied' || errorType === 'rejected',
+  rejected: { errorType: /^(?:denied|rejected)$/ },
   attributes: {
     tool: ['github.copilot.tool.parameters.mcp_tool_name', 'gen_ai.tool.name'],
     toolServer: [

@@ -1,8 +1,6 @@
 import type { AttributeValue } from '../otlp/span.ts';
-import { addToInput } from '../reading/cached-tokens.ts';
 import type { Dialect } from '../reading/dialect.ts';
 
-const CACHED = ['cursor.api.request.cache_read_tokens', 'cursor.api.request.cache_creation_tokens'];
 const TOOL = ['cursor.tool.name'];
 const STATUS = 'cursor.tool.status';
 const OUTCOME = 'cursor.grok_bot.tool_result.outcome';
@@ -36,10 +34,11 @@ export const cursor: Dialect = {
     errorType: ['cursor.grok_bot.tool_result.error_category'],
   },
   agentTools: ['*'],
-  alsoReads: [...CACHED, STATUS, OUTCOME],
+  uncounted: {
+    inputTokens: ['cursor.api.request.cache_read_tokens', 'cursor.api.request.cache_creation_tokens'],
+  },
+  alsoReads: [STATUS, OUTCOME],
   refine({ name, attributes }, facts) {
-    // Cursor counts cached tokens apart from the input.
-    addToInput(attributes, facts, CACHED);
     if (/^(?:cursor\.)?api[._]error$/.test(name) || FAILED.has(attributes[STATUS] ?? attributes[OUTCOME]))
       facts.errorType ??= 'error';
   },

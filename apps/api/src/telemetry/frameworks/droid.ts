@@ -1,7 +1,6 @@
 import type { Dialect } from '../reading/dialect.ts';
 import { FUNCTION_NAMES } from '../reading/function-names.ts';
 import { readInside } from '../reading/inside.ts';
-import { splitServer } from '../reading/mcp-name.ts';
 
 /**
  * Factory's Droid (docs.factory.ai, OTEL_CUSTOMER_ENABLED). Its format `genai` is OpenTelemetry GenAI without vendor and tokens. Its
@@ -26,17 +25,14 @@ export const droid: Dialect = {
   defaults: { agent: 'droid' },
   names: FUNCTION_NAMES,
   agentTools: ['*'],
-  wasRejected: (_span, { errorType }) => errorType === 'denied' || errorType === 'rejected',
+  mcpTools: 'server___tool',
+  rejected: { errorType: /^(?:denied|rejected)$/ },
   content: ['message.content', 'tool.input', 'tool.result', 'user.email'],
   safe: ['message.role', 'prompt.id', 'tool.is_error'],
   alsoReads: ['gen_ai.tool.call.arguments', 'tool.input'],
   refine(_span, facts) {
     if (facts.operation === 'event') facts.model = null;
     if (facts.model !== null) facts.model = CUSTOM_MODEL.exec(facts.model)?.[1] ?? facts.model;
-    const named = splitServer(facts.tool ?? '', '___');
-    if (named === null) return;
-    facts.toolServer = named.server;
-    facts.tool = named.tool;
   },
   uses({ attributes }, { operation, toolServer }, usual) {
     if (operation !== 'execute_tool' || toolServer !== null) return usual;

@@ -58,12 +58,11 @@ export const geminiCli: Dialect = {
     'gen_ai.tool.description',
   ],
   safe: ['installation.id', 'prompt_id', 'event.timestamp', 'approval_mode', 'active_approval_mode', 'tool_type'],
-  alsoReads: ['success', 'thoughts_token_count', 'status_code', 'error.type', 'error_type'],
+  uncounted: { outputTokens: ['thoughts_token_count'] },
+  alsoReads: ['success', 'status_code', 'error.type', 'error_type'],
   refine({ name, attributes }, facts) {
     if (name === 'agent_call' && facts.agent === attributes['gen_ai.agent.name']) facts.agent = null;
     if (facts.tool !== null) readToolName(facts.tool, attributes, facts);
-    const thoughts = Number(asText(attributes['thoughts_token_count'] ?? 0));
-    if (facts.outputTokens !== null && Number.isSafeInteger(thoughts) && thoughts > 0) facts.outputTokens += thoughts;
     if (attributes['success'] === false || name === 'gemini_cli.api_error') {
       const type = attributes['error.type'] ?? attributes['error_type'];
       facts.errorType = typeof type === 'string' && type !== '' ? type : 'error';

@@ -6,7 +6,6 @@ import { countUnder } from '../reading/fact-slots.ts';
 import type { Facts } from '../reading/facts.ts';
 import { parsedAttribute } from '../reading/inside.ts';
 import { addUncountedReasoning } from '../reading/reasoning-tokens.ts';
-import { exceptionTypeIn } from '../reading/rejections.ts';
 import { serverToolsIn, withServerTools } from '../reading/server-tools.ts';
 import { vendorIn } from '../reading/vendors.ts';
 
@@ -62,8 +61,8 @@ export const genkit: Dialect = {
     'genkit:sessionId',
   ],
   alsoReads: ['genkit:name', 'genkit:output'],
-  // A tool that asks a person. After the answer it runs again, or the answer is its result.
-  wasRejected: (span) => INTERRUPTS.has(exceptionTypeIn(span)),
+  // A tool that asks a person, in JavaScript and in Go (go/ai/tools.go). After the answer it runs again, or the answer is its result.
+  rejected: { exception: /^[Tt]oolInterruptError$/ },
   refine({ attributes }, facts) {
     const name = attributes['genkit:name'];
     if (typeof name !== 'string') return;
@@ -94,9 +93,6 @@ export const genkit: Dialect = {
   uses: ({ attributes }, facts, usual) =>
     withServerTools(facts, usual, () => serverToolsIn(answerIn(outputOf(attributes)))),
 };
-
-/** The error that interrupts a tool, in JavaScript and in Go (go/ai/tools.go). */
-const INTERRUPTS: ReadonlySet<string | null> = new Set(['ToolInterruptError', 'toolInterruptError']);
 
 function outputOf({ 'genkit:output': output }: Attributes): unknown {
   return parsedAttribute(output);

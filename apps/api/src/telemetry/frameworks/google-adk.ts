@@ -4,7 +4,6 @@ import { asCount } from '../reading/fact-slots.ts';
 import type { Facts } from '../reading/facts.ts';
 import { memberOfEitherCase, parsedAttribute } from '../reading/inside.ts';
 import { addUncountedReasoning } from '../reading/reasoning-tokens.ts';
-import { serverToolsIn, withServerTools } from '../reading/server-tools.ts';
 
 const ANSWER = 'gcp.vertex.agent.llm_response';
 
@@ -56,12 +55,11 @@ export const googleAdk: Dialect = {
     'adk.node.run_id',
     'adk.node.status',
   ],
-  alsoReads: [ANSWER],
+  answer: ANSWER,
   refine({ attributes }, facts) {
     addThoughts(attributes[ANSWER], facts);
     if (facts.callId === '<not specified>') facts.callId = null;
   },
-  uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsIn(attributes[ANSWER])),
 };
 
 /** Adds the tokens of thinking to the output. Only the answer has them. */

@@ -5,7 +5,6 @@ import { asCount } from '../reading/fact-slots.ts';
 import type { Facts } from '../reading/facts.ts';
 import { correctVendorOfClient, isAgentRun } from './langchain-runs.ts';
 import { addUncountedReasoning } from '../reading/reasoning-tokens.ts';
-import { serverToolsIn, withServerTools } from '../reading/server-tools.ts';
 import { subjectIn, vendorInSpanName } from '../reading/span-subject.ts';
 
 const USAGE = 'langfuse.observation.usage_details';
@@ -78,7 +77,7 @@ export const langfuse: Dialect = {
     'langfuse.release',
     'langfuse.version',
   ],
-  alsoReads: ['langfuse.observation.level', ERROR, NODE, OUTPUT, STATUS, VERSIONS],
+  alsoReads: ['langfuse.observation.level', ERROR, NODE, STATUS, VERSIONS],
   refine(span, facts) {
     const { attributes } = span;
     if (facts.operation === 'execute_tool') facts.tool ??= subjectIn(span.name);
@@ -107,10 +106,10 @@ export const langfuse: Dialect = {
     const isOfNode = resource['telemetry.sdk.language'] === 'nodejs' && attributes[NODE] !== undefined;
     return isOfNode && asText(attributes[ERROR]).startsWith('GraphInterrupt: [\n');
   },
-  uses({ attributes, name }, facts, usual) {
+  answer: OUTPUT,
+  uses({ attributes, name }, _facts, usual) {
     // A background response is requested and then fetched until it is complete. Each of these has a span.
-    if (name.endsWith('.responses') && UNFINISHED.has(attributes[STATUS])) return [];
-    return withServerTools(facts, usual, () => serverToolsIn(attributes[OUTPUT]));
+    return name.endsWith('.responses') && UNFINISHED.has(attributes[STATUS]) ? [] : usual;
   },
 };
 

@@ -36,5 +36,5 @@ export const litellm: Dialect = {
     else Object.assign(facts, { operation: 'invoke_agent', agent: facts.agent ?? name });
   },
   // `raw_gen_ai_request` is the request to the vendor: the same call as the span around it.
-  uses: ({ name }, _facts, usual) => (name === 'raw_gen_ai_request' ? [] : usual),
+  ignored: { name: /^raw_gen_ai_request$/ },
 };

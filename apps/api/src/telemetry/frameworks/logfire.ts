@@ -47,7 +47,7 @@ export const logfire: Dialect = {
     facts.tool ??= toolIn(attributes['request']);
   },
   // The server's side of an MCP call does not count.
-  uses: ({ name }, _facts, usual) => (name.startsWith('MCP server handle request') ? [] : usual),
+  ignored: { name: /^MCP server handle request/ },
 };
 
 /** The lowest severity number of an error in OpenTelemetry. */

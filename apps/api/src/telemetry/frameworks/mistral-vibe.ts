@@ -1,5 +1,13 @@
-import { asText } from '../reading/as-text.ts';
 import type { Dialect } from '../reading/dialect.ts';
+
+/**
+ * How the result of a rejected call begins. It is unknown if the user has written it. A tool cannot imitate it: its own result is put
+ * behind the name of a field, and its error behind the name of the tool.
+ */
+const REJECTION =
+  /^(?:Tool execution not permitted\.$|(?:<tool_error>)?Tool '[^']+' (?:is permanently disabled|was denied)|<user_cancellation>(?!Tool execution interrupted))/;
+
+const FAILED = /^<(?:tool_error|user_cancellation)>/;
 
 /**
  * Mistral Vibe (github.com/mistralai/mistral-vibe, vibe/core/tracing.py and agent_loop.py). It writes OpenTelemetry GenAI. Mistral's
@@ -24,20 +32,11 @@ export const mistralVibe: Dialect = {
     'web_search',
     'write_file',
   ],
-  alsoReads: ['gen_ai.tool.call.result', 'vibe.hook.type'],
+  rejected: { attributes: { 'gen_ai.tool.call.result': REJECTION } },
+  alsoReads: ['vibe.hook.type'],
   refine({ attributes }, facts) {
     const result = attributes['gen_ai.tool.call.result'];
     if (attributes['vibe.hook.type'] !== undefined) facts.tool = null;
     if (typeof result === 'string' && FAILED.test(result)) facts.errorType ??= 'tool_error';
   },
-  wasRejected: ({ attributes }) => REJECTION.test(asText(attributes['gen_ai.tool.call.result'])),
 };
-
-/**
- * How the result of a rejected call begins. It is unknown if the user has written it. A tool cannot imitate it: its own result is put
- * behind the name of a field, and its error behind the name of the tool.
- */
-const REJECTION =
-  /^(?:Tool execution not permitted\.$|(?:<tool_error>)?Tool '[^']+' (?:is permanently disabled|was denied)|<user_cancellation>(?!Tool execution interrupted))/;
-
-const FAILED = /^<(?:tool_error|user_cancellation)>/;

@@ -1,4 +1,3 @@
-import { addCacheOfAnthropic } from '../reading/cached-tokens.ts';
 import type { Dialect } from '../reading/dialect.ts';
 
 const FROM_AGENT = 'neatlogs.agent.handoff_from';
@@ -50,8 +49,8 @@ export const neatlogs: Dialect = {
     'neatlogs.workflow.input',
     'neatlogs.workflow.output',
   ],
-  refine({ attributes, scope }, facts) {
-    if (WITH_USAGE_OF_ANTHROPIC.has(scope.name)) addCacheOfAnthropic(attributes, facts);
+  countsOf: ({ scope }) => (WITH_USAGE_OF_ANTHROPIC.has(scope.name) ? 'anthropic' : null),
+  refine({ attributes }, facts) {
     // The agent that takes over has a span of its own.
     if (attributes[FROM_AGENT] !== undefined) facts.agent = null;
   },

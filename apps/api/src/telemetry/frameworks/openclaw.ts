@@ -25,13 +25,12 @@ export const openclaw: Dialect = {
     'openclaw.harness.id',
     'openclaw.errorCategory',
   ],
-  alsoReads: ['openclaw.outcome', 'openclaw.tool.source', 'openclaw.tool.owner'],
+  alsoReads: ['openclaw.tool.source', 'openclaw.tool.owner'],
   // The owner of other tools is a plugin.
   refine({ attributes }, facts) {
     const { 'openclaw.tool.source': source, 'openclaw.tool.owner': owner } = attributes;
     if (source === 'mcp' && typeof owner === 'string') facts.toolServer = owner;
   },
   // A tool that a policy refused did not run.
-  uses: ({ name, attributes }, _facts, usual) =>
-    name === 'openclaw.model.usage' || attributes['openclaw.outcome'] === 'blocked' ? [] : usual,
+  ignored: { name: /^openclaw\.model\.usage$/, attributes: { 'openclaw.outcome': /^blocked$/ } },
 };

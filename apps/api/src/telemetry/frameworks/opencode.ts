@@ -1,7 +1,6 @@
 import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect } from '../reading/dialect.ts';
 import { readInside } from '../reading/inside.ts';
-import { exceptionTypeIn } from '../reading/rejections.ts';
 import type { Use } from '../reading/facts.ts';
 import { vercelAi } from './vercel-ai.ts';
 
@@ -58,7 +57,7 @@ export const opencode: Dialect = {
       counts: ({ attributes: { body } }) => readInside(body, ['modelID']) !== null,
     },
   },
-  wasRejected: (span) => REJECTION.test(exceptionTypeIn(span) ?? ''),
+  rejected: { exception: /^Permission(?:Corrected|Denied|Rejected)Error$/ },
   uses(span, facts, usual) {
     const { agent, model, operation } = facts;
     if (span.name === 'stream') return [...usual, ...agentOfPerson(span.attributes['body'], agent)];
@@ -70,9 +69,6 @@ export const opencode: Dialect = {
     return [...usual, { kind: 'agent', name: agent }];
   },
 };
-
-/** The errors of a tool that the user or a rule rejects. */
-const REJECTION = /^Permission(?:Corrected|Denied|Rejected)Error$/;
 
 /**
  * The agent that a person speaks to. It counts once for a session. Subagents are counted by the tool that runs them. Agents of

@@ -1,5 +1,4 @@
 import { asText } from '../reading/as-text.ts';
-import { addCacheOfAnthropic } from '../reading/cached-tokens.ts';
 import type { Dialect, ReadSource } from '../reading/dialect.ts';
 import type { Facts, Use } from '../reading/facts.ts';
 import { ownMember } from '../../platform/own-member.ts';
@@ -128,8 +127,12 @@ export const openinference: Dialect = {
     // LlamaIndex names a span after the client's class, and takes every client that extends OpenAI's for OpenAI.
     if (facts.model !== null && OF_LLAMA_INDEX.test(span.scope.name))
       facts.vendor = vendorInSpanName(span.name) ?? facts.vendor;
-    if (span.scope.name === BEDROCK) correctBedrock(span, facts);
+    if (span.scope.name === BEDROCK) facts.model = modelOfBedrock(span) ?? facts.model;
     if (WITH_VENDOR_PREFIX.has(span.scope.name)) splitVendorPrefix(facts);
+  },
+  // The answer of Anthropic's own API has no total.
+  countsOf({ scope, attributes }) {
+    return scope.name === BEDROCK && attributes['llm.token_count.total'] === undefined ? 'aws.bedrock' : null;
   },
   wasRejected(span) {
     if (!OF_LANGCHAIN.test(span.scope.name)) return false;
@@ -191,11 +194,9 @@ const BEDROCK = '@arizeai/openinference-instrumentation-bedrock';
  * and reports input tokens without cached ones. The request of the Converse API has the whole id, and its total counts all tokens.
  * The answer of InvokeModel has the name that Anthropic gives to the model.
  */
-function correctBedrock({ attributes }: ReadSource, facts: Facts): void {
+function modelOfBedrock({ attributes }: ReadSource): string | null {
   const id = readInside(attributes['input.value'], ['modelId']) ?? readInside(attributes['output.value'], ['model']);
-  if (typeof id === 'string' && MODEL_ID.test(id)) facts.model = id;
-  // The answer of Anthropic's own API has no total.
-  if (attributes['llm.token_count.total'] === undefined) addCacheOfAnthropic(attributes, facts);
+  return typeof id === 'string' && MODEL_ID.test(id) ? id : null;
 }
 
 const MODEL_ID = /^[\w.:/-]{2,256}$/;

@@ -1,7 +1,5 @@
-import { addCacheOfAnthropic } from '../reading/cached-tokens.ts';
 import type { Dialect, ReadSource } from '../reading/dialect.ts';
 import type { Facts } from '../reading/facts.ts';
-import { addReasoningOfGoogle } from '../reading/reasoning-tokens.ts';
 
 const MCP_SERVER = 'gen_ai.mcp.server';
 
@@ -35,10 +33,12 @@ export const openlit: Dialect = {
   ],
   safe: ['gen_ai.sdk.version', 'openai.api.type', 'openai.response.service_tier', 'openlit.agent.version_hash'],
   alsoReads: [MCP_SERVER, ...OF_NO_AGENT],
+  countsOf({ scope: { name } }) {
+    if (name === '@openlit/instrumentation-google-ai') return 'gcp.gemini';
+    return /instrumentation-(?:anthropic|bedrock)$/.test(name) ? 'anthropic' : null;
+  },
   refine(span, facts) {
     if (/instrumentation[-.]openai[-_]agents$/.test(span.scope.name)) readOtherSpanOfOpenAiAgents(span, facts);
-    if (/instrumentation-(?:anthropic|bedrock)$/.test(span.scope.name)) addCacheOfAnthropic(span.attributes, facts);
-    if (span.scope.name === '@openlit/instrumentation-google-ai') addReasoningOfGoogle(span.attributes, facts);
     // The span of a runner, around that of its agent, has the name of the framework.
     if (facts.agent === 'google_adk' && /instrumentation[-.]google[-_]adk$/.test(span.scope.name)) facts.agent = null;
     // The instrumentation of MCP for Python writes `tools_call` for `tools/call`.

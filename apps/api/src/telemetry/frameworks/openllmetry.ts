@@ -2,7 +2,6 @@ import { ownMember } from '../../platform/own-member.ts';
 import type { AttributeValue } from '../otlp/span.ts';
 import { withPublicUrls } from '../urls.ts';
 import { asText } from '../reading/as-text.ts';
-import { addCacheOfAnthropic } from '../reading/cached-tokens.ts';
 import type { Dialect, ReadSource } from '../reading/dialect.ts';
 import type { Facts } from '../reading/facts.ts';
 import { FUNCTION_NAMES } from '../reading/function-names.ts';
@@ -71,10 +70,10 @@ export const openllmetry: Dialect = {
     'traceloop.workflow.name',
   ],
   alsoReads: ['traceloop.entity.name', 'traceloop.entity.input', 'traceloop.entity.output'],
+  countsOf: ({ scope }) => (scope.name === '@traceloop/instrumentation-anthropic' ? 'anthropic' : null),
   refine(span, facts) {
     const { attributes, scope } = span;
     if (OF_MCP.test(scope.name)) readMcpRequest(span, facts);
-    if (scope.name === '@traceloop/instrumentation-anthropic') addCacheOfAnthropic(attributes, facts);
     const kind = asText(attributes['traceloop.span.kind'] ?? attributes[KIND_OF_RESPAN]).toLowerCase();
     const named = attributes['traceloop.entity.name'];
     if (typeof named === 'string') {

@@ -1,6 +1,4 @@
-import { addCacheOfAnthropic } from '../reading/cached-tokens.ts';
 import type { Dialect } from '../reading/dialect.ts';
-import { addReasoningOfGoogle } from '../reading/reasoning-tokens.ts';
 import { vendorIn } from '../reading/vendors.ts';
 
 /**
@@ -32,11 +30,9 @@ export const pipecat: Dialect = {
     'extra',
   ],
   safe: ['conversation.type', 'turn.type', 'service.operation', 'tool.result_status'],
-  refine({ attributes }, facts) {
+  countsOf: (_span, { vendor }) => vendor,
+  refine(_span, facts) {
     facts.vendor = vendorIn((facts.vendor ?? '').replace(END_OF_CLASS, '')) || null;
-    // It copies the numbers of the vendor's API.
-    if (facts.vendor === 'anthropic' || facts.vendor === 'aws.bedrock') addCacheOfAnthropic(attributes, facts);
-    if (facts.vendor?.startsWith('gcp.')) addReasoningOfGoogle(attributes, facts);
   },
 };
 

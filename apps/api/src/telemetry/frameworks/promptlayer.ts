@@ -1,8 +1,6 @@
 import type { Dialect } from '../reading/dialect.ts';
-import { serverToolsIn, withServerTools } from '../reading/server-tools.ts';
 
 const COMPLETIONS = 'openai_agents.generation.raw_output_json';
-const RESPONSE = 'openai_agents.response.raw_json';
 
 /**
  * PromptLayer's tracing processor for the OpenAI Agents SDK (promptlayer on npm, promptlayer/openai-agents). It sends every span
@@ -64,6 +62,5 @@ export const promptlayer: Dialect = {
     'openai_agents.handoff.to_agent',
     'openai_agents.guardrail.name',
   ],
-  alsoReads: [RESPONSE],
-  uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => serverToolsIn(attributes[RESPONSE])),
+  answer: 'openai_agents.response.raw_json',
 };

@@ -1,8 +1,6 @@
-import { asText } from '../reading/as-text.ts';
 import type { Dialect } from '../reading/dialect.ts';
 
-const FAILURE_STAGE = 'pydantic_ai.tool.failure_stage';
-const DEFERRAL = 'pydantic_ai.tool.deferral.name';
+const OUTPUT_FUNCTION = /^running output function/;
 
 /**
  * Pydantic AI (github.com/pydantic/pydantic-ai, pydantic_ai_slim/pydantic_ai/capabilities/instrumentation.py). Up to version 2 of its
@@ -30,14 +28,14 @@ export const pydanticAi: Dialect = {
     'logfire.msg',
   ],
   safe: ['agent_name', 'model_name', 'gen_ai.agent.call.id', 'logfire.span_type'],
-  alsoReads: ['logfire.msg', FAILURE_STAGE, DEFERRAL],
-  uses: ({ name, attributes }, _facts, usual) => {
+  ignored: {
     // An output function only converts the answer into the result. It is not a tool, although the model calls it like one.
-    const isOutput = [name, attributes['logfire.msg']].some((text) =>
-      asText(text).startsWith('running output function'),
-    );
-    // The tool did not run: its arguments were invalid, or the call waits for an approval.
-    const isNotRun = attributes[FAILURE_STAGE] === 'validation' || attributes[DEFERRAL] === 'ApprovalRequired';
-    return isOutput || isNotRun ? [] : usual;
+    name: OUTPUT_FUNCTION,
+    attributes: {
+      'logfire.msg': OUTPUT_FUNCTION,
+      // The tool did not run: its arguments were invalid, or the call waits for an approval.
+      'pydantic_ai.tool.failure_stage': /^validation$/,
+      'pydantic_ai.tool.deferral.name': /^ApprovalRequired$/,
+    },
   },
 };

@@ -1,6 +1,5 @@
 import { asText } from '../reading/as-text.ts';
 import type { Dialect, ReadSource } from '../reading/dialect.ts';
-import { serverToolsIn, withServerTools } from '../reading/server-tools.ts';
 
 /** The text of an answer. For a count of tokens it is the number. */
 const TEXT = 'gen_ai.response.text';
@@ -30,13 +29,13 @@ export const sentry: Dialect = {
     'mcp.logging',
   ],
   safe: ['sentry.op', 'sentry.origin', 'vercel.ai.operationId', 'vercel.ai.model.provider', 'mcp.transport'],
-  alsoReads: ['sentry.op', TEXT, TOOL_CALLS],
+  answer: TOOL_CALLS,
+  alsoReads: ['sentry.op', TEXT],
   uses({ attributes }, facts, usual) {
     const operation = asText(attributes['sentry.op']);
     // Only the client's span of an MCP call counts.
     if (operation.startsWith('mcp.')) return [];
-    if (facts.vendor === 'anthropic' && !isCall(operation, attributes)) return [];
-    return withServerTools(facts, usual, () => serverToolsIn(attributes[TOOL_CALLS]));
+    return facts.vendor === 'anthropic' && !isCall(operation, attributes) ? [] : usual;
   },
 };
 

@@ -1,6 +1,4 @@
-import { addCacheOfAnthropic } from '../reading/cached-tokens.ts';
 import type { Dialect } from '../reading/dialect.ts';
-import { addReasoningOfGoogle } from '../reading/reasoning-tokens.ts';
 
 const OF_JAVASCRIPT = 'github.com/grafana/sigil/sdks/js';
 
@@ -15,9 +13,8 @@ export const sigil: Dialect = {
   signature: ['agento11y.*'],
   alsoReads: ['agento11y.framework.run_id'],
   content: ['agento11y.conversation.title', 'gen_ai.embeddings.input_texts'],
-  refine({ attributes, scope }, facts) {
-    if (attributes['agento11y.framework.run_id'] !== undefined) return;
-    if (facts.vendor === 'anthropic') addCacheOfAnthropic(attributes, facts);
-    if (facts.vendor === 'gcp.gemini' && scope.name === OF_JAVASCRIPT) addReasoningOfGoogle(attributes, facts);
+  countsOf({ attributes, scope }, { vendor }) {
+    if (attributes['agento11y.framework.run_id'] !== undefined) return null;
+    return vendor === 'anthropic' || (vendor === 'gcp.gemini' && scope.name === OF_JAVASCRIPT) ? vendor : null;
   },
 };

@@ -1,4 +1,3 @@
-import { addCacheOfAnthropic } from '../reading/cached-tokens.ts';
 import type { Dialect } from '../reading/dialect.ts';
 
 /** The status of a tool's result, with the name that older versions use. */
@@ -53,9 +52,9 @@ export const strands: Dialect = {
     const hasEnded = STATUSES.some((name) => attributes[name] !== undefined) || status?.code === 'error';
     return !hasEnded && errorType === null;
   },
-  refine({ attributes }, facts) {
-    // Anthropic's own count of input tokens. Elsewhere the names of its models have a prefix.
-    if (facts.model?.startsWith('claude-')) addCacheOfAnthropic(attributes, facts);
+  // Elsewhere the names of Anthropic's models have a prefix.
+  countsOf: (_span, { model }) => (model?.startsWith('claude-') ? 'anthropic' : null),
+  refine(_span, facts) {
     // For a group of agents, the name is the kind of cooperation, and the id is the name that the application chose.
     if (facts.operation !== 'invoke_workflow') return;
     facts.workflow ??= facts.agentId;

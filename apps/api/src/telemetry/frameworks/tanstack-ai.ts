@@ -1,4 +1,3 @@
-import { addCacheOfAnthropic } from '../reading/cached-tokens.ts';
 import type { Dialect } from '../reading/dialect.ts';
 
 /** TanStack AI's `otelMiddleware` (github.com/TanStack/ai, packages/ai/src/middlewares/otel.ts). The application names the scope. */
@@ -15,9 +14,7 @@ export const tanstackAi: Dialect = {
     'tanstack.ai.system_prompt',
   ],
   safe: ['tanstack.ai.tool.outcome'],
-  refine({ attributes }, facts) {
-    if (facts.vendor === 'anthropic') addCacheOfAnthropic(attributes, facts);
-  },
+  countsOf: (_span, { vendor }) => (vendor === 'anthropic' ? vendor : null),
   uses(span, _facts, usual) {
     // The span of the whole chat repeats the model of its iterations.
     return 'tanstack.ai.iterations' in span.attributes ? [] : usual;

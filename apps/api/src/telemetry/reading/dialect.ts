@@ -1,5 +1,6 @@
 import type { AttributeValue, OtlpSpan } from '../otlp/span.ts';
 import type { Facts, Use } from './facts.ts';
+import type { McpToolForm } from './mcp-name.ts';
 
 /**
  * How one framework or convention writes spans and log records. A dialect is mostly data. `refine` and `uses` are functions
@@ -75,13 +76,28 @@ export type Dialect = {
   readsAlone?: true;
   /** Each call of a tool that the vendor runs has a span. The conventional attribute of the answer is not read for such calls. */
   serverToolsHaveSpans?: true;
-  /** Attributes that `refine` and `uses` read and that no other field lists. */
+  /** How the names of tools contain their MCP server. The server in the name takes precedence over attributes. */
+  mcpTools?: McpToolForm;
+  /** Attributes with tokens that the counts of the sender leave out. They are added. */
+  uncounted?: Pick<FactSources, 'inputTokens' | 'outputTokens'>;
+  /**
+   * The vendor whose own token counts the span copies: the input of Anthropic and Bedrock leaves out cached tokens, the output of
+   * Google leaves out reasoning tokens. They are added. Null if the counts are those of the conventions.
+   */
+  countsOf?: (span: ReadSource, facts: Facts) => string | null;
+  /** The attribute that holds the vendor's answer to a model call. The tools that the vendor ran are read from it. */
+  answer?: string;
+  /** Spans that are no calls, such as one that repeats the call of another span. */
+  ignored?: SpanPattern;
+  /** Spans of tools that never ran, because the user or a rule rejected the call. They do not count. See `wasRejected`. */
+  rejected?: SpanPattern;
+  /** Attributes that functions of the dialect read and that no other field names. */
   alsoReads?: readonly string[];
   /** Corrects what was read by the tables. Changes `facts` in place. */
   refine?: (span: ReadSource, facts: Facts) => void;
   /**
    * Whether the user or a rule rejected the tool call of the span, or the call waits for an answer, so that it never ran. It does not
-   * count. Called for spans of tools alone, after `refine`. The text of a tool's result or error must not be able to make it true:
+   * count. For what `rejected` cannot express. Called for spans of tools alone, after `refine`. The text of a tool's result or error must not be able to make it true:
    * otherwise a tool could hide its calls.
    */
   wasRejected?: (span: ReadSource, facts: Facts) => boolean;
@@ -89,6 +105,15 @@ export type Dialect = {
   uses?: (span: ReadSource, facts: Facts, usual: Use[]) => Use[];
   /** The log events that report a call, by `eventName`. Other events of this dialect are dropped. */
   logs?: Readonly<Record<string, LogEvent>>;
+};
+
+/** Matches a span that has one of these. Values of attributes are compared as texts. */
+export type SpanPattern = {
+  name?: RegExp;
+  attributes?: Readonly<Record<string, RegExp>>;
+  errorType?: RegExp;
+  /** The class of the exception that the span recorded, without its module. */
+  exception?: RegExp;
 };
 
 /**

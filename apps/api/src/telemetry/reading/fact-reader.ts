@@ -5,6 +5,7 @@ import type { Dialect, FactSources, ReadSource } from './dialect.ts';
 import { hasFormOf, isModelName, isOfEnding, slotFinder } from './endings.ts';
 import { countIn, type Slot, textIn } from './fact-slots.ts';
 import type { Facts } from './facts.ts';
+import { splitMcpTool } from './mcp-name.ts';
 import { withoutEncodedId } from '../encoded-text.ts';
 import { withPublicUrls } from '../urls.ts';
 import { canonicalOperation, isModelCall, operationKey, withoutQuotes } from './operations.ts';
@@ -14,6 +15,7 @@ import { ID_OF_ANTHROPIC } from './server-tools.ts';
 import { vendorIn } from './vendors.ts';
 import { subjectIn } from './span-subject.ts';
 import { splitProviderOfAiSdk, splitVendorWithColon } from './vendor-prefix.ts';
+import { addDeclaredTokens } from './uncounted-tokens.ts';
 import { boundedId, boundedName } from './visible-name.ts';
 
 /** Reads the facts of one dialect. Null for a span or log record that says nothing about models, tools or agents. */
@@ -54,7 +56,9 @@ export function factReader(dialect: Dialect, event?: { operation: string; source
     if (event) facts.operation = event.operation;
     else if (spanNames.length > 0) readSpanName(source.name, facts);
     facts.model ??= facts.responseModel ?? modelInName(source, facts);
+    if (dialect.mcpTools) splitMcpTool(dialect.mcpTools, facts);
     refine?.(source, facts);
+    addDeclaredTokens(dialect, source, facts);
     splitProviderOfAiSdk(facts);
     splitVendorWithColon(facts);
     if (names) refuseTexts(names, facts);

@@ -56,7 +56,7 @@ export function boundedText(text: string): string | null {
 }
 
 /** The value of a slot as a non-negative integer. Log events and Micrometer write numbers as texts. */
-export function countIn(value: AttributeValue, { path }: Slot): number | null {
+export function countIn(value: AttributeValue, { path }: Pick<Slot, 'path'>): number | null {
   const inside = path === null ? value : readInside(value, path);
   const number = typeof inside === 'string' && /^\d{1,15}$/.test(inside) ? Number(inside) : inside;
   return asCount(number);

@@ -1,6 +1,23 @@
+import type { Facts } from './facts.ts';
+
 export const MCP_PREFIX = 'mcp__';
 
 type ToolOfServer = { server: string; tool: string };
+
+/** How senders write the tool of an MCP server, with the separator between the two names. */
+const FORMS = {
+  mcp__server__tool: splitMarked,
+  server__tool: splitServer,
+  server___tool: (name: string) => splitServer(name, '___'),
+};
+
+export type McpToolForm = keyof typeof FORMS;
+
+/** Splits the name of a tool that contains its MCP server. */
+export function splitMcpTool(form: McpToolForm, facts: Facts): void {
+  const named = FORMS[form](facts.tool ?? '');
+  if (named !== null) Object.assign(facts, { toolServer: named.server, tool: named.tool });
+}
 
 /** Splits `mcp__everything__echo` into server and tool. Null for names without the prefix. */
 export function splitMarked(name: string): ToolOfServer | null {

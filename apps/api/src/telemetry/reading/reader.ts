@@ -10,6 +10,7 @@ import { REASONING_TOKEN_NAMES } from './reasoning-tokens.ts';
 import { recogniser } from './recognise.ts';
 import { WAITING_NAMES, waitsForAnswer } from './rejections.ts';
 import { serverToolsIn, withServerTools } from './server-tools.ts';
+import { matchesSpan } from './span-pattern.ts';
 import { CLIENT_ADDRESS, usesOf } from './uses.ts';
 import { boundedId } from './visible-name.ts';
 
@@ -104,7 +105,7 @@ function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactRe
   if (read === null) return emptyReading(dialect.endings === undefined ? dialect : null);
   if (wasRejected(dialect, source, read.facts)) return { dialect: dialect.name, facts: read.facts, uses: [] };
   const usual = usesOf(source, read.facts, read.isWrapper);
-  const own = dialect.uses?.(source, read.facts, usual) ?? usual;
+  const own = ownUses(dialect, source, { facts: read.facts, usual });
   const counted = isUncountedModelCall(source, own) ? [...own, ...modelOf(read.facts)] : own;
   const answer = dialect.serverToolsHaveSpans ? undefined : source.attributes[OUTPUT_MESSAGES];
   const uses = answer === undefined ? counted : withServerTools(read.facts, counted, () => serverToolsIn(answer));
@@ -118,10 +119,19 @@ function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactRe
   };
 }
 
+/** The uses by the dialect's own rules. */
+function ownUses(dialect: Dialect, source: ReadSource, { facts, usual }: { facts: Facts; usual: Use[] }): Use[] {
+  if (dialect.ignored && matchesSpan(dialect.ignored, source, facts)) return [];
+  const uses = dialect.uses?.(source, facts, usual) ?? usual;
+  const answer = source.attributes[dialect.answer ?? ''];
+  return answer === undefined ? uses : withServerTools(facts, uses, () => serverToolsIn(answer));
+}
+
 function wasRejected(dialect: Dialect, source: ReadSource, facts: Facts): boolean {
   if (facts.tool === null || facts.operation !== 'execute_tool') return false;
   // The error of an MCP call may be the server's own text.
   if (facts.mcpMethod === null && waitsForAnswer(source)) return true;
+  if (dialect.rejected && matchesSpan(dialect.rejected, source, facts)) return true;
   return dialect.wasRejected?.(source, facts) ?? false;
 }
 
@@ -163,9 +173,15 @@ function compileEvents({ dialect }: Compiled): CompiledEvent[] {
   });
 }
 
-function namesOf(dialect: Dialect): string[] {
-  const signature = (dialect.signature ?? []).filter((name) => !name.endsWith('.*'));
-  const ofEvents = Object.values(dialect.logs ?? {}).map(({ attributes = {} }) => attributes);
-  const slots = compileSlots(sourcesOf(dialect), ...ofEvents);
-  return [...slots.keys(), ...signature, ...(dialect.alsoReads ?? [])];
+/** The attributes that a dialect reads, as it declares them. */
+export function namesOf(dialect: Dialect): string[] {
+  const { signature = [], logs = {}, uncounted = {}, ignored = {}, rejected = {}, answer, alsoReads = [] } = dialect;
+  const ofEvents = Object.values(logs).map(({ attributes = {} }) => attributes);
+  return [
+    ...compileSlots(sourcesOf(dialect), uncounted, ...ofEvents).keys(),
+    ...signature.filter((name) => !name.endsWith('.*')),
+    ...[dialect.instrumentation, answer].filter((name) => name !== undefined),
+    ...[ignored, rejected].flatMap(({ attributes = {} }) => Object.keys(attributes)),
+    ...alsoReads,
+  ];
 }
