@@ -52,7 +52,6 @@ export const codex: Dialect = {
     'event.kind',
     'http.response.status_code',
     'success',
-    'error.message',
     'tool_namespace',
     'outcome',
     'output',

@@ -25,7 +25,7 @@ export const datadog: Dialect = {
   },
   content: ['error.message', 'error.stack', 'cmd.exec', 'resource.name'],
   safe: ['span.type', 'component', '_dd.integration', 'openai.request.endpoint', 'openai.request.method'],
-  alsoReads: ['component', 'gen_ai.operation.name', 'operation.name'],
+  alsoReads: ['operation.name'],
   refine({ name, attributes }, facts) {
     // Spans of HTTP requests have no operation.
     if (attributes['gen_ai.operation.name'] === undefined) facts.errorType = null;

@@ -3,7 +3,7 @@ import { asText } from '../reading/as-text.ts';
 import type { Dialect } from '../reading/dialect.ts';
 import { asCount } from '../reading/fact-slots.ts';
 import type { Facts } from '../reading/facts.ts';
-import { correctVendorOfClient, isAgentRun } from './langchain-runs.ts';
+import { correctVendorOfClient, isAgentRun } from './langchain.ts';
 import { addUncountedReasoning } from '../reading/reasoning-tokens.ts';
 import { subjectIn, vendorInSpanName } from '../reading/span-subject.ts';
 

@@ -25,7 +25,7 @@ export const langtrace: Dialect = {
     'langtrace.service.version',
     'langtrace.version',
   ],
-  alsoReads: ['langtrace.service.type', 'langtrace.service.name', 'url.path', 'gen_ai.request.stream'],
+  alsoReads: ['langtrace.service.type', 'url.path', 'gen_ai.request.stream'],
   refine(span, facts) {
     const { attributes, scope } = span;
     if (scope.name === '@langtrase/typescript-sdk' && isExchanged(span)) {

@@ -5,8 +5,8 @@ import type { Facts, Use } from '../reading/facts.ts';
 import { readInside } from '../reading/inside.ts';
 import { DELEGATE } from '../reading/operations.ts';
 import { addServerTools, serverToolsIn } from '../reading/server-tools.ts';
-import { openinference } from './openinference.ts';
 import { vendorIn } from '../reading/vendors.ts';
+import { openinference } from './openinference.ts';
 
 /** Steps of the framework itself. Mastra writes their span types as operations, because the conventions have none for them. */
 const OWN_STEPS = [
@@ -160,7 +160,7 @@ function repeatsAnswer(attributes: Attributes): boolean {
  * Adds the tools that Google ran during a step, by the body of its answer, which only answers without a stream have. The AI SDK
  * reports other tools of vendors as calls, which have spans.
  */
-export function withGoogleTools(facts: Facts, uses: Use[], body: unknown): Use[] {
+function withGoogleTools(facts: Facts, uses: Use[], body: unknown): Use[] {
   const tools = facts.vendor === null ? [] : serverToolsIn(body).filter((tool) => TOOLS_WITHOUT_SPANS.has(tool));
   return addServerTools(facts, uses, tools);
 }
@@ -171,7 +171,7 @@ const TOOLS_WITHOUT_SPANS = new Set(['google_search', 'url_context']);
  * Up to version 1.3 of the exporter, and with the bridge, one span covers all model requests of a run. Each request is a step
  * inside it, whose metadata names the model.
  */
-export function readModelStep(metadata: AttributeValue | undefined, facts: Facts): void {
+function readModelStep(metadata: AttributeValue | undefined, facts: Facts): void {
   const model = readInside(metadata, ['modelId']);
   if (typeof model !== 'string') return;
   facts.operation = 'chat';
@@ -183,3 +183,40 @@ function vendorOfStep(metadata: AttributeValue | undefined): string | null {
   const provider = readInside(metadata, ['modelProvider']);
   return typeof provider === 'string' ? vendorIn(provider) : null;
 }
+
+/** The metadata of a step that names its model. */
+const MODEL_OF_STEP = 'lmnr.association.properties.metadata.modelMetadata';
+
+/** The body of the vendor's answer. */
+const BODY_OF_STEP = 'lmnr.association.properties.metadata.body';
+
+/**
+ * Mastra with `@mastra/laminar` (github.com/mastra-ai/mastra, observability/laminar/src/tracing.ts). Agents and tools are named by
+ * the names of their spans only. A model's span has the tokens and covers all requests of a run. Each request is a step inside it.
+ */
+export const mastraLaminar: Dialect = {
+  name: 'mastra-laminar',
+  scopes: ['@mastra/laminar'],
+  spanNames: [
+    { pattern: /^agent run: '(?<agent>[^']+)'$/, operation: 'invoke_agent' },
+    { pattern: /^workflow run: '(?<workflow>[^']+)'$/, operation: 'invoke_workflow' },
+    { pattern: /^mcp_tool: '(?<tool>[^']+)' on '(?<toolServer>[^']+)'$/, operation: 'execute_tool' },
+    { pattern: /^(?:client_tool|provider_tool|tool): '(?<tool>[^']+)'$/, operation: 'execute_tool' },
+    { pattern: /^llm: /, operation: 'chat' },
+  ],
+  content: [
+    'lmnr.span.input',
+    'lmnr.span.output',
+    'lmnr.span.path',
+    'lmnr.association.properties.metadata',
+    'lmnr.association.properties.tags',
+  ],
+  safe: ['lmnr.span.type', 'lmnr.span.instrumentation_source', 'lmnr.span.sdk_version', 'lmnr.span.language_version'],
+  alsoReads: [MODEL_OF_STEP, BODY_OF_STEP],
+  refine({ name, attributes }, facts) {
+    if (name.startsWith('step: ')) readModelStep(attributes[MODEL_OF_STEP], facts);
+    if (name.startsWith('provider_tool: ')) facts.toolRunsAt = 'vendor';
+    if (facts.toolServer === null && /^(?:agent|workflow)-/.test(facts.tool ?? '')) facts.operation = DELEGATE;
+  },
+  uses: ({ attributes }, facts, usual) => withGoogleTools(facts, usual, attributes[BODY_OF_STEP]),
+};

@@ -27,7 +27,7 @@ export const monocle: Dialect = {
   },
   content: ['input', 'response', 'output', 'error_code'],
   safe: ['span.type', 'span.subtype', 'workflow.name'],
-  alsoReads: ['entity.2.name', 'entity.2.type', 'entity.1.name', 'entity.1.server_name', 'entity.1.inference_endpoint'],
+  alsoReads: ['entity.2.name', 'entity.2.type', 'entity.1.name', 'entity.1.server_name'],
   refine(span, facts) {
     const { operation } = facts;
     if (operation === 'invoke_agent') facts.agent ??= entityOf(span, 'agent.');

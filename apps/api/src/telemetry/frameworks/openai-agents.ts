@@ -1,8 +1,7 @@
-import type { Dialect } from '../reading/dialect.ts';
+import type { Dialect, ReadSource } from '../reading/dialect.ts';
 import type { Use } from '../reading/facts.ts';
-import { openinference } from './openinference.ts';
-import { isRejectedByOpenAiAgents } from '../reading/rejections.ts';
 import { addServerTools, serverToolsIn } from '../reading/server-tools.ts';
+import { openinference } from './openinference.ts';
 
 /**
  * OpenAI Agents SDK with OpenInference's instrumentation (github.com/Arize-ai/openinference,
@@ -50,3 +49,147 @@ const VENDOR_TOOL_CALL = /"type":\s?"(web_search|file_search|code_interpreter|im
 
 /** Only this many characters of an output are searched. */
 const MAX_OUTPUT = 1024 * 1024;
+
+/**
+ * Coralogix's instrumentation of the OpenAI Agents SDK (github.com/coralogix/llm-tracekit,
+ * instrumentations/openai-agents/src/llm_tracekit/openai_agents/tracing_processor.py). Only the spans of models have names of
+ * OpenTelemetry. Coralogix's other instrumentations need no dialect.
+ */
+export const llmTracekit: Dialect = {
+  name: 'llm-tracekit',
+  scopes: ['llm_tracekit.openai_agents.instrumentor'],
+  spanNames: [
+    { pattern: /^Tool - (?<tool>.+)$/, operation: 'execute_tool' },
+    { pattern: /^Agent - (?<agent>.+)$/, operation: 'invoke_agent' },
+  ],
+  content: ['input', 'output'],
+  safe: ['type'],
+  wasRejected: isRejectedByOpenAiAgents,
+};
+
+/**
+ * Latitude's tracing processor for the OpenAI Agents SDK (@latitude-data/telemetry on npm). Its models have OpenTelemetry's names,
+ * its agents and tools do not.
+ */
+export const latitude: Dialect = {
+  name: 'latitude',
+  scopes: ['so.latitude.instrumentation.openai-agents'],
+  attributes: {
+    operation: ['gen_ai.operation.name', 'latitude.span.kind'],
+    agent: ['openai.agents.name'],
+    tool: ['openai.agents.function.name'],
+    toolServer: ['openai.agents.function.mcp_data#server'],
+  },
+  operations: { 'agents.agent': 'invoke_agent', 'agents.function': 'execute_tool' },
+  content: [
+    'openai.agents.audio',
+    'openai.agents.custom',
+    'openai.agents.function.input',
+    'openai.agents.function.mcp_data',
+    'openai.agents.function.output',
+    'openai.agents.trace_metadata',
+  ],
+};
+
+const TYPE = 'netra.agents.span_type';
+const LIST_OF_TOOLS = 'mcp_list_tools';
+
+/**
+ * Netra's instrumentation of the OpenAI Agents SDK (github.com/KeyValueSoftwareSystems/netra-sdk-js, src/instrumentation/openai-agents).
+ * A request for the tools of an MCP server names the server as a tool. Netra's other spans are read as those of other frameworks.
+ */
+export const netra: Dialect = {
+  name: 'netra',
+  scopes: ['netra.instrumentation.openai_agents'],
+  attributes: { operation: [TYPE] },
+  operations: {
+    agent: 'invoke_agent',
+    function: 'execute_tool',
+    generation: 'chat',
+    response: 'chat',
+    handoff: null,
+    guardrail: null,
+    custom: null,
+  },
+  content: ['netra.custom.data', 'netra.agents.metadata'],
+  refine({ attributes }, facts) {
+    if (attributes[TYPE] === LIST_OF_TOOLS) facts.tool = null;
+  },
+};
+
+const COMPLETIONS = 'openai_agents.generation.raw_output_json';
+
+/**
+ * PromptLayer's tracing processor for the OpenAI Agents SDK (promptlayer on npm, promptlayer/openai-agents). It sends every span
+ * of the SDK, with its data as JSON texts.
+ */
+export const promptlayer: Dialect = {
+  name: 'promptlayer',
+  scopes: ['promptlayer.integrations.openai_agents'],
+  attributes: {
+    operation: ['openai_agents.span_type'],
+    agent: ['openai_agents.agent.name'],
+    tool: ['openai_agents.function.name'],
+    toolServer: ['openai_agents.function.mcp_data_json#server'],
+    conversationId: ['openai_agents.group_id'],
+    // The span of a chat completion has its tokens only in the answer.
+    inputTokens: ['gen_ai.usage.input_tokens', `${COMPLETIONS}#0.usage.prompt_tokens`],
+    outputTokens: ['gen_ai.usage.output_tokens', `${COMPLETIONS}#0.usage.completion_tokens`],
+  },
+  operations: {
+    agent: 'invoke_agent',
+    function: 'execute_tool',
+    generation: 'chat',
+    response: 'chat',
+    custom: null,
+    guardrail: null,
+    mcp_tools: null,
+    speech: null,
+    speech_group: null,
+    task: null,
+    transcription: null,
+    turn: null,
+  },
+  content: [
+    'function_input',
+    'function_output',
+    'openai_agents.agent.output_type',
+    'openai_agents.custom.data_json',
+    'openai_agents.error_json',
+    'openai_agents.function.input',
+    'openai_agents.function.output',
+    'openai_agents.function.mcp_data_json',
+    'openai_agents.generation',
+    'openai_agents.metadata_json',
+    'openai_agents.model_config_json',
+    'openai_agents.raw_json',
+    'openai_agents.response.raw_json',
+  ],
+  safe: [
+    'node_type',
+    'tool_name',
+    'promptlayer.telemetry.source',
+    'promptlayer.telemetry.source_version',
+    'openai_agents.span_id_original',
+    'openai_agents.parent_id_original',
+    'openai_agents.trace_id_original',
+    'openai_agents.workflow_name',
+    'openai_agents.response.object',
+    'openai_agents.handoff.from_agent',
+    'openai_agents.handoff.to_agent',
+    'openai_agents.guardrail.name',
+  ],
+  answer: 'openai_agents.response.raw_json',
+};
+
+/** The message of an error in which the OpenAI Agents SDK rejects a call. Its data may follow as JSON, or as Python writes it. */
+const REJECTION = /^Tool execution was not approved\.(?:$|: \{)/;
+
+/**
+ * Whether the status is that of a tool call that a person rejected in the OpenAI Agents SDK (github.com/openai/openai-agents-js,
+ * packages/agents-core/src/runner/toolExecution.ts). The message of any other failure begins with `Error running tool`, or with
+ * `MCP error` if the application handles errors itself. So the text of a tool or an MCP server cannot begin like this.
+ */
+export function isRejectedByOpenAiAgents({ status }: ReadSource): boolean {
+  return status?.code === 'error' && REJECTION.test(status.message ?? '');
+}

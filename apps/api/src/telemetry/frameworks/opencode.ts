@@ -2,7 +2,7 @@ import type { AttributeValue } from '../otlp/span.ts';
 import type { Dialect } from '../reading/dialect.ts';
 import { readInside } from '../reading/inside.ts';
 import type { Use } from '../reading/facts.ts';
-import { vercelAi } from './vercel-ai.ts';
+import { vercelAi } from './vercel.ts';
 
 /**
  * opencode (github.com/anomalyco/opencode, packages/opencode/src/session) and its fork Kilo Code (github.com/Kilo-Org/kilocode). They

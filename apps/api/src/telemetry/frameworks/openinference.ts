@@ -1,14 +1,14 @@
+import { ownMember } from '../../platform/own-member.ts';
 import { asText } from '../reading/as-text.ts';
 import type { Dialect, ReadSource } from '../reading/dialect.ts';
 import type { Facts, Use } from '../reading/facts.ts';
-import { ownMember } from '../../platform/own-member.ts';
 import { parsedAttribute, readInside } from '../reading/inside.ts';
-import { correctVendorOfClient, isAgentRun, isNamedInOutput } from './langchain-runs.ts';
 import { splitMarked } from '../reading/mcp-name.ts';
-import { isInterruptOfLangGraph } from '../reading/rejections.ts';
-import { subjectIn, vendorInSpanName } from '../reading/span-subject.ts';
+import { isInterruptOfLangGraph } from './langchain.ts';
 import { addServerTools, serverToolsIn } from '../reading/server-tools.ts';
+import { subjectIn, vendorInSpanName } from '../reading/span-subject.ts';
 import { splitVendorPrefix } from '../reading/vendor-prefix.ts';
+import { correctVendorOfClient, isAgentRun, isNamedInOutput } from './langchain.ts';
 
 /**
  * Dapr Agents (github.com/dapr/dapr-agents, dapr_agents/observability) run as workflows. The span of an activity is of the kind of
@@ -229,3 +229,19 @@ const NODE_IDS_ARE_NAMES = /openai[-_]agents|crewai/;
 const WITH_VENDOR_PREFIX = new Set(
   ['crewai', 'dspy', 'litellm', 'smolagents'].map((name) => `openinference.instrumentation.${name}`),
 );
+
+/**
+ * NVIDIA NeMo Agent Toolkit (github.com/NVIDIA/NeMo-Agent-Toolkit, packages/nvidia_nat_core/src/nat/observability/exporter). It writes
+ * OpenInference, but the provider of a model is the framework that called it. A function is a part of the workflow, or what
+ * runs inside a tool.
+ */
+export const nemoAgentToolkit: Dialect = {
+  ...openinference,
+  name: 'nemo-agent-toolkit',
+  scopes: ['nat'],
+  signature: ['nat.span.kind'],
+  readsAlone: true,
+  attributes: { ...openinference.attributes, vendor: [], tool: [] },
+  ignores: ['llm.provider'],
+  content: [...(openinference.content ?? []), 'input.value_obj', 'output.value_obj', 'nat.metadata'],
+};

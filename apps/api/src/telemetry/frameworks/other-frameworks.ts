@@ -1,13 +1,16 @@
 import { canonicalVendor } from '@quartermaster/naming/vendors.ts';
+import type { Attributes, AttributeValue } from '../otlp/span.ts';
+import { withPublicUrls } from '../urls.ts';
 import { asText } from '../reading/as-text.ts';
 import { addToInput } from '../reading/cached-tokens.ts';
 import type { Dialect, ReadSource } from '../reading/dialect.ts';
+import { isModelName } from '../reading/endings.ts';
 import type { Facts } from '../reading/facts.ts';
 import { FUNCTION_NAMES } from '../reading/function-names.ts';
 import { genai } from '../reading/genai.ts';
-import { MLFLOW_NAMES, readModelOfMlflow } from './mlflow.ts';
-import { isModelCall, operationKey } from '../reading/operations.ts';
-import { isRejectedByOpenAiAgents } from '../reading/rejections.ts';
+import { readInside } from '../reading/inside.ts';
+import { isModelCall, operationKey, withoutQuotes } from '../reading/operations.ts';
+import { isRejectedByOpenAiAgents } from './openai-agents.ts';
 import { serverToolsIn, withServerTools } from '../reading/server-tools.ts';
 import { subjectIn, vendorInSpanName } from '../reading/span-subject.ts';
 import { usageInTexts } from '../reading/usage-texts.ts';
@@ -27,6 +30,14 @@ const CACHE_OF_AGENTSCOPE = ['agentscope.usage.cache_input_tokens', 'agentscope.
 
 /** Judgment's SDK writes a tool or agent with `fork` into a trace of its own. The calling trace has a second span, with a link. */
 const LINK_OF_JUDGMENT = 'judgment.link.target_span_id';
+
+/** What MLflow writes: the type of a span, request, answer, and client. */
+const TYPE_OF_MLFLOW = 'mlflow.spanType';
+const REQUEST_OF_MLFLOW = 'mlflow.spanInputs';
+const ANSWER_OF_MLFLOW = 'mlflow.spanOutputs';
+const CLIENT_OF_MLFLOW = 'mlflow.message.format';
+
+const MLFLOW_NAMES: readonly string[] = [TYPE_OF_MLFLOW, REQUEST_OF_MLFLOW, ANSWER_OF_MLFLOW, CLIENT_OF_MLFLOW];
 
 /**
  * Frameworks without a dialect of their own. They write the OpenTelemetry names, or names of their own with usual endings.
@@ -250,4 +261,24 @@ function requireEvidence(span: ReadSource, facts: Facts): void {
   }
   if (facts.model !== null || facts.tool !== null || facts.operation === 'invoke_agent') return;
   for (const fact in facts) Object.assign(facts, { [fact]: null });
+}
+
+/**
+ * Reads the model of a call from its request and its answer, as MLflow writes them (github.com/mlflow/mlflow). MLflow's wrappers of
+ * clients for TypeScript (libs/typescript/integrations) write it nowhere else. They also name the client. Many vendors are called with
+ * the client of OpenAI, so that one tells no vendor.
+ */
+function readModelOfMlflow(attributes: Attributes, facts: Facts): void {
+  if (attributes[TYPE_OF_MLFLOW] === undefined || !isModelCall(facts.operation)) return;
+  const answered =
+    modelIn(attributes[ANSWER_OF_MLFLOW], 'model') ?? modelIn(attributes[ANSWER_OF_MLFLOW], 'modelVersion');
+  facts.model ??= modelIn(attributes[REQUEST_OF_MLFLOW], 'model') ?? answered;
+  facts.responseModel ??= answered;
+  const client = withoutQuotes(asText(attributes[CLIENT_OF_MLFLOW] ?? ''));
+  if (facts.model !== null && client !== 'openai') facts.vendor ??= canonicalVendor(client);
+}
+
+function modelIn(attribute: AttributeValue | undefined, key: string): string | null {
+  const text = readInside(attribute, [key]);
+  return typeof text === 'string' && isModelName(text) ? withPublicUrls(text) : null;
 }

@@ -15,8 +15,6 @@ export const tanstackAi: Dialect = {
   ],
   safe: ['tanstack.ai.tool.outcome'],
   countsOf: (_span, { vendor }) => (vendor === 'anthropic' ? vendor : null),
-  uses(span, _facts, usual) {
-    // The span of the whole chat repeats the model of its iterations.
-    return 'tanstack.ai.iterations' in span.attributes ? [] : usual;
-  },
+  // The span of the whole chat repeats the model of its iterations.
+  ignored: { attributes: { 'tanstack.ai.iterations': /^/ } },
 };

@@ -13,7 +13,7 @@ import type { McpToolForm } from './mcp-name.ts';
 export type Dialect = {
   /** Lower case with hyphens, such as `vercel-ai`. */
   name: string;
-  /** Names of instrumentation scopes. They precede signatures of all dialects. A string matches exactly. */
+  /** Names of instrumentation scopes. They precede signatures of all dialects, and exact names precede patterns. */
   scopes?: readonly (string | RegExp)[];
   /** The attribute that names the instrumentation of a span, if all instrumentations of the sender share one scope. */
   instrumentation?: string;

@@ -4,7 +4,7 @@ import type { Dialect } from './dialect.ts';
 import { endingTest } from './endings.ts';
 
 type Recogniser = {
-  /** The dialect of a span: by its scope, otherwise by its attributes in the order of the list. */
+  /** The dialect of a span: by its exact scope, a pattern of its scope, or its attributes in the order of the list. */
   dialectOf: (scope: OtlpSpan['scope'], attributes: Attributes) => Dialect | null;
   /**
    * The dialect to try next if that one reads nothing in a span: exporters replace the names of a framework and keep its scope, and
@@ -24,7 +24,9 @@ export function recogniser(dialects: readonly Dialect[]): Recogniser {
   }
   const endingTests = dialects.map(({ endings }) => (endings === undefined ? () => false : endingTest(endings)));
   const byScope = memoizeByName((scope: string) => {
-    return dialects.find(({ scopes = [] }) => scopes.some((one) => isName(one, scope))) ?? null;
+    const isExact = ({ scopes = [] }: Dialect) => scopes.includes(scope);
+    const isMatch = ({ scopes = [] }: Dialect) => scopes.some((one) => one instanceof RegExp && one.test(scope));
+    return dialects.find(isExact) ?? dialects.find(isMatch) ?? null;
   });
   // The index of the first dialect that has the name in its signature, or an ending of it; `dialects.length` if none has.
   const bySignature = memoizeByName((name: string) => {
@@ -51,8 +53,4 @@ export function recogniser(dialects: readonly Dialect[]): Recogniser {
       return next === dialect ? null : next;
     },
   };
-}
-
-function isName(pattern: string | RegExp, name: string): boolean {
-  return typeof pattern === 'string' ? pattern === name : pattern.test(name);
 }

@@ -7,5 +7,8 @@ export function matchesSpan(pattern: SpanPattern, span: ReadSource, facts: Facts
   const { name, attributes = {}, errorType, exception } = pattern;
   if (name?.test(span.name) || errorType?.test(facts.errorType ?? '')) return true;
   if (exception?.test(exceptionTypeIn(span) ?? '')) return true;
-  return Object.entries(attributes).some(([attribute, value]) => value.test(asText(span.attributes[attribute] ?? '')));
+  return Object.entries(attributes).some(([attribute, texts]) => {
+    const value = span.attributes[attribute];
+    return value !== undefined && texts.test(asText(value));
+  });
 }

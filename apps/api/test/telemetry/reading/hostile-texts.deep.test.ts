@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Dialect } from '../../../src/telemetry/reading/dialect.ts';
 import { readLogRecord, readNames, readSpan } from '../../../src/telemetry/frameworks/read.ts';
 import { DIALECTS } from '../../../src/telemetry/frameworks/list.ts';
+import { namesOf } from '../../../src/telemetry/reading/reader.ts';
 import type { Attributes } from '../../../src/telemetry/otlp/span.ts';
 import { source } from './source.ts';
 
@@ -58,7 +59,7 @@ describe('no text makes reading slow, in the dialect', () => {
         const span = { ...spanOf(dialect, attributes, text), events: [{ name: text, time: '', attributes }] };
         if (timed(() => readSpan(span)) > SLOW) slow.push(`${called} in a span, ${JSON.stringify(kind)}`);
       }
-      for (const name of dialect.alsoReads ?? []) {
+      for (const name of namesOf(dialect)) {
         if (timed(() => readSpan(spanOf(dialect, { [name]: text }, 'span'))) > SLOW) slow.push(`${called} in ${name}`);
       }
       for (const eventName of Object.keys(dialect.logs ?? {})) {

@@ -50,11 +50,24 @@ test.each<[string, string, Attributes, string | null]>([
   ['its scope comes before the signature of another dialect', 'acme', { 'gen_ai.request.model': 'm' }, 'acme'],
   ['an attribute of its signature', 'other', { 'acme.kind': 'llm' }, 'acme'],
   ['a prefix of its signature', 'other', { 'x-acme.any': 1 }, 'acme'],
-  ['the first signature of the table', 'other', { 'gen_ai.request.model': 'm', 'acme.kind': 'llm' }, 'acme'],
+  ['the first signature of the list', 'other', { 'gen_ai.request.model': 'm', 'acme.kind': 'llm' }, 'acme'],
   ['the generic conventions', 'other', { 'gen_ai.request.model': 'm' }, 'genai'],
   ['nothing', 'other', { 'acme.kindness': 'llm', __proto__: 1 }, null],
 ])('a dialect is recognised by %s', (_what, name, attributes, dialect) => {
   expect(readSpan(span({ attributes, scope: scope(name) })).dialect).toBe(dialect);
+});
+
+test('an exact scope precedes a pattern of another dialect, whatever their order is', () => {
+  const exact: Dialect = { name: 'exact', scopes: ['acme.sdk'] };
+  const pattern: Dialect = { name: 'pattern', scopes: [/^acme/] };
+  for (const dialects of [
+    [exact, pattern],
+    [pattern, exact],
+  ]) {
+    const reader = dialectReader(dialects);
+    expect(reader.readSpan(span({ scope: scope('acme.sdk') })).dialect).toBe('exact');
+    expect(reader.readSpan(span({ scope: scope('acme.other') })).dialect).toBe('pattern');
+  }
 });
 
 const decorator: Dialect = { name: 'decorator', signature: ['note.*'], attributes: { agent: ['note.agent'] } };

@@ -1,6 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { handlingIn, isSafe } from '../../../src/telemetry/content/handling.ts';
 import { DIALECTS } from '../../../src/telemetry/frameworks/list.ts';
+import { namesOf } from '../../../src/telemetry/reading/reader.ts';
 import { memoizeByName } from '../../../src/telemetry/memoize-by-name.ts';
 import { fromProtobuf, type Json, toProtobuf } from '../otlp/wire.ts';
 import type { Recording } from './recording.ts';
@@ -207,12 +208,7 @@ const isName = memoizeByName((name: string) => {
   return handlings.some(isSafe) || (ALSO_READ.has(name) && !handlings.includes('content'));
 });
 
-const ALSO_READ = new Set(
-  DIALECTS.flatMap(({ alsoReads = [], logs = {} }) => [
-    ...alsoReads,
-    ...Object.values(logs).flatMap(({ attributes = {} }) => Object.values(attributes).flat()),
-  ]),
-);
+const ALSO_READ = new Set(DIALECTS.flatMap(namesOf));
 
 function withMarker(value: Json): Json {
   if ('stringValue' in value) return { stringValue: TEXT };

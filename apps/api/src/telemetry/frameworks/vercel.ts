@@ -1,14 +1,15 @@
 import { ownMember } from '../../platform/own-member.ts';
 import type { Attributes, AttributeValue } from '../otlp/span.ts';
 import { asText } from '../reading/as-text.ts';
+import { cachedInUsage } from '../reading/cached-tokens.ts';
 import type { Dialect } from '../reading/dialect.ts';
+import { countUnder } from '../reading/fact-slots.ts';
 import type { Facts } from '../reading/facts.ts';
 import { FUNCTION_NAMES } from '../reading/function-names.ts';
-import { parsedJson } from '../reading/inside.ts';
+import { parsedJson, readInside } from '../reading/inside.ts';
 import { addServerTools, markedTool, serverToolsIn, withServerTools } from '../reading/server-tools.ts';
-import { addTokensInMetadata } from './vercel-ai-tokens.ts';
 
-export const PROVIDER_METADATA = 'ai.response.providerMetadata';
+const PROVIDER_METADATA = 'ai.response.providerMetadata';
 
 const TOOL_OF_INKEEP = 'ai.toolType';
 const PURPOSE_OF_INKEEP = 'ai.telemetry.metadata.generationType';
@@ -123,7 +124,7 @@ function readInkeep(attributes: Attributes, facts: Facts): void {
 }
 
 /** The searches of Gemini, which are no tool calls: only the metadata of the answer shows them. */
-export function searchesOfGoogle({ [PROVIDER_METADATA]: metadata }: Attributes): string[] {
+function searchesOfGoogle({ [PROVIDER_METADATA]: metadata }: Attributes): string[] {
   if (typeof metadata !== 'string' || !metadata.includes('groundingMetadata')) return [];
   return serverToolsIn({ providerMetadata: parsedJson(metadata) }).filter((tool) => tool === 'google_search');
 }
@@ -165,7 +166,7 @@ function vendorToolsIn(definitions: AttributeValue | undefined, calls: Attribute
 const ID_OF_ANTHROPIC_MCP = 'mcptoolu_';
 
 /** In front of the names of tools that OpenAI calls at an MCP server. */
-export const MCP_TOOL_OF_OPENAI = /^mcp\.(?=.)/;
+const MCP_TOOL_OF_OPENAI = /^mcp\.(?=.)/;
 
 function parsed(text: string): unknown {
   try {
@@ -174,3 +175,93 @@ function parsed(text: string): unknown {
     return null;
   }
 }
+
+const RESULT = 'gen_ai.tool.call.result';
+
+/**
+ * Vercel AI SDK 7 with `@ai-sdk/otel` (github.com/vercel/ai, packages/otel/src/open-telemetry.ts): the OpenTelemetry GenAI
+ * conventions, plus its own attributes.
+ */
+export const vercelAi7: Dialect = {
+  name: 'vercel-ai-7',
+  scopes: ['gen_ai'],
+  // An agent's step contains the model request and the tool calls that follow.
+  operations: { agent_step: null },
+  vendors: vercelAi.vendors ?? {},
+  // Its own attributes have the names of earlier versions.
+  content: vercelAi.content ?? [],
+  serverToolsHaveSpans: true,
+  alsoReads: ['gen_ai.tool.type', RESULT, PROVIDER_METADATA],
+  refine(span, facts) {
+    // The type `extension` is a tool that the vendor ran, or called at an MCP server.
+    if (facts.tool === null || span.attributes['gen_ai.tool.type'] !== 'extension') return;
+    facts.toolRunsAt = 'vendor';
+    if (!MCP_TOOL_OF_OPENAI.test(facts.tool)) return;
+    facts.tool = facts.tool.replace(MCP_TOOL_OF_OPENAI, '');
+    const server = readInside(span.attributes[RESULT], ['serverLabel']);
+    if (typeof server === 'string' && FUNCTION_NAMES.toolServer.test(server)) facts.toolServer = server;
+  },
+  uses: ({ attributes }, facts, usual) => withServerTools(facts, usual, () => searchesOfGoogle(attributes)),
+};
+
+/** Metadata with such a key may have tokens that the attributes leave out. Other metadata need not be parsed. */
+const MARK = /cache_(?:read|creation)_input|cacheReadInput|thoughtsToken/;
+
+/** The names of cached tokens that only version 4 writes. */
+const CACHED_IN_VERSION_4 = ['cacheReadInputTokens', 'cacheCreationInputTokens', 'cacheWriteInputTokens'];
+
+/**
+ * Adds tokens to a model call by the AI SDK. Its versions 4 and 5 copy the numbers of the vendor's API: the input of Anthropic and
+ * Bedrock excludes cached tokens, and the output of Google excludes reasoning tokens. The metadata of the answer has them. Later
+ * versions have the same metadata, and other numbers in the attributes.
+ */
+function addTokensInMetadata(metadata: unknown, facts: Facts): void {
+  if (typeof metadata !== 'string' || !MARK.test(metadata)) return;
+  for (const answer of Object.values(parsedJson(metadata) ?? {})) {
+    const usage = ownMember(answer, 'usage') ?? answer;
+    const ofGoogle = ownMember(answer, 'usageMetadata');
+    if (facts.inputTokens !== null) {
+      const isOfVersion4 = countUnder(usage, 'cacheReadInputTokens') !== null;
+      if (isOfVersion4)
+        facts.inputTokens += CACHED_IN_VERSION_4.reduce((sum, key) => sum + (countUnder(usage, key) ?? 0), 0);
+      else if (countUnder(usage, 'input_tokens') === facts.inputTokens) facts.inputTokens += cachedInUsage(usage);
+    }
+    if (facts.outputTokens !== null && countUnder(ofGoogle, 'candidatesTokenCount') === facts.outputTokens)
+      facts.outputTokens += countUnder(ofGoogle, 'thoughtsTokenCount') ?? 0;
+  }
+}
+
+/**
+ * The attempts of Vercel's AI Gateway to call a model (vercel.com/docs/ai-gateway, "AI Gateway traces"). Each attempt is a call of its
+ * own, and may be at another vendor. The span around them is read by OpenTelemetry's names.
+ */
+export const vercelAiGateway: Dialect = {
+  name: 'vercel-ai-gateway',
+  signature: ['vercel.ai_gateway.attempt.*'],
+  defaults: { operation: 'chat' },
+};
+
+/** Vercel's eve (eve.dev/docs, guides/instrumentation). It writes OpenTelemetry GenAI and MCP. An MCP server is a connection. */
+export const eve: Dialect = {
+  name: 'eve',
+  scopes: ['eve.agent', 'eve.mcp'],
+  attributes: { toolServer: ['eve.connection.name', 'agent.connection.name', 'mcp.server.name'] },
+  content: ['ai.response.tool_calls', 'agent.session.title', 'agent.trace.content', 'agent.channel.delivery.input'],
+  safe: [
+    'agent.action.kind',
+    'agent.action.name',
+    'agent.action.outcome',
+    'agent.channel.kind',
+    'agent.framework.name',
+    'agent.framework.version',
+    'agent.model.id',
+    'agent.name',
+    'agent.run.id',
+    'agent.session.origin',
+    'agent.turn.id',
+  ],
+  alsoReads: ['agent.tool.is_framework'],
+  refine({ attributes }, facts) {
+    if (facts.tool !== null && attributes['agent.tool.is_framework'] === true) facts.toolRunsAt = 'agent';
+  },
+};

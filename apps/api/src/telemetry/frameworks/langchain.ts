@@ -1,11 +1,50 @@
 import { canonicalVendor } from '@quartermaster/naming/vendors.ts';
+import { ownMember } from '../../platform/own-member.ts';
+import type { AttributeValue } from '../otlp/span.ts';
 import { asText } from '../reading/as-text.ts';
 import type { Dialect } from '../reading/dialect.ts';
 import { asCount } from '../reading/fact-slots.ts';
-import { readInside } from '../reading/inside.ts';
+import type { Facts } from '../reading/facts.ts';
+import { parsedAttribute, readInside } from '../reading/inside.ts';
 import { addUncountedReasoning } from '../reading/reasoning-tokens.ts';
 import { addServerTools, serverToolsIn } from '../reading/server-tools.ts';
 import { subjectIn } from '../reading/span-subject.ts';
+
+/**
+ * Some callback handlers for LangChain's runs call every run an agent that has "agent" in its name. The metadata of a run names the
+ * agent around it, if the agent was made by `create_agent`.
+ *
+ * @returns whether the run is that of an agent
+ */
+export function isAgentRun(name: string, agentAround: unknown): boolean {
+  // The first node of a graph that `create_react_agent` makes is called `agent`.
+  return agentAround === null ? name !== 'agent' : name === agentAround;
+}
+
+/**
+ * Whether the last message in the output of a graph has the name of the graph. Agents of LangGraph write their own name into
+ * their messages. For `createReactAgent`, and for an agent that another agent calls as a tool, nothing else shows the agent.
+ */
+export function isNamedInOutput(name: string, output: AttributeValue | undefined): boolean {
+  // A shortcut: few outputs contain the name, so most need not be parsed.
+  if (typeof output !== 'string' || !output.includes(JSON.stringify(name))) return false;
+  const messages = ownMember(parsedAttribute(output), 'messages');
+  const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined;
+  const message = ownMember(last, 'kwargs') ?? last;
+  return ownMember(message, 'name') === name && ownMember(message, 'tool_call_id') === undefined;
+}
+
+/**
+ * Corrects the vendor of a client that extends OpenAI's: DeepSeek's keeps OpenAI as the vendor.
+ *
+ * @param versions the client's packages with their versions, as an object or as JSON
+ */
+export function correctVendorOfClient(facts: Facts, versions: unknown): void {
+  if (facts.vendor !== 'openai' || facts.model === null) return;
+  const packages = Object.keys(Object(typeof versions === 'string' ? parsedAttribute(versions) : versions));
+  const vendors = packages.flatMap((name) => canonicalVendor(name.replace(/^@langchain\//, '')) ?? []);
+  facts.vendor = vendors.find((vendor) => vendor !== 'openai') ?? 'openai';
+}
 
 /**
  * LangSmith's OpenTelemetry mode (github.com/langchain-ai/langsmith-sdk, js/src/experimental/otel/translator.ts and
@@ -101,4 +140,14 @@ const RUNS_OF_AI_SDK = /^ai\.(?:generate|stream)(?:Text|Object)$/;
 /** The vendor in a run's name that LangSmith has made from the model, such as `openai.responses`. */
 function vendorOf(name: unknown): string | null {
   return typeof name === 'string' ? canonicalVendor(name.split('.')[0] ?? '') : null;
+}
+
+/**
+ * Whether an error's text, as LangChain for JavaScript writes it, is that of LangGraph's `interrupt()`
+ * (github.com/langchain-ai/langgraphjs, libs/langgraph-core/src/errors.ts): the interrupts as JSON, and the stack, which repeats
+ * them behind the error's class. If another error contained this text, its stack would repeat it, and the class would occur twice.
+ */
+export function isInterruptOfLangGraph(text: unknown): boolean {
+  const [interrupts = '', stack = '', ...others] = typeof text === 'string' ? text.split('\n\nGraphInterrupt: ') : [];
+  return interrupts.startsWith('[\n  {\n') && stack.startsWith(`${interrupts}\n    at `) && others.length === 0;
 }

@@ -5,6 +5,7 @@ import type { Facts } from '../reading/facts.ts';
 import { memberOfEitherCase, parsedAttribute } from '../reading/inside.ts';
 import { addUncountedReasoning } from '../reading/reasoning-tokens.ts';
 import { isHost } from '../reading/server-address.ts';
+import { vendorIn } from '../reading/vendors.ts';
 
 /**
  * LiveKit Agents (github.com/livekit/agents, livekit-agents/livekit/agents/telemetry, and github.com/livekit/agents-js). The label of
@@ -63,3 +64,41 @@ function isUnanswered(
   const metrics = attributes['lk.llm_metrics'];
   return typeof metrics !== 'string' || !metrics.includes('"cancelled":true');
 }
+
+/**
+ * Pipecat (github.com/pipecat-ai/pipecat, src/pipecat/utils/tracing). The spans of a realtime service are named after the step:
+ * only `llm_response` is a call of the model. The call of a function and its result are two spans.
+ */
+export const pipecat: Dialect = {
+  name: 'pipecat',
+  scopes: ['pipecat', 'pipecat.turn'],
+  attributes: { tool: ['gen_ai.tool.name', 'tool.function_name'], callId: ['gen_ai.tool.call.id', 'tool.call_id'] },
+  operations: {
+    llm_response: 'chat',
+    llm_setup: 'plan',
+    llm_request: 'plan',
+    llm_tool_call: 'execute_tool',
+    llm_tool_result: 'execute_tool',
+  },
+  content: [
+    'input',
+    'output',
+    'tools',
+    'text',
+    'text_output',
+    'transcript',
+    'tool.arguments',
+    'tool.result',
+    'settings',
+    'param',
+    'extra',
+  ],
+  safe: ['conversation.type', 'turn.type', 'service.operation', 'tool.result_status'],
+  countsOf: (_span, { vendor }) => vendor,
+  refine(_span, facts) {
+    facts.vendor = vendorIn((facts.vendor ?? '').replace(END_OF_CLASS, '')) || null;
+  },
+};
+
+/** The vendor is the name of a class in lower case: `openairesponseshttp` for `OpenAIResponsesHttpLLMService`. */
+const END_OF_CLASS = /(?<=.)(?:flux|http|realtime)$/;

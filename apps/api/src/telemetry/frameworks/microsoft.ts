@@ -1,4 +1,7 @@
 import type { Dialect } from '../reading/dialect.ts';
+import { isModelCall } from '../reading/operations.ts';
+import { isInterruptOfLangGraph } from './langchain.ts';
+import { isRejectedByOpenAiAgents } from './openai-agents.ts';
 
 /**
  * Microsoft Agent Framework (github.com/microsoft/agent-framework, python/packages/core/agent_framework/observability.py and
@@ -68,3 +71,45 @@ const SEMANTIC_KERNEL_DOTNET = 'Microsoft.SemanticKernel';
 
 /** A prompt without a name is a function with a new name in every run, such as `InvokePromptAsync_` and 32 digits. */
 const RANDOM_NAME = /(?<=^(?:Function|InvokePromptAsync|InvokePromptStreamingAsync))_[\da-f]{32}$/;
+
+/**
+ * Azure AI Agents (github.com/Azure/azure-sdk-for-python, sdk/ai/azure-ai-agents/azure/ai/agents/telemetry; JavaScript writes the
+ * same). The service runs the agent. Each request about a run names the model, and only that with the finished run has tokens.
+ */
+export const azureAgents: Dialect = {
+  name: 'azure-agents',
+  signature: ['gen_ai.thread.run.id', 'gen_ai.thread.run.status'],
+  attributes: { callId: ['gen_ai.tool.call.id', 'gen_ai.thread.run.id'] },
+  safe: ['gen_ai.thread.id', 'gen_ai.thread.run.id', 'gen_ai.thread.run.status', 'gen_ai.message.id', 'az.namespace'],
+  uses: (_span, { operation, inputTokens }, usual) =>
+    inputTokens === null && !isModelCall(operation) ? usual.filter(({ kind }) => kind !== 'model') : usual,
+};
+
+/**
+ * The instrumentation of the OpenAI Agents SDK in Microsoft's OpenTelemetry distribution for Node.js
+ * (github.com/microsoft/opentelemetry-distro-javascript, src/genai/instrumentations/openai). It writes OpenTelemetry GenAI, with
+ * two exceptions: the list of an MCP server's tools is a span `execute_tool <server>` of the type `extension`, and a handoff is a
+ * client span `invoke_agent`, beside the span of the agent itself.
+ */
+export const microsoftOpentelemetry: Dialect = {
+  name: 'microsoft-opentelemetry',
+  scopes: ['microsoft-otel-openai-agents'],
+  alsoReads: ['gen_ai.tool.type'],
+  wasRejected: isRejectedByOpenAiAgents,
+  uses({ kind, attributes }, { operation }, usual) {
+    const listsTools = operation === 'execute_tool' && attributes['gen_ai.tool.type'] === 'extension';
+    const isHandoff = operation === 'invoke_agent' && kind === 'client';
+    return listsTools || isHandoff ? [] : usual;
+  },
+};
+
+/**
+ * The instrumentation of LangChain in Microsoft's OpenTelemetry distribution for Node.js
+ * (github.com/microsoft/opentelemetry-distro-javascript, src/genai/instrumentations/langchain). It writes OpenTelemetry GenAI.
+ */
+export const langchainMicrosoft: Dialect = {
+  name: 'langchain-microsoft',
+  scopes: ['microsoft-otel-langchain'],
+  alsoReads: ['error.message'],
+  wasRejected: ({ attributes }) => isInterruptOfLangGraph(attributes['error.message']),
+};

@@ -1,6 +1,8 @@
 import type { Attributes } from '../otlp/span.ts';
 import { asText } from '../reading/as-text.ts';
 import type { Dialect } from '../reading/dialect.ts';
+import { DELEGATE } from '../reading/operations.ts';
+import { subjectIn } from '../reading/span-subject.ts';
 
 /**
  * BeeAI with OpenInference's instrumentation (github.com/Arize-ai/openinference,
@@ -65,3 +67,59 @@ function callOf({ target }: Attributes): { area: 'backend' | 'tool'; name: strin
 }
 
 const CALL_END_EVENT = /^(?<area>backend|tool)\.(?:\w+\.)?(?<name>[a-zA-Z_]+)\.(?:success|error)$/;
+
+const STEP = /^(?:tool\.(?:lookup|gateway_call|post_process)|mcp\.client\.(?:request|response))$/;
+
+/**
+ * ContextForge, IBM's gateway (github.com/IBM/mcp-context-forge, mcpgateway/services/tool_service.py, a2a_service.py and
+ * llm_proxy_service.py). A call of a tool is `tool.invoke`, with a span for each of its steps. The request to an MCP server is
+ * inside it, under the name that the server gives to the tool. Only this request counts then.
+ */
+export const contextforge: Dialect = {
+  name: 'contextforge',
+  scopes: ['mcp-gateway'],
+  signature: ['contextforge.*'],
+  attributes: { agent: ['a2a.agent.name'] },
+  safe: [
+    'tool.id',
+    'tool.integration_type',
+    'tool.gateway_id',
+    'contextforge.tool.id',
+    'contextforge.gateway_id',
+    'contextforge.runtime',
+    'contextforge.transport',
+    'a2a.agent.id',
+    'a2a.agent.type',
+  ],
+  alsoReads: ['tool.name', 'tool.integration_type'],
+  refine({ name, attributes }, facts) {
+    if (STEP.test(name)) facts.tool = null;
+    if (name === 'a2a.invoke') facts.operation = 'invoke_agent';
+    const { 'tool.name': tool, 'tool.integration_type': type } = attributes;
+    if (name !== 'tool.invoke' || typeof tool !== 'string' || type === 'MCP') return;
+    facts.tool = tool;
+    // A tool of the type A2A calls an agent.
+    facts.operation = type === 'A2A' ? DELEGATE : 'execute_tool';
+  },
+};
+
+/** The id of a component, after its name: `Agent (Agent-x1Y2z)`. */
+const ID_OF_COMPONENT = /\s*\([\w-]+\)$/;
+
+/**
+ * The components of a flow of Langflow (github.com/langflow-ai/langflow, src/backend/base/langflow/services/tracing), as its tracers
+ * for Arize and Phoenix and for Traceloop write them. Both switch on an instrumentation of LangChain, whose spans report the calls.
+ * So the component of a model does not count, and neither does that of a tool, which only makes the tool.
+ */
+export const langflow: Dialect = {
+  name: 'langflow',
+  scopes: ['langflow', 'langflow.services.tracing.arize_phoenix', 'langflow.services.tracing.traceloop'],
+  attributes: { operation: ['openinference.span.kind', 'trace_type'] },
+  operations: { agent: 'invoke_agent' },
+  safe: ['trace_type', 'vertex_id'],
+  readsAlone: true,
+  refine({ name }, facts) {
+    if (facts.operation === 'invoke_agent') facts.agent ??= subjectIn(name.replace(ID_OF_COMPONENT, ''));
+  },
+  uses: (_span, { operation }, usual) => (operation === 'invoke_agent' ? usual : []),
+};
