@@ -4,8 +4,7 @@ import type { McpToolForm } from './mcp-name.ts';
 
 /**
  * How one framework or convention writes spans and log records. A dialect is mostly data. `refine` and `uses` are functions
- * for what tables cannot express. To add a dialect, write a file, list it in `frameworks/list.ts`, and add a recording, or a program in
- * `test/telemetry/written` if its packages do not run here.
+ * for what the other fields cannot express. CONTRIBUTING says how to add one.
  *
  * Every dialect also reads the OpenTelemetry GenAI and MCP names (`genai.ts`), after its own names, because most frameworks
  * write some of them. `ignores` excludes single names.
