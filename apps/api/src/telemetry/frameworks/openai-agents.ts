@@ -91,7 +91,7 @@ export const latitude: Dialect = {
   ],
 };
 
-const TYPE = 'netra.agents.span_type';
+const SPAN_TYPE_OF_NETRA = 'netra.agents.span_type';
 const LIST_OF_TOOLS = 'mcp_list_tools';
 
 /**
@@ -101,7 +101,7 @@ const LIST_OF_TOOLS = 'mcp_list_tools';
 export const netra: Dialect = {
   name: 'netra',
   scopes: ['netra.instrumentation.openai_agents'],
-  attributes: { operation: [TYPE] },
+  attributes: { operation: [SPAN_TYPE_OF_NETRA] },
   operations: {
     agent: 'invoke_agent',
     function: 'execute_tool',
@@ -113,7 +113,7 @@ export const netra: Dialect = {
   },
   content: ['netra.custom.data', 'netra.agents.metadata'],
   refine({ attributes }, facts) {
-    if (attributes[TYPE] === LIST_OF_TOOLS) facts.tool = null;
+    if (attributes[SPAN_TYPE_OF_NETRA] === LIST_OF_TOOLS) facts.tool = null;
   },
 };
 
