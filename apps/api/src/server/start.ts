@@ -2,36 +2,19 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Database, migrate, openDatabase } from '@quartermaster/db/database.ts';
-import { databaseNow } from '@quartermaster/db/database-clock.ts';
 import pino, { type Logger } from 'pino';
 import { requireNoUnfinishedMove } from '@quartermaster/db/database-move.ts';
 import { type IdentityProvider, identityProvider } from '../auth/console/identity-provider.ts';
 import { consoleSignIn } from '../auth/console/sign-in.ts';
-import { createTokenVerifier } from '../auth/bearer.ts';
-import { FURTHER_READS } from '../platform/audit/reads.ts';
-import { FURTHER_REFUSALS } from '../platform/audit/refusals.ts';
-import { renewMacs } from '../resources/audit-events/renew-macs.ts';
-import { sealer, signLostHeads } from '../resources/audit-events/seal.ts';
-import { summedEvents } from '../platform/audit/summed-events.ts';
 import { type Config, ROOT } from '../config.ts';
+import { startWithoutLostKey } from './lost-secret-key.ts';
 import { resealSecrets } from './secret-rotation.ts';
-import { createErasures } from '../platform/erasures.ts';
+import { createServices } from './services.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from '../http/limits.ts';
-import { dropUnreadableAnswers } from '../http/idempotency/reseal.ts';
 import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../platform/outbound/sync-runs.ts';
 import { createMetrics } from '../platform/metrics.ts';
-import { fairResolver, type Resolver, resolveAll } from '../platform/outbound/resolver.ts';
-import { cursorCodec } from '../platform/cursor-codec.ts';
-import { FairTurns } from '../platform/fair-turns.ts';
-import { countWork, createLimits } from '../http/rate-limits/limits.ts';
-import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../http/rate-limits/shared-points.ts';
-import { inOneTransaction } from '../platform/one-transaction.ts';
+import type { Resolver } from '../platform/outbound/resolver.ts';
 import type { Services } from '../platform/services.ts';
-import { SubjectSessions } from '../resources/gateway-sessions/subject-sessions.ts';
-import { replaceLostKey } from '../resources/signing-keys/service.ts';
-import { PromptWrites } from '../http/rate-limits/prompt-writes.ts';
-import { TenantLimits } from '../platform/tenant-limits.ts';
-import { AccountTelemetry } from '../telemetry/ingest/account-telemetry.ts';
 import { Intake } from '../telemetry/ingest/intake.ts';
 import { createApp, whileStarting } from './app.ts';
 import { bootstrap, bootstrapToFile } from './bootstrap.ts';
@@ -139,119 +122,74 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       // Abort the running syncs, because requests wait for them.
       await Promise.all([drainServer(server), grpc?.stop(), syncs.stop()]);
     };
-    const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
+    const url = urlOf(config.host, port);
     const publicUrl = config.publicUrl ?? url;
 
     const devIdentity = config.devIdentity ? await startDevIdentity(config, { url, publicUrl, port }) : null;
     if (devIdentity) opened.push(devIdentity.close);
-    const issuer = devIdentity?.issuer ?? config.oidc.issuer;
-    // Only a PostgreSQL database can be served by several processes.
-    const isShared = parts.sharedLimits ?? config.databaseUrl.startsWith('postgres');
-    const waitMs = parts.sharedLimitsWaitMs ?? SHARED_LIMITS_WAIT_MS;
-    const takePoints = isShared ? sharedPoints({ db, log, secrets }, waitMs) : null;
-    const { requests, registrations, organizations } = createLimits({ rateLimits: config.rateLimits, now, takePoints });
-    const tenantLimits = new TenantLimits(now);
-    const services: Services = {
+    const { services, limits } = createServices(config, parts, {
       db,
       log,
       now,
-      stopping: stopping.signal,
       secrets,
-      publicUrl,
-      issuer,
-      databaseNow: parts.databaseNow ?? ((inside) => databaseNow(inside, now())),
-      administrators: devIdentity ? null : config.administrators,
-      selfService: config.selfService,
-      maxObservations: config.maxObservations,
-      maxUsageSeries: config.maxUsageSeries,
-      subjectSessions: new SubjectSessions({ db, now, limit: config.maxOpenSessions }),
       metrics,
       syncs,
-      outbound: { allowed: config.allowedNetworks, resolver: fairResolver(parts.resolver ?? resolveAll) },
-      erasures: createErasures({ db, log }),
-      cursors: cursorCodec(secrets.derive('cursors')),
-      sealer: sealer({ db, log, metrics, now, secrets, publicUrl }),
-      refusals: summedEvents(
-        { db, now, secrets },
-        { overflow: FURTHER_REFUSALS, onDropped: () => metrics.refusalsDropped.inc() },
-      ),
-      reads: summedEvents(
-        { db, now, secrets },
-        { overflow: FURTHER_READS, onDropped: () => metrics.readsDropped.inc() },
-      ),
-      registrations,
-      organizations,
-      turns: new FairTurns(),
-      promptWrites: new PromptWrites(now),
-      accountTelemetry: new AccountTelemetry({ db, log, now }),
-      tenantLimits,
-      chargeWork: async (principal, points) => {
-        const mostOfTenant = (tenantId: string) => tenantLimits.limitOf(db, tenantId, 'requestsPerMinute');
-        if (requests) await countWork(requests, principal, { mostOfTenant, points });
-      },
-      requestsOfTenant: (tenantId) => requests?.tenant.usedBy({ id: tenantId }) ?? 0,
-      tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
-    };
-    if (config.secretKeyLost) {
-      await dropUnreadableAnswers(services);
-      const trusted = await renewMacs(services, { trustsAll: true });
-      // The log field keeps its name for programs that read it.
-      if (trusted > 0)
-        log.warn({ vouched: trusted }, 'the key is lost: waiting audit events were accepted without a check');
-      // Last, and in one transaction: as soon as there is a new signing key, the service starts without QM_SECRET_KEY_LOST, and
-      // heads of the lost key would look forged.
-      await inOneTransaction(services, async (inside) => {
-        await replaceLostKey(inside);
-        await signLostHeads(inside);
-      });
-    }
+      publicUrl,
+      stopping: stopping.signal,
+      issuer: devIdentity?.issuer ?? config.oidc.issuer,
+      administrators: devIdentity ? null : config.administrators,
+    });
+    if (config.secretKeyLost) await startWithoutLostKey(services);
     // Late, when little can still fail, because a generated key must also be shown.
     const written = parts.bootstrapKeyToFile === true ? await bootstrapToFile(services, config) : null;
     const bootstrapKey = written?.key ?? (await bootstrap(services, config.bootstrapApiKey));
     if (devIdentity) await seedDevAdministrator(services);
-    opened.push(() => services.refusals.flush('all'));
-    opened.push(() => services.reads.flush('all'));
-    opened.push(() => services.accountTelemetry.flush('all'));
+    for (const kept of [services.refusals, services.reads, services.accountTelemetry]) {
+      opened.push(() => kept.flush('all'));
+    }
     if (parts.noHousekeeping !== true) opened.push(startHousekeeping(services));
     if (config.metricsPort !== null) {
       opened.push(await startMetrics(services, { port: config.metricsPort, hosts: config.metricsHosts }));
     }
 
-    const intake = new Intake(services, config.otlpMaxBytes);
     const builtConsole = parts.openConsole?.(log) ?? null;
     if (builtConsole) opened.push(builtConsole.stop);
+    const intake = new Intake(services, config.otlpMaxBytes);
     handle = createApp({
       services,
       config,
       intake,
-      limits: requests,
+      limits,
       ready: () => ready,
       devIdentity: devIdentity?.handle ?? null,
       builtConsole,
       checkAnswers: parts.checkAnswers ?? false,
-      consoleSignIn: consoleSignIn({
-        services,
-        provider: providerOfConsole(config, { services, devClientId: devIdentity?.consoleClientId ?? null }),
-        emailClaim: config.oidc.emailClaim,
-      }),
+      consoleSignIn: signInOfConsole(config, services, devIdentity?.consoleClientId ?? null),
     });
-    grpc = await startOtlpGrpc({ services, intake, config, connectionLimits, limits: requests });
-    const grpcUrl = grpc?.url ?? null;
-    const devSignIn = devIdentity && { link: devIdentity.signInLink, secretFile: devIdentity.secretFile };
+    grpc = await startOtlpGrpc({ services, intake, config, connectionLimits, limits });
     return {
       url,
-      grpcUrl,
+      grpcUrl: grpc?.url ?? null,
       publicUrl,
       services,
       bootstrapKey,
       bootstrapKeyFile: written?.file ?? null,
-      devSignIn,
+      devSignIn: devIdentity && { link: devIdentity.signInLink, secretFile: devIdentity.secretFile },
       stop: close,
     };
   } catch (error) {
     await close(0);
     throw error;
   }
+}
+
+function urlOf(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+function signInOfConsole(config: Config, services: Services, devClientId: string | null) {
+  const provider = providerOfConsole(config, { services, devClientId });
+  return consoleSignIn({ services, provider, emailClaim: config.oidc.emailClaim });
 }
 
 /** The identity provider of the web console; null if no client of an identity provider is configured. */
