@@ -5,5 +5,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     reporters: ['default', 'json'],
     outputFile: { json: 'reports/vitest.json' },
+    // Long, because the machine may do other work.
+    testTimeout: 180_000,
   },
 });
