@@ -216,6 +216,32 @@ test('a percent-encoded path is the same procedure, and needs the same credentia
   expect((await server.call('GET', path, { as: { key } })).body.error.data.code).toBe('scope_missing');
 });
 
+test('regression: a member beside path, query and body is 422 and changes nothing, and so is an input that is not an object', async () => {
+  const path = { provider_id: records['provider_id'] };
+  const misplaced: [string, string, unknown, (string | number)[][]][] = [
+    ['POST', 'recommendations.applyToProvider', { path, dryRun: true }, [['dryRun']]],
+    ['GET', 'providers.list', { limit: 1 }, [['limit']]],
+    ['GET', 'agents.list', { limit: 1 }, [['limit']]],
+    ['GET', 'providers.list', [], [[]]],
+    ['GET', 'agents.list', 'x', [[]]],
+  ];
+  await unchanged(server, async () => {
+    for (const [method, procedure, input, locations] of misplaced) {
+      const query = `?input=${encodeURIComponent(JSON.stringify(input))}`;
+      const answered =
+        method === 'GET'
+          ? await server.call('GET', `/trpc/${procedure}${query}`, { as: server.admin })
+          : await server.call('POST', `/trpc/${procedure}`, {
+              as: server.admin,
+              raw: JSON.stringify(input),
+              headers: { 'content-type': 'application/json' },
+            });
+      expect(answered.status, procedure).toBe(422);
+      expect(answered.body.error.data.detail.map(({ loc }: { loc: unknown }) => loc)).toEqual(locations);
+    }
+  });
+});
+
 test.each(['{', '%', 'null', '[]', '"x"', '1', '{"path":{"__proto__":{}}}', '{"query":null}', '{"query":[]}'])(
   'a malformed input is never answered with 5xx: %s',
   async (input) => {

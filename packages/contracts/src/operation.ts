@@ -181,13 +181,15 @@ export function operation<
     body: body as unknown as z.ZodType | undefined,
   };
   // A part that the operation does not have is validated too, so that an unexpected query parameter is refused.
-  const schema = object({
+  const schema = z.strictObject({
     path: parts.path ?? z.object({}),
     query: parts.query ?? object({}),
     body: parts.body ?? z.unknown().optional(),
   });
   const parse = (raw: unknown) => {
-    const given = typeof raw === 'object' && raw !== null ? (raw as Record<string, unknown>) : {};
+    const given = (raw ?? {}) as Record<string, unknown>;
+    // Over tRPC the input may be anything.
+    if (typeof given !== 'object' || Array.isArray(given)) return schema.parse(given);
     const parsed = schema.parse({
       ...given,
       path: given.path ?? {},
