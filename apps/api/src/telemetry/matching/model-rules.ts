@@ -46,7 +46,7 @@ type ModelCall = {
   vendor: string | null;
   /** The same as the span has it. It may be a router. */
   namedVendor: string | null;
-  /** Whether the address is a host of nobody that is known. */
+  /** Whether the address is a host that is neither a known vendor's API nor the sender's own machine. */
   isElsewhere: boolean;
   serviceName: string | null;
 };

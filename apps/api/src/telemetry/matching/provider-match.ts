@@ -87,7 +87,7 @@ function ownerOf(
   return name === null ? discovery.mcpService(span) : discovery.discover([name], 'mcp');
 }
 
-/** The matcher without the providers of the sub-tenant, if the sub-tenant has any. */
+/** A matcher that ignores the providers of the sub-tenant. Undefined if the batch cannot mean one of these. */
 function tenantMatcherOf(
   { ofWholeTenant }: BatchLookup,
   { tenantId }: TenantPlace,

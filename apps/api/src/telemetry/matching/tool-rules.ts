@@ -22,7 +22,6 @@ export function matchTool(context: ToolRuleContext, span: MatchableSpan, written
 }
 
 const RULES: readonly Rule[] = [
-  toolWithHash,
   toolAtKnownServer,
   toolOfServerInName,
   toolOfNewServer,
@@ -30,13 +29,10 @@ const RULES: readonly Rule[] = [
   toolRunByVendor,
 ];
 
-function toolWithHash({ lookup, servers }: ToolRuleContext, span: MatchableSpan, written: string) {
-  return lookup.hashedTool(written, servers.find(span, written));
-}
-
-function toolAtKnownServer({ servers }: ToolRuleContext, span: MatchableSpan, written: string) {
+/** The tool whose name is written as a hash, at any server; otherwise the tool of the server that the span means. */
+function toolAtKnownServer({ lookup, servers }: ToolRuleContext, span: MatchableSpan, written: string) {
   const server = servers.find(span, written);
-  return server && servers.toolAt(server, written);
+  return lookup.hashedTool(written, server) ?? (server && servers.toolAt(server, written));
 }
 
 function toolOfServerInName({ servers }: ToolRuleContext, _span: MatchableSpan, written: string) {

@@ -65,7 +65,7 @@ export function indexesOn(db: Schema, table: string): CreateIndex {
 /**
  * The indexes that every list of a resource needs: newest first in a tenant, over all tenants and in a sub-tenant, and a look-up
  * by id for platform administrators, who do not name a tenant. The index of sub-tenants is partial, so that it costs nothing
- * where there are none.
+ * in tenants without sub-tenants.
  */
 export async function addListIndexes(db: Schema, table: string): Promise<void> {
   const index = indexesOn(db, table);

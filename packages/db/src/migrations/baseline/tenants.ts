@@ -20,7 +20,7 @@ async function createTenants(db: Schema): Promise<void> {
     .addColumn('founder_id', 'text', (column) => column.references('users.id'))
     .addColumn('audit_reads', 'integer', withDefault(0))
     .addColumn('record_retention_days', 'integer')
-    // Survive the erasure of the founder, so that nobody founds a second tenant by deleting their account.
+    // Survive the erasure of the founder, so that deleting an account does not let its owner found a second tenant.
     .addColumn('founder_digest', 'text')
     .addColumn('founder_sealed', 'text')
     .addColumn('usage_retention_days', 'integer', withDefault(400))
