@@ -2,16 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { SEQUENCE, TIME_LIMITS } from './testing/scale.ts';
 
 /** Suites without a database. */
-const PURE = [
-  'test/batches.test.ts',
-  'test/delay-budget.test.ts',
-  'test/giving-way.test.ts',
-  'test/ids.test.ts',
-  'test/loop-time.test.ts',
-  'test/loop-turns.test.ts',
-  'test/queries-scope.test.ts',
-  'test/stored-json.test.ts',
-];
+const PURE = ['test/batches.test.ts', 'test/ids.test.ts', 'test/queries-scope.test.ts', 'test/stored-json.test.ts'];
 
 /** Suites for one dialect. */
 const SQLITE = ['test/sqlite-*.test.ts', 'test/query-plans.test.ts'];

@@ -4,11 +4,11 @@ import { type Permit, FairSemaphore } from '../src/platform/fair-semaphore.ts';
 import { tooBusy } from '../src/telemetry/ingest/intake.ts';
 
 /** A semaphore, and the tenants in the order in which they acquired permits. */
-function semaphoreOf(options: { total: number; ofTenant: number; maxWaitMs?: number }) {
-  const semaphore = new FairSemaphore({ maxWaitMs: 60_000, tooBusy, ...options });
+function semaphoreOf({ maxWaitMs = 60_000, ...options }: { total: number; ofTenant: number; maxWaitMs?: number }) {
+  const semaphore = new FairSemaphore({ tooBusy, ...options });
   const acquired: string[] = [];
   const acquire = async (tenant: string, amount: number): Promise<Permit> => {
-    const permit = await semaphore.acquire(tenant, amount);
+    const permit = await semaphore.acquire(tenant, amount, performance.now() + maxWaitMs);
     acquired.push(tenant);
     return permit;
   };

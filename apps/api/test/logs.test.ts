@@ -87,11 +87,11 @@ test('the line of a request that waited for its turn says how long, and the metr
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   // More than a caller may do at once.
   const name = 'service_account:default/bootstrap';
-  const { turns } = service.services;
+  const { scheduler } = service.services;
   const holding = (['read', 'write'] as const).flatMap((kind) =>
-    Array.from({ length: 300 }, () => turns.run({ name, tenant: name }, kind, () => held)),
+    Array.from({ length: 300 }, () => scheduler.run({ name, tenant: name }, kind, () => held)),
   );
-  const run = vi.spyOn(turns, 'run');
+  const run = vi.spyOn(scheduler, 'run');
   const waiting = Promise.all([send('GET', '/v1/tenants'), send('POST', '/v1/traces')]);
   await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2), { timeout: 60_000 });
   // How long they wait.

@@ -1,4 +1,4 @@
-import { yieldWhenDue } from './loop-turns.ts';
+import { yieldWhenDue } from './turns.ts';
 
 /** Splits items into batches, and yields to the event loop between them when that is due. */
 export async function* inBatches<T>(items: Iterable<T>, size: number): AsyncGenerator<readonly T[], void, undefined> {

@@ -13,11 +13,6 @@ export class FairQueue<Entry> {
     return this.#lines.size === 0;
   }
 
-  /** Whether entries of this tenant wait, and of no other. */
-  hasOnly(tenant: string | null): boolean {
-    return this.#lines.size === 1 && this.#lines.has(tenant);
-  }
-
   /** Puts an entry at the end of its tenant's line. @returns false if that line is full */
   push(tenant: string | null, entry: Entry): boolean {
     const line = this.#lines.get(tenant);
@@ -27,13 +22,11 @@ export class FairQueue<Entry> {
     return true;
   }
 
-  /** Takes the next entry out. @param isAllowed whether a tenant's line may be served, or which of its entries */
-  shift(isAllowed: (tenant: string | null) => boolean | ((entry: Entry) => boolean) = () => true): Entry | undefined {
+  /** Takes the next entry out. @param isAllowed whether a tenant's line may be served */
+  shift(isAllowed: (tenant: string | null) => boolean = () => true): Entry | undefined {
     for (const [tenant, line] of this.#lines) {
-      const allowed = isAllowed(tenant);
-      const index = typeof allowed === 'function' ? line.findIndex(allowed) : 0;
-      if (allowed === false || index < 0) continue;
-      const [entry] = line.splice(index, 1);
+      if (!isAllowed(tenant)) continue;
+      const entry = line.shift();
       this.#lines.delete(tenant);
       if (line.length > 0) this.#lines.set(tenant, line);
       return entry;

@@ -1,21 +1,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { CpuStopwatch } from './cpu-stopwatch.ts';
+import type { Turn } from './turns.ts';
 
-/** The tenant that statements run for, and how they use connections and the write gate. */
+/** The tenant that statements run for, its turn, and how they use connections and the write gate. */
 type Context = {
   tenant: string | null;
+  turn: Turn | null;
   reserved: boolean;
   isGateHolder: boolean;
-  isInTransaction: boolean;
-  holdsWriter: boolean;
+  /** Of a transaction that holds SQLite's writing connection. */
+  writerStopwatch: CpuStopwatch | null;
 };
 
-const NO_CONTEXT: Context = {
-  tenant: null,
-  reserved: false,
-  isGateHolder: false,
-  isInTransaction: false,
-  holdsWriter: false,
-};
+const NO_CONTEXT: Context = { tenant: null, turn: null, reserved: false, isGateHolder: false, writerStopwatch: null };
 
 const contexts = new AsyncLocalStorage<Context>();
 
@@ -35,12 +32,12 @@ export function tenantOfKey(caller: string | null): string | null {
 
 /**
  * Runs work on behalf of a tenant. Its database statements take turns with those of other tenants, and hold no more connections
- * than one tenant may. The service's own work runs outside of this, and is not limited.
+ * than one tenant may. The service's own work is not limited.
  *
- * @param tenant its {@link tenantKey}, or the name of a caller that belongs to no single tenant
+ * @param tenant its {@link tenantKey}, or the name of a caller that belongs to no single tenant. Null: the service itself
  */
-export function runForTenant<T>(tenant: string, work: () => T): T {
-  return contexts.run({ ...NO_CONTEXT, tenant }, work);
+export function runForTenant<T>(tenant: string | null, work: () => T, turn: Turn | null = null): T {
+  return contexts.run({ ...NO_CONTEXT, tenant, turn }, work);
 }
 
 /** Runs a readiness check. On Postgres it uses a connection that is reserved for these checks. */
@@ -50,22 +47,27 @@ export function runOnReservedConnection<T>(work: () => T): T {
 
 /** Runs work that has closed its tenant's write gate. Its own transactions do not enter the gate. */
 export function runAsGateHolder<T>(work: () => T): T {
-  return contexts.run({ ...NO_CONTEXT, tenant: currentTenant(), isGateHolder: true }, work);
+  return contexts.run({ ...NO_CONTEXT, ...contexts.getStore(), isGateHolder: true }, work);
 }
 
-/** Runs a transaction. */
-export function runInTransaction<T>(work: () => T): T {
-  return contexts.run({ ...NO_CONTEXT, ...contexts.getStore(), isInTransaction: true }, work);
-}
-
-/** Runs a transaction that holds SQLite's writing connection. */
-export function runAsWriter<T>(work: () => T): T {
-  return contexts.run({ ...NO_CONTEXT, ...contexts.getStore(), isInTransaction: true, holdsWriter: true }, work);
+/** Runs a transaction that holds SQLite's writing connection, and tells its turn how long it worked. */
+export async function runAsWriter<T>(work: () => Promise<T>): Promise<T> {
+  const stopwatch = new CpuStopwatch();
+  try {
+    return await contexts.run({ ...NO_CONTEXT, ...contexts.getStore(), writerStopwatch: stopwatch }, work);
+  } finally {
+    currentTurn()?.hold(stopwatch.stop());
+  }
 }
 
 /** The tenant that the running code works for. Null for the service itself. */
 export function currentTenant(): string | null {
   return contexts.getStore()?.tenant ?? null;
+}
+
+/** The turn of the running request. Null for work that has none. */
+export function currentTurn(): Turn | null {
+  return contexts.getStore()?.turn ?? null;
 }
 
 export function usesReservedConnection(): boolean {
@@ -76,12 +78,7 @@ export function isGateHolder(): boolean {
   return contexts.getStore()?.isGateHolder ?? false;
 }
 
-/** Whether the running code is a transaction. Others may wait for what it holds. */
-export function isInTransaction(): boolean {
-  return contexts.getStore()?.isInTransaction ?? false;
-}
-
-/** Whether the running code is a transaction that holds SQLite's writing connection. */
-export function holdsWriter(): boolean {
-  return contexts.getStore()?.holdsWriter ?? false;
+/** The stopwatch of the running transaction, if it holds SQLite's writing connection. */
+export function writerStopwatch(): CpuStopwatch | null {
+  return contexts.getStore()?.writerStopwatch ?? null;
 }

@@ -7,7 +7,7 @@ import { withTenantLock } from './dialects/postgres-tenant-lock.ts';
 import { withGateClosed } from './dialects/postgres-write-gate.ts';
 import { DuplicateKeyError, SerializationFailureError, WriteGateClosedError } from './errors.ts';
 import { withMutex } from './mutex.ts';
-import { currentTenant, runAsWriter, runInTransaction, tenantOfKey } from './tenant-context.ts';
+import { currentTenant, runAsWriter, tenantOfKey } from './tenant-context.ts';
 
 /** The most attempts, and for how long new attempts are started, in milliseconds. */
 const ATTEMPTS = 20;
@@ -187,7 +187,7 @@ async function runTransaction<T>(
         opened = trx;
         if (state) confinedTransactions.set(trx, state);
         const run = () => withConcurrentStatements(trx, () => work(trx));
-        return isPostgres(db) ? runInTransaction(run) : runAsWriter(run);
+        return isPostgres(db) ? run() : runAsWriter(run);
       });
   } finally {
     for (const then of (opened && endCallbacks.get(opened)) ?? []) then();

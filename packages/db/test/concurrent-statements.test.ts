@@ -4,6 +4,7 @@ import { cachedStatement } from '../src/cached-statement.ts';
 import { together } from '../src/concurrent-statements.ts';
 import type { Database } from '../src/database.ts';
 import { DuplicateKeyError } from '../src/errors.ts';
+import { runForTenant } from '../src/tenant-context.ts';
 import { inTransaction } from '../src/transaction.ts';
 import { onPostgres } from '../testing/test-database.ts';
 import { NOW, temporaryDatabase } from './temporary-database.ts';
@@ -101,13 +102,15 @@ test('what is started after the work of a transaction is over is refused', async
 test('a statement that still waits for its turn of the event loop when its transaction ends has no effect', async () => {
   const db = await temporaryDatabase();
   let late: Promise<unknown> = Promise.resolve();
-  const failing = inTransaction(db, async (trx) => {
+  let isOver = false;
+  const turn = { deadline: Number.POSITIVE_INFINITY, isOver: () => isOver, next: () => sleep(1), hold: () => {} };
+  const work = async (trx: Database) => {
     await insertTenant(trx, { id: 'before' });
-    workFor(30);
+    isOver = true;
     late = insertTenant(trx, { id: 'late' });
     await Promise.all([late, Promise.reject(new Error('the work failed'))]);
-  });
-  await expect(failing).rejects.toThrow('the work failed');
+  };
+  await expect(runForTenant('acme', () => inTransaction(db, work), turn)).rejects.toThrow('the work failed');
   await expect(late).rejects.toThrow('the transaction has ended');
   expect(await tenantsOf(db)).toEqual([]);
 });
@@ -122,10 +125,4 @@ async function later<T>(result: Promise<T>): Promise<T> {
   );
   for (let count = 0; count < 20; count += 1) await Promise.resolve();
   return outcome();
-}
-
-/** Keeps the event loop busy, so that the next statement gives way to other work. */
-function workFor(milliseconds: number): void {
-  const end = performance.now() + milliseconds;
-  while (performance.now() < end);
 }

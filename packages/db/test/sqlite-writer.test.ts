@@ -1,19 +1,13 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import SqliteDatabase from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { sqliteDialect } from '../src/dialects/sqlite.ts';
-import { isNearPause, noteRequest } from '../src/delay-budget.ts';
 import { DatabaseUnavailableError, DuplicateKeyError } from '../src/errors.ts';
-import { beginRequest, givesWay } from '../src/giving-way.ts';
-import { endTurn, noteLoopTime } from '../src/loop-time.ts';
 import { runForTenant } from '../src/tenant-context.ts';
+import { inTransaction } from '../src/transaction.ts';
 import { temporaryFolder } from '../testing/temporary-folder.ts';
-import { countTurns } from './count-turns.ts';
-
-let clock = 0;
 
 type Things = { things: { id: string; count: number }; parts: { thing: string } };
 // A group is also committed when it is old. With a fake clock it does not age on a slow machine.
@@ -51,28 +45,6 @@ async function opened(): Promise<Opened> {
 
 function insert(db: Kysely<Things>, id: string): Promise<unknown> {
   return db.transaction().execute((trx) => trx.insertInto('things').values({ id, count: 0 }).execute());
-}
-
-/** A tenant `heavy` that has worked for half a second, and a request of a tenant `light`. */
-function heavyBesideLight(db: Kysely<Things>) {
-  // Later than everything in earlier tests.
-  let now = (clock += 1_000_000);
-  vi.spyOn(performance, 'now').mockImplementation(() => now);
-  noteLoopTime('heavy');
-  now += 500;
-  endTurn();
-  const order: string[] = [];
-  const write = async (tenant: string, id: string) => {
-    await runForTenant(tenant, () => insert(db, id));
-    order.push(id);
-  };
-  const pass = (milliseconds: number) => {
-    now += milliseconds;
-    givesWay('heavy');
-  };
-  const end = beginRequest('light');
-  onTestFinished(() => end());
-  return { order, write, pass, end };
 }
 
 const idsIn = (db: SqliteDatabase.Database) => db.prepare('select id from things order by id').pluck().all();
@@ -206,141 +178,28 @@ test('a group is committed at 64 transactions, or after 10 ms, even if more are 
   expect(committedCounts).toEqual([152, 152, 154, 154, 156, 156]);
 });
 
-test('writes of one tenant are committed together for 30 ms, as long as no other tenant waits', async () => {
-  const { db, others } = await opened();
-  const other = others();
-  const committedCounts: number[] = [];
-  // Later than everything in earlier tests, in which this tenant may have worked for long.
-  let now = (clock += 1_000_000);
-  vi.spyOn(performance, 'now').mockImplementation(() => now);
-  const write = async (tenant: string, id: string) => {
-    await runForTenant(tenant, () =>
-      db.transaction().execute(async (trx) => {
-        now += 6;
-        await trx.insertInto('things').values({ id, count: 0 }).execute();
-      }),
-    );
-    committedCounts.push(idsIn(other).length);
+test('a transaction yields between two statements when its turn is over, and others wait for it', async () => {
+  const { db } = await opened();
+  const yields: boolean[] = [];
+  const turn = {
+    deadline: Number.POSITIVE_INFINITY,
+    isOver: () => yields.length < 3,
+    next: async (isUrgent: boolean) => void yields.push(isUrgent),
+    hold: () => {},
   };
-  await Promise.all(Array.from({ length: 14 }, (_, index) => write('acme', `acme-${index}`)));
-  expect(committedCounts).toEqual([...Array(6).fill(6), ...Array(6).fill(12), 14, 14]);
-  committedCounts.length = 0;
-  const ids = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth'];
-  await Promise.all(ids.map((id) => write(id === 'third' ? 'beta' : 'acme', id)));
-  expect(committedCounts).toEqual([16, 16, 18, 18, 20, 20]);
+  const write = () => inTransaction(db as never, async (trx) => void (await sql`select 1`.execute(trx)));
+  await runForTenant('acme', write, turn);
+  expect(yields).toContain(true);
 });
 
-test('a long transaction yields between its statements, so that other work goes on', async () => {
+test('a write is refused after the deadline of its request, if it has waited for a second', async () => {
   const { db } = await opened();
-  let now = 0;
-  vi.spyOn(performance, 'now').mockImplementation(() => now);
-  const { turns, stop } = countTurns();
-  await db.transaction().execute(async (trx) => {
-    const before = turns();
-    for (let index = 0; index < 30; index += 1) {
-      await trx
-        .insertInto('things')
-        .values({ id: `${index}`, count: 0 })
-        .execute();
-      now += 4;
-    }
-    // 120 ms of statements, at most 12 in a turn.
-    expect(turns() - before).toBeGreaterThanOrEqual(9);
-  });
-  stop();
-});
-
-test('a transaction for which another tenant waits counts as a delay, and one for which no other tenant waits does not', async () => {
-  const { db } = await opened();
-  let now = 0;
-  let cpuTime = 0;
-  let isStopped = false;
-  vi.spyOn(performance, 'now').mockImplementation(() => now);
-  vi.spyOn(process, 'threadCpuUsage').mockImplementation(() => ({ user: cpuTime * 1000, system: 0 }));
-  const write = (tenant: string, id: string, milliseconds: number) =>
-    runForTenant(tenant, () =>
-      db.transaction().execute(async (trx) => {
-        await trx.insertInto('things').values({ id, count: 0 }).execute();
-        for (let spent = 0; spent < milliseconds; spent += 8) {
-          now += 8;
-          if (!isStopped) cpuTime += 8;
-          await trx.selectFrom('things').select('id').executeTakeFirst();
-        }
-      }),
-    );
-  for (const tenant of ['slow', 'beta', 'slow']) noteRequest(tenant);
-  await write('slow', 'alone', 80);
-  expect(isNearPause('slow')).toBe(false);
-  await Promise.all([write('slow', 'first', 80), write('slow', 'second', 0)]);
-  expect(isNearPause('slow')).toBe(false);
-  // Meanwhile the system runs other programs.
-  isStopped = true;
-  await Promise.all([write('slow', 'third', 800), write('beta', 'waiting', 0)]);
-  expect(isNearPause('slow')).toBe(false);
-  isStopped = false;
-  await Promise.all([write('slow', 'fourth', 80), write('beta', 'waiting too', 0)]);
-  expect(isNearPause('slow')).toBe(true);
-  expect(isNearPause('beta')).toBe(false);
-});
-
-test('transactions of a heavy tenant wait for those of a light request, and keep their order', async () => {
-  const { db } = await opened();
-  const { order, write, pass } = heavyBesideLight(db);
-  // The connection is free, and none of the heavy tenant takes it.
-  const heavy = ['heavy-1', 'heavy-2', 'heavy-3'].map((id) => write('heavy', id));
-  await sleep(5);
-  await write('light', 'light');
-  expect(order).toEqual(['light']);
-  // It has waited for long enough.
-  for (let count = 0; count < 400; count += 1) pass(1);
-  await Promise.all([...heavy, write('heavy', 'heavy-4')]);
-  expect(order).toEqual(['light', 'heavy-1', 'heavy-2', 'heavy-3', 'heavy-4']);
-});
-
-test('a transaction gives way for two seconds at most, so that it is not refused after five', async () => {
-  const { db } = await opened();
-  const { order, write, pass } = heavyBesideLight(db);
-  const heavy = write('heavy', 'heavy');
-  await sleep(5);
-  pass(1400);
-  // The tenants go on as before, so it still has a reason to wait.
-  for (const tenant of ['heavy', 'light']) {
-    noteLoopTime(tenant);
-    pass(tenant === 'heavy' ? 500 : 80);
-    endTurn();
-  }
-  expect(givesWay('heavy')).toBe(true);
-  await sleep(5);
-  expect(order).toEqual([]);
-  pass(50);
-  expect(givesWay('heavy')).toBe(true);
-  await heavy;
-});
-
-test('a transaction of a light tenant is committed before one of a heavy tenant begins', async () => {
-  const { db, others } = await opened();
-  const other = others();
-  const { end } = heavyBesideLight(db);
-  end();
-  const light = runForTenant('light', () => insert(db, 'light'));
-  const seen = await runForTenant('heavy', () => db.transaction().execute(async () => idsIn(other)));
-  expect(seen).toEqual(['light']);
-  await light;
-});
-
-test('after a database is closed, transactions that gave way do not use it: they wait until they are refused', async () => {
-  const { db } = await opened();
-  const { write, end } = heavyBesideLight(db);
-  let isAnswered = false;
-  const answer = () => {
-    isAnswered = true;
-  };
-  void write('heavy', 'refused').then(answer, answer);
-  await sleep(5);
-  await db.destroy();
-  end();
-  await sleep(10);
-  expect(isAnswered).toBe(false);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const first = db.transaction().execute(() => promise);
+  const turn = { deadline: 0, isOver: () => false, next: async () => {}, hold: () => {} };
+  await expect(runForTenant('acme', () => insert(db, 'late'), turn)).rejects.toThrow(DatabaseUnavailableError);
+  resolve();
+  await first;
 });
 
 test('regression: a tenant with many waiting writes delays another tenant’s write by one write', async () => {

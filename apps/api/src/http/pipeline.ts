@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
-import { runRequestForTenant } from '@quartermaster/db/giving-way.ts';
 import { requireRights, requireRightsBeforeInput, requireTenantsInReach, type Rights } from '../auth/authorize.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Services } from '../platform/services.ts';
@@ -14,7 +13,7 @@ import { checkPreconditionHeaders, performIfMatch } from './preconditions/requir
 import { tagAnswer } from './preconditions/tag-answer.ts';
 import { QUERY_TEXT } from './rest/query.ts';
 import type { UnreadAnswers } from './unread-answers.ts';
-import { inFairTurn } from './rate-limits/in-fair-turn.ts';
+import { inTurn } from './rate-limits/in-turn.ts';
 import type { Callers } from './rate-limits/callers.ts';
 import { callerRequestIdOf, requestIdOf } from './request-id.ts';
 
@@ -99,15 +98,14 @@ export async function runPipeline(pipeline: Pipeline, request: PipelineRequest, 
   authorizeBody(rights, raw);
 
   const context = contextOf(pipeline, request, principal);
-  return inFairTurn(context, operation, async (worksFor, waitedMs) => {
+  return inTurn(context, operation, async (waitedMs) => {
     pipeline.onTurn(request.res, waitedMs);
     const input = validate(operation, raw);
     checkPreconditionHeaders(operation, context);
     const callerContext = { ...context, operation, reach: rights?.reach ?? [] } as CallerContext;
     const run = (services: Services) => perform(endpoint, { ...callerContext, services }, input);
-    const output = await runRequestForTenant(worksFor, () =>
-      performIdempotently({ request, context: callerContext, raw, isOwn: rights === null || rights.own }, run),
-    );
+    const isOwn = rights === null || rights.own;
+    const output = await performIdempotently({ request, context: callerContext, raw, isOwn }, run);
     if (pipeline.checkAnswers) checkAnswer(operation, output);
     const notModified = tagAnswer({ operation, req: request.req, res: request.res }, output);
     return { output, notModified };

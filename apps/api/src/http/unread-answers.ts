@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../platform/errors.ts';
 import type { Pipeline, Progress } from './pipeline.ts';
-import { turnTakerOf } from './rate-limits/in-fair-turn.ts';
+import { schedulerCaller } from './rate-limits/in-turn.ts';
 
 /** Answers of up to this many bytes are not counted. The buffers of the system take them, even if the client reads nothing. */
 const SMALL_BYTES = 16 * 1024;
@@ -49,7 +49,7 @@ export function holdAnswer(
   { req, res, bytes }: { req: IncomingMessage; res: ServerResponse; bytes: number },
 ): void {
   if (bytes <= SMALL_BYTES) return;
-  const { name } = turnTakerOf({ principal, address: addressOf(req) });
+  const { name } = schedulerCaller(principal, addressOf(req));
   unread.hold(name, res, { bytes, isRefusable: operation?.idempotency === 'none' });
 }
 

@@ -15,9 +15,7 @@ type SemaphoreOptions = {
   total: number;
   /** How much the requests of one tenant may hold. */
   ofTenant: number;
-  /** The longest wait, in milliseconds. */
-  maxWaitMs: number;
-  /** The error after a longer wait. */
+  /** The error of a request that has waited until its deadline. */
   tooBusy: () => Error;
 };
 
@@ -44,10 +42,11 @@ export class FairSemaphore {
    * Waits until the amount is free.
    *
    * @param amount is reduced to what one tenant may hold, if it is more
-   * @throws what `tooBusy` returns, if the wait takes too long
+   * @param deadline in milliseconds of `performance.now()`
+   * @throws what `tooBusy` returns, if it is not free then
    */
-  async acquire(tenant: string, amount: number): Promise<Permit> {
-    const { ofTenant, maxWaitMs, tooBusy } = this.#options;
+  async acquire(tenant: string, amount: number, deadline: number): Promise<Permit> {
+    const { ofTenant, tooBusy } = this.#options;
     let own = Math.min(amount, ofTenant);
     if (this.#waiting.has(tenant) || this.#isContended() || !this.#fits(tenant, own)) {
       await new Promise<void>((resolve, reject) => {
@@ -58,7 +57,7 @@ export class FairSemaphore {
           if (queue.length === 0) this.#waiting.delete(tenant);
           this.#resumeWaiters();
           reject(tooBusy());
-        }, maxWaitMs);
+        }, deadline - performance.now());
         const resume = () => {
           clearTimeout(timer);
           resolve();

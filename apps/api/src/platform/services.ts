@@ -14,7 +14,7 @@ import type { SyncRuns } from './outbound/sync-runs.ts';
 import type { Metrics } from './metrics.ts';
 import type { OutboundPolicy } from './outbound/outbound.ts';
 import type { CursorCodec } from './cursor-codec.ts';
-import type { FairTurns } from './fair-turns.ts';
+import type { Scheduler } from './scheduler.ts';
 import type { TenantLimits } from './tenant-limits.ts';
 
 /**
@@ -59,10 +59,8 @@ export type Services = {
   erasures: Erasures;
   registrations: OnboardingLimit;
   organizations: OnboardingLimit;
-  /** Decides whose request runs next. */
-  turns: FairTurns;
-  /** Which writes of people are carried out promptly. */
-  promptWrites: { take(tenantId: string): boolean };
+  /** Shares the process between tenants. */
+  scheduler: Scheduler;
   /** What telemetry each service account sent, and how much of it was understood. */
   accountTelemetry: AccountTelemetryLog;
   /** The limits of each tenant. */

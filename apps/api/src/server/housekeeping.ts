@@ -86,12 +86,12 @@ export function startHousekeeping(services: Services): () => Promise<void> {
 }
 
 /** Runs jobs one after the other. Those that have not begun when the service stops are left out. */
-function jobQueue({ log, stopping }: Pick<Services, 'log' | 'stopping'>) {
+function jobQueue({ log, scheduler, stopping }: Pick<Services, 'log' | 'scheduler' | 'stopping'>) {
   let running: Promise<void> = Promise.resolve();
   return {
     run(name: string, work: () => Promise<unknown>) {
       running = running
-        .then(() => (stopping.aborted ? undefined : work()))
+        .then(() => (stopping.aborted ? undefined : scheduler.runWithoutLine(null, work)))
         .then(() => {})
         .catch((error: unknown) => log.error({ err: error }, `${name} failed; the service will try again`));
     },

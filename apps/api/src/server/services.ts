@@ -2,15 +2,14 @@ import { databaseNow } from '@quartermaster/db/database-clock.ts';
 import { createTokenVerifier } from '../auth/bearer.ts';
 import type { Config } from '../config.ts';
 import { countWork, createLimits, type RequestLimits } from '../http/rate-limits/limits.ts';
-import { PromptWrites } from '../http/rate-limits/prompt-writes.ts';
 import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../http/rate-limits/shared-points.ts';
 import { FURTHER_READS } from '../platform/audit/reads.ts';
 import { FURTHER_REFUSALS } from '../platform/audit/refusals.ts';
 import { summedEvents } from '../platform/audit/summed-events.ts';
 import { cursorCodec } from '../platform/cursor-codec.ts';
 import { createErasures } from '../platform/erasures.ts';
-import { FairTurns } from '../platform/fair-turns.ts';
 import { fairResolver, resolveAll } from '../platform/outbound/resolver.ts';
+import { Scheduler } from '../platform/scheduler.ts';
 import type { Services } from '../platform/services.ts';
 import { TenantLimits } from '../platform/tenant-limits.ts';
 import { sealer } from '../resources/audit-events/seal.ts';
@@ -55,8 +54,7 @@ export function createServices(
     reads: summedEvents({ db, now, secrets }, { overflow: FURTHER_READS, onDropped: () => metrics.readsDropped.inc() }),
     registrations,
     organizations,
-    turns: new FairTurns(),
-    promptWrites: new PromptWrites(now),
+    scheduler: new Scheduler(),
     accountTelemetry: new AccountTelemetry({ db, log, now }),
     tenantLimits,
     chargeWork: async (principal, points) => {

@@ -5,7 +5,7 @@ import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { expect, test } from 'vitest';
 import { ApiError } from '../../src/platform/errors.ts';
 import { answerOf } from '../../src/http/errors/problems.ts';
-import { FairTurns } from '../../src/platform/fair-turns.ts';
+import { Scheduler } from '../../src/platform/scheduler.ts';
 import type { Services } from '../../src/platform/services.ts';
 import { principalIn } from '../support/principals.ts';
 import { send, serve } from './server.ts';
@@ -50,7 +50,7 @@ test.each(['/v1/widgets', '/trpc/create'])(
     let lookUps = 0;
     let begun = Promise.withResolvers<void>();
     const server = await serve({
-      services: { turns: new FairTurns(), now: () => new Date(time) } as Services,
+      services: { scheduler: new Scheduler(), now: () => new Date(time) } as Services,
       authenticate: async () => {
         lookUps += 1;
         begun.resolve();

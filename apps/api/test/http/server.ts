@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import { ApiError } from '../../src/platform/errors.ts';
 import { type RestOptions, restHandler } from '../../src/http/rest/rest.ts';
 import type { Services } from '../../src/platform/services.ts';
-import { FairTurns } from '../../src/platform/fair-turns.ts';
+import { Scheduler } from '../../src/platform/scheduler.ts';
 import type { Pipeline } from '../../src/http/pipeline.ts';
 import type { Callers } from '../../src/http/rate-limits/callers.ts';
 import { setRequestId } from '../../src/http/request-id.ts';
@@ -52,7 +52,7 @@ export async function serve({
     next();
   });
   const pipeline: Pipeline = {
-    services: { turns: new FairTurns(), now: () => new Date() } as Services,
+    services: { scheduler: new Scheduler(), now: () => new Date() } as Services,
     callers: { authenticate, limitRate: async () => {} },
     unread: new UnreadAnswers(),
     addressOf: () => '127.0.0.1',

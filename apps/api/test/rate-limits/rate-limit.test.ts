@@ -152,22 +152,3 @@ test('if the table cannot be read, the process counts alone until the window end
   time.travel(WINDOW_MS);
   expect(await allowed(30)).toBe(10);
 });
-
-test('how far a caller is ahead of an even use of its points, beyond what it may use at once', async () => {
-  const time = clock();
-  const limit = limitOf(600, time);
-  expect(limit.aheadMs(caller('a'), 100)).toBe(0);
-  await limit.count(caller('a'), 100);
-  expect(limit.aheadMs(caller('a'), 100)).toBe(0);
-  await limit.count(caller('a'), 50);
-  // Ten points a second.
-  expect(limit.aheadMs(caller('a'), 100)).toBe(5000);
-  expect(limit.aheadMs(caller('b'), 100)).toBe(0);
-  time.travel(2000);
-  expect(limit.aheadMs(caller('a'), 100)).toBe(3000);
-  time.travel(4000);
-  expect(limit.aheadMs(caller('a'), 100)).toBe(0);
-  await limit.count({ ...caller('c'), limit: 1200 }, 240);
-  time.travel(WINDOW_MS);
-  expect(limit.aheadMs(caller('c'), 100)).toBe(0);
-});

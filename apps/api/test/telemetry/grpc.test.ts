@@ -233,7 +233,7 @@ test('regression: a stopping service answers calls in flight', async () => {
   const release = await lockTable(stopping.databaseUrl, 'traces');
   const traceId = newTraceId();
   const called = call(EXPORT_TRACES, traces({ traceId }), { metadata: keyMetadata(sender.key), at: stopping });
-  await expect.poll(() => stopping.services.turns.active).toBe(1);
+  await expect.poll(() => stopping.services.scheduler.active).toBe(1);
   const ended = stopping.end();
   await release();
   expect(await called).toEqual({ bytes: Buffer.alloc(0) });

@@ -1,5 +1,6 @@
 import { DatabaseUnavailableError } from '../errors.ts';
 import { FairQueue } from '../fair-queue.ts';
+import { waitMsLeft } from '../turns.ts';
 
 export type SlotLimits = {
   /** Connections in total. */
@@ -58,7 +59,7 @@ export class ConnectionSlots {
       const timer = setTimeout(() => {
         this.#queue.remove(tenant, proceed);
         reject(unavailable('no connection was free in time'));
-      }, this.#limits.waitMs);
+      }, waitMsLeft(this.#limits.waitMs));
       if (this.#queue.push(tenant, proceed)) return;
       clearTimeout(timer);
       reject(unavailable('too many statements of the tenant wait for a connection'));

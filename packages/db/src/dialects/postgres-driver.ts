@@ -8,9 +8,8 @@ import {
   SerializationFailureError,
   WriteGateClosedError,
 } from '../errors.ts';
-import { noteLoopTime } from '../loop-time.ts';
-import { giveWay, isYieldDue, yieldWhenDue } from '../loop-turns.ts';
 import { currentTenant, isGateHolder, usesReservedConnection } from '../tenant-context.ts';
+import { isYieldDue, yieldWhenDue } from '../turns.ts';
 import { ConnectionSlots } from './connection-slots.ts';
 import { enterGateSql } from './postgres-write-gate.ts';
 import { StatementNames } from './statement-names.ts';
@@ -74,7 +73,6 @@ export class PostgresDriver implements Driver {
   async acquireConnection(): Promise<PostgresConnection> {
     const pool = usesReservedConnection() ? this.#reserved : this.#pool;
     if (!pool) throw new Error('the database is not open');
-    await giveWay();
     const releaseSlot = pool === this.#pool ? await this.#slots.acquire(currentTenant()) : () => {};
     try {
       return new PostgresConnection(await pool.connect(), this.#names, releaseSlot);
@@ -148,7 +146,6 @@ class PostgresConnection implements DatabaseConnection {
         if (transaction !== null || !isStale(error)) throw error;
         return this.#send(timed, () => this.#client.query(unnamed));
       });
-      noteLoopTime();
       const writes = command === 'INSERT' || command === 'UPDATE' || command === 'DELETE';
       return { rows: rows as R[], ...(writes && { numAffectedRows: BigInt(rowCount ?? 0) }) };
     } catch (error) {

@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { QueryResult } from 'kysely';
 import { DatabaseUnavailableError } from '../errors.ts';
-import { noteDelay } from '../delay-budget.ts';
 import { FairQueue } from '../fair-queue.ts';
-import { givesWay, isLightBeside, LOOK_AGAIN_MS } from '../giving-way.ts';
-import { cpuTimeOf, noteLoopTime, slowdown } from '../loop-time.ts';
 import { currentTenant } from '../tenant-context.ts';
+import { waitMsLeft } from '../turns.ts';
 import { MAX_LOG_PAGES, type SqliteCheckpoints } from './sqlite-checkpoints.ts';
 import { BUSY_TIMEOUT_MS, type SqliteHandle } from './sqlite-handle.ts';
 
@@ -15,18 +13,9 @@ const LOCK_ATTEMPTS = 20;
 /** How long a write waits for other writes of this process before it is refused, in milliseconds. */
 const WRITER_WAIT_MS = 5000;
 
-/** A write gives way to other tenants for so long at most, in milliseconds, so that it is not refused for that. */
-const GIVES_WAY_MS = 2000;
-
 /** A group of transactions is committed when it has this many of them, or when it is this old, in milliseconds. */
 const MAX_GROUP_SIZE = 64;
 const MAX_GROUP_AGE_MS = 10;
-
-/**
- * The same age while everything in the group and everything that waits is of one tenant. No other tenant waits for the commit
- * then, and the batches of spans that a tenant sends at the same time are written to the disk together.
- */
-const MAX_GROUP_AGE_OF_ONE_TENANT_MS = 30;
 
 /** Copies the whole write-ahead log into the database file, and truncates the log. It does not work inside a transaction. */
 export const TRUNCATE_LOG = 'pragma wal_checkpoint(truncate)';
@@ -38,14 +27,13 @@ type WaitingForCommit = { resolve: () => void; reject: (error: unknown) => void 
 type Group = {
   since: number;
   done: WaitingForCommit[];
-  tenants: Set<string | null>;
   /** Why SQLite has rolled all of them back. */
   lost: DatabaseUnavailableError | null;
 };
 
 /**
  * The only connection that writes, with group commit. Transactions use it one after the other. Waiting tenants are served round
- * robin, and heavy ones give way to light ones. Transactions that arrive within one turn of the event loop are committed together,
+ * robin. Transactions that arrive within one turn of the event loop are committed together,
  * because flushing a commit to the disk takes longer than most work. Each is a savepoint of one SQLite transaction, and resolves
  * only after the commit is on the disk. A rollback affects one of them. If the commit fails, all of them fail.
  */
@@ -53,13 +41,9 @@ export class SqliteWriter {
   readonly #handle: SqliteHandle;
   readonly #checkpoints: SqliteCheckpoints;
   #busy = false;
-  /** The tenant that holds the connection, and its CPU time when it took it. */
-  #holder: { tenant: string | null; before: number } = { tenant: null, before: 0 };
   #group: Group | null = null;
   /** Transactions that wait for the connection. */
-  readonly #queue = new FairQueue<{ proceed: () => void; since: number }>();
-  /** Whether {@link #serve} is scheduled, while all waiting transactions give way. */
-  #isServingLate = false;
+  readonly #queue = new FairQueue<() => void>();
 
   constructor(handle: SqliteHandle, checkpoints: SqliteCheckpoints) {
     this.#handle = handle;
@@ -70,10 +54,11 @@ export class SqliteWriter {
   /** Runs one statement as a separate transaction. */
   async run(sql: string, parameters: readonly unknown[]): Promise<QueryResult<never>> {
     await this.#acquire();
-    if (sql === TRUNCATE_LOG || this.#wouldDelayGroup()) this.#commitGroup();
-    if (sql === TRUNCATE_LOG) await this.#checkpoints.idle();
+    if (sql === TRUNCATE_LOG) {
+      this.#commitGroup();
+      await this.#checkpoints.idle();
+    }
     const group = this.#group;
-    group?.tenants.add(currentTenant());
     let result: QueryResult<never>;
     try {
       const write = () => this.#handle.run(sql, parameters);
@@ -98,14 +83,12 @@ export class SqliteWriter {
    */
   async begin(): Promise<SqliteTransaction> {
     await this.#acquire();
-    if (this.#wouldDelayGroup()) this.#commitGroup();
     try {
       const isFirst = this.#group === null;
       // `immediate`: a transaction that read first and wrote later would fail with SQLITE_BUSY_SNAPSHOT.
       if (isFirst) await retryWhileLocked(() => this.#handle.run('begin immediate', []));
       else this.#handle.run('savepoint member', []);
-      const group = (this.#group ??= { since: performance.now(), done: [], tenants: new Set(), lost: null });
-      group.tenants.add(currentTenant());
+      const group = (this.#group ??= { since: performance.now(), done: [], lost: null });
       return new SqliteTransaction({
         run: (sql, parameters) => this.#runWithin(group, sql, parameters),
         commit: () => this.#commit(group, isFirst),
@@ -186,20 +169,8 @@ export class SqliteWriter {
     return committed;
   }
 
-  /** Whether transactions of light tenants wait for the commit, and the running tenant is heavy: its next one may take long. */
-  #wouldDelayGroup(): boolean {
-    const tenant = currentTenant();
-    for (const other of this.#group?.tenants ?? []) if (isLightBeside(other, tenant)) return true;
-    return false;
-  }
-
-  #isFull(group: Group): boolean {
-    if (group.done.length >= MAX_GROUP_SIZE) return true;
-    const age = performance.now() - group.since;
-    if (age <= MAX_GROUP_AGE_MS) return false;
-    const tenant = onlyTenantOf(group);
-    const isOfOneTenant = tenant !== null && this.#queue.hasOnly(tenant);
-    return !isOfOneTenant || age > MAX_GROUP_AGE_OF_ONE_TENANT_MS;
+  #isFull({ done, since }: Group): boolean {
+    return done.length >= MAX_GROUP_SIZE || performance.now() - since > MAX_GROUP_AGE_MS;
   }
 
   /** Commits the open group. */
@@ -207,7 +178,6 @@ export class SqliteWriter {
     const group = this.#group;
     if (group === null) return;
     this.#group = null;
-    noteLoopTime(onlyTenantOf(group));
     try {
       this.#handle.run('commit', []);
     } catch (error) {
@@ -220,7 +190,6 @@ export class SqliteWriter {
     }
     for (const { resolve } of group.done) resolve();
     this.#checkpoints.afterCommit(this.#handle);
-    noteLoopTime();
   }
 
   #rejectGroup(group: Group, cause: unknown): void {
@@ -231,67 +200,33 @@ export class SqliteWriter {
   }
 
   #acquire(): Promise<void> {
-    const tenant = currentTenant();
-    if (!this.#busy && this.#queue.isEmpty && !givesWay(tenant)) {
+    if (!this.#busy) {
       this.#busy = true;
-      this.#hold(tenant);
       return Promise.resolve();
     }
+    const tenant = currentTenant();
     return new Promise((resolve, reject) => {
       const proceed = () => {
         clearTimeout(timer);
-        this.#hold(tenant);
         resolve();
       };
-      const waiting = { proceed, since: performance.now() };
       const refuse = (reason: string) => reject(new DatabaseUnavailableError({ cause: new Error(reason) }));
       const timer = setTimeout(() => {
-        this.#queue.remove(tenant, waiting);
+        this.#queue.remove(tenant, proceed);
         refuse('the writing connection was not free in time');
-      }, WRITER_WAIT_MS);
-      if (this.#queue.push(tenant, waiting)) {
-        if (!this.#busy) this.#serve();
-        return;
-      }
+      }, waitMsLeft(WRITER_WAIT_MS));
+      if (this.#queue.push(tenant, proceed)) return;
       clearTimeout(timer);
       refuse('too many writes of the tenant wait for the writing connection');
     });
   }
 
-  #hold(tenant: string | null): void {
-    this.#holder = { tenant, before: cpuTimeOf(tenant) };
-  }
-
   /** Hands the connection to the next waiting transaction. */
   #release(): void {
-    const { tenant, before } = this.#holder;
-    const hasDelayedOthers = !this.#queue.isEmpty && !this.#queue.hasOnly(tenant);
-    if (tenant !== null && hasDelayedOthers) noteDelay(tenant, cpuTimeOf(tenant) - before, slowdown());
-    this.#serve();
-  }
-
-  #serve(): void {
-    const latest = performance.now() - GIVES_WAY_MS;
-    const next = this.#queue.shift((tenant) => !givesWay(tenant) || (({ since }) => since <= latest));
+    const next = this.#queue.shift();
     this.#busy = next !== undefined;
-    if (next) next.proceed();
-    else if (!this.#queue.isEmpty) this.#serveLate();
+    next?.();
   }
-
-  #serveLate(): void {
-    if (this.#isServingLate) return;
-    this.#isServingLate = true;
-    setTimeout(() => {
-      this.#isServingLate = false;
-      if (!this.#busy) this.#serve();
-    }, LOOK_AGAIN_MS);
-  }
-}
-
-/** The tenant of all transactions in a group; null if there are several, or if it is the service itself. */
-function onlyTenantOf({ tenants }: Group): string | null {
-  const [tenant = null] = tenants;
-  return tenants.size === 1 ? tenant : null;
 }
 
 /** Retries while another process holds the lock of the file, up to a limit. The event loop is not blocked between retries. */

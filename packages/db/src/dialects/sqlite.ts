@@ -9,7 +9,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
-import { isYieldDue, yieldWhenDue } from '../loop-turns.ts';
+import { isYieldDue, yieldWhenDue } from '../turns.ts';
 import { SqliteCheckpoints } from './sqlite-checkpoints.ts';
 import { SqliteHandle } from './sqlite-handle.ts';
 import { type SqliteTransaction, SqliteWriter } from './sqlite-writer.ts';

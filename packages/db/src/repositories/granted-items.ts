@@ -2,7 +2,7 @@ import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import { type SqlBool, sql } from 'kysely';
 import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
-import { yieldWhenDue } from '../loop-turns.ts';
+import { yieldWhenDue } from '../turns.ts';
 import { inScope } from '../queries.ts';
 import { cachedStatement } from '../cached-statement.ts';
 import type { TenantScope } from '../tenancy.ts';

@@ -1,4 +1,4 @@
-import { yieldWhenDue } from '../loop-turns.ts';
+import { yieldWhenDue } from '../turns.ts';
 import type { Database } from '../database.ts';
 import { isMerged, MERGED_PREFIX, readMergedName, senderDigestOf } from '../merged-part.ts';
 import { placeColumns } from '../queries.ts';

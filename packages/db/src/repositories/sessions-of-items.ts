@@ -1,4 +1,4 @@
-import { yieldWhenDue } from '../loop-turns.ts';
+import { yieldWhenDue } from '../turns.ts';
 import type { GatewaySession } from '@quartermaster/contracts/gateway-sessions.ts';
 import { SESSION_TTL_MAX_SECONDS } from '@quartermaster/contracts/gateways.ts';
 import type { Database } from '../database.ts';

@@ -2,7 +2,7 @@ import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
+import { yieldWhenDue } from '@quartermaster/db/turns.ts';
 import { nameFamily } from '@quartermaster/naming/name-family.ts';
 import { nameKey } from '@quartermaster/naming/name-key.ts';
 import {

@@ -1,7 +1,7 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
-import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
+import { yieldWhenDue } from '@quartermaster/db/turns.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { nameKey } from '@quartermaster/naming/name-key.ts';
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';

@@ -1,32 +1,16 @@
 import type { OnboardingLimit } from '../../platform/services.ts';
 import type { ServerResponse } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { DEFAULT_TENANT_LIMITS } from '@quartermaster/contracts/tenant-usage.ts';
-import { othersWork } from '@quartermaster/db/delay-budget.ts';
 import ipaddr from 'ipaddr.js';
-import { type Principal, principalName, tenantOfCaller, tenantsOfUser } from '../../auth/principal.ts';
+import { type Principal, principalName, tenantsOfUser } from '../../auth/principal.ts';
 import type { Config } from '../../config.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { type Caller, type Counted, RateLimit, type TakePoints, WINDOW_MS } from './rate-limit.ts';
 
 const WINDOW_SECONDS = WINDOW_MS / 1000;
 
-/** Refusals of a caller that are sent at once in a window. Each further one is sent late. */
-const PROMPT_REFUSALS = 20;
-const LATE_MS = 1000;
-
-/**
- * Points that a tenant may use at once while other tenants work. Beyond that its requests wait until they are in proportion to its
- * limit, so that it does not use the points of a minute in the first seconds, at the cost of the others.
- */
-const BURST_POINTS = 300;
-
 /** A user's request counts for at most this many of their tenants, so that it stays cheap. */
 const MAX_TENANTS_COUNTED = 10;
-
-/** How long a request waits at most, and how often it looks whether others still work, in milliseconds. */
-const MAX_PACE_MS = 5000;
-const PACE_LOOK_MS = 500;
 
 /** The rate limits of requests. */
 export type RequestLimits = {
@@ -98,13 +82,12 @@ export async function countRequest(limit: RateLimit, caller: Caller, res: Server
   const count = limit.count(caller, cost);
   const counted = count instanceof Promise ? await count : count;
   for (const [name, value] of Object.entries(headersOf(limit, counted))) res.setHeader(name, value);
-  if (!counted.allowed) await refuse(limit, counted);
+  if (!counted.allowed) throw overLimit(limit, counted);
 }
 
 /**
  * Counts a request against the limits of its caller's tenants. A user of several tenants is refused only if all of their limits are
- * reached, because one of them must not keep the user out of the others. Sets RateLimit headers only if it is refused. While other
- * tenants work, a request waits if its tenants use the points of a minute much faster than evenly.
+ * reached, because one of them must not keep the user out of the others. Sets RateLimit headers only if it is refused.
  *
  * @throws ApiError 429
  */
@@ -114,13 +97,7 @@ export async function countRequestOfTenants(limits: RequestLimits, principal: Pr
   for (const { limit, tenantId } of tenants) counts.push(await countOfTenant(limit, tenantId, work));
   const [first, last] = [tenants[0], counts.at(-1)];
   if (!first || !last) return;
-  if (counts.every(({ allowed }) => !allowed)) await refuse(first.limit, last);
-  const aheadMs = Math.min(...tenants.map(({ limit, tenantId }) => limit.aheadMs({ id: tenantId }, BURST_POINTS)));
-  const deadline = performance.now() + Math.min(MAX_PACE_MS, aheadMs);
-  for (let left = deadline - performance.now(); left > 0; left = deadline - performance.now()) {
-    if (!othersWork(tenantOfCaller(principal))) return;
-    await sleep(Math.min(left, PACE_LOOK_MS));
-  }
+  if (counts.every(({ allowed }) => !allowed)) throw overLimit(first.limit, last);
 }
 
 /** The limits of the tenants that a caller belongs to. Users who are platform administrators are not limited by tenants. */
@@ -146,17 +123,6 @@ export async function countWork(limits: RequestLimits, principal: Principal, wor
   if (work.points === 0) return;
   await limits.principal.count(callerOf(principal), work.points);
   for (const { limit, tenantId } of tenantLimitsOf(limits, principal)) await countOfTenant(limit, tenantId, work);
-}
-
-/**
- * Refuses a request. A caller that ignores many refusals gets the next ones late: then its connections wait instead of sending, so
- * that a flood of refused requests leaves the service to others.
- *
- * @throws ApiError 429
- */
-async function refuse(limit: RateLimit, counted: Counted): Promise<never> {
-  if (counted.refusals > PROMPT_REFUSALS) await sleep(LATE_MS);
-  throw overLimit(limit, counted);
 }
 
 /** 429, with the headers of the limit that was reached. */

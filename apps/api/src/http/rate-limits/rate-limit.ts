@@ -123,18 +123,6 @@ export class RateLimit {
     return this.#counts.get(id)?.used ?? 0;
   }
 
-  /**
-   * How far a caller is ahead of using its points evenly over the window, as far as this process knows, in milliseconds.
-   *
-   * @param burst points that it may use at once
-   */
-  aheadMs({ id }: Pick<Caller, 'id'>, burst: number): number {
-    const time = this.#roll();
-    const count = this.#counts.get(id);
-    if (count === undefined) return 0;
-    return Math.max(0, ((count.used - burst) / count.limit) * WINDOW_MS - (time % WINDOW_MS));
-  }
-
   #countOf({ id, limit = this.limit }: Caller): Count {
     const known = this.#counts.get(id);
     if (known) {

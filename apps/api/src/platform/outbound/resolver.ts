@@ -31,12 +31,11 @@ export function fairResolver(resolver: Resolver): FairResolver {
   const lookups = new FairSemaphore({
     total: MAX_LOOKUPS,
     ofTenant: 1,
-    maxWaitMs: MAX_WAIT_MS,
     tooBusy: () => new OutboundFailure('other look-ups of names take too long', { transient: true }),
   });
   const running = new Map<string, Promise<Addresses>>();
   const lookUp = async (host: string, tenantId: string) => {
-    const permit = await lookups.acquire(tenantId, 1);
+    const permit = await lookups.acquire(tenantId, 1, performance.now() + MAX_WAIT_MS);
     try {
       return await resolver(host);
     } finally {

@@ -4,7 +4,6 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { endSyncTask, renewSyncTask } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { findProvider, markSynced, setNextSync } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
-import { pauseAfterDelays } from '@quartermaster/db/delay-budget.ts';
 import { tenantKey } from '@quartermaster/db/tenant-context.ts';
 import { confineToTenant } from '@quartermaster/db/transaction.ts';
 import type { auditedWrite } from '../../platform/audit/audited-write.ts';
@@ -29,6 +28,9 @@ const LEASE_MS = 30_000;
 /** How often a run renews its lease and checks whether it was cancelled, in milliseconds. */
 const HEARTBEAT_MS = 1000;
 
+/** How long what was read may wait to be written, in milliseconds. */
+const MAX_WRITE_WAIT_MS = 20_000;
+
 /** When a lease that is renewed now expires. @param now by the database's clock */
 export function leaseFrom(now: Date): string {
   return new Date(now.getTime() + LEASE_MS).toISOString();
@@ -44,8 +46,8 @@ export async function runSync(run: SyncRun, stopping: AbortSignal): Promise<Inve
   const started = performance.now();
   const state: RunState = { attempts: 1, lastError: null, progress: { phase: 'connecting', done: 0, total: null } };
   try {
-    const { listing, written } = await fetchWithHeartbeat(run, state, stopping);
-    const { counts, syncedAt } = await writeAll(run, state, listing).finally(written);
+    const listing = await fetchWithHeartbeat(run, state, stopping);
+    const { counts, syncedAt } = await writeInLine(run, () => writeAll(run, state, listing));
     const { errors, errorCount } = listing;
     return {
       taskId: run.taskId,
@@ -68,12 +70,11 @@ type RunState = Pick<OperatorTask, 'lastError'> & {
   progress: NonNullable<OperatorTask['progress']>;
 };
 
-/** @returns the listing, and a function to call when it is written */
 async function fetchWithHeartbeat(
   { services, provider, taskId }: SyncRun,
   state: RunState,
   stopping: AbortSignal,
-): Promise<{ listing: Listing; written: () => void }> {
+): Promise<Listing> {
   const { db, now, databaseNow, log } = services;
   const cancelled = new AbortController();
   const signal = AbortSignal.any([stopping, cancelled.signal]);
@@ -93,7 +94,7 @@ async function fetchWithHeartbeat(
     beating = beating.then(beat);
   }, HEARTBEAT_MS);
   try {
-    const listing = await fetchListing(services, provider, {
+    return await fetchListing(services, provider, {
       signal,
       onAttempt(attempt, lastError) {
         state.attempts = attempt;
@@ -103,13 +104,17 @@ async function fetchWithHeartbeat(
         state.progress = { phase, done, total: null };
       },
     });
-    const written = await pauseAfterDelays(tenantKey(provider.tenantId), signal);
-    return { listing, written };
   } finally {
     // No heartbeat may run during or after the final transaction.
     clearInterval(timer);
     await beating;
   }
+}
+
+/** A sync takes no place in its tenant's line while it waits for the provider, but it does while it writes. */
+function writeInLine<T>({ services, provider }: SyncRun, write: () => Promise<T>): Promise<T> {
+  const tenant = tenantKey(provider.tenantId);
+  return services.scheduler.run({ name: tenant, tenant }, 'write', write, performance.now() + MAX_WRITE_WAIT_MS);
 }
 
 /** Writes the inventory, the provider, the task and the audit events in one transaction. */

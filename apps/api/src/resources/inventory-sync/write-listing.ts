@@ -1,7 +1,7 @@
 import type { InventorySync } from '@quartermaster/contracts/inventory-syncs.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
-import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
+import { yieldWhenDue } from '@quartermaster/db/turns.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { findInventoryItems } from '@quartermaster/db/repositories/inventory.ts';
 import {

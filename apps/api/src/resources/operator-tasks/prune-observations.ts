@@ -1,5 +1,5 @@
 import { inBatches } from '@quartermaster/db/batches.ts';
-import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
+import { yieldWhenDue } from '@quartermaster/db/turns.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { type EmptiedProvider, findEmptiedProviders } from '@quartermaster/db/repositories/emptied-providers.ts';
 import { addToObservationCounts } from '@quartermaster/db/repositories/observation-counts.ts';

@@ -1,5 +1,5 @@
 import type { Database } from '@quartermaster/db/database.ts';
-import { yieldWhenDue } from '@quartermaster/db/loop-turns.ts';
+import { yieldWhenDue } from '@quartermaster/db/turns.ts';
 import { findKnownSpans } from '@quartermaster/db/repositories/known-spans.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { Reading, Use } from '../reading/facts.ts';

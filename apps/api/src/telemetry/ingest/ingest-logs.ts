@@ -1,7 +1,7 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { tenantKey } from '@quartermaster/db/tenant-context.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { principalName } from '../../auth/principal.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { countUnobserved } from '../../platform/metrics.ts';
@@ -14,20 +14,17 @@ import { unreadOf } from './scope-counts.ts';
 import { placeOfSender } from './sender.ts';
 import type { Records } from './serialized-records.ts';
 import { BYTES_PER_KEY, isLimitReached, requireRoom } from './stored-bytes.ts';
-import { type BatchedContent, storeInTurn, transactionBatches } from './transaction-batches.ts';
+import { type BatchedContent, transactionBatches } from './transaction-batches.ts';
 
 /** An estimate of what a record takes in storage, before it is known how many keys are stored for its call: usually two. */
 const BYTES_PER_RECORD = 500;
-
-/** Records per transaction: as many as exporters send at once, and fewer while other tenants work. Each takes rows for its keys. */
-const MOST_RECORDS = { alone: 512, besideOthers: 128 };
 
 /**
  * Ingests log records: counts the calls that they report. The records themselves are not stored. A call that spans and
  * several records report counts once, and so does a record that is sent again. Records ask for the same room as spans.
  *
  * @param prepare reads the records. A record without a time gets the time of receipt
- * @param interrupted ends the work between two batches, or while it pauses, with its reason. What is counted stays
+ * @param interrupted ends the work between two batches, with its reason. What is counted stays
  * @returns what was refused, or null
  */
 export async function ingestLogs(
@@ -71,9 +68,8 @@ async function aggregateRecords(
   const settings = await findTenantSettings(db, place.tenantId);
   const limits = aggregationLimits(services, settings);
   const sender = principalName(principal);
-  const tenant = tenantKey(place.tenantId);
   let done = 0;
-  for (const records of transactionBatches(reporting, { tenant, most: MOST_RECORDS, contentOf })) {
+  for (const records of transactionBatches(reporting, contentOf)) {
     // Not before the first batch: each attempt counts something, so that one that is repeated ends at last.
     if (done > 0) interrupted?.throwIfAborted();
     const bytes = records.length * BYTES_PER_RECORD;
@@ -85,7 +81,7 @@ async function aggregateRecords(
       return { rejected: reporting.length - done, reasons: [error.message] };
     }
     const work = (trx: Database) => aggregateRecordCalls(trx, place, { records, sender, limits }, now());
-    const result = await storeInTurn(db, place, work, interrupted);
+    const result = await inTransaction(db, work, { lockTenant: place.tenantId });
     done += records.length;
     tenantLimits.correct(place.tenantId, 'storedBytes', result.keys * BYTES_PER_KEY - bytes);
     metrics.logRecords.inc({ outcome: 'counted' }, result.counted);

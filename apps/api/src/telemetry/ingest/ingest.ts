@@ -6,7 +6,7 @@ import { insertSpanBlocks } from '@quartermaster/db/repositories/span-blocks.ts'
 import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
 import { buildSpanBlocks, type SpanBlock } from '@quartermaster/db/span-block.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { tenantKey } from '@quartermaster/db/tenant-context.ts';
+import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { principalName } from '../../auth/principal.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
 import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
@@ -22,10 +22,7 @@ import { unreadOf } from './scope-counts.ts';
 import { placeOfSender } from './sender.ts';
 import type { Records } from './serialized-records.ts';
 import { BYTES_PER_KEY, isLimitReached, requireRoom } from './stored-bytes.ts';
-import { type BatchedContent, storeInTurn, transactionBatches } from './transaction-batches.ts';
-
-/** Spans per transaction, four times what exporters send at once. */
-const MOST_SPANS = { alone: 2000, besideOthers: 2000 };
+import { type BatchedContent, transactionBatches } from './transaction-batches.ts';
 
 /** An estimate of what a span takes in the index. */
 const INDEX_BYTES_PER_SPAN = 60;
@@ -35,7 +32,7 @@ const INDEX_BYTES_PER_SPAN = 60;
  * Nothing in the spans can change it.
  *
  * @param prepare reads the spans, with or without content as the tenant's settings say
- * @param interrupted ends the work between two batches, or while it pauses, with its reason. What is stored stays
+ * @param interrupted ends the work between two batches, with its reason. What is stored stays
  * @returns what was refused, or null
  */
 export async function ingestSpans(
@@ -50,9 +47,8 @@ export async function ingestSpans(
   const { spans, texts, scopes, rejected, reasons } = await prepare({ keepContent: settings.captureContent });
   const limits = aggregationLimits(ctx.services, settings);
   const total = { stored: 0, duplicates: 0, rejected, reasons: [...reasons] };
-  const tenant = tenantKey(place.tenantId);
   let done = 0;
-  for (const batch of transactionBatches(spans, { tenant, most: MOST_SPANS, contentOf })) {
+  for (const batch of transactionBatches(spans, contentOf)) {
     // Not before the first batch: each attempt stores something, so that one that is repeated ends at last.
     if (done > 0) interrupted?.throwIfAborted();
     // Compressed before the transaction. If some spans turn out to be duplicates, the blocks are built again in it.
@@ -68,7 +64,7 @@ export async function ingestSpans(
       break;
     }
     const work = (trx: Database) => store(trx, { place, sender, batch, texts, blocks, limits }, clock());
-    const result = await storeInTurn(db, place, work, interrupted);
+    const result = await inTransaction(db, work, { lockTenant: place.tenantId });
     tenantLimits.correct(place.tenantId, 'storedBytes', result.bytes - bytes);
     done += batch.length;
     total.stored += result.stored;

@@ -1,7 +1,6 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
-import { runRequestForTenant } from '@quartermaster/db/giving-way.ts';
 import { type Principal, tenantOfCaller } from '../../auth/principal.ts';
-import { inFairTurn } from '../../http/rate-limits/in-fair-turn.ts';
+import { inTurn } from '../../http/rate-limits/in-turn.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { FairSemaphore, type Permit } from '../../platform/fair-semaphore.ts';
 import type { Services } from '../../platform/services.ts';
@@ -64,16 +63,16 @@ const MAX_LARGE_MS = 3000;
 /** How often a large body looks whether another one waits, in milliseconds. */
 const LOOK_MS = 250;
 
-/** The longest wait for memory, in milliseconds. Exporters wait 10 s for an answer. */
-const MAX_WAIT_MS = 5000;
+/** A body that was small when compressed turned out to be large. */
+const TOO_LARGE = Symbol('too large');
 
 /**
  * Takes telemetry from OTLP/HTTP and OTLP/gRPC. It bounds the memory of requests, so that no sender can use it up:
  *
  * 1. {@link ByteBudget} counts bytes as they are received, and refuses requests beyond it.
- * 2. The request waits for its tenant's fair turn.
- * 3. The request waits for memory to decompress and read its body ({@link FairSemaphore}). A body that decompresses to more
+ * 2. The request waits for memory to decompress and read its body ({@link FairSemaphore}). A body that decompresses to more
  *    than `LARGE_BYTES` waits for one of a few slots, however small it was when compressed. A worker thread decompresses it.
+ * 3. The request waits in the line of its tenant.
  */
 export class Intake {
   readonly maxBytes: number;
@@ -82,10 +81,9 @@ export class Intake {
   readonly #small = new FairSemaphore({
     total: SMALL_BODIES_MEMORY,
     ofTenant: SMALL_BODIES_MEMORY / 2,
-    maxWaitMs: MAX_WAIT_MS,
     tooBusy,
   });
-  readonly #large = new FairSemaphore({ total: MAX_LARGE_BODIES, ofTenant: 1, maxWaitMs: MAX_WAIT_MS, tooBusy });
+  readonly #large = new FairSemaphore({ total: MAX_LARGE_BODIES, ofTenant: 1, tooBusy });
 
   /** @param maxBytes the largest body, both as it is sent and decompressed */
   constructor(services: Services, maxBytes: number) {
@@ -100,44 +98,59 @@ export class Intake {
   }
 
   /** Decompresses, reads and stores a request. @returns what was refused of it, or null */
-  take(request: TelemetryRequest): Promise<PartialSuccess | null> {
-    const { operation, principal, onTurn } = request;
-    return inFairTurn({ services: this.#services, principal, address: '' }, operation, (worksFor, waitedMs) => {
-      onTurn(waitedMs);
-      return runRequestForTenant(worksFor, () => this.#decompressAndIngest(request));
-    });
-  }
-
-  async #decompressAndIngest(request: TelemetryRequest): Promise<PartialSuccess | null> {
-    const { body, principal } = request;
-    const tenant = tenantOfCaller(principal);
+  async take(request: TelemetryRequest): Promise<PartialSuccess | null> {
+    const { body } = request;
+    const deadline = this.#services.scheduler.deadline();
     const smallLimit = Math.min(LARGE_BYTES, this.maxBytes);
     // If the body declares a large size, it is not first decompressed up to the limit for small bodies.
     if (declaredDecompressedBytes(body) <= smallLimit) {
-      const permit = await this.#small.acquire(
-        tenant,
-        Math.min(maxDecompressedBytes(body), smallLimit) * MEMORY_FACTOR,
-      );
-      try {
-        const decompressed = await decompress(body, smallLimit);
-        if (decompressed !== null) {
-          permit.shrink(decompressed.length * MEMORY_FACTOR);
-          return await this.#ingest(request, { bytes: decompressed, coding: 'identity', maxBytes: smallLimit });
-        }
-      } finally {
-        permit.release();
-      }
+      const taken = await this.#takeSmall(request, smallLimit, deadline);
+      if (taken !== TOO_LARGE) return taken;
     }
     const isTooLarge = body.coding === 'identity' && body.bytes.length > this.maxBytes;
     if (isTooLarge || maxDecompressedBytes(body) <= smallLimit) throw bodyTooLarge(this.maxBytes);
-    const permit = await this.#large.acquire(tenant, 1);
-    const { signal, stop } = abortWhenWanted(permit);
+    return this.#takeLarge(request, deadline);
+  }
+
+  async #takeSmall(request: TelemetryRequest, limit: number, deadline: number) {
+    const { body, principal } = request;
+    const memory = Math.min(maxDecompressedBytes(body), limit) * MEMORY_FACTOR;
+    const permit = await this.#small.acquire(tenantOfCaller(principal), memory, deadline);
     try {
-      return await this.#ingest(request, { ...body, maxBytes: this.maxBytes }, signal);
+      return await this.#inTurn(request, deadline, async () => {
+        const decompressed = await decompress(body, limit);
+        if (decompressed === null) return TOO_LARGE;
+        permit.shrink(decompressed.length * MEMORY_FACTOR);
+        return this.#ingest(request, { bytes: decompressed, coding: 'identity', maxBytes: limit });
+      });
     } finally {
-      stop();
       permit.release();
     }
+  }
+
+  async #takeLarge(request: TelemetryRequest, deadline: number): Promise<PartialSuccess | null> {
+    const permit = await this.#large.acquire(tenantOfCaller(request.principal), 1, deadline);
+    try {
+      return await this.#inTurn(request, deadline, async () => {
+        const { signal, stop } = abortWhenWanted(permit);
+        return this.#ingest(request, { ...request.body, maxBytes: this.maxBytes }, signal).finally(stop);
+      });
+    } finally {
+      permit.release();
+    }
+  }
+
+  #inTurn<T>({ operation, principal, onTurn }: TelemetryRequest, deadline: number, work: () => Promise<T>): Promise<T> {
+    const caller = { services: this.#services, principal, address: '' };
+    return inTurn(
+      caller,
+      operation,
+      (waitedMs) => {
+        onTurn(waitedMs);
+        return work();
+      },
+      deadline,
+    );
   }
 
   async #ingest({ signal, principal, encoding }: TelemetryRequest, body: BoundedBody, interrupted?: AbortSignal) {

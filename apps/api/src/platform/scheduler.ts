@@ -1,0 +1,241 @@
+import { runForTenant } from '@quartermaster/db/tenant-context.ts';
+import type { Turn } from '@quartermaster/db/turns.ts';
+import { ApiError } from './errors.ts';
+
+/** Requests of one caller and kind that run concurrently while other callers send requests as well. */
+const ACTIVE_BESIDE_OTHERS = 4;
+
+/** The same while only one caller sends requests. SQLite commits many of them together. */
+const ACTIVE_ALONE = 256;
+
+/** How long another caller's request counts, in milliseconds. */
+const BESIDE_OTHERS_MS = 10_000;
+
+/** Requests of one caller and kind that wait. */
+const MAX_WAITING = 500;
+
+/** How long a request may wait for everything that it needs, in milliseconds. Exporters of telemetry give up after 10 s. */
+const MAX_WAIT_MS = 8000;
+
+/** How long a tenant works in one turn of the event loop, in milliseconds. */
+const TURN_MS = 4;
+
+/** A transaction on SQLite that worked for longer than this delays the writes of others noticeably, in milliseconds of CPU time. */
+const LONG_TRANSACTION_MS = 20;
+
+/** The part of the time that long transactions of a caller may take beside others, and the longest pause after one, in milliseconds. */
+const LONG_TRANSACTIONS_PART = 0.02;
+const MAX_PAUSE_MS = 5000;
+
+/** Whose requests wait for each other. */
+export type Caller = {
+  /** A tenant's accounts, its users, a user or an address. */
+  name: string;
+  /** The name under which the event loop and the database share out their time. */
+  tenant: string;
+};
+
+/** Requests of one kind do not wait for those of the other. */
+export type Kind = 'read' | 'write';
+
+type Waiting = { since: number; start: () => void };
+type Line = {
+  active: number;
+  waiting: Waiting[];
+  /** Until when nothing starts beside other callers, because of long transactions. */
+  pausedUntil: number;
+  timer: NodeJS.Timeout | undefined;
+};
+
+/**
+ * Shares one process between tenants. There are four rules:
+ *
+ * 1. **Bounded concurrency.** Of each caller a few requests run at the same time, and the others wait in its own line. So a caller that
+ *    sends hundreds of requests at once gets a few of them done between two requests of another caller.
+ * 2. **Turns of the event loop.** A request that has worked for {@link TURN_MS} goes on in a later turn, and in each turn each tenant
+ *    starts or continues one request. So the event loop is free again after {@link TURN_MS} for each tenant that has work.
+ * 3. **Long transactions are rare.** SQLite has one writing connection. After a transaction that held it for more than
+ *    {@link LONG_TRANSACTION_MS}, the writes of its caller pause beside other callers, and then run one at a time, so that such
+ *    transactions take {@link LONG_TRANSACTIONS_PART} of the time.
+ * 4. **One deadline.** A request waits for {@link MAX_WAIT_MS} in total: for memory, in its line, and for a connection of the database. It
+ *    holds no place in its line while it waits for memory.
+ *
+ * The database adds a fair queue of its own at SQLite's writing connection and at the pool of PostgreSQL.
+ */
+export class Scheduler {
+  readonly #lines = new Map<string, Line>();
+  /** Work that goes on in a later turn, by tenant, in the order in which tenants are served. */
+  readonly #later = new Map<string | null, (() => void)[]>();
+  /** The tenants that have started or continued work in this turn. */
+  readonly #served = new Set<string | null>();
+  #endIsScheduled = false;
+  #lastCaller: string | null = null;
+  #lastChangeAt = Number.NEGATIVE_INFINITY;
+
+  /** How many requests run now. */
+  get active(): number {
+    return this.#lines.values().reduce((sum, { active }) => sum + active, 0);
+  }
+
+  /** Until when a request that arrives now may wait, in milliseconds of `performance.now()`. */
+  deadline(): number {
+    return performance.now() + MAX_WAIT_MS;
+  }
+
+  /**
+   * Runs a request when there is room for it.
+   *
+   * @param work gets how long the request has waited, in milliseconds
+   * @param deadline of a request that has already waited for something else
+   * @throws ApiError 429 if too many requests of the caller wait, or if it waits too long
+   */
+  async run<T>(
+    { name, tenant }: Caller,
+    kind: Kind,
+    work: (waitedMs: number) => Promise<T>,
+    deadline = this.deadline(),
+  ): Promise<T> {
+    const since = performance.now();
+    this.#note(name);
+    const key = `${kind} ${name}`;
+    const line = this.#lines.get(key) ?? {
+      active: 0,
+      waiting: [],
+      pausedUntil: Number.NEGATIVE_INFINITY,
+      timer: undefined,
+    };
+    this.#lines.set(key, line);
+    if (this.#mayStart(line)) line.active += 1;
+    else await this.#wait(line, deadline);
+    try {
+      if (this.#isBesideOthers() && this.#served.has(tenant)) await this.#nextTurn(tenant, false);
+      else this.#serve(tenant);
+      const hold = (cpuMs: number) => this.#pause(line, cpuMs);
+      return await this.#runWithTurn({ tenant, deadline, hold }, () => work(performance.now() - since));
+    } finally {
+      line.active -= 1;
+      this.#startWaiting(line);
+      const isForgotten = line.pausedUntil + MAX_PAUSE_MS < performance.now();
+      if (line.active === 0 && line.waiting.length === 0 && isForgotten) this.#lines.delete(key);
+    }
+  }
+
+  /** Runs work at once, which still yields to others. @param tenant null for the service itself */
+  runWithoutLine<T>(tenant: string | null, work: () => Promise<T>): Promise<T> {
+    return this.#runWithTurn({ tenant, deadline: Number.POSITIVE_INFINITY, hold: () => {} }, work);
+  }
+
+  #runWithTurn<T>(
+    { tenant, deadline, hold }: { tenant: string | null } & Pick<Turn, 'deadline' | 'hold'>,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    let since = performance.now();
+    const turn: Turn = {
+      deadline,
+      hold,
+      isOver: () => performance.now() - since >= TURN_MS,
+      next: async (isUrgent) => {
+        await this.#nextTurn(tenant, isUrgent);
+        since = performance.now();
+      },
+    };
+    return runForTenant(tenant, work, turn);
+  }
+
+  #note(caller: string): void {
+    if (caller === this.#lastCaller) return;
+    if (this.#lastCaller !== null) this.#lastChangeAt = performance.now();
+    this.#lastCaller = caller;
+  }
+
+  #isBesideOthers(): boolean {
+    return performance.now() - this.#lastChangeAt < BESIDE_OTHERS_MS;
+  }
+
+  #mayStart({ active, pausedUntil }: Line): boolean {
+    if (!this.#isBesideOthers()) return active < ACTIVE_ALONE;
+    const now = performance.now();
+    if (now < pausedUntil) return false;
+    return active < (now - pausedUntil < MAX_PAUSE_MS ? 1 : ACTIVE_BESIDE_OTHERS);
+  }
+
+  #startWaiting(line: Line): void {
+    clearTimeout(line.timer);
+    while (line.waiting.length > 0 && this.#mayStart(line)) {
+      line.active += 1;
+      line.waiting.shift()?.start();
+    }
+    const pauseMs = line.pausedUntil - performance.now();
+    if (line.waiting.length > 0 && pauseMs > 0) line.timer = setTimeout(() => this.#startWaiting(line), pauseMs);
+  }
+
+  /** Notes that a transaction of a line held SQLite's writing connection. */
+  #pause(line: Line, cpuMs: number): void {
+    if (cpuMs <= LONG_TRANSACTION_MS || !this.#isBesideOthers()) return;
+    const now = performance.now();
+    const pausedUntil = Math.max(now, line.pausedUntil) + (cpuMs - LONG_TRANSACTION_MS) / LONG_TRANSACTIONS_PART;
+    line.pausedUntil = Math.min(pausedUntil, now + MAX_PAUSE_MS);
+  }
+
+  #wait(line: Line, deadline: number): Promise<void> {
+    const { waiting } = line;
+    const since = performance.now();
+    if (waiting.length >= MAX_WAITING) throw tooMany(since - (waiting[0]?.since ?? since));
+    return new Promise((resolve, reject) => {
+      const entry = {
+        since,
+        start: () => {
+          clearTimeout(timer);
+          resolve();
+        },
+      };
+      const timer = setTimeout(() => {
+        waiting.splice(waiting.indexOf(entry), 1);
+        reject(tooMany(performance.now() - since));
+      }, deadline - since);
+      waiting.push(entry);
+      // If the line pauses, this starts the timer that ends the pause.
+      this.#startWaiting(line);
+    });
+  }
+
+  #nextTurn(tenant: string | null, isUrgent: boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const line = this.#later.get(tenant) ?? [];
+      this.#later.set(tenant, line);
+      if (isUrgent) line.unshift(resolve);
+      else line.push(resolve);
+      this.#scheduleEnd();
+    });
+  }
+
+  #serve(tenant: string | null): void {
+    this.#served.add(tenant);
+    this.#scheduleEnd();
+  }
+
+  #scheduleEnd(): void {
+    if (this.#endIsScheduled) return;
+    this.#endIsScheduled = true;
+    setImmediate(() => this.#beginTurn());
+  }
+
+  /** Continues one request of each tenant. */
+  #beginTurn(): void {
+    this.#endIsScheduled = false;
+    this.#served.clear();
+    for (const [tenant, line] of this.#later) {
+      const next = line.shift();
+      if (line.length === 0) this.#later.delete(tenant);
+      this.#serve(tenant);
+      next?.();
+    }
+  }
+}
+
+/** @param waitMs how long requests of the caller wait at the moment: a new one would wait for longer */
+function tooMany(waitMs: number): ApiError {
+  const detail = 'Too many of your requests are waiting. Send fewer requests at the same time.';
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+  return new ApiError('rate_limited', detail, { headers: { 'Retry-After': String(seconds) } });
+}

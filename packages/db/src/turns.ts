@@ -1,0 +1,44 @@
+import { setImmediate } from 'node:timers/promises';
+import { currentTurn, writerStopwatch } from './tenant-context.ts';
+
+/** A request's turn at the event loop. The server's scheduler gives it. */
+export type Turn = {
+  /** Until when the request may wait for anything, in milliseconds of `performance.now()`. */
+  readonly deadline: number;
+  /** Whether the request has run for so long that others should have a turn. */
+  isOver(): boolean;
+  /** Waits for the next turn. @param isUrgent others wait for what the request holds */
+  next(isUrgent: boolean): Promise<void>;
+  /** Notes that a transaction held SQLite's writing connection. @param cpuMs the CPU time of its own work, in milliseconds */
+  hold(cpuMs: number): void;
+};
+
+/** A request that has begun waits at least so long for a connection, even after its deadline. In milliseconds. */
+const MIN_WAIT_MS = 1000;
+
+/**
+ * Yields to the event loop if the request's turn is over. Long loops call it, and so does each statement: SQLite answers
+ * synchronously, so many statements would otherwise block every other request. Work without a turn, such as that of a command, yields
+ * each time.
+ */
+export async function yieldWhenDue(): Promise<void> {
+  const turn = currentTurn();
+  if (turn === null) await setImmediate();
+  else if (turn.isOver()) {
+    const stopwatch = writerStopwatch();
+    stopwatch?.stop();
+    await turn.next(stopwatch !== null);
+    stopwatch?.start();
+  }
+}
+
+/** Whether the request's turn is over. It costs less where a caller can do without the promise. */
+export function isYieldDue(): boolean {
+  return currentTurn()?.isOver() ?? false;
+}
+
+/** How long the running request may wait for a connection now, in milliseconds. @param most for work without a deadline */
+export function waitMsLeft(most: number): number {
+  const left = (currentTurn()?.deadline ?? Number.POSITIVE_INFINITY) - performance.now();
+  return Math.min(most, Math.max(MIN_WAIT_MS, left));
+}
