@@ -26,21 +26,26 @@ export type Measured = { name: string; rounds: Round[]; median: Round };
 export type RoundOptions = { load: Load; rounds: number; seconds: number };
 
 /** V8 compiles hot code during some thousand requests. The warm-up keeps that out of the measurement. */
-const WARM_UP_SECONDS = 5;
+const WARM_UP_ANSWERS = 5000;
+
+/** The longest warm-up, in rounds: large requests do much of the same work several times. */
+const MAX_WARM_UP_ROUNDS = 5;
 
 /**
  * Measures contenders in turn, round by round (ABCABC...), so that other work of the machine affects all of them. Each is warmed
- * up first, except for rounds of less than a second, which are only trial runs.
+ * up first, by requests and not by time, because a busy machine needs longer for them.
  */
 export async function measure(contenders: readonly Contender[], options: RoundOptions): Promise<Measured[]> {
   const { load, rounds, seconds } = options;
   const measured = new Map<string, Round[]>(contenders.map(({ name }) => [name, []]));
-  const warmUp = seconds < 1 ? seconds : WARM_UP_SECONDS;
-  for (let round = 0; round <= rounds; round += 1) {
-    for (const contender of contenders) {
-      const result = await oneRound(load, contender, round === 0 ? warmUp : seconds);
-      if (round > 0) measured.get(contender.name)?.push(result);
+  for (const contender of contenders) {
+    let answers = 0;
+    for (let round = 0; round < MAX_WARM_UP_ROUNDS && answers < WARM_UP_ANSWERS; round += 1) {
+      answers += (await oneRound(load, contender, seconds)).rate * seconds;
     }
+  }
+  for (let round = 0; round < rounds; round += 1) {
+    for (const contender of contenders) measured.get(contender.name)?.push(await oneRound(load, contender, seconds));
   }
   return [...measured].map(([name, all]) => ({ name, rounds: all, median: medianOf(all) }));
 }

@@ -10,7 +10,7 @@ import { type Finding, fails, reaches, textOf } from './report.ts';
 import { console } from './workloads/console.ts';
 import { create } from './workloads/create.ts';
 import { eventLoop } from './workloads/event-loop.ts';
-import { ingest, ingestMany } from './workloads/ingest.ts';
+import { ingest, ingestMany, ingestSmall, ingestSmall64, ingestSmallMany } from './workloads/ingest.ts';
 import { list } from './workloads/list.ts';
 import { observationPages, pages } from './workloads/pages.ts';
 import { session } from './workloads/session.ts';
@@ -26,6 +26,9 @@ export const WORKLOADS: Record<string, Workload> = {
   list,
   create,
   session,
+  'ingest-small': ingestSmall,
+  'ingest-small-64': ingestSmall64,
+  'ingest-small-many': ingestSmallMany,
   ingest,
   'ingest-many': ingestMany,
   spans,

@@ -27,8 +27,9 @@ export type Comparison = {
   requests?: LoadPlan['requests'];
   connections: number;
   floors: readonly ('bare' | 'fastify')[];
-  /** The agreed ratio to the bare floor's rate. */
-  agreed: number;
+  /** The agreed ratio to the bare floor, by rate and by CPU time. */
+  agreed: number | null;
+  agreedByCpu?: number;
   /** Whether this API should also be faster than Fastify. */
   aheadOfFastify?: boolean;
   /** What is counted, if one request contains several. */
@@ -117,7 +118,7 @@ function findingOf(comparison: Comparison, measured: Measured[]): Finding {
   });
   const figures = [
     ratio(ratioOf(ours, bare), `${comparison.name}: rate, of the bare floor's`, agreed),
-    ratio(cpuRatioOf(ours, bare), `${comparison.name}: the same by CPU time an answer`, null),
+    ratio(cpuRatioOf(ours, bare), `${comparison.name}: the same by CPU time an answer`, comparison.agreedByCpu ?? null),
   ];
   if (fastify) {
     figures.push(ratio(ratioOf(fastify, bare), `${comparison.name}: Fastify's rate, of the bare floor's`, null));
