@@ -17,7 +17,7 @@ const MAX_WAITING = 500;
 /** How long a request may wait for everything that it needs, in milliseconds. Exporters of telemetry give up after 10 s. */
 const MAX_WAIT_MS = 8000;
 
-/** How long a tenant works in one turn of the event loop, in milliseconds. */
+/** How long the requests of a tenant work in one turn of the event loop, in milliseconds. */
 const TURN_MS = 4;
 
 /** A transaction on SQLite that worked for longer than this delays the writes of others noticeably, in milliseconds of CPU time. */
@@ -52,8 +52,8 @@ type Line = {
  *
  * 1. **Bounded concurrency.** Of each caller a few requests run at the same time, and the others wait in its own line. So a caller that
  *    sends hundreds of requests at once gets a few of them done between two requests of another caller.
- * 2. **Turns of the event loop.** A request that has worked for {@link TURN_MS} goes on in a later turn, and in each turn each tenant
- *    starts or continues one request. So the event loop is free again after {@link TURN_MS} for each tenant that has work.
+ * 2. **Turns of the event loop.** When the requests of a tenant have worked for {@link TURN_MS}, they go on in the next turn. So the
+ *    event loop is free again after {@link TURN_MS} for each tenant that has work.
  * 3. **Long transactions are rare.** SQLite has one writing connection. After a transaction that held it for more than
  *    {@link LONG_TRANSACTION_MS}, the writes of its caller pause beside other callers, and then run one at a time, so that such
  *    transactions take {@link LONG_TRANSACTIONS_PART} of the time.
@@ -66,9 +66,9 @@ export class Scheduler {
   readonly #lines = new Map<string, Line>();
   /** Work that goes on in a later turn, by tenant, in the order in which tenants are served. */
   readonly #later = new Map<string | null, (() => void)[]>();
-  /** The tenants that have started or continued work in this turn. */
-  readonly #served = new Set<string | null>();
-  #endIsScheduled = false;
+  /** When each tenant began to work in this turn. */
+  readonly #begun = new Map<string | null, number>();
+  #turnIsScheduled = false;
   #lastCaller: string | null = null;
   #lastChangeAt = Number.NEGATIVE_INFINITY;
 
@@ -108,13 +108,13 @@ export class Scheduler {
     if (this.#mayStart(line)) line.active += 1;
     else await this.#wait(line, deadline);
     try {
-      if (this.#isBesideOthers() && this.#served.has(tenant)) await this.#nextTurn(tenant, false);
-      else this.#serve(tenant);
+      if (this.#isBesideOthers() && this.#isOver(tenant)) await this.#nextTurn(tenant, false);
       const hold = (cpuMs: number) => this.#pause(line, cpuMs);
       return await this.#runWithTurn({ tenant, deadline, hold }, () => work(performance.now() - since));
     } finally {
       line.active -= 1;
       this.#startWaiting(line);
+      this.#continue(tenant);
       const isForgotten = line.pausedUntil + MAX_PAUSE_MS < performance.now();
       if (line.active === 0 && line.waiting.length === 0 && isForgotten) this.#lines.delete(key);
     }
@@ -129,17 +129,9 @@ export class Scheduler {
     { tenant, deadline, hold }: { tenant: string | null } & Pick<Turn, 'deadline' | 'hold'>,
     work: () => Promise<T>,
   ): Promise<T> {
-    let since = performance.now();
-    const turn: Turn = {
-      deadline,
-      hold,
-      isOver: () => performance.now() - since >= TURN_MS,
-      next: async (isUrgent) => {
-        await this.#nextTurn(tenant, isUrgent);
-        since = performance.now();
-      },
-    };
-    return runForTenant(tenant, work, turn);
+    const isOver = () => this.#isOver(tenant);
+    const next = (isUrgent: boolean) => this.#nextTurn(tenant, isUrgent);
+    return runForTenant(tenant, work, { deadline, hold, isOver, next });
   }
 
   #note(caller: string): void {
@@ -199,37 +191,50 @@ export class Scheduler {
     });
   }
 
+  /** Whether a tenant has used its part of this turn. */
+  #isOver(tenant: string | null): boolean {
+    return performance.now() - this.#begin(tenant) >= TURN_MS;
+  }
+
   #nextTurn(tenant: string | null, isUrgent: boolean): Promise<void> {
     return new Promise((resolve) => {
       const line = this.#later.get(tenant) ?? [];
       this.#later.set(tenant, line);
       if (isUrgent) line.unshift(resolve);
       else line.push(resolve);
-      this.#scheduleEnd();
+      this.#scheduleTurn();
     });
   }
 
-  #serve(tenant: string | null): void {
-    this.#served.add(tenant);
-    this.#scheduleEnd();
+  /** @returns when the tenant began to work in this turn */
+  #begin(tenant: string | null): number {
+    const known = this.#begun.get(tenant);
+    if (known !== undefined) return known;
+    const begun = performance.now();
+    this.#begun.set(tenant, begun);
+    this.#scheduleTurn();
+    return begun;
   }
 
-  #scheduleEnd(): void {
-    if (this.#endIsScheduled) return;
-    this.#endIsScheduled = true;
+  #scheduleTurn(): void {
+    if (this.#turnIsScheduled) return;
+    this.#turnIsScheduled = true;
     setImmediate(() => this.#beginTurn());
   }
 
-  /** Continues one request of each tenant. */
   #beginTurn(): void {
-    this.#endIsScheduled = false;
-    this.#served.clear();
-    for (const [tenant, line] of this.#later) {
-      const next = line.shift();
-      if (line.length === 0) this.#later.delete(tenant);
-      this.#serve(tenant);
-      next?.();
-    }
+    this.#turnIsScheduled = false;
+    this.#begun.clear();
+    for (const tenant of this.#later.keys()) this.#continue(tenant);
+  }
+
+  /** Continues the next request of a tenant, if it may still work in this turn. */
+  #continue(tenant: string | null): void {
+    const line = this.#later.get(tenant);
+    if (line === undefined || this.#isOver(tenant)) return;
+    const next = line.shift();
+    if (line.length === 0) this.#later.delete(tenant);
+    next?.();
   }
 }
 

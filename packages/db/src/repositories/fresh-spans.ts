@@ -16,9 +16,8 @@ export type FreshSpans<Span> = {
   /** Fresh spans whose id another span already has. */
   variants: ReadonlySet<Span>;
   duplicates: number;
-  rejected: number;
-  /** The reasons for rejections. */
-  reasons: string[];
+  /** Why spans are rejected. */
+  rejected: ReadonlyMap<Span, string>;
 };
 
 type Reported = Pick<BlockSpan, 'digest'> & { sender: string };
@@ -35,7 +34,7 @@ export function selectFreshSpans<Span extends BlockSpan>(
 ): FreshSpans<Span> {
   const fresh: Span[] = [];
   const variants = new Set<Span>();
-  const reasons = new Set<string>();
+  const rejected = new Map<Span, string>();
   const reported = new Map<string, Reported[]>();
   const counts = new Map<string, number>();
   let duplicates = 0;
@@ -55,13 +54,13 @@ export function selectFreshSpans<Span extends BlockSpan>(
         continue;
       }
       if (own.length >= MAX_VARIANTS) {
-        reasons.add(TOO_MANY_VARIANTS);
+        rejected.set(span, TOO_MANY_VARIANTS);
         continue;
       }
     }
     const count = counts.get(traceId) ?? trace?.spanCount ?? 0;
     if (count >= MAX_SPANS_OF_TRACE) {
-      reasons.add(TOO_MANY_SPANS);
+      rejected.set(span, TOO_MANY_SPANS);
       continue;
     }
     counts.set(traceId, count + 1);
@@ -69,5 +68,5 @@ export function selectFreshSpans<Span extends BlockSpan>(
     same.push({ digest, sender });
     fresh.push(span);
   }
-  return { fresh, variants, duplicates, rejected: spans.length - duplicates - fresh.length, reasons: [...reasons] };
+  return { fresh, variants, duplicates, rejected };
 }

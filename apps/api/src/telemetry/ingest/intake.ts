@@ -11,6 +11,7 @@ import { ByteBudget, type HeldBytes } from './byte-budget.ts';
 import { ingestSpans } from './ingest.ts';
 import { ingestLogs } from './ingest-logs.ts';
 import { ingestMetrics } from './ingest-metrics.ts';
+import { JointStores } from './joint-stores.ts';
 import type { BodyEncoding } from './prepare-body.ts';
 import { LARGE_BYTES, prepareLogs, prepareMetrics, prepareTraces } from './prepare-large.ts';
 import {
@@ -20,6 +21,7 @@ import {
   type EncodedBody,
   maxDecompressedBytes,
 } from './decompress.ts';
+import { storeSpans } from './store-spans.ts';
 
 /** A request of an authorized sender. Its body is in memory as it was sent. */
 export type TelemetryRequest = {
@@ -84,12 +86,14 @@ export class Intake {
     tooBusy,
   });
   readonly #large = new FairSemaphore({ total: MAX_LARGE_BODIES, ofTenant: 1, tooBusy });
+  readonly #jointStores: JointStores;
 
   /** @param maxBytes the largest body, both as it is sent and decompressed */
   constructor(services: Services, maxBytes: number) {
     this.#services = services;
     this.maxBytes = maxBytes;
     this.#budget = new ByteBudget(maxBytes);
+    this.#jointStores = new JointStores((spans, interrupted) => storeSpans(services, spans, interrupted));
   }
 
   /** Starts to count the received bytes of a request. The caller releases them after the answer. @throws 429 */
@@ -153,11 +157,16 @@ export class Intake {
     );
   }
 
+  /** @param interrupted of a large body */
   async #ingest({ signal, principal, encoding }: TelemetryRequest, body: BoundedBody, interrupted?: AbortSignal) {
     const ctx = { services: this.#services, principal };
     switch (signal) {
       case 'traces':
-        return ingestSpans(ctx, (options) => prepareTraces(body, { encoding, ...options }), interrupted);
+        return ingestSpans(
+          ctx,
+          (options) => prepareTraces(body, { encoding, ...options }),
+          (spans) => this.#jointStores.store(spans, interrupted),
+        );
       case 'logs':
         return ingestLogs(ctx, (options) => prepareLogs(body, { encoding, ...options }), interrupted);
       case 'metrics':

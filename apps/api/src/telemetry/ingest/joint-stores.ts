@@ -1,0 +1,111 @@
+import { setImmediate } from 'node:timers/promises';
+import type { PreparedSpan } from './prepare.ts';
+import { NOTHING_REFUSED, type Refused, type SpansToStore, type StoredSpans } from './store-spans.ts';
+
+/** The most spans of a request that is stored with others, and of all that are stored together. */
+const MAX_SPANS_OF_REQUEST = 100;
+const MAX_SPANS = 500;
+
+type Store = (spans: SpansToStore, interrupted?: AbortSignal) => Promise<StoredSpans>;
+
+type Request = SpansToStore & { spans: readonly PreparedSpan[] };
+
+/** Requests that are stored together, and what became of each. */
+type Joint = {
+  readonly requests: Request[];
+  spans: number;
+  isOpen: boolean;
+  refused: Promise<ReadonlyMap<Request, Refused>>;
+};
+
+/**
+ * Stores the spans of several small requests together. Exporters send a few spans every few seconds, and most of what such a request
+ * costs does not depend on their number: the statements and the commit. Those of an account that are ready in one turn of the event loop
+ * are stored in one transaction, and so are those that become ready while spans of the account are being stored.
+ *
+ * If requests cannot be stored together, each is stored alone, so that none is refused because of another one.
+ */
+export class JointStores {
+  readonly #store: Store;
+  /** The last of each account. It is being stored, or waits for the one before. */
+  readonly #last = new Map<string, Joint>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** @param interrupted ends the work of a large request between two transactions, with its reason. What is stored stays */
+  async store(request: SpansToStore, interrupted?: AbortSignal): Promise<Refused> {
+    if (!isSmall(request)) return (await this.#store(request, interrupted)).refused;
+    const joint = this.#join(request);
+    try {
+      return (await joint.refused).get(request) ?? NOTHING_REFUSED;
+    } catch (error) {
+      if (joint.requests.length === 1) throw error;
+      return (await this.#store(request)).refused;
+    }
+  }
+
+  #join(request: Request): Joint {
+    const key = JSON.stringify([request.place, request.sender]);
+    const count = request.spans.length;
+    const last = this.#last.get(key);
+    if (last?.isOpen === true && last.spans + count <= MAX_SPANS) {
+      last.requests.push(request);
+      last.spans += count;
+      return last;
+    }
+    const joint: Joint = { requests: [request], spans: count, isOpen: true, refused: Promise.resolve(new Map()) };
+    joint.refused = this.#run(key, joint, last);
+    this.#last.set(key, joint);
+    return joint;
+  }
+
+  async #run(key: string, joint: Joint, before: Joint | undefined): Promise<ReadonlyMap<Request, Refused>> {
+    await before?.refused.catch(() => {});
+    await setImmediate();
+    joint.isOpen = false;
+    try {
+      const { requests } = joint;
+      const [first] = requests;
+      if (first === undefined) return new Map();
+      if (requests.length === 1) return new Map([[first, (await this.#store(first)).refused]]);
+      return await this.#storeTogether(first, requests);
+    } finally {
+      if (this.#last.get(key) === joint) this.#last.delete(key);
+    }
+  }
+
+  async #storeTogether(first: Request, requests: readonly Request[]): Promise<ReadonlyMap<Request, Refused>> {
+    const requestOf = new Map<PreparedSpan, Request>();
+    const texts: string[] = [];
+    const numbers = new Map<string, number>();
+    const numberOf = (text: string) => {
+      const known = numbers.get(text);
+      if (known !== undefined) return known;
+      numbers.set(text, texts.length);
+      return texts.push(text) - 1;
+    };
+    for (const request of requests) {
+      const own = request.texts.map(numberOf);
+      for (const span of request.spans) {
+        requestOf.set({ ...span, resource: own[span.resource] ?? -1, scope: own[span.scope] ?? -1 }, request);
+      }
+    }
+    const { rejected, isFull } = await this.#store({ ...first, spans: [...requestOf.keys()], texts });
+    if (isFull) throw new Error('the tenant has no room for all requests: each is stored alone');
+    const refused = new Map<Request, Refused>();
+    for (const [span, reason] of rejected) {
+      const request = requestOf.get(span);
+      if (request === undefined) continue;
+      const { count, reasons } = refused.get(request) ?? NOTHING_REFUSED;
+      refused.set(request, { count: count + 1, reasons: [...reasons, reason] });
+    }
+    return refused;
+  }
+}
+
+/** Whether a request is stored with others. The spans of a large one are read part by part. */
+function isSmall(request: SpansToStore): request is Request {
+  return Array.isArray(request.spans) && request.spans.length <= MAX_SPANS_OF_REQUEST;
+}
