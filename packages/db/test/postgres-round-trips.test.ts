@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
-import { together } from '../src/concurrent-statements.ts';
+import { multiRowStatement, together } from '../src/prepared-statement.ts';
 import { type Database, openDatabase } from '../src/database.ts';
-import { multiRowStatement } from '../src/multi-row-statement.ts';
 import { inTransaction } from '../src/transaction.ts';
 import { newTestDatabase } from '../testing/test-database.ts';
 import { startPooler } from './pooler.ts';
