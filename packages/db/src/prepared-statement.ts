@@ -91,7 +91,7 @@ function prepare<Values extends object, OneRow extends Row, Result>(
     if (!query) {
       const rowSlots = rows.map((_, index) => slotsOfRow(index) as OneRow);
       query = build(db, slotsOf(values, ['values']) as Values, rowSlots).compile();
-      if (shape.split(VALUE).length <= MAX_CACHED_VALUES) shapes.set(shape, query);
+      if (shape.split(VALUE).length - 1 <= MAX_CACHED_VALUES) shapes.set(shape, query);
     }
     const input = { values, rows };
     const parameters = query.parameters.map((value) => (value instanceof Slot ? value.valueIn(input) : value));
@@ -99,7 +99,7 @@ function prepare<Values extends object, OneRow extends Row, Result>(
   };
 }
 
-/** Runs a query. In a transaction the driver may send it before earlier statements of the transaction are answered. */
+/** Runs a query. In a transaction on PostgreSQL, it is sent although earlier statements may not be answered yet. */
 async function execute<Result>(db: Database, compiled: CompiledQuery<Result>): Promise<Result[]> {
   const query: PipelinedQuery<Result> = { ...compiled, isPipelined: db.isTransaction };
   const result: PipelinedResult<Result> = await db.executeQuery(query);

@@ -104,8 +104,8 @@ export class PostgresDriver implements Driver {
 }
 
 /**
- * A statement of a transaction that Kysely may follow with the next one before the server has answered it. Kysely runs the
- * statements of a transaction one after the other. So the driver returns at once, and hands the result over as a promise.
+ * A statement that is sent together with others of its transaction. Kysely passes on the next statement of a transaction when the
+ * driver has returned the one before. So the driver returns this one at once, and its result is a promise.
  */
 export type PipelinedQuery<Row = unknown> = CompiledQuery<Row> & { isPipelined?: boolean };
 export type PipelinedResult<Row> = QueryResult<Row> & { answer?: Promise<QueryResult<Row>> };
