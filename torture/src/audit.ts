@@ -1,5 +1,6 @@
 import { emptyChainHash, hashOf, leafOf } from '@quartermaster/api/src/platform/audit/chain.ts';
-import { type Database, openDatabase } from '@quartermaster/db/database.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { openDatabase } from '@quartermaster/db/open-database.ts';
 import type { Tables } from '@quartermaster/db/tables.ts';
 import type { Selectable } from 'kysely';
 import { Connection } from './connection.ts';

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Database, openDatabase } from '@quartermaster/db/database.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { openDatabase } from '@quartermaster/db/open-database.ts';
 import { type Answered, type Body, Connection } from './connection.ts';
 import { type Finding, finding, type Options, type Part } from './part.ts';
 import { between, randomOf } from './random.ts';

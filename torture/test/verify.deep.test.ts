@@ -1,4 +1,4 @@
-import { openDatabase } from '@quartermaster/db/database.ts';
+import { openDatabase } from '@quartermaster/db/open-database.ts';
 import { sql } from 'kysely';
 import { afterAll, expect, test } from 'vitest';
 import { faultsOf } from '../src/kill/verify.ts';

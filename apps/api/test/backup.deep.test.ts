@@ -1,7 +1,7 @@
 import { copyFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openDatabase } from '@quartermaster/db/database.ts';
+import { openDatabase } from '@quartermaster/db/open-database.ts';
 import { TABLE_NAMES } from '@quartermaster/db/stored-tables.ts';
 import { readTableChecksum } from '@quartermaster/db/table-checksum.ts';
 import SqliteDatabase from 'better-sqlite3';

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { type Database, openDatabase } from '@quartermaster/db/database.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { openDatabase } from '@quartermaster/db/open-database.ts';
 import { moveDatabase, type MoveOptions } from '@quartermaster/db/database-move.ts';
 import { newAuditEventId } from '@quartermaster/db/ids.ts';
 import { TABLE_NAMES } from '@quartermaster/db/stored-tables.ts';

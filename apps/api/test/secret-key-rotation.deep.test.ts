@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { openDatabase } from '@quartermaster/db/database.ts';
+import { openDatabase } from '@quartermaster/db/open-database.ts';
 import { hasFoundedTenant } from '@quartermaster/db/repositories/founders.ts';
 import { findIdentityOfUser } from '@quartermaster/db/repositories/identities.ts';
 import SqliteDatabase from 'better-sqlite3';

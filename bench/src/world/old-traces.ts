@@ -1,4 +1,4 @@
-import { openDatabase } from '@quartermaster/db/database.ts';
+import { openDatabase } from '@quartermaster/db/open-database.ts';
 import { insertSpanBlocks } from '@quartermaster/db/repositories/span-blocks.ts';
 import { updateTenant } from '@quartermaster/db/repositories/tenants.ts';
 import { buildSpanBlocks } from '@quartermaster/db/span-block.ts';

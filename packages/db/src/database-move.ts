@@ -1,6 +1,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { type Database, migrate, requireSchema } from './database.ts';
+import type { Database } from './database.ts';
+import { migrate, requireSchema } from './migrate.ts';
 import { isPostgres } from './dialects/postgres.ts';
 import { createSpanPartitions } from './dialects/postgres-spans.ts';
 import { DatabaseUnfitError } from './errors.ts';

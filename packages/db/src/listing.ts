@@ -3,7 +3,7 @@ import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kys
 import type { Database } from './database.ts';
 import { isPostgres } from './dialects/postgres.ts';
 import { beforeKey, inScope, MAX_LISTED_PLACES, type PageKey, type PageRequest } from './queries.ts';
-import { cachedStatement } from './cached-statement.ts';
+import { preparedStatement } from './prepared-statement.ts';
 import { EVERYWHERE, type TenantScope } from './tenancy.ts';
 
 /** Rows that are scanned before yielding to the event loop, by default: some milliseconds of work on SQLite. */
@@ -239,11 +239,11 @@ const FIND_KEY_IN_PARENT = {
 } satisfies Record<ChildTable, unknown>;
 
 function findKeyOfTable(table: ListedTable, id = ID) {
-  return cachedStatement((db, at: KeysetOffset) => keyQuery(db, table, at, id).where(inScope(at.scope)));
+  return preparedStatement((db, at: KeysetOffset) => keyQuery(db, table, at, id).where(inScope(at.scope)));
 }
 
 function findKeyInParent(table: ChildTable, parent: 'gateway_id' | 'provider_id') {
-  return cachedStatement((db, at: KeysetOffset & { parentId: string }) =>
+  return preparedStatement((db, at: KeysetOffset & { parentId: string }) =>
     keyQuery(db, table, at, ID)
       .where(sql.ref(parent), '=', at.parentId)
       // Without the sub-tenant: all rows of a parent are in its sub-tenant, and the index lacks that column.

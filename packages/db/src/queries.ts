@@ -1,6 +1,5 @@
 import { caseFolded } from '@quartermaster/naming/case-folded.ts';
-import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
-import { tupleIn } from './multi-row-statement.ts';
+import { type Expression, type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { Flag } from './tables/columns.ts';
 import type { TenantScope } from './tenancy.ts';
 
@@ -50,6 +49,20 @@ function inManyPlaces(scope: TenantScope, table?: string): Expression<SqlBool> {
   if (subTenants.length > 0) conditions.push(sql`${sql.ref(subTenant)} in (${sql.join(subTenants)})`);
   if (places.length > 0) conditions.push(tupleIn([tenant, subTenant], places));
   return sql<SqlBool>`(${sql.join(conditions, sql` or `)})`;
+}
+
+/** The condition that some columns have one of the given combinations of values. An index on these columns can serve it. */
+export function tupleIn(
+  columns: readonly string[],
+  combinations: readonly (readonly (string | number | Buffer | null)[])[],
+): Expression<SqlBool> {
+  const names = columns.map((column) => sql.ref(column));
+  return sql<SqlBool>`(${sql.join(names)}) in ${valueRows(combinations)}`;
+}
+
+/** Rows of values that a statement can select from: `(values (1, 'a'), (2, 'b'))`. */
+export function valueRows<Row>(rows: readonly (readonly unknown[])[]): RawBuilder<Row> {
+  return sql<Row>`(values ${sql.join(rows.map((values) => sql`(${sql.join(values)})`))})`;
 }
 
 /** The keyset condition of a list that is sorted by two columns, both descending: rows after the key. */

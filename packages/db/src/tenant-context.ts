@@ -1,6 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { CpuStopwatch } from './cpu-stopwatch.ts';
-import type { Turn } from './turns.ts';
+
+/** A request's turn at the event loop. The server's scheduler gives it. */
+export type Turn = {
+  /** Until when the request may wait for anything, in milliseconds of `performance.now()`. */
+  readonly deadline: number;
+  /** Whether the request has run for so long that others should have a turn. */
+  isOver(): boolean;
+  /** Waits for the next turn. @param isUrgent others wait for what the request holds */
+  next(isUrgent: boolean): Promise<void>;
+  /** Notes that a transaction held SQLite's writing connection. @param cpuMs the CPU time of its own work, in milliseconds */
+  hold(cpuMs: number): void;
+};
 
 /** The tenant that statements run for, its turn, and how they use connections and the write gate. */
 type Context = {

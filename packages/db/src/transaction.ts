@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type IsolationLevel, sql } from 'kysely';
-import { withConcurrentStatements } from './concurrent-statements.ts';
 import type { Database } from './database.ts';
 import { isPostgres } from './dialects/postgres.ts';
 import { withTenantLock } from './dialects/postgres-tenant-lock.ts';
@@ -186,8 +185,7 @@ async function runTransaction<T>(
       .execute((trx) => {
         opened = trx;
         if (state) confinedTransactions.set(trx, state);
-        const run = () => withConcurrentStatements(trx, () => work(trx));
-        return isPostgres(db) ? run() : runAsWriter(run);
+        return isPostgres(db) ? work(trx) : runAsWriter(() => work(trx));
       });
   } finally {
     for (const then of (opened && endCallbacks.get(opened)) ?? []) then();

@@ -1,18 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { currentTurn, writerStopwatch } from './tenant-context.ts';
 
-/** A request's turn at the event loop. The server's scheduler gives it. */
-export type Turn = {
-  /** Until when the request may wait for anything, in milliseconds of `performance.now()`. */
-  readonly deadline: number;
-  /** Whether the request has run for so long that others should have a turn. */
-  isOver(): boolean;
-  /** Waits for the next turn. @param isUrgent others wait for what the request holds */
-  next(isUrgent: boolean): Promise<void>;
-  /** Notes that a transaction held SQLite's writing connection. @param cpuMs the CPU time of its own work, in milliseconds */
-  hold(cpuMs: number): void;
-};
-
 /** A request that has begun waits at least so long for a connection, even after its deadline. In milliseconds. */
 const MIN_WAIT_MS = 1000;
 

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { type Database, openDatabase } from '../src/database.ts';
+import type { Database } from '../src/database.ts';
+import { openDatabase } from '../src/open-database.ts';
 import { findApiKey } from '../src/repositories/api-keys.ts';
 import { endApiKey, insertApiKey, revokeKeysOfAccount } from '../src/repositories/credentials.ts';
 import { insertServiceAccount, updateServiceAccount } from '../src/repositories/service-accounts.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { inBatches } from '../src/batches.ts';
-import { runForTenant } from '../src/tenant-context.ts';
-import { type Turn, yieldWhenDue } from '../src/turns.ts';
+import { runForTenant, type Turn } from '../src/tenant-context.ts';
+import { yieldWhenDue } from '../src/turns.ts';
 
 /** Counts the turns of the event loop while `work` runs. */
 async function turnsDuring(work: () => Promise<void>): Promise<number> {

@@ -1,7 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 import { expect, test } from 'vitest';
-import { type Database, migrate, MIGRATIONS, requireSchema } from '../src/database.ts';
+import type { Database } from '../src/database.ts';
+import { migrate, MIGRATIONS, requireSchema } from '../src/migrate.ts';
 import { DatabaseUnfitError } from '../src/errors.ts';
 import { onPostgres } from '../testing/test-database.ts';
 import { emptyDatabase, temporaryDatabase } from './temporary-database.ts';

@@ -3,7 +3,8 @@ import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 import { expect, test } from 'vitest';
 import { listAppliedMigrations } from '../src/applied-migrations.ts';
-import { type Database, migrate, MIGRATIONS } from '../src/database.ts';
+import type { Database } from '../src/database.ts';
+import { migrate, MIGRATIONS } from '../src/migrate.ts';
 import { temporaryDatabase } from './temporary-database.ts';
 
 /** Waits until a lock request for a table is waiting. */

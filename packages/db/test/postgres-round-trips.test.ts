@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
-import { together } from '../src/concurrent-statements.ts';
-import { type Database, openDatabase } from '../src/database.ts';
-import { multiRowStatement } from '../src/multi-row-statement.ts';
+import { multiRowStatement, together } from '../src/prepared-statement.ts';
+import type { Database } from '../src/database.ts';
+import { openDatabase } from '../src/open-database.ts';
 import { inTransaction } from '../src/transaction.ts';
 import { newTestDatabase } from '../testing/test-database.ts';
 import { startPooler } from './pooler.ts';

@@ -1,7 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Database, migrate, openDatabase } from '../src/database.ts';
+import type { Database } from '../src/database.ts';
+import { migrate } from '../src/migrate.ts';
+import { openDatabase } from '../src/open-database.ts';
 import { temporaryFolder } from '../testing/temporary-folder.ts';
 import { emptyDatabase } from './temporary-database.ts';
 

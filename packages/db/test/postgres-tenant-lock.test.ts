@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, openDatabase } from '../src/database.ts';
+import type { Database } from '../src/database.ts';
+import { openDatabase } from '../src/open-database.ts';
 import { withTenantLock } from '../src/dialects/postgres-tenant-lock.ts';
 import { inTransaction } from '../src/transaction.ts';
 import { newTestDatabase } from '../testing/test-database.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openDatabase } from '../src/database.ts';
+import { openDatabase } from '../src/open-database.ts';
 import { sumStoredBytes } from '../src/repositories/tenant-usage.ts';
 import { runInOneProcess } from '../src/run-in-one-process.ts';
 import { inTransaction } from '../src/transaction.ts';

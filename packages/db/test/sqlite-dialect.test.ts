@@ -5,7 +5,7 @@ import SqliteDatabase from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { openDatabase } from '../src/database.ts';
+import { openDatabase } from '../src/open-database.ts';
 import { sqliteDialect } from '../src/dialects/sqlite.ts';
 import { DatabaseUnavailableError, DuplicateKeyError } from '../src/errors.ts';
 

@@ -1,5 +1,6 @@
 import { onTestFinished } from 'vitest';
-import { type Database, openDatabase } from '../src/database.ts';
+import type { Database } from '../src/database.ts';
+import { openDatabase } from '../src/open-database.ts';
 import { ensurePlace } from '../src/repositories/tenants.ts';
 import type { TenantPlace } from '../src/tenancy.ts';
 import { newTestDatabase } from '../testing/test-database.ts';

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';
-import { migrate, openDatabase } from '../src/database.ts';
+import { migrate } from '../src/migrate.ts';
+import { openDatabase } from '../src/open-database.ts';
 import { isPostgres } from '../src/dialects/postgres.ts';
 import { createSpanPartitions } from '../src/dialects/postgres-spans.ts';
 import { createDatabase, dropDatabase, type PostgresServer, startPostgres } from './postgres-server.ts';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openDatabase } from '@quartermaster/db/database.ts';
+import { openDatabase } from '@quartermaster/db/open-database.ts';
 import { TABLE_NAMES } from '@quartermaster/db/stored-tables.ts';
 import { readTableChecksum } from '@quartermaster/db/table-checksum.ts';
 import type { Load } from '../load.ts';

@@ -1,4 +1,5 @@
-import { type Database, openDatabase } from '@quartermaster/db/database.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { openDatabase } from '@quartermaster/db/open-database.ts';
 import { verifiedFaults } from '../kill/audit.ts';
 import { createAccounts, Load, listProviders } from '../load.ts';
 import { killService, type Service, startService } from '../service.ts';

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openDatabase } from '@quartermaster/db/database.ts';
+import { openDatabase } from '@quartermaster/db/open-database.ts';
 import { TABLE_NAMES } from '@quartermaster/db/stored-tables.ts';
 import { readTableChecksum } from '@quartermaster/db/table-checksum.ts';
 import { createDatabase } from '@quartermaster/db/testing/postgres-server.ts';

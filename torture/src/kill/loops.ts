@@ -1,4 +1,4 @@
-import { openDatabase } from '@quartermaster/db/database.ts';
+import { openDatabase } from '@quartermaster/db/open-database.ts';
 import { Connection } from '../connection.ts';
 import { type Finding, finding, type Options, type Part } from '../part.ts';
 import { randomOf } from '../random.ts';

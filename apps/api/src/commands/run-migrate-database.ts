@@ -1,4 +1,5 @@
-import { type Database, openDatabase } from '@quartermaster/db/database.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { openDatabase } from '@quartermaster/db/open-database.ts';
 import { hasSameContents, moveDatabase, type MovedTable, MoveError } from '@quartermaster/db/database-move.ts';
 import { isPostgresUrl, sqlitePath } from '@quartermaster/db/database-url.ts';
 import { DatabaseUnavailableError, DatabaseUnfitError } from '@quartermaster/db/errors.ts';

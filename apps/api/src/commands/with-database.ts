@@ -1,4 +1,5 @@
-import { openDatabase, requireSchema } from '@quartermaster/db/database.ts';
+import { requireSchema } from '@quartermaster/db/migrate.ts';
+import { openDatabase } from '@quartermaster/db/open-database.ts';
 import { requireNoUnfinishedMove } from '@quartermaster/db/database-move.ts';
 import { ROOT, readDatabaseUrl, readSecretKeys } from '../config.ts';
 import { openSecretBox } from '../server/secret-key.ts';

@@ -1,5 +1,4 @@
-import { runForTenant } from '@quartermaster/db/tenant-context.ts';
-import type { Turn } from '@quartermaster/db/turns.ts';
+import { runForTenant, type Turn } from '@quartermaster/db/tenant-context.ts';
 import { ApiError } from './errors.ts';
 
 /** Requests of one caller and kind that run concurrently while other callers send requests as well. */

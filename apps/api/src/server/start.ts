@@ -1,7 +1,9 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Database, migrate, openDatabase } from '@quartermaster/db/database.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { migrate } from '@quartermaster/db/migrate.ts';
+import { openDatabase } from '@quartermaster/db/open-database.ts';
 import pino, { type Logger } from 'pino';
 import { requireNoUnfinishedMove } from '@quartermaster/db/database-move.ts';
 import { type IdentityProvider, identityProvider } from '../auth/console/identity-provider.ts';

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type Database, openDatabase } from '@quartermaster/db/database.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { openDatabase } from '@quartermaster/db/open-database.ts';
 import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
 import { scaled } from '@quartermaster/db/testing/scale.ts';
 import { newTestDatabase, onPostgres } from '@quartermaster/db/testing/test-database.ts';

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Database, openDatabase } from '@quartermaster/db/database.ts';
+import type { Database } from '@quartermaster/db/database.ts';
+import { openDatabase } from '@quartermaster/db/open-database.ts';
 import { newTestDatabase } from '@quartermaster/db/testing/test-database.ts';
 import { temporaryFolder } from '@quartermaster/db/testing/temporary-folder.ts';
 import { onTestFinished } from 'vitest';

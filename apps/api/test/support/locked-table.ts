@@ -1,4 +1,4 @@
-import { openDatabase } from '@quartermaster/db/database.ts';
+import { openDatabase } from '@quartermaster/db/open-database.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { sql } from 'kysely';
 

@@ -103,6 +103,13 @@ export class PostgresDriver implements Driver {
   }
 }
 
+/**
+ * A statement that is sent together with others of its transaction. Kysely passes on the next statement of a transaction when the
+ * driver has returned the one before. So the driver returns this one at once, and its result is a promise.
+ */
+export type PipelinedQuery<Row = unknown> = CompiledQuery<Row> & { isPipelined?: boolean };
+export type PipelinedResult<Row> = QueryResult<Row> & { answer?: Promise<QueryResult<Row>> };
+
 /** A transaction, and the error that aborted it. The server rejects every later statement of it. */
 type OpenTransaction = { failure?: unknown };
 
@@ -128,13 +135,22 @@ class PostgresConnection implements DatabaseConnection {
     this.#releaseSlot = releaseSlot;
   }
 
-  async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
+  async executeQuery<R>(statement: PipelinedQuery): Promise<PipelinedResult<R>> {
     const transaction = this.#transaction;
     if (isYieldDue()) await yieldWhenDue();
     // Of several statements that were started together, another one may have failed meanwhile.
     if (transaction?.failure !== undefined) throw transaction.failure;
+    const { isPipelined = false } = statement;
     const isOver = transaction === ENDING || transaction !== this.#transaction || this.#isReleased;
-    if (isOver) throw new Error('the transaction has ended');
+    if (isOver || (isPipelined && transaction === null)) throw new Error('the transaction has ended');
+    const answer = this.#execute<R>(statement, transaction);
+    return isPipelined ? { rows: [], answer } : answer;
+  }
+
+  async #execute<R>(
+    { sql, parameters, query }: CompiledQuery,
+    transaction: OpenTransaction | null,
+  ): Promise<QueryResult<R>> {
     const values = parameters.map(bindable);
     const timed = TIMED.test(query.kind);
     const name = timed ? this.#names.nameOf(sql, values.length) : undefined;

@@ -1,8 +1,8 @@
 import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
-import { cachedStatement } from '../cached-statement.ts';
+import { multiRowStatement, preparedStatement } from '../prepared-statement.ts';
+import { tupleIn } from '../queries.ts';
 import type { Database } from '../database.ts';
-import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import type { placeColumns } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 
@@ -19,7 +19,7 @@ type ShrinkingTrace = TraceKey & { account: string; stored_bytes: number };
 
 type PlaceColumns = ReturnType<typeof placeColumns>;
 
-const bytesOfAccount = cachedStatement((db, { tenantId, account }: { tenantId: string; account: string }) =>
+const bytesOfAccount = preparedStatement((db, { tenantId, account }: { tenantId: string; account: string }) =>
   db.selectFrom('account_bytes').select('bytes').where('tenant_id', '=', tenantId).where('account', '=', account),
 );
 
@@ -89,7 +89,7 @@ const addTraceBytes = multiRowStatement(
       ),
 );
 
-const addBytes = cachedStatement((db, row: { tenantId: string; account: string; bytes: number }) =>
+const addBytes = preparedStatement((db, row: { tenantId: string; account: string; bytes: number }) =>
   db
     .insertInto('account_bytes')
     .values({ tenant_id: row.tenantId, account: row.account, bytes: row.bytes })

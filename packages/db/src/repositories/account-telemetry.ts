@@ -1,8 +1,7 @@
 import type { ServiceAccount } from '@quartermaster/contracts/service-accounts.ts';
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { multiRowStatement } from '../multi-row-statement.ts';
-import { cachedStatement } from '../cached-statement.ts';
+import { multiRowStatement, preparedStatement } from '../prepared-statement.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
 /** What an account sent from one instrumentation scope. `readRecords` counts spans and log records that reported a call. */
@@ -98,7 +97,7 @@ export async function sumAccountTelemetry(
   return { records: Number(sums.spans) + Number(sums.logs), readRecords: Number(sums.read) };
 }
 
-const rowsOfAccounts = cachedStatement(
+const rowsOfAccounts = preparedStatement(
   (db, { tenantIds, accountIds }: { tenantIds: readonly string[]; accountIds: readonly string[] }) =>
     db
       .selectFrom('account_telemetry')

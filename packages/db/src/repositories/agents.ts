@@ -1,7 +1,7 @@
 import type { ExpressionBuilder } from 'kysely';
 import type { Database } from '../database.ts';
-import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
-import { inScope, placeColumns, placeOf } from '../queries.ts';
+import { multiRowStatement } from '../prepared-statement.ts';
+import { inScope, placeColumns, placeOf, tupleIn } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { OTHER } from './usage-series.ts';

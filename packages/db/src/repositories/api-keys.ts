@@ -2,7 +2,7 @@ import type { Scope } from '@quartermaster/contracts/scopes.ts';
 import { sql } from 'kysely';
 import { BoundedMap } from '../bounded-map.ts';
 import type { Database } from '../database.ts';
-import { cachedStatement } from '../cached-statement.ts';
+import { preparedStatement } from '../prepared-statement.ts';
 import { perDatabase } from '../per-database.ts';
 import { placeOf } from '../queries.ts';
 import { afterTransaction } from '../transaction.ts';
@@ -86,7 +86,7 @@ export async function touchApiKey(db: Database, key: ApiKey, now: Date): Promise
     .execute();
 }
 
-const apiKeyById = cachedStatement((db, { keyId }: { keyId: string }) =>
+const apiKeyById = preparedStatement((db, { keyId }: { keyId: string }) =>
   db
     .selectFrom('credentials as credential')
     .innerJoin('service_accounts as account', (join) =>

@@ -5,8 +5,7 @@ import type { Database } from '../database.ts';
 import { newAuditEventId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { inScope, type Page, type PageRequest, placeColumns } from '../queries.ts';
-import { cachedStatement } from '../cached-statement.ts';
-import { together } from '../concurrent-statements.ts';
+import { preparedStatement, together } from '../prepared-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -43,10 +42,10 @@ export async function insertAuditEvents(
 /** Rows of one insert: SQLite takes at most 32,766 parameters in a statement. */
 const BATCH_SIZE = 500;
 
-const newEvents = cachedStatement((db, { rows }: { rows: readonly Insertable<Tables['audit_events']>[] }) =>
+const newEvents = preparedStatement((db, { rows }: { rows: readonly Insertable<Tables['audit_events']>[] }) =>
   db.insertInto('audit_events').values(rows),
 );
-const newUnsealed = cachedStatement((db, { rows }: { rows: readonly Insertable<Tables['audit_unsealed']>[] }) =>
+const newUnsealed = preparedStatement((db, { rows }: { rows: readonly Insertable<Tables['audit_unsealed']>[] }) =>
   db.insertInto('audit_unsealed').values(rows),
 );
 

@@ -5,7 +5,7 @@ import type { Database } from '../database.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import { containsText, inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
-import { cachedStatement } from '../cached-statement.ts';
+import { preparedStatement } from '../prepared-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { forgetApiKeys } from './api-keys.ts';
@@ -118,7 +118,7 @@ export async function findActiveKey(
   };
 }
 
-const activeKeyById = cachedStatement(
+const activeKeyById = preparedStatement(
   (db, { scope, keyId, time }: { scope: TenantScope; keyId: string; time: string }) =>
     db
       .selectFrom('credentials as credential')

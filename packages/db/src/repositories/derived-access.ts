@@ -5,8 +5,7 @@ import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
-import { tupleIn } from '../multi-row-statement.ts';
-import { inScope, type Page, type PageRequest, placeOf } from '../queries.ts';
+import { type Page, type PageRequest, inScope, placeOf, tupleIn } from '../queries.ts';
 import { covers, type TenantScope } from '../tenancy.ts';
 
 /** The source of derived access: a principal, by its name, or an API key. */

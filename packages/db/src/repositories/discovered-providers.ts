@@ -5,7 +5,7 @@ import { newId } from '../ids.ts';
 import { rewrittenName } from '@quartermaster/naming/name-family.ts';
 import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import { placeColumns } from '../queries.ts';
-import { multiRowStatement } from '../multi-row-statement.ts';
+import { multiRowStatement } from '../prepared-statement.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
 /** A new provider that was discovered in traffic, and is not declared. It is not stored yet. */

@@ -6,8 +6,7 @@ import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
 import { declaredKeys, nameKey } from '@quartermaster/naming/name-key.ts';
 import { inScope } from '../queries.ts';
-import { cachedStatement } from '../cached-statement.ts';
-import { together } from '../concurrent-statements.ts';
+import { preparedStatement, together } from '../prepared-statement.ts';
 import type { TenantScope } from '../tenancy.ts';
 import type { GrantedItem } from './granted-items.ts';
 import { addStoredBytes } from './tenant-usage.ts';
@@ -82,13 +81,13 @@ type SessionGrantRow = Record<'tenant_id' | 'session_id' | 'provider_id' | 'prov
   position: number;
 };
 
-const newSessionGrants = cachedStatement((db, { rows }: { rows: readonly SessionGrantRow[] }) =>
+const newSessionGrants = preparedStatement((db, { rows }: { rows: readonly SessionGrantRow[] }) =>
   db.insertInto('gateway_session_grants').values(rows),
 );
 
 type ItemsKey = { tenantId: string; providerId: string; digest: string };
 
-const storedItems = cachedStatement((db, { tenantId, providerId, digest }: ItemsKey) =>
+const storedItems = preparedStatement((db, { tenantId, providerId, digest }: ItemsKey) =>
   db
     .selectFrom('gateway_grants')
     .select('digest')
@@ -145,7 +144,7 @@ async function sortedItemKeys(items: readonly GrantedItem[]): Promise<string[]> 
   return keys.toSorted();
 }
 
-const grantsOfSession = cachedStatement((db, { tenantId, id }: SessionKey) =>
+const grantsOfSession = preparedStatement((db, { tenantId, id }: SessionKey) =>
   db
     .selectFrom('gateway_session_grants as granted')
     .innerJoin('gateway_grants as stored', (join) =>

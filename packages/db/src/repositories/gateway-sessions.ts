@@ -3,10 +3,8 @@ import { type Expression, type Insertable, type Selectable, type SqlBool, sql } 
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
-import { inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
-import { cachedStatement } from '../cached-statement.ts';
-import { together } from '../concurrent-statements.ts';
-import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
+import { type Page, type PageRequest, inScope, placeColumns, placeOf, timesOf, tupleIn } from '../queries.ts';
+import { multiRowStatement, preparedStatement, together } from '../prepared-statement.ts';
 import type { Flag } from '../tables/columns.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -89,7 +87,7 @@ function sessionRows(db: Database, filter: GatewaySessionFilter, range: KeysetRa
   return query.$call(inKeysetRange(range));
 }
 
-const newSession = cachedStatement((db, { row }: { row: Insertable<Tables['gateway_sessions']> }) =>
+const newSession = preparedStatement((db, { row }: { row: Insertable<Tables['gateway_sessions']> }) =>
   db.insertInto('gateway_sessions').values(row).returningAll(),
 );
 

@@ -6,7 +6,7 @@ import { newId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import { inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
-import { cachedStatement } from '../cached-statement.ts';
+import { preparedStatement } from '../prepared-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -22,7 +22,7 @@ export type GatewayReference = TenantPlace & Pick<Gateway, 'id' | 'name'>;
 
 type Row = Selectable<Tables['gateways']>;
 
-const gatewayById = cachedStatement((db, { scope, id }: { scope: TenantScope; id: string }) =>
+const gatewayById = preparedStatement((db, { scope, id }: { scope: TenantScope; id: string }) =>
   db
     .selectFrom('gateways')
     .selectAll()
@@ -187,7 +187,7 @@ async function insertProviders(
 }
 
 /** The ids of the providers that gateways list, in the order in which they were given. */
-const providersOfGateways = cachedStatement(
+const providersOfGateways = preparedStatement(
   (db, { tenantIds, gatewayIds }: { tenantIds: readonly string[]; gatewayIds: readonly string[] }) =>
     db
       .selectFrom('gateway_providers')

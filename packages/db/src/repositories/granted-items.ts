@@ -4,7 +4,7 @@ import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { yieldWhenDue } from '../turns.ts';
 import { inScope } from '../queries.ts';
-import { cachedStatement } from '../cached-statement.ts';
+import { preparedStatement } from '../prepared-statement.ts';
 import type { TenantScope } from '../tenancy.ts';
 
 /** An item of a provider that an agent may use. */
@@ -27,7 +27,7 @@ const BATCH_SIZE = 1000;
 
 type ItemRows = Pick<ItemPages, 'scope' | 'providerId'> & { after: GrantedItemKey | null; limit: number };
 
-const itemRows = cachedStatement((db, { scope, providerId, after, limit }: ItemRows) => {
+const itemRows = preparedStatement((db, { scope, providerId, after, limit }: ItemRows) => {
   let query = db
     .selectFrom('inventory_items')
     .select(['kind', 'name', 'name_key as nameKey', 'source'])

@@ -4,8 +4,17 @@ import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { nameFamily } from '@quartermaster/naming/name-family.ts';
-import { containsAsciiText, inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
-import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
+import {
+  type Page,
+  type PageRequest,
+  containsAsciiText,
+  inScope,
+  placeColumns,
+  placeOf,
+  timesOf,
+  tupleIn,
+} from '../queries.ts';
+import { multiRowStatement } from '../prepared-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 

@@ -2,7 +2,7 @@ import { yieldWhenDue } from '../turns.ts';
 import type { Database } from '../database.ts';
 import { isMerged, MERGED_PREFIX, readMergedName, senderDigestOf } from '../merged-part.ts';
 import { placeColumns } from '../queries.ts';
-import { multiRowStatement } from '../multi-row-statement.ts';
+import { multiRowStatement } from '../prepared-statement.ts';
 import { SpanIndex } from '../span-index.ts';
 import type { TenantPlace } from '../tenancy.ts';
 import { decodeAllCalls, type StoredCalls } from '../trace-calls.ts';

@@ -1,12 +1,12 @@
 import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { sql } from 'kysely';
-import { together } from '../concurrent-statements.ts';
+import { multiRowStatement, together } from '../prepared-statement.ts';
+import { tupleIn, valueRows } from '../queries.ts';
 import type { Database } from '../database.ts';
 import { coverageRules } from '@quartermaster/naming/coverage.ts';
 import { nameFamily } from '@quartermaster/naming/name-family.ts';
 import { manifestReferences } from '@quartermaster/naming/provider-names.ts';
-import { multiRowStatement, tupleIn, valueRows } from '../multi-row-statement.ts';
 import { mayNameProvider, type TenantPlace } from '../tenancy.ts';
 
 /** A subject of a provider, observed at a place. */

@@ -6,11 +6,10 @@ import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { nameFamily } from '@quartermaster/naming/name-family.ts';
-import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
+import { multiRowStatement, preparedStatement } from '../prepared-statement.ts';
 import { nameKey } from '@quartermaster/naming/name-key.ts';
 import { caseFolded } from '@quartermaster/naming/case-folded.ts';
-import { inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
-import { cachedStatement } from '../cached-statement.ts';
+import { type Page, type PageRequest, inScope, placeColumns, placeOf, timesOf, tupleIn } from '../queries.ts';
 import { storedJson } from '../stored-json.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -26,7 +25,7 @@ export type ManifestFilter = {
 /** One declaration of a manifest. `provider` is a case-folded name, or an id. */
 export type Declaration = { provider: string; kind: InventoryKind; name: string };
 
-const manifestById = cachedStatement((db, { scope, id }: { scope: TenantScope; id: string }) =>
+const manifestById = preparedStatement((db, { scope, id }: { scope: TenantScope; id: string }) =>
   db
     .selectFrom('manifests')
     .selectAll()

@@ -3,7 +3,7 @@ import { type Expression, type Selectable, type SelectQueryBuilder, type SqlBool
 import type { Database } from '../database.ts';
 import { inTimeRange, type KeysetOffset, type KeysetRange, listRows } from '../listing.ts';
 import { inScope, type Page, type PageKey, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
-import { cachedStatement } from '../cached-statement.ts';
+import { preparedStatement } from '../prepared-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -140,7 +140,7 @@ async function findKeyAt(db: Database, { scope, after, offset }: KeysetOffset) {
   return found.map(withSortId);
 }
 
-const rowAt = cachedStatement(
+const rowAt = preparedStatement(
   (db, { scope, after, offset }: Omit<KeysetOffset, 'after'> & { after: string[] | null }) => {
     const query = db
       .selectFrom('memberships')

@@ -1,8 +1,8 @@
 import type { RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { multiRowStatement, valueRows } from '../multi-row-statement.ts';
-import { inScope, newestFirst, type Page, pageOf, type PageRequest, placeOf, timeKey } from '../queries.ts';
+import { multiRowStatement } from '../prepared-statement.ts';
+import { type Page, type PageRequest, inScope, newestFirst, pageOf, placeOf, timeKey, valueRows } from '../queries.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { moveAccountCounts } from './observation-accounts.ts';
 import type { ObservationHolder } from './observation-counts.ts';

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { multiRowStatement, valueRows } from '../multi-row-statement.ts';
+import { multiRowStatement } from '../prepared-statement.ts';
+import { valueRows } from '../queries.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
 // How much of an observation each account reported. Deleting the observation deletes these rows.

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
+import { multiRowStatement } from '../prepared-statement.ts';
+import { tupleIn } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace } from '../tenancy.ts';
 

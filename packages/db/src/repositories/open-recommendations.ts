@@ -1,8 +1,8 @@
 import type { RecommendationKind } from '@quartermaster/contracts/recommendations.ts';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
-import { toFlag } from '../queries.ts';
-import { multiRowStatement, tupleIn, valueRows } from '../multi-row-statement.ts';
+import { toFlag, tupleIn, valueRows } from '../queries.ts';
+import { multiRowStatement } from '../prepared-statement.ts';
 import type { Flag } from '../tables/columns.ts';
 import type { TenantPlace } from '../tenancy.ts';
 import { type NewRecommendation, OPEN, type StoredDismissal, type Subject } from './recommendations.ts';

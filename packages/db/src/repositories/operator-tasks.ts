@@ -3,8 +3,8 @@ import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
-import { inScope, type Page, type PageRequest, placeOf, timesOf } from '../queries.ts';
-import { multiRowStatement, valueRows } from '../multi-row-statement.ts';
+import { type Page, type PageRequest, inScope, placeOf, timesOf, valueRows } from '../queries.ts';
+import { multiRowStatement } from '../prepared-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 

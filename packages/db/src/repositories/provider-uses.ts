@@ -1,6 +1,6 @@
-import { together } from '../concurrent-statements.ts';
+import { multiRowStatement, together } from '../prepared-statement.ts';
+import { tupleIn } from '../queries.ts';
 import type { Database } from '../database.ts';
-import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
 /** The first known use of a provider by an account. */

@@ -4,7 +4,7 @@ import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { placeColumns } from '../queries.ts';
 import type { TenantPlace } from '../tenancy.ts';
-import { cachedStatement } from '../cached-statement.ts';
+import { preparedStatement } from '../prepared-statement.ts';
 import { toProvider } from './providers.ts';
 
 /** How the spans of a batch refer to providers. */
@@ -32,7 +32,7 @@ export async function findProvidersOfTraffic(
 
 type PlaceColumns = ReturnType<typeof placeColumns>;
 
-const providersOfTraffic = cachedStatement(
+const providersOfTraffic = preparedStatement(
   (db, { tenant_id, sub_tenant_id, ...seen }: PlaceColumns & SeenProviders) => {
     const { hosts, names, families } = seen;
     const nearby = ['', sub_tenant_id];
@@ -75,7 +75,7 @@ export async function findDeclaredProvidersByHostSuffix(
   return (await providersByHost(db, { ...placeColumns(place), patterns })).map(toProvider);
 }
 
-const providersByHost = cachedStatement(
+const providersByHost = preparedStatement(
   (db, { tenant_id, sub_tenant_id, patterns }: PlaceColumns & { patterns: readonly string[] }) =>
     db
       .selectFrom('providers')
@@ -108,7 +108,7 @@ export async function findOfferedItems(
 
 type FamilyValues = PlaceColumns & { kind: InventoryItem['kind']; families: readonly string[] };
 
-const itemsOfFamilies = cachedStatement((db, { kind, families, ...place }: FamilyValues) =>
+const itemsOfFamilies = preparedStatement((db, { kind, families, ...place }: FamilyValues) =>
   offeredItems(db, place).where('item.kind', '=', kind).where('item.name_family', 'in', families),
 );
 

@@ -8,7 +8,7 @@ import { rewrittenName } from '@quartermaster/naming/name-family.ts';
 import { hostOf } from '@quartermaster/naming/provider-names.ts';
 import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import { inScope, patternOf, type Page, type PageRequest, placeColumns, placeOf, timesOf } from '../queries.ts';
-import { cachedStatement } from '../cached-statement.ts';
+import { preparedStatement } from '../prepared-statement.ts';
 import { storedJson } from '../stored-json.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -40,7 +40,7 @@ export async function findProvider(db: Database, scope: TenantScope, id: string)
   return row && toProvider(row);
 }
 
-const providersByIds = cachedStatement((db, { scope, ids }: { scope: TenantScope; ids: readonly string[] }) =>
+const providersByIds = preparedStatement((db, { scope, ids }: { scope: TenantScope; ids: readonly string[] }) =>
   db
     .selectFrom('providers')
     .selectAll()
@@ -72,7 +72,7 @@ export async function findDeletedProviders(
   return new Set(rows.map(({ id }) => id));
 }
 
-const providerNames = cachedStatement((db, { scope, ids }: { scope: TenantScope; ids: readonly string[] }) =>
+const providerNames = preparedStatement((db, { scope, ids }: { scope: TenantScope; ids: readonly string[] }) =>
   db
     .selectFrom('providers')
     .select(['tenant_id', 'sub_tenant_id', 'id', 'name', 'aliases', 'base_url'])
@@ -119,7 +119,7 @@ const SHOWN = [
   'updated_at',
 ] as const;
 
-const providerRows = cachedStatement((db, { kind, status, nameKey, pattern, ...range }: ListedProviders) => {
+const providerRows = preparedStatement((db, { kind, status, nameKey, pattern, ...range }: ListedProviders) => {
   let query = db.selectFrom('providers').select(SHOWN).where(inScope(range.scope));
   query =
     status === null

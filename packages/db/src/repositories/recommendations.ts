@@ -3,8 +3,8 @@ import { type Expression, type RawBuilder, type Selectable, type SqlBool, sql } 
 import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
-import { inScope, type Page, type PageRequest, placeOf, timesOf, toFlag } from '../queries.ts';
-import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
+import { type Page, type PageRequest, inScope, placeOf, timesOf, toFlag, tupleIn } from '../queries.ts';
+import { multiRowStatement } from '../prepared-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import type { StoredReview } from './runtime-observations.ts';

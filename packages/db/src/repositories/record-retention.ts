@@ -1,6 +1,6 @@
 import { type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { multiRowStatement } from '../multi-row-statement.ts';
+import { multiRowStatement } from '../prepared-statement.ts';
 
 // Removes ended records after the retention time of their tenant, and the content of deleted ones. Each function handles at most
 // `limit` rows, and returns how many.

@@ -3,9 +3,8 @@ import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
 import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
-import { inScope, type Page, type PageRequest, placeColumns, placeOf, timesOf, toFlag } from '../queries.ts';
-import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
-import { cachedStatement } from '../cached-statement.ts';
+import { type Page, type PageRequest, inScope, placeColumns, placeOf, timesOf, toFlag, tupleIn } from '../queries.ts';
+import { multiRowStatement, preparedStatement } from '../prepared-statement.ts';
 import type { Flag } from '../tables/columns.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
@@ -279,7 +278,7 @@ type ListedObservations = KeysetRange & { unknown: Flag | null } & Record<
     string | null
   >;
 
-const observationRows = cachedStatement((db, filter: ListedObservations) => {
+const observationRows = preparedStatement((db, filter: ListedObservations) => {
   let query = db.selectFrom('runtime_observations').selectAll().where(inScope(filter.scope));
   if (filter.unknown != null) query = query.where('unknown', '=', filter.unknown);
   if (filter.status != null) query = query.where('status', '=', filter.status as Row['status']);

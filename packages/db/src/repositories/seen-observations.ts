@@ -2,8 +2,8 @@ import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observ
 import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { nameFamily } from '@quartermaster/naming/name-family.ts';
-import { placeColumns, toFlag } from '../queries.ts';
-import { multiRowStatement, valueRows } from '../multi-row-statement.ts';
+import { placeColumns, toFlag, valueRows } from '../queries.ts';
+import { multiRowStatement } from '../prepared-statement.ts';
 import type { Flag } from '../tables/columns.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace } from '../tenancy.ts';

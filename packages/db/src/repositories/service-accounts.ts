@@ -16,7 +16,7 @@ import {
   timesOf,
   toFlag,
 } from '../queries.ts';
-import { cachedStatement } from '../cached-statement.ts';
+import { preparedStatement } from '../prepared-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { findAccountTelemetry } from './account-telemetry.ts';
@@ -98,7 +98,7 @@ function accountRows(db: Database, filter: ServiceAccountFilter, range: KeysetRa
   return query.$call(inKeysetRange(range));
 }
 
-const newAccount = cachedStatement((db, { row }: { row: Insertable<Tables['service_accounts']> }) =>
+const newAccount = preparedStatement((db, { row }: { row: Insertable<Tables['service_accounts']> }) =>
   db.insertInto('service_accounts').values(row).returningAll(),
 );
 
@@ -190,7 +190,7 @@ async function setMetadataMembers(
 
 type MemberRow = Insertable<Tables['service_account_metadata']>;
 
-const newMembers = cachedStatement((db, { rows }: { rows: readonly MemberRow[] }) =>
+const newMembers = preparedStatement((db, { rows }: { rows: readonly MemberRow[] }) =>
   db.insertInto('service_account_metadata').values(rows),
 );
 
@@ -222,7 +222,7 @@ type KeyCounts = { keyCount: number; activeKeyCount: number; soonestKeyExpiryAt:
 
 type KeyOwners = { time: string; tenantIds: readonly string[]; ownerIds: readonly string[] };
 
-const keyCounts = cachedStatement((db, { time, tenantIds, ownerIds }: KeyOwners) => {
+const keyCounts = preparedStatement((db, { time, tenantIds, ownerIds }: KeyOwners) => {
   const active = sql<boolean>`revoked_at is null and (expires_at is null or expires_at > ${time})`;
   return db
     .selectFrom('credentials')

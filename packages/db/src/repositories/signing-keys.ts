@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { caseFolded } from '@quartermaster/naming/case-folded.ts';
-import { cachedStatement } from '../cached-statement.ts';
+import { preparedStatement } from '../prepared-statement.ts';
 import type { Tables } from '../tables.ts';
 
 /** A public key as it is published (RFC 7517). */
@@ -24,7 +24,7 @@ export type NewSigningKey = Pick<SigningKey, 'id' | 'sealedKey' | 'rotationCount
 
 const COLUMNS = ['id', 'secret', 'rotation_count', 'created_at', 'revoked_at'] as const;
 
-const newestSigningKey = cachedStatement((db) =>
+const newestSigningKey = preparedStatement((db) =>
   db
     .selectFrom('credentials')
     .select(COLUMNS)

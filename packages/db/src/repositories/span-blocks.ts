@@ -1,9 +1,8 @@
 import { inBatches } from '../batches.ts';
-import { together } from '../concurrent-statements.ts';
+import { multiRowStatement, together } from '../prepared-statement.ts';
 import type { Database } from '../database.ts';
 import { newBlockId } from '../ids.ts';
 import { placeColumns } from '../queries.ts';
-import { multiRowStatement } from '../multi-row-statement.ts';
 import type { BlockSpan, SpanBlock, SpanInBlock } from '../span-block.ts';
 import { type PlacedSpan, spanIndexWriter } from '../span-index.ts';
 import type { TenantPlace } from '../tenancy.ts';

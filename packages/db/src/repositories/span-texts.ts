@@ -3,7 +3,7 @@ import { type BlockCache, blockCacheOf } from '../block-cache.ts';
 import type { Database } from '../database.ts';
 import { timeOfBlock } from '../ids.ts';
 import { type PageKey, placeOf } from '../queries.ts';
-import { multiRowStatement } from '../multi-row-statement.ts';
+import { multiRowStatement } from '../prepared-statement.ts';
 import { BlockReader } from '../span-block.ts';
 import { decompress } from '../zstd.ts';
 import { type BlockKey, blockKeyOf, isOneOfBlocks } from './block-keys.ts';

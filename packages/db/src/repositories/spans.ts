@@ -5,7 +5,7 @@ import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
 import { inScope, type Page, type PageKey, type PageRequest, placeOf } from '../queries.ts';
 import { SpanIndex } from '../span-index.ts';
-import { cachedStatement } from '../cached-statement.ts';
+import { preparedStatement } from '../prepared-statement.ts';
 import { storedJson } from '../stored-json.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { partsOfTrace } from './known-spans.ts';
@@ -87,7 +87,7 @@ async function listPlaces(
 type PlacesWanted = { scope: TenantScope; traceId: string; group: PageKey | null; rows: number };
 
 /** Postgres has an index of traces by id. */
-const listPlacesByIndex = cachedStatement((db, { scope, traceId, group, rows }: PlacesWanted) =>
+const listPlacesByIndex = preparedStatement((db, { scope, traceId, group, rows }: PlacesWanted) =>
   db
     .selectFrom('traces')
     .select(['tenant_id', 'sub_tenant_id', 'trace_id', 'first_spans'])

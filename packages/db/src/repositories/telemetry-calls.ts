@@ -1,9 +1,8 @@
 import { type ExpressionBuilder, type SqlBool, sql } from 'kysely';
-import { cachedStatement } from '../cached-statement.ts';
+import { multiRowStatement, preparedStatement } from '../prepared-statement.ts';
 import type { Database } from '../database.ts';
 import { senderDigestOf } from '../merged-part.ts';
 import { placeColumns } from '../queries.ts';
-import { multiRowStatement } from '../multi-row-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace } from '../tenancy.ts';
 
@@ -121,7 +120,7 @@ const insertRows = multiRowStatement(
 
 type SenderOfTenant = { tenantId: string; sender: string };
 
-const addToCount = cachedStatement((db, { tenantId, sender, calls }: SenderOfTenant & { calls: number }) =>
+const addToCount = preparedStatement((db, { tenantId, sender, calls }: SenderOfTenant & { calls: number }) =>
   db
     .insertInto('telemetry_call_counts')
     .values({ tenant_id: tenantId, sender, calls })

@@ -1,7 +1,7 @@
 import type { TenantResource } from '@quartermaster/contracts/tenant-usage.ts';
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { cachedStatement } from '../cached-statement.ts';
+import { preparedStatement } from '../prepared-statement.ts';
 import { isPostgres } from '../dialects/postgres.ts';
 import { newId } from '../ids.ts';
 import { inTransaction } from '../transaction.ts';
@@ -77,7 +77,7 @@ async function countStoredBytes(db: Database, tenantId: string): Promise<number>
   return Math.max(0, numberOf(sums?.total) + numberOf(sums?.changes)) + Math.max(0, numberOf(sums?.records));
 }
 
-const sumsOfBytes = cachedStatement((db, { tenantId }: { tenantId: string }) => {
+const sumsOfBytes = preparedStatement((db, { tenantId }: { tenantId: string }) => {
   const sumOf = (table: 'stored_bytes' | 'stored_bytes_changes' | 'record_bytes') =>
     db
       .selectFrom(table)

@@ -3,7 +3,7 @@ import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { inScope, newestFirst, type Page, pageOf, type PageRequest, timeKey, timesOf, toFlag } from '../queries.ts';
-import { cachedStatement } from '../cached-statement.ts';
+import { preparedStatement } from '../prepared-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 
@@ -129,7 +129,7 @@ export async function findMissingPlace(db: Database, place: TenantPlace): Promis
   return subTenant ? null : 'sub_tenant';
 }
 
-const newTenantRow = cachedStatement((db, { tenantId, time }: { tenantId: string; time: string }) =>
+const newTenantRow = preparedStatement((db, { tenantId, time }: { tenantId: string; time: string }) =>
   db
     .insertInto('tenants')
     .values({

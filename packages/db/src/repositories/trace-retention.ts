@@ -1,9 +1,8 @@
 import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
-import { inScope } from '../queries.ts';
-import { multiRowStatement, tupleIn } from '../multi-row-statement.ts';
+import { inScope, tupleIn } from '../queries.ts';
+import { multiRowStatement, preparedStatement } from '../prepared-statement.ts';
 import { SpanIndex } from '../span-index.ts';
-import { cachedStatement } from '../cached-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantScope } from '../tenancy.ts';
 import { removeTracesOfAccounts, shrinkTraceOfAccounts } from './account-bytes.ts';
@@ -137,7 +136,7 @@ function countsByBlock(indexes: readonly SpanIndex[]): Map<string, number> {
   return counts;
 }
 
-const subtractSpans = cachedStatement((db, block: PlaceKey & BlockKey & { spans: number }) =>
+const subtractSpans = preparedStatement((db, block: PlaceKey & BlockKey & { spans: number }) =>
   db
     .updateTable('span_blocks')
     .set((eb) => ({ span_count: eb('span_count', '-', block.spans) }))

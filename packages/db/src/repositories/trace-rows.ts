@@ -3,8 +3,8 @@ import { type Selectable, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
 import { timeParts } from '../nano-time.ts';
-import { placeColumns } from '../queries.ts';
-import { multiRowStatement, valueRows } from '../multi-row-statement.ts';
+import { placeColumns, valueRows } from '../queries.ts';
+import { multiRowStatement } from '../prepared-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace } from '../tenancy.ts';
 

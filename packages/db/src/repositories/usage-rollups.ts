@@ -1,6 +1,6 @@
 import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { multiRowStatement } from '../multi-row-statement.ts';
+import { multiRowStatement } from '../prepared-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace } from '../tenancy.ts';
 

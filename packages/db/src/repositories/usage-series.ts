@@ -4,8 +4,8 @@ import type { Selectable } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { caseFolded } from '@quartermaster/naming/case-folded.ts';
-import { inScope, placeColumns, placeOf } from '../queries.ts';
-import { multiRowStatement, valueRows } from '../multi-row-statement.ts';
+import { inScope, placeColumns, placeOf, valueRows } from '../queries.ts';
+import { multiRowStatement } from '../prepared-statement.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 

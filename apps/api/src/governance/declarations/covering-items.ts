@@ -1,7 +1,7 @@
 import type { InventoryItem, InventoryKind } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
-import { together } from '@quartermaster/db/concurrent-statements.ts';
+import { together } from '@quartermaster/db/prepared-statement.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { canBlockOrAllow, findDecidingItem, findOwnOrBlockingItem } from '@quartermaster/naming/deciding-item.ts';
 import { coverageRules } from '@quartermaster/naming/coverage.ts';

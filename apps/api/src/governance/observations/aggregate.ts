@@ -2,7 +2,7 @@ import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
-import { together } from '@quartermaster/db/concurrent-statements.ts';
+import { together } from '@quartermaster/db/prepared-statement.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { newId } from '@quartermaster/db/ids.ts';
 import { insertDiscoveredProviders } from '@quartermaster/db/repositories/discovered-providers.ts';

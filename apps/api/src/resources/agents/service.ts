@@ -8,7 +8,7 @@ import {
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import { caseFolded } from '@quartermaster/naming/case-folded.ts';
 import type { RuntimeObservation } from '@quartermaster/contracts/runtime-observations.ts';
-import { firstInOrder, inBatches } from '@quartermaster/db/batches.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
 import { findManifest } from '@quartermaster/db/repositories/manifests.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import { findObservationsByIds, findObservationsInPlace } from '@quartermaster/db/repositories/runtime-observations.ts';
@@ -17,6 +17,7 @@ import { useStateOf } from '../../governance/observations/use-state.ts';
 import { reachOf } from '../../auth/principal.ts';
 import type { CallerContext } from '../../http/context.ts';
 import { notFound, valueError } from '../../platform/errors.ts';
+import { firstInOrder } from '../../platform/first-in-order.ts';
 import { type SummedUsage, sumUsage } from '../../telemetry/usage/read-usage.ts';
 import { rangesOf, timeRange } from '../../telemetry/usage/time-range.ts';
 import { addSums, type AgentActivity, noSums, readActivity } from './agent-usage.ts';

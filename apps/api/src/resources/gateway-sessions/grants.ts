@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Grant } from '@quartermaster/contracts/gateway-sessions.ts';
 import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import { together } from '@quartermaster/db/concurrent-statements.ts';
+import { together } from '@quartermaster/db/prepared-statement.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import {
   type KeyedGrantedItem,

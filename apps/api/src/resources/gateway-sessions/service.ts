@@ -6,7 +6,7 @@ import type {
 } from '@quartermaster/contracts/gateway-sessions.ts';
 import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
-import { together } from '@quartermaster/db/concurrent-statements.ts';
+import { together } from '@quartermaster/db/prepared-statement.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import type { Page, PageRequest } from '@quartermaster/db/queries.ts';
 import {

@@ -1,6 +1,6 @@
 import type { Graph } from '@quartermaster/contracts/graph.ts';
 import type { Usage } from '@quartermaster/contracts/usage.ts';
-import { firstInOrder, inBatches } from '@quartermaster/db/batches.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
 import { findProviders } from '@quartermaster/db/repositories/providers.ts';
 import {
   findObservationsOfSubjects,
@@ -9,6 +9,7 @@ import {
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { OTHER, type UsageFilter } from '@quartermaster/db/repositories/usage-series.ts';
 import { covers, type TenantScope } from '@quartermaster/db/tenancy.ts';
+import { firstInOrder } from '../../platform/first-in-order.ts';
 import { reachOf } from '../../auth/principal.ts';
 import { useStateOf } from '../../governance/observations/use-state.ts';
 import type { CallerContext } from '../../http/context.ts';

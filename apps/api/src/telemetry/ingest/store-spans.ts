@@ -1,4 +1,4 @@
-import { together } from '@quartermaster/db/concurrent-statements.ts';
+import { together } from '@quartermaster/db/prepared-statement.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { selectFreshSpans } from '@quartermaster/db/repositories/fresh-spans.ts';
 import { findKnownSpans } from '@quartermaster/db/repositories/known-spans.ts';

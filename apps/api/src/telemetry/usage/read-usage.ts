@@ -1,12 +1,12 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Usage, UsageDimension, UsageInterval, UsageOrder } from '@quartermaster/contracts/usage.ts';
-import { firstInOrder } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import { type RollupRange, readRollups, type UsageSums } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { listSeries, type UsageFilter, type UsageSeries } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { valueError } from '../../platform/errors.ts';
+import { firstInOrder } from '../../platform/first-in-order.ts';
 import { DAY_MS, HOUR_MS } from './periods.ts';
 import { rangesOf, type TimeRange, timeRange } from './time-range.ts';
 

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import type { Database } from '../src/database.ts';
 import { insertProvider } from '../src/repositories/providers.ts';
-import { cachedStatement } from '../src/cached-statement.ts';
+import { multiRowStatement, preparedStatement } from '../src/prepared-statement.ts';
 import { inTransaction } from '../src/transaction.ts';
 import { NOW, temporaryDatabase } from './temporary-database.ts';
 
@@ -21,7 +21,7 @@ type Filter = { names: readonly string[]; kind?: string | null; rows: number };
 /** A statement that counts how often it is built. */
 function counted() {
   const built: string[] = [];
-  const run = cachedStatement((db: Database, { names, kind, rows }: Filter) => {
+  const run = preparedStatement((db: Database, { names, kind, rows }: Filter) => {
     let query = db.selectFrom('providers').select('name').where('name', 'in', names);
     if (kind != null) query = query.where('kind', '=', kind as 'llm');
     const complete = query.orderBy('name').limit(rows);
@@ -80,7 +80,7 @@ test('a builder that computes with a value fails', async () => {
     ({ name }) => name < 'b',
   ];
   for (const compute of computing) {
-    const run = cachedStatement((within: Database, values: { name: string; rows: number }) =>
+    const run = preparedStatement((within: Database, values: { name: string; rows: number }) =>
       within.selectNoFrom(sql`${compute(values)}`.as('computed')),
     );
     await expect(run(db, { name: 'a', rows: 1 })).rejects.toThrow('compute with them before');
@@ -89,7 +89,7 @@ test('a builder that computes with a value fails', async () => {
 
 test('a statement may bind a value twice, or not at all', async () => {
   const db = await databaseOf();
-  const run = cachedStatement((within: Database, { a, c }: { a: string; b: string; c: number }) =>
+  const run = preparedStatement((within: Database, { a, c }: { a: string; b: string; c: number }) =>
     within.selectNoFrom([
       sql`cast(${c} as integer)`.as('first'),
       sql`cast(${a} as text)`.as('second'),
@@ -111,4 +111,48 @@ test('the number of cached shapes is limited, and statements with many values ar
   expect(built).toHaveLength(102);
   for (const _ of [1, 2]) expect(await names(db, { names: many(1000), rows: 5 })).toEqual(['a']);
   expect(built).toHaveLength(104);
+});
+
+const TIME = '2026-01-01T00:00:00.000Z';
+
+const insertSubTenants = multiRowStatement((db, rows: readonly { id: string }[], { tenantId }: { tenantId: string }) =>
+  db
+    .insertInto('sub_tenants')
+    .values(rows.map(({ id }) => ({ tenant_id: tenantId, id, created_at: TIME })))
+    .returning('id'),
+);
+
+// One row, powers of two, one less and one more, and more rows than one statement takes.
+test.each([0, 1, 2, 3, 127, 128, 129, 511, 512, 513, 1500])(
+  '%i rows are each written once, in order',
+  async (count) => {
+    const db = await temporaryDatabase({ tenantId: 'acme', subTenantId: null });
+    const rows = Array.from({ length: count }, (_, index) => ({ id: `sub-${String(index).padStart(4, '0')}` }));
+    const ids = rows.map(({ id }) => id);
+    const returned = await insertSubTenants(db, rows, { tenantId: 'acme' });
+    expect(returned.map(({ id }) => id)).toEqual(ids);
+    const stored = await db
+      .selectFrom('sub_tenants')
+      .select('id')
+      .where('tenant_id', '=', 'acme')
+      .orderBy('id')
+      .execute();
+    expect(stored.map(({ id }) => id)).toEqual(ids);
+  },
+);
+
+test('a multi-row statement runs with the values of each call, not with those of its compilation', async () => {
+  const db = await temporaryDatabase({ tenantId: 'acme', subTenantId: null });
+  await insertSubTenants(db, [{ id: 'a' }], { tenantId: 'acme' });
+  await insertSubTenants(db, [{ id: 'b' }], { tenantId: 'acme' });
+  const stored = await db.selectFrom('sub_tenants').select('id').orderBy('id').execute();
+  expect(stored.map(({ id }) => id)).toEqual(['a', 'b']);
+});
+
+test('a statement that copies all values without naming them fails to compile', async () => {
+  const db = await temporaryDatabase({ tenantId: 'acme', subTenantId: null });
+  const careless = multiRowStatement((some, rows: readonly { id: string }[]) =>
+    some.insertInto('sub_tenants').values(rows.map((row) => ({ ...row, tenant_id: 'acme', created_at: TIME }))),
+  );
+  await expect(careless(db, [{ id: 'a' }], {})).rejects.toThrow('name each value');
 });
