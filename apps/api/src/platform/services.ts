@@ -3,9 +3,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import type { ScopeCount } from '@quartermaster/db/repositories/account-telemetry.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { Logger } from 'pino';
-import type { AdministratorClaim } from '../auth/administrator-claim.ts';
-import type { TokenVerifier } from '../auth/bearer.ts';
-import type { Principal } from '../auth/principal.ts';
+import type { Actor } from './audit/audited-write.ts';
 import type { Sealer } from './audit/sealer.ts';
 import type { SummedEvents } from './audit/summed-events.ts';
 import type { SecretBox } from './secret-box.ts';
@@ -26,7 +24,7 @@ export type OnboardingLimit = { consume(caller: string): Promise<void> };
 
 /** Adds up the telemetry that each service account sent, by instrumentation scope. */
 type AccountTelemetryLog = {
-  note(principal: Principal, place: TenantPlace, counts: readonly ScopeCount[]): void;
+  note(sender: Pick<Actor, 'kind' | 'id'>, place: TenantPlace, counts: readonly ScopeCount[]): void;
   /** Writes the sums of accounts that are due, or of all. */
   flush(which: 'due' | 'all'): Promise<void>;
 };
@@ -65,17 +63,8 @@ export type Services = {
   accountTelemetry: AccountTelemetryLog;
   /** The limits of each tenant. */
   tenantLimits: TenantLimits;
-  /**
-   * Charges work that was only known after it was done to the rate limits of the caller and its tenant, on top of the points
-   * that every request costs. Later requests may be refused for it, never the one that did the work.
-   */
-  chargeWork: (principal: Principal, points: number) => Promise<void>;
   /** How many requests with API keys of a tenant were counted in the current minute. */
   requestsOfTenant: (tenantId: string) => number;
-  /** Verifies bearer tokens; null if no issuer is configured. */
-  tokens: TokenVerifier | null;
-  /** The claim that makes a user a platform administrator; null if none is configured. */
-  administrators: AdministratorClaim | null;
   /** Whether users may create their own tenants. */
   selfService: boolean;
   /** Maximum observations of a tenant. */

@@ -2,7 +2,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { clockOffset } from '@quartermaster/db/database-clock.ts';
 import { runInOneProcess } from '@quartermaster/db/run-in-one-process.ts';
 import { sumStoredBytes } from '@quartermaster/db/repositories/tenant-usage.ts';
-import { removeExpiredSessions } from '../auth/console/sessions.ts';
+import { removeExpiredSessions } from '../auth/console-sessions.ts';
 import { updateRotationTasks } from '../resources/credentials/expiry.ts';
 import { removeUnusedGrants } from '../resources/gateway-sessions/unused-grants.ts';
 import { removeExpiredKeys } from '../http/idempotency/expiry.ts';
@@ -14,7 +14,7 @@ import { removePastWindows } from '../http/rate-limits/shared-points.ts';
 import type { Services } from '../platform/services.ts';
 import { eraseDeletedTenants } from '../resources/tenants/erase-deleted.ts';
 import { removeOldRecords } from '../resources/tenants/record-retention.ts';
-import { prepareSpanPartitions, removeOldTraces } from '../telemetry/traces/retention.ts';
+import { prepareSpanPartitions, removeOldTraces } from '../telemetry/trace-retention.ts';
 import { removeOldCalls, removeOldUsage } from '../telemetry/usage/retention.ts';
 
 const MINUTE_MS = 60_000;

@@ -2,8 +2,8 @@ import { DatabaseUnavailableError } from '@quartermaster/db/errors.ts';
 import { TRPCError } from '@trpc/server';
 import { noteRefused } from '../platform/audit/refusals.ts';
 import { ApiError, ValidationFailure } from '../platform/errors.ts';
-import type { Answer } from '../http/errors/problems.ts';
-import type { Refused } from '../http/rest/rest.ts';
+import type { Answer } from '../http/messages/send.ts';
+import type { Refused } from '../http/pipeline.ts';
 import type { Services } from '../platform/services.ts';
 import { causeOf } from './failures.ts';
 

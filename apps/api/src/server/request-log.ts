@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '../auth/principal.ts';
 import { callerFields, callerIdFields, statusFields, timeFields } from '../http/log-fields.ts';
-import { requestIdOf } from '../http/request-id.ts';
+import { requestIdOf } from '../platform/request-id.ts';
 import type { Services } from '../platform/services.ts';
 
 /** The operation of a response, for the log line and the metrics. */

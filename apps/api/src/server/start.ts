@@ -1,19 +1,20 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Database, migrate, openDatabase } from '@quartermaster/db/database.ts';
+import { migrate, openDatabase } from '@quartermaster/db/database.ts';
 import pino, { type Logger } from 'pino';
 import { requireNoUnfinishedMove } from '@quartermaster/db/database-move.ts';
 import { type IdentityProvider, identityProvider } from '../auth/console/identity-provider.ts';
 import { consoleSignIn } from '../auth/console/sign-in.ts';
+import { createTokenVerifier } from '../auth/bearer.ts';
+import type { AuthServices, TrustedIssuer } from '../auth/trusted-issuer.ts';
 import { type Config, ROOT } from '../config.ts';
 import { startWithoutLostKey } from './lost-secret-key.ts';
 import { resealSecrets } from './secret-rotation.ts';
-import { createServices } from './services.ts';
-import { CONNECTION_LIMITS, type ConnectionLimits } from '../http/limits.ts';
+import { createServices, type ServiceParts } from './services.ts';
+import { CONNECTION_LIMITS, type ConnectionLimits } from '../http/messages/limits.ts';
 import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../platform/outbound/sync-runs.ts';
 import { createMetrics } from '../platform/metrics.ts';
-import type { Resolver } from '../platform/outbound/resolver.ts';
 import type { Services } from '../platform/services.ts';
 import { Intake } from '../telemetry/ingest/intake.ts';
 import { createApp, whileStarting } from './app.ts';
@@ -36,6 +37,7 @@ export type RunningServer = {
   grpcUrl: string | null;
   publicUrl: string;
   services: Services;
+  trustedIssuer: TrustedIssuer;
   /** The first platform administrator's key, if this start generated it. */
   bootstrapKey: string | null;
   /** The file that the key was written to; null if it has to be printed. */
@@ -51,19 +53,13 @@ export type RunningServer = {
 };
 
 /** Replacements for tests, and how the program was started. */
-export type Parts = {
+export type Parts = ServiceParts & {
   /** Writes a generated bootstrap key to a file, because standard output is a log. */
   bootstrapKeyToFile?: boolean;
   now?: () => Date;
-  databaseNow?: (db: Database) => Promise<Date>;
   log?: Logger;
-  resolver?: Resolver;
   syncLimits?: Partial<SyncLimits>;
   connectionLimits?: Partial<ConnectionLimits>;
-  /** Whether processes share rate limits through the database. Default: on PostgreSQL. */
-  sharedLimits?: boolean;
-  /** How long a request waits for the shared limits, in milliseconds. */
-  sharedLimitsWaitMs?: number;
   /** Opens the web console. Default: no console. */
   openConsole?: (log: Logger) => Console;
   /** Validates every response against its contract. */
@@ -127,6 +123,12 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
 
     const devIdentity = config.devIdentity ? await startDevIdentity(config, { url, publicUrl, port }) : null;
     if (devIdentity) opened.push(devIdentity.close);
+    const issuer = devIdentity?.issuer ?? config.oidc.issuer;
+    const trustedIssuer: TrustedIssuer = {
+      issuer,
+      tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
+      administrators: devIdentity ? null : config.administrators,
+    };
     const { services, limits } = createServices(config, parts, {
       db,
       log,
@@ -136,8 +138,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       syncs,
       publicUrl,
       stopping: stopping.signal,
-      issuer: devIdentity?.issuer ?? config.oidc.issuer,
-      administrators: devIdentity ? null : config.administrators,
+      issuer,
     });
     if (config.secretKeyLost) await startWithoutLostKey(services);
     // Late, when little can still fail, because a generated key must also be shown.
@@ -157,6 +158,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const intake = new Intake(services, config.otlpMaxBytes);
     handle = createApp({
       services,
+      trustedIssuer,
       config,
       intake,
       limits,
@@ -164,14 +166,15 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       devIdentity: devIdentity?.handle ?? null,
       builtConsole,
       checkAnswers: parts.checkAnswers ?? false,
-      consoleSignIn: signInOfConsole(config, services, devIdentity?.consoleClientId ?? null),
+      consoleSignIn: signInOfConsole(config, { ...services, ...trustedIssuer }, devIdentity?.consoleClientId ?? null),
     });
-    grpc = await startOtlpGrpc({ services, intake, config, connectionLimits, limits });
+    grpc = await startOtlpGrpc({ services, trustedIssuer, intake, config, connectionLimits, limits });
     return {
       url,
       grpcUrl: grpc?.url ?? null,
       publicUrl,
       services,
+      trustedIssuer,
       bootstrapKey,
       bootstrapKeyFile: written?.file ?? null,
       devSignIn: devIdentity && { link: devIdentity.signInLink, secretFile: devIdentity.secretFile },
@@ -187,7 +190,7 @@ function urlOf(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-function signInOfConsole(config: Config, services: Services, devClientId: string | null) {
+function signInOfConsole(config: Config, services: AuthServices, devClientId: string | null) {
   const provider = providerOfConsole(config, { services, devClientId });
   return consoleSignIn({ services, provider, emailClaim: config.oidc.emailClaim });
 }
@@ -195,7 +198,7 @@ function signInOfConsole(config: Config, services: Services, devClientId: string
 /** The identity provider of the web console; null if no client of an identity provider is configured. */
 function providerOfConsole(
   { consoleClient }: Pick<Config, 'consoleClient'>,
-  { services: { issuer, now, publicUrl }, devClientId }: { services: Services; devClientId: string | null },
+  { services: { issuer, now, publicUrl }, devClientId }: { services: AuthServices; devClientId: string | null },
 ): IdentityProvider | null {
   const redirectUri = `${publicUrl}/console/callback`;
   const clientId = devClientId ?? consoleClient.clientId;

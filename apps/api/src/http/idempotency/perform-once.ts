@@ -9,7 +9,7 @@ import { SecretUnreadableError } from '../../platform/secret-box.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { inOneTransaction } from '../../platform/one-transaction.ts';
 import type { Services } from '../../platform/services.ts';
-import type { RawInput } from '../pipeline.ts';
+import type { RawInput } from '../messages/query.ts';
 import { keyFailure } from './key-header.ts';
 import { release } from './release.ts';
 import { type CallerRights, callerRightsOf, stillHolds } from './caller-rights.ts';

@@ -1,7 +1,7 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { onlyTenantOf, type Principal, tenantOfCaller } from '../../auth/principal.ts';
 import type { Caller } from '../../platform/scheduler.ts';
-import { type Context, STRANGERS } from '../context.ts';
+import { type Context, STRANGERS } from '../../auth/context.ts';
 import { callerAt } from './limits.ts';
 
 /**

@@ -3,7 +3,6 @@ import type { ServerResponse } from 'node:http';
 import { DEFAULT_TENANT_LIMITS } from '@quartermaster/contracts/tenant-usage.ts';
 import ipaddr from 'ipaddr.js';
 import { type Principal, principalName, tenantsOfUser } from '../../auth/principal.ts';
-import type { Config } from '../../config.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { type Caller, type Counted, RateLimit, type TakePoints, WINDOW_MS } from './rate-limit.ts';
 
@@ -28,7 +27,12 @@ export type RequestLimits = {
   tenantUsers: RateLimit;
 };
 
-type Settings = Pick<Config, 'rateLimits'> & { now: () => Date; takePoints: TakePoints | null };
+type Settings = {
+  /** Points a minute. Null: requests are not limited. */
+  rateLimits: Record<'principal' | 'ingest' | 'address' | 'publicPaths' | 'registration', number> | null;
+  now: () => Date;
+  takePoints: TakePoints | null;
+};
 
 /** Organizations that one user may ask for in a minute. An answer reveals whether an id is taken, so guessing is limited. */
 const ORGANIZATIONS = 10;

@@ -15,7 +15,7 @@ import { z } from 'zod';
 import { ApiError, ValidationFailure } from '../../platform/errors.ts';
 import { paged } from '../../http/cursors.ts';
 import type { Services } from '../../platform/services.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { emptyChainHash } from '../../platform/audit/chain.ts';
 import { faultsOf, type Findings, noFindings } from './findings.ts';
 import { signedAt } from './head.ts';

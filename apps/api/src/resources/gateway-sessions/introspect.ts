@@ -7,7 +7,7 @@ import { createLocalJWKSet, errors, type JWTPayload, jwtVerify } from 'jose';
 import { requireGateway } from '../gateways/service.ts';
 import type { Services } from '../../platform/services.ts';
 import { SIGNING_ALGORITHM } from '../signing-keys/service.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { stillGranted } from './grants.ts';
 import { SESSION_TOKEN_TYPE } from './token.ts';
 

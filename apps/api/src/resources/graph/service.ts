@@ -11,7 +11,7 @@ import { OTHER, type UsageFilter } from '@quartermaster/db/repositories/usage-se
 import { covers, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import { reachOf } from '../../auth/principal.ts';
 import { useStateOf } from '../../governance/observations/use-state.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { sumUsage } from '../../telemetry/usage/read-usage.ts';
 
 const MAX_OBSERVATIONS_OF_ITEM = 100;
@@ -35,12 +35,12 @@ export async function readGraph(
   scope: TenantScope,
   { from, to, filter, maxEdges }: GraphQuery,
 ): Promise<Graph> {
-  const { services, principal } = ctx;
+  const { services, charge } = ctx;
   const { range, groups } = await sumUsage(
     services.db,
     scope,
     { groupBy: ['provider', 'kind', 'name', 'agent'], from, to, filter },
-    (points) => services.chargeWork(principal, points),
+    charge,
     services.now(),
   );
   const edges = groups.values().map(({ usage, nameKey }) => edgeOf(usage, nameKey ?? ''));

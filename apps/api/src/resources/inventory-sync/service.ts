@@ -13,7 +13,7 @@ import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { auditedWrite, auditedWriteAsSystem } from '../../platform/audit/audited-write.ts';
 import { ApiError, duplicateKeyAs, requireFound } from '../../platform/errors.ts';
 import type { Services } from '../../platform/services.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { ListingFailed, type SyncableProvider } from './attempts.ts';
 import { leaseFrom, runSync, type Writer } from './run.ts';
 import { SyncInterrupted } from '../../platform/outbound/sync-runs.ts';

@@ -10,7 +10,7 @@ import { requireUserCaller } from '../../auth/authorize.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError, duplicateKeyAs } from '../../platform/errors.ts';
 import { makeTenant } from '../tenants/service.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { founderDigest, rememberFounder } from './founder.ts';
 
 const CREATED_BEFORE = 'You created an organization before. Each user can create one.';

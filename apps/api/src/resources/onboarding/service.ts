@@ -5,7 +5,7 @@ import { deleteUnclaimedUsers, insertUser, type NewUser } from '@quartermaster/d
 import { auditedWrite, auditedWriteAsSystem } from '../../platform/audit/audited-write.ts';
 import { removeInBatches } from '../../platform/remove-in-batches.ts';
 import type { Services } from '../../platform/services.ts';
-import type { Context } from '../../http/context.ts';
+import type { Context } from '../../auth/context.ts';
 
 const UNCLAIMED_AFTER_MS = 30 * 24 * 60 * 60 * 1000;
 const BATCH_SIZE = 100;

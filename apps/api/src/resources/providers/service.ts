@@ -17,10 +17,10 @@ import { existingPlace } from '../../auth/places.ts';
 import { type AuditedChange, changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError, notFound, requireFound, duplicateKeyAs } from '../../platform/errors.ts';
 import { isBoundTo } from '../../platform/outbound/credential-binding.ts';
-import { detachCredentials } from '../provider-credentials/detach.ts';
+import { detachCredentials } from './detach-credentials.ts';
 import { reevaluateProvider } from '../../governance/observations/reevaluate.ts';
 import { revokeSessionsOfChangedProvider } from '../../governance/observations/revoke-sessions.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { rekeyModels } from '../../governance/renaming/rekey.ts';
 import { reconcileSubjects } from '../../governance/rules/reconcile.ts';
 

@@ -4,7 +4,7 @@ import { findTenantLimits, setTenantLimit } from '@quartermaster/db/repositories
 import { afterTransaction } from '@quartermaster/db/transaction.ts';
 import { requirePlatformAdministrator } from '../../auth/authorize.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { requireTenant, requireWholeTenant } from './service.ts';
 
 /** The limits of a tenant and how much is used. @throws 404; 403 for a caller who reaches only a part of the tenant */

@@ -1,4 +1,4 @@
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { placeOfSender } from './sender.ts';
 
 /** Ingests metrics: only counts the data points. Calls and tokens are counted from spans and log records. */

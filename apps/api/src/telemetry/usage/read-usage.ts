@@ -7,7 +7,7 @@ import { type RollupRange, readRollups, type UsageSums } from '@quartermaster/db
 import { listSeries, type UsageFilter, type UsageSeries } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { valueError } from '../../platform/errors.ts';
-import { DAY_MS, HOUR_MS } from './periods.ts';
+import { DAY_MS, HOUR_MS } from '../periods.ts';
 import { rangesOf, type TimeRange, timeRange } from './time-range.ts';
 
 export type UsageQuery = {
