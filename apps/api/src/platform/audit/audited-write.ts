@@ -52,12 +52,8 @@ export async function auditedWrite<T>(
   return inTransaction(ctx.services.db, async (trx) => {
     const changes: AuditedChange[] = [];
     const answer = await work(trx, (change) => changes.push(change), now);
-    const { secrets } = ctx.services;
-    await appendAuditEvents(
-      trx,
-      { secrets, now },
-      changes.map((change) => eventOf(ctx, change)),
-    );
+    const events = changes.map((change) => eventOf(ctx, change));
+    await appendAuditEvents(trx, { secrets: ctx.services.secrets, now }, events);
     return answer;
   });
 }
