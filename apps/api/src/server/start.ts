@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { migrate, openDatabase } from '@quartermaster/db/database.ts';
@@ -14,7 +14,8 @@ import { resealSecrets } from './secret-rotation.ts';
 import { createServices, type ServiceParts } from './services.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from '../http/messages/limits.ts';
 import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../platform/outbound/sync-runs.ts';
-import { createMetrics } from '../platform/metrics.ts';
+import { createMetrics, type Metrics } from '../platform/metrics.ts';
+import type { SecretBox } from '../platform/secret-box.ts';
 import type { Services } from '../platform/services.ts';
 import { Intake } from '../telemetry/ingest/intake.ts';
 import { createApp, whileStarting } from './app.ts';
@@ -90,45 +91,26 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     for (const end of opened.toReversed()) await end();
   };
   try {
-    await migrate(db);
-    await requireNoUnfinishedMove(db);
-    await requireNoDevelopmentUsers(db, config);
-    const secrets = await openSecretBox(db, config, now);
-    if (config.formerSecretKeys.length > 0) await resealSecrets({ db, log, secrets });
-
-    // The app needs the address, which is known only after the server listens.
-    let ready = true;
-    let handle = whileStarting();
+    const secrets = await prepareDatabase(config, { db, log, now });
     const metrics = createMetrics();
     const { maxConnectionsPerAddress } = config;
     const connectionLimits = { ...CONNECTION_LIMITS, maxConnectionsPerAddress, ...parts.connectionLimits };
+    const front = await openFront(config, { connectionLimits, metrics });
     let grpc: OtlpGrpc | null = null;
-    const server = createHttpServer(connectionLimits, {
-      handle: (req, res) => handle(req, res),
-      isEnding: () => !ready,
-      isProxy: trustIn(config.trustedProxies),
-      onRefusedConnection: (reason) => metrics.refusedConnections.inc({ reason }),
-    });
-    const port = await listen(server, config.port, config.host);
     const syncs = syncRuns({ ...SYNC_LIMITS, ...parts.syncLimits });
     stopServing = async (delayMs) => {
-      ready = false;
+      front.failReadiness();
       // Give load balancers time to see that the service is not ready, before connections are refused.
       await sleep(delayMs);
       // Abort the running syncs, because requests wait for them.
-      await Promise.all([drainServer(server), grpc?.stop(), syncs.stop()]);
+      await Promise.all([front.drain(), grpc?.stop(), syncs.stop()]);
     };
-    const url = urlOf(config.host, port);
+    const { url, port } = front;
     const publicUrl = config.publicUrl ?? url;
 
     const devIdentity = config.devIdentity ? await startDevIdentity(config, { url, publicUrl, port }) : null;
     if (devIdentity) opened.push(devIdentity.close);
-    const issuer = devIdentity?.issuer ?? config.oidc.issuer;
-    const trustedIssuer: TrustedIssuer = {
-      issuer,
-      tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
-      administrators: devIdentity ? null : config.administrators,
-    };
+    const trustedIssuer = trustedIssuerOf(config, devIdentity?.issuer ?? null, now);
     const { services, limits } = createServices(config, parts, {
       db,
       log,
@@ -138,16 +120,13 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       syncs,
       publicUrl,
       stopping: stopping.signal,
-      issuer,
+      issuer: trustedIssuer.issuer,
     });
     if (config.secretKeyLost) await startWithoutLostKey(services);
     // Late, when little can still fail, because a generated key must also be shown.
-    const written = parts.bootstrapKeyToFile === true ? await bootstrapToFile(services, config) : null;
-    const bootstrapKey = written?.key ?? (await bootstrap(services, config.bootstrapApiKey));
+    const generated = await bootstrapAdministrator(services, config, parts);
     if (devIdentity) await seedDevAdministrator(services);
-    for (const kept of [services.refusals, services.reads, services.accountTelemetry]) {
-      opened.push(() => kept.flush('all'));
-    }
+    opened.push(() => flushAll(services));
     if (parts.noHousekeeping !== true) opened.push(startHousekeeping(services));
     if (config.metricsPort !== null) {
       opened.push(await startMetrics(services, { port: config.metricsPort, hosts: config.metricsHosts }));
@@ -156,18 +135,19 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const builtConsole = parts.openConsole?.(log) ?? null;
     if (builtConsole) opened.push(builtConsole.stop);
     const intake = new Intake(services, config.otlpMaxBytes);
-    handle = createApp({
+    const app = createApp({
       services,
       trustedIssuer,
       config,
       intake,
       limits,
-      ready: () => ready,
+      ready: front.isReady,
       devIdentity: devIdentity?.handle ?? null,
       builtConsole,
       checkAnswers: parts.checkAnswers ?? false,
       consoleSignIn: signInOfConsole(config, { ...services, ...trustedIssuer }, devIdentity?.consoleClientId ?? null),
     });
+    front.handleWith(app);
     grpc = await startOtlpGrpc({ services, trustedIssuer, intake, config, connectionLimits, limits });
     return {
       url,
@@ -175,8 +155,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       publicUrl,
       services,
       trustedIssuer,
-      bootstrapKey,
-      bootstrapKeyFile: written?.file ?? null,
+      ...generated,
       devSignIn: devIdentity && { link: devIdentity.signInLink, secretFile: devIdentity.secretFile },
       stop: close,
     };
@@ -184,6 +163,77 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     await close(0);
     throw error;
   }
+}
+
+/** Opens the HTTP server. It answers 503 until it gets the app, which needs the address. */
+async function openFront(
+  { host, port: wantedPort, trustedProxies }: Pick<Config, 'host' | 'port' | 'trustedProxies'>,
+  { connectionLimits, metrics }: { connectionLimits: ConnectionLimits; metrics: Metrics },
+) {
+  let ready = true;
+  let handle = whileStarting();
+  const server = createHttpServer(connectionLimits, {
+    handle: (req, res) => handle(req, res),
+    isEnding: () => !ready,
+    isProxy: trustIn(trustedProxies),
+    onRefusedConnection: (reason) => metrics.refusedConnections.inc({ reason }),
+  });
+  const port = await listen(server, wantedPort, host);
+  return {
+    url: urlOf(host, port),
+    port,
+    isReady: () => ready,
+    failReadiness: () => {
+      ready = false;
+    },
+    handleWith: (app: RequestListener) => {
+      handle = app;
+    },
+    drain: () => drainServer(server),
+  };
+}
+
+/** Creates the first platform administrator's key, unless there is one. */
+async function bootstrapAdministrator(
+  services: Services,
+  config: Config,
+  { bootstrapKeyToFile }: Pick<Parts, 'bootstrapKeyToFile'>,
+): Promise<Pick<RunningServer, 'bootstrapKey' | 'bootstrapKeyFile'>> {
+  const written = bootstrapKeyToFile === true ? await bootstrapToFile(services, config) : null;
+  const bootstrapKey = written?.key ?? (await bootstrap(services, config.bootstrapApiKey));
+  return { bootstrapKey, bootstrapKeyFile: written?.file ?? null };
+}
+
+/** Migrates the database, and opens the secrets in it. @throws ConfigError if the database does not fit the configuration */
+async function prepareDatabase(
+  config: Config,
+  { db, log, now }: Pick<Services, 'db' | 'log' | 'now'>,
+): Promise<SecretBox> {
+  await migrate(db);
+  await requireNoUnfinishedMove(db);
+  await requireNoDevelopmentUsers(db, config);
+  const secrets = await openSecretBox(db, config, now);
+  if (config.formerSecretKeys.length > 0) await resealSecrets({ db, log, secrets });
+  return secrets;
+}
+
+/** @param devIssuer the development identity provider; null if it does not run */
+function trustedIssuerOf(
+  { oidc, administrators }: Pick<Config, 'oidc' | 'administrators'>,
+  devIssuer: string | null,
+  now: () => Date,
+): TrustedIssuer {
+  const issuer = devIssuer ?? oidc.issuer;
+  return {
+    issuer,
+    tokens: issuer === null ? null : createTokenVerifier({ ...oidc, issuer, now }),
+    administrators: devIssuer === null ? administrators : null,
+  };
+}
+
+/** Writes what was counted in memory. */
+async function flushAll({ refusals, reads, accountTelemetry }: Services): Promise<void> {
+  for (const kept of [accountTelemetry, reads, refusals]) await kept.flush('all');
 }
 
 function urlOf(host: string, port: number): string {
