@@ -48,26 +48,10 @@ export function consoleSignIn({ services, provider, emailClaim }: Options): Rout
   const router = express.Router();
   const names = cookieNames(publicUrl);
 
-  const ready = (): { provider: IdentityProvider; names: CookieNames } => {
-    if (provider === null) {
-      throw new ApiError(
-        'console_sign_in_off',
-        'No client of an identity provider is configured. An operator has to set QM_OIDC_ISSUER and QM_OIDC_CLIENT_ID.',
-      );
-    }
-    if (names === null) {
-      throw new ApiError(
-        'console_sign_in_off',
-        'Browsers sign in over https only. An operator has to set QM_PUBLIC_URL to an https address.',
-      );
-    }
-    return { provider, names };
-  };
-
   router.get(
     '/sign-in',
     asPage(services, async (req, res) => {
-      const on = ready();
+      const on = requireSwitchedOn(provider, names);
       const query = queryOf(req);
       const returnTo = safeReturnTo(query.get('returnTo'));
       // The cookie of the sign-in has to be there when the identity provider sends the browser back to the public URL.
@@ -93,7 +77,7 @@ export function consoleSignIn({ services, provider, emailClaim }: Options): Rout
   router.get(
     '/callback',
     asPage(services, async (req, res) => {
-      const on = ready();
+      const on = requireSwitchedOn(provider, names);
       const state = queryOf(req).get('state') ?? '';
       const cookie = on.names.signIn(state);
       const pending = openPending(services, { state, value: cookieOf(req, cookie) });
@@ -125,6 +109,26 @@ export function consoleSignIn({ services, provider, emailClaim }: Options): Rout
     });
   }
   return router;
+}
+
+/** @throws ApiError `console_sign_in_off` */
+function requireSwitchedOn(
+  provider: IdentityProvider | null,
+  names: CookieNames | null,
+): { provider: IdentityProvider; names: CookieNames } {
+  if (provider === null) {
+    throw new ApiError(
+      'console_sign_in_off',
+      'No client of an identity provider is configured. An operator has to set QM_OIDC_ISSUER and QM_OIDC_CLIENT_ID.',
+    );
+  }
+  if (names === null) {
+    throw new ApiError(
+      'console_sign_in_off',
+      'Browsers sign in over https only. An operator has to set QM_PUBLIC_URL to an https address.',
+    );
+  }
+  return { provider, names };
 }
 
 /**

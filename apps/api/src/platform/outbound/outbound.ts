@@ -79,7 +79,6 @@ export function openOutbound(
     failed.abort(first);
     return first;
   };
-  const host = baseUrl.hostname.replace(/^\[|\]$/g, '');
   const agent = new Agent({
     connect: { timeout: limits.connectMs, lookup: checkedLookup({ allowed, resolver }, { tenantId, log, fail }) },
     headersTimeout: limits.totalMs,
@@ -117,12 +116,8 @@ export function openOutbound(
     async fetch(url, init = {}) {
       signal.throwIfAborted();
       const target = new URL(url);
-      if (target.origin !== baseUrl.origin) throw fail(new OutboundFailure('it leads to another origin'));
-      if (boundUrl !== null && !isWithinBinding(boundUrl, target)) {
-        throw fail(new OutboundFailure('it leads out of the path that its credential is for'));
-      }
-      // A literal address causes no look-up, so checkedLookup would not see it.
-      if (isIP(host) !== 0 && !isAllowedAddress(host, allowed)) throw fail(notAllowed(`the address ${host}`));
+      const refused = refusalOf(target, { baseUrl, boundUrl, allowed });
+      if (refused !== null) throw fail(refused);
       const sent = new Headers(init.headers);
       sent.set('user-agent', userAgent);
       for (const [name, value] of Object.entries(headers)) sent.set(name, value);
@@ -157,6 +152,20 @@ export function openOutbound(
       await agent.destroy();
     },
   };
+}
+
+/** Why a request to a URL is not sent; null if it may be sent. */
+function refusalOf(
+  target: URL,
+  { baseUrl, boundUrl, allowed }: { baseUrl: URL; boundUrl: string | null } & Pick<OutboundPolicy, 'allowed'>,
+): OutboundFailure | null {
+  if (target.origin !== baseUrl.origin) return new OutboundFailure('it leads to another origin');
+  if (boundUrl !== null && !isWithinBinding(boundUrl, target)) {
+    return new OutboundFailure('it leads out of the path that its credential is for');
+  }
+  // A literal address causes no look-up, so checkedLookup would not see it.
+  const host = target.hostname.replace(/^\[|\]$/g, '');
+  return isIP(host) !== 0 && !isAllowedAddress(host, allowed) ? notAllowed(`the address ${host}`) : null;
 }
 
 /** A DNS look-up that fails unless the service may connect to every address of the host. */
