@@ -10,7 +10,6 @@ import type { SecretBox } from './secret-box.ts';
 import type { Erasures } from './erasures.ts';
 import type { SyncRuns } from './outbound/sync-runs.ts';
 import type { Metrics } from './metrics.ts';
-import type { OutboundPolicy } from './outbound/outbound.ts';
 import type { CursorCodec } from './cursor-codec.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { TenantLimits } from './tenant-limits.ts';
@@ -43,38 +42,40 @@ export type Services = {
   stopping: AbortSignal;
   /** Encrypts secrets in the database. */
   secrets: SecretBox;
-  /** Where requests to providers may go. */
-  outbound: OutboundPolicy;
-  /** The running syncs. */
+  /** The running syncs, and where their requests may go. */
   syncs: SyncRuns;
-  /** Refused requests of authenticated callers, for the audit. */
-  refusals: SummedEvents;
-  /** Reads of tenants with the setting `auditReads`, for the audit. */
-  reads: SummedEvents;
-  /** Appends audit events to their hash chains, and signs the chains. */
-  sealer: Sealer;
+  audit: {
+    /** Refused requests of authenticated callers. */
+    refusals: SummedEvents;
+    /** Reads of tenants with the setting `auditReads`. */
+    reads: SummedEvents;
+    /** Appends events to their hash chains, and signs the chains. */
+    sealer: Sealer;
+  };
   /** Removes erased data from the files of the database. */
   erasures: Erasures;
-  registrations: OnboardingLimit;
-  organizations: OnboardingLimit;
+  onboarding: {
+    registrations: OnboardingLimit;
+    organizations: OnboardingLimit;
+    /** Whether users may create their own tenants. */
+    selfService: boolean;
+    /** The issuer of bearer tokens; null if none is configured. */
+    issuer: string | null;
+  };
   /** Shares the process between tenants. */
   scheduler: Scheduler;
-  /** What telemetry each service account sent, and how much of it was understood. */
-  accountTelemetry: AccountTelemetryLog;
+  telemetry: {
+    /** What each service account sent, and how much of it was understood. */
+    accounts: AccountTelemetryLog;
+    /** Maximum observations of a tenant. */
+    maxObservations: number;
+    /** Maximum usage series of a tenant. */
+    maxUsageSeries: number;
+  };
   /** The limits of each tenant. */
   tenantLimits: TenantLimits;
-  /** How many requests with API keys of a tenant were counted in the current minute. */
-  requestsOfTenant: (tenantId: string) => number;
-  /** Whether users may create their own tenants. */
-  selfService: boolean;
-  /** Maximum observations of a tenant. */
-  maxObservations: number;
-  /** Maximum usage series of a tenant. */
-  maxUsageSeries: number;
   /** The limit of open gateway sessions of a subject at a gateway. */
   subjectSessions: { add(gateway: Gateway, subject: string): Promise<void> };
   /** The base URL that callers use, without a trailing slash. It is the `iss` of session tokens. */
   publicUrl: string;
-  /** The issuer of bearer tokens; null if none is configured. */
-  issuer: string | null;
 };

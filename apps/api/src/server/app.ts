@@ -285,7 +285,7 @@ function otlpHandler({ intake }: AppOptions, { pipeline, onRefused }: Shared): R
   };
 }
 
-async function databaseAnswers({ db }: Services): Promise<boolean> {
+async function databaseAnswers({ db }: Pick<Services, 'db'>): Promise<boolean> {
   try {
     // A query that only reads does not wait for writers, and a reserved connection does not wait for other queries.
     await runOnReservedConnection(() => db.selectNoFrom(sql<number>`1`.as('one')).execute());

@@ -12,7 +12,7 @@ const AUDITED: Record<number, 'denied' | 'failure'> = { 403: 'denied', 404: 'den
 
 /** Logs, counts and audits a refusal, over REST, tRPC or OTLP. */
 export function noteRefusal(
-  services: Services,
+  services: Pick<Services, 'log' | 'metrics' | 'audit'>,
   { error, answer, info }: { error: unknown; answer: Answer; info: Refused },
 ): void {
   const { operation, principal, requestId, callerRequestId } = info;
@@ -30,7 +30,7 @@ export function noteRefusal(
   const outcome = missing === null ? AUDITED[answer.status] : 'denied';
   if (operation === null || outcome === undefined) return;
   const refusal = { principal, operationId: operation.operationId, reason, outcome, requestId, ...caller };
-  noteRefused(services.refusals, refusal);
+  noteRefused(services.audit.refusals, refusal);
 }
 
 /** Logs a bug with its error, and a request that the database refused with the cause. */

@@ -8,12 +8,14 @@ import { type IdentityProvider, identityProvider } from '../auth/console/identit
 import { consoleSignIn } from '../auth/console/sign-in.ts';
 import { createTokenVerifier } from '../auth/bearer.ts';
 import type { AuthServices, TrustedIssuer } from '../auth/trusted-issuer.ts';
-import { type Config, ROOT } from '../config.ts';
+import { type Config, ROOT, VERSION } from '../config.ts';
 import { startWithoutLostKey } from './lost-secret-key.ts';
 import { resealSecrets } from './secret-rotation.ts';
 import { createServices, type ServiceParts } from './services.ts';
 import { CONNECTION_LIMITS, type ConnectionLimits } from '../http/messages/limits.ts';
-import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../platform/outbound/sync-runs.ts';
+import { fairResolver } from '../platform/fair-resolver.ts';
+import { type Resolver, resolveAll } from '../platform/outbound/resolver.ts';
+import { SYNC_LIMITS, type SyncLimits, type SyncRuns, syncRuns } from '../platform/outbound/sync-runs.ts';
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
 import type { SecretBox } from '../platform/secret-box.ts';
 import type { Services } from '../platform/services.ts';
@@ -59,6 +61,7 @@ export type Parts = ServiceParts & {
   bootstrapKeyToFile?: boolean;
   now?: () => Date;
   log?: Logger;
+  resolver?: Resolver;
   syncLimits?: Partial<SyncLimits>;
   connectionLimits?: Partial<ConnectionLimits>;
   /** Opens the web console. Default: no console. */
@@ -97,7 +100,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const connectionLimits = { ...CONNECTION_LIMITS, maxConnectionsPerAddress, ...parts.connectionLimits };
     const front = await openFront(config, { connectionLimits, metrics });
     let grpc: OtlpGrpc | null = null;
-    const syncs = syncRuns({ ...SYNC_LIMITS, ...parts.syncLimits });
+    const syncs = startSyncRuns(config, parts);
     stopServing = async (delayMs) => {
       front.failReadiness();
       // Give load balancers time to see that the service is not ready, before connections are refused.
@@ -231,9 +234,21 @@ function trustedIssuerOf(
   };
 }
 
+function startSyncRuns(
+  { allowedNetworks }: Pick<Config, 'allowedNetworks'>,
+  { resolver, syncLimits }: Pick<Parts, 'resolver' | 'syncLimits'>,
+): SyncRuns {
+  const policy = {
+    allowed: allowedNetworks,
+    resolver: fairResolver(resolver ?? resolveAll),
+    userAgent: `quartermaster/${VERSION}`,
+  };
+  return syncRuns({ ...SYNC_LIMITS, ...syncLimits }, policy);
+}
+
 /** Writes what was counted in memory. */
-async function flushAll({ refusals, reads, accountTelemetry }: Services): Promise<void> {
-  for (const kept of [accountTelemetry, reads, refusals]) await kept.flush('all');
+async function flushAll({ audit, telemetry }: Pick<Services, 'audit' | 'telemetry'>): Promise<void> {
+  for (const kept of [telemetry.accounts, audit.reads, audit.refusals]) await kept.flush('all');
 }
 
 function urlOf(host: string, port: number): string {

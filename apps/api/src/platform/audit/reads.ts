@@ -10,7 +10,7 @@ import type { SummedEvents } from './summed-events.ts';
 export const FURTHER_READS: ServiceAction = 'further_reads';
 
 type ReadContext = {
-  services: { db: Database; reads: SummedEvents };
+  services: { db: Database; audit: { reads: SummedEvents } };
   principal: Actor;
   operation: { operationId: string };
   requestId: string;
@@ -34,7 +34,7 @@ export async function noteReads(
   const tenantIds = new Set(places.map(({ tenantId }) => tenantId));
   const audited = await listTenantsThatAuditReads(ctx.services.db, [...tenantIds]);
   for (const place of places.filter(({ tenantId }) => audited.includes(tenantId))) {
-    ctx.services.reads.note({
+    ctx.services.audit.reads.note({
       place,
       ...actorOf(ctx.principal),
       operation: ctx.operation.operationId,

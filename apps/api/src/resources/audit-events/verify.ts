@@ -66,8 +66,8 @@ export async function verify(ctx: CallerContext, input: { query: Query }): Promi
   const { query } = input;
   const tenantId = await chainOf(ctx, query.tenant_id || null);
   const { after, cursorAt } = paged(ctx, input, wholeTenant(tenantId));
-  const { db, sealer } = ctx.services;
-  const known = sealer.remembered(tenantId);
+  const { db, audit } = ctx.services;
+  const known = audit.sealer.remembered(tenantId);
   const { end, head } = await findChainEnd(db, tenantId);
   const found = noFindings();
   const progress = progressAt(after, tenantId);

@@ -38,7 +38,11 @@ export async function introspectSession(
 type Claims = JWTPayload & { iss: string; jti: string; iat: number; exp: number };
 
 /** The claims of a token that we signed for this gateway and that has not expired; null for any other text. */
-async function verified({ db, now, publicUrl }: Services, gateway: Gateway, token: string): Promise<Claims | null> {
+async function verified(
+  { db, now, publicUrl }: Pick<Services, 'db' | 'now' | 'publicUrl'>,
+  gateway: Gateway,
+  token: string,
+): Promise<Claims | null> {
   if (token.length > TOKEN_MAX_LENGTH) return null;
   // The published keys include a retired key for as long as a token that it signed may be valid.
   const keys = createLocalJWKSet({ keys: await listPublishedKeys(db, now()) });

@@ -11,7 +11,6 @@ import { principalName } from '../../auth/principal.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
 import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
 import { NOTHING_UNOBSERVED, type Unobserved } from '../../governance/observations/admit-sightings.ts';
-import type { CallerContext } from '../../auth/context.ts';
 import { countUnobserved } from '../../platform/metrics.ts';
 import { aggregateSpanCalls } from './aggregate-spans.ts';
 import { matchUses } from '../calls/match-uses.ts';
@@ -19,7 +18,7 @@ import { aggregationLimits } from './aggregation-limits.ts';
 import { additionsOf, type PreparedSpan } from './prepare.ts';
 import type { PreparedTraces } from './prepare-body.ts';
 import { unreadOf } from './scope-counts.ts';
-import { placeOfSender } from './sender.ts';
+import { type IngestContext, placeOfSender } from './sender.ts';
 import type { Records } from './serialized-records.ts';
 import { BYTES_PER_KEY, isLimitReached, requireRoom } from './stored-bytes.ts';
 import { type BatchedContent, transactionBatches } from './transaction-batches.ts';
@@ -36,7 +35,7 @@ const INDEX_BYTES_PER_SPAN = 60;
  * @returns what was refused, or null
  */
 export async function ingestSpans(
-  ctx: Pick<CallerContext, 'services' | 'principal'>,
+  ctx: IngestContext,
   prepare: (options: { keepContent: boolean }) => Promise<PreparedTraces<Records<PreparedSpan>>>,
   interrupted?: AbortSignal,
 ): Promise<PartialSuccess | null> {
@@ -77,7 +76,7 @@ export async function ingestSpans(
   metrics.spans.inc({ outcome: 'duplicate' }, total.duplicates);
   metrics.spans.inc({ outcome: 'rejected' }, total.rejected);
   metrics.unreadRecords.inc({ signal: 'traces' }, unreadOf(scopes));
-  ctx.services.accountTelemetry.note(ctx.principal, place, scopes);
+  ctx.services.telemetry.accounts.note(ctx.principal, place, scopes);
   if (total.rejected === 0) return null;
   return { rejected: total.rejected, errorMessage: [...new Set(total.reasons)].join('; ') };
 }

@@ -11,6 +11,7 @@ import { ByteBudget, type HeldBytes } from './byte-budget.ts';
 import { ingestSpans } from './ingest.ts';
 import { ingestLogs } from './ingest-logs.ts';
 import { ingestMetrics } from './ingest-metrics.ts';
+import type { IngestContext } from './sender.ts';
 import type { BodyEncoding } from './prepare-body.ts';
 import { LARGE_BYTES, prepareLogs, prepareMetrics, prepareTraces } from './prepare-large.ts';
 import {
@@ -20,6 +21,8 @@ import {
   type EncodedBody,
   maxDecompressedBytes,
 } from './decompress.ts';
+
+type IntakeServices = IngestContext['services'] & Pick<Services, 'scheduler'>;
 
 /** A request of an authorized sender. Its body is in memory as it was sent. */
 export type TelemetryRequest = {
@@ -76,7 +79,7 @@ const TOO_LARGE = Symbol('too large');
  */
 export class Intake {
   readonly maxBytes: number;
-  readonly #services: Services;
+  readonly #services: IntakeServices;
   readonly #budget: ByteBudget;
   readonly #small = new FairSemaphore({
     total: SMALL_BODIES_MEMORY,
@@ -86,7 +89,7 @@ export class Intake {
   readonly #large = new FairSemaphore({ total: MAX_LARGE_BODIES, ofTenant: 1, tooBusy });
 
   /** @param maxBytes the largest body, both as it is sent and decompressed */
-  constructor(services: Services, maxBytes: number) {
+  constructor(services: IntakeServices, maxBytes: number) {
     this.#services = services;
     this.maxBytes = maxBytes;
     this.#budget = new ByteBudget(maxBytes);
