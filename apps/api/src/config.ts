@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { isPostgresUrl, sqlitePath } from '@quartermaster/db/database-url.ts';
 import { z } from 'zod';
-import { CONNECTION_LIMITS } from './http/limits.ts';
+import { CONNECTION_LIMITS } from './http/messages/limits.ts';
 import { isNetwork } from './platform/outbound/addresses.ts';
 import { isLoopback } from './platform/loopback.ts';
 import { unknownVariables } from './platform/unknown-variables.ts';

@@ -8,6 +8,8 @@ import { createMetrics } from '../src/platform/metrics.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
+const API = join(ROOT, 'apps/api/src');
+
 const PAGES = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT });
 
 test.each(PAGES)('%s names only files and folders that exist', (page) => {
@@ -71,6 +73,29 @@ test('code that may run in a transaction uses `together` in the place of Promise
   // It waits for the ends of syncs, when the service stops.
   expect(using).toEqual(['apps/api/src/resources/inventory-sync/schedule.ts']);
 });
+
+test.each([1, 2])('folders of apps/api/src do not import each other in a circle, down to level %i', (depth) => {
+  const files = globSync('**/*.ts', { cwd: API });
+  expect(files.length).toBeGreaterThan(300);
+  const folderOf = (file: string) => file.split('/').slice(0, -1).slice(0, depth).join('/') || file;
+  let arrows = files.flatMap((file) =>
+    importsOf(file).map((imported) => ({ from: folderOf(file), to: folderOf(imported), file, imported })),
+  );
+  arrows = arrows.filter(({ from, to }) => from !== to);
+  // A folder that imports none of the others left, or that none of them imports, is in no circle.
+  for (let before = 0; before !== arrows.length; ) {
+    before = arrows.length;
+    const [importing, imported] = [new Set(arrows.map(({ from }) => from)), new Set(arrows.map(({ to }) => to))];
+    arrows = arrows.filter(({ from, to }) => importing.has(to) && imported.has(from));
+  }
+  expect(arrows.map(({ file, imported }) => `${file} imports ${imported}`)).toEqual([]);
+});
+
+/** The files of apps/api/src that one of them imports, also for types alone. */
+function importsOf(file: string): string[] {
+  const specifiers = readFileSync(join(API, file), 'utf8').matchAll(/(?:from |import\(|new URL\()'(\.[^']+\.ts)'/g);
+  return [...specifiers].map(([, path = '']) => join(dirname(file), path));
+}
 
 /** Each text in backticks of a page, outside of code blocks. */
 function codeIn(page: string): string[] {

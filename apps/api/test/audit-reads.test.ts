@@ -32,7 +32,7 @@ async function readAll(as: { key: string }, { id, tenantId }: Pick<Reader, 'id' 
 }
 
 async function readsOf({ as }: Pick<Reader, 'as'>): Promise<Body[]> {
-  await server.services.reads.flush('all');
+  await server.services.audit.reads.flush('all');
   const { items } = await server.ok('GET', '/v1/audit-events?limit=100', { as });
   const reads = /^(list_traces|list_trace_spans|search_credentials|list_service_account_keys|further_reads)$/;
   return items.filter(({ operation }: Body) => reads.test(operation));
@@ -85,7 +85,7 @@ test('turning auditReads on or off is an event', async () => {
 test('a reader cannot flood the audit: beyond 1,000 different reads a minute, the rest become one event', async () => {
   const reader = await tenantWithTrace(TRACE, { auditReads: true });
   server.freeze();
-  const { reads } = server.services;
+  const { reads } = server.services.audit;
   await server.ok('GET', '/v1/traces', { as: reader.as });
   const [template] = await readsOf(reader);
   const { id: _id, tenantId, subTenantId, createdAt: _created, updatedAt: _updated, ...event } = template;

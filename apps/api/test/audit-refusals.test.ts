@@ -13,7 +13,7 @@ afterAll(() => server.stop());
 
 /** All events of a tenant, after buffered ones are written. */
 async function auditOf(key: string, query = ''): Promise<Body[]> {
-  await server.services.refusals.flush('all');
+  await server.services.audit.refusals.flush('all');
   return (await server.ok('GET', `/v1/audit-events?limit=100${query}`, { as: { key } })).items;
 }
 

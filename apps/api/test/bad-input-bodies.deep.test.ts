@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MAX_DEPTH } from '../src/http/limits.ts';
+import { MAX_DEPTH } from '../src/http/messages/limits.ts';
 import { document } from './support/contract-check.ts';
 import { makeRecords, OPERATIONS, pathWith, unchanged } from './support/records.ts';
 import { type Body, startTestServer, type TestServer } from './support/server.ts';

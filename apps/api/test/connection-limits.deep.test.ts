@@ -2,8 +2,8 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createHttpServer } from '../src/http/http-server.ts';
-import { CONNECTION_LIMITS } from '../src/http/limits.ts';
-import { sendText } from '../src/http/rest/send.ts';
+import { CONNECTION_LIMITS } from '../src/http/messages/limits.ts';
+import { sendText } from '../src/http/messages/send.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
 import { wire } from './support/wire.ts';
 

@@ -60,8 +60,8 @@ afterAll(async () => (await deployed)?.removeDatabase());
 async function deploy(): Promise<TestServer> {
   const server = await startTestServer({ QM_SECRET_KEY: SECRET_KEY });
   await makeRecords(server);
-  await server.services.sealer.pass();
-  await server.services.refusals.flush('all');
+  await server.services.audit.sealer.pass();
+  await server.services.audit.refusals.flush('all');
   await server.end();
   return server;
 }

@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import SqliteDatabase from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
-import { CONNECTION_LIMITS } from '../src/http/limits.ts';
+import { CONNECTION_LIMITS } from '../src/http/messages/limits.ts';
 import { databaseFile, newBootstrapKey } from './support/environment.ts';
 import { startProcess } from './support/process.ts';
 import { serverOfTest } from './support/server.ts';

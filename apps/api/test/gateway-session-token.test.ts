@@ -23,7 +23,7 @@ import {
 import { changeGateway, deleteGateway } from '../src/resources/gateways/service.ts';
 import type { Services } from '../src/platform/services.ts';
 import { jwks } from '../src/resources/signing-keys/service.ts';
-import type { CallerContext } from '../src/http/context.ts';
+import type { CallerContext } from '../src/auth/context.ts';
 import { SubjectSessions } from '../src/resources/gateway-sessions/subject-sessions.ts';
 import { TenantLimits } from '../src/platform/tenant-limits.ts';
 import { databaseOfTest } from './support/environment.ts';
@@ -247,7 +247,7 @@ function callerOf(services: Services, scopes: Scope[] = ['*']): CallerContext {
   const operation = createContract as Operation;
   const reach = reachOf(principal, operation.scope === 'public' ? null : operation.scope);
   const request = { requestId: 'req-1', callerRequestId: null };
-  return { services, ...request, address: '127.0.0.1', principal, operation, reach };
+  return { services, ...request, address: '127.0.0.1', principal, operation, charge: async () => {}, reach };
 }
 
 async function gateway(

@@ -114,8 +114,8 @@ test('regression: a job that takes long does not delay the jobs of every minute'
     },
   };
   const flushed = Promise.withResolvers<string>();
-  const refusals = { ...services.refusals, flush: async (which: 'all' | 'over') => flushed.resolve(which) };
-  const stop = startHousekeeping({ ...services, erasures, refusals });
+  const refusals = { ...services.audit.refusals, flush: async (which: 'all' | 'over') => flushed.resolve(which) };
+  const stop = startHousekeeping({ ...services, erasures, audit: { ...services.audit, refusals } });
   onTestFinished(() => {
     released.resolve();
     return stop();

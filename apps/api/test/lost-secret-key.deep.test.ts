@@ -102,7 +102,7 @@ test('with QM_SECRET_KEY_LOST=1 the service starts, and replaces the lost signin
 test('a start with QM_SECRET_KEY_LOST=1 that is interrupted has to be repeated', async () => {
   const { file, environment } = await sealedDatabase();
   const sealing = await startService(environment);
-  await sealing.services.sealer.pass();
+  await sealing.services.audit.sealer.pass();
   await sealing.stop();
   await writeFile(`${file}.key`, `${OTHER_KEY}\n`);
   const lost = { ...environment, QM_SECRET_KEY_LOST: '1' };

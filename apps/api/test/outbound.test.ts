@@ -14,7 +14,7 @@ const LIMITS: OutboundLimits = {
   answerBytes: MEGABYTE,
   totalBytes: 1.5 * MEGABYTE,
 };
-const POLICY = { allowed: ['127.0.0.0/8'], resolver: resolveAll };
+const POLICY = { allowed: ['127.0.0.0/8'], resolver: resolveAll, userAgent: 'quartermaster/test' };
 
 type Options = { headers?: Record<string, string>; limits?: Partial<OutboundLimits>; signal?: AbortSignal };
 /** The log lines of a conversation. */

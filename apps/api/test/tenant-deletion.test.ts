@@ -40,8 +40,8 @@ test('regression: counts that waited in memory are not stored for a tenant that 
   await remove(tenantId);
   server.travel(HOUR_MS);
   await eraseDeletedTenants(server.services);
-  await server.services.accountTelemetry.flush('all');
-  await server.services.sealer.pass();
+  await server.services.telemetry.accounts.flush('all');
+  await server.services.audit.sealer.pass();
   expect(Object.keys(await rowsOf(server, tenantId))).toEqual(['audit_chain', 'audit_events', 'audit_heads']);
 });
 

@@ -61,7 +61,7 @@ export async function expectErased(
   { id, other, rows }: { id: string; other: string; rows: number },
 ): Promise<void> {
   await fillOtherTables(server, id);
-  await server.services.sealer.pass();
+  await server.services.audit.sealer.pass();
   const [before, others] = [await rowsOf(server, id), await rowsOf(server, other)];
   expect(ERASED_TABLES.filter((table) => before[table] === undefined)).toEqual([]);
   expect((await server.call('DELETE', `/v1/tenants/${id}`, { as: server.admin })).status).toBe(200);
@@ -73,7 +73,7 @@ export async function expectErased(
   await server.services.db.insertInto('sub_tenants').values({ tenant_id: id, id: 'late', created_at: '' }).execute();
   server.travel(HOUR_MS);
   expect(await eraseDeletedTenants(server.services)).toBe(1);
-  await server.services.sealer.pass();
+  await server.services.audit.sealer.pass();
 
   const after = await rowsOf(server, id);
   expect(Object.keys(after)).toEqual(['audit_chain', 'audit_events', 'audit_heads']);

@@ -25,8 +25,8 @@ export async function startSeededServer(): Promise<TestServer> {
   await copyFile(path, join(folder, 'test.db'));
   const server = await startTestServer({ ...ENVIRONMENT, DATABASE_URL: `sqlite:${folder}/test.db` }, { openConsole });
   // The people have signed in at an identity provider whose address had another port.
-  const { db, issuer } = server.services;
-  await db
+  const { issuer } = server.trustedIssuer;
+  await server.services.db
     .updateTable('identities')
     .set({ issuer: issuer ?? '' })
     .execute();

@@ -8,7 +8,10 @@ import type { Principal } from './principal.ts';
 const TOUCH_EVERY_MS = 60_000;
 
 /** The principal of an API key. @throws 401 for a key that is unknown or ended, or whose account is not active */
-export async function principalOfApiKey(services: Services, text: string): Promise<Principal> {
+export async function principalOfApiKey(
+  services: Pick<Services, 'db' | 'log' | 'now'>,
+  text: string,
+): Promise<Principal> {
   const parsed = parseApiKey(text);
   if (!parsed) throw refusedKey();
   const key = await findApiKey(services.db, parsed.keyId);
@@ -44,7 +47,7 @@ export function refusedKey(): ApiError {
 }
 
 /** Writes the time of last use. A failure is only logged. */
-async function touch(services: Services, key: ApiKey, now: Date): Promise<void> {
+async function touch(services: Pick<Services, 'db' | 'log' | 'now'>, key: ApiKey, now: Date): Promise<void> {
   if (key.lastUsedAt !== null && now.getTime() - Date.parse(key.lastUsedAt) < TOUCH_EVERY_MS) return;
   const { lastUsedAt } = key;
   // Set before the write, because the cached key may be used again in the meantime.

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../platform/errors.ts';
-import { callerRequestIdOf } from '../http/request-id.ts';
-import type { Services } from '../platform/services.ts';
+import { callerRequestIdOf } from '../platform/request-id.ts';
 import { principalOfApiKey } from './api-key.ts';
-import { principalOfSession } from './console/sessions.ts';
+import { principalOfSession } from './console-sessions.ts';
 import type { Principal } from './principal.ts';
+import type { AuthServices } from './trusted-issuer.ts';
 import { principalOfToken } from './users.ts';
 
 /**
@@ -15,7 +15,7 @@ import { principalOfToken } from './users.ts';
  *   a write with the cookie that another site may have caused; 503 if the identity provider cannot be reached
  */
 export async function authenticate(
-  services: Services,
+  services: AuthServices,
   req: IncomingMessage,
   requestId: string,
 ): Promise<Principal | null> {

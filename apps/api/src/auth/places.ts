@@ -2,7 +2,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { findMissingPlace } from '@quartermaster/db/repositories/tenants.ts';
 import { covers, narrowScope, type TenantPlace, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import { ApiError, missingValue, ValidationFailure } from '../platform/errors.ts';
-import type { CallerContext } from '../http/context.ts';
+import type { CallerContext } from './context.ts';
 
 type OptionalId = string | null | undefined;
 

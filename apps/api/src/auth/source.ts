@@ -3,10 +3,10 @@ import { hasConsoleSession } from '@quartermaster/db/repositories/console-sessio
 import { findActiveKey } from '@quartermaster/db/repositories/credentials.ts';
 import { findAccount } from '@quartermaster/db/repositories/users.ts';
 import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
-import type { CallerContext } from '../http/context.ts';
+import type { CallerContext } from './context.ts';
 import { ApiError } from '../platform/errors.ts';
 import { refusedKey } from './api-key.ts';
-import { sessionEnded } from './console/sessions.ts';
+import { sessionEnded } from './console-sessions.ts';
 import { principalName, scopesAt } from './principal.ts';
 import { principalOfAccount, userDisabled } from './users.ts';
 

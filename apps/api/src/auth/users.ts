@@ -23,12 +23,13 @@ import type { Services } from '../platform/services.ts';
 import { isAdministratorByClaim } from './administrator-claim.ts';
 import type { Grant, Principal } from './principal.ts';
 import type { TokenEmail } from './token-email.ts';
+import type { TrustedIssuer } from './trusted-issuer.ts';
 
 /** The time when a user was last seen is written at most once a minute. */
 const TOUCH_EVERY_MS = 60_000;
 
 type LinkNeeds = Pick<Services, 'db' | 'log' | 'now' | 'secrets'>;
-type Needs = LinkNeeds & Pick<Services, 'tokens' | 'administrators'>;
+type Needs = LinkNeeds & Pick<TrustedIssuer, 'tokens' | 'administrators'>;
 
 /**
  * The principal of a bearer token. At the first sign-in, the identity is linked to the user with its verified email, who

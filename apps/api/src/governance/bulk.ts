@@ -1,7 +1,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { type BulkResult, type BulkResults, MAX_BULK } from '@quartermaster/contracts/bulk-decisions.ts';
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
-import type { CallerContext } from '../http/context.ts';
+import type { CallerContext } from '../auth/context.ts';
 import { ApiError } from '../platform/errors.ts';
 
 /** The number of records that cost one point of the rate limits. */
@@ -52,7 +52,7 @@ function countDiffers(why: string): ApiError {
  * @throws the error of the first record, because nothing was changed yet
  */
 export async function decideEach(
-  { services, principal }: CallerContext,
+  { services, charge }: CallerContext,
   ids: readonly string[],
   decide: (id: string) => Promise<BulkResult['reason']>,
 ): Promise<BulkResults> {
@@ -73,7 +73,7 @@ export async function decideEach(
     results.push({ id, outcome: reason === null ? 'done' : 'skipped', reason });
     await yieldToEventLoop();
   }
-  await services.chargeWork(principal, Math.floor(ids.length / RECORDS_PER_POINT));
+  await charge(Math.floor(ids.length / RECORDS_PER_POINT));
   const done = results.filter(({ outcome }) => outcome === 'done').length;
   return { done, skipped: results.length - done, results };
 }

@@ -2,7 +2,7 @@ import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { principalName } from '../auth/principal.ts';
 import { type ValidationFailure, valueError } from '../platform/errors.ts';
-import type { CallerContext } from './context.ts';
+import type { CallerContext } from '../auth/context.ts';
 
 type Paging = { limit: number; cursor?: string | null | undefined };
 type ListInput = { path?: unknown } & ({ query: Paging } | { body: Paging });

@@ -1,5 +1,5 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
-import type { CallerContext } from './context.ts';
+import type { CallerContext } from '../auth/context.ts';
 import type { CurrentRecord } from './preconditions/require-match.ts';
 
 /** An operation and its handler. The handler runs after all checks of the pipeline. */

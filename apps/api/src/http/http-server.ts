@@ -1,7 +1,7 @@
 import { createServer, IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
 import type { Server as NetServer, Socket } from 'node:net';
 import type { RefusalReason } from '../platform/metrics.ts';
-import { type ConnectionLimits, MAX_SMALL_CHUNKS, SMALL_CHUNK_BYTES } from './limits.ts';
+import { type ConnectionLimits, MAX_SMALL_CHUNKS, SMALL_CHUNK_BYTES } from './messages/limits.ts';
 import { networkOf } from './rate-limits/limits.ts';
 import { PerSecond } from './rate-limits/per-second.ts';
 

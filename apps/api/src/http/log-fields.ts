@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { type Principal, principalName } from '../auth/principal.ts';
-import { callerRequestIdOf } from './request-id.ts';
+import { callerRequestIdOf } from '../platform/request-id.ts';
 
 /** Answers to callers that may be unknown: their address is logged. */
 const WITH_ADDRESS: ReadonlySet<number> = new Set([401, 429]);

@@ -3,7 +3,7 @@ import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { requireRights, requireRightsBeforeInput, requireTenantsInReach, type Rights } from '../auth/authorize.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Services } from '../platform/services.ts';
-import type { CallerContext, Context } from './context.ts';
+import type { CallerContext, Context } from '../auth/context.ts';
 import { checkAnswer } from './check-answer.ts';
 import type { Endpoint } from './endpoint.ts';
 import { validate } from './errors/validation.ts';
@@ -11,14 +11,11 @@ import { idempotencyKeyOf } from './idempotency/key-header.ts';
 import { performOnce } from './idempotency/perform-once.ts';
 import { checkPreconditionHeaders, performIfMatch } from './preconditions/require-match.ts';
 import { tagAnswer } from './preconditions/tag-answer.ts';
-import { QUERY_TEXT } from './rest/query.ts';
+import type { RawInput } from './messages/query.ts';
 import type { UnreadAnswers } from './unread-answers.ts';
 import { inTurn } from './rate-limits/in-turn.ts';
 import type { Callers } from './rate-limits/callers.ts';
-import { callerRequestIdOf, requestIdOf } from './request-id.ts';
-
-/** An operation's input as it was sent, before validation. Over tRPC it may be anything. */
-export type RawInput = { path?: unknown; query?: unknown; body?: unknown; [QUERY_TEXT]?: unknown };
+import { callerRequestIdOf, requestIdOf } from '../platform/request-id.ts';
 
 /** A request, in the form that its transport brought it: REST or tRPC. */
 export type PipelineRequest = {
@@ -38,6 +35,9 @@ type Match = { endpoint: Endpoint; inputBeforeBody: RawInput | null };
 
 /** What the steps have found out about a request. The log and the audit need it for refused requests as well. */
 export type Progress = { operation: Operation | null; principal: Principal | null };
+
+/** What was refused, and to whom. */
+export type Refused = Progress & { requestId: string; callerRequestId: string | null };
 
 /** The result of the pipeline. The transport writes the answer from it. */
 type Outcome = {
@@ -102,7 +102,8 @@ export async function runPipeline(pipeline: Pipeline, request: PipelineRequest, 
     pipeline.onTurn(request.res, waitedMs);
     const input = validate(operation, raw);
     checkPreconditionHeaders(operation, context);
-    const callerContext = { ...context, operation, reach: rights?.reach ?? [] } as CallerContext;
+    const charge = async (points: number) => principal && pipeline.callers.chargeWork(principal, points);
+    const callerContext = { ...context, operation, charge, reach: rights?.reach ?? [] } as CallerContext;
     const run = (services: Services) => perform(endpoint, { ...callerContext, services }, input);
     const isOwn = rights === null || rights.own;
     const output = await performIdempotently({ request, context: callerContext, raw, isOwn }, run);

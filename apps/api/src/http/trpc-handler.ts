@@ -3,15 +3,15 @@ import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import type { Request, RequestHandler, Response } from 'express';
 import { ApiError } from '../platform/errors.ts';
 import type { Endpoint } from './endpoint.ts';
-import { type Answer, answerOf } from './errors/problems.ts';
+import { answerOf } from './errors/problems.ts';
 import { keyFailure } from './idempotency/key-header.ts';
-import { type Pipeline, type PipelineRequest, type Progress, type RawInput, runPipeline } from './pipeline.ts';
-import { callerRequestIdOf, requestIdOf } from './request-id.ts';
-import { readText } from './rest/body.ts';
-import type { Refused } from './rest/rest.ts';
-import { sendText } from './rest/send.ts';
+import { type Pipeline, type PipelineRequest, type Progress, type Refused, runPipeline } from './pipeline.ts';
+import { callerRequestIdOf, requestIdOf } from '../platform/request-id.ts';
+import { readText } from './messages/body.ts';
+import type { RawInput } from './messages/query.ts';
+import { type Answer, sendText } from './messages/send.ts';
 import { proceduresOf, type TrpcContext } from './trpc.ts';
-import { shownId } from './context.ts';
+import { shownId } from '../auth/context.ts';
 import { holdAnswer } from './unread-answers.ts';
 
 /** Bytes for the parts of a tRPC input besides its body: the path, the query, and the names of the three parts. */

@@ -2,7 +2,7 @@ import { isOperation, type Operation } from '@quartermaster/contracts/operation.
 import { type AnyTRPCProcedure, type AnyTRPCRouter, initTRPC } from '@trpc/server';
 import type { OpenApiMeta } from 'trpc-to-openapi';
 import { z } from 'zod';
-import { type CallerContext, type Context, shownId } from './context.ts';
+import { type CallerContext, type Context, shownId } from '../auth/context.ts';
 import type { Endpoint } from './endpoint.ts';
 import { errorShape } from './errors/problems.ts';
 import type { CurrentRecord } from './preconditions/require-match.ts';

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../platform/errors.ts';
-import type { Pipeline, Progress } from './pipeline.ts';
+import type { Operation } from '@quartermaster/contracts/operation.ts';
+import type { Principal } from '../auth/principal.ts';
 import { schedulerCaller } from './rate-limits/in-turn.ts';
 
 /** Answers of up to this many bytes are not counted. The buffers of the system take them, even if the client reads nothing. */
@@ -44,8 +45,8 @@ export class UnreadAnswers {
 
 /** Counts an answer of the pipeline before it is sent, see {@link UnreadAnswers}. @throws 429 */
 export function holdAnswer(
-  { unread, addressOf }: Pipeline,
-  { operation, principal }: Progress,
+  { unread, addressOf }: { unread: UnreadAnswers; addressOf: (req: IncomingMessage) => string },
+  { operation, principal }: { operation: Operation | null; principal: Principal | null },
   { req, res, bytes }: { req: IncomingMessage; res: ServerResponse; bytes: number },
 ): void {
   if (bytes <= SMALL_BYTES) return;

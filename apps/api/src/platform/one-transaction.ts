@@ -8,9 +8,10 @@ import type { OnboardingLimit, Services } from './services.ts';
  * `work` may run more than once ({@link inTransaction}), so the rate limits of `inside` count only the first run.
  */
 export function inOneTransaction<T>(services: Services, work: (inside: Services) => Promise<T>): Promise<T> {
-  const { registrations, organizations } = services;
+  const { registrations, organizations } = services.onboarding;
   const limits = { registrations: countedOnce(registrations), organizations: countedOnce(organizations) };
-  return inTransaction(services.db, (db) => work({ ...services, ...limits, db }));
+  const onboarding = { ...services.onboarding, ...limits };
+  return inTransaction(services.db, (db) => work({ ...services, onboarding, db }));
 }
 
 function countedOnce(limit: OnboardingLimit): OnboardingLimit {

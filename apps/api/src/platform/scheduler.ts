@@ -24,7 +24,7 @@ const LONG_TRANSACTION_MS = 20;
 
 /** The part of the time that long transactions of a caller may take beside others, and the longest pause after one, in milliseconds. */
 const LONG_TRANSACTIONS_PART = 0.02;
-const MAX_PAUSE_MS = 5000;
+const MAX_PAUSE_MS = 1000;
 
 /** Whose requests wait for each other. */
 export type Caller = {

@@ -3,16 +3,13 @@ import type { Database } from '@quartermaster/db/database.ts';
 import type { ScopeCount } from '@quartermaster/db/repositories/account-telemetry.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { Logger } from 'pino';
-import type { AdministratorClaim } from '../auth/administrator-claim.ts';
-import type { TokenVerifier } from '../auth/bearer.ts';
-import type { Principal } from '../auth/principal.ts';
+import type { Actor } from './audit/audited-write.ts';
 import type { Sealer } from './audit/sealer.ts';
 import type { SummedEvents } from './audit/summed-events.ts';
 import type { SecretBox } from './secret-box.ts';
 import type { Erasures } from './erasures.ts';
 import type { SyncRuns } from './outbound/sync-runs.ts';
 import type { Metrics } from './metrics.ts';
-import type { OutboundPolicy } from './outbound/outbound.ts';
 import type { CursorCodec } from './cursor-codec.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { TenantLimits } from './tenant-limits.ts';
@@ -26,7 +23,7 @@ export type OnboardingLimit = { consume(caller: string): Promise<void> };
 
 /** Adds up the telemetry that each service account sent, by instrumentation scope. */
 type AccountTelemetryLog = {
-  note(principal: Principal, place: TenantPlace, counts: readonly ScopeCount[]): void;
+  note(sender: Pick<Actor, 'kind' | 'id'>, place: TenantPlace, counts: readonly ScopeCount[]): void;
   /** Writes the sums of accounts that are due, or of all. */
   flush(which: 'due' | 'all'): Promise<void>;
 };
@@ -45,47 +42,40 @@ export type Services = {
   stopping: AbortSignal;
   /** Encrypts secrets in the database. */
   secrets: SecretBox;
-  /** Where requests to providers may go. */
-  outbound: OutboundPolicy;
-  /** The running syncs. */
+  /** The running syncs, and where their requests may go. */
   syncs: SyncRuns;
-  /** Refused requests of authenticated callers, for the audit. */
-  refusals: SummedEvents;
-  /** Reads of tenants with the setting `auditReads`, for the audit. */
-  reads: SummedEvents;
-  /** Appends audit events to their hash chains, and signs the chains. */
-  sealer: Sealer;
+  audit: {
+    /** Refused requests of authenticated callers. */
+    refusals: SummedEvents;
+    /** Reads of tenants with the setting `auditReads`. */
+    reads: SummedEvents;
+    /** Appends events to their hash chains, and signs the chains. */
+    sealer: Sealer;
+  };
   /** Removes erased data from the files of the database. */
   erasures: Erasures;
-  registrations: OnboardingLimit;
-  organizations: OnboardingLimit;
+  onboarding: {
+    registrations: OnboardingLimit;
+    organizations: OnboardingLimit;
+    /** Whether users may create their own tenants. */
+    selfService: boolean;
+    /** The issuer of bearer tokens; null if none is configured. */
+    issuer: string | null;
+  };
   /** Shares the process between tenants. */
   scheduler: Scheduler;
-  /** What telemetry each service account sent, and how much of it was understood. */
-  accountTelemetry: AccountTelemetryLog;
+  telemetry: {
+    /** What each service account sent, and how much of it was understood. */
+    accounts: AccountTelemetryLog;
+    /** Maximum observations of a tenant. */
+    maxObservations: number;
+    /** Maximum usage series of a tenant. */
+    maxUsageSeries: number;
+  };
   /** The limits of each tenant. */
   tenantLimits: TenantLimits;
-  /**
-   * Charges work that was only known after it was done to the rate limits of the caller and its tenant, on top of the points
-   * that every request costs. Later requests may be refused for it, never the one that did the work.
-   */
-  chargeWork: (principal: Principal, points: number) => Promise<void>;
-  /** How many requests with API keys of a tenant were counted in the current minute. */
-  requestsOfTenant: (tenantId: string) => number;
-  /** Verifies bearer tokens; null if no issuer is configured. */
-  tokens: TokenVerifier | null;
-  /** The claim that makes a user a platform administrator; null if none is configured. */
-  administrators: AdministratorClaim | null;
-  /** Whether users may create their own tenants. */
-  selfService: boolean;
-  /** Maximum observations of a tenant. */
-  maxObservations: number;
-  /** Maximum usage series of a tenant. */
-  maxUsageSeries: number;
   /** The limit of open gateway sessions of a subject at a gateway. */
   subjectSessions: { add(gateway: Gateway, subject: string): Promise<void> };
   /** The base URL that callers use, without a trailing slash. It is the `iss` of session tokens. */
   publicUrl: string;
-  /** The issuer of bearer tokens; null if none is configured. */
-  issuer: string | null;
 };

@@ -48,9 +48,12 @@ export class TenantLimits {
   readonly #limits = new BoundedMap<string, { readAt: number; values: Limits }>(MAX_CACHED);
   readonly #counts: CachedCounts;
   readonly #now: () => Date;
+  readonly #requestsOfTenant: (tenantId: string) => number;
 
-  constructor(now: () => Date) {
+  /** @param requestsOfTenant how many requests with API keys of a tenant were counted in the current minute */
+  constructor(now: () => Date, requestsOfTenant: (tenantId: string) => number = () => 0) {
     this.#now = now;
+    this.#requestsOfTenant = requestsOfTenant;
     this.#counts = new CachedCounts(now);
   }
 
@@ -189,8 +192,8 @@ export class TenantLimits {
     return limits[resource] ?? DEFAULT_TENANT_LIMITS[resource];
   }
 
-  /** All limits of a tenant and how much is used, not from the cache. @param requests counted in the current minute */
-  async usageOf(db: Database, tenantId: string, requests: number): Promise<TenantUsage> {
+  /** All limits of a tenant and how much is used, not from the cache. */
+  async usageOf(db: Database, tenantId: string): Promise<TenantUsage> {
     this.forget(tenantId);
     const set = await findTenantLimits(db, tenantId);
     const largestAccounts = await listLargestAccounts(db, tenantId, MAX_LISTED_ACCOUNTS);
@@ -200,7 +203,7 @@ export class TenantLimits {
       const most = Math.max(limit + 1, COUNTED_EXACTLY);
       const used =
         resource === 'requestsPerMinute'
-          ? requests
+          ? this.#requestsOfTenant(tenantId)
           : await countTenantUsage(db, tenantId, { resource, most }, this.#now());
       usage[resource] = { used, limit, isDefault: set[resource] === undefined };
     }

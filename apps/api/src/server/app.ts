@@ -13,12 +13,13 @@ import { openApiDocument } from '../http/openapi/openapi.ts';
 import { answerOf } from '../http/errors/problems.ts';
 import { type RestOptions, restHandler } from '../http/rest/rest.ts';
 import { trpcHandler } from '../http/trpc-handler.ts';
-import { callerRequestIdOf, requestIdOf, setRequestId, shownRequestIdOf } from '../http/request-id.ts';
-import { sendAnswer } from '../http/rest/send.ts';
+import { callerRequestIdOf, requestIdOf, setRequestId, shownRequestIdOf } from '../platform/request-id.ts';
+import { sendAnswer } from '../http/messages/send.ts';
 import type { Intake } from '../telemetry/ingest/intake.ts';
 import { otlpReceiver } from '../telemetry/ingest/receiver.ts';
 import type { Pipeline } from '../http/pipeline.ts';
 import { UnreadAnswers } from '../http/unread-answers.ts';
+import type { TrustedIssuer } from '../auth/trusted-issuer.ts';
 import { createCallers } from '../http/rate-limits/callers.ts';
 import type { RequestLimits } from '../http/rate-limits/limits.ts';
 import { appRouter } from './router.ts';
@@ -34,6 +35,7 @@ import { noteCaller, noteOperation, noteWait, requestLog } from './request-log.t
 
 type AppOptions = {
   services: Services;
+  trustedIssuer: TrustedIssuer;
   config: Pick<Config, 'trustedProxies'>;
   /** Receives telemetry, over HTTP and over gRPC. */
   intake: Intake;
@@ -60,7 +62,7 @@ const READ_ONLY_PATH =
  * would slow down every request below /v1.
  */
 export function createApp(options: AppOptions): RequestListener {
-  const { services, limits } = options;
+  const { services, trustedIssuer, limits } = options;
   const secure = securityHeaders();
   const app = express();
   app.disable('x-powered-by');
@@ -71,7 +73,7 @@ export function createApp(options: AppOptions): RequestListener {
   const addressOf = (req: IncomingMessage) => clientAddress(req, trust);
   const log = requestLog(services, addressOf);
   const countPublic = publicCounter(limits, addressOf);
-  const callers = createCallers(services, limits, addressOf);
+  const callers = createCallers({ ...services, ...trustedIssuer }, limits, addressOf);
   const pipeline: Pipeline = {
     services,
     callers: {
@@ -283,7 +285,7 @@ function otlpHandler({ intake }: AppOptions, { pipeline, onRefused }: Shared): R
   };
 }
 
-async function databaseAnswers({ db }: Services): Promise<boolean> {
+async function databaseAnswers({ db }: Pick<Services, 'db'>): Promise<boolean> {
   try {
     // A query that only reads does not wait for writers, and a reserved connection does not wait for other queries.
     await runOnReservedConnection(() => db.selectNoFrom(sql<number>`1`.as('one')).execute());

@@ -2,7 +2,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import { clockOffset } from '@quartermaster/db/database-clock.ts';
 import { runInOneProcess } from '@quartermaster/db/run-in-one-process.ts';
 import { sumStoredBytes } from '@quartermaster/db/repositories/tenant-usage.ts';
-import { removeExpiredSessions } from '../auth/console/sessions.ts';
+import { removeExpiredSessions } from '../auth/console-sessions.ts';
 import { updateRotationTasks } from '../resources/credentials/expiry.ts';
 import { removeUnusedGrants } from '../resources/gateway-sessions/unused-grants.ts';
 import { removeExpiredKeys } from '../http/idempotency/expiry.ts';
@@ -14,7 +14,7 @@ import { removePastWindows } from '../http/rate-limits/shared-points.ts';
 import type { Services } from '../platform/services.ts';
 import { eraseDeletedTenants } from '../resources/tenants/erase-deleted.ts';
 import { removeOldRecords } from '../resources/tenants/record-retention.ts';
-import { prepareSpanPartitions, removeOldTraces } from '../telemetry/traces/retention.ts';
+import { prepareSpanPartitions, removeOldTraces } from '../telemetry/trace-retention.ts';
 import { removeOldCalls, removeOldUsage } from '../telemetry/usage/retention.ts';
 
 const MINUTE_MS = 60_000;
@@ -47,7 +47,7 @@ const HOURLY: Record<string, (services: Services) => Promise<unknown>> = {
 
 /** Starts the background jobs. @returns a function that stops them, and waits for the running ones */
 export function startHousekeeping(services: Services): () => Promise<void> {
-  const { accountTelemetry, db, erasures, log, reads, refusals, sealer } = services;
+  const { audit, db, erasures, log, telemetry } = services;
   const everyMinute = jobQueue(services);
   // A queue of their own: a large removal may take ten minutes.
   const everyHour = jobQueue(services);
@@ -67,9 +67,9 @@ export function startHousekeeping(services: Services): () => Promise<void> {
     setInterval(() => {
       syncs.startDue().catch((error: unknown) => log.error({ err: error }, 'looking for due syncs failed'));
     }, services.syncs.limits.scheduleMs),
-    setInterval(() => run('writing refusals', () => refusals.flush('over')), MINUTE_MS),
-    setInterval(() => run('writing reads', () => reads.flush('over')), MINUTE_MS),
-    setInterval(() => run('counting what accounts sent', () => accountTelemetry.flush('due')), MINUTE_MS),
+    setInterval(() => run('writing refusals', () => audit.refusals.flush('over')), MINUTE_MS),
+    setInterval(() => run('writing reads', () => audit.reads.flush('over')), MINUTE_MS),
+    setInterval(() => run('counting what accounts sent', () => telemetry.accounts.flush('due')), MINUTE_MS),
     setInterval(() => run('erasing what was removed', () => erasures.truncate('noted')), MINUTE_MS),
     setInterval(() => run('removing past rate limits', () => removePastWindows(services)), MINUTE_MS),
     setInterval(() => run('adding up stored bytes', () => addUpStoredBytes(db)), MINUTE_MS),
@@ -81,7 +81,7 @@ export function startHousekeeping(services: Services): () => Promise<void> {
   runHourlyJobs();
   return async () => {
     for (const timer of timers) clearInterval(timer);
-    await Promise.all([everyMinute.ended(), everyHour.ended(), sealer.stop(), syncs.ended()]);
+    await Promise.all([everyMinute.ended(), everyHour.ended(), audit.sealer.stop(), syncs.ended()]);
   };
 }
 
@@ -119,7 +119,12 @@ function addUpStoredBytes(db: Database): Promise<unknown> {
 }
 
 /** Measures the clock offset, and warns if it is large: records have the times of the process that wrote them. */
-export async function compareClocks({ db, log, metrics, now }: Services): Promise<void> {
+export async function compareClocks({
+  db,
+  log,
+  metrics,
+  now,
+}: Pick<Services, 'db' | 'log' | 'metrics' | 'now'>): Promise<void> {
   const offset = await clockOffset(db, now);
   if (offset === null) return;
   metrics.clockOffset.set(offset / 1000);
@@ -132,13 +137,13 @@ export async function compareClocks({ db, log, metrics, now }: Services): Promis
 }
 
 /** Starts a pass of the sealer unless one is running. Logs only the first of several failures in a row. */
-function sealEvents({ log, sealer }: Services): () => void {
+function sealEvents({ log, audit }: Pick<Services, 'log' | 'audit'>): () => void {
   let isRunning = false;
   let failing = false;
   return () => {
     if (isRunning) return;
     isRunning = true;
-    sealer
+    audit.sealer
       .pass()
       .then(() => {
         if (failing) log.info('audit events are sealed again');

@@ -2,8 +2,8 @@ import { DatabaseUnavailableError } from '@quartermaster/db/errors.ts';
 import { TRPCError } from '@trpc/server';
 import { noteRefused } from '../platform/audit/refusals.ts';
 import { ApiError, ValidationFailure } from '../platform/errors.ts';
-import type { Answer } from '../http/errors/problems.ts';
-import type { Refused } from '../http/rest/rest.ts';
+import type { Answer } from '../http/messages/send.ts';
+import type { Refused } from '../http/pipeline.ts';
 import type { Services } from '../platform/services.ts';
 import { causeOf } from './failures.ts';
 
@@ -12,7 +12,7 @@ const AUDITED: Record<number, 'denied' | 'failure'> = { 403: 'denied', 404: 'den
 
 /** Logs, counts and audits a refusal, over REST, tRPC or OTLP. */
 export function noteRefusal(
-  services: Services,
+  services: Pick<Services, 'log' | 'metrics' | 'audit'>,
   { error, answer, info }: { error: unknown; answer: Answer; info: Refused },
 ): void {
   const { operation, principal, requestId, callerRequestId } = info;
@@ -30,7 +30,7 @@ export function noteRefusal(
   const outcome = missing === null ? AUDITED[answer.status] : 'denied';
   if (operation === null || outcome === undefined) return;
   const refusal = { principal, operationId: operation.operationId, reason, outcome, requestId, ...caller };
-  noteRefused(services.refusals, refusal);
+  noteRefused(services.audit.refusals, refusal);
 }
 
 /** Logs a bug with its error, and a request that the database refused with the cause. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import type { TrustedIssuer } from '../auth/trusted-issuer.ts';
 import type { Config } from '../config.ts';
-import type { ConnectionLimits } from '../http/limits.ts';
+import type { ConnectionLimits } from '../http/messages/limits.ts';
 import { createCallers } from '../http/rate-limits/callers.ts';
 import type { RequestLimits } from '../http/rate-limits/limits.ts';
 import type { Services } from '../platform/services.ts';
@@ -12,6 +13,7 @@ import { noteRefusal } from './note-refusal.ts';
 
 type Options = {
   services: Services;
+  trustedIssuer: TrustedIssuer;
   intake: Intake;
   config: Pick<Config, 'host' | 'otlpGrpcPort' | 'trustedProxies'>;
   connectionLimits: ConnectionLimits;
@@ -24,14 +26,14 @@ export type OtlpGrpc = { url: string; stop: () => Promise<void> };
 
 /** Serves OTLP/gRPC on a separate port. Null if it is switched off, or its port is taken. */
 export async function startOtlpGrpc(options: Options): Promise<OtlpGrpc | null> {
-  const { services, intake, config, connectionLimits, limits } = options;
+  const { services, trustedIssuer, intake, config, connectionLimits, limits } = options;
   if (config.otlpGrpcPort === null) return null;
   const isProxy = trustIn(config.trustedProxies);
   const addressOf = (req: IncomingMessage) => clientAddress(req, isProxy);
   const handle = grpcReceiver({
     services,
     intake,
-    callers: createCallers(services, limits, addressOf),
+    callers: createCallers({ ...services, ...trustedIssuer }, limits, addressOf),
     addressOf,
     onRefused: (error, answer, info) => noteRefusal(services, { error, answer, info }),
   });

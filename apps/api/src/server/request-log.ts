@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '../auth/principal.ts';
 import { callerFields, callerIdFields, statusFields, timeFields } from '../http/log-fields.ts';
-import { requestIdOf } from '../http/request-id.ts';
+import { requestIdOf } from '../platform/request-id.ts';
 import type { Services } from '../platform/services.ts';
 
 /** The operation of a response, for the log line and the metrics. */
@@ -35,7 +35,10 @@ export function noteWait(res: ServerResponse, ms: number): void {
  *
  * @param addressOf the client's address. Logged if the credential was refused or a rate limit is exceeded
  */
-export function requestLog({ log, metrics }: Services, addressOf: (req: IncomingMessage) => string) {
+export function requestLog(
+  { log, metrics }: Pick<Services, 'log' | 'metrics'>,
+  addressOf: (req: IncomingMessage) => string,
+) {
   // Cached, because a look-up by labels costs more than counting.
   const timers = new Map<string, ReturnType<typeof metrics.requests.labels>>();
   const timerOf = (operationId: string, status: number) => {

@@ -1,68 +1,63 @@
+import type { Database } from '@quartermaster/db/database.ts';
 import { databaseNow } from '@quartermaster/db/database-clock.ts';
-import { createTokenVerifier } from '../auth/bearer.ts';
 import type { Config } from '../config.ts';
-import { countWork, createLimits, type RequestLimits } from '../http/rate-limits/limits.ts';
+import { createLimits, type RequestLimits } from '../http/rate-limits/limits.ts';
 import { SHARED_LIMITS_WAIT_MS, sharedPoints } from '../http/rate-limits/shared-points.ts';
 import { FURTHER_READS } from '../platform/audit/reads.ts';
 import { FURTHER_REFUSALS } from '../platform/audit/refusals.ts';
 import { summedEvents } from '../platform/audit/summed-events.ts';
 import { cursorCodec } from '../platform/cursor-codec.ts';
 import { createErasures } from '../platform/erasures.ts';
-import { fairResolver, resolveAll } from '../platform/outbound/resolver.ts';
 import { Scheduler } from '../platform/scheduler.ts';
 import type { Services } from '../platform/services.ts';
 import { TenantLimits } from '../platform/tenant-limits.ts';
 import { sealer } from '../resources/audit-events/seal.ts';
 import { SubjectSessions } from '../resources/gateway-sessions/subject-sessions.ts';
 import { AccountTelemetry } from '../telemetry/ingest/account-telemetry.ts';
-import type { Parts } from './start.ts';
 
 /** What exists before the services. */
-type Opened = Pick<
-  Services,
-  'db' | 'log' | 'now' | 'secrets' | 'metrics' | 'syncs' | 'publicUrl' | 'stopping' | 'issuer' | 'administrators'
->;
+type Opened = Pick<Services, 'db' | 'log' | 'now' | 'secrets' | 'metrics' | 'syncs' | 'publicUrl' | 'stopping'>;
+
+/** Replacements for tests. */
+export type ServiceParts = {
+  databaseNow?: (db: Database) => Promise<Date>;
+  /** Whether processes share rate limits through the database. Default: on PostgreSQL. */
+  sharedLimits?: boolean;
+  /** How long a request waits for the shared limits, in milliseconds. */
+  sharedLimitsWaitMs?: number;
+};
 
 /** Makes the services that handlers use, and the rate limits. */
 export function createServices(
   config: Config,
-  parts: Parts,
-  opened: Opened,
+  parts: ServiceParts,
+  { issuer, ...opened }: Opened & { issuer: string | null },
 ): { services: Services; limits: RequestLimits | null } {
-  const { db, log, now, secrets, metrics, publicUrl, issuer } = opened;
+  const { db, log, now, secrets, metrics } = opened;
   // Only a PostgreSQL database can be served by several processes.
   const isShared = parts.sharedLimits ?? config.databaseUrl.startsWith('postgres');
   const waitMs = parts.sharedLimitsWaitMs ?? SHARED_LIMITS_WAIT_MS;
   const takePoints = isShared ? sharedPoints({ db, log, secrets }, waitMs) : null;
   const { requests, registrations, organizations } = createLimits({ rateLimits: config.rateLimits, now, takePoints });
-  const tenantLimits = new TenantLimits(now);
   const services: Services = {
     ...opened,
     databaseNow: parts.databaseNow ?? ((inside) => databaseNow(inside, now())),
-    selfService: config.selfService,
-    maxObservations: config.maxObservations,
-    maxUsageSeries: config.maxUsageSeries,
     subjectSessions: new SubjectSessions({ db, now, limit: config.maxOpenSessions }),
-    outbound: { allowed: config.allowedNetworks, resolver: fairResolver(parts.resolver ?? resolveAll) },
     erasures: createErasures({ db, log }),
     cursors: cursorCodec(secrets.derive('cursors')),
-    sealer: sealer({ db, log, metrics, now, secrets, publicUrl }),
-    refusals: summedEvents(
-      { db, now, secrets },
-      { overflow: FURTHER_REFUSALS, onDropped: () => metrics.refusalsDropped.inc() },
-    ),
-    reads: summedEvents({ db, now, secrets }, { overflow: FURTHER_READS, onDropped: () => metrics.readsDropped.inc() }),
-    registrations,
-    organizations,
-    scheduler: new Scheduler(),
-    accountTelemetry: new AccountTelemetry({ db, log, now }),
-    tenantLimits,
-    chargeWork: async (principal, points) => {
-      const mostOfTenant = (tenantId: string) => tenantLimits.limitOf(db, tenantId, 'requestsPerMinute');
-      if (requests) await countWork(requests, principal, { mostOfTenant, points });
+    audit: {
+      refusals: summedEvents(opened, { overflow: FURTHER_REFUSALS, onDropped: () => metrics.refusalsDropped.inc() }),
+      reads: summedEvents(opened, { overflow: FURTHER_READS, onDropped: () => metrics.readsDropped.inc() }),
+      sealer: sealer(opened),
     },
-    requestsOfTenant: (tenantId) => requests?.tenant.usedBy({ id: tenantId }) ?? 0,
-    tokens: issuer === null ? null : createTokenVerifier({ ...config.oidc, issuer, now }),
+    onboarding: { registrations, organizations, selfService: config.selfService, issuer },
+    scheduler: new Scheduler(),
+    telemetry: {
+      accounts: new AccountTelemetry({ db, log, now }),
+      maxObservations: config.maxObservations,
+      maxUsageSeries: config.maxUsageSeries,
+    },
+    tenantLimits: new TenantLimits(now, (tenantId) => requests?.tenant.usedBy({ id: tenantId }) ?? 0),
   };
   return { services, limits: requests };
 }

@@ -47,9 +47,9 @@ function howToSendGrpc({ grpcUrl }: RunningServer, { otlpGrpcPort }: Config): st
   return otlpGrpcPort === null ? 'off' : `off, because the server cannot listen on port ${otlpGrpcPort}`;
 }
 
-function howToGetToken({ services }: RunningServer, config: Config): string {
+function howToGetToken({ trustedIssuer }: RunningServer, config: Config): string {
   if (config.devIdentity) return devTokenCommand(config);
-  return services.issuer === null ? 'set QM_OIDC_ISSUER to accept bearer tokens' : `from ${services.issuer}`;
+  return trustedIssuer.issuer === null ? 'set QM_OIDC_ISSUER to accept bearer tokens' : `from ${trustedIssuer.issuer}`;
 }
 
 /** The command finds the server by the same variables. */

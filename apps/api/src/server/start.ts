@@ -1,21 +1,24 @@
-import type { Server } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '@quartermaster/db/database.ts';
 import { migrate } from '@quartermaster/db/migrate.ts';
 import { openDatabase } from '@quartermaster/db/open-database.ts';
 import pino, { type Logger } from 'pino';
 import { requireNoUnfinishedMove } from '@quartermaster/db/database-move.ts';
 import { type IdentityProvider, identityProvider } from '../auth/console/identity-provider.ts';
 import { consoleSignIn } from '../auth/console/sign-in.ts';
-import { type Config, ROOT } from '../config.ts';
+import { createTokenVerifier } from '../auth/bearer.ts';
+import type { AuthServices, TrustedIssuer } from '../auth/trusted-issuer.ts';
+import { type Config, ROOT, VERSION } from '../config.ts';
 import { startWithoutLostKey } from './lost-secret-key.ts';
 import { resealSecrets } from './secret-rotation.ts';
-import { createServices } from './services.ts';
-import { CONNECTION_LIMITS, type ConnectionLimits } from '../http/limits.ts';
-import { SYNC_LIMITS, type SyncLimits, syncRuns } from '../platform/outbound/sync-runs.ts';
-import { createMetrics } from '../platform/metrics.ts';
-import type { Resolver } from '../platform/outbound/resolver.ts';
+import { createServices, type ServiceParts } from './services.ts';
+import { CONNECTION_LIMITS, type ConnectionLimits } from '../http/messages/limits.ts';
+import { fairResolver } from '../platform/fair-resolver.ts';
+import { type Resolver, resolveAll } from '../platform/outbound/resolver.ts';
+import { SYNC_LIMITS, type SyncLimits, type SyncRuns, syncRuns } from '../platform/outbound/sync-runs.ts';
+import { createMetrics, type Metrics } from '../platform/metrics.ts';
+import type { SecretBox } from '../platform/secret-box.ts';
 import type { Services } from '../platform/services.ts';
 import { Intake } from '../telemetry/ingest/intake.ts';
 import { createApp, whileStarting } from './app.ts';
@@ -38,6 +41,7 @@ export type RunningServer = {
   grpcUrl: string | null;
   publicUrl: string;
   services: Services;
+  trustedIssuer: TrustedIssuer;
   /** The first platform administrator's key, if this start generated it. */
   bootstrapKey: string | null;
   /** The file that the key was written to; null if it has to be printed. */
@@ -53,19 +57,14 @@ export type RunningServer = {
 };
 
 /** Replacements for tests, and how the program was started. */
-export type Parts = {
+export type Parts = ServiceParts & {
   /** Writes a generated bootstrap key to a file, because standard output is a log. */
   bootstrapKeyToFile?: boolean;
   now?: () => Date;
-  databaseNow?: (db: Database) => Promise<Date>;
   log?: Logger;
   resolver?: Resolver;
   syncLimits?: Partial<SyncLimits>;
   connectionLimits?: Partial<ConnectionLimits>;
-  /** Whether processes share rate limits through the database. Default: on PostgreSQL. */
-  sharedLimits?: boolean;
-  /** How long a request waits for the shared limits, in milliseconds. */
-  sharedLimitsWaitMs?: number;
   /** Opens the web console. Default: no console. */
   openConsole?: (log: Logger) => Console;
   /** Validates every response against its contract. */
@@ -96,39 +95,26 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     for (const end of opened.toReversed()) await end();
   };
   try {
-    await migrate(db);
-    await requireNoUnfinishedMove(db);
-    await requireNoDevelopmentUsers(db, config);
-    const secrets = await openSecretBox(db, config, now);
-    if (config.formerSecretKeys.length > 0) await resealSecrets({ db, log, secrets });
-
-    // The app needs the address, which is known only after the server listens.
-    let ready = true;
-    let handle = whileStarting();
+    const secrets = await prepareDatabase(config, { db, log, now });
     const metrics = createMetrics();
     const { maxConnectionsPerAddress } = config;
     const connectionLimits = { ...CONNECTION_LIMITS, maxConnectionsPerAddress, ...parts.connectionLimits };
+    const front = await openFront(config, { connectionLimits, metrics });
     let grpc: OtlpGrpc | null = null;
-    const server = createHttpServer(connectionLimits, {
-      handle: (req, res) => handle(req, res),
-      isEnding: () => !ready,
-      isProxy: trustIn(config.trustedProxies),
-      onRefusedConnection: (reason) => metrics.refusedConnections.inc({ reason }),
-    });
-    const port = await listen(server, config.port, config.host);
-    const syncs = syncRuns({ ...SYNC_LIMITS, ...parts.syncLimits });
+    const syncs = startSyncRuns(config, parts);
     stopServing = async (delayMs) => {
-      ready = false;
+      front.failReadiness();
       // Give load balancers time to see that the service is not ready, before connections are refused.
       await sleep(delayMs);
       // Abort the running syncs, because requests wait for them.
-      await Promise.all([drainServer(server), grpc?.stop(), syncs.stop()]);
+      await Promise.all([front.drain(), grpc?.stop(), syncs.stop()]);
     };
-    const url = urlOf(config.host, port);
+    const { url, port } = front;
     const publicUrl = config.publicUrl ?? url;
 
     const devIdentity = config.devIdentity ? await startDevIdentity(config, { url, publicUrl, port }) : null;
     if (devIdentity) opened.push(devIdentity.close);
+    const trustedIssuer = trustedIssuerOf(config, devIdentity?.issuer ?? null, now);
     const { services, limits } = createServices(config, parts, {
       db,
       log,
@@ -138,17 +124,13 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       syncs,
       publicUrl,
       stopping: stopping.signal,
-      issuer: devIdentity?.issuer ?? config.oidc.issuer,
-      administrators: devIdentity ? null : config.administrators,
+      issuer: trustedIssuer.issuer,
     });
     if (config.secretKeyLost) await startWithoutLostKey(services);
     // Late, when little can still fail, because a generated key must also be shown.
-    const written = parts.bootstrapKeyToFile === true ? await bootstrapToFile(services, config) : null;
-    const bootstrapKey = written?.key ?? (await bootstrap(services, config.bootstrapApiKey));
+    const generated = await bootstrapAdministrator(services, config, parts);
     if (devIdentity) await seedDevAdministrator(services);
-    for (const kept of [services.refusals, services.reads, services.accountTelemetry]) {
-      opened.push(() => kept.flush('all'));
-    }
+    opened.push(() => flushAll(services));
     if (parts.noHousekeeping !== true) opened.push(startHousekeeping(services));
     if (config.metricsPort !== null) {
       opened.push(await startMetrics(services, { port: config.metricsPort, hosts: config.metricsHosts }));
@@ -157,25 +139,27 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
     const builtConsole = parts.openConsole?.(log) ?? null;
     if (builtConsole) opened.push(builtConsole.stop);
     const intake = new Intake(services, config.otlpMaxBytes);
-    handle = createApp({
+    const app = createApp({
       services,
+      trustedIssuer,
       config,
       intake,
       limits,
-      ready: () => ready,
+      ready: front.isReady,
       devIdentity: devIdentity?.handle ?? null,
       builtConsole,
       checkAnswers: parts.checkAnswers ?? false,
-      consoleSignIn: signInOfConsole(config, services, devIdentity?.consoleClientId ?? null),
+      consoleSignIn: signInOfConsole(config, { ...services, ...trustedIssuer }, devIdentity?.consoleClientId ?? null),
     });
-    grpc = await startOtlpGrpc({ services, intake, config, connectionLimits, limits });
+    front.handleWith(app);
+    grpc = await startOtlpGrpc({ services, trustedIssuer, intake, config, connectionLimits, limits });
     return {
       url,
       grpcUrl: grpc?.url ?? null,
       publicUrl,
       services,
-      bootstrapKey,
-      bootstrapKeyFile: written?.file ?? null,
+      trustedIssuer,
+      ...generated,
       devSignIn: devIdentity && { link: devIdentity.signInLink, secretFile: devIdentity.secretFile },
       stop: close,
     };
@@ -185,11 +169,94 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
   }
 }
 
+/** Opens the HTTP server. It answers 503 until it gets the app, which needs the address. */
+async function openFront(
+  { host, port: wantedPort, trustedProxies }: Pick<Config, 'host' | 'port' | 'trustedProxies'>,
+  { connectionLimits, metrics }: { connectionLimits: ConnectionLimits; metrics: Metrics },
+) {
+  let ready = true;
+  let handle = whileStarting();
+  const server = createHttpServer(connectionLimits, {
+    handle: (req, res) => handle(req, res),
+    isEnding: () => !ready,
+    isProxy: trustIn(trustedProxies),
+    onRefusedConnection: (reason) => metrics.refusedConnections.inc({ reason }),
+  });
+  const port = await listen(server, wantedPort, host);
+  return {
+    url: urlOf(host, port),
+    port,
+    isReady: () => ready,
+    failReadiness: () => {
+      ready = false;
+    },
+    handleWith: (app: RequestListener) => {
+      handle = app;
+    },
+    drain: () => drainServer(server),
+  };
+}
+
+/** Creates the first platform administrator's key, unless there is one. */
+async function bootstrapAdministrator(
+  services: Services,
+  config: Config,
+  { bootstrapKeyToFile }: Pick<Parts, 'bootstrapKeyToFile'>,
+): Promise<Pick<RunningServer, 'bootstrapKey' | 'bootstrapKeyFile'>> {
+  const written = bootstrapKeyToFile === true ? await bootstrapToFile(services, config) : null;
+  const bootstrapKey = written?.key ?? (await bootstrap(services, config.bootstrapApiKey));
+  return { bootstrapKey, bootstrapKeyFile: written?.file ?? null };
+}
+
+/** Migrates the database, and opens the secrets in it. @throws ConfigError if the database does not fit the configuration */
+async function prepareDatabase(
+  config: Config,
+  { db, log, now }: Pick<Services, 'db' | 'log' | 'now'>,
+): Promise<SecretBox> {
+  await migrate(db);
+  await requireNoUnfinishedMove(db);
+  await requireNoDevelopmentUsers(db, config);
+  const secrets = await openSecretBox(db, config, now);
+  if (config.formerSecretKeys.length > 0) await resealSecrets({ db, log, secrets });
+  return secrets;
+}
+
+/** @param devIssuer the development identity provider; null if it does not run */
+function trustedIssuerOf(
+  { oidc, administrators }: Pick<Config, 'oidc' | 'administrators'>,
+  devIssuer: string | null,
+  now: () => Date,
+): TrustedIssuer {
+  const issuer = devIssuer ?? oidc.issuer;
+  return {
+    issuer,
+    tokens: issuer === null ? null : createTokenVerifier({ ...oidc, issuer, now }),
+    administrators: devIssuer === null ? administrators : null,
+  };
+}
+
+function startSyncRuns(
+  { allowedNetworks }: Pick<Config, 'allowedNetworks'>,
+  { resolver, syncLimits }: Pick<Parts, 'resolver' | 'syncLimits'>,
+): SyncRuns {
+  const policy = {
+    allowed: allowedNetworks,
+    resolver: fairResolver(resolver ?? resolveAll),
+    userAgent: `quartermaster/${VERSION}`,
+  };
+  return syncRuns({ ...SYNC_LIMITS, ...syncLimits }, policy);
+}
+
+/** Writes what was counted in memory. */
+async function flushAll({ audit, telemetry }: Pick<Services, 'audit' | 'telemetry'>): Promise<void> {
+  for (const kept of [telemetry.accounts, audit.reads, audit.refusals]) await kept.flush('all');
+}
+
 function urlOf(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-function signInOfConsole(config: Config, services: Services, devClientId: string | null) {
+function signInOfConsole(config: Config, services: AuthServices, devClientId: string | null) {
   const provider = providerOfConsole(config, { services, devClientId });
   return consoleSignIn({ services, provider, emailClaim: config.oidc.emailClaim });
 }
@@ -197,7 +264,7 @@ function signInOfConsole(config: Config, services: Services, devClientId: string
 /** The identity provider of the web console; null if no client of an identity provider is configured. */
 function providerOfConsole(
   { consoleClient }: Pick<Config, 'consoleClient'>,
-  { services: { issuer, now, publicUrl }, devClientId }: { services: Services; devClientId: string | null },
+  { services: { issuer, now, publicUrl }, devClientId }: { services: AuthServices; devClientId: string | null },
 ): IdentityProvider | null {
   const redirectUri = `${publicUrl}/console/callback`;
   const clientId = devClientId ?? consoleClient.clientId;

@@ -45,7 +45,7 @@ test.each([
     await writeOne(server, key);
     // It is reported while it waits, and after the sealer has refused it.
     expectFaults(await verified(server, key), 'forged@');
-    await server.services.sealer.pass();
+    await server.services.audit.sealer.pass();
     const answer = await verified(server, key);
     expectFaults(answer, 'forged@');
     expect(answer.faults[0].eventId).toBe(id);
@@ -54,7 +54,7 @@ test.each([
     expect(await server.services.metrics.registry.metrics()).toMatch(/^quartermaster_audit_forged_total 1$/m);
     // The service goes on sealing other events, and still reports this one.
     await writeOne(server, key);
-    await server.services.sealer.pass();
+    await server.services.audit.sealer.pass();
     expectFaults(await verified(server, key), 'forged@');
     expect(refusedIn(tenantId)).toHaveLength(1);
   },
@@ -73,7 +73,7 @@ test('regression: an event that is changed before it is sealed is not sealed, an
     ),
   );
   await writeOne(server, key);
-  await server.services.sealer.pass();
+  await server.services.audit.sealer.pass();
   const answer = await verified(server, key);
   expectFaults(answer, 'forged@');
   expect(answer.unsealed).toBe(0);
@@ -90,7 +90,7 @@ test('more forged events than one batch, sorted before all others, do not delay 
     }
   });
   await writeOne(server, key);
-  await server.services.sealer.pass();
+  await server.services.audit.sealer.pass();
   const answer = await verified(server, key);
   expect(answer).toMatchObject({ status: 'broken', size: size + 1, unsealed: 0 });
   expect(answer.faults).toHaveLength(250);
@@ -102,13 +102,13 @@ test('a genuine event that is no longer marked as unsealed is reported, and is s
   const { tenantId, key } = await sealedTenant(server, 1);
   await writeOne(server, key);
   await tamper(server, (db) => run(db, 'delete from audit_unsealed where tenant_id = ?', tenantId));
-  await server.services.sealer.pass();
+  await server.services.audit.sealer.pass();
   const answer = await verified(server, key);
   expectFaults(answer, 'inserted@');
   expect(answer.faults[0].detail).toMatch(/^the service wrote the event/);
   const { eventId } = answer.faults[0];
   await tamper(server, (db) => run(db, 'insert into audit_unsealed values (?, ?)', tenantId, eventId));
-  await server.services.sealer.pass();
+  await server.services.audit.sealer.pass();
   expectFaults(await verified(server, key));
 });
 
@@ -145,7 +145,7 @@ test('events that are unsealed while QM_SECRET_KEY changes are sealed by a start
   await second.stop();
   const third = await start({ QM_SECRET_KEY: CURRENT });
   expect((await verified(third, key)).unsealed).toBe(1);
-  await third.services.sealer.pass();
+  await third.services.audit.sealer.pass();
   expectFaults(await verified(third, key));
 });
 
@@ -155,9 +155,9 @@ test('a process that has only the former key leaves events of the new key to pro
   const { tenantId, key } = await sealedTenant(former, 1);
   const current = await start({ QM_SECRET_KEY: CURRENT, QM_SECRET_KEY_PREVIOUS: OLD });
   await writeOne(current, key);
-  await former.services.sealer.pass();
+  await former.services.audit.sealer.pass();
   expect((await verified(current, key)).unsealed).toBe(1);
-  await current.services.sealer.pass();
+  await current.services.audit.sealer.pass();
   expectFaults(await verified(current, key));
   expect(refusedIn(tenantId)).toEqual([]);
 });
@@ -169,7 +169,7 @@ test('with QM_SECRET_KEY_LOST=1 unsealed events are accepted once, and the log s
   await writeOne(first, key);
   await first.stop();
   const second = await start({ QM_SECRET_KEY: CURRENT, QM_SECRET_KEY_LOST: '1' });
-  await second.services.sealer.pass();
+  await second.services.audit.sealer.pass();
   expectFaults(await verified(second, key));
   expect(lines.map((line) => JSON.parse(line)).filter((line) => /without a check/.test(line.msg))).toMatchObject([
     { vouched: 1 },
@@ -178,7 +178,7 @@ test('with QM_SECRET_KEY_LOST=1 unsealed events are accepted once, and the log s
   const third = await start({ QM_SECRET_KEY: CURRENT });
   const row = await eventAt(third.services.db, tenantId, 1);
   await tamper(third, (db) => insertForged(db, row, { mac: null }));
-  await third.services.sealer.pass();
+  await third.services.audit.sealer.pass();
   expectFaults(await verified(third, key), 'forged@');
 });
 
@@ -194,6 +194,6 @@ test('a start never accepts events without a MAC, even if all signing keys and h
   });
   await first.stop();
   const second = await start({ QM_SECRET_KEY: OLD });
-  await second.services.sealer.pass();
+  await second.services.audit.sealer.pass();
   expect((await verified(second, key)).faults).toContainEqual(expect.objectContaining({ kind: 'forged' }));
 });

@@ -37,7 +37,7 @@ test(`${EVENTS} events are sealed and verified without blocking the event loop`,
     count: 1,
     requestId: 'request',
   };
-  const { db, now, sealer, secrets } = server.services;
+  const { db, now, audit, secrets } = server.services;
   const append = async (count: number) => {
     for (let appended = 0; appended < count; appended += EVENTS_PER_TRANSACTION) {
       await inTransaction(db, (trx) =>
@@ -51,7 +51,7 @@ test(`${EVENTS} events are sealed and verified without blocking the event loop`,
   };
   const sealing = await leastBlocking(async () => {
     await append(EVENTS / ROUNDS);
-    return () => sealer.pass();
+    return () => audit.sealer.pass();
   });
   const checking = await leastBlocking(async () => async () => {
     const answer = await verified(server, key, { limit: String(EVENTS) });

@@ -45,7 +45,7 @@ function reasons(tenantId: string): string[] {
 }
 
 async function expectNothingSealed({ services }: TestServer, tenantId: string): Promise<void> {
-  await services.sealer.pass();
+  await services.audit.sealer.pass();
   expect(await linksOf(services.db, tenantId)).toEqual([]);
 }
 
@@ -65,7 +65,7 @@ test('regression: a process that never sealed events of a tenant does not seal f
   // Before it seals, it learns the heads of all chains that exist.
   const late = await startTestServer({ DATABASE_URL: one.databaseUrl }, { log, noHousekeeping: true });
   try {
-    await late.services.sealer.pass();
+    await late.services.audit.sealer.pass();
     await forge(tenantId);
     await expectNothingSealed(late, tenantId);
     expectFaults(await verified(late, key), 'tail_removed@1', 'forged@');
@@ -75,15 +75,15 @@ test('regression: a process that never sealed events of a tenant does not seal f
 });
 
 test('a process remembers the heads that another process sealed, of a new chain and of a longer one', async () => {
-  await two.services.sealer.pass();
+  await two.services.audit.sealer.pass();
   const { tenantId, key } = await sealedTenant(one, 1);
-  await two.services.sealer.pass();
+  await two.services.audit.sealer.pass();
   const { size } = await verified(one, key);
-  expect(two.services.sealer.remembered(tenantId)?.size).toBe(size);
+  expect(two.services.audit.sealer.remembered(tenantId)?.size).toBe(size);
   await writeOne(one, key);
-  await one.services.sealer.pass();
-  await two.services.sealer.pass();
-  expect(two.services.sealer.remembered(tenantId)?.size).toBe(size + 1);
+  await one.services.audit.sealer.pass();
+  await two.services.audit.sealer.pass();
+  expect(two.services.audit.sealer.remembered(tenantId)?.size).toBe(size + 1);
   await forge(tenantId);
   await expectNothingSealed(two, tenantId);
   expectFaults(await verified(two, key), 'tail_removed@1', 'forged@');
@@ -92,14 +92,14 @@ test('a process remembers the heads that another process sealed, of a new chain 
 test('a chain that a newly started process begins again is broken for the processes that remember it', async () => {
   const { tenantId, key } = await sealedTenant(one, 4);
   const { size } = await verified(one, key);
-  const before = one.services.sealer.remembered(tenantId);
-  await two.services.sealer.pass();
+  const before = one.services.audit.sealer.remembered(tenantId);
+  await two.services.audit.sealer.pass();
   await forge(tenantId);
   // It starts after the change, so only a head that was kept elsewhere could prove the change.
   const late = await startTestServer({ DATABASE_URL: one.databaseUrl }, { log, noHousekeeping: true });
   try {
     for (let count = 0; count < 2; count += 1) await writeOne(one, key);
-    await late.services.sealer.pass();
+    await late.services.audit.sealer.pass();
     const answer = await verified(late, key);
     // It does not know the former chain, but it does not seal the changed event.
     expectFaults(answer, 'forged@');
@@ -109,11 +109,11 @@ test('a chain that a newly started process begins again is broken for the proces
   }
   for (const server of [one, two]) {
     // No event is unsealed. They notice it because they read the heads.
-    await server.services.sealer.pass();
+    await server.services.audit.sealer.pass();
     expectFaults(await verified(server, key), `recomputed@${size}`, 'forged@');
-    expect(server.services.sealer.remembered(tenantId)).toMatchObject({ size, hash: before?.hash });
+    expect(server.services.audit.sealer.remembered(tenantId)).toMatchObject({ size, hash: before?.hash });
     await writeOne(one, key);
-    await server.services.sealer.pass();
+    await server.services.audit.sealer.pass();
     expect((await verified(server, key)).size).toBe(size + 1);
   }
   expect(reasons(tenantId)).toEqual(['it was computed again', 'it was computed again']);
@@ -121,15 +121,15 @@ test('a chain that a newly started process begins again is broken for the proces
 
 test('a head with an invalid signature does not replace a remembered one', async () => {
   const { tenantId, key } = await sealedTenant(one, 2);
-  const known = one.services.sealer.remembered(tenantId);
+  const known = one.services.audit.sealer.remembered(tenantId);
   await tamper(one, (db) =>
     run(db, `insert into audit_heads values (?, 1000, 'x', '2026-01-01T00:00:00.000Z', 'x')`, tenantId),
   );
-  await one.services.sealer.pass();
-  expect(one.services.sealer.remembered(tenantId)).toEqual(known);
+  await one.services.audit.sealer.pass();
+  expect(one.services.audit.sealer.remembered(tenantId)).toEqual(known);
   await tamper(one, (db) => run(db, 'delete from audit_heads where tenant_id = ? and size = 1000', tenantId));
   await writeOne(one, key);
-  await one.services.sealer.pass();
+  await one.services.audit.sealer.pass();
   expect(await verified(one, key)).toMatchObject({ status: 'intact', unsealed: 0 });
 });
 
@@ -148,7 +148,7 @@ test('the heads of more tenants than one batch are all read before anything is s
       tenants.map((tenantId) => ({ ...event, ...fields, ...rest, place: { tenantId, subTenantId: null } })),
     ),
   );
-  await server.services.sealer.pass();
+  await server.services.audit.sealer.pass();
   const fresh = sealer(server.services);
   await fresh.pass();
   for (const tenantId of tenants) expect(fresh.remembered(tenantId)?.size).toBe(1);

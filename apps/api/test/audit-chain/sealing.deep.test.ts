@@ -90,14 +90,14 @@ test('events of one transaction are sealed in order, and an event that is commit
   await auditedWriteAsSystem(server.services, 'remove_expired_invitation', async (_trx, record) => {
     for (const id of ids) record(target(id));
   });
-  await server.services.sealer.pass();
+  await server.services.audit.sealer.pass();
   // Has an earlier time, but is committed after the others were sealed.
   await auditedWriteAsSystem(
     { ...server.services, now: () => new Date('2026-01-01T00:00:00.000Z') },
     'remove_unclaimed_user',
     async (_trx, record) => record(target('late')),
   );
-  await server.services.sealer.pass();
+  await server.services.audit.sealer.pass();
   const sealed = await eventsOf(server.services.db, tenantId);
   expect(sealed.map(({ target_id }) => target_id).slice(-21)).toEqual([...ids, 'late']);
   expectFaults(await verified(server, key));
@@ -113,7 +113,7 @@ test('one head is kept for each day, and the first one of a day is logged', asyn
   for (let day = 0; day < 3; day += 1) {
     for (let count = 0; count < 3; count += 1) {
       await writeOne(server, key);
-      await server.services.sealer.pass();
+      await server.services.audit.sealer.pass();
     }
     server.travel(DAY_MS);
   }
@@ -147,7 +147,7 @@ test('sealers of two processes that pass at once do not fail, and seal each even
   const { key } = await sealedTenant(one);
   for (let round = 0; round < 10; round += 1) {
     await writeOne(one, key);
-    await Promise.all([one, two].map(({ services }) => services.sealer.pass()));
+    await Promise.all([one, two].map(({ services }) => services.audit.sealer.pass()));
   }
   expect(await verified(one, key)).toMatchObject({ status: 'intact', faults: [], unsealed: 0 });
 });
@@ -201,7 +201,7 @@ test('a chain that was changed is not continued: later events stay unsealed, and
     });
     for (let count = 0; count < 2; count += 1) {
       await writeOne(server, key);
-      await server.services.sealer.pass();
+      await server.services.audit.sealer.pass();
     }
     expect(await linksOf(server.services.db, tenantId)).toHaveLength(size);
     expect(await verified(server, key)).toMatchObject({ status: 'broken', unsealed: 2 });
@@ -216,7 +216,7 @@ test('a chain that was changed is not continued: later events stay unsealed, and
       await db.insertInto('audit_chain').values(backup.links).execute();
       await db.insertInto('audit_heads').values(backup.heads).execute();
     });
-    await server.services.sealer.pass();
+    await server.services.audit.sealer.pass();
     expect(await verified(server, key)).toMatchObject({ status: 'intact', size: size + 2, unsealed: 0 });
   }
   // Other tenants are still sealed.
@@ -234,14 +234,14 @@ test('a chain whose end was removed is not continued, although the rest is genui
     .where('tenant_id', '=', tenantId)
     .executeTakeFirstOrThrow();
   await writeOne(server, key);
-  await server.services.sealer.pass();
+  await server.services.audit.sealer.pass();
   await tamper(server, async (trx) => {
     await run(trx, 'delete from audit_chain where tenant_id = ? and position > ?', tenantId, first.size);
     await run(trx, 'delete from audit_heads where tenant_id = ?', tenantId);
     await trx.insertInto('audit_heads').values(before).execute();
   });
   await writeOne(server, key);
-  await server.services.sealer.pass();
+  await server.services.audit.sealer.pass();
   expect(await verified(server, key)).toMatchObject({ size: first.size, head: first.head, unsealed: 1 });
 });
 
@@ -252,7 +252,7 @@ test('an event that was removed before it was sealed is reported as removed', as
   await tamper(server, (db) =>
     run(db, `insert into audit_unsealed (tenant_id, event_id) values (?, 'aud_gone')`, tenantId),
   );
-  await server.services.sealer.pass();
+  await server.services.audit.sealer.pass();
   expectFaults(await verified(server, key), `removed@${size + 1}`);
 });
 
@@ -270,10 +270,10 @@ test('one pass seals more events than one batch, while other requests write', as
   );
   const [write] = await Promise.all([
     server.call('POST', '/v1/gateways', { as: { key }, body: { name: unique('gateway') } }),
-    server.services.sealer.pass(),
+    server.services.audit.sealer.pass(),
   ]);
   expect(write.status).toBe(200);
-  await server.services.sealer.pass();
+  await server.services.audit.sealer.pass();
   expect(await verified(server, key)).toMatchObject({
     status: 'intact',
     size: size + MORE_THAN_A_BATCH + 1,
@@ -287,7 +287,7 @@ test('a head can be verified even after its signing key is no longer published',
   const { head: early } = await verified(server, key);
   const write = async () => {
     await writeOne(server, key);
-    await server.services.sealer.pass();
+    await server.services.audit.sealer.pass();
   };
   server.travel(91 * DAY_MS);
   await write();
@@ -326,7 +326,7 @@ test('heads can be verified after QM_SECRET_KEY changed; with QM_SECRET_KEY_LOST
     const headers = { 'x-api-key': bootstrap, 'content-type': 'application/json' };
     const body = JSON.stringify({ name: unique('gateway') });
     await fetch(`${server.url}/v1/gateways`, { method: 'POST', headers, body });
-    await server.services.sealer.pass();
+    await server.services.audit.sealer.pass();
     const answer = await fetch(`${server.url}/v1/audit-events/verify?tenant_id=default${query}`, { headers });
     await server.stop();
     return answer.json();

@@ -50,7 +50,7 @@ export async function sealedTenant(server: TestServer, events = 6): Promise<{ te
   const tenantId = unique('audited');
   const { key } = await accountWithKey(server, { tenantId });
   for (let count = 0; count < events; count += 1) await writeOne(server, key);
-  await server.services.sealer.pass();
+  await server.services.audit.sealer.pass();
   return { tenantId, key };
 }
 

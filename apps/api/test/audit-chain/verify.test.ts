@@ -122,7 +122,7 @@ describe('verification reports a change made directly in the database:', () => {
     server.travel(DAY_MS);
     for (let count = 0; count < 2; count += 1) {
       await writeOne(server, key);
-      await server.services.sealer.pass();
+      await server.services.audit.sealer.pass();
     }
     const { head: kept } = await verified(server, key);
     await tamper(server, async (db) => {

@@ -126,7 +126,7 @@ describe('a sign-in', () => {
     const browser = newBrowser(server);
     const answer = await browser.send('GET', '/console/sign-in');
     const state = new URL(answer.headers.get('location') ?? '').searchParams.get('state') ?? '';
-    const { issuer } = server.services;
+    const { issuer } = server.trustedIssuer;
     const query = new URLSearchParams({ code: 'made-up', state, iss: issuer ?? '' });
     const page = await browser.open(`/console/callback?${query.toString()}`);
     expect([page.status, page.text]).toEqual([401, expect.stringContaining('did not complete the sign-in')]);

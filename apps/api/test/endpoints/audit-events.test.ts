@@ -62,7 +62,7 @@ test('regression: an event has the request id of the service, and the one that t
   expect(refused.body.instance).toBe('chosen-by-the-caller');
   const trpc = await server.call('GET', '/trpc/providers.get?input={"path":{"provider_id":"none"}}', { as, headers });
   expect(trpc.body.error.data.instance).toBe('chosen-by-the-caller');
-  await server.services.refusals.flush('all');
+  await server.services.audit.refusals.flush('all');
   const events = await auditOf(server, { actor_id: id });
   expect(events).toHaveLength(3);
   for (const event of events) {
@@ -103,7 +103,7 @@ test('reads, invalid requests and updates without a change leave no event', asyn
   await server.call('POST', '/v1/providers', { as, body: {} });
   await server.ok('PUT', `/v1/service-accounts/${id}`, { as, body: {} });
   await server.call('GET', '/v1/providers', { as: { key: `${key}x` } });
-  await server.services.refusals.flush('all');
+  await server.services.audit.refusals.flush('all');
   expect(await auditOf(server, { tenant_id: 'silent-1' })).toEqual(before);
 });
 
@@ -118,7 +118,7 @@ test('refusals of authenticated callers are counted in one event for each actor,
   const reader = await accountWithKey(server, { tenantId: 'refused-1' }, ['providers:read']);
   const writer = await accountWithKey(server, { tenantId: 'refused-1' });
   const post = (key: string) => server.call('POST', '/v1/gateways', { as: { key }, body: { name: 'edge' } });
-  await server.services.refusals.flush('all');
+  await server.services.audit.refusals.flush('all');
   // Moves the clock to the beginning of a minute, so that all calls below are in the same minute.
   server.travel(60_000 - (server.services.now().getTime() % 60_000));
   const refusals: Body[] = [];
@@ -126,11 +126,11 @@ test('refusals of authenticated callers are counted in one event for each actor,
   await post(writer.key);
   for (let count = 0; count < 2; count += 1) expectProblem(await post(writer.key), 409, 'name_taken');
   const refused = async (actor: string) => auditOf(server, { actor_id: actor, tenant_id: 'refused-1' });
-  await server.services.refusals.flush('over');
+  await server.services.audit.refusals.flush('over');
   expect(await refused(reader.id)).toEqual([]);
   server.travel(60_000);
   await post(reader.key);
-  await server.services.refusals.flush('over');
+  await server.services.audit.refusals.flush('over');
   const [summed, ...others] = await refused(reader.id);
   expect(others).toEqual([]);
   expect(summed).toMatchObject({
@@ -146,7 +146,7 @@ test('refusals of authenticated callers are counted in one event for each actor,
   });
   const failures = (await refused(writer.id)).filter((event) => event.outcome === 'failure');
   expect(failures).toMatchObject([{ operation: 'create_gateway', reason: 'name_taken', count: 2 }]);
-  await server.services.refusals.flush('all');
+  await server.services.audit.refusals.flush('all');
   expect((await refused(reader.id)).map((event) => event.count)).toEqual([1, 3]);
 });
 
@@ -243,7 +243,7 @@ test('list_audit_events walks all pages while events are written', async () => {
 
 test('verify_audit_events answers 200 for a tenant, and 404 for one that does not exist', async () => {
   await accountWithKey(server, { tenantId: 'verified-1' });
-  await server.services.sealer.pass();
+  await server.services.audit.sealer.pass();
   const answer = await server.ok('GET', `${PATH}/verify?tenant_id=verified-1`, { as: server.admin });
   expect(answer).toMatchObject({ tenantId: 'verified-1', status: 'intact', faults: [] });
   const none = await server.call('GET', `${PATH}/verify?tenant_id=verified-none`, { as: server.admin });

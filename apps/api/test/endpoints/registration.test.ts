@@ -41,7 +41,7 @@ test('register_user creates a user without memberships, and says what the user s
   expect(body).toEqual({
     user: { id: expect.stringMatching(/^usr_/), email, displayName: 'New' },
     registration: { status: 'pending_identity', receivedAt },
-    signIn: { issuer: server.services.issuer },
+    signIn: { issuer: server.trustedIssuer.issuer },
   });
   expect(await userOf(email)).toMatchObject({
     id: body.user.id,

@@ -3,7 +3,7 @@ import { insertSeries } from '@quartermaster/db/repositories/usage-series.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { pruneObservations } from '../../src/resources/operator-tasks/prune-observations.ts';
-import { aggregateRecordCalls } from '../../src/telemetry/calls/aggregate-records.ts';
+import { aggregateRecordCalls } from '../../src/telemetry/ingest/aggregate-records.ts';
 import { removeOldUsage } from '../../src/telemetry/usage/retention.ts';
 import { accountWithKey, type Place, unique } from '../support/people.ts';
 import type { Body } from '../support/server.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { removeOldTraces } from '../../src/telemetry/traces/retention.ts';
+import { removeOldTraces } from '../../src/telemetry/trace-retention.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { chat, newTraceId, sendSpans } from '../telemetry/traces/sending.ts';
 import { newTenant } from './loop-support.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
-import { aggregateRecordCalls } from '../../src/telemetry/calls/aggregate-records.ts';
+import { aggregateRecordCalls } from '../../src/telemetry/ingest/aggregate-records.ts';
 import { accountWithKey } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { record } from '../telemetry/calls/records.ts';

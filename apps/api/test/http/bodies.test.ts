@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import { expect, test } from 'vitest';
-import { jsonFault } from '../../src/http/errors/json-fault.ts';
-import { MAX_DEPTH } from '../../src/http/limits.ts';
+import { jsonFault } from '../../src/http/messages/json-fault.ts';
+import { MAX_DEPTH } from '../../src/http/messages/limits.ts';
 import { abandon, exchange, send, serve } from './server.ts';
 
 const MIB = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { queryReader } from '../../src/http/rest/query.ts';
+import { queryReader } from '../../src/http/messages/query.ts';
 
 const query = z.object({
   int: z.int().min(1).default(25),

@@ -9,7 +9,7 @@ import type { Services } from '../../src/platform/services.ts';
 import { Scheduler } from '../../src/platform/scheduler.ts';
 import type { Pipeline } from '../../src/http/pipeline.ts';
 import type { Callers } from '../../src/http/rate-limits/callers.ts';
-import { setRequestId } from '../../src/http/request-id.ts';
+import { setRequestId } from '../../src/platform/request-id.ts';
 import { UnreadAnswers } from '../../src/http/unread-answers.ts';
 import { trpcHandler } from '../../src/http/trpc-handler.ts';
 import { widgets } from './widgets.ts';
@@ -53,7 +53,7 @@ export async function serve({
   });
   const pipeline: Pipeline = {
     services: { scheduler: new Scheduler(), now: () => new Date() } as Services,
-    callers: { authenticate, limitRate: async () => {} },
+    callers: { authenticate, limitRate: async () => {}, chargeWork: async () => {} },
     unread: new UnreadAnswers(),
     addressOf: () => '127.0.0.1',
     countUnmatched: async () => {},

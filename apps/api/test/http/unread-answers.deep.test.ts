@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createHttpServer } from '../../src/http/http-server.ts';
-import { CONNECTION_LIMITS } from '../../src/http/limits.ts';
+import { CONNECTION_LIMITS } from '../../src/http/messages/limits.ts';
 import { UnreadAnswers } from '../../src/http/unread-answers.ts';
 import { accountWithKey } from '../support/people.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';

@@ -1,6 +1,6 @@
 import type { Role, Scope } from '@quartermaster/contracts/scopes.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
-import { startSession } from '../../src/auth/console/sessions.ts';
+import { startSession } from '../../src/auth/console-sessions.ts';
 import type { Body, TestServer } from './server.ts';
 
 export type Place = { tenantId: string; subTenantId?: string | undefined };
@@ -75,9 +75,10 @@ export async function memberWithToken(server: TestServer, place: Place, role: Ro
 }
 
 /** Signs a user in to the web console as a browser would. Returns the id of the console session. */
-export async function startConsoleSession({ services }: TestServer, userId: string): Promise<string> {
-  const started = { userId, issuer: services.issuer ?? '', isAdministrator: false, userAgent: '', idToken: null };
-  const { session } = await inTransaction(services.db, (trx) => startSession(trx, services, started, services.now()));
+export async function startConsoleSession({ services, trustedIssuer }: TestServer, userId: string): Promise<string> {
+  const started = { userId, issuer: trustedIssuer.issuer ?? '', isAdministrator: false, userAgent: '', idToken: null };
+  const auth = { ...services, ...trustedIssuer };
+  const { session } = await inTransaction(services.db, (trx) => startSession(trx, auth, started, services.now()));
   return session.id;
 }
 

@@ -89,8 +89,8 @@ async function storedIn(server: TestServer): Promise<Record<string, string[]>> {
 /** Runs `work`, and expects that the database is unchanged. */
 export async function unchanged(server: TestServer, work: () => Promise<void>): Promise<void> {
   // Earlier refusals are written and sealed first. Otherwise that would happen during `work`.
-  await server.services.refusals.flush('all');
-  await server.services.sealer.pass();
+  await server.services.audit.refusals.flush('all');
+  await server.services.audit.sealer.pass();
   const before = await storedIn(server);
   await work();
   expect(await storedIn(server)).toEqual(before);

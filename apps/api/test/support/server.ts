@@ -97,7 +97,7 @@ export async function startTestServer(
       return answered.body;
     },
     tokenOf: async (email) => {
-      const { accessToken } = await obtainToken({ issuer: server.services.issuer ?? '', email });
+      const { accessToken } = await obtainToken({ issuer: server.trustedIssuer.issuer ?? '', email });
       return { token: accessToken };
     },
     travel(milliseconds) {

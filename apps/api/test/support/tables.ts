@@ -29,9 +29,9 @@ export async function textOf(db: Database): Promise<string> {
 }
 
 /** A value that differs after each commit that changed a row, on any connection. */
-export async function commitsOf({ db, sealer }: Pick<Services, 'db' | 'sealer'>): Promise<unknown> {
+export async function commitsOf({ db, audit }: Pick<Services, 'db' | 'audit'>): Promise<unknown> {
   // Seals earlier audit events first. Otherwise the sealer would commit while a test compares.
-  await sealer.pass();
+  await audit.sealer.pass();
   if (!onPostgres()) {
     // It counts the commits of other connections, as the reading connection sees them.
     const version = sql<Row>`(select * from pragma_data_version)`.as('version');

@@ -1,7 +1,7 @@
 import { addToRollups } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { insertSeries, type UsageSubject } from '@quartermaster/db/repositories/usage-series.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { dayOf, HOUR_MS, hourOf } from '../../src/telemetry/usage/periods.ts';
+import { dayOf, HOUR_MS, hourOf } from '../../src/telemetry/periods.ts';
 import type { TestServer } from './server.ts';
 
 /** Adds a call of each subject in the hour before this one, to the sums of the hour and of its day. Returns when that hour begins. */

@@ -165,7 +165,7 @@ describe('answers', () => {
     const reader = await accountWithKey(server, { tenantId: 'grpc' }, ['traces:read']);
     const error = await refusal(EXPORT_TRACES, traces({}), { metadata: keyMetadata(reader.key) });
     expect([error.code, error.details]).toEqual([status.PERMISSION_DENIED, expect.stringContaining('traces:write')]);
-    await server.services.refusals.flush('all');
+    await server.services.audit.refusals.flush('all');
     const events = await server.ok('GET', '/v1/audit-events?tenant_id=grpc&outcome=denied', { as: server.admin });
     expect(JSON.stringify(events.items)).toContain('ingest_traces');
   });

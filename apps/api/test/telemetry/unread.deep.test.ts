@@ -27,7 +27,7 @@ async function newSender() {
   const send = (body: object, path = '/v1/traces') => server.ok('POST', path, { as: sender, body });
   const path = `/v1/service-accounts/${sender.id}?tenant_id=${tenant.tenantId}`;
   const telemetry = async () => {
-    await server.services.accountTelemetry.flush('all');
+    await server.services.telemetry.accounts.flush('all');
     return (await server.ok('GET', path, { as: server.admin })).telemetry;
   };
   const tasks = async () => {

@@ -3,17 +3,17 @@ import type { ServiceAction } from '@quartermaster/contracts/audit-operations.ts
 import { CONSOLE_MAX_HOURS } from '@quartermaster/contracts/console-sessions.ts';
 import { deleteConsoleSession } from '@quartermaster/db/repositories/console-sessions.ts';
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
-import { callerRequestIdOf, requestIdOf } from '../../http/request-id.ts';
+import { callerRequestIdOf, requestIdOf } from '../../platform/request-id.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
-import type { Services } from '../../platform/services.ts';
 import { claimOf, isAdministratorByClaim } from '../administrator-claim.ts';
 import { accountOfIdentity, principalOfAccount } from '../users.ts';
 import { emailIn, emailInSources } from '../token-email.ts';
-import { type CookieNames, cookieNames, cookieOf, setCookie, surplusSignIns } from './cookies.ts';
+import { type CookieNames, cookieNames, cookieOf, setCookie, surplusSignIns } from '../console-cookies.ts';
+import type { AuthServices } from '../trusted-issuer.ts';
 import type { IdentityProvider, PendingSignIn } from './identity-provider.ts';
 import { signInFailedPage, signedOutPage } from './pages.ts';
-import { idTokenOf, requireConsoleRequest, requireSession, sessionToken, startSession } from './sessions.ts';
+import { idTokenOf, requireConsoleRequest, requireSession, sessionToken, startSession } from '../console-sessions.ts';
 
 /** Time limit for a person to sign in at the identity provider, in seconds. */
 const SIGN_IN_SECONDS = 15 * 60;
@@ -33,7 +33,7 @@ type Pending = PendingSignIn & { returnTo: string; startedAt: number; former?: S
 type Session = { userId: string; id: string };
 
 type Options = {
-  services: Services;
+  services: AuthServices;
   /** Null: no client of an identity provider is configured. */
   provider: IdentityProvider | null;
   emailClaim: string;
@@ -48,26 +48,10 @@ export function consoleSignIn({ services, provider, emailClaim }: Options): Rout
   const router = express.Router();
   const names = cookieNames(publicUrl);
 
-  const ready = (): { provider: IdentityProvider; names: CookieNames } => {
-    if (provider === null) {
-      throw new ApiError(
-        'console_sign_in_off',
-        'No client of an identity provider is configured. An operator has to set QM_OIDC_ISSUER and QM_OIDC_CLIENT_ID.',
-      );
-    }
-    if (names === null) {
-      throw new ApiError(
-        'console_sign_in_off',
-        'Browsers sign in over https only. An operator has to set QM_PUBLIC_URL to an https address.',
-      );
-    }
-    return { provider, names };
-  };
-
   router.get(
     '/sign-in',
     asPage(services, async (req, res) => {
-      const on = ready();
+      const on = requireSwitchedOn(provider, names);
       const query = queryOf(req);
       const returnTo = safeReturnTo(query.get('returnTo'));
       // The cookie of the sign-in has to be there when the identity provider sends the browser back to the public URL.
@@ -93,7 +77,7 @@ export function consoleSignIn({ services, provider, emailClaim }: Options): Rout
   router.get(
     '/callback',
     asPage(services, async (req, res) => {
-      const on = ready();
+      const on = requireSwitchedOn(provider, names);
       const state = queryOf(req).get('state') ?? '';
       const cookie = on.names.signIn(state);
       const pending = openPending(services, { state, value: cookieOf(req, cookie) });
@@ -127,18 +111,38 @@ export function consoleSignIn({ services, provider, emailClaim }: Options): Rout
   return router;
 }
 
+/** @throws ApiError `console_sign_in_off` */
+function requireSwitchedOn(
+  provider: IdentityProvider | null,
+  names: CookieNames | null,
+): { provider: IdentityProvider; names: CookieNames } {
+  if (provider === null) {
+    throw new ApiError(
+      'console_sign_in_off',
+      'No client of an identity provider is configured. An operator has to set QM_OIDC_ISSUER and QM_OIDC_CLIENT_ID.',
+    );
+  }
+  if (names === null) {
+    throw new ApiError(
+      'console_sign_in_off',
+      'Browsers sign in over https only. An operator has to set QM_PUBLIC_URL to an https address.',
+    );
+  }
+  return { provider, names };
+}
+
 /**
  * Answers whether the browser has a session. The page asks this before anything else, because browsers write every 401 to the
  * console as an error.
  */
-function sessionHandler(services: Services): RequestHandler {
+function sessionHandler(services: AuthServices): RequestHandler {
   return async (req, res) => {
     res.set('Cache-Control', 'no-store').json({ signedIn: await isSignedIn(services, req) });
   };
 }
 
 /** A session of a disabled user counts: the API tells that user why it refuses. */
-async function isSignedIn(services: Services, req: Request): Promise<boolean> {
+async function isSignedIn(services: AuthServices, req: Request): Promise<boolean> {
   const token = sessionToken(services, req);
   if (token === undefined) return false;
   try {
@@ -172,7 +176,7 @@ function signOutHandler({
   };
 }
 
-type Needs = { services: Services; provider: IdentityProvider; emailClaim: string };
+type Needs = { services: AuthServices; provider: IdentityProvider; emailClaim: string };
 
 /** Redeems the code, finds the user, and starts a session. Returns the token for the cookie. */
 async function signIn(
@@ -222,7 +226,7 @@ async function signIn(
 }
 
 /** Ends the session of the request's cookie. Returns its ID token, if there is one. */
-async function signOut(services: Services, req: Request, res: Response): Promise<string | null> {
+async function signOut(services: AuthServices, req: Request, res: Response): Promise<string | null> {
   const token = sessionToken(services, req);
   const found = token === undefined ? null : await requireSession(services, token).catch(nullIfRefused);
   if (found === null) return null;
@@ -239,7 +243,7 @@ async function signOut(services: Services, req: Request, res: Response): Promise
 }
 
 /** The session that the browser already has, if any. */
-async function formerSession(services: Services, req: Request): Promise<Session | null> {
+async function formerSession(services: AuthServices, req: Request): Promise<Session | null> {
   const token = sessionToken(services, req);
   const found = token === undefined ? null : await requireSession(services, token).catch(nullIfRefused);
   return found && { userId: found.account.id, id: found.session.id };
@@ -252,7 +256,7 @@ function nullIfRefused(error: unknown): null {
 }
 
 /** @throws 401 if the cookie of the sign-in is missing, too old, or belongs to another sign-in */
-function openPending(services: Services, { state, value }: { state: string; value: string | undefined }): Pending {
+function openPending(services: AuthServices, { state, value }: { state: string; value: string | undefined }): Pending {
   const expired = new ApiError(
     'credentials_invalid',
     'This sign-in has expired, or was started in another browser. Start again.',
@@ -288,7 +292,7 @@ function queryOf({ url }: Request): URLSearchParams {
 }
 
 /** Answers errors with an HTML page, because a person sees them. */
-function asPage(services: Services, handle: (req: Request, res: Response) => Promise<void>): RequestHandler {
+function asPage(services: AuthServices, handle: (req: Request, res: Response) => Promise<void>): RequestHandler {
   return async (req, res) => {
     res.set('Cache-Control', 'no-store');
     // The URL contains the code and the state, so it must not be sent as Referer.

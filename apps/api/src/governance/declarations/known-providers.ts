@@ -22,6 +22,7 @@ export function knownProviders(place: TenantPlace) {
   const byVendors = new Map<string, Provider[]>();
   const byProducts = new Map<string, Provider[]>();
   const byId = new Map<string, Provider>();
+  const nearest = (providers: readonly Provider[]) => nearestTo(place, providers);
 
   return {
     add,
@@ -96,16 +97,15 @@ export function knownProviders(place: TenantPlace) {
     const rewritten = nearest((byFamilies.get(rewrittenName(name)) ?? []).filter(isServer));
     return rewritten.length === 1 ? rewritten[0] : undefined;
   }
+}
 
-  function nearest(providers: readonly Provider[]): Provider[] {
-    const closest = Math.min(...providers.map(distance));
-    const order = (one: Provider) => `${one.status === 'disabled' ? 1 : 0} ${one.id}`;
-    return providers.filter((one) => distance(one) === closest).toSorted((a, b) => (order(a) < order(b) ? -1 : 1));
-  }
-
-  function distance({ status, subTenantId }: Provider): number {
-    return (status === 'discovered' ? 2 : 0) + (subTenantId === place.subTenantId ? 0 : 1);
-  }
+/** The providers that are closest to a place: see {@link knownProviders}. */
+function nearestTo(place: TenantPlace, providers: readonly Provider[]): Provider[] {
+  const distance = ({ status, subTenantId }: Provider) =>
+    (status === 'discovered' ? 2 : 0) + (subTenantId === place.subTenantId ? 0 : 1);
+  const closest = Math.min(...providers.map(distance));
+  const order = (one: Provider) => `${one.status === 'disabled' ? 1 : 0} ${one.id}`;
+  return providers.filter((one) => distance(one) === closest).toSorted((a, b) => (order(a) < order(b) ? -1 : 1));
 }
 
 /** The canonical names of a provider's vendors, by its names and by the host of its base URL. */

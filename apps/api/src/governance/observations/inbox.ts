@@ -13,7 +13,7 @@ import {
   selectObservationsByLastSeen,
 } from '@quartermaster/db/repositories/observation-lists.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { valueError } from '../../platform/errors.ts';
 
 /** No index helps to sort by last sight, or to count, so all observations in reach are read. */

@@ -2,7 +2,7 @@ import type { BulkResults, ReviewRuntimeObservationsInput } from '@quartermaster
 import { isSelected, selectObservations } from '@quartermaster/db/repositories/observation-lists.ts';
 import { findObservation } from '@quartermaster/db/repositories/runtime-observations.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { bulkIds, decideEach } from '../bulk.ts';
 import { applyReview } from './service.ts';

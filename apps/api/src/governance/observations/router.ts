@@ -7,7 +7,7 @@ import { scopeOfQuery, scopeOfSearch } from '../../auth/places.ts';
 import { answerPage } from '../../http/cursors.ts';
 import { requireFound } from '../../platform/errors.ts';
 import { conditionalEndpoint, endpoint, router } from '../../http/trpc.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { countInbox, listInbox } from './inbox.ts';
 import { reviewObservations } from './review-many.ts';
 import { changeObservation, requireObservation, reviewObservation } from './service.ts';

@@ -17,7 +17,7 @@ import { principalName } from '../../auth/principal.ts';
 import { type AuditedChange, changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { valueError, requireFound } from '../../platform/errors.ts';
 import { reconcileSubject } from '../rules/reconcile.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { recomputeRisk } from './recompute.ts';
 import { reviewTask, updateReviewTasks } from './review-task.ts';
 import { computeStatus } from './status.ts';

@@ -30,7 +30,7 @@ import { principalName } from '../../auth/principal.ts';
 import { type AuditedChange, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { requireFound } from '../../platform/errors.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import {
   type BlockCandidates,
   revokeSessionsOfBlocked,

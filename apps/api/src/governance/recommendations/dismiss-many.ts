@@ -6,7 +6,7 @@ import {
 } from '@quartermaster/db/repositories/recommendations.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { principalName } from '../../auth/principal.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { bulkIds, decideEach } from '../bulk.ts';
 import { dismissOpenRecommendation } from './dismiss.ts';

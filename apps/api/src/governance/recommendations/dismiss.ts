@@ -9,7 +9,7 @@ import { EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { principalName } from '../../auth/principal.ts';
 import { type AuditedChange, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError, requireFound } from '../../platform/errors.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { adoptionTask, currentCause } from '../rules/reconcile.ts';
 
 /** Dismisses a recommendation. It is not opened again for the same cause. */

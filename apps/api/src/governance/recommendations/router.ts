@@ -7,7 +7,7 @@ import { scopeOfQuery, scopeOfSearch } from '../../auth/places.ts';
 import { answerPage } from '../../http/cursors.ts';
 import { requireFound } from '../../platform/errors.ts';
 import { conditionalEndpoint, endpoint, router } from '../../http/trpc.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { applyRecommendations } from './apply.ts';
 import { dismissRecommendation, requireRecommendation } from './dismiss.ts';
 import { dismissMany } from './dismiss-many.ts';

@@ -16,7 +16,7 @@ import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { confineToTenant } from '@quartermaster/db/transaction.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { revokeSessionsOfBlocked, revokeSessionsOfChangedProvider } from '../observations/revoke-sessions.ts';
 import { itemOf, subjectOf } from '../rules/reconcile.ts';
 import { applyChange, changedNames, findTarget, inverse } from './change.ts';

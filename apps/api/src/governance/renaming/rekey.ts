@@ -3,7 +3,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import { yieldWhenDue } from '@quartermaster/db/turns.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { nameKey } from '@quartermaster/naming/name-key.ts';
+import { nameKey, plainName } from '@quartermaster/naming/name-key.ts';
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import { findInventoryItemsByKeys } from '@quartermaster/db/repositories/inventory.ts';
 import {
@@ -24,6 +24,7 @@ import {
   updateObservation,
 } from '@quartermaster/db/repositories/runtime-observations.ts';
 import { updateSeenObservations } from '@quartermaster/db/repositories/seen-observations.ts';
+import { findSeriesOfProvider, renameSeries } from '@quartermaster/db/repositories/usage-series.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { findBlockedAnswers } from '../declarations/declared.ts';
@@ -32,8 +33,6 @@ import { mergeObservations } from '../observations/merge.ts';
 import { cancelTasksOfRemoved } from '../observations/observation-tasks.ts';
 import { recommendationKey } from '../rules/evaluation.ts';
 import { subjectOf } from '../rules/reconcile.ts';
-import { rekeyUsage } from './rekey-usage.ts';
-import { type Renamed, renamedModels } from './renamed-model.ts';
 
 type Subject = Pick<InventoryItem, 'kind' | 'name'>;
 
@@ -48,17 +47,41 @@ const BATCH_SIZE = 200;
  * @returns the changed models. Their recommendations have to be reconciled after `reevaluateProvider`
  * @throws 409 `name_taken` if two inventory items would get the same key, since one of them may be blocked
  */
-export async function rekeyModels(trx: Database, renamed: Renamed, now: Date): Promise<Subject[]> {
-  const items = await rekeyItems(trx, renamed, now);
-  const observed = await rekeyObservations(trx, renamed, now);
-  await rekeySubjects(trx, renamed, now);
-  await rekeyUsage(trx, renamed);
+export async function rekeyModels(
+  trx: Database,
+  provider: Provider,
+  renamed: ModelRenamer,
+  now: Date,
+): Promise<Subject[]> {
+  const items = renamed(await readModels(trx, provider, 'inventory_items'));
+  const observed = renamed(await readModels(trx, provider, 'runtime_observations'));
+  const series = await findSeriesOfProvider(trx, provider, { providerId: provider.id, kind: 'model' });
+  await rekeyItems(trx, provider, items, now);
+  await rekeyObservations(trx, provider, observed, now);
+  await rekeySubjects(trx, provider, now);
+  for await (const batch of inBatches(series, BATCH_SIZE)) await renameSeries(trx, provider, renamed(batch));
   return [...items, ...observed].map(({ name }) => ({ kind: 'model', name }));
 }
 
-async function rekeyItems(trx: Database, renamed: Renamed, now: Date): Promise<NamedModel[]> {
-  const { provider } = renamed;
-  const changed = await findRenamedModels(trx, renamed, 'inventory_items');
+type ModelRenamer = <Model extends { name: string; nameKey: string }>(models: readonly Model[]) => Model[];
+
+/**
+ * Finds the models that get another name or key under the new name of their provider, and gives them that name and key. No model
+ * gets a key that another model of the list has before the change: each changed key had the new name in front, and a new key
+ * never has.
+ */
+export function modelRenamer({ formerName, name: newName }: { formerName: string; name: string }): ModelRenamer {
+  return (models) =>
+    models.flatMap((model) => {
+      const key = nameKey('model', model.nameKey, newName);
+      // The former provider name in front of a model name means nothing under the new name.
+      const plain = plainName('model', model.name, formerName);
+      const name = nameKey('model', plain, newName) === key ? plain : model.nameKey;
+      return key !== model.nameKey || name !== model.name ? [{ ...model, name, nameKey: key }] : [];
+    });
+}
+
+async function rekeyItems(trx: Database, provider: Provider, changed: readonly NamedModel[], now: Date): Promise<void> {
   for await (const batch of inBatches(changed, BATCH_SIZE)) {
     const keys = batch.map(({ nameKey: key }) => ({ providerId: provider.id, kind: 'model', nameKey: key }) as const);
     const holders = new Map<string, Pick<NamedModel, 'id' | 'name'>>();
@@ -76,17 +99,19 @@ async function rekeyItems(trx: Database, renamed: Renamed, now: Date): Promise<N
     }
     await setModelNames(trx, provider, 'inventory_items', batch, now);
   }
-  return changed;
 }
 
-async function rekeyObservations(trx: Database, renamed: Renamed, now: Date): Promise<NamedModel[]> {
-  const changed = await findRenamedModels(trx, renamed, 'runtime_observations');
+async function rekeyObservations(
+  trx: Database,
+  provider: Provider,
+  changed: readonly NamedModel[],
+  now: Date,
+): Promise<void> {
   for (const models of withoutSharedKeys(changed)) {
     for await (const batch of inBatches(models, BATCH_SIZE)) {
-      await rekeyObservationBatch(trx, renamed.provider, batch, now);
+      await rekeyObservationBatch(trx, provider, batch, now);
     }
   }
-  return changed;
 }
 
 /** Splits models into lists. In none of them will two models of one place have the same key. */
@@ -171,7 +196,7 @@ function placeKey({ subTenantId, nameKey: key }: Pick<NamedModel, 'subTenantId' 
 }
 
 /** Gives recommendations the new subject. Supersedes one if another of its kind is open about the same model now. */
-async function rekeySubjects(trx: Database, { provider }: Renamed, now: Date): Promise<void> {
+async function rekeySubjects(trx: Database, provider: Provider, now: Date): Promise<void> {
   const all = await readAllPages((page) => listModelSubjects(trx, scopeOf(provider), provider.id, page));
   const changed = all
     .map((one) => ({ ...one, former: one.nameKey, nameKey: nameKey('model', one.nameKey, provider.name) }))
@@ -193,15 +218,9 @@ async function rekeySubjects(trx: Database, { provider }: Renamed, now: Date): P
   }
 }
 
-/**
- * Finds models that get another name or key under the provider's new name. No model gets a key that another model of the
- * list has before the change: each changed key had the new name in front, and a new key never has.
- */
-async function findRenamedModels(trx: Database, renamed: Renamed, table: NamingTable): Promise<NamedModel[]> {
-  const { provider } = renamed;
+function readModels(trx: Database, provider: Provider, table: NamingTable): Promise<NamedModel[]> {
   const naming = { table, providerId: provider.id };
-  const all = await readAllPages((page) => listModelNames(trx, scopeOf(provider), naming, page));
-  return renamedModels(all, renamed);
+  return readAllPages((page) => listModelNames(trx, scopeOf(provider), naming, page));
 }
 
 async function readAllPages<Item>(read: (page: PageRequest) => Promise<Page<Item>>): Promise<Item[]> {

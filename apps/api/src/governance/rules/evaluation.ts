@@ -47,77 +47,71 @@ export async function applyEvaluations(
   now: Date,
 ): Promise<RuleEvaluation[]> {
   const withoutProposal = evaluations.filter(({ proposal }) => !proposal);
-  await closeRecommendations(db, tenant, openIds(withoutProposal), closeAs, now);
   // The change of an open recommendation is never edited, so a person who applies it by its id gets the change that they saw.
   const changed = evaluations.filter(({ open, proposal }) => open && proposal && !isSameChange(open, proposal));
-  await closeRecommendations(db, tenant, openIds(changed), 'superseded', now);
   const unchanged = evaluations.flatMap(({ open, proposal }) =>
     open && proposal && isSameChange(open, proposal) ? [{ open, proposal }] : [],
   );
-  await updateOpenRecommendations(db, tenant, unchanged, now);
   const missing = evaluations.flatMap((evaluation) => {
     const { open, proposal } = evaluation;
     return proposal && !(open && isSameChange(open, proposal)) ? [{ ...evaluation, proposal }] : [];
   });
-  return openRecommendations(db, tenant, missing, now);
+  const stored = await findObservationLinks(db, tenant, openIds(unchanged));
+  const dismissedCauseOf = await findDismissedCauses(
+    db,
+    tenant,
+    missing.map(({ key }) => key),
+  );
+
+  const { obsolete, added } = compareLinks(stored, unchanged);
+  // A person dismissed a recommendation for the same cause: it is not opened again.
+  const opened = missing.filter(({ key, proposal }) => dismissedCauseOf(key) !== proposal.cause);
+
+  await closeRecommendations(db, tenant, openIds(withoutProposal), closeAs, now);
+  await closeRecommendations(db, tenant, openIds(changed), 'superseded', now);
+  await updateReasons(db, tenant, changedReasons(unchanged), now);
+  for (const isApplicable of [true, false]) {
+    const some = unchanged.filter(({ open, proposal }) => isApplicable === canBeApplied(open.kind, proposal));
+    await setApplicable(db, tenant, openIds(some), isApplicable);
+  }
+  await deleteObservationLinks(db, tenant, obsolete);
+  const ids = await insertRecommendations(db, tenant, opened.map(newRecommendation), now);
+  const linksOfOpened = opened.flatMap(({ proposal }, index) => linksOf(ids[index] ?? '', proposal));
+  await insertObservationLinks(db, tenant, [...added, ...linksOfOpened]);
+  return opened;
 }
 
 function isSameChange(open: OpenRecommendation, { change }: Proposal): boolean {
   return JSON.stringify(open.change) === JSON.stringify(change);
 }
 
-function openIds(evaluations: readonly RuleEvaluation[]): string[] {
+function openIds(evaluations: readonly Pick<RuleEvaluation, 'open'>[]): string[] {
   return evaluations.flatMap(({ open }) => open?.id ?? []);
 }
 
-/** Updates the reason, the observations and the applicability of open recommendations. */
-async function updateOpenRecommendations(
-  db: Database,
-  tenant: InTenant,
-  unchanged: readonly { open: OpenRecommendation; proposal: Proposal }[],
-  now: Date,
-): Promise<void> {
-  const reasons = unchanged
+/** An open recommendation, and what its rule proposes now: the same change. */
+type Unchanged = { open: OpenRecommendation; proposal: Proposal };
+
+function changedReasons(unchanged: readonly Unchanged[]): { id: string; reason: string }[] {
+  return unchanged
     .filter(({ open, proposal }) => open.reason !== proposal.reason)
     .map(({ open: { id }, proposal: { reason } }) => ({ id, reason }));
-  await updateReasons(db, tenant, reasons, now);
-  for (const isApplicable of [true, false]) {
-    const some = unchanged.filter(({ open, proposal }) => isApplicable === canBeApplied(open.kind, proposal));
-    const ids = some.map(({ open }) => open.id);
-    await setApplicable(db, tenant, ids, isApplicable);
-  }
-  const allIds = unchanged.map(({ open }) => open.id);
-  const stored = await findObservationLinks(db, tenant, allIds);
+}
+
+/** Which links to observations open recommendations have too many, and which they lack. */
+function compareLinks(stored: readonly Link[], unchanged: readonly Unchanged[]): { obsolete: Link[]; added: Link[] } {
   const proposed = unchanged.flatMap(({ open, proposal }) => linksOf(open.id, proposal));
   const keyOf = ({ recommendationId, observationId }: Link) => `${recommendationId} ${observationId}`;
   const [isStored, isProposed] = [new Set(stored.map(keyOf)), new Set(proposed.map(keyOf))];
-  const obsolete = stored.filter((link) => !isProposed.has(keyOf(link)));
-  await deleteObservationLinks(db, tenant, obsolete);
-  const added = proposed.filter((link) => !isStored.has(keyOf(link)));
-  await insertObservationLinks(db, tenant, added);
+  return {
+    obsolete: stored.filter((link) => !isProposed.has(keyOf(link))),
+    added: proposed.filter((link) => !isStored.has(keyOf(link))),
+  };
 }
 
-/** Opens what rules propose, unless a person dismissed a recommendation for the same cause. */
-async function openRecommendations<Missing extends RuleEvaluation & { proposal: Proposal }>(
-  db: Database,
-  tenant: InTenant,
-  missing: readonly Missing[],
-  now: Date,
-): Promise<Missing[]> {
-  const keys = missing.map(({ key }) => key);
-  const dismissedCauseOf = await findDismissedCauses(db, tenant, keys);
-  const opened = missing.filter(({ key, proposal }) => dismissedCauseOf(key) !== proposal.cause);
-  const rows = opened.map(({ provider: { subTenantId }, key, proposal }) => ({
-    ...key,
-    subTenantId,
-    reason: proposal.reason,
-    change: proposal.change,
-    isApplicable: canBeApplied(key.kind, proposal),
-  }));
-  const ids = await insertRecommendations(db, tenant, rows, now);
-  const links = opened.flatMap(({ proposal }, index) => linksOf(ids[index] ?? '', proposal));
-  await insertObservationLinks(db, tenant, links);
-  return opened;
+function newRecommendation({ provider: { subTenantId }, key, proposal }: RuleEvaluation & { proposal: Proposal }) {
+  const { reason, change } = proposal;
+  return { ...key, subTenantId, reason, change, isApplicable: canBeApplied(key.kind, proposal) };
 }
 
 /**

@@ -3,21 +3,12 @@ import { CommitOutcomeUnknownError, DatabaseUnavailableError } from '@quartermas
 import { type TRPC_ERROR_CODE_KEY, type TRPC_ERROR_CODE_NUMBER, TRPCError } from '@trpc/server';
 import { z } from 'zod';
 import { ApiError, ValidationFailure } from '../../platform/errors.ts';
+import type { Answer } from '../messages/send.ts';
 import { safeInput } from './safe-input.ts';
 import { toDetails } from './validation.ts';
 
 /** The body of a 422. */
 type HTTPValidationError = { detail: ValidationError[] };
-
-/** An error response of REST. */
-export type Answer = {
-  status: number;
-  headers: Record<string, string>;
-  contentType: string;
-  body: unknown;
-  /** A bug, or a failure that no code expects: it belongs in the log. */
-  unexpected: boolean;
-};
 
 /** The body of an error, the same over REST and tRPC. */
 function problemShape(error: unknown, requestId: string): Problem | HTTPValidationError {

@@ -3,10 +3,9 @@ import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { z } from 'zod';
 import { ValidationFailure } from '../../platform/errors.ts';
 import { ownMember } from '../../platform/own-member.ts';
-import type { RawInput } from '../pipeline.ts';
-import { QUERY_TEXT } from '../rest/query.ts';
+import { QUERY_TEXT, type RawInput } from '../messages/query.ts';
 import { checkValues } from './values.ts';
-import { defOf, schemasAt } from '../schemas.ts';
+import { defOf, schemasAt } from '../messages/schemas.ts';
 import { safeInput } from './safe-input.ts';
 import { MISSING, type Wording, wordingOf } from './vocabulary.ts';
 

@@ -1,6 +1,6 @@
 import { storable } from '@quartermaster/db/storable-text.ts';
 import { valueError } from '../../platform/errors.ts';
-import { MAX_DEPTH } from '../limits.ts';
+import { MAX_DEPTH } from '../messages/limits.ts';
 
 type Loc = (string | number)[];
 

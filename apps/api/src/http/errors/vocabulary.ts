@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { booleanIn, integerIn } from '../rest/query.ts';
-import { defOf, isInteger } from '../schemas.ts';
+import { booleanIn, integerIn } from '../messages/query.ts';
+import { defOf, isInteger } from '../messages/schemas.ts';
 
 /** The type and message that pydantic v2 gives an error. */
 export type Wording = { type: string; msg: string; ctx?: Record<string, unknown> };

@@ -1,6 +1,6 @@
 import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
 import { narrowScope, type TenantPlace } from '@quartermaster/db/tenancy.ts';
-import type { RawInput } from '../pipeline.ts';
+import type { RawInput } from '../messages/query.ts';
 import { type Grant, type Principal, scopesAt } from '../../auth/principal.ts';
 import { ownMember } from '../../platform/own-member.ts';
 

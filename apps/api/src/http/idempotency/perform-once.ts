@@ -9,7 +9,7 @@ import { SecretUnreadableError } from '../../platform/secret-box.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { inOneTransaction } from '../../platform/one-transaction.ts';
 import type { Services } from '../../platform/services.ts';
-import type { RawInput } from '../pipeline.ts';
+import type { RawInput } from '../messages/query.ts';
 import { keyFailure } from './key-header.ts';
 import { release } from './release.ts';
 import { type CallerRights, callerRightsOf, stillHolds } from './caller-rights.ts';
@@ -95,7 +95,11 @@ export async function performOnce(
 }
 
 /** @throws 409 if there is no room for the answer. The answers to anonymous callers are not counted. */
-async function requireRoom({ db, tenantLimits }: Services, claim: NewClaim, bytes: number): Promise<void> {
+async function requireRoom(
+  { db, tenantLimits }: Pick<Services, 'db' | 'tenantLimits'>,
+  claim: NewClaim,
+  bytes: number,
+): Promise<void> {
   const { tenantId, countedFor: counted } = claim;
   if (counted === '') return;
   if (counted === tenantId) await tenantLimits.add(db, tenantId, 'storedBytes', bytes);
@@ -111,7 +115,7 @@ function countedFor({ principal }: KeyedWrite): string {
 
 /** Claims the key. If the outcome of the claim is unknown, releases it, because no later request would. */
 async function claimedKey(
-  services: Services,
+  services: Pick<Services, 'db' | 'log'>,
   claim: NewClaim,
   now: Date,
 ): Promise<Awaited<ReturnType<typeof claimKey>>> {
@@ -163,7 +167,7 @@ export function identityOf({ tenantId, principal, keyDigest }: KeyOwner): string
   return `idempotency_key:${JSON.stringify([tenantId, principal, keyDigest])}`;
 }
 
-function opened({ secrets }: Services, owner: KeyOwner, sealed: string): Kept {
+function opened({ secrets }: Pick<Services, 'secrets'>, owner: KeyOwner, sealed: string): Kept {
   try {
     return JSON.parse(secrets.open(sealed, identityOf(owner))) as Kept;
   } catch (error) {

@@ -12,7 +12,7 @@ import type {
 import { pascalCased, refusalsOf } from '../errors/declared-errors.ts';
 import { withNumberFormats } from './document-formats.ts';
 import { HEADERS, headerParametersOf, responseHeadersOf } from './documented-headers.ts';
-import { FORM_MEDIA_TYPE } from '../rest/form.ts';
+import { FORM_MEDIA_TYPE } from '../messages/form.ts';
 import { operationOf, operationsOf, proceduresOf, router } from '../trpc.ts';
 
 type DocumentOptions = {

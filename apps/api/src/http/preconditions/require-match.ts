@@ -1,7 +1,7 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { ApiError, ValidationFailure, valueError } from '../../platform/errors.ts';
 import { inOneTransaction } from '../../platform/one-transaction.ts';
-import type { CallerContext, Preconditions } from '../context.ts';
+import type { CallerContext, Preconditions } from '../../auth/context.ts';
 import { entityTagOf, entityTagsIn, matchesStrongly } from './entity-tags.ts';
 
 /** Reads the record that a write is about to change; null if it does not exist yet. @throws ApiError 404 */

@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { authenticate } from '../../auth/authenticate.ts';
-import { sessionToken } from '../../auth/console/sessions.ts';
+import { sessionToken } from '../../auth/console-sessions.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { ApiError } from '../../platform/errors.ts';
+import type { AuthServices } from '../../auth/trusted-issuer.ts';
 import type { Services } from '../../platform/services.ts';
 import { KnownCredentials } from './known-credentials.ts';
-import { callerAt, callerOf, countRequest, countRequestOfTenants, type RequestLimits } from './limits.ts';
+import { callerAt, callerOf, countRequest, countRequestOfTenants, countWork, type RequestLimits } from './limits.ts';
 
 /** Bytes of a body that cost one point. */
 const BYTES_PER_POINT = 16 * 1024;
@@ -41,19 +42,22 @@ export type Callers = {
     res: ServerResponse,
     asked: { operation: Operation; principal: Principal | null },
   ) => Promise<void>;
+  /** Counts the work of a finished request against the limits of its principal and the principal's tenants. */
+  chargeWork: (principal: Principal, points: number) => Promise<void>;
 };
 
 /** @param limits null switches rate limits off */
 export function createCallers(
-  services: Services,
+  services: AuthServices & Pick<Services, 'tenantLimits'>,
   limits: RequestLimits | null,
   addressOf: (req: IncomingMessage) => string,
 ): Callers {
   const authenticated: Callers['authenticate'] = async (req, _res, { operation, requestId }) =>
     operation.scope === 'public' ? null : authenticate(services, req, requestId);
-  if (limits === null) return { authenticate: authenticated, limitRate: async () => {} };
+  if (limits === null) return { authenticate: authenticated, limitRate: async () => {}, chargeWork: async () => {} };
   const known = new KnownCredentials((req) => sessionToken(services, req));
   const { address: ofAddress } = limits;
+  const mostOfTenant = (tenantId: string) => services.tenantLimits.limitOf(services.db, tenantId, 'requestsPerMinute');
 
   return {
     async authenticate(req, res, asked) {
@@ -80,10 +84,9 @@ export function createCallers(
       }
       const limit = operation.transport === 'otlp' ? limits.ingest : limits.principal;
       await countRequest(limit, callerOf(principal), res, cost);
-      const mostOfTenant = (tenantId: string) =>
-        services.tenantLimits.limitOf(services.db, tenantId, 'requestsPerMinute');
       await countRequestOfTenants(limits, principal, { points: cost, mostOfTenant });
     },
+    chargeWork: (principal, points) => countWork(limits, principal, { mostOfTenant, points }),
   };
 }
 

@@ -1,7 +1,8 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { onlyTenantOf, type Principal, tenantOfCaller } from '../../auth/principal.ts';
 import type { Caller } from '../../platform/scheduler.ts';
-import { type Context, STRANGERS } from '../context.ts';
+import type { Services } from '../../platform/services.ts';
+import { type Context, STRANGERS } from '../../auth/context.ts';
 import { callerAt } from './limits.ts';
 
 /**
@@ -13,7 +14,7 @@ import { callerAt } from './limits.ts';
  * @param deadline of a request that has already waited for something else
  */
 export function inTurn<T>(
-  { services, principal, address }: Pick<Context, 'services' | 'principal' | 'address'>,
+  { services, principal, address }: Pick<Context, 'principal' | 'address'> & { services: Pick<Services, 'scheduler'> },
   { idempotency, transport }: Pick<Operation, 'idempotency' | 'transport'>,
   work: (waitedMs: number) => Promise<T>,
   deadline?: number,

@@ -1,13 +1,17 @@
 import type { OnboardingLimit } from '../../platform/services.ts';
 import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DEFAULT_TENANT_LIMITS } from '@quartermaster/contracts/tenant-usage.ts';
 import ipaddr from 'ipaddr.js';
 import { type Principal, principalName, tenantsOfUser } from '../../auth/principal.ts';
-import type { Config } from '../../config.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { type Caller, type Counted, RateLimit, type TakePoints, WINDOW_MS } from './rate-limit.ts';
 
 const WINDOW_SECONDS = WINDOW_MS / 1000;
+
+/** Refusals of a caller that are sent at once in a window. Each further one is sent late. */
+const PROMPT_REFUSALS = 20;
+const LATE_MS = 1000;
 
 /** A user's request counts for at most this many of their tenants, so that it stays cheap. */
 const MAX_TENANTS_COUNTED = 10;
@@ -28,7 +32,12 @@ export type RequestLimits = {
   tenantUsers: RateLimit;
 };
 
-type Settings = Pick<Config, 'rateLimits'> & { now: () => Date; takePoints: TakePoints | null };
+type Settings = {
+  /** Points a minute. Null: requests are not limited. */
+  rateLimits: Record<'principal' | 'ingest' | 'address' | 'publicPaths' | 'registration', number> | null;
+  now: () => Date;
+  takePoints: TakePoints | null;
+};
 
 /** Organizations that one user may ask for in a minute. An answer reveals whether an id is taken, so guessing is limited. */
 const ORGANIZATIONS = 10;
@@ -82,7 +91,7 @@ export async function countRequest(limit: RateLimit, caller: Caller, res: Server
   const count = limit.count(caller, cost);
   const counted = count instanceof Promise ? await count : count;
   for (const [name, value] of Object.entries(headersOf(limit, counted))) res.setHeader(name, value);
-  if (!counted.allowed) throw overLimit(limit, counted);
+  if (!counted.allowed) await refuse(limit, counted);
 }
 
 /**
@@ -97,7 +106,7 @@ export async function countRequestOfTenants(limits: RequestLimits, principal: Pr
   for (const { limit, tenantId } of tenants) counts.push(await countOfTenant(limit, tenantId, work));
   const [first, last] = [tenants[0], counts.at(-1)];
   if (!first || !last) return;
-  if (counts.every(({ allowed }) => !allowed)) throw overLimit(first.limit, last);
+  if (counts.every(({ allowed }) => !allowed)) await refuse(first.limit, last);
 }
 
 /** The limits of the tenants that a caller belongs to. Users who are platform administrators are not limited by tenants. */
@@ -123,6 +132,17 @@ export async function countWork(limits: RequestLimits, principal: Principal, wor
   if (work.points === 0) return;
   await limits.principal.count(callerOf(principal), work.points);
   for (const { limit, tenantId } of tenantLimitsOf(limits, principal)) await countOfTenant(limit, tenantId, work);
+}
+
+/**
+ * Refuses a request. A caller that ignores many refusals gets the next ones late: then its connections wait instead of sending, so
+ * that a flood of refused requests leaves the service to others.
+ *
+ * @throws ApiError 429
+ */
+async function refuse(limit: RateLimit, counted: Counted): Promise<never> {
+  if (counted.refusals > PROMPT_REFUSALS) await sleep(LATE_MS);
+  throw overLimit(limit, counted);
 }
 
 /** 429, with the headers of the limit that was reached. */

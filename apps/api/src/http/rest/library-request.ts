@@ -1,8 +1,14 @@
 import type { IncomingMessage } from 'node:http';
-import type { RestContext } from './rest.ts';
+import type { TrpcContext } from '../trpc.ts';
 
 const JSON_HEADERS = { 'content-type': 'application/json' };
 const NOTHING = {};
+
+/** The context of a procedure that is called over REST. */
+export type RestContext = TrpcContext & {
+  /** Whether the answer is 304. Known after the procedure has run. */
+  notModified: boolean;
+};
 
 /**
  * The request that trpc-to-openapi sees: the method and the path of the real one, and no query or body, because the pipeline reads

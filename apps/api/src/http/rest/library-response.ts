@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { sendText } from './send.ts';
+import { sendText } from '../messages/send.ts';
 
 type Answering = {
   req: IncomingMessage;

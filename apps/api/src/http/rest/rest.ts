@@ -4,19 +4,18 @@ import { stringifyWithStoredJson } from '@quartermaster/db/stored-json.ts';
 import type { AnyTRPCRouter, TRPCError } from '@trpc/server';
 import type { RequestHandler } from 'express';
 import { createOpenApiNodeHttpHandler, type OpenApiRouter } from 'trpc-to-openapi';
-import type { Principal } from '../../auth/principal.ts';
-import { type Answer, answerOf } from '../errors/problems.ts';
-import { type Pipeline, type PipelineRequest, type Progress, runPipeline } from '../pipeline.ts';
-import { callerRequestIdOf, requestIdOf, shownRequestIdOf } from '../request-id.ts';
-import { defOf } from '../schemas.ts';
-import { operationsOf, type TrpcContext } from '../trpc.ts';
+import { answerOf } from '../errors/problems.ts';
+import { type Pipeline, type PipelineRequest, type Progress, type Refused, runPipeline } from '../pipeline.ts';
+import { callerRequestIdOf, requestIdOf, shownRequestIdOf } from '../../platform/request-id.ts';
+import { defOf } from '../messages/schemas.ts';
+import { operationsOf } from '../trpc.ts';
 import { holdAnswer } from '../unread-answers.ts';
-import { readBody } from './body.ts';
-import { LibraryRequest } from './library-request.ts';
+import { readBody } from '../messages/body.ts';
+import { LibraryRequest, type RestContext } from './library-request.ts';
 import { LibraryResponse } from './library-response.ts';
-import { QUERY_TEXT, type QueryReader, queryReader } from './query.ts';
+import { QUERY_TEXT, type QueryReader, queryReader } from '../messages/query.ts';
 import { pathParametersOf, requireDistinctRoutes, unmatchedError } from './routes.ts';
-import { sendAnswer } from './send.ts';
+import { type Answer, sendAnswer } from '../messages/send.ts';
 
 export type RestOptions = {
   /** Its procedures are served, each at the path of its operation. */
@@ -30,20 +29,6 @@ export type RestOptions = {
   onRefused: (error: unknown, answer: Answer, info: Refused) => void;
   /** The largest body, in bytes. Default: the limit of each operation. */
   bodyLimit?: number;
-};
-
-/** What was refused, and to whom. */
-export type Refused = {
-  operation: Operation | null;
-  principal: Principal | null;
-  requestId: string;
-  callerRequestId: string | null;
-};
-
-/** The context of a procedure that is called over REST. */
-export type RestContext = TrpcContext & {
-  /** Whether the answer is 304. Known after the procedure has run. */
-  notModified: boolean;
 };
 
 /** Serves every procedure at its operation's REST path, below /v1. Other paths go to the next handler. */

@@ -6,9 +6,7 @@ import type { Database } from '@quartermaster/db/database.ts';
 import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
-import type { Principal } from '../../auth/principal.ts';
-import type { SecretBox } from '../secret-box.ts';
-import { appendAuditEvents } from './mac.ts';
+import { appendAuditEvents, type EventMacs } from './mac.ts';
 
 /** A change that a write reports for the audit. */
 export type AuditedChange = {
@@ -25,11 +23,20 @@ export type AuditedChange = {
   failure?: ErrorCode;
 };
 
+/** Who acts, as far as an audit event says it. A `Principal` is one. */
+export type Actor = {
+  kind: 'service_account' | 'user';
+  id: string;
+  tenantId: string | null;
+  scheme: 'api_key' | 'bearer' | 'session';
+  keyId: string | null;
+};
+
 type WriteContext = {
-  services: { db: Database; now: () => Date; secrets: SecretBox };
+  services: { db: Database; now: () => Date; secrets: EventMacs };
   requestId: string;
   callerRequestId?: string | null;
-  principal: Principal | 'system' | null;
+  principal: Actor | 'system' | null;
   operation: Pick<Operation, 'operationId'>;
 };
 
@@ -45,12 +52,8 @@ export async function auditedWrite<T>(
   return inTransaction(ctx.services.db, async (trx) => {
     const changes: AuditedChange[] = [];
     const answer = await work(trx, (change) => changes.push(change), now);
-    const { secrets } = ctx.services;
-    await appendAuditEvents(
-      trx,
-      { secrets, now },
-      changes.map((change) => eventOf(ctx, change)),
-    );
+    const events = changes.map((change) => eventOf(ctx, change));
+    await appendAuditEvents(trx, { secrets: ctx.services.secrets, now }, events);
     return answer;
   });
 }
@@ -85,7 +88,7 @@ function eventOf(ctx: WriteContext, change: AuditedChange): NewAuditEvent {
 }
 
 /** The actor and the credential in the form of audit events. */
-export function actorOf(principal: Principal | 'system' | null): Pick<AuditEvent, 'actor' | 'scheme' | 'keyId'> {
+export function actorOf(principal: Actor | 'system' | null): Pick<AuditEvent, 'actor' | 'scheme' | 'keyId'> {
   if (principal === 'system') return { actor: { type: 'system', id: null, tenantId: null }, scheme: null, keyId: null };
   if (principal === null) return { actor: { type: 'anonymous', id: null, tenantId: null }, scheme: null, keyId: null };
   return {

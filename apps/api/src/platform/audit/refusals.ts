@@ -1,15 +1,15 @@
 import type { ServiceAction } from '@quartermaster/contracts/audit-operations.ts';
 import type { ErrorCode } from '@quartermaster/contracts/errors.ts';
-import type { Principal } from '../../auth/principal.ts';
+import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
+import { type Actor, actorOf } from './audited-write.ts';
 import type { SummedEvents } from './summed-events.ts';
-import { actorOf } from './audited-write.ts';
 
 /** The operation of events that only count further refusals, after a tenant has reached the limit of separate events. */
 export const FURTHER_REFUSALS: ServiceAction = 'further_refusals';
 
 /** One refused request of an authenticated caller. */
 type Refusal = {
-  principal: Principal;
+  principal: Actor & { grants: readonly TenantPlace[] };
   operationId: string;
   reason: ErrorCode;
   /** `denied`: the caller lacks rights, or does not reach the record. `failure`: any other reason. */

@@ -2,8 +2,7 @@ import type { NewAuditEvent } from '@quartermaster/db/repositories/audit-events.
 import type { Database } from '@quartermaster/db/database.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
-import type { SecretBox } from '../secret-box.ts';
-import { appendAuditEvents } from './mac.ts';
+import { appendAuditEvents, type EventMacs } from './mac.ts';
 import { actorOf } from './audited-write.ts';
 
 /** Audit events that are counted in memory until their minute is over, so that noting one costs no write. */
@@ -43,7 +42,7 @@ const BATCH_SIZE = 500;
 type Minute = { events: Map<string, NewAuditEvent>; distinct: Map<string, number> };
 
 export function summedEvents(
-  { db, now, secrets }: { db: Database; now: () => Date; secrets: SecretBox },
+  { db, now, secrets }: { db: Database; now: () => Date; secrets: EventMacs },
   { overflow, onDropped, limits = {}, ...options }: SumOptions,
 ): SummedEvents {
   const max = { ...LIMITS, ...limits };

@@ -2,7 +2,6 @@ import { isIP, type LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
 import type { Logger } from 'pino';
 import { Agent, fetch as undiciFetch } from 'undici';
-import { VERSION } from '../../config.ts';
 import { isWithinBinding } from './credential-binding.ts';
 import { isAllowedAddress, type Network } from './addresses.ts';
 import { OutboundFailure, seconds, transportFailure } from './failure.ts';
@@ -25,6 +24,8 @@ export type OutboundPolicy = {
   allowed: readonly Network[];
   /** DNS. Tests replace it. */
   resolver: FairResolver;
+  /** The header User-Agent of each request. */
+  userAgent: string;
 };
 
 type Conversation = {
@@ -66,7 +67,7 @@ const MEGABYTE = 1024 * 1024;
  */
 export function openOutbound(
   { tenantId, baseUrl, headers, boundUrl = null, signal: outer, log }: Conversation,
-  { allowed, resolver }: OutboundPolicy,
+  { allowed, resolver, userAgent }: OutboundPolicy,
   limits: OutboundLimits,
 ): Outbound {
   const failed = new AbortController();
@@ -78,7 +79,6 @@ export function openOutbound(
     failed.abort(first);
     return first;
   };
-  const host = baseUrl.hostname.replace(/^\[|\]$/g, '');
   const agent = new Agent({
     connect: { timeout: limits.connectMs, lookup: checkedLookup({ allowed, resolver }, { tenantId, log, fail }) },
     headersTimeout: limits.totalMs,
@@ -116,14 +116,10 @@ export function openOutbound(
     async fetch(url, init = {}) {
       signal.throwIfAborted();
       const target = new URL(url);
-      if (target.origin !== baseUrl.origin) throw fail(new OutboundFailure('it leads to another origin'));
-      if (boundUrl !== null && !isWithinBinding(boundUrl, target)) {
-        throw fail(new OutboundFailure('it leads out of the path that its credential is for'));
-      }
-      // A literal address causes no look-up, so checkedLookup would not see it.
-      if (isIP(host) !== 0 && !isAllowedAddress(host, allowed)) throw fail(notAllowed(`the address ${host}`));
+      const refused = refusalOf(target, { baseUrl, boundUrl, allowed });
+      if (refused !== null) throw fail(refused);
       const sent = new Headers(init.headers);
-      sent.set('user-agent', `quartermaster/${VERSION}`);
+      sent.set('user-agent', userAgent);
       for (const [name, value] of Object.entries(headers)) sent.set(name, value);
       const signals = init.signal ? [signal, init.signal] : [signal];
       try {
@@ -158,9 +154,23 @@ export function openOutbound(
   };
 }
 
+/** Why a request to a URL is not sent; null if it may be sent. */
+function refusalOf(
+  target: URL,
+  { baseUrl, boundUrl, allowed }: { baseUrl: URL; boundUrl: string | null } & Pick<OutboundPolicy, 'allowed'>,
+): OutboundFailure | null {
+  if (target.origin !== baseUrl.origin) return new OutboundFailure('it leads to another origin');
+  if (boundUrl !== null && !isWithinBinding(boundUrl, target)) {
+    return new OutboundFailure('it leads out of the path that its credential is for');
+  }
+  // A literal address causes no look-up, so checkedLookup would not see it.
+  const host = target.hostname.replace(/^\[|\]$/g, '');
+  return isIP(host) !== 0 && !isAllowedAddress(host, allowed) ? notAllowed(`the address ${host}`) : null;
+}
+
 /** A DNS look-up that fails unless the service may connect to every address of the host. */
 function checkedLookup(
-  { allowed, resolver }: OutboundPolicy,
+  { allowed, resolver }: Omit<OutboundPolicy, 'userAgent'>,
   { tenantId, log, fail }: Pick<Conversation, 'tenantId' | 'log'> & Pick<Outbound, 'fail'>,
 ): LookupFunction {
   const checked = async (host: string) => {

@@ -1,4 +1,4 @@
-import type { OutboundLimits } from './outbound.ts';
+import type { OutboundLimits, OutboundPolicy } from './outbound.ts';
 
 export type SyncLimits = OutboundLimits & {
   /** Syncs that run concurrently in one process. Each may hold a provider's whole answer in memory. */
@@ -41,6 +41,8 @@ export class SyncInterrupted extends Error {
 /** The syncs that run in this process. */
 export type SyncRuns = {
   limits: SyncLimits;
+  /** Where requests to providers may go. */
+  policy: OutboundPolicy;
   /** Whether one more sync of a tenant may run. False while the service stops. */
   hasRoom: (tenantId: string) => boolean;
   /** Runs a sync. @param work gets a signal that aborts when the service stops */
@@ -49,12 +51,13 @@ export type SyncRuns = {
   stop: () => Promise<void>;
 };
 
-export function syncRuns(limits: SyncLimits): SyncRuns {
+export function syncRuns(limits: SyncLimits, policy: OutboundPolicy): SyncRuns {
   const stopping = new AbortController();
   const running = new Map<Promise<unknown>, string>();
   const countOf = (tenantId: string) => [...running.values()].filter((one) => one === tenantId).length;
   return {
     limits,
+    policy,
     hasRoom: (tenantId) =>
       !stopping.signal.aborted && running.size < limits.atOnce && countOf(tenantId) < limits.atOncePerTenant,
     async run(tenantId, work) {

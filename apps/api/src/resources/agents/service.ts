@@ -15,7 +15,7 @@ import { findObservationsByIds, findObservationsInPlace } from '@quartermaster/d
 import { covers, scopeOf, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import { useStateOf } from '../../governance/observations/use-state.ts';
 import { reachOf } from '../../auth/principal.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { notFound, valueError } from '../../platform/errors.ts';
 import { firstInOrder } from '../../platform/first-in-order.ts';
 import { type SummedUsage, sumUsage } from '../../telemetry/usage/read-usage.ts';
@@ -55,7 +55,7 @@ export async function listAgents(
     (agent) =>
       (declared == null || agent.declared === declared) && (part === null || caseFolded(agent.name).includes(part)),
   );
-  const activitiesOf = (agents: readonly KnownAgent[]) => readActivity(db, agents, { ranges, charge: chargeOf(ctx) });
+  const activitiesOf = (agents: readonly KnownAgent[]) => readActivity(db, agents, { ranges, charge: ctx.charge });
   const all = sort == null || sort === 'name' ? null : { sort, activities: await activitiesOf(sortable(matching)) };
   const keyOf = (agent: KnownAgent): PageKey =>
     all === null ? ['', sortKey(agent)] : [rankOf(agent, all.activities.get(agent), all.sort), sortKey(agent)];
@@ -107,16 +107,10 @@ export async function getAgent(ctx: CallerContext, id: string, times: TimeQuery)
   const agent = found.find(({ subTenantId }) => subTenantId === named.subTenantId);
   if (!agent) throw notFound('agent_not_found');
   const range = timeRange('all', times, now());
-  const activities = await readActivity(db, [agent], { ranges: rangesOf('all', range), charge: chargeOf(ctx) });
+  const activities = await readActivity(db, [agent], { ranges: rangesOf('all', range), charge: ctx.charge });
   if (!isKnown(agent, activities.get(agent))) throw notFound('agent_not_found');
   const groupBy = ['sub_tenant', 'provider', 'kind', 'name', 'account'] as const;
-  const { groups } = await sumUsage(
-    db,
-    scope,
-    { groupBy, filter: { agent: agent.name }, ...times },
-    chargeOf(ctx),
-    now(),
-  );
+  const { groups } = await sumUsage(db, scope, { groupBy, filter: { agent: agent.name }, ...times }, ctx.charge, now());
   const own = groups.filter(({ usage }) => usage.subTenantId === agent.subTenantId);
   const uses = await usesOf(ctx, agent, own);
   const manifest = agent.manifestId === null ? undefined : await findManifest(db, ctx.reach, agent.manifestId);
@@ -182,7 +176,7 @@ async function observationsOf(ctx: CallerContext, agents: readonly KnownAgent[])
       for (const one of await findObservationsByIds(ctx.services.db, { tenantId }, batch)) byId.set(one.id, one);
     }
   }
-  await chargeOf(ctx)(Math.floor(byId.size / OBSERVATIONS_PER_POINT));
+  await ctx.charge(Math.floor(byId.size / OBSERVATIONS_PER_POINT));
   return byId;
 }
 
@@ -223,9 +217,5 @@ function toAgent(agent: KnownAgent, byId: ObservationsById, activity: AgentActiv
 }
 
 function readOptions(ctx: CallerContext, name: string | null) {
-  return { name, manifestReach: reachOf(ctx.principal, 'manifests:read'), charge: chargeOf(ctx) };
-}
-
-function chargeOf({ services, principal }: CallerContext): (points: number) => Promise<void> {
-  return (points) => services.chargeWork(principal, points);
+  return { name, manifestReach: reachOf(ctx.principal, 'manifests:read'), charge: ctx.charge };
 }

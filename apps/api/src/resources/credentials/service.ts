@@ -3,7 +3,7 @@ import type { Page, PageRequest } from '@quartermaster/db/queries.ts';
 import { countExpiring, searchCredentialsByExpiry } from '@quartermaster/db/repositories/credential-expiry.ts';
 import { searchCredentials } from '@quartermaster/db/repositories/credentials.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { noteReads } from '../../platform/audit/reads.ts';
 import { valueError } from '../../platform/errors.ts';
 

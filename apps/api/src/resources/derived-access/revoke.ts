@@ -16,7 +16,7 @@ import { endMembership, holdsRole } from '../memberships/service.ts';
 import { endKey } from '../service-account-keys/end-key.ts';
 import { requireChangeableAccount } from '../service-accounts/service.ts';
 import { mayControl, viewOf } from '../users/service.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 
 /** The transaction of a revocation, and the places where the caller may revoke each kind. */
 export type Revocation = {

@@ -13,11 +13,11 @@ import { type AccessSource, findDerivation, listDerivedAccess } from '@quarterma
 import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { scopeMissing } from '../../auth/authorize.ts';
-import { idleSince } from '../../auth/console/sessions.ts';
+import { idleSince } from '../../auth/console-sessions.ts';
 import { reachOf, reachOfAll } from '../../auth/principal.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { valueError } from '../../platform/errors.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { type Revocation, revokeOne, revokeSourceKey } from './revoke.ts';
 
 const KINDS = AccessKindSchema.options;

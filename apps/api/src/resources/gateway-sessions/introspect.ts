@@ -7,7 +7,7 @@ import { createLocalJWKSet, errors, type JWTPayload, jwtVerify } from 'jose';
 import { requireGateway } from '../gateways/service.ts';
 import type { Services } from '../../platform/services.ts';
 import { SIGNING_ALGORITHM } from '../signing-keys/service.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { stillGranted } from './grants.ts';
 import { SESSION_TOKEN_TYPE } from './token.ts';
 
@@ -38,7 +38,11 @@ export async function introspectSession(
 type Claims = JWTPayload & { iss: string; jti: string; iat: number; exp: number };
 
 /** The claims of a token that we signed for this gateway and that has not expired; null for any other text. */
-async function verified({ db, now, publicUrl }: Services, gateway: Gateway, token: string): Promise<Claims | null> {
+async function verified(
+  { db, now, publicUrl }: Pick<Services, 'db' | 'now' | 'publicUrl'>,
+  gateway: Gateway,
+  token: string,
+): Promise<Claims | null> {
   if (token.length > TOKEN_MAX_LENGTH) return null;
   // The published keys include a retired key for as long as a token that it signed may be valid.
   const keys = createLocalJWKSet({ keys: await listPublishedKeys(db, now()) });

@@ -24,7 +24,7 @@ import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError, missingValue, ValidationFailure, valueError, requireFound } from '../../platform/errors.ts';
 import { requireGateway } from '../gateways/service.ts';
 import { currentSigner, findSigner } from '../signing-keys/service.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { digestOfGrants, grantsOf } from './grants.ts';
 import { signSessionToken } from './token.ts';
 

@@ -3,7 +3,7 @@ import { listGateways } from '@quartermaster/db/repositories/gateways.ts';
 import { scopeOfQuery } from '../../auth/places.ts';
 import { answerPage } from '../../http/cursors.ts';
 import { conditionalEndpoint, endpoint, router } from '../../http/trpc.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { changeGateway, createGateway, deleteGateway, requireGateway } from './service.ts';
 
 export const gatewaysRouter = router({

@@ -20,7 +20,7 @@ import {
   notFound,
   requireFound,
 } from '../../platform/errors.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 
 export async function createGateway(ctx: CallerContext, body: CreateGatewayInput): Promise<Gateway> {
   return auditedWrite(ctx, async (trx, record, now) => {

@@ -12,7 +12,7 @@ import { covers, type TenantScope } from '@quartermaster/db/tenancy.ts';
 import { firstInOrder } from '../../platform/first-in-order.ts';
 import { reachOf } from '../../auth/principal.ts';
 import { useStateOf } from '../../governance/observations/use-state.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { sumUsage } from '../../telemetry/usage/read-usage.ts';
 
 const MAX_OBSERVATIONS_OF_ITEM = 100;
@@ -36,12 +36,12 @@ export async function readGraph(
   scope: TenantScope,
   { from, to, filter, maxEdges }: GraphQuery,
 ): Promise<Graph> {
-  const { services, principal } = ctx;
+  const { services, charge } = ctx;
   const { range, groups } = await sumUsage(
     services.db,
     scope,
     { groupBy: ['provider', 'kind', 'name', 'agent'], from, to, filter },
-    (points) => services.chargeWork(principal, points),
+    charge,
     services.now(),
   );
   const edges = groups.values().map(({ usage, nameKey }) => edgeOf(usage, nameKey ?? ''));

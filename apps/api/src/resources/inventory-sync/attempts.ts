@@ -10,6 +10,12 @@ import type { Services } from '../../platform/services.ts';
 import type { Listing } from './listing.ts';
 import { SyncInterrupted } from '../../platform/outbound/sync-runs.ts';
 
+/** What a sync uses. */
+export type SyncServices = Pick<
+  Services,
+  'db' | 'databaseNow' | 'log' | 'now' | 'scheduler' | 'secrets' | 'syncs' | 'tenantLimits'
+>;
+
 /** Shorter secrets are not searched for: they would be found by chance, and protect nothing. In characters. */
 const SECRET_MIN = 8;
 
@@ -42,7 +48,7 @@ export class ListingFailed extends Error {
  * @throws ListingFailed; SyncInterrupted if the provider was changed in the meantime; the abort reason of `signal`
  */
 export async function fetchListing(
-  services: Services,
+  services: SyncServices,
   provider: SyncableProvider,
   { signal, onAttempt, onProgress }: Run,
 ): Promise<Listing> {
@@ -73,14 +79,14 @@ export async function fetchListing(
   }
 }
 
-async function requireSameBaseUrl({ db }: Services, provider: SyncableProvider): Promise<void> {
+async function requireSameBaseUrl({ db }: Pick<Services, 'db'>, provider: SyncableProvider): Promise<void> {
   const current = await findProvider(db, scopeOf(provider), provider.id);
   if (current?.baseUrl !== provider.baseUrl) throw new SyncInterrupted('the provider was changed in the meantime');
 }
 
 /** One attempt. @throws OutboundFailure */
 async function ask(
-  services: Services,
+  services: SyncServices,
   provider: SyncableProvider,
   {
     secret,
@@ -89,7 +95,7 @@ async function ask(
     onProgress,
   }: { secret: OpenedSecret | null; totalMs: number; signal: AbortSignal; onProgress: Run['onProgress'] },
 ): Promise<Listing> {
-  const { outbound: policy, syncs, now, log } = services;
+  const { syncs, now, log } = services;
   const baseUrl = new URL(provider.baseUrl);
   // Imported at the first sync: the MCP and HTTP clients would take a fifth of the start-up time, and much memory.
   const { openOutbound } = await import('../../platform/outbound/outbound.ts');
@@ -98,7 +104,7 @@ async function ask(
   const { headers, boundUrl } = secret ?? { headers: {}, boundUrl: null };
   const { tenantId } = provider;
   const conversation = { tenantId, baseUrl, headers, boundUrl, signal, log };
-  const outbound = openOutbound(conversation, policy, { ...syncs.limits, totalMs });
+  const outbound = openOutbound(conversation, syncs.policy, { ...syncs.limits, totalMs });
   try {
     return provider.kind === 'mcp'
       ? await listMcp(outbound, provider, { timeoutMs: totalMs, onProgress })

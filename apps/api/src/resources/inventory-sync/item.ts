@@ -4,7 +4,7 @@ import { visibleLine, visibleText, visibleValue } from '@quartermaster/contracts
 import { nameKey, plainName } from '@quartermaster/naming/name-key.ts';
 import type { FoundItem } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { storable } from '@quartermaster/db/storable-text.ts';
-import { MAX_DEPTH } from '../../http/limits.ts';
+import { MAX_DEPTH } from '../../http/messages/limits.ts';
 import { canonicalDigest } from '../../platform/canonical-digest.ts';
 
 /** An item as the provider describes it: untrusted input. */

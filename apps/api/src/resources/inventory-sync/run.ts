@@ -9,8 +9,7 @@ import { confineToTenant } from '@quartermaster/db/transaction.ts';
 import type { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { reconcileCredential } from '../../governance/rules/reconcile.ts';
-import type { Services } from '../../platform/services.ts';
-import { fetchListing, ListingFailed, type SyncableProvider } from './attempts.ts';
+import { fetchListing, ListingFailed, type SyncableProvider, type SyncServices } from './attempts.ts';
 import type { Listing } from './listing.ts';
 import { nextAfterFailure, nextAfterSuccess } from './next-sync.ts';
 import { SyncInterrupted } from '../../platform/outbound/sync-runs.ts';
@@ -20,7 +19,7 @@ import { countIfAllUnchanged, writeListing } from './write-listing.ts';
 export type Writer = <T>(work: Parameters<typeof auditedWrite<T>>[1]) => Promise<T>;
 
 /** One run of a sync. */
-export type SyncRun = { services: Services; provider: SyncableProvider; taskId: string; writing: Writer };
+export type SyncRun = { services: SyncServices; provider: SyncableProvider; taskId: string; writing: Writer };
 
 /** A run whose lease is not renewed for this long has died with its process. In milliseconds. */
 const LEASE_MS = 30_000;

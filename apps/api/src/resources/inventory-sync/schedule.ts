@@ -3,7 +3,7 @@ import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
 import { findProvidersDueForSync, setNextSync } from '@quartermaster/db/repositories/providers.ts';
 import { EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { ApiError } from '../../platform/errors.ts';
-import type { Services } from '../../platform/services.ts';
+import type { SyncServices } from './attempts.ts';
 import { syncInventoryAsSystem } from './service.ts';
 
 /** Scheduled syncs that run concurrently in one process. */
@@ -26,7 +26,7 @@ const RETRY_MS = 60_000;
  * longest ago come first, because a tenant with more providers than it can sync in time is always the longest overdue. `ended`
  * resolves when the running syncs have ended.
  */
-export function syncSchedule(services: Services): { startDue: () => Promise<void>; ended: () => Promise<unknown> } {
+export function syncSchedule(services: SyncServices): { startDue: () => Promise<void>; ended: () => Promise<unknown> } {
   const { db, log, databaseNow } = services;
   const running = new Map<string, { tenantId: string; ended: Promise<void> }>();
   // The number of the last sync that each tenant started. Also of tenants without due providers: they may have some again soon.

@@ -13,8 +13,9 @@ import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { auditedWrite, auditedWriteAsSystem } from '../../platform/audit/audited-write.ts';
 import { ApiError, duplicateKeyAs, requireFound } from '../../platform/errors.ts';
 import type { Services } from '../../platform/services.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { ListingFailed, type SyncableProvider } from './attempts.ts';
+import type { SyncServices } from './attempts.ts';
 import { leaseFrom, runSync, type Writer } from './run.ts';
 import { SyncInterrupted } from '../../platform/outbound/sync-runs.ts';
 
@@ -29,13 +30,13 @@ export function syncInventory(ctx: CallerContext, providerId: string): Promise<I
 }
 
 /** Syncs the inventory of a provider on a schedule, without a caller. */
-export function syncInventoryAsSystem(services: Services, provider: Provider): Promise<InventorySync> {
+export function syncInventoryAsSystem(services: SyncServices, provider: Provider): Promise<InventorySync> {
   const writing: Writer = (work) => auditedWriteAsSystem(services, 'sync_provider_inventory', work);
   return sync(services, { reach: scopeOf(provider), providerId: provider.id, writing });
 }
 
 async function sync(
-  services: Services,
+  services: SyncServices,
   { reach, providerId, writing }: { reach: TenantScope; providerId: string; writing: Writer },
 ): Promise<InventorySync> {
   const asked = requireFound(await findProvider(services.db, reach, providerId), 'provider_not_found');
@@ -61,7 +62,7 @@ async function sync(
  * @throws 409 `sync_running`
  */
 async function insertTask(
-  { db, now, databaseNow }: Services,
+  { db, now, databaseNow }: Pick<Services, 'db' | 'now' | 'databaseNow'>,
   reach: TenantScope,
   providerId: string,
 ): Promise<{ provider: SyncableProvider; taskId: string }> {

@@ -4,7 +4,7 @@ import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { answerPage } from '../../http/cursors.ts';
 import { requireProvider } from '../providers/service.ts';
 import { conditionalEndpoint, endpoint, router } from '../../http/trpc.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { changeItem, createItem, removeItem, requireItem } from './service.ts';
 
 export const inventoryRouter = router({

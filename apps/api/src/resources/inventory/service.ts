@@ -19,7 +19,7 @@ import { requireProvider } from '../providers/service.ts';
 import { ApiError, duplicateKeyAs } from '../../platform/errors.ts';
 import { reevaluateItems, reevaluateRemovedItem } from '../../governance/observations/reevaluate.ts';
 import { revokeSessionsOfBlocked } from '../../governance/observations/revoke-sessions.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 
 type Path = { provider_id: string; item_id: string };
 

@@ -20,7 +20,7 @@ import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { canonicalDigest } from '../../platform/canonical-digest.ts';
 import { ApiError, requireFound } from '../../platform/errors.ts';
 import { reevaluateAgent, reevaluateDeclared } from '../../governance/observations/reevaluate.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 
 /** Changed declarations and agents that cost one point of the rate limits: observations are reevaluated in the transaction. */
 const CHANGES_PER_POINT = 50;
@@ -64,8 +64,8 @@ export async function deleteManifest(ctx: CallerContext, id: string): Promise<Ma
   return deleted;
 }
 
-function chargeForChanges({ services, principal }: CallerContext, changed: number): Promise<void> {
-  return services.chargeWork(principal, Math.floor(changed / CHANGES_PER_POINT));
+function chargeForChanges({ charge }: CallerContext, changed: number): Promise<void> {
+  return charge(Math.floor(changed / CHANGES_PER_POINT));
 }
 
 /** The manifest that a path names. @throws 404 */

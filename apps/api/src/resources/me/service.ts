@@ -4,7 +4,7 @@ import { findTenantNames } from '@quartermaster/db/repositories/tenants.ts';
 import { findUser } from '@quartermaster/db/repositories/users.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { type Principal, principalName, scopesAt } from '../../auth/principal.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { requireFound } from '../../platform/errors.ts';
 import { ownServiceAccount } from '../service-accounts/service.ts';
 

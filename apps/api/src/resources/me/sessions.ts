@@ -6,8 +6,8 @@ import {
   type StoredConsoleSession,
 } from '@quartermaster/db/repositories/console-sessions.ts';
 import { requireUserCaller } from '../../auth/authorize.ts';
-import { idleSince } from '../../auth/console/sessions.ts';
-import type { CallerContext } from '../../http/context.ts';
+import { idleSince } from '../../auth/console-sessions.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { requireFound } from '../../platform/errors.ts';
 

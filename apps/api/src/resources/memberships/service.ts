@@ -32,7 +32,7 @@ import { earlierExpiry, requireSource, type Source } from '../../auth/source.ts'
 import { auditedWrite, type AuditedChange } from '../../platform/audit/audited-write.ts';
 import { ApiError, duplicateKeyAs, notFound, requireFound } from '../../platform/errors.ts';
 import { requireTenant } from '../tenants/service.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { inviterMayInvite } from './inviter.ts';
 
 type Path = { tenant_id: string; user_id: string };

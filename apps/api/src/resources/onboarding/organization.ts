@@ -10,7 +10,7 @@ import { requireUserCaller } from '../../auth/authorize.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError, duplicateKeyAs } from '../../platform/errors.ts';
 import { makeTenant } from '../tenants/service.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { founderDigest, rememberFounder } from './founder.ts';
 
 const CREATED_BEFORE = 'You created an organization before. Each user can create one.';
@@ -22,17 +22,17 @@ const CREATED_BEFORE = 'You created an organization before. Each user can create
  */
 export async function createOrganization(ctx: CallerContext, body: CreateOrganizationInput): Promise<Organization> {
   const userId = requireUserCaller(ctx);
-  if (!ctx.services.selfService) {
+  if (!ctx.services.onboarding.selfService) {
     throw new ApiError(
       'self_service_off',
       'Only platform administrators may create tenants here. Ask for an invitation to a tenant.',
     );
   }
-  const { db, secrets, organizations } = ctx.services;
+  const { db, secrets, onboarding } = ctx.services;
   const identity = await findIdentityOfUser(db, userId);
   if (!identity) throw deleted();
   const digest = founderDigest(secrets, identity);
-  await organizations.consume(digest);
+  await onboarding.organizations.consume(digest);
   return auditedWrite(ctx, async (trx, record, now) => {
     const email = await emailOf(trx, userId);
     await requireNoOrganization(trx, { userId, digest });

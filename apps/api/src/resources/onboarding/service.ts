@@ -5,7 +5,7 @@ import { deleteUnclaimedUsers, insertUser, type NewUser } from '@quartermaster/d
 import { auditedWrite, auditedWriteAsSystem } from '../../platform/audit/audited-write.ts';
 import { removeInBatches } from '../../platform/remove-in-batches.ts';
 import type { Services } from '../../platform/services.ts';
-import type { Context } from '../../http/context.ts';
+import type { Context } from '../../auth/context.ts';
 
 const UNCLAIMED_AFTER_MS = 30 * 24 * 60 * 60 * 1000;
 const BATCH_SIZE = 100;
@@ -24,7 +24,7 @@ type RegistrationContext = Pick<Context, 'services' | 'requestId' | 'callerReque
  * The first sign-in of the email's owner clears them, with the name and the metadata.
  */
 export async function registerUser(ctx: RegistrationContext, body: RegisterInput): Promise<Registration> {
-  await ctx.services.registrations.consume(ctx.address);
+  await ctx.services.onboarding.registrations.consume(ctx.address);
   const { email, displayName = null, terms, marketingConsent } = body.user;
   const accepted = terms?.accepted ?? false;
   const status: Registration['registration']['status'] = accepted ? 'pending_identity' : 'pending_terms';
@@ -53,7 +53,7 @@ export async function registerUser(ctx: RegistrationContext, body: RegisterInput
     const id = inserted?.id ?? newUserId();
     const changed = inserted ? [...Object.keys(body.user), ...Object.keys(body).filter((name) => name !== 'user')] : [];
     record({ place: null, target: { type: 'user', id }, changed });
-    const { issuer } = ctx.services;
+    const { issuer } = ctx.services.onboarding;
     return {
       user: { id, email, displayName },
       registration: { status, receivedAt },

@@ -14,7 +14,7 @@ import { dismissOpenRecommendation } from '../../governance/recommendations/dism
 import { PROVIDER_SUBJECT } from '../../governance/rules/reconcile.ts';
 import { pruneObservations } from './prune-observations.ts';
 import { applyReview } from '../../governance/observations/service.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 
 /** The transaction that completes a task. */
 type Writing = { trx: Database; record: (change: AuditedChange) => void; now: Date };

@@ -3,7 +3,7 @@ import { listOperatorTasks } from '@quartermaster/db/repositories/operator-tasks
 import { scopeOfQuery } from '../../auth/places.ts';
 import { answerPage } from '../../http/cursors.ts';
 import { conditionalEndpoint, endpoint, router } from '../../http/trpc.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { cancelTask, claimTask, completeTask, requireTask } from './service.ts';
 
 export const operatorTasksRouter = router({

@@ -11,7 +11,7 @@ import { claimOperatorTask, endOperatorTask, findOperatorTask } from '@quarterma
 import { principalName } from '../../auth/principal.ts';
 import { type AuditedChange, changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError, requireFound, ValidationFailure } from '../../platform/errors.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { carryOutDecision, contextForDecision } from './decision.ts';
 
 const LEASE_SECONDS = 900;

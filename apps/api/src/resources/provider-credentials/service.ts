@@ -16,9 +16,9 @@ import { requireProvider } from '../providers/service.ts';
 import { ApiError, valueError } from '../../platform/errors.ts';
 import { reconcileCredential, rotationTask } from '../../governance/rules/reconcile.ts';
 import type { Services } from '../../platform/services.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { bindingOf } from '../../platform/outbound/credential-binding.ts';
-import { detachCredentials } from './detach.ts';
+import { detachCredentials } from '../providers/detach-credentials.ts';
 import { secretIdentity } from './secret.ts';
 
 /** How long the secret that a rotation replaced is kept, so that the rotation can be undone. */

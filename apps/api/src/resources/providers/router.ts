@@ -3,7 +3,7 @@ import { listProviders } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOfQuery } from '../../auth/places.ts';
 import { answerPage } from '../../http/cursors.ts';
 import { conditionalEndpoint, endpoint, router } from '../../http/trpc.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { changeProvider, createProvider, deleteProvider, requireProvider } from './service.ts';
 
 export const providersRouter = router({

@@ -17,11 +17,11 @@ import { existingPlace } from '../../auth/places.ts';
 import { type AuditedChange, changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError, notFound, requireFound, duplicateKeyAs } from '../../platform/errors.ts';
 import { isBoundTo } from '../../platform/outbound/credential-binding.ts';
-import { detachCredentials } from '../provider-credentials/detach.ts';
+import { detachCredentials } from './detach-credentials.ts';
 import { reevaluateProvider } from '../../governance/observations/reevaluate.ts';
 import { revokeSessionsOfChangedProvider } from '../../governance/observations/revoke-sessions.ts';
-import type { CallerContext } from '../../http/context.ts';
-import { rekeyModels } from '../../governance/renaming/rekey.ts';
+import type { CallerContext } from '../../auth/context.ts';
+import { modelRenamer, rekeyModels } from '../../governance/renaming/rekey.ts';
 import { reconcileSubjects } from '../../governance/rules/reconcile.ts';
 
 export async function createProvider(ctx: CallerContext, body: CreateProviderInput): Promise<Provider> {
@@ -53,30 +53,19 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
   return auditedWrite(ctx, async (trx, record, now) => {
     const provider = await requireProvider(ctx, trx, id);
     confineToTenant(trx, provider.tenantId);
-    const { metadata, aliases, ...rest } = body;
-    const change = {
-      ...rest,
-      ...(metadata !== undefined && { metadata: metadata ?? {} }),
-      ...(aliases !== undefined && { aliases: aliases ?? [] }),
-    } as ProviderChange;
-    const changed = changedFields(provider, change);
+    const { change, changed, renamed, affects, refuseTaken } = decideChange(provider, body);
     if (changed.length === 0) return provider;
     await ctx.services.tenantLimits.changeRecord(trx, provider.tenantId, { before: provider, change, changed });
-    const updated = await updateProvider(trx, ctx.reach, id, change, now).catch(
-      nameTaken([change.name ?? provider.name, ...(change.aliases ?? provider.aliases)]),
-    );
+    const updated = await updateProvider(trx, ctx.reach, id, change, now).catch(refuseTaken);
     if (!updated) throw notFound('provider_not_found');
+    await scheduleFirstSync(ctx, trx, updated, body.syncIntervalSeconds);
     // A credential is sent only to the address that it was stored for. One that does not fit the new base URL is removed.
     const bindings = provider.baseUrl === updated.baseUrl ? [] : await listSecretBindings(trx, scopeOf(updated), id);
     if (bindings.some((boundUrl) => !isBoundTo(boundUrl, updated.baseUrl))) {
       await detachCredentials(trx, record, updated, now);
     }
-    const isRenamed = caseFolded(provider.name) !== caseFolded(updated.name);
-    const rekeyed = isRenamed ? await rekeyModels(trx, { provider: updated, formerName: provider.name }, now) : null;
-    // These fields decide which manifests name the provider, how model names are read, and the risk of its observations.
-    if (['name', 'aliases', 'status', 'baseUrl'].some((field) => changed.includes(field)))
-      await reevaluateProvider(trx, updated, now);
-    await scheduleFirstSync(ctx, trx, updated, body.syncIntervalSeconds);
+    const rekeyed = renamed && (await rekeyModels(trx, updated, renamed, now));
+    if (affects.observations) await reevaluateProvider(trx, updated, now);
     record({ place: updated, target: { type: 'provider', id }, changed });
     if (rekeyed) {
       await reconcileSubjects(
@@ -86,12 +75,34 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
         now,
       );
     }
-    // These fields decide which names of models a block covers, and which providers of sub-tenants declare this one again.
-    if (['name', 'aliases', 'kind', 'status', 'baseUrl'].some((field) => changed.includes(field))) {
-      await revokeSessionsOfChangedProvider(trx, record, updated, now);
-    }
+    if (affects.blocks) await revokeSessionsOfChangedProvider(trx, record, updated, now);
     return updated;
   });
+}
+
+/** What an update changes, and what has to be done because of it. */
+function decideChange(provider: Provider, { metadata, aliases, ...rest }: UpdateProviderInput) {
+  const change = {
+    ...rest,
+    ...(metadata !== undefined && { metadata: metadata ?? {} }),
+    ...(aliases !== undefined && { aliases: aliases ?? [] }),
+  } as ProviderChange;
+  const changed = changedFields(provider, change);
+  const changesOneOf = (...fields: (keyof ProviderChange)[]) => fields.some((field) => changed.includes(field));
+  const name = change.name ?? provider.name;
+  const isRenamed = caseFolded(provider.name) !== caseFolded(name);
+  return {
+    change,
+    changed,
+    refuseTaken: nameTaken([name, ...(change.aliases ?? provider.aliases)]),
+    renamed: isRenamed ? modelRenamer({ formerName: provider.name, name }) : null,
+    affects: {
+      // These fields decide which manifests name the provider, how model names are read, and the risk of its observations.
+      observations: changesOneOf('name', 'aliases', 'status', 'baseUrl'),
+      // These fields decide which names of models a block covers, and which providers of sub-tenants declare this one again.
+      blocks: changesOneOf('name', 'aliases', 'kind', 'status', 'baseUrl'),
+    },
+  };
 }
 
 export async function deleteProvider(ctx: CallerContext, id: string): Promise<Provider> {

@@ -6,7 +6,7 @@ import { noteReads } from '../../platform/audit/reads.ts';
 import { answerPage } from '../../http/cursors.ts';
 import { requireServiceAccount } from '../service-accounts/service.ts';
 import { conditionalEndpoint, endpoint, router } from '../../http/trpc.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { createKey, requireKey, revokeKey, rotateKey } from './service.ts';
 
 export const serviceAccountKeysRouter = router({

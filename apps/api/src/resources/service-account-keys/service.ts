@@ -12,7 +12,7 @@ import { earlierExpiry, requireSource, type Source } from '../../auth/source.ts'
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError, valueError } from '../../platform/errors.ts';
 import { requireServiceAccount, requireChangeableAccount } from '../service-accounts/service.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { endKey } from './end-key.ts';
 
 export async function createKey(

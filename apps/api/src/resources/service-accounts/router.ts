@@ -3,7 +3,7 @@ import { searchServiceAccounts } from '@quartermaster/db/repositories/service-ac
 import { scopeOfQuery, scopeOfSearch, type TenancyQuery } from '../../auth/places.ts';
 import { answerPage } from '../../http/cursors.ts';
 import { conditionalEndpoint, endpoint, router } from '../../http/trpc.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import {
   changeServiceAccount,
   createServiceAccount,

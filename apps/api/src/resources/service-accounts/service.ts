@@ -21,7 +21,7 @@ import { existingPlace, placeOfBody, scopeOfQuery, type TenancyQuery } from '../
 import { accountName } from '../../auth/principal.ts';
 import { auditedWrite, type AuditedChange, changedFields } from '../../platform/audit/audited-write.ts';
 import { ApiError, duplicateKeyAs } from '../../platform/errors.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 
 export async function createServiceAccount(
   ctx: CallerContext,

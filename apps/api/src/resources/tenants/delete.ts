@@ -2,7 +2,7 @@ import type { Tenant } from '@quartermaster/contracts/tenants.ts';
 import { holdsPlatformAdministrator, markTenantDeleted } from '@quartermaster/db/repositories/deleted-tenants.ts';
 import { confineToTenant } from '@quartermaster/db/transaction.ts';
 import { requirePlatformAdministrator } from '../../auth/authorize.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { BOOTSTRAP_PLACE } from '../../platform/bootstrap-place.ts';
 import { ApiError } from '../../platform/errors.ts';

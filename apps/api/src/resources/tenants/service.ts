@@ -11,7 +11,7 @@ import { covers } from '@quartermaster/db/tenancy.ts';
 import { requirePlatformAdministrator } from '../../auth/authorize.ts';
 import { changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError, duplicateKeyAs, requireFound } from '../../platform/errors.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 
 export async function createTenant(ctx: CallerContext, body: CreateTenantInput): Promise<Tenant> {
   requirePlatformAdministrator(ctx);

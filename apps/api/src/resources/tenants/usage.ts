@@ -1,17 +1,16 @@
 import type { TenantLimitsInput, TenantResource, TenantUsage } from '@quartermaster/contracts/tenant-usage.ts';
-import type { Database } from '@quartermaster/db/database.ts';
 import { findTenantLimits, setTenantLimit } from '@quartermaster/db/repositories/tenant-usage.ts';
 import { afterTransaction } from '@quartermaster/db/transaction.ts';
 import { requirePlatformAdministrator } from '../../auth/authorize.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { requireTenant, requireWholeTenant } from './service.ts';
 
 /** The limits of a tenant and how much is used. @throws 404; 403 for a caller who reaches only a part of the tenant */
 export async function readUsage(ctx: CallerContext, tenantId: string): Promise<TenantUsage> {
   const { db } = ctx.services;
   await requireWholeTenant(ctx, db, tenantId);
-  return usageOf(ctx, db, tenantId);
+  return ctx.services.tenantLimits.usageOf(db, tenantId);
 }
 
 export async function changeLimits(
@@ -35,11 +34,6 @@ export async function changeLimits(
       record({ place, target: { type: 'tenant', id: tenantId }, changed });
       afterTransaction(trx, () => ctx.services.tenantLimits.forget(tenantId));
     }
-    return usageOf(ctx, trx, tenantId);
+    return ctx.services.tenantLimits.usageOf(trx, tenantId);
   });
-}
-
-function usageOf(ctx: CallerContext, db: Database, tenantId: string): Promise<TenantUsage> {
-  const { tenantLimits, requestsOfTenant } = ctx.services;
-  return tenantLimits.usageOf(db, tenantId, requestsOfTenant(tenantId));
 }

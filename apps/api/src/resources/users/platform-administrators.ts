@@ -4,7 +4,7 @@ import { setPlatformAdministrator } from '@quartermaster/db/repositories/users.t
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { requirePlatformAdministrator } from '../../auth/authorize.ts';
 import { requireSource } from '../../auth/source.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { requireNotLastAdministrator, requireUser } from './service.ts';

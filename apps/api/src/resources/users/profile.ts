@@ -5,7 +5,7 @@ import { termsRequired } from '../../auth/authorize.ts';
 import { changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ValidationFailure, valueError } from '../../platform/errors.ts';
 import { ownServiceAccount, updateServiceAccountProfile } from '../service-accounts/service.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { requireUser } from './service.ts';
 
 type Field = keyof UpdateProfileInput;

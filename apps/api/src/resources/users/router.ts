@@ -3,7 +3,7 @@ import { listUsers } from '@quartermaster/db/repositories/users.ts';
 import { scopeOfQuery } from '../../auth/places.ts';
 import { answerPage } from '../../http/cursors.ts';
 import { conditionalEndpoint, endpoint, router } from '../../http/trpc.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { myProfile, updateMyProfile } from './profile.ts';
 import { setPlatformAdministratorOf } from './platform-administrators.ts';
 import { deleteUser, disableUser, enableUser, requireUser, viewOf } from './service.ts';

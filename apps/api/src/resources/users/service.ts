@@ -21,7 +21,7 @@ import { requirePlatformAdministrator, termsRequired } from '../../auth/authoriz
 import { isSelf, scopesAt } from '../../auth/principal.ts';
 import { auditedWrite, type AuditedChange } from '../../platform/audit/audited-write.ts';
 import { ApiError, requireFound } from '../../platform/errors.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 
 /** Which users the caller sees: members of the places in reach, and themselves. */
 export function viewOf(ctx: CallerContext): UserView {

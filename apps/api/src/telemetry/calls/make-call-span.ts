@@ -2,7 +2,7 @@ import type { AggregationLimits } from '../../governance/observations/aggregate.
 import type { Match } from '../matching/match.ts';
 import type { InterpretedSpan } from './interpreted-span.ts';
 import type { Use } from '../reading/facts.ts';
-import { DAY_MS } from '../usage/periods.ts';
+import { DAY_MS } from '../periods.ts';
 import { FAILURE, REJECTION } from '../reading/operations.ts';
 import { type CallSpan, type CallUse, MAX_DURATION_MS } from './call-span.ts';
 import { certaintyOf } from './certainty.ts';

@@ -43,12 +43,12 @@ export class AccountTelemetry {
   }
 
   /** Adds the counts of a request. Only service accounts are counted. */
-  note(principal: Principal, place: TenantPlace, counts: readonly ScopeCount[]): void {
-    if (principal.kind !== 'service_account' || counts.length === 0) return;
-    const key = `${place.tenantId}\n${principal.id}`;
+  note(sender: Pick<Principal, 'kind' | 'id'>, place: TenantPlace, counts: readonly ScopeCount[]): void {
+    if (sender.kind !== 'service_account' || counts.length === 0) return;
+    const key = `${place.tenantId}\n${sender.id}`;
     const known = this.#accounts.get(key);
     if (known === undefined && this.#accounts.size >= MAX_WAITING) return;
-    const account = known ?? { place, id: principal.id, counts: new Map(), writtenAt: Number.NEGATIVE_INFINITY };
+    const account = known ?? { place, id: sender.id, counts: new Map(), writtenAt: Number.NEGATIVE_INFINITY };
     this.#accounts.set(key, account);
     for (const count of counts) addTo(account.counts, count);
     if (this.#isDue(account)) void this.#write([account]);

@@ -1,5 +1,5 @@
 import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
-import { MAX_SMALL_CHUNKS, SMALL_CHUNK_BYTES } from '../../http/limits.ts';
+import { MAX_SMALL_CHUNKS, SMALL_CHUNK_BYTES } from '../../http/messages/limits.ts';
 import { networkOf } from '../../http/rate-limits/limits.ts';
 import { PerSecond } from '../../http/rate-limits/per-second.ts';
 

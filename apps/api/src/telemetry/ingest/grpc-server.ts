@@ -3,7 +3,7 @@ import { createServer, type Http2ServerRequest, type Http2ServerResponse, type S
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { limitConnections } from '../../http/http-server.ts';
-import type { ConnectionLimits } from '../../http/limits.ts';
+import type { ConnectionLimits } from '../../http/messages/limits.ts';
 import type { RefusalReason } from '../../platform/metrics.ts';
 import { closeFloods } from './grpc-floods.ts';
 

@@ -3,15 +3,14 @@ import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { principalName } from '../../auth/principal.ts';
-import type { CallerContext } from '../../http/context.ts';
 import { countUnobserved } from '../../platform/metrics.ts';
-import { aggregateRecordCalls } from '../calls/aggregate-records.ts';
+import { aggregateRecordCalls } from './aggregate-records.ts';
 import type { InterpretedRecord } from '../calls/interpreted-record.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
 import { aggregationLimits } from './aggregation-limits.ts';
 import type { PreparedLogs } from './prepare-logs.ts';
 import { unreadOf } from './scope-counts.ts';
-import { placeOfSender } from './sender.ts';
+import { type IngestContext, placeOfSender } from './sender.ts';
 import type { Records } from './serialized-records.ts';
 import { BYTES_PER_KEY, isLimitReached, requireRoom } from './stored-bytes.ts';
 import { type BatchedContent, transactionBatches } from './transaction-batches.ts';
@@ -28,7 +27,7 @@ const BYTES_PER_RECORD = 500;
  * @returns what was refused, or null
  */
 export async function ingestLogs(
-  ctx: Pick<CallerContext, 'services' | 'principal'>,
+  ctx: IngestContext,
   prepare: (options: { receivedAt: Date }) => Promise<PreparedLogs<Records<InterpretedRecord>>>,
   interrupted?: AbortSignal,
 ): Promise<PartialSuccess | null> {
@@ -42,7 +41,7 @@ export async function ingestLogs(
   metrics.logRecords.inc({ outcome: 'dropped' }, received - reporting.length);
   metrics.logRecords.inc({ outcome: 'rejected' }, rejected);
   metrics.unreadRecords.inc({ signal: 'logs' }, unreadOf(scopes));
-  ctx.services.accountTelemetry.note(ctx.principal, place, scopes);
+  ctx.services.telemetry.accounts.note(ctx.principal, place, scopes);
   return rejected === 0 ? null : { rejected, errorMessage: reasons.join('; ') };
 }
 
@@ -60,7 +59,7 @@ const NOTHING_REFUSED: Refused = { rejected: 0, reasons: [] };
 
 /** @returns the records that were refused because a limit was reached after the first ones */
 async function aggregateRecords(
-  { services, principal }: Pick<CallerContext, 'services' | 'principal'>,
+  { services, principal }: IngestContext,
   place: TenantPlace,
   { reporting, interrupted }: { reporting: Records<InterpretedRecord>; interrupted: AbortSignal | undefined },
 ): Promise<Refused> {

@@ -1,11 +1,10 @@
 import { findTenantSettings } from '@quartermaster/db/repositories/tenants.ts';
 import { principalName } from '../../auth/principal.ts';
-import type { CallerContext } from '../../http/context.ts';
 import type { PartialSuccess } from '../otlp/span.ts';
 import type { PreparedSpan } from './prepare.ts';
 import type { PreparedTraces } from './prepare-body.ts';
 import { unreadOf } from './scope-counts.ts';
-import { placeOfSender } from './sender.ts';
+import { type IngestContext, placeOfSender } from './sender.ts';
 import type { Records } from './serialized-records.ts';
 import { type Refused, type SpansToStore, storeSpans } from './store-spans.ts';
 
@@ -16,11 +15,11 @@ import { type Refused, type SpansToStore, storeSpans } from './store-spans.ts';
  * @returns what was refused, or null
  */
 export async function ingestSpans(
-  ctx: Pick<CallerContext, 'services' | 'principal'>,
+  ctx: IngestContext,
   prepare: (options: { keepContent: boolean }) => Promise<PreparedTraces<Records<PreparedSpan>>>,
   store = async (spans: SpansToStore): Promise<Refused> => (await storeSpans(ctx.services, spans)).refused,
 ): Promise<PartialSuccess | null> {
-  const { db, metrics, accountTelemetry } = ctx.services;
+  const { db, metrics, telemetry } = ctx.services;
   const place = placeOfSender(ctx.principal);
   const settings = await findTenantSettings(db, place.tenantId);
   const prepared = await prepare({ keepContent: settings.captureContent });
@@ -28,7 +27,7 @@ export async function ingestSpans(
   const refused = await store({ place, sender: principalName(ctx.principal), settings, spans, texts });
   metrics.spans.inc({ outcome: 'rejected' }, prepared.rejected);
   metrics.unreadRecords.inc({ signal: 'traces' }, unreadOf(scopes));
-  accountTelemetry.note(ctx.principal, place, scopes);
+  telemetry.accounts.note(ctx.principal, place, scopes);
   const rejected = prepared.rejected + refused.count;
   if (rejected === 0) return null;
   return { rejected, errorMessage: [...new Set([...prepared.reasons, ...refused.reasons])].join('; ') };

@@ -12,6 +12,7 @@ import { ingestSpans } from './ingest.ts';
 import { ingestLogs } from './ingest-logs.ts';
 import { ingestMetrics } from './ingest-metrics.ts';
 import { JointStores } from './joint-stores.ts';
+import type { IngestContext } from './sender.ts';
 import type { BodyEncoding } from './prepare-body.ts';
 import { LARGE_BYTES, prepareLogs, prepareMetrics, prepareTraces } from './prepare-large.ts';
 import {
@@ -22,6 +23,8 @@ import {
   maxDecompressedBytes,
 } from './decompress.ts';
 import { storeSpans } from './store-spans.ts';
+
+type IntakeServices = IngestContext['services'] & Pick<Services, 'scheduler'>;
 
 /** A request of an authorized sender. Its body is in memory as it was sent. */
 export type TelemetryRequest = {
@@ -78,7 +81,7 @@ const TOO_LARGE = Symbol('too large');
  */
 export class Intake {
   readonly maxBytes: number;
-  readonly #services: Services;
+  readonly #services: IntakeServices;
   readonly #budget: ByteBudget;
   readonly #small = new FairSemaphore({
     total: SMALL_BODIES_MEMORY,
@@ -89,7 +92,7 @@ export class Intake {
   readonly #jointStores: JointStores;
 
   /** @param maxBytes the largest body, both as it is sent and decompressed */
-  constructor(services: Services, maxBytes: number) {
+  constructor(services: IntakeServices, maxBytes: number) {
     this.#services = services;
     this.maxBytes = maxBytes;
     this.#budget = new ByteBudget(maxBytes);

@@ -2,6 +2,13 @@ import { holdsScopes } from '@quartermaster/contracts/scopes.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { ApiError } from '../../platform/errors.ts';
+import type { Services } from '../../platform/services.ts';
+
+/** What ingest uses, and who sends. */
+export type IngestContext = {
+  services: Pick<Services, 'db' | 'databaseNow' | 'metrics' | 'now' | 'telemetry' | 'tenantLimits'>;
+  principal: Principal;
+};
 
 /**
  * The one place where the sender may write telemetry. Only the credential decides that, never the telemetry.

@@ -10,11 +10,11 @@ import type { TenantSettings } from '@quartermaster/contracts/tenants.ts';
 import { NOTHING_UNOBSERVED, type Unobserved } from '../../governance/observations/admit-sightings.ts';
 import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
 import { countUnobserved } from '../../platform/metrics.ts';
-import type { Services } from '../../platform/services.ts';
-import { aggregateSpanCalls } from '../calls/aggregate-spans.ts';
+import { aggregateSpanCalls } from './aggregate-spans.ts';
 import { matchUses } from '../calls/match-uses.ts';
 import { aggregationLimits } from './aggregation-limits.ts';
 import { additionsOf, type PreparedSpan } from './prepare.ts';
+import type { IngestContext } from './sender.ts';
 import type { Records } from './serialized-records.ts';
 import { BYTES_PER_KEY, isLimitReached, requireRoom } from './stored-bytes.ts';
 import { type BatchedContent, transactionBatches } from './transaction-batches.ts';
@@ -52,7 +52,7 @@ export type StoredSpans = {
  * @param interrupted ends the work between two transactions, with its reason. What is stored stays
  */
 export async function storeSpans(
-  services: Services,
+  services: IngestContext['services'],
   { place, sender, settings, spans, texts }: SpansToStore,
   interrupted?: AbortSignal,
 ): Promise<StoredSpans> {

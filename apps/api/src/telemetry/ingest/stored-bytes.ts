@@ -4,7 +4,7 @@ import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { roomInShare } from '../../platform/fair-share.ts';
 import type { Services } from '../../platform/services.ts';
-import { removeSomeOldTraces } from '../traces/retention.ts';
+import { removeSomeOldTraces } from '../trace-retention.ts';
 
 /** What a key of a call takes in storage, with its entries in indexes: 280 to 299 bytes on SQLite. */
 export const BYTES_PER_KEY = 300;

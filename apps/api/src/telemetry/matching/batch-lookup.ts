@@ -270,9 +270,6 @@ function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
     [...Map.groupBy(tools, ({ providerId }) => providerId)].map(([id, own]) => [id, indexTools(own)]),
   );
   const byFamily = Map.groupBy(tools, ({ nameFamily: family }) => family);
-  let hashes: Map<string, Match[]> | undefined;
-  let serverHashes: Map<string, Provider> | undefined;
-
   const matchOf = ({ providerId, name, status }: OfferedItem): Match | undefined => {
     const provider = providers.get(providerId);
     return provider && { provider, name, isBlocked: status === 'blocked' };
@@ -304,6 +301,27 @@ function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
     return soleOf([...new Set(fitting)]);
   }
 
+  return {
+    toolsOf: (provider: Provider) => byProvider.get(provider.id) ?? NO_TOOLS,
+    soleTool,
+    toolOfCutServer,
+    ...hashedLookup({ tools, servers: [...byProvider.keys()].map((id) => providers.get(id)), matchOf }),
+  };
+}
+
+/** Finds tools and servers whose names a framework sent as hashes. */
+function hashedLookup({
+  tools,
+  servers,
+  matchOf,
+}: {
+  tools: readonly OfferedItem[];
+  servers: readonly (Provider | undefined)[];
+  matchOf: (tool: OfferedItem) => Match | undefined;
+}) {
+  let hashes: Map<string, Match[]> | undefined;
+  let serverHashes: Map<string, Provider> | undefined;
+
   /** The tools, by the hashes that frameworks may send in place of their names. */
   function toolsByHash(): Map<string, Match[]> {
     if (hashes) return hashes;
@@ -332,7 +350,7 @@ function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
   function serversByHash(): Map<string, Provider> {
     if (serverHashes) return serverHashes;
     serverHashes = new Map();
-    for (const provider of [...byProvider.keys()].map((id) => providers.get(id))) {
+    for (const provider of servers) {
       if (!provider) continue;
       for (const name of [provider.name, ...provider.aliases]) {
         const hash = hashedName(name);
@@ -346,13 +364,7 @@ function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
     return isHashedName(name) ? serversByHash().get(plainHash(name)) : undefined;
   }
 
-  return {
-    toolsOf: (provider: Provider) => byProvider.get(provider.id) ?? NO_TOOLS,
-    soleTool,
-    toolOfCutServer,
-    hashedTool,
-    hashedServer,
-  };
+  return { hashedTool, hashedServer };
 }
 
 /** The families of a tool's name as it is written, and without what may be its server's name in front. */

@@ -3,7 +3,7 @@ import type { Page, PageKey, PageRequest } from '@quartermaster/db/queries.ts';
 import { listSpans } from '@quartermaster/db/repositories/spans.ts';
 import { stringifyWithStoredJson } from '@quartermaster/db/stored-json.ts';
 import type { TenantPlace, TenantScope } from '@quartermaster/db/tenancy.ts';
-import type { CallerContext } from '../../http/context.ts';
+import type { CallerContext } from '../../auth/context.ts';
 import { noteReads } from '../../platform/audit/reads.ts';
 import { reachOf } from '../../auth/principal.ts';
 import { ApiError } from '../../platform/errors.ts';
@@ -51,7 +51,7 @@ export async function readWaterfall(
   const observations = await uses.resolve(services.db, reachOf(principal, 'runtime_observations:read'));
   await noteReads(ctx, [...places.values()], { type: 'trace', id: traceId });
   const points = Math.floor(items.length / SPANS_PER_POINT) + Math.floor(observations / OBSERVATIONS_PER_POINT);
-  await services.chargeWork(principal, points);
+  await ctx.charge(points);
   return { items, next };
 }
 

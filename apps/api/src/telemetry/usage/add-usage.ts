@@ -8,7 +8,7 @@ import type { AggregationLimits } from '../../governance/observations/aggregate.
 import { CacheByParts } from '../cache-by-parts.ts';
 import type { CallChange } from '../calls/call-changes.ts';
 import { type Call, errorsOf, nameAt } from '../calls/resolve.ts';
-import { DAY_MS, dayOf, HOUR_MS, hourOf, startOfDay } from './periods.ts';
+import { DAY_MS, dayOf, HOUR_MS, hourOf, startOfDay } from '../periods.ts';
 import { findOrCreateSeries, findSeriesOfRemoved } from './series.ts';
 
 type UsageBatch = {

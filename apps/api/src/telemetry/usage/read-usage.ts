@@ -7,7 +7,7 @@ import { listSeries, type UsageFilter, type UsageSeries } from '@quartermaster/d
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
 import { valueError } from '../../platform/errors.ts';
 import { firstInOrder } from '../../platform/first-in-order.ts';
-import { DAY_MS, HOUR_MS } from './periods.ts';
+import { DAY_MS, HOUR_MS } from '../periods.ts';
 import { rangesOf, type TimeRange, timeRange } from './time-range.ts';
 
 export type UsageQuery = {

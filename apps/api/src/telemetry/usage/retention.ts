@@ -10,7 +10,7 @@ import {
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { removeForEachTenant, removeInPacedBatches } from '../../platform/remove-in-batches.ts';
 import type { Services } from '../../platform/services.ts';
-import { DAY_MS, dayOf } from './periods.ts';
+import { DAY_MS, dayOf } from '../periods.ts';
 
 /** Rows per transaction. SQLite deletes them without yielding to the event loop. */
 const BATCH_SIZE = 500;

@@ -11,8 +11,7 @@ export const usageRouter = router({
     const { interval, group_by: groupBy, from, to, sort } = query;
     const { provider_id: providerId, kind, name, agent, account } = query;
     const filter = { providerId, kind, name, agent, account };
-    const { services, principal } = ctx;
-    const charge = (points: number) => services.chargeWork(principal, points);
+    const { services, charge } = ctx;
     return answerPage(ctx, input, scope, (page) =>
       usagePage(services.db, scope, { interval, groupBy, from, to, filter, sort }, { ...page, charge }, services.now()),
     );

@@ -1,7 +1,7 @@
 import type { UsageInterval } from '@quartermaster/contracts/usage.ts';
 import type { RollupRange } from '@quartermaster/db/repositories/usage-rollups.ts';
 import { valueError } from '../../platform/errors.ts';
-import { DAY_MS, HOUR_MS } from './periods.ts';
+import { DAY_MS, HOUR_MS } from '../periods.ts';
 
 /** The longest range of one query, in days. */
 const MAX_DAYS: Record<UsageInterval, number> = { hour: 31, day: 3660, all: 3660 };

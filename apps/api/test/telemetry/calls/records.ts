@@ -1,5 +1,5 @@
 import { inTransaction } from '@quartermaster/db/transaction.ts';
-import { aggregateRecordCalls } from '../../../src/telemetry/calls/aggregate-records.ts';
+import { aggregateRecordCalls } from '../../../src/telemetry/ingest/aggregate-records.ts';
 import type { InterpretedRecord } from '../../../src/telemetry/calls/interpreted-record.ts';
 import { unique } from '../../support/people.ts';
 import type { TestServer } from '../../support/server.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { countedRecordBytes } from '@quartermaster/db/testing/record-bytes.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { removeOldTraces } from '../../../src/telemetry/traces/retention.ts';
+import { removeOldTraces } from '../../../src/telemetry/trace-retention.ts';
 import { accountWithKey, unique } from '../../support/people.ts';
 import { type Body, startTestServer, type TestServer } from '../../support/server.ts';
 import { modelRequestLogs } from '../otlp/wire.ts';

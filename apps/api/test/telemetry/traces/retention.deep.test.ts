@@ -4,7 +4,7 @@ import { listSpanRetentions } from '@quartermaster/db/repositories/tenants.ts';
 import { onPostgres } from '@quartermaster/db/testing/test-database.ts';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { removeOldTraces } from '../../../src/telemetry/traces/retention.ts';
+import { removeOldTraces } from '../../../src/telemetry/trace-retention.ts';
 import { newTenant } from '../../governance/loop-support.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { all, chat, exportRequest, newTraceId, sendSpans } from './sending.ts';

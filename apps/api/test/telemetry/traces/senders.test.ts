@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { ingestTraces } from '@quartermaster/contracts/traces.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Answer } from '../../../src/http/errors/problems.ts';
+import type { Answer } from '../../../src/http/messages/send.ts';
 import { Intake } from '../../../src/telemetry/ingest/intake.ts';
 import { otlpReceiver } from '../../../src/telemetry/ingest/receiver.ts';
 import { createCallers } from '../../../src/http/rate-limits/callers.ts';
@@ -91,8 +91,8 @@ describe('incomplete uploads', () => {
   /** The receiver on a separate HTTP server with a short time limit. Collects its refusals. */
   async function receiver(readTimeoutMs: number) {
     const refusals: Answer[] = [];
-    const { services } = server;
-    const callers = createCallers(services, null, () => '');
+    const { services, trustedIssuer } = server;
+    const callers = createCallers({ ...services, ...trustedIssuer }, null, () => '');
     const receive = otlpReceiver({ intake: new Intake(services, 1024 * 1024), callers, readTimeoutMs });
     const handled: Promise<void>[] = [];
     const listener = createServer((req, res) => {

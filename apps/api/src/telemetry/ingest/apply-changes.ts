@@ -1,15 +1,15 @@
 import type { Database } from '@quartermaster/db/database.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { type AggregationLimits, aggregateSightings } from '../../governance/observations/aggregate.ts';
-import { gatherSightings } from './gather-sightings.ts';
+import { gatherSightings } from '../calls/gather-sightings.ts';
 import {
   NOTHING_UNOBSERVED,
   storeProvidersOfTokens,
   type Unobserved,
 } from '../../governance/observations/admit-sightings.ts';
 import { addUsage } from '../usage/add-usage.ts';
-import type { CallChange } from './call-changes.ts';
-import type { ProvidersOfCalls } from './providers-of-calls.ts';
+import type { CallChange } from '../calls/call-changes.ts';
+import type { ProvidersOfCalls } from '../calls/providers-of-calls.ts';
 
 type ChangeBatch = {
   changes: readonly CallChange[];

@@ -4,15 +4,15 @@ import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
 import { NOTHING_UNOBSERVED, type Unobserved } from '../../governance/observations/admit-sightings.ts';
 import { applyChanges } from './apply-changes.ts';
-import type { CallChange } from './call-changes.ts';
-import type { InterpretedRecord } from './interpreted-record.ts';
-import { makeCallSpan } from './make-call-span.ts';
-import { matchUses } from './match-uses.ts';
-import { findProvidersOfCalls } from './providers-of-calls.ts';
-import { findNewReports, type NewReports } from './new-reports.ts';
-import { type RecordReport, reportsOf } from './record-reports.ts';
-import { type Call, callsOfOne, failureOf } from './resolve.ts';
-import { decodeCalls, encodeCalls } from './stored-calls.ts';
+import type { CallChange } from '../calls/call-changes.ts';
+import type { InterpretedRecord } from '../calls/interpreted-record.ts';
+import { makeCallSpan } from '../calls/make-call-span.ts';
+import { matchUses } from '../calls/match-uses.ts';
+import { findProvidersOfCalls } from '../calls/providers-of-calls.ts';
+import { findNewReports, type NewReports } from '../calls/new-reports.ts';
+import { type RecordReport, reportsOf } from '../calls/record-reports.ts';
+import { type Call, callsOfOne, failureOf } from '../calls/resolve.ts';
+import { decodeCalls, encodeCalls } from '../calls/stored-calls.ts';
 
 type RecordBatch = { records: readonly InterpretedRecord[]; sender: string; limits: AggregationLimits };
 

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { hasBody } from './body.ts';
-import { BODY_LIMIT } from '../limits.ts';
-import type { Answer } from '../errors/problems.ts';
+import { BODY_LIMIT } from './limits.ts';
 
 /** How much of the body is still received after a refusal, in bytes, and for how long, in milliseconds. */
 const LINGER_BYTES = 16 * BODY_LIMIT;
@@ -10,6 +9,16 @@ const LINGER_MS = 5000;
 /** The pause after each piece of a refused body, in milliseconds. A piece has up to 64 KiB. */
 const DISCARD_PAUSE_MS = 50;
 const LINGER_PAUSE_MS = 5;
+
+/** An error response of REST. */
+export type Answer = {
+  status: number;
+  headers: Record<string, string>;
+  contentType: string;
+  body: unknown;
+  /** A bug, or a failure that no code expects: it belongs in the log. */
+  unexpected: boolean;
+};
 
 /** Sends an error. */
 export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: Answer): void {

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError, ValidationFailure, valueError } from '../../platform/errors.ts';
 import { FORM_MEDIA_TYPE, formIn, isForm } from './form.ts';
-import { jsonFault } from '../errors/json-fault.ts';
+import { jsonFault } from './json-fault.ts';
 import { hasMoreValuesThan } from '../../platform/json-values.ts';
-import { BODY_LIMIT, MAX_CONTAINERS, maxValuesOf } from '../limits.ts';
+import { BODY_LIMIT, MAX_CONTAINERS, maxValuesOf } from './limits.ts';
 
 type BodyOptions = {
   /** The body may be absent, empty, or of any media type. */

@@ -1,6 +1,6 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import type { TenantScope } from '@quartermaster/db/tenancy.ts';
-import type { Principal } from '../auth/principal.ts';
+import type { Principal } from './principal.ts';
 import type { Services } from '../platform/services.ts';
 
 /** The preconditions of a request, as they were sent. */
@@ -23,6 +23,11 @@ export type Context = Preconditions & {
 export type CallerContext = Context & {
   principal: Principal;
   operation: Operation;
+  /**
+   * Charges work that was only known after it was done to the rate limits of the caller and its tenant, on top of the points
+   * that every request costs. Later requests may be refused for it, never the one that did the work.
+   */
+  charge: (points: number) => Promise<void>;
   /** The places where the caller holds the operation's scope. Repositories get it as their tenant scope. */
   reach: TenantScope;
 };

@@ -3,19 +3,19 @@ import { yieldWhenDue } from '@quartermaster/db/turns.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { AggregationLimits } from '../../governance/observations/aggregate.ts';
 import { NOTHING_UNOBSERVED, type Unobserved } from '../../governance/observations/admit-sightings.ts';
-import type { InterpretedSpan } from './interpreted-span.ts';
+import type { InterpretedSpan } from '../calls/interpreted-span.ts';
 import { applyChanges } from './apply-changes.ts';
-import { type CallChange, diffCalls } from './call-changes.ts';
-import { allUsesOf, type CallSpan } from './call-span.ts';
-import { addParent, type SenderTrace, readSenderTraces, type StoredTrace } from './sender-trace.ts';
-import { makeCallSpan } from './make-call-span.ts';
-import { replaceRecords } from './replace-records.ts';
-import type { MatchedUses } from './match-uses.ts';
-import { findProvidersOfCalls, type ProvidersOfCalls } from './providers-of-calls.ts';
-import { NO_REPLACEMENTS, type Replacements, replaceProviders } from './replacements.ts';
-import { resolve } from './resolve.ts';
-import { spellingsReader } from './same-name.ts';
-import { encodeCalls } from './stored-calls.ts';
+import { type CallChange, diffCalls } from '../calls/call-changes.ts';
+import { allUsesOf, type CallSpan } from '../calls/call-span.ts';
+import { addParent, type SenderTrace, readSenderTraces, type StoredTrace } from '../calls/sender-trace.ts';
+import { makeCallSpan } from '../calls/make-call-span.ts';
+import { replaceRecords } from '../calls/replace-records.ts';
+import type { MatchedUses } from '../calls/match-uses.ts';
+import { findProvidersOfCalls, type ProvidersOfCalls } from '../calls/providers-of-calls.ts';
+import { NO_REPLACEMENTS, type Replacements, replaceProviders } from '../calls/replacements.ts';
+import { resolve } from '../calls/resolve.ts';
+import { spellingsReader } from '../calls/same-name.ts';
+import { encodeCalls } from '../calls/stored-calls.ts';
 
 /** A new span, which this transaction stores. */
 type FreshSpan = {

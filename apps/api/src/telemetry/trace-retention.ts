@@ -5,9 +5,9 @@ import { listSpanRetentions } from '@quartermaster/db/repositories/tenants.ts';
 import { deleteTracesBefore } from '@quartermaster/db/repositories/trace-retention.ts';
 import { inTransaction } from '@quartermaster/db/transaction.ts';
 import { wholeTenant } from '@quartermaster/db/tenancy.ts';
-import { removeForEachTenant, removeInPacedBatches } from '../../platform/remove-in-batches.ts';
-import type { Services } from '../../platform/services.ts';
-import { DAY_MS } from '../usage/periods.ts';
+import { removeForEachTenant, removeInPacedBatches } from '../platform/remove-in-batches.ts';
+import type { Services } from '../platform/services.ts';
+import { DAY_MS } from './periods.ts';
 
 /** Spans per transaction, and most traces. SQLite deletes them without yielding to the event loop. */
 const BATCH_SIZE = 256;

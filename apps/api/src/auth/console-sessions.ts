@@ -11,13 +11,14 @@ import {
   touchConsoleSession,
 } from '@quartermaster/db/repositories/console-sessions.ts';
 import { findAccount } from '@quartermaster/db/repositories/users.ts';
-import { ApiError } from '../../platform/errors.ts';
-import { removeInBatches } from '../../platform/remove-in-batches.ts';
-import type { Services } from '../../platform/services.ts';
-import type { AdministratorClaim } from '../administrator-claim.ts';
-import type { Principal } from '../principal.ts';
-import { principalOfAccount, userDisabled } from '../users.ts';
-import { cookieNames, cookieOf } from './cookies.ts';
+import { ApiError } from '../platform/errors.ts';
+import { removeInBatches } from '../platform/remove-in-batches.ts';
+import type { Services } from '../platform/services.ts';
+import type { AdministratorClaim } from './administrator-claim.ts';
+import type { Principal } from './principal.ts';
+import type { AuthServices, TrustedIssuer } from './trusted-issuer.ts';
+import { principalOfAccount, userDisabled } from './users.ts';
+import { cookieNames, cookieOf } from './console-cookies.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
 
@@ -45,7 +46,7 @@ const USER_HEADER = 'x-quartermaster-user';
  * @throws 401 for a session that ended, or of another user than the page shows; 403 for a write from another site, and for a
  *   disabled user
  */
-export async function principalOfSession(services: Services, req: IncomingMessage): Promise<Principal | null> {
+export async function principalOfSession(services: AuthServices, req: IncomingMessage): Promise<Principal | null> {
   const token = sessionToken(services, req);
   if (token === undefined) return null;
   const isSameOrigin = req.headers['sec-fetch-site'] === 'same-origin';
@@ -80,7 +81,7 @@ export function sessionToken({ publicUrl }: Pick<Services, 'publicUrl'>, req: In
 }
 
 /** @throws 401 for a session that is unknown, has expired, or was started with another identity provider */
-export async function requireSession({ db, now, issuer }: Pick<Services, 'db' | 'now' | 'issuer'>, token: string) {
+export async function requireSession({ db, now, issuer }: Pick<AuthServices, 'db' | 'now' | 'issuer'>, token: string) {
   const found = await findConsoleSessionByToken(db, digestOf(token));
   if (!found || found.session.issuer !== issuer || isExpired(found.session, now())) throw sessionEnded();
   const { status } = found.account;
@@ -107,7 +108,7 @@ export type StartedSession = {
  */
 export async function startSession(
   trx: Database,
-  { secrets, administrators }: Pick<Services, 'secrets' | 'administrators'>,
+  { secrets, administrators }: Pick<AuthServices, 'secrets' | 'administrators'>,
   { userId, issuer, isAdministrator, userAgent, idToken }: StartedSession,
   now: Date,
 ): Promise<{ token: string; session: StoredConsoleSession; ended: string[] }> {
@@ -169,7 +170,10 @@ function isExpired({ expiresAt, lastUsedAt }: StoredConsoleSession, now: Date): 
 }
 
 /** Writes the time of last use. A failure is only logged. */
-async function touch({ db, now: clock, log }: Services, { id, lastUsedAt }: StoredConsoleSession): Promise<void> {
+async function touch(
+  { db, now: clock, log }: Pick<Services, 'db' | 'now' | 'log'>,
+  { id, lastUsedAt }: StoredConsoleSession,
+): Promise<void> {
   const now = clock();
   if (now.getTime() - Date.parse(lastUsedAt) < TOUCH_EVERY_MS) return;
   try {
@@ -184,7 +188,7 @@ async function touch({ db, now: clock, log }: Services, { id, lastUsedAt }: Stor
  * removes it takes the rights away at once, as for bearer tokens.
  */
 function isStillAdministrator(
-  { administrators }: Pick<Services, 'administrators'>,
+  { administrators }: Pick<TrustedIssuer, 'administrators'>,
   { administratorClaim }: StoredConsoleSession,
 ): boolean {
   return administratorClaim !== null && administratorClaim === claimText(administrators);

@@ -1,6 +1,9 @@
 import type { Operation } from '@quartermaster/contracts/operation.ts';
 import type { z } from 'zod';
-import { defOf, isInteger, unwrapped } from '../schemas.ts';
+import { defOf, isInteger, unwrapped } from './schemas.ts';
+
+/** An operation's input as it was sent, before validation. Over tRPC it may be anything. */
+export type RawInput = { path?: unknown; query?: unknown; body?: unknown; [QUERY_TEXT]?: unknown };
 
 /** The key in the raw input for the query parameters as text, so that a 422 repeats `"0"` as it was sent, not `0`. */
 export const QUERY_TEXT: unique symbol = Symbol('query text');

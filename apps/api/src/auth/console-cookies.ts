@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isLoopback } from '../../platform/loopback.ts';
+import { isLoopback } from '../platform/loopback.ts';
 
 /** The names of the web console's cookies, and whether browsers send them only over https. */
 export type CookieNames = {
