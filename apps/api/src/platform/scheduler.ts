@@ -156,8 +156,11 @@ export class Scheduler {
       line.active += 1;
       line.waiting.shift()?.start();
     }
-    const pauseMs = line.pausedUntil - performance.now();
-    if (line.waiting.length > 0 && pauseMs > 0) line.timer = setTimeout(() => this.#startWaiting(line), pauseMs);
+    if (line.waiting.length === 0) return;
+    // The end of the pause, or of the time after it in which requests run one at a time.
+    const left = [line.pausedUntil, line.pausedUntil + MAX_PAUSE_MS].map((time) => time - performance.now());
+    const next = left.find((milliseconds) => milliseconds > 0);
+    if (next !== undefined) line.timer = setTimeout(() => this.#startWaiting(line), next);
   }
 
   /** Notes that a transaction of a line held SQLite's writing connection. */
