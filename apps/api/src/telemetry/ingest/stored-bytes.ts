@@ -9,6 +9,9 @@ import { removeSomeOldTraces } from '../traces/retention.ts';
 /** What a key of a call takes in storage, with its entries in indexes: 280 to 299 bytes on SQLite. */
 export const BYTES_PER_KEY = 300;
 
+/** How often some old traces are removed for one batch. Each time 256 spans are, and a block has at most 2,000. */
+const MAX_REMOVALS = 8;
+
 type NewBytes = {
   place: TenantPlace;
   sender: string;
@@ -30,14 +33,15 @@ export async function requireRoom(
     await requireShare(services, { place, sender, bytes });
     await services.tenantLimits.add(services.db, place.tenantId, 'storedBytes', bytes);
   };
-  try {
-    await add();
-  } catch (error) {
-    if (!isLimitReached(error) || settings.spanRetentionDays === null) throw error;
-    const removed = await removeSomeOldTraces(services, place.tenantId, settings.spanRetentionDays);
-    if (removed === 0) throw error;
-    services.tenantLimits.forget(place.tenantId);
-    await add();
+  for (let removals = 0; ; removals += 1) {
+    try {
+      return await add();
+    } catch (error) {
+      if (!isLimitReached(error) || settings.spanRetentionDays === null || removals === MAX_REMOVALS) throw error;
+      const removed = await removeSomeOldTraces(services, place.tenantId, settings.spanRetentionDays);
+      if (removed === 0) throw error;
+      services.tenantLimits.forget(place.tenantId);
+    }
   }
 }
 
