@@ -86,7 +86,7 @@ export async function changeProvider(ctx: CallerContext, id: string, body: Updat
         now,
       );
     }
-    // These fields decide which names of models a block covers, and which providers of sub-tenants declare this one again.
+    // These fields decide which names of models a block covers, and which sub-tenants declare the same provider again.
     if (['name', 'aliases', 'kind', 'status', 'baseUrl'].some((field) => changed.includes(field))) {
       await revokeSessionsOfChangedProvider(trx, record, updated, now);
     }

@@ -60,10 +60,10 @@ async function requireShare(
   const { limit, room: free } = await tenantLimits.roomFor(db, place.tenantId, 'storedBytes', bytes);
   // An account has at most as many bytes as the tenant, so usually there is no need to look it up.
   if (bytes > free || bytes <= roomInShare(free, limit - free)) return;
-  const own = await findAccountBytes(db, place.tenantId, sender);
-  if (bytes <= roomInShare(free, own)) return;
+  const accountBytes = await findAccountBytes(db, place.tenantId, sender);
+  if (bytes <= roomInShare(free, accountBytes)) return;
   throw new ApiError(
     'tenant_limit_reached',
-    `The account has ${own} stored bytes, and the tenant has ${free} of ${limit} free. An account may send spans and log records only while it has fewer bytes than are free. GET /v1/tenants/{tenant_id}/usage shows the largest accounts.`,
+    `The account has ${accountBytes} stored bytes, and the tenant has ${free} of ${limit} free. An account may send spans and log records only while it has fewer bytes than are free. GET /v1/tenants/{tenant_id}/usage shows the largest accounts.`,
   );
 }
