@@ -7,6 +7,7 @@
 #   with at most 16, 148 MB with 64.
 # --heap-growing-percent: by how much the heap grows until all of it is collected, which blocks the event loop for 10 to 40 ms. V8's
 #   own choice beside a hostile tenant was often 20 %: 51 and 61 such collections in 50 s, and 29 and 31 with 100 %.
+# --expose-gc: main.ts collects the garbage of the start.
 # MALLOC_MMAP_THRESHOLD_, MALLOC_TRIM_THRESHOLD_: bytes from which glibc returns freed memory to the system. Unless they are set,
 #   glibc raises both to the largest block that was freed, and keeps the memory of large requests that have ended.
 # MALLOC_ARENA_MAX: the parts of glibc's memory. It makes one for each thread, and what one part has free the others cannot use:
@@ -22,4 +23,4 @@ MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_-2097152}" \
 MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_-1048576}" \
 MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX-2}" \
 UV_THREADPOOL_SIZE="${UV_THREADPOOL_SIZE-8}" \
-exec node --min-semi-space-size=64 --max-semi-space-size=64 --heap-growing-percent=100 "$@"
+exec node --expose-gc --min-semi-space-size=64 --max-semi-space-size=64 --heap-growing-percent=100 "$@"

@@ -28,11 +28,12 @@ try {
 async function serve(mode: StartMode): Promise<void> {
   const config = readConfig(process.env, mode);
   // Imported after reading the configuration: loading the service takes ten times as long as reporting a wrong setting.
-  const { releaseStartupMemory } = await import('./server/release-startup-memory.ts');
   const { openConsole } = await import('./server/console/build.ts');
   const { startServer } = await import('./server/start.ts');
   const { startMessage, writeStartLog } = await import('./server/start-message.ts');
-  releaseStartupMemory();
+  // Returns the memory that loading the modules took: 147 MB at rest instead of 256. `scripts/server.sh` exposes `gc`. It is called
+  // before serving requests, because it blocks for some tens of milliseconds.
+  globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
   const isTerminal = process.stdout.isTTY;
   const server = await startServer(config, {
     bootstrapKeyToFile: !isTerminal,

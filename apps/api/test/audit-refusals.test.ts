@@ -111,7 +111,7 @@ test('regression: writing refusals takes linear time', async () => {
   const cost = async (count: number) => {
     const tries: number[] = [];
     for (let attempt = 0; attempt < 5; attempt += 1) {
-      const { sums } = sumsOf({ limits: { ofTenant: count } });
+      const { sums } = sumsOf({ limits: { perTenant: count } });
       for (let index = 0; index < count; index += 1) sums.note(refusal(index));
       const start = process.cpuUsage();
       await sums.flush('all');
@@ -144,7 +144,7 @@ test('a tenant gets at most 1,000 different refusal events a minute, then one fo
 });
 
 test('memory is bounded: refusals of many tenants beyond the limit are only counted, then dropped', async () => {
-  const { sums, written, dropped } = sumsOf({ limits: { waiting: 100, ofTenant: 10 } });
+  const { sums, written, dropped } = sumsOf({ limits: { waiting: 100, perTenant: 10 } });
   server.freeze();
   for (let index = 0; index < 1000; index += 1) sums.note(refusal(0, `tenant-${index}`));
   await sums.flush('all');
@@ -157,7 +157,7 @@ test('after a failed write the events are kept together with new ones, and none 
   const batches: (readonly NewAuditEvent[])[] = [];
   let failing = true;
   const { sums } = sumsOf({
-    limits: { ofTenant: 2000 },
+    limits: { perTenant: 2000 },
     async write(events) {
       if (failing && batches.length === 1) throw new Error('the database is away');
       batches.push(events);

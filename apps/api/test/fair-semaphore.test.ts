@@ -4,7 +4,7 @@ import { type Permit, FairSemaphore } from '../src/platform/fair-semaphore.ts';
 import { tooBusy } from '../src/telemetry/ingest/intake.ts';
 
 /** A semaphore, and the tenants in the order in which they acquired permits. */
-function semaphoreOf({ maxWaitMs = 60_000, ...options }: { total: number; ofTenant: number; maxWaitMs?: number }) {
+function semaphoreOf({ maxWaitMs = 60_000, ...options }: { total: number; perTenant: number; maxWaitMs?: number }) {
   const semaphore = new FairSemaphore({ tooBusy, ...options });
   const acquired: string[] = [];
   const acquire = async (tenant: string, amount: number): Promise<Permit> => {
@@ -16,7 +16,7 @@ function semaphoreOf({ maxWaitMs = 60_000, ...options }: { total: number; ofTena
 }
 
 test('a request that does not fit waits until another one releases its permit or shrinks it', async () => {
-  const { semaphore, acquired, acquire } = semaphoreOf({ total: 10, ofTenant: 10 });
+  const { semaphore, acquired, acquire } = semaphoreOf({ total: 10, perTenant: 10 });
   const first = await acquire('a', 8);
   const second = acquire('b', 6);
   await yieldToEventLoop();
@@ -31,7 +31,7 @@ test('a request that does not fit waits until another one releases its permit or
 });
 
 test('tenants take turns, even if one of them has a long queue', async () => {
-  const { acquired, acquire } = semaphoreOf({ total: 1, ofTenant: 1 });
+  const { acquired, acquire } = semaphoreOf({ total: 1, perTenant: 1 });
   const first = await acquire('a', 1);
   const waiting = ['a', 'a', 'a', 'b', 'b', 'c'].map(async (tenant) => (await acquire(tenant, 1)).release());
   first.release();
@@ -40,7 +40,7 @@ test('tenants take turns, even if one of them has a long queue', async () => {
 });
 
 test('a tenant at its limit waits without delaying other tenants', async () => {
-  const { acquired, acquire } = semaphoreOf({ total: 10, ofTenant: 5 });
+  const { acquired, acquire } = semaphoreOf({ total: 10, perTenant: 5 });
   const own = await acquire('a', 5);
   const next = acquire('a', 1);
   const other = await acquire('b', 5);
@@ -51,7 +51,7 @@ test('a tenant at its limit waits without delaying other tenants', async () => {
 });
 
 test('a permit is wanted while another tenant waits that is within its limit', async () => {
-  const { acquire } = semaphoreOf({ total: 2, ofTenant: 1 });
+  const { acquire } = semaphoreOf({ total: 2, perTenant: 1 });
   const [first, second] = [await acquire('a', 1), await acquire('b', 1)];
   const own = acquire('a', 1);
   expect([first.isWanted(), second.isWanted()]).toEqual([false, false]);
@@ -66,7 +66,7 @@ test('a permit is wanted while another tenant waits that is within its limit', a
 });
 
 test('small requests do not overtake a large one that waits', async () => {
-  const { acquired, acquire } = semaphoreOf({ total: 10, ofTenant: 8 });
+  const { acquired, acquire } = semaphoreOf({ total: 10, perTenant: 8 });
   const first = await acquire('a', 6);
   const large = acquire('b', 8);
   const small = acquire('c', 1);
@@ -78,7 +78,7 @@ test('small requests do not overtake a large one that waits', async () => {
 });
 
 test('an amount above the limit of a tenant counts as that limit', async () => {
-  const { semaphore, acquire } = semaphoreOf({ total: 10, ofTenant: 5 });
+  const { semaphore, acquire } = semaphoreOf({ total: 10, perTenant: 5 });
   const permit = await acquire('a', 1000);
   expect(semaphore.held).toBe(5);
   permit.release();
@@ -86,7 +86,7 @@ test('an amount above the limit of a tenant counts as that limit', async () => {
 });
 
 test('a request that waits too long is refused with 429, and the next one proceeds', async () => {
-  const { semaphore, acquire } = semaphoreOf({ total: 10, ofTenant: 10, maxWaitMs: 20 });
+  const { semaphore, acquire } = semaphoreOf({ total: 10, perTenant: 10, maxWaitMs: 20 });
   const first = await acquire('a', 6);
   await expect(acquire('b', 8)).rejects.toMatchObject({ status: 429, headers: { 'Retry-After': '1' } });
   const second = await acquire('b', 4);

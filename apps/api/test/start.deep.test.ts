@@ -125,6 +125,14 @@ describe('the program', () => {
   });
 });
 
+test('the memory that loading the modules took is returned to the system', async () => {
+  const { child } = await startProcess({ DATABASE_URL: `sqlite:${await databaseFile()}` });
+  const megabytes = () =>
+    Number(spawnSync('ps', ['-o', 'rss=', '-p', `${child.pid}`], { encoding: 'utf8' }).stdout) / 1024;
+  // About 140, and 250 without it.
+  await expect.poll(megabytes, { timeout: 10_000 }).toBeLessThan(190);
+});
+
 describe('the arguments', () => {
   test.each([
     ['--help', HELP],

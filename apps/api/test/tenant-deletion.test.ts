@@ -12,7 +12,7 @@ import { startTestServer, type TestServer } from './support/server.ts';
 import { expectErased, rowsOf } from './tenant-erasure.ts';
 
 const HOUR_MS = 3600 * 1000;
-const DUE = { limit: 10, ofTenant: 10 };
+const DUE = { limit: 10, perTenant: 10 };
 
 let server: TestServer;
 beforeAll(async () => {

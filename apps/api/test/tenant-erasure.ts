@@ -44,11 +44,6 @@ async function fillOtherTables(server: TestServer, tenantId: string): Promise<vo
     .values({ ...place, ...call })
     .execute();
   await db.insertInto('telemetry_call_counts').values({ tenant_id: tenantId, sender: 's', calls: 1 }).execute();
-  const share = { trace_id: 't', account: 'a', bytes: 1 };
-  await db
-    .insertInto('trace_accounts')
-    .values({ ...place, ...share })
-    .execute();
 }
 
 /**

@@ -14,6 +14,9 @@ const MAX_CACHED_VALUES = 500;
 /** The most rows of one statement. SQLite runs several medium statements faster than one with hundreds of rows. */
 const MAX_ROWS = 64;
 
+/** Up to so many rows are one statement. More are split into a multiple of it and a rest, so that few shapes are needed. */
+const EXACT_ROWS = 16;
+
 /** The values of one row of a multi-row statement. */
 type Row = Readonly<Record<string, string | number | Buffer | null>>;
 
@@ -36,8 +39,8 @@ export function preparedStatement<Values extends object, Result>(
 }
 
 /**
- * A prepared statement over any number of rows. The number of rows is part of its shape. So that few shapes are needed, the rows
- * are split into statements whose numbers of rows are powers of two.
+ * A prepared statement over any number of rows. The number of rows is part of its shape, so many rows are split into
+ * statements of a few sizes.
  *
  * Whether a value of a row is null is not part of the shape: a batch of rows would hardly ever have a shape that is cached. So the
  * builder must bind the values of rows, and cannot branch on them.
@@ -50,7 +53,7 @@ export function multiRowStatement<OneRow extends Row, Shared extends object, Res
 ): (db: Database, rows: readonly OneRow[], shared: Shared) => Promise<Result[]> {
   const run = prepare((db, shared: Shared, rows: readonly OneRow[]) => build(db, rows, shared));
   return async (db, rows, shared) => {
-    const parts = inPowersOfTwo(rows).map((part) => () => run(db, shared, part));
+    const parts = inParts(rows).map((part) => () => run(db, shared, part));
     return (await together(db, parts)).flat();
   };
 }
@@ -169,10 +172,11 @@ function slotsOfRow(index: number): Row {
   );
 }
 
-function inPowersOfTwo<Item>(items: readonly Item[]): (readonly Item[])[] {
+function inParts<Item>(items: readonly Item[]): (readonly Item[])[] {
   const parts: (readonly Item[])[] = [];
   for (let start = 0, size = 0; start < items.length; start += size) {
-    size = Math.min(MAX_ROWS, 2 ** Math.floor(Math.log2(items.length - start)));
+    const left = Math.min(items.length - start, MAX_ROWS);
+    size = left <= EXACT_ROWS ? left : left - (left % EXACT_ROWS);
     parts.push(items.slice(start, start + size));
   }
   return parts;

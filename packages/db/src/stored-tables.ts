@@ -43,7 +43,6 @@ export const TABLE_KEYS = {
   gateway_session_grants: ['tenant_id', 'session_id', 'position'],
   operator_tasks: ['tenant_id', 'id'],
   traces: ['tenant_id', 'sub_tenant_id', 'trace_id'],
-  trace_accounts: ['tenant_id', 'sub_tenant_id', 'trace_id', 'account'],
   span_blocks: ['tenant_id', 'sub_tenant_id', 'id'],
   trace_blocks: ['tenant_id', 'sub_tenant_id', 'trace_id', 'part'],
   usage_series: ['tenant_id', 'id'],

@@ -20,8 +20,8 @@ test('finds the longest overdue providers, and no more than a number of one tena
   await due(db, GLOBEX, 'not yet', 61);
   await due(db, GLOBEX, 'disabled', 1, { status: 'disabled' });
   await due(db, GLOBEX, 'without an address', 2, { baseUrl: null });
-  const found = async (limit: number, ofTenant: number, scope = EVERYWHERE) =>
-    (await findProvidersDueForSync(db, scope, later(60), { limit, ofTenant })).map(({ name }) => name);
+  const found = async (limit: number, perTenant: number, scope = EVERYWHERE) =>
+    (await findProvidersDueForSync(db, scope, later(60), { limit, perTenant })).map(({ name }) => name);
   expect(await found(10, 10)).toEqual(['slow 0', 'slow 1', 'slow 2', 'slow 3', 'theirs']);
   expect(await found(10, 2)).toEqual(['slow 0', 'slow 1', 'theirs']);
   expect(await found(2, 1)).toEqual(['slow 0', 'theirs']);

@@ -94,7 +94,6 @@ test('on an empty database, the migrations create every table', async () => {
     'telemetry_calls',
     'tenant_limits',
     'tenants',
-    'trace_accounts',
     'trace_blocks',
     'traces',
     'usage_rollups',

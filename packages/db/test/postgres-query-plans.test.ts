@@ -237,8 +237,8 @@ async function insertTraces(into: Database, count: number): Promise<void> {
   const time = '2026-03-01T00:00:00.000Z';
   await sql`
     insert into traces (tenant_id, sub_tenant_id, trace_id, start_time, end_time, span_count, error_count, created_at,
-      updated_at, duration_ms, services, models, tools, agents, stored_bytes, account)
-    select 'acme', '', md5(i::text), ${time}, ${time}, 1, 0, ${time}, ${time}, 0, '', '', '', '', 0, 'agent'
+      updated_at, duration_ms, services, models, tools, agents)
+    select 'acme', '', md5(i::text), ${time}, ${time}, 1, 0, ${time}, ${time}, 0, '', '', '', ''
     from generate_series(1, ${sql.lit(count)}) i`.execute(into);
 }
 

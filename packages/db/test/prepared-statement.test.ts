@@ -122,7 +122,7 @@ const insertSubTenants = multiRowStatement((db, rows: readonly { id: string }[],
     .returning('id'),
 );
 
-// One row, powers of two, one less and one more, and more rows than one statement takes.
+// One row, the sizes around those of a split, and more rows than one statement takes.
 test.each([0, 1, 2, 3, 127, 128, 129, 511, 512, 513, 1500])(
   '%i rows are each written once, in order',
   async (count) => {

@@ -60,9 +60,9 @@ export function placeOfBody(
 }
 
 function onlyTenant(ctx: CallerContext, body: unknown): string {
-  const own = new Set(placesOf(ctx).map((place) => place.tenantId));
-  const [only] = own;
-  if (only === undefined || own.size > 1) throw missing('tenantId', body);
+  const tenantIds = new Set(placesOf(ctx).map((place) => place.tenantId));
+  const [only] = tenantIds;
+  if (only === undefined || tenantIds.size > 1) throw missing('tenantId', body);
   return only;
 }
 
@@ -71,9 +71,11 @@ function onlySubTenant(ctx: CallerContext, tenantId: string, body: unknown): str
     (place) => (place.tenantId === null || place.tenantId === tenantId) && place.subTenantId === null,
   );
   if (wide) return null;
-  const own = new Set(ctx.reach.filter((place) => place.tenantId === tenantId).map((place) => place.subTenantId));
-  const [only] = own;
-  if (only === undefined || own.size > 1) throw missing('subTenantId', body);
+  const subTenantIds = new Set(
+    ctx.reach.filter((place) => place.tenantId === tenantId).map((place) => place.subTenantId),
+  );
+  const [only] = subTenantIds;
+  if (only === undefined || subTenantIds.size > 1) throw missing('subTenantId', body);
   return only;
 }
 

@@ -50,16 +50,16 @@ export function publicEndpoint<I, O, R>(operation: Operation<I, O, R>) {
 
 function declare<Ctx, I, O, R>(operation: Operation<I, O, R>, current: CurrentRecord<O> | null) {
   const procedureOf = (run: Handler<Ctx, O, R>) => {
-    const own = { operation, run, current } as unknown as Endpoint;
+    const endpoint = { operation, run, current } as unknown as Endpoint;
     const { method, path, operationId, summary, tag, params, output } = operation;
     const typed = t.procedure
       .meta({
         openapi: { method, path: path as `/${string}`, operationId, summary, tags: [tag] },
-        endpoint: own,
+        endpoint,
       })
       .input(declared(z.looseObject(params?.shape ?? {})) as Typed<I, unknown>)
       .output(declared(output) as Typed<R, R>);
-    const resolve = ({ ctx }: { ctx: TrpcContext }) => ctx.run(own) as Promise<never>;
+    const resolve = ({ ctx }: { ctx: TrpcContext }) => ctx.run(endpoint) as Promise<never>;
     return { typed, resolve };
   };
   return {

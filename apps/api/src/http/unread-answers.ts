@@ -30,9 +30,9 @@ export class UnreadAnswers {
   hold(caller: string, res: ServerResponse, { bytes, isRefusable }: { bytes: number; isRefusable: boolean }): void {
     // Such an answer would never emit `close`. A pipelined one has no socket if the connection was closed before its turn.
     if (res.socket === null || res.socket.destroyed) return;
-    const own = this.#held.get(caller) ?? 0;
-    if (isRefusable && own > 0 && own + bytes > BUDGET - this.#total - bytes) throw tooManyUnread();
-    this.#held.set(caller, own + bytes);
+    const heldByCaller = this.#held.get(caller) ?? 0;
+    if (isRefusable && heldByCaller > 0 && heldByCaller + bytes > BUDGET - this.#total - bytes) throw tooManyUnread();
+    this.#held.set(caller, heldByCaller + bytes);
     this.#total += bytes;
     res.once('close', () => {
       const left = (this.#held.get(caller) ?? 0) - bytes;

@@ -19,7 +19,7 @@ const MAX_WAIT_MS = 3000;
 export function fairResolver(resolver: Resolver): FairResolver {
   const lookups = new FairSemaphore({
     total: MAX_LOOKUPS,
-    ofTenant: 1,
+    perTenant: 1,
     tooBusy: () => new OutboundFailure('other look-ups of names take too long', { transient: true }),
   });
   const running = new Map<string, Promise<Addresses>>();

@@ -14,7 +14,7 @@ type SemaphoreOptions = {
   /** How much all requests may hold, in any unit. */
   total: number;
   /** How much the requests of one tenant may hold. */
-  ofTenant: number;
+  perTenant: number;
   /** The error of a request that has waited until its deadline. */
   tooBusy: () => Error;
 };
@@ -46,9 +46,9 @@ export class FairSemaphore {
    * @throws what `tooBusy` returns, if it is not free then
    */
   async acquire(tenant: string, amount: number, deadline: number): Promise<Permit> {
-    const { ofTenant, tooBusy } = this.#options;
-    let own = Math.min(amount, ofTenant);
-    if (this.#waiting.has(tenant) || this.#isContended() || !this.#fits(tenant, own)) {
+    const { perTenant, tooBusy } = this.#options;
+    let granted = Math.min(amount, perTenant);
+    if (this.#waiting.has(tenant) || this.#isContended() || !this.#fits(tenant, granted)) {
       await new Promise<void>((resolve, reject) => {
         const queue = this.#waiting.get(tenant) ?? [];
         this.#waiting.set(tenant, queue);
@@ -62,16 +62,16 @@ export class FairSemaphore {
           clearTimeout(timer);
           resolve();
         };
-        const waiter = { amount: own, resume };
+        const waiter = { amount: granted, resume };
         queue.push(waiter);
       });
     } else {
-      this.#add(tenant, own);
+      this.#add(tenant, granted);
     }
     const shrink = (left: number) => {
-      if (left >= own) return;
-      this.#add(tenant, left - own);
-      own = left;
+      if (left >= granted) return;
+      this.#add(tenant, left - granted);
+      granted = left;
       this.#resumeWaiters();
     };
     return { shrink, release: () => shrink(0), isWanted: () => this.#isContended(tenant) };
@@ -91,7 +91,7 @@ export class FairSemaphore {
   }
 
   #isWithinTenantLimit(tenant: string, amount: number): boolean {
-    return (this.#held.get(tenant) ?? 0) + amount <= this.#options.ofTenant;
+    return (this.#held.get(tenant) ?? 0) + amount <= this.#options.perTenant;
   }
 
   #fits(tenant: string, amount: number): boolean {

@@ -42,6 +42,6 @@ export async function roomWithinShares(
 }
 
 /** How many more records or bytes a holder of `own` may add while `free` are free. */
-export function roomInShare(free: number, own: number): number {
-  return Math.max(0, Math.ceil((free - own) / 2));
+export function roomInShare(free: number, held: number): number {
+  return Math.max(0, Math.ceil((free - held) / 2));
 }

@@ -304,13 +304,13 @@ describe('regression: stored bytes', () => {
     const kept = () =>
       countTenantUsage(db, usersOfTenant(tenantId), { resource: 'storedBytes', most: 1 }, server.services.now());
     expect(await kept()).toBe(0);
-    const ofTenant = await otherBytesOf(tenant);
+    const tenantBytes = await otherBytesOf(tenant);
     expect((await write(one)).status).toBe(200);
     const first = await kept();
     expect(first).toBeGreaterThan(200);
     expect((await write(other)).status).toBe(200);
     expect(await kept()).toBeGreaterThan(first + 200);
-    expect(await otherBytesOf(tenant)).toBe(ofTenant);
+    expect(await otherBytesOf(tenant)).toBe(tenantBytes);
 
     const limit = 1024 ** 3;
     await addStoredBytes(db, usersOfTenant(tenantId), limit - (await kept()), server.services.now());

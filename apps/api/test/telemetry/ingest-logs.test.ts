@@ -172,7 +172,11 @@ test('the keys of a span count as stored bytes', async () => {
   };
   const span = { name: 'tool_call', scope: 'gemini-cli', attributes };
   await server.ok('POST', '/v1/traces', { as: account, body: exportRequest([span]) });
-  const [stored] = await db.selectFrom('traces').select('stored_bytes').where('tenant_id', '=', tenantId).execute();
+  const [stored] = await db
+    .selectFrom('span_blocks')
+    .select('stored_bytes')
+    .where('tenant_id', '=', tenantId)
+    .execute();
   const keys = await db.selectFrom('telemetry_calls').select('call_key').where('tenant_id', '=', tenantId).execute();
   expect(keys.length).toBeGreaterThan(0);
   expect(before - (await room())).toBe((stored?.stored_bytes ?? 0) + keys.length * 300);

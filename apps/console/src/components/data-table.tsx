@@ -34,9 +34,14 @@ export type Column<Row> = {
   cell: (row: Row) => ReactNode;
 };
 
-type Selection = { keys: ReadonlySet<string>; toggle: (key: string) => void; toggleAll: () => void };
+type Selection = {
+  keys: ReadonlySet<string>;
+  toggle: (key: string) => void;
+  toggleAll: () => void;
+  clear: () => void;
+};
 
-type Props<Row> = {
+export type TableProps<Row> = {
   label: string;
   list: PagedList<Row>;
   columns: readonly Column<Row>[];
@@ -59,7 +64,7 @@ const OVERSCAN = 12;
 const READ_AHEAD = 40;
 
 /** A table of any length. Only the rows in view are in the page; the keys j and k move, x selects, Enter opens. */
-export function DataTable<Row>(props: Props<Row>): ReactNode {
+export function DataTable<Row>(props: TableProps<Row>): ReactNode {
   const { label, list, columns: allColumns, keyOf, active, onActive, onOpen, selection, empty, footer } = props;
   const { items, hasMore, loadMore } = list;
   const scroller = useRef<HTMLDivElement>(null);

@@ -285,14 +285,14 @@ async function insertAliases(db: Database, provider: Provider): Promise<void> {
 }
 
 /**
- * The providers whose sync is due, the longest overdue first: at most `limit`, and at most `ofTenant` of each tenant. So a tenant
+ * The providers whose sync is due, the longest overdue first: at most `limit`, and at most `perTenant` of each tenant. So a tenant
  * with many slow providers does not hide those of others.
  */
 export async function findProvidersDueForSync(
   db: Database,
   scope: TenantScope,
   now: Date,
-  { limit, ofTenant }: { limit: number; ofTenant: number },
+  { limit, perTenant }: { limit: number; perTenant: number },
 ): Promise<Provider[]> {
   const due = db
     .selectFrom('providers')
@@ -309,7 +309,7 @@ export async function findProvidersDueForSync(
       join.onRef('providers.tenant_id', '=', 'due.tenant_id').onRef('providers.id', '=', 'due.id'),
     )
     .selectAll('providers')
-    .where('due.turn', '<=', ofTenant)
+    .where('due.turn', '<=', perTenant)
     .orderBy('due.next_sync_at')
     .orderBy('due.id')
     .limit(limit)

@@ -51,13 +51,9 @@ export async function insertSpanBlocks<Span extends BlockSpan>(
   now: Date,
 ): Promise<number> {
   const placed = placeBlocks({ sender, blocks, known, variants, calls }, now);
-  const { parts, bytesOf, firstOf } = placed;
-  const added = additions.map((addition) => {
-    const { traceId } = addition;
-    const storedBytes = bytesOf.get(traceId) ?? 0;
-    return { ...addition, account: sender, storedBytes, first: firstOf.get(traceId) ?? null };
-  });
-  const storedBytes = added.reduce((sum, addition) => sum + addition.storedBytes, 0);
+  const { blockRows, parts, firstOf } = placed;
+  const added = additions.map((addition) => ({ ...addition, first: firstOf.get(addition.traceId) ?? null }));
+  const storedBytes = blockRows.reduce((sum, block) => sum + block.storedBytes, 0);
   await together(trx, [
     () => insertPlacedBlocks(trx, place, placed, { sender, now }),
     () => addToTraces(trx, place, added, (traceId) => known.get(traceId)?.row, now),
@@ -67,12 +63,7 @@ export async function insertSpanBlocks<Span extends BlockSpan>(
     const trace = known.get(traceId);
     if (trace && needsMerge(trace.unmerged, ofTrace)) await mergeParts(trx, trace.row);
   }
-  const ofTraces = added.map((addition) => ({
-    traceId: addition.traceId,
-    firstAccount: known.get(addition.traceId)?.row.account ?? sender,
-    bytes: addition.storedBytes,
-  }));
-  await addAccountBytes(trx, placeColumns(place), sender, ofTraces);
+  await addAccountBytes(trx, { tenantId: place.tenantId, account: sender, bytes: storedBytes });
   return storedBytes;
 }
 
@@ -86,8 +77,6 @@ type PlacedBlocks = {
   partRows: readonly PartRow[];
   /** The number of new index rows of each trace. */
   parts: ReadonlyMap<string, number>;
-  /** The stored bytes of each trace. */
-  bytesOf: ReadonlyMap<string, number>;
   /** Small indexes of new traces, which are stored in the traces' rows. */
   firstOf: ReadonlyMap<string, PartRow>;
 };
@@ -100,12 +89,11 @@ function placeBlocks<Span extends BlockSpan>(
   const blockRows: BlockRow[] = [];
   const partRows: PartRow[] = [];
   const parts = new Map<string, number>();
-  const bytesOf = new Map<string, number>();
   const firstOf = new Map<string, PartRow>();
   const callsLeft = new Map(calls);
   for (const block of blocks) {
     const id = newBlockId(now);
-    blockRows.push({ id, spanCount: block.spans, bytes: block.bytes, body: block.body });
+    let storedBytes = block.body.length;
     const writeIndex = spanIndexWriter({ id, sender });
     for (const [traceId, spans] of block.traces) {
       const part = partOf({
@@ -124,12 +112,11 @@ function placeBlocks<Span extends BlockSpan>(
         firstOf.set(traceId, part);
       else partRows.push(part);
       parts.set(traceId, (parts.get(traceId) ?? 0) + 1);
-      const share = Math.floor((block.body.length * linesOf(spans)) / block.bytes);
-      const bytes = share + part.spans.length + (part.calls?.length ?? 0);
-      bytesOf.set(traceId, (bytesOf.get(traceId) ?? 0) + bytes);
+      storedBytes += part.spans.length + (part.calls?.length ?? 0);
     }
+    blockRows.push({ id, spanCount: block.spans, bytes: block.bytes, storedBytes, body: block.body });
   }
-  return { blockRows, partRows, parts, bytesOf, firstOf };
+  return { blockRows, partRows, parts, firstOf };
 }
 
 async function insertPlacedBlocks(
@@ -182,16 +169,12 @@ function partOf<Span extends BlockSpan>({
   };
 }
 
-function linesOf(spans: readonly { length: number }[]): number {
-  return spans.reduce((sum, { length }) => sum + length, 0);
-}
-
-type BlockRow = { id: string; spanCount: number; bytes: number; body: Buffer };
+type BlockRow = { id: string; spanCount: number; bytes: number; storedBytes: number; body: Buffer };
 
 const insertBlockRows = multiRowStatement(
   (db, rows: readonly BlockRow[], shared: PlaceColumns & { createdAt: string; sender: string }) =>
     db.insertInto('span_blocks').values(
-      rows.map(({ id, spanCount, bytes, body }) => ({
+      rows.map(({ id, spanCount, bytes, storedBytes, body }) => ({
         tenant_id: shared.tenant_id,
         sub_tenant_id: shared.sub_tenant_id,
         id,
@@ -199,6 +182,7 @@ const insertBlockRows = multiRowStatement(
         received_from: shared.sender,
         span_count: spanCount,
         bytes,
+        stored_bytes: storedBytes,
         body,
       })),
     ),

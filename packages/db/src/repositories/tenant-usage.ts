@@ -140,8 +140,8 @@ async function sumBatch(trx: Database): Promise<number> {
     .orderBy('id')
     .limit(BATCH_SIZE)
     .execute();
-  for (const [tenantId, ofTenant] of Map.groupBy(changes, (change) => change.tenant_id)) {
-    const bytes = ofTenant.reduce((sum, change) => sum + change.bytes, 0);
+  for (const [tenantId, tenantChanges] of Map.groupBy(changes, (change) => change.tenant_id)) {
+    const bytes = tenantChanges.reduce((sum, change) => sum + change.bytes, 0);
     await trx
       .insertInto('stored_bytes')
       .values({ tenant_id: tenantId, bytes })
@@ -151,7 +151,7 @@ async function sumBatch(trx: Database): Promise<number> {
           .doUpdateSet({ bytes: sql<number>`${sql.ref('stored_bytes.bytes')} + ${sql.ref('excluded.bytes')}` }),
       )
       .execute();
-    for (const { id } of ofTenant) {
+    for (const { id } of tenantChanges) {
       await trx.deleteFrom('stored_bytes_changes').where('tenant_id', '=', tenantId).where('id', '=', id).execute();
     }
   }

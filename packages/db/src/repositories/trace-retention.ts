@@ -5,7 +5,7 @@ import { multiRowStatement, preparedStatement } from '../prepared-statement.ts';
 import { SpanIndex } from '../span-index.ts';
 import type { Tables } from '../tables.ts';
 import type { TenantScope } from '../tenancy.ts';
-import { removeTracesOfAccounts, shrinkTraceOfAccounts } from './account-bytes.ts';
+import { addAccountBytes } from './account-bytes.ts';
 import { type BlockKey, blockKeyOf, isOneOfBlocks } from './block-keys.ts';
 import { partsOfTrace } from './known-spans.ts';
 import { addStoredBytes } from './tenant-usage.ts';
@@ -26,7 +26,7 @@ export async function deleteTracesBefore(
 ): Promise<{ traces: number; spans: number; more: boolean }> {
   const old = await db
     .selectFrom('traces')
-    .select(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_count', 'stored_bytes', 'account', 'first_spans'])
+    .select(['tenant_id', 'sub_tenant_id', 'trace_id', 'span_count', 'first_spans'])
     .where(inScope(scope))
     .where('created_at', '<', time)
     .where('updated_at', '<', time)
@@ -44,25 +44,31 @@ export async function deleteTracesBefore(
   if (first && whole.length === 0) return { ...(await deleteOnePart(db, first, now)), more: true };
   const inRows = whole.flatMap((trace) => (trace.first_spans === null ? [] : { ...trace, spans: trace.first_spans }));
   const keys = whole.map(({ tenant_id, sub_tenant_id, trace_id }) => ({ tenant_id, sub_tenant_id, trace_id }));
-  await subtractFromBlocks(db, [...inRows, ...(await selectIndexes(db, keys, {}))]);
+  const blocks = await subtractFromBlocks(db, [...inRows, ...(await selectIndexes(db, keys, {}))]);
   await deleteParts(db, keys, {});
   await deleteTraceRows(db, keys, {});
-  await subtractBytes(db, whole, now);
+  await subtractBytes(db, blocks, now);
   const removed = whole.reduce((sum, trace) => sum + trace.span_count, 0);
   return { traces: whole.length, spans: removed, more: whole.length < old.length || old.length === limit };
 }
 
 type PlaceKey = Pick<Selectable<Tables['traces']>, 'tenant_id' | 'sub_tenant_id'>;
 type TraceKey = PlaceKey & { trace_id: string };
-type OldTrace = TraceKey & { span_count: number; stored_bytes: number; account: string; first_spans: Buffer | null };
+type OldTrace = TraceKey & { span_count: number; first_spans: Buffer | null };
+type DeletedBlock = { tenant_id: string; received_from: string; stored_bytes: number };
 
-/** Subtracts the bytes of deleted traces from the stored bytes of tenants and accounts. */
-async function subtractBytes(db: Database, traces: readonly OldTrace[], now: Date): Promise<void> {
-  for (const [tenantId, ofTenant] of Map.groupBy(traces, (trace) => trace.tenant_id)) {
-    const bytes = ofTenant.reduce((sum, trace) => sum + trace.stored_bytes, 0);
-    await addStoredBytes(db, tenantId, -bytes, now);
+/**
+ * Subtracts the bytes of deleted blocks from the stored bytes of their tenants and accounts. It does so in a fixed order of accounts,
+ * so that two transactions cannot deadlock.
+ */
+async function subtractBytes(db: Database, blocks: readonly DeletedBlock[], now: Date): Promise<void> {
+  const byAccount = Map.groupBy(blocks, (block) => `${block.tenant_id}\n${block.received_from}`);
+  for (const [, [first, ...others]] of [...byAccount].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    if (!first) continue;
+    const bytes = others.reduce((sum, block) => sum + block.stored_bytes, first.stored_bytes);
+    await addStoredBytes(db, first.tenant_id, -bytes, now);
+    await addAccountBytes(db, { tenantId: first.tenant_id, account: first.received_from, bytes: -bytes });
   }
-  await removeTracesOfAccounts(db, traces);
 }
 
 /** Deletes the spans of one index row of a large trace. With the last row it deletes the trace. */
@@ -72,7 +78,7 @@ async function deleteOnePart(db: Database, trace: OldTrace, now: Date): Promise<
   // The index in the trace's row is deleted with that row.
   if (!next && trace.first_spans !== null) indexes.push(trace.first_spans);
   const removed = indexes.reduce((sum, bytes) => sum + new SpanIndex(bytes).count, 0);
-  await subtractFromBlocks(
+  const blocks = await subtractFromBlocks(
     db,
     indexes.map((spans) => ({ ...trace, spans })),
   );
@@ -87,18 +93,14 @@ async function deleteOnePart(db: Database, trace: OldTrace, now: Date): Promise<
   }
   if (!next) {
     await deleteTraceRows(db, [trace], {});
-    await subtractBytes(db, [trace], now);
+    await subtractBytes(db, blocks, now);
     return { traces: 1, spans: removed };
   }
   const left = Math.max(1, trace.span_count - removed);
-  // The bytes of each span are not known, so all spans are assumed to have the same size.
-  const bytesLeft = Math.round((trace.stored_bytes * left) / trace.span_count);
-  await addStoredBytes(db, trace.tenant_id, bytesLeft - trace.stored_bytes, now);
   await db
     .updateTable('traces')
     .set((eb) => ({
       span_count: left,
-      stored_bytes: bytesLeft,
       // The index does not say which spans failed. The count is limited to the remaining spans.
       error_count: eb.case().when('error_count', '>', left).then(left).else(eb.ref('error_count')).end(),
     }))
@@ -106,12 +108,16 @@ async function deleteOnePart(db: Database, trace: OldTrace, now: Date): Promise<
     .where('sub_tenant_id', '=', trace.sub_tenant_id)
     .where('trace_id', '=', trace.trace_id)
     .execute();
-  await shrinkTraceOfAccounts(db, trace, bytesLeft);
+  await subtractBytes(db, blocks, now);
   return { traces: 0, spans: removed };
 }
 
-/** Subtracts deleted spans from the counts of their blocks, and deletes empty blocks. */
-async function subtractFromBlocks(db: Database, parts: readonly (PlaceKey & { spans: Buffer })[]): Promise<void> {
+/** Subtracts deleted spans from the counts of their blocks. @returns the blocks that are deleted with their last span */
+async function subtractFromBlocks(
+  db: Database,
+  parts: readonly (PlaceKey & { spans: Buffer })[],
+): Promise<DeletedBlock[]> {
+  const deleted: DeletedBlock[] = [];
   const byPlace = Map.groupBy(parts, ({ tenant_id, sub_tenant_id }) => `${tenant_id}\n${sub_tenant_id}`);
   for (const ofPlace of byPlace.values()) {
     const [first] = ofPlace;
@@ -121,8 +127,9 @@ async function subtractFromBlocks(db: Database, parts: readonly (PlaceKey & { sp
     for (const [id, spans] of removed) {
       await subtractSpans(db, { tenant_id, sub_tenant_id, ...blockKeyOf(id), spans });
     }
-    await deleteEmptyBlocks(db, [...removed.keys()].map(blockKeyOf), { tenant_id, sub_tenant_id });
+    deleted.push(...(await deleteEmptyBlocks(db, [...removed.keys()].map(blockKeyOf), { tenant_id, sub_tenant_id })));
   }
+  return deleted;
 }
 
 function countsByBlock(indexes: readonly SpanIndex[]): Map<string, number> {
@@ -147,7 +154,11 @@ const subtractSpans = preparedStatement((db, block: PlaceKey & BlockKey & { span
 );
 
 const deleteEmptyBlocks = multiRowStatement((db, rows: readonly BlockKey[], place: PlaceKey) =>
-  db.deleteFrom('span_blocks').where(isOneOfBlocks(place, rows)).where('span_count', '<=', 0),
+  db
+    .deleteFrom('span_blocks')
+    .where(isOneOfBlocks(place, rows))
+    .where('span_count', '<=', 0)
+    .returning(['tenant_id', 'received_from', 'stored_bytes']),
 );
 
 const selectIndexes = multiRowStatement((db, rows: readonly TraceKey[]) =>

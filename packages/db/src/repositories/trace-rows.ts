@@ -40,9 +40,6 @@ type PlaceColumns = ReturnType<typeof placeColumns>;
 
 /** What a stored batch adds to a trace's row. */
 export type StoredAddition = TraceAddition & {
-  storedBytes: number;
-  /** The sender of the spans. */
-  account: string;
   /** The index of the first block of a new trace, if it is stored in the trace's row. */
   first: { spans: Buffer; calls: Buffer | null } | null;
 };
@@ -86,7 +83,7 @@ export async function addToTraces(
   await upsertTraceRows(db, rows, {});
 }
 
-function newRow(place: PlaceColumns, { traceId, startTime, endTime, account }: StoredAddition, now: Date): TraceRow {
+function newRow(place: PlaceColumns, { traceId, startTime, endTime }: StoredAddition, now: Date): TraceRow {
   return {
     tenant_id: place.tenant_id,
     sub_tenant_id: place.sub_tenant_id,
@@ -97,8 +94,6 @@ function newRow(place: PlaceColumns, { traceId, startTime, endTime, account }: S
     end_time: endTime,
     span_count: 0,
     error_count: 0,
-    stored_bytes: 0,
-    account,
     duration_ms: 0,
     services: '',
     models: '',
@@ -125,8 +120,6 @@ function changedRow(row: TraceRow, addition: StoredAddition, now: Date): TraceRo
     end_time: endTime,
     span_count: row.span_count + addition.spanCount,
     error_count: row.error_count + addition.errorCount,
-    stored_bytes: row.stored_bytes + addition.storedBytes,
-    account: row.account,
     duration_ms: durationOf(startTime, endTime),
     services: withNames(row.services, addition.services),
     models: withNames(row.models, addition.models),
@@ -163,8 +156,6 @@ const upsertTraceRows = multiRowStatement((db, rows: readonly TraceRow[]) =>
         end_time: row.end_time,
         span_count: row.span_count,
         error_count: row.error_count,
-        stored_bytes: row.stored_bytes,
-        account: row.account,
         duration_ms: row.duration_ms,
         services: row.services,
         models: row.models,
@@ -184,7 +175,6 @@ const upsertTraceRows = multiRowStatement((db, rows: readonly TraceRow[]) =>
         end_time: sql`excluded.end_time`,
         span_count: sql`excluded.span_count`,
         error_count: sql`excluded.error_count`,
-        stored_bytes: sql`excluded.stored_bytes`,
         duration_ms: sql`excluded.duration_ms`,
         services: sql`excluded.services`,
         models: sql`excluded.models`,

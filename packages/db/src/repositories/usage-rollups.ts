@@ -187,13 +187,13 @@ export async function listMergedSeries(
   db: Database,
   { tenantId, limit }: InTenant & { limit: number },
 ): Promise<string[]> {
-  const ofTenant = sql`usage_rollups where tenant_id = ${tenantId}`;
+  const tenantRollups = sql`usage_rollups where tenant_id = ${tenantId}`;
   // One look-up in the index for each series. `distinct` would read all sums.
   const { rows } = await sql<{ id: string }>`
     with recursive stored(id) as (
-      select (select min(series_id) from ${ofTenant})
+      select (select min(series_id) from ${tenantRollups})
       union all
-      select (select min(series_id) from ${ofTenant} and series_id > stored.id) from stored where stored.id is not null
+      select (select min(series_id) from ${tenantRollups} and series_id > stored.id) from stored where stored.id is not null
     )
     select id from stored
     where id is not null

@@ -26,10 +26,6 @@ export type TelemetryTables = {
       end_time: NanoTime;
       span_count: number;
       error_count: number;
-      /** The bytes of its share of its blocks, and of its index. */
-      stored_bytes: Generated<number>;
-      /** The account that sent its first spans. */
-      account: Generated<string>;
       /** From its first start to its last end, in whole milliseconds. */
       duration_ms: Generated<number>;
       /** Names that its spans report, one per line: see trace-rows.ts. */
@@ -41,8 +37,6 @@ export type TelemetryTables = {
       first_spans: Generated<Buffer | null>;
       first_calls: Generated<Buffer | null>;
     };
-  /** The part of a trace's stored bytes that other accounts than its first one added. */
-  trace_accounts: Place & { trace_id: string; account: string; bytes: number };
   /** Compressed blocks of spans that were stored together. See span-block.ts. On Postgres partitioned by day of receipt. */
   span_blocks: Place & {
     /** A ULID that contains `created_at`. */
@@ -53,6 +47,8 @@ export type TelemetryTables = {
     span_count: number;
     /** The size of the uncompressed body. */
     bytes: number;
+    /** The size of the body, and of what the block added to the index of its traces. Counted until the block is deleted. */
+    stored_bytes: number;
     body: Buffer;
   };
   /**

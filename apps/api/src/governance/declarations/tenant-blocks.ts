@@ -28,10 +28,10 @@ export async function findTenantBlocks(
   tenant: Pick<TenantPlace, 'tenantId'>,
   providers: readonly (OwnProvider & Pick<Provider, 'subTenantId'>)[],
 ): Promise<(provider: OwnProvider) => TenantBlocks> {
-  const own = providers.filter(({ subTenantId }) => subTenantId !== null);
-  if (own.length === 0) return () => NO_BLOCKS;
-  const counterpartsOf = await findTenantCounterparts(db, tenant, own);
-  const ids = new Set(own.flatMap(counterpartsOf).map(({ id }) => id));
+  const subTenantProviders = providers.filter(({ subTenantId }) => subTenantId !== null);
+  if (subTenantProviders.length === 0) return () => NO_BLOCKS;
+  const counterpartsOf = await findTenantCounterparts(db, tenant, subTenantProviders);
+  const ids = new Set(subTenantProviders.flatMap(counterpartsOf).map(({ id }) => id));
   const decisive = ids.size === 0 ? [] : await findBlocksAndExceptions(db, tenant, [...ids]);
   if (decisive.length === 0) return () => NO_BLOCKS;
   const byFamily = Map.groupBy(decisive, familyText);

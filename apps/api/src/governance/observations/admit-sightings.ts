@@ -20,7 +20,7 @@ import type { Sighting } from './sightings.ts';
 /** A sighting, and the observation of its subject if there is one. */
 export type ObservedSighting = { sighting: Sighting; former: RuntimeObservation | undefined };
 
-/** How many calls were not observed, by whose limit or share was full. */
+/** How many calls were not observed, for each kind of limit or share that was full. */
 export type Unobserved = Readonly<Record<Filled, number>>;
 
 export const NOTHING_UNOBSERVED: Unobserved = { tenant: 0, account: 0, sub_tenant: 0 };
@@ -35,9 +35,9 @@ type Admission = {
 
 /**
  * Leaves out sightings that need a new observation or provider beyond the tenant's limit, or beyond the fair share of the
- * sender or its sub-tenant. Sightings of existing observations are always admitted. So are those whose very name is blocked, because
- * senders could hide them otherwise. A place has at most one such observation for each item. Counts the new observations, and
- * opens an operator task if something was left out.
+ * sender or its sub-tenant. Sightings of existing observations are always admitted. So are sightings of blocked names. Otherwise a sender
+ * could hide the use of a blocked item by filling the limit. A place has at most one observation for each blocked item. Counts the new
+ * observations, and opens an operator task if something was left out.
  */
 export async function admitSightings(
   db: Database,
@@ -48,7 +48,7 @@ export async function admitSightings(
   const added = all.filter(({ former }) => !former);
   if (added.length === 0) return { admitted: [...all], unobserved: NOTHING_UNOBSERVED };
   const wantedProviders = new Set(
-    added.map(({ sighting }) => sighting.provider).filter((one) => newProviders.has(one)),
+    added.map(({ sighting }) => sighting.provider).filter((provider) => newProviders.has(provider)),
   );
   const observations = await observationRoom(db, place, { wanted: added.length, sender, limit: limits.observations });
   const providers =
@@ -61,9 +61,9 @@ export async function admitSightings(
   const unobserved = { ...NOTHING_UNOBSERVED };
   let firstFull: FullLimit | null = null;
   let newObservations = 0;
-  for (const one of added) {
-    if (blocked.has(one)) continue;
-    const { provider, count, removed } = one.sighting;
+  for (const observed of added) {
+    if (blocked.has(observed)) continue;
+    const { provider, count, removed } = observed.sighting;
     const isDiscovery = newProviders.has(provider) && !discovered.has(provider);
     const full =
       newObservations === observations.room
@@ -72,7 +72,7 @@ export async function admitSightings(
           ? providers
           : null;
     if (full !== null) {
-      refused.add(one);
+      refused.add(observed);
       // Calls that are taken back were counted as unobserved before.
       unobserved[full.filled] += Math.max(0, count - removed.count);
       firstFull ??= full;
@@ -85,7 +85,7 @@ export async function admitSightings(
   const counted = { subTenantId: place.subTenantId, firstAccount: sender, by: newObservations + blocked.size };
   await addToObservationCounts(db, place, [counted]);
   if (firstFull !== null) await openCardinalityTask(db, place, { sender, full: firstFull }, now);
-  return { admitted: all.filter((one) => !refused.has(one)), unobserved };
+  return { admitted: all.filter((observed) => !refused.has(observed)), unobserved };
 }
 
 /**

@@ -197,9 +197,9 @@ async function findChanges(
   const lowered = batch.flatMap(({ sighting: { removed }, former }) =>
     former && (removed.count > 0 || removed.errors > 0) ? [former.id] : [],
   );
-  const own = await findAccountCounts(db, place, { observationIds: lowered, account: sender });
+  const accountCounts = await findAccountCounts(db, place, { observationIds: lowered, account: sender });
   return ({ sighting: { count, errors, removed }, former }) => {
-    const reported = former && own.get(former.id);
+    const reported = former && accountCounts.get(former.id);
     return {
       occurrences: count - Math.min(removed.count, reported?.occurrences ?? 0),
       errors: errors - Math.min(removed.errors, reported?.errors ?? 0),

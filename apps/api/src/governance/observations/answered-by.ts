@@ -34,9 +34,9 @@ export async function findObservationsAnsweredBy(
 ): Promise<RuntimeObservation[]> {
   const models = subjects.filter(({ kind }) => kind === 'model');
   const ids = new Set<string>();
-  for (const [provider, own] of Map.groupBy(models, (model) => model.provider)) {
+  for (const [provider, providerModels] of Map.groupBy(models, (model) => model.provider)) {
     const idsOf = await findAnsweredIds(trx, provider);
-    for (const { name } of own) for (const id of idsOf.get(familyOf(provider, name)) ?? []) ids.add(id);
+    for (const { name } of providerModels) for (const id of idsOf.get(familyOf(provider, name)) ?? []) ids.add(id);
   }
   return findObservationsByIds(trx, tenant, [...ids]);
 }
@@ -52,13 +52,13 @@ async function findAnsweredIds(trx: Database, provider: Provider): Promise<Answe
   do {
     batch = await findAnsweringModels(trx, provider, provider.id, { after: batch.at(-1), limit: BATCH_SIZE });
     for (const { id, responseModels } of batch) {
-      const own = new Set<string>();
+      const distinctFamilies = new Set<string>();
       for (const model of responseModels) {
         const family = families.get(model) ?? familyOf(provider, model);
         families.set(model, family);
-        own.add(family);
+        distinctFamilies.add(family);
       }
-      for (const family of own) {
+      for (const family of distinctFamilies) {
         const answered = ids.get(family);
         if (answered) answered.push(id);
         else ids.set(family, [id]);

@@ -108,8 +108,8 @@ export async function reevaluateAgent(db: Database, place: TenantPlace, name: st
   const families = [{ kind: 'agent', nameFamily: nameFamily('agent', name) }] as const;
   const observations = await findObservationsOfAnyProvider(db, place, families);
   const ids = [...new Set(observations.map(({ providerId }) => providerId))];
-  const ofTenant = wholeTenant(place.tenantId);
-  const providers = new Map((await findProviders(db, ofTenant, ids)).map((provider) => [provider.id, provider]));
+  const tenantScope = wholeTenant(place.tenantId);
+  const providers = new Map((await findProviders(db, tenantScope, ids)).map((provider) => [provider.id, provider]));
   const observed = observations.flatMap((observation) => {
     const provider = providers.get(observation.providerId);
     return provider ? [{ provider, observation }] : [];

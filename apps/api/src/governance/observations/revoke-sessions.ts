@@ -45,8 +45,8 @@ export async function revokeSessionsOfBlocked(
   const revoked = await revoke(trx, record, { provider, items }, now);
   if (provider.subTenantId !== null) return revoked;
   const changed = candidates.map(({ kind, name }) => ({ kind, nameKey: nameKey(kind, name, provider.name) }));
-  for await (const own of declaredAgain(trx, provider, now)) {
-    revoked.push(...(await revokeSessionsOfTenantBlocks(trx, record, { own, changed }, now)));
+  for await (const subTenantProviders of declaredAgain(trx, provider, now)) {
+    revoked.push(...(await revokeSessionsOfTenantBlocks(trx, record, { subTenantProviders, changed }, now)));
   }
   return revoked;
 }
@@ -66,8 +66,8 @@ export async function revokeSessionsOfChangedProvider(
   const items = await findBlocked(trx, provider, await findBlockedItems(trx, provider, provider.id));
   const revoked = await revoke(trx, record, { provider, items }, now);
   const pages = provider.subTenantId === null ? subTenantProvidersInSessions(trx, provider, now) : [[provider]];
-  for await (const own of pages) {
-    revoked.push(...(await revokeSessionsOfTenantBlocks(trx, record, { own, changed: null }, now)));
+  for await (const subTenantProviders of pages) {
+    revoked.push(...(await revokeSessionsOfTenantBlocks(trx, record, { subTenantProviders, changed: null }, now)));
   }
   return revoked;
 }
@@ -79,14 +79,17 @@ export async function revokeSessionsOfChangedProvider(
 async function revokeSessionsOfTenantBlocks(
   trx: Database,
   record: RecordChange,
-  { own, changed }: { own: readonly Provider[]; changed: readonly GrantedItemKey[] | null },
+  {
+    subTenantProviders,
+    changed,
+  }: { subTenantProviders: readonly Provider[]; changed: readonly GrantedItemKey[] | null },
   now: Date,
 ): Promise<SessionReference[]> {
-  const [first] = own;
+  const [first] = subTenantProviders;
   if (first === undefined) return [];
-  const blocksOf = await findTenantBlocks(trx, first, own);
+  const blocksOf = await findTenantBlocks(trx, first, subTenantProviders);
   const revoked: SessionReference[] = [];
-  for (const provider of own) {
+  for (const provider of subTenantProviders) {
     const { blocked, isBlocked } = blocksOf(provider);
     // A session may also grant items that the provider no longer has.
     const named = (changed ?? blocked).map(({ kind, nameKey: key }) => {
@@ -124,7 +127,7 @@ async function* declaredAgain(
 ): AsyncGenerator<readonly Provider[], void, undefined> {
   for await (const page of subTenantProvidersInSessions(db, provider, now)) {
     const counterpartsOf = await findTenantCounterparts(db, provider, page);
-    yield page.filter((own) => counterpartsOf(own).some(({ id }) => id === provider.id));
+    yield page.filter((candidate) => counterpartsOf(candidate).some(({ id }) => id === provider.id));
   }
 }
 

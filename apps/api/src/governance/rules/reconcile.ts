@@ -147,8 +147,8 @@ export async function reconcileDiscovered(
   await insertObservationLinks(db, tenant, links);
   const withoutOpen = added.filter(({ provider }) => !openIdOf.has(provider.id));
   const evaluations = [...Map.groupBy(withoutOpen, ({ provider }) => provider)].map(
-    ([provider, own]): RuleEvaluation => {
-      const observations = own.map(({ observation }) => observation);
+    ([provider, providerSubjects]): RuleEvaluation => {
+      const observations = providerSubjects.map(({ observation }) => observation);
       const proposal = adoptProvider.evaluate({ provider, observations }, false);
       const key = { providerId: provider.id, kind: adoptProvider.kind, subject: PROVIDER_SUBJECT };
       return { provider, key, open: undefined, proposal };

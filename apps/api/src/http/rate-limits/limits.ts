@@ -42,7 +42,7 @@ type Settings = {
 /** Organizations that one user may ask for in a minute. An answer reveals whether an id is taken, so guessing is limited. */
 const ORGANIZATIONS = 10;
 
-/** All rate limits of the service. If they are switched off, `requests` is null, and the others allow everything. */
+/** All rate limits of the service. If rate limits are switched off, `requests` is null, and onboarding is unlimited. */
 export function createLimits({ rateLimits, now, takePoints }: Settings) {
   const named = (policy: string, limit: number) => new RateLimit({ policy, limit, now, takePoints });
   if (rateLimits === null) {
@@ -95,8 +95,8 @@ export async function countRequest(limit: RateLimit, caller: Caller, res: Server
 }
 
 /**
- * Counts a request against the limits of its caller's tenants. A user of several tenants is refused only if all of their limits are
- * reached, because one of them must not keep the user out of the others. Sets RateLimit headers only if it is refused.
+ * Counts a request against the limits of its caller's tenants. A user of several tenants is refused only if every one of these tenants
+ * has reached its limit, because a busy tenant must not keep the user out of the others. Sets RateLimit headers only on a refusal.
  *
  * @throws ApiError 429
  */

@@ -28,12 +28,12 @@ type SumLimits = {
    * Distinct events of one tenant in one minute. Beyond this number, events are only counted per actor; beyond twice this
    * number, only per tenant.
    */
-  ofTenant: number;
+  perTenant: number;
   /** Distinct events of all tenants together, with the same steps. Beyond three times this number events are dropped. */
   waiting: number;
 };
 
-const LIMITS: SumLimits = { ofTenant: 1000, waiting: 10_000 };
+const LIMITS: SumLimits = { perTenant: 1000, waiting: 10_000 };
 const MINUTE_MS = 60_000;
 
 /** Events of one transaction, so that other writers get their turns in between. */
@@ -60,7 +60,7 @@ export function summedEvents(
     const distinct = kept.distinct.get(tenantId) ?? 0;
     const forms = [event, overflowOfActor(event, overflow), overflowOfTenant(event, overflow)];
     // How many times over their limits the tenant and all tenants together are.
-    const steps = [distinct / max.ofTenant, waiting / max.waiting].map(Math.floor);
+    const steps = [distinct / max.perTenant, waiting / max.waiting].map(Math.floor);
     const first = Math.max(...steps);
     for (const [step, form] of forms.entries()) {
       const key = keyOf(form);

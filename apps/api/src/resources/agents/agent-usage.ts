@@ -26,9 +26,9 @@ export async function readActivity<Agent extends TenantPlace & { name: string }>
 ): Promise<Map<Agent, AgentActivity>> {
   const activities = new Map(agents.map((agent) => [agent, noActivity()]));
   let read = 0;
-  for (const [tenantId, ofTenant] of Map.groupBy(agents, (agent) => agent.tenantId)) {
-    const wanted = ofTenant.map(({ subTenantId, name }) => ({ subTenantId, agent: name }));
-    const byName = new Map(ofTenant.map((agent) => [`${agent.subTenantId ?? ''}\n${agent.name}`, agent]));
+  for (const [tenantId, tenantAgents] of Map.groupBy(agents, (agent) => agent.tenantId)) {
+    const wanted = tenantAgents.map(({ subTenantId, name }) => ({ subTenantId, agent: name }));
+    const byName = new Map(tenantAgents.map((agent) => [`${agent.subTenantId ?? ''}\n${agent.name}`, agent]));
     const series = await findSeriesOfAgents(db, { tenantId }, wanted);
     read += series.length;
     for await (const batch of inBatches(series, SERIES_PER_STATEMENT)) {

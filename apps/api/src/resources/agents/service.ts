@@ -111,8 +111,8 @@ export async function getAgent(ctx: CallerContext, id: string, times: TimeQuery)
   if (!isKnown(agent, activities.get(agent))) throw notFound('agent_not_found');
   const groupBy = ['sub_tenant', 'provider', 'kind', 'name', 'account'] as const;
   const { groups } = await sumUsage(db, scope, { groupBy, filter: { agent: agent.name }, ...times }, ctx.charge, now());
-  const own = groups.filter(({ usage }) => usage.subTenantId === agent.subTenantId);
-  const uses = await usesOf(ctx, agent, own);
+  const agentGroups = groups.filter(({ usage }) => usage.subTenantId === agent.subTenantId);
+  const uses = await usesOf(ctx, agent, agentGroups);
   const manifest = agent.manifestId === null ? undefined : await findManifest(db, ctx.reach, agent.manifestId);
   return {
     ...toAgent(agent, await observationsOf(ctx, [agent]), activities.get(agent)),
@@ -170,8 +170,8 @@ type ObservationsById = ReadonlyMap<string, RuntimeObservation>;
 /** The observations of some agents themselves. */
 async function observationsOf(ctx: CallerContext, agents: readonly KnownAgent[]): Promise<ObservationsById> {
   const byId = new Map<string, RuntimeObservation>();
-  for (const [tenantId, ofTenant] of Map.groupBy(agents, (agent) => agent.tenantId)) {
-    const ids = ofTenant.flatMap(({ observationIds }) => observationIds);
+  for (const [tenantId, tenantAgents] of Map.groupBy(agents, (agent) => agent.tenantId)) {
+    const ids = tenantAgents.flatMap(({ observationIds }) => observationIds);
     for await (const batch of inBatches(ids, OBSERVATIONS_PER_STATEMENT)) {
       for (const one of await findObservationsByIds(ctx.services.db, { tenantId }, batch)) byId.set(one.id, one);
     }

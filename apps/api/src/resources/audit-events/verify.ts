@@ -167,9 +167,9 @@ function faultOf(
 async function chainOf({ services, reach, ...ctx }: CallerContext, named: string | null): Promise<string> {
   const everywhere = reach.some((place) => place.tenantId === null);
   if (everywhere && named === null) return '';
-  const own = new Set(narrowScope(reach, { tenantId: named, subTenantId: null }).map((place) => place.tenantId));
-  const [tenantId] = own;
-  if (tenantId == null || own.size > 1) {
+  const tenantIds = new Set(narrowScope(reach, { tenantId: named, subTenantId: null }).map((place) => place.tenantId));
+  const [tenantId] = tenantIds;
+  if (tenantId == null || tenantIds.size > 1) {
     throw new ValidationFailure([{ loc: ['query', 'tenant_id'], msg: 'Field required', type: 'missing', input: {} }]);
   }
   if (!covers(reach, { tenantId, subTenantId: null })) {

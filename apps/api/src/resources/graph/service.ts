@@ -114,8 +114,8 @@ async function itemsOf(
   const names = new Map(edges.map((edge) => [itemKey(edge), edge.name]));
   const nodes = sumsBy(edges, ({ tenantId, providerId, kind, nameKey }) => ({ tenantId, providerId, kind, nameKey }));
   const observations = new Map<string, Pick<KeyedObservation, 'id' | 'unknown' | 'risk'>[]>();
-  for (const [tenantId, ofTenant] of Map.groupBy(nodes, (node) => node.tenantId)) {
-    const subjects: ObservationSubject[] = ofTenant.filter(({ nameKey }) => nameKey !== OTHER);
+  for (const [tenantId, tenantNodes] of Map.groupBy(nodes, (node) => node.tenantId)) {
+    const subjects: ObservationSubject[] = tenantNodes.filter(({ nameKey }) => nameKey !== OTHER);
     for await (const batch of inBatches(subjects, OBSERVED_AT_ONCE)) {
       const found = await findObservationsOfSubjects(services.db, { tenantId }, batch);
       const inReach = found.filter((observation) => covers(scope, observation) && covers(readable, observation));

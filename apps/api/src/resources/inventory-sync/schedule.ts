@@ -16,7 +16,7 @@ const MAX_CONCURRENT_PER_TENANT = 2;
 const MAX_TENANTS = 10_000;
 
 /** Due providers that are read at a time, the longest overdue first. */
-const DUE = { limit: 100, ofTenant: MAX_CONCURRENT_PER_TENANT };
+const DUE = { limit: 100, perTenant: MAX_CONCURRENT_PER_TENANT };
 
 /** When to try again if another process is syncing the provider, in milliseconds. */
 const RETRY_MS = 60_000;

@@ -107,9 +107,9 @@ export async function changeMembership(
 /** Ends a membership, and the user's gateway sessions there. Users may end their own, and decline an invitation this way. */
 export async function removeMembership(ctx: CallerContext, path: Path, query: Query): Promise<Membership> {
   return auditedWrite(ctx, async (trx, record, now) => {
-    const own = isSelf(ctx.principal, path.user_id);
+    const isOwnMembership = isSelf(ctx.principal, path.user_id);
     const membership = await requireOwnOrMembership(ctx, trx, path, query);
-    if (!own) requireHoldsRole(ctx, membership, membership.role);
+    if (!isOwnMembership) requireHoldsRole(ctx, membership, membership.role);
     await requireOtherOwner(trx, membership);
     await endMembership(trx, record, membership, now);
     return membership;
@@ -210,9 +210,9 @@ export async function requireMembership(
 /** The sub-tenant of a caller who reaches only that one; null for a caller who reaches the whole tenant or several parts. */
 function ownSubTenant(ctx: CallerContext, tenantId: string): string | null {
   const here = ctx.reach.filter((place) => place.tenantId === null || place.tenantId === tenantId);
-  const own = new Set(here.map((place) => place.subTenantId));
-  const [only] = own;
-  return own.size === 1 ? (only ?? null) : null;
+  const subTenantIds = new Set(here.map((place) => place.subTenantId));
+  const [only] = subTenantIds;
+  return subTenantIds.size === 1 ? (only ?? null) : null;
 }
 
 /** @param expiresAt when an existing invitation expires; null for a new one. The source may end earlier. */

@@ -191,7 +191,7 @@ function isOuterOf(outer: Report | undefined, inner: Report): boolean {
 }
 
 /**
- * Returns a function that tests whether a node has several nodes inside it, or only one that has: a wrapper around a wrapper.
+ * Returns a function that tests whether a node is a wrapper: it has several nodes inside it, or a single node that is a wrapper.
  *
  * @param inner the nodes directly inside each node
  */
@@ -308,12 +308,12 @@ function uniteSiblings(
       const { spanId, scope, start, end } = span;
       return [{ index, spanId, scope, start, end }];
     });
-    for (const [one, other] of pairSiblings(siblings, sets.find)) {
-      // The sibling of a wrapper wraps the same calls.
-      if (isWrapper[one] || isWrapper[other]) {
-        isWrapper[one] = true;
-        isWrapper[other] = true;
-      } else sets.union(one, other);
+    for (const [first, second] of pairSiblings(siblings, sets.find)) {
+      // If one sibling is a wrapper, the other one wraps the same calls.
+      if (isWrapper[first] || isWrapper[second]) {
+        isWrapper[first] = true;
+        isWrapper[second] = true;
+      } else sets.union(first, second);
     }
   }
 }

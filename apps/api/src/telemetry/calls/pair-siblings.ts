@@ -20,11 +20,11 @@ export function pairSiblings(siblings: readonly Sibling[], setOf: (index: number
   const scopes = [...byScope].toSorted(([a], [b]) => (a < b ? -1 : 1)).slice(0, MAX_SCOPES);
   const pairs: [number, number][] = [];
   let paired: Sibling[] = [];
-  for (const [, own] of scopes) {
+  for (const [, siblingsInScope] of scopes) {
     const others = inOrder(paired);
     const known = new Set(others.map(({ index }) => setOf(index)));
-    const left = inOrder(own).filter(({ index }) => !known.has(setOf(index)));
-    const taken = new Set(inOrder(own).map(({ index }) => setOf(index)));
+    const left = inOrder(siblingsInScope).filter(({ index }) => !known.has(setOf(index)));
+    const taken = new Set(inOrder(siblingsInScope).map(({ index }) => setOf(index)));
     const free = others.filter(({ index }) => !taken.has(setOf(index)));
     const matched = new Set<Sibling>();
     for (let at = 0, other = 0; at < left.length && other < free.length; ) {

@@ -34,7 +34,7 @@ type NamedUse = Pick<CallUse, 'kind' | 'written' | 'responseModel' | 'server'>;
 
 type SpanBatch = {
   spans: readonly Signalled[];
-  /** The stored call spans of the sender in a trace. Null if not all of them are known. */
+  /** The stored call spans of the sender in a trace. Null if the sender's spans are not known completely. */
   earlierOf: (traceId: string) => readonly CallSpan[] | null;
   sender: string;
 };
@@ -46,9 +46,9 @@ type SpanReport = { span: InterpretedSpan; call: CallSpan; use: CallUse };
 type RecordsOf = Map<CallUse, SpanReport & { recordKey: string }>;
 
 /**
- * Finds the calls of new spans that log records counted. The spans replace them, because they say more about a call. What only the
- * record says is kept: its tokens, that it failed, and its owner, if the span does not know that as well. Stores keys for the calls that log
- * records may still report, for frameworks that write both signals.
+ * Finds the calls of new spans that log records counted before. The span replaces the record's call, because a span says more. The call
+ * keeps what only the record says: its tokens, its failure, and its owner. For frameworks that write both signals, stores keys by which
+ * later log records of the same calls are recognised.
  *
  * @returns the removal of the calls as the records counted them, and how many keys were stored
  */
@@ -107,12 +107,12 @@ function addRecord(recordsOf: RecordsOf, report: SpanReport, records: readonly T
 
 /** Adds a failure to one use of a span that does not say that it failed. The other uses of the span did not fail. */
 function addFailure({ call, use }: SpanReport): void {
-  if (!call.failed) for (const other of call.uses) other.isFailureCounted = true;
+  if (!call.failed) for (const eachUse of call.uses) eachUse.isFailureCounted = true;
   call.failed = true;
   use.isFailureCounted = false;
 }
 
-/** A span that says nothing about the owner of a call takes over the owner that its record knows. */
+/** Copies tokens from the record into the span's call, and the owner as well if the span says nothing about it. */
 function keepWhatRecordKnows({ call, use }: SpanReport, record: CallSpan): void {
   call.inputTokens ??= record.inputTokens;
   call.outputTokens ??= record.outputTokens;
@@ -152,8 +152,8 @@ function rememberedKeys({ span, call }: Signalled, sender: string): string[] {
 const UNNAMED_TOOL: NamedUse = { kind: 'tool', written: '', responseModel: null, server: null };
 
 /**
- * Adds the records of failed attempts. They have ids of their own. If the span around them failed too, it is one of them. Marks the
- * failures that records added to calls.
+ * Adds the records of failed attempts. Each attempt has its own id. If the span around the attempts failed too, that failure is one of
+ * the attempts. Marks the failures that records added to calls.
  */
 async function addFailedAttempts(
   db: Database,

@@ -90,8 +90,10 @@ function tokensOfCalls(
   const nearest = tree.nearest(agents);
   return [...sums].map(([spanId, report]) => {
     const agent = agents.get(spanId) ?? agents.get(nearest(spanId) ?? '') ?? null;
-    const { name, provider: own } = report.use;
-    const provider = called.has(`${own.id} ${name}`) ? own : (providers.get(name) ?? own);
+    const { name, provider: matchedProvider } = report.use;
+    const provider = called.has(`${matchedProvider.id} ${name}`)
+      ? matchedProvider
+      : (providers.get(name) ?? matchedProvider);
     const call = callOf([report], { best: report, provider, agent, tokens: undefined, failedInside: NOTHING });
     return { ...call, times: 0, failed: false };
   });
@@ -166,8 +168,8 @@ function callsOfSets(tree: SpanTree, grouped: Grouped, failedInside: ReadonlySet
   const wrapperTokens = tokensOfWrappers(grouped);
   const calls: Call[] = [];
   for (const [set, group] of groups) {
-    const own = group.filter((index) => !isWrapper[index]);
-    const ordered = innermostFirst(grouped, own);
+    const unwrapped = group.filter((index) => !isWrapper[index]);
+    const ordered = innermostFirst(grouped, unwrapped);
     const members = ordered.flatMap((index) => reports[index] ?? []);
     const [first] = members;
     if (first === undefined) continue;
@@ -289,10 +291,10 @@ function nameOf(members: readonly CallReport[], best: CallReport): string {
 }
 
 /** Sorts children before their parents, and the shorter of two siblings first, because it is nearer to the call. */
-function innermostFirst({ reports, outer }: Grouped, own: readonly number[]): number[] {
-  if (own.length < 2) return [...own];
+function innermostFirst({ reports, outer }: Grouped, indexes: readonly number[]): number[] {
+  if (indexes.length < 2) return [...indexes];
   const depths = new Map<number, number>();
-  const members = new Set(own);
+  const members = new Set(indexes);
   const depthOf = (index: number): number => {
     const chain: number[] = [];
     let at: number | null = index;
@@ -308,7 +310,7 @@ function innermostFirst({ reports, outer }: Grouped, own: readonly number[]): nu
     const span = reports[index]?.span;
     return span ? span.end - span.start : 0;
   };
-  return own.toSorted((a, b) => depthOf(b) - depthOf(a) || durationOf(a) - durationOf(b) || a - b);
+  return indexes.toSorted((a, b) => depthOf(b) - depthOf(a) || durationOf(a) - durationOf(b) || a - b);
 }
 
 /**

@@ -60,9 +60,9 @@ function callsOf(
   const calls: CallSpan[] = [];
   const replacements = new Map<string, CallUse['provider']>();
   let reports = 0;
-  for (const one of trace.calls) {
-    if (one.sender !== sender) continue;
-    const decoded = decodeCallsUpTo(one.value, most - reports);
+  for (const storedCalls of trace.calls) {
+    if (storedCalls.sender !== sender) continue;
+    const decoded = decodeCallsUpTo(storedCalls.value, most - reports);
     if (decoded === null) return null;
     for (const span of decoded.spans) {
       calls.push(span);

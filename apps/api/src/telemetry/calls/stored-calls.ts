@@ -1,158 +1,168 @@
+import { Decoder, Encoder } from '@msgpack/msgpack';
 import type { CallSpan, CallUse } from './call-span.ts';
-import { ByteReader, ByteWriter } from './byte-writer.ts';
 import { NO_REPLACEMENTS, type Replacements } from './replacements.ts';
 
 /*
- * The compact form in which call spans are stored with the blocks of a trace. It is binary and not compressed: most traces have
- * few calls, and setting up a compressor takes longer than everything else here.
+ * The form in which call spans are stored with the blocks of a trace: a byte with the version, four bytes with the number of
+ * reported calls, and `StoredTrace` as MessagePack. The number comes first, so that a reader who permits fewer calls decodes none.
  *
- *     1 byte   version
- *     texts    a count, and each distinct text of the shapes
- *     shapes   a count, and each distinct shape: the fields that many spans of a trace have in common. Texts are numbers, 0 for null
- *     since    the start of the first span, in microseconds since 1970
- *     spans    a count, and for each span its ids, its times relative to `since`, its shape, and its tokens
- *     replaced a count, and for each replaced provider its id and the provider that replaces it. Missing if none is replaced
- *
- * `ByteWriter` says how numbers and texts are written.
+ * It is not compressed: most traces have few calls, and setting up a compressor takes longer than everything else here.
  */
-const VERSION = 3;
+const VERSION = 4;
+const HEADER_BYTES = 5;
 
-const ID = /^[0-9a-f]{16}$/;
-const ID_BYTES = 8;
+/** Times are below it, in microseconds. The latest that OTLP can express is 2^64 nanoseconds. */
+const MAX_TIME = 2 ** 56;
 
-/** How the id of a span or of its parent is written. */
-const [NO_ID, HEX_ID, TEXT_ID, IN_SPANS] = [0, 1, 2, 3];
-
-/** Bits of a shape. */
-const [FAILED, HAS_OWN_TIME, HAS_TOKENS_OF] = [1, 2, 4];
+const SPAN_ID = /^[0-9a-f]{16}$/;
 
 /** Bits of a use. */
-const [IS_MCP, IS_COUNTED, HAS_TIMES, IS_OF_MODEL, IS_FAILURE_COUNTED] = [1, 2, 4, 8, 16];
+const [IS_MCP, IS_OF_MODEL, IS_COUNTED, IS_FAILURE_COUNTED] = [1, 2, 4, 8];
 
-// Reused for every trace, which is safe because encoding is synchronous.
-const shapeBytes = new ByteWriter();
-const spanBytes = new ByteWriter();
-const result = new ByteWriter();
+type StoredTrace = [
+  /** Each distinct text of the shapes. */
+  texts: string[],
+  /** Each distinct shape: the fields that many spans of a trace have in common. */
+  shapes: StoredShape[],
+  /** The start of the first span, in microseconds since 1970. */
+  since: number,
+  spans: StoredSpan[],
+  /** The ids of replaced providers, and the providers that replace them. */
+  replacements: [string, CallUse['provider']][],
+];
+
+/** The position of a text in `texts`. */
+type Text = number;
+
+type StoredShape = [
+  failed: boolean,
+  /** Null if it is the start of the span. */
+  countedAt: number | null,
+  scope: Text,
+  spanName: Text,
+  serviceName: Text | null,
+  environment: Text | null,
+  agent: Text | null,
+  serverAddress: Text | null,
+  operation: Text | null,
+  uses: StoredUse[],
+  tokensOf: StoredUse | null,
+];
+
+type StoredUse = [
+  kind: Text,
+  name: Text,
+  written: Text,
+  responseModel: Text | null,
+  server: Text | null,
+  providerId: Text,
+  providerName: Text,
+  providerKind: Text,
+  certainty: number,
+  bits: number,
+  times: number,
+];
+
+/** The bytes of an id in the usual form, or else the id itself. */
+type StoredId = Uint8Array | string;
+
+type StoredSpan = [
+  id: StoredId,
+  /** A number is the position of a span in `spans`. */
+  parent: StoredId | number | null,
+  callId: string | null,
+  /** Since `since`. */
+  start: number,
+  duration: number,
+  /** The position of a shape in `shapes`. */
+  shape: number,
+  inputTokens: number | null,
+  outputTokens: number | null,
+];
+
+// They keep their memory from trace to trace.
+const encoder = new Encoder();
+const decoder = new Decoder();
 
 export function encodeCalls(spans: readonly CallSpan[], replacements: Replacements = NO_REPLACEMENTS): Uint8Array {
-  shapeBytes.clear();
-  spanBytes.clear();
   const texts = new Map<string, number>();
-  const shapes = new Map<string, number>();
-  const positions = new Map<string, number>();
-  for (const [index, { spanId }] of spans.entries()) positions.set(spanId, index);
+  const shapeKeys = new Map<string, number>();
+  const shapes: StoredShape[] = [];
+  const positions = new Map(spans.map(({ spanId }, position) => [spanId, position]));
   const since = spans[0]?.start ?? 0;
-  for (const span of spans) {
+  const stored = spans.map((span): StoredSpan => {
     const { spanId, parentSpanId, callId, start, end, inputTokens, outputTokens } = span;
-    writeId(spanId);
-    const parent = parentSpanId === null ? undefined : positions.get(parentSpanId);
-    if (parent === undefined) writeId(parentSpanId);
-    else {
-      spanBytes.byte(IN_SPANS);
-      spanBytes.count(parent);
-    }
-    spanBytes.text(callId);
-    spanBytes.integer(start - since);
-    spanBytes.integer(end - start);
-    spanBytes.count(shapeOf(span, { shapes, texts }));
-    writeOptional(inputTokens);
-    writeOptional(outputTokens);
-  }
-  result.clear();
-  result.byte(VERSION);
-  result.count(texts.size);
-  for (const text of texts.keys()) result.text(text);
-  result.count(shapes.size);
-  result.append(shapeBytes);
-  result.integer(since);
-  result.count(spans.length);
-  result.append(spanBytes);
-  if (replacements.size > 0) {
-    result.count(replacements.size);
-    for (const [replacedId, { id, name, kind }] of replacements) {
-      for (const text of [replacedId, id, name, kind]) result.text(text);
-    }
-  }
-  return result.toBytes();
+    requireTime(start);
+    requireTime(end);
+    const shape = storedShape(span, texts);
+    const number = numberOf(shapeKeys, JSON.stringify(shape));
+    if (number === shapes.length) shapes.push(shape);
+    const parent = parentSpanId === null ? null : (positions.get(parentSpanId) ?? storedId(parentSpanId));
+    return [storedId(spanId), parent, callId, start - since, end - start, number, inputTokens, outputTokens];
+  });
+  const trace: StoredTrace = [[...texts.keys()], shapes, since, stored, [...replacements]];
+  const body = encoder.encodeSharedRef(trace);
+  const value = Buffer.allocUnsafe(HEADER_BYTES + body.length);
+  value.writeUInt8(VERSION);
+  value.writeUInt32BE(
+    spans.reduce((reports, { uses }) => reports + uses.length, 0),
+    1,
+  );
+  value.set(body, HEADER_BYTES);
+  return value;
 }
 
-function writeId(id: string | null): void {
-  if (id === null) spanBytes.byte(NO_ID);
-  else if (ID.test(id)) {
-    spanBytes.byte(HEX_ID);
-    spanBytes.hex(id);
-  } else {
-    spanBytes.byte(TEXT_ID);
-    spanBytes.text(id);
-  }
+function requireTime(time: number): void {
+  if (!Number.isInteger(time) || Math.abs(time) >= MAX_TIME) throw new RangeError(`${time} is not a time`);
 }
 
-function writeOptional(count: number | null): void {
-  spanBytes.count(count === null ? 0 : count + 1);
+function storedId(id: string): StoredId {
+  return SPAN_ID.test(id) ? Buffer.from(id, 'hex') : id;
 }
 
-type Known = { shapes: Map<string, number>; texts: Map<string, number> };
-
-/** The number of a span's shape. A new shape is written to `shapeBytes`. */
-function shapeOf(span: CallSpan, { shapes, texts }: Known): number {
-  const before = shapeBytes.length;
-  writeShape(span, texts);
-  const key = shapeBytes.keyFrom(before);
-  const known = shapes.get(key);
-  if (known !== undefined) {
-    shapeBytes.cutAt(before);
-    return known;
-  }
-  const number = shapes.size;
-  shapes.set(key, number);
-  return number;
+function storedShape(span: CallSpan, texts: Map<string, number>): StoredShape {
+  const optional = (text: string | null) => (text === null ? null : numberOf(texts, text));
+  return [
+    span.failed,
+    span.countedAt === Math.floor(span.start / 1000) ? null : span.countedAt,
+    numberOf(texts, span.scope),
+    numberOf(texts, span.spanName),
+    optional(span.serviceName),
+    optional(span.environment),
+    optional(span.agent),
+    optional(span.serverAddress),
+    optional(span.operation),
+    span.uses.map((use) => storedUse(use, texts)),
+    span.tokensOf && storedUse(span.tokensOf, texts),
+  ];
 }
 
-function writeShape(span: CallSpan, texts: Map<string, number>): void {
-  const isOwnTime = span.countedAt !== Math.floor(span.start / 1000);
-  const hasTokensOf = span.tokensOf === null ? 0 : HAS_TOKENS_OF;
-  shapeBytes.byte((span.failed ? FAILED : 0) | (isOwnTime ? HAS_OWN_TIME : 0) | hasTokensOf);
-  if (isOwnTime) shapeBytes.integer(span.countedAt);
-  writeText(span.scope, texts);
-  writeText(span.spanName, texts);
-  writeText(span.serviceName, texts);
-  writeText(span.environment, texts);
-  writeText(span.agent, texts);
-  writeText(span.serverAddress, texts);
-  writeText(span.operation, texts);
-  shapeBytes.count(span.uses.length);
-  for (const use of span.uses) writeUse(use, texts);
-  if (span.tokensOf !== null) writeUse(span.tokensOf, texts);
+function storedUse(use: CallUse, texts: Map<string, number>): StoredUse {
+  const bit = (has: boolean, value: number) => (has ? value : 0);
+  return [
+    numberOf(texts, use.kind),
+    numberOf(texts, use.name),
+    numberOf(texts, use.written),
+    use.responseModel === null ? null : numberOf(texts, use.responseModel),
+    use.server === null ? null : numberOf(texts, use.server),
+    numberOf(texts, use.provider.id),
+    numberOf(texts, use.provider.name),
+    numberOf(texts, use.provider.kind),
+    use.certainty,
+    bit(use.isMcp, IS_MCP) |
+      bit(use.isOfModel, IS_OF_MODEL) |
+      bit(use.isCounted, IS_COUNTED) |
+      bit(use.isFailureCounted, IS_FAILURE_COUNTED),
+    use.times,
+  ];
 }
 
-function writeUse(use: CallUse, texts: Map<string, number>): void {
-  writeText(use.kind, texts);
-  writeText(use.name, texts);
-  writeText(use.written, texts);
-  writeText(use.responseModel, texts);
-  writeText(use.server, texts);
-  writeText(use.provider.id, texts);
-  writeText(use.provider.name, texts);
-  writeText(use.provider.kind, texts);
-  shapeBytes.byte(use.certainty);
-  const hasTimes = use.times !== 1;
-  const ofCounts = (use.isCounted ? IS_COUNTED : 0) | (use.isFailureCounted ? IS_FAILURE_COUNTED : 0);
-  const ofCall = (use.isMcp ? IS_MCP : 0) | ofCounts;
-  shapeBytes.byte(ofCall | (hasTimes ? HAS_TIMES : 0) | (use.isOfModel ? IS_OF_MODEL : 0));
-  if (hasTimes) shapeBytes.count(use.times);
-}
-
-function writeText(text: string | null, texts: Map<string, number>): void {
-  if (text === null) {
-    shapeBytes.byte(0);
-    return;
-  }
-  let number = texts.get(text);
-  if (number === undefined) {
-    number = texts.size + 1;
-    texts.set(text, number);
-  }
-  shapeBytes.count(number);
+/** The position of a key in the map, which adds new keys at its end. */
+function numberOf(numbers: Map<string, number>, key: string): number {
+  const known = numbers.get(key);
+  if (known !== undefined) return known;
+  numbers.set(key, numbers.size);
+  return numbers.size - 1;
 }
 
 /** Decodes call spans. Spans of one shape share one `uses` array. */
@@ -161,156 +171,85 @@ export function decodeCalls(value: Uint8Array): CallSpan[] {
 }
 
 /**
- * The same, with the providers that replace those of these or other spans of the trace. Null if the spans report more than `most`
- * calls. Then it stops early, so its work is bounded.
+ * Decodes call spans, and the providers that replace deleted ones in the trace.
+ *
+ * @returns null if the spans report more than `most` calls
  */
 export function decodeCallsUpTo(
   value: Uint8Array,
   most: number,
 ): { spans: CallSpan[]; replacements: Replacements } | null {
   if (value[0] !== VERSION) throw new Error(`stored calls have the unknown version ${value[0]}`);
-  const reader = new ByteReader(value.subarray(1));
-  const texts = repeat(reader, () => reader.text() ?? '');
-  const textAt = () => {
-    const number = reader.count();
-    return number === 0 ? null : (texts[number - 1] ?? null);
-  };
-  // Each shape is that of at least one span.
-  const shapes = readUsesUpTo(reader, most, () => readShape(reader, textAt));
-  if (shapes === null) return null;
-  const since = reader.integer();
-  const ids: string[] = [];
-  const read = readUsesUpTo(reader, most, () => {
-    const spanId = readId(reader) ?? '';
-    ids.push(spanId);
-    return { spanId, parent: readParent(reader), ...readTimesAndTokens(reader, { shapes, since }) };
+  const reports = new DataView(value.buffer, value.byteOffset).getUint32(1);
+  if (reports > most) return null;
+  const body = decoder.decode(value.subarray(HEADER_BYTES)) as StoredTrace;
+  const [texts, storedShapes, since, stored, replacements] = body;
+  const shapes = storedShapes.map((shape) => readShape(shape, texts));
+  const ids = stored.map(([id]) => readId(id));
+  const spans = stored.map(([, parent, callId, fromSince, duration, number, inputTokens, outputTokens], position) => {
+    const shape = shapes[number];
+    const spanId = ids[position];
+    if (shape === undefined || spanId === undefined) throw new Error('a stored call span has an unknown shape');
+    const start = since + fromSince;
+    return {
+      ...shape,
+      spanId,
+      parentSpanId: typeof parent === 'number' ? (ids[parent] ?? null) : parent && readId(parent),
+      callId,
+      start,
+      end: start + duration,
+      countedAt: shape.countedAt ?? Math.floor(start / 1000),
+      inputTokens,
+      outputTokens,
+    };
   });
-  if (read === null) return null;
-  const spans = read.map(({ parent, ...span }) => ({
-    ...span,
-    // A parent may come after its child.
-    parentSpanId: typeof parent === 'number' ? (ids[parent] ?? null) : parent,
-  }));
-  if (reader.isAtEnd) return { spans, replacements: NO_REPLACEMENTS };
-  return { spans, replacements: new Map(repeat(reader, () => readReplacement(reader))) };
+  return { spans, replacements: new Map(replacements) };
 }
 
-function readReplacement(reader: ByteReader): [string, CallUse['provider']] {
-  const [replacedId = '', id = '', name = '', kind] = Array.from({ length: 4 }, () => reader.text() ?? '');
-  return [replacedId, { id, name, kind: kind as CallUse['provider']['kind'] }];
+function readId(id: StoredId): string {
+  return typeof id === 'string' ? id : Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('hex');
 }
 
-type Shape = Omit<
-  CallSpan,
-  'spanId' | 'parentSpanId' | 'callId' | 'start' | 'end' | 'countedAt' | 'inputTokens' | 'outputTokens'
-> & { countedAt: number | null };
-
-function readShape(reader: ByteReader, textAt: () => string | null): Shape {
-  const bits = reader.byte();
+function readShape(shape: StoredShape, texts: readonly string[]) {
+  const [failed, countedAt, scope, spanName, serviceName, environment, agent, serverAddress, operation] = shape;
+  const [uses, tokensOf] = [shape[9], shape[10]];
+  const textAt = (position: Text) => texts[position] ?? '';
+  const optional = (position: Text | null) => (position === null ? null : textAt(position));
   return {
-    failed: (bits & FAILED) !== 0,
-    countedAt: (bits & HAS_OWN_TIME) === 0 ? null : reader.integer(),
-    scope: textAt() ?? '',
-    spanName: textAt() ?? '',
-    serviceName: textAt(),
-    environment: textAt(),
-    agent: textAt(),
-    serverAddress: textAt(),
-    operation: textAt(),
-    uses: repeat(reader, () => readUse(reader, textAt)),
-    tokensOf: (bits & HAS_TOKENS_OF) === 0 ? null : readUse(reader, textAt),
+    failed,
+    countedAt,
+    scope: textAt(scope),
+    spanName: textAt(spanName),
+    serviceName: optional(serviceName),
+    environment: optional(environment),
+    agent: optional(agent),
+    serverAddress: optional(serverAddress),
+    operation: optional(operation),
+    uses: uses.map((use) => readUse(use, texts)),
+    tokensOf: tokensOf && readUse(tokensOf, texts),
   };
 }
 
-function readUse(reader: ByteReader, textAt: () => string | null): CallUse {
-  const use = {
-    kind: textAt() as CallUse['kind'],
-    name: textAt() ?? '',
-    written: textAt() ?? '',
-    responseModel: textAt(),
-    server: textAt(),
+function readUse(use: StoredUse, texts: readonly string[]): CallUse {
+  const [kind, name, written, responseModel, server, providerId, providerName, providerKind] = use;
+  const [certainty, bits, times] = [use[8], use[9], use[10]];
+  const textAt = (position: Text) => texts[position] ?? '';
+  return {
+    kind: textAt(kind) as CallUse['kind'],
+    name: textAt(name),
+    written: textAt(written),
+    responseModel: responseModel === null ? null : textAt(responseModel),
+    server: server === null ? null : textAt(server),
     provider: {
-      id: textAt() ?? '',
-      name: textAt() ?? '',
-      kind: textAt() as CallUse['provider']['kind'],
+      id: textAt(providerId),
+      name: textAt(providerName),
+      kind: textAt(providerKind) as CallUse['provider']['kind'],
     },
-    certainty: reader.byte(),
-  };
-  const bits = reader.byte();
-  const times = (bits & HAS_TIMES) === 0 ? 1 : reader.count();
-  const has = (bit: number) => (bits & bit) !== 0;
-  return {
-    ...use,
-    isMcp: has(IS_MCP),
-    isOfModel: has(IS_OF_MODEL),
-    isCounted: has(IS_COUNTED),
-    isFailureCounted: has(IS_FAILURE_COUNTED),
+    certainty,
+    isMcp: (bits & IS_MCP) !== 0,
+    isOfModel: (bits & IS_OF_MODEL) !== 0,
+    isCounted: (bits & IS_COUNTED) !== 0,
+    isFailureCounted: (bits & IS_FAILURE_COUNTED) !== 0,
     times,
   };
-}
-
-function readTimesAndTokens(reader: ByteReader, { shapes, since }: { shapes: readonly Shape[]; since: number }) {
-  const callId = reader.text();
-  const start = since + reader.integer();
-  const end = start + reader.integer();
-  const shape = shapes[reader.count()];
-  if (!shape) throw new Error('a stored call span has an unknown shape');
-  const [inputTokens, outputTokens] = [readOptional(reader), readOptional(reader)];
-  return {
-    ...shape,
-    callId,
-    start,
-    end,
-    countedAt: shape.countedAt ?? Math.floor(start / 1000),
-    inputTokens,
-    outputTokens,
-  };
-}
-
-function readId(reader: ByteReader): string | null {
-  const parent = readParent(reader);
-  return typeof parent === 'number' ? null : parent;
-}
-
-/** @returns an id, or the number of a span */
-function readParent(reader: ByteReader): string | number | null {
-  switch (reader.byte()) {
-    case NO_ID:
-      return null;
-    case HEX_ID:
-      return reader.hex(ID_BYTES);
-    case TEXT_ID:
-      return reader.text();
-    default:
-      return reader.count();
-  }
-}
-
-function readOptional(reader: ByteReader): number | null {
-  const count = reader.count();
-  return count === 0 ? null : count - 1;
-}
-
-/** Reads a count, and then as many items. Null as soon as they have more than `most` uses. */
-function readUsesUpTo<Item extends Pick<CallSpan, 'uses'>>(
-  reader: ByteReader,
-  most: number,
-  read: () => Item,
-): Item[] | null {
-  const items: Item[] = [];
-  let uses = 0;
-  for (let left = reader.count(); left > 0; left -= 1) {
-    const item = read();
-    uses += item.uses.length;
-    if (uses > most) return null;
-    items.push(item);
-  }
-  return items;
-}
-
-/** Reads a count, and then as many items. */
-function repeat<Item>(reader: ByteReader, read: () => Item): Item[] {
-  const items: Item[] = [];
-  for (let left = reader.count(); left > 0; left -= 1) items.push(read());
-  return items;
 }

@@ -43,7 +43,7 @@ export async function aggregateRecordCalls(
     now,
   );
   const callSpanOf = ({ span, use }: RecordReport) =>
-    makeCallSpan({ ...span, uses: [use] }, (own) => matchOf(span, own), { now, limits });
+    makeCallSpan({ ...span, uses: [use] }, (reportedUse) => matchOf(span, reportedUse), { now, limits });
   const changeOf = ({ record }: RecordReport, call: Call): CallChange => {
     return { call, traceId: record.spanId === null ? null : record.traceId, by: 1 };
   };

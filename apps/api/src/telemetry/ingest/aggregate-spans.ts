@@ -71,8 +71,8 @@ export async function aggregateSpanCalls(
   const spellingsOf = spellingsReader();
   const traces: ChangedTrace[] = [];
   for (const [traceId, spans] of Map.groupBy(fresh, (span) => span.traceId)) {
-    const own = spans.flatMap((span) => callSpans.get(span) ?? []);
-    const trace = { traceId, spans, own, known: known.get(traceId), spellingsOf, replacements: NO_REPLACEMENTS };
+    const freshCalls = spans.flatMap((span) => callSpans.get(span) ?? []);
+    const trace = { traceId, spans, freshCalls, known: known.get(traceId), spellingsOf, replacements: NO_REPLACEMENTS };
     traces.push({ ...trace, changes: await changesInTrace(trace) });
     await yieldWhenDue();
   }
@@ -84,8 +84,8 @@ export async function aggregateSpanCalls(
     changes = changesOf({ traces, removed });
   }
   const calls = new Map<string, Uint8Array>();
-  for (const { traceId, own, replacements } of traces) {
-    if (own.length > 0 || replacements.size > 0) calls.set(traceId, encodeCalls(own, replacements));
+  for (const { traceId, freshCalls, replacements } of traces) {
+    if (freshCalls.length > 0 || replacements.size > 0) calls.set(traceId, encodeCalls(freshCalls, replacements));
   }
   const sorted = inOrderOf([...callSpans.values()], changes);
   const unobserved = await applyChanges(db, place, { changes: sorted, found, sender, limits }, now);
@@ -118,10 +118,12 @@ async function moveTraces(
   const isMoved = ({ call, by }: CallChange) => by > 0 && replaced.has(call.provider.id);
   const moved = [...traces.entries()].filter(([, { changes }]) => changes.some(isMoved));
   const changes = changesOf({ traces, removed });
-  const uses = moved.flatMap(([, { own, known }]) => [...own, ...(known?.calls ?? [])].flatMap(allUsesOf));
+  const uses = moved.flatMap(([, { freshCalls, known }]) =>
+    [...freshCalls, ...(known?.calls ?? [])].flatMap(allUsesOf),
+  );
   const found = await findProvidersOfCalls(db, place, { changes, uses, providers, newProviders }, now);
   for (const [index, trace] of moved) {
-    for (const use of trace.own.flatMap(allUsesOf))
+    for (const use of trace.freshCalls.flatMap(allUsesOf))
       use.provider = found.replacements.get(use.provider.id) ?? use.provider;
     const ids = new Set((trace.known?.calls ?? []).flatMap(allUsesOf).map(({ provider }) => provider.id));
     const replacements = new Map([...found.replacements].filter(([id]) => ids.has(id)));
@@ -150,7 +152,7 @@ type TraceOfBatch = {
   traceId: string;
   spans: readonly FreshSpan[];
   /** Those that report calls. */
-  own: readonly CallSpan[];
+  freshCalls: readonly CallSpan[];
   known: SenderTrace | undefined;
   spellingsOf: ReturnType<typeof spellingsReader>;
   /** The providers that replace those of earlier spans, by the ids of these. */
@@ -160,23 +162,23 @@ type TraceOfBatch = {
 type ChangedTrace = TraceOfBatch & { changes: readonly CallChange[] };
 
 async function changesInTrace(trace: TraceOfBatch): Promise<CallChange[]> {
-  const { traceId, spans, own, known, spellingsOf, replacements } = trace;
+  const { traceId, spans, freshCalls, known, spellingsOf, replacements } = trace;
   if (!known) return callsOfNewTrace(trace);
   const earlier = known.calls;
-  if (own.length === 0 && earlier.length === 0) return [];
+  if (freshCalls.length === 0 && earlier.length === 0) return [];
   const parents = known.parents();
   const before = resolve(parents, earlier, spellingsOf);
   await yieldWhenDue();
   for (const span of spans) addParent(parents, span);
-  const after = resolve(parents, [...replaceProviders(earlier, replacements), ...own], spellingsOf);
+  const after = resolve(parents, [...replaceProviders(earlier, replacements), ...freshCalls], spellingsOf);
   await yieldWhenDue();
-  return diffCalls(traceId, { before, after, fresh: new Set(own) });
+  return diffCalls(traceId, { before, after, fresh: new Set(freshCalls) });
 }
 
 /** A shortcut for the usual case, a trace without stored spans: every call is new. */
-function callsOfNewTrace({ traceId, spans, own, spellingsOf }: TraceOfBatch): CallChange[] {
-  if (own.length === 0) return [];
+function callsOfNewTrace({ traceId, spans, freshCalls, spellingsOf }: TraceOfBatch): CallChange[] {
+  if (freshCalls.length === 0) return [];
   const parents = new Map<string, string | null>();
   for (const span of spans) addParent(parents, span);
-  return resolve(parents, own, spellingsOf).map((call) => ({ call, traceId, by: 1 }));
+  return resolve(parents, freshCalls, spellingsOf).map((call) => ({ call, traceId, by: 1 }));
 }

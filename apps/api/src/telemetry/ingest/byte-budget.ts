@@ -36,21 +36,21 @@ export class ByteBudget {
    * @throws 429 beyond the budget
    */
   open(sender: string): HeldBytes {
-    let own = 0;
+    let heldByBody = 0;
     const add = (bytes: number) => {
       const held = (this.#held.get(sender) ?? 0) + bytes;
       const free = this.#budget - this.#total - bytes;
       if (held > free) throw tooManyBytes();
       this.#held.set(sender, held);
       this.#total += bytes;
-      own += bytes;
+      heldByBody += bytes;
     };
     const release = () => {
-      const left = (this.#held.get(sender) ?? 0) - own;
+      const left = (this.#held.get(sender) ?? 0) - heldByBody;
       if (left > 0) this.#held.set(sender, left);
       else this.#held.delete(sender);
-      this.#total -= own;
-      own = 0;
+      this.#total -= heldByBody;
+      heldByBody = 0;
     };
     add(Math.min(MIN_REQUEST_BYTES, this.#budget / 64));
     return { add, release };

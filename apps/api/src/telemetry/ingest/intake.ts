@@ -85,10 +85,10 @@ export class Intake {
   readonly #budget: ByteBudget;
   readonly #small = new FairSemaphore({
     total: SMALL_BODIES_MEMORY,
-    ofTenant: SMALL_BODIES_MEMORY / 2,
+    perTenant: SMALL_BODIES_MEMORY / 2,
     tooBusy,
   });
-  readonly #large = new FairSemaphore({ total: MAX_LARGE_BODIES, ofTenant: 1, tooBusy });
+  readonly #large = new FairSemaphore({ total: MAX_LARGE_BODIES, perTenant: 1, tooBusy });
   readonly #jointStores: JointStores;
 
   /** @param maxBytes the largest body, both as it is sent and decompressed */

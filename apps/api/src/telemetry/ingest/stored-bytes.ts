@@ -9,6 +9,9 @@ import { removeSomeOldTraces } from '../trace-retention.ts';
 /** What a key of a call takes in storage, with its entries in indexes: 280 to 299 bytes on SQLite. */
 export const BYTES_PER_KEY = 300;
 
+/** How often some old traces are removed for one batch. Each time 256 spans are, and a block has at most 2,000. */
+const MAX_REMOVALS = 8;
+
 type NewBytes = {
   place: TenantPlace;
   sender: string;
@@ -30,14 +33,15 @@ export async function requireRoom(
     await requireShare(services, { place, sender, bytes });
     await services.tenantLimits.add(services.db, place.tenantId, 'storedBytes', bytes);
   };
-  try {
-    await add();
-  } catch (error) {
-    if (!isLimitReached(error) || settings.spanRetentionDays === null) throw error;
-    const removed = await removeSomeOldTraces(services, place.tenantId, settings.spanRetentionDays);
-    if (removed === 0) throw error;
-    services.tenantLimits.forget(place.tenantId);
-    await add();
+  for (let removals = 0; ; removals += 1) {
+    try {
+      return await add();
+    } catch (error) {
+      if (!isLimitReached(error) || settings.spanRetentionDays === null || removals === MAX_REMOVALS) throw error;
+      const removed = await removeSomeOldTraces(services, place.tenantId, settings.spanRetentionDays);
+      if (removed === 0) throw error;
+      services.tenantLimits.forget(place.tenantId);
+    }
   }
 }
 
@@ -56,10 +60,10 @@ async function requireShare(
   const { limit, room: free } = await tenantLimits.roomFor(db, place.tenantId, 'storedBytes', bytes);
   // An account has at most as many bytes as the tenant, so usually there is no need to look it up.
   if (bytes > free || bytes <= roomInShare(free, limit - free)) return;
-  const own = await findAccountBytes(db, place.tenantId, sender);
-  if (bytes <= roomInShare(free, own)) return;
+  const accountBytes = await findAccountBytes(db, place.tenantId, sender);
+  if (bytes <= roomInShare(free, accountBytes)) return;
   throw new ApiError(
     'tenant_limit_reached',
-    `The account has ${own} stored bytes, and the tenant has ${free} of ${limit} free. An account may send spans and log records only while it has fewer bytes than are free. GET /v1/tenants/{tenant_id}/usage shows the largest accounts.`,
+    `The account has ${accountBytes} stored bytes, and the tenant has ${free} of ${limit} free. An account may send spans and log records only while it has fewer bytes than are free. GET /v1/tenants/{tenant_id}/usage shows the largest accounts.`,
   );
 }

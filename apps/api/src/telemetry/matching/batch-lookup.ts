@@ -50,8 +50,8 @@ export type BatchLookup = {
   hashedTool: (written: string, server: Provider | undefined) => Match | undefined;
   /** The server whose name or alias has this hash. */
   hashedServer: (name: string) => Provider | undefined;
-  /** The same without the providers of the sub-tenant. Undefined if the batch cannot mean one that the sub-tenant declared. */
-  ofWholeTenant?: BatchLookup & { blocks: (match: Match, kind: Use['kind']) => boolean };
+  /** The same without the providers of the sub-tenant. Undefined if no use can belong to a provider that the sub-tenant declared. */
+  tenantLookup?: BatchLookup & { blocks: (match: Match, kind: Use['kind']) => boolean };
 };
 
 /** The name of a service without `service.name`. */
@@ -97,15 +97,15 @@ export async function lookUpBatch(
   const lookup = { providers, ...modelLookup(providers, models), ...toolLookup(providers, tools) };
   if (!found.some(isChosenInSubTenant)) return lookup;
   const others = await findOthers(db, place, names);
-  return { ...lookup, ofWholeTenant: wholeTenantLookup(place, found, { models, tools, others }) };
+  return { ...lookup, tenantLookup: wholeTenantLookup(place, found, { models, tools, others }) };
 }
 
-/** The look-ups among the providers of the whole tenant, and whether one of these blocks what was used. */
+/** The look-ups among the providers of the whole tenant, and whether their inventory blocks what was used. */
 function wholeTenantLookup(
   { tenantId }: TenantPlace,
   found: readonly Provider[],
   items: { models: readonly OfferedItem[]; tools: readonly OfferedItem[]; others: readonly OfferedItem[] },
-): NonNullable<BatchLookup['ofWholeTenant']> {
+): NonNullable<BatchLookup['tenantLookup']> {
   const providers = knownProviders({ tenantId, subTenantId: null });
   for (const provider of found) if (provider.subTenantId === null) providers.add(provider);
   const isOffered = ({ providerId }: OfferedItem) => providers.get(providerId) !== undefined;
@@ -116,8 +116,8 @@ function wholeTenantLookup(
     if (kind === 'model') return models.modelAt(provider, name)?.status === 'blocked';
     const isOther = (item: OfferedItem) => item.kind === kind && item.providerId === provider.id;
     const ofFamily = () => tools.toolsOf(provider).byFamily.get(rewrittenName(name)) ?? [];
-    const own = kind === 'tool' ? ofFamily() : items.others.filter(isOther);
-    return findDecidingItem(own, ruleOf(provider, kind), name)?.status === 'blocked';
+    const candidates = kind === 'tool' ? ofFamily() : items.others.filter(isOther);
+    return findDecidingItem(candidates, ruleOf(provider, kind), name)?.status === 'blocked';
   };
   return { providers, ...models, ...tools, blocks };
 }

@@ -126,8 +126,8 @@ function blockingVendorInModelName({ lookup }: ModelRuleContext, call: ModelCall
 }
 
 function vendorOfSpan({ lookup }: ModelRuleContext, call: ModelCall) {
-  const own = ownProviders(lookup, call);
-  return call.isElsewhere && own.every(isDiscovered) ? undefined : preferred(lookup, own, call.model);
+  const providers = ownProviders(lookup, call);
+  return call.isElsewhere && providers.every(isDiscovered) ? undefined : preferred(lookup, providers, call.model);
 }
 
 /** A discovered provider. A router that the span names has one name, whatever its address. */

@@ -66,7 +66,7 @@ export function matcherOf(
     match(span, use) {
       const call = use.kind === 'tool' ? callOf(span, use) : { span, use };
       const newMatchOf = () => blockOfTenant(call.span, call.use) ?? newMatch(call.span, call.use);
-      const answer = lookup.ofWholeTenant && call.use.kind === 'model' ? call.span.facts.responseModel : null;
+      const answer = lookup.tenantLookup && call.use.kind === 'model' ? call.span.facts.responseModel : null;
       return matched.get(matchKey(call.span, call.use, answer), newMatchOf);
     },
   };
@@ -87,43 +87,44 @@ function ownerOf(
   return name === null ? discovery.mcpService(span) : discovery.discover([name], 'mcp');
 }
 
-/** A matcher that ignores the providers of the sub-tenant. Undefined if the batch cannot mean one of these. */
+/** A matcher that ignores the providers of the sub-tenant. Undefined if no use of the batch can belong to a provider of the sub-tenant. */
 function tenantMatcherOf(
-  { ofWholeTenant }: BatchLookup,
+  { tenantLookup }: BatchLookup,
   { tenantId }: TenantPlace,
   batch: readonly MatchableSpan[],
   now: Date,
 ): ProviderMatcher | undefined {
-  return ofWholeTenant && matcherOf(ofWholeTenant, { tenantId, subTenantId: null }, batch, now);
+  return tenantLookup && matcherOf(tenantLookup, { tenantId, subTenantId: null }, batch, now);
 }
 
 /**
- * Returns a function that finds the provider of the whole tenant to which a use would belong without the providers of the sub-tenant, if
- * it blocks the use, or the model that answered it. A sub-tenant cannot hide a block of the tenant by a provider of its own, unless the
- * call goes to an address that is only this one's.
+ * Returns a function that finds a provider of the whole tenant that blocks a use, or the model that answered it. It is the provider to
+ * which the use would belong if the sub-tenant had no providers. So a sub-tenant cannot hide a block of its tenant behind a provider of
+ * its own. The exception is a call to an address that belongs only to the provider of the sub-tenant.
  */
 function tenantBlocks(
-  { providers, ofWholeTenant }: BatchLookup,
+  { providers, tenantLookup }: BatchLookup,
   servers: Servers,
   tenantMatcher: ProviderMatcher | undefined,
 ): (span: MatchableSpan, use: Use) => Match | undefined {
-  if (ofWholeTenant === undefined || tenantMatcher === undefined) return () => undefined;
+  if (tenantLookup === undefined || tenantMatcher === undefined) return () => undefined;
 
-  /** Whether the address of a span gives the use to a provider of the sub-tenant, and would not give it to this one of the tenant. */
-  const isAtOwnAddress = (span: MatchableSpan, { kind }: Use, ofTenant: Provider): boolean => {
+  /** Whether the address of a span belongs to a provider of the sub-tenant, and not to the given provider of the tenant. */
+  const isAtSubTenantAddress = (span: MatchableSpan, { kind }: Use, tenantProvider: Provider): boolean => {
     const { serverAddress, serverPort } = span.facts;
     if (serverAddress === null || isSendersOwnHost(serverAddress)) return false;
     const atHost = kind === 'model' ? providers.findAtHost(serverAddress, serverPort) : servers.allAtAddress(span);
-    const isOwn = atHost.some(({ subTenantId }) => subTenantId !== null);
-    const atAddress = ofWholeTenant.providers.findAtHost(serverAddress, serverPort);
+    const belongsToSubTenant = atHost.some(({ subTenantId }) => subTenantId !== null);
+    const atAddress = tenantLookup.providers.findAtHost(serverAddress, serverPort);
     const vendor = vendorOfHost(serverAddress);
-    const ofVendor = vendor === null ? [] : ofWholeTenant.providers.findOfVendor(vendor);
-    return isOwn && ![...atAddress, ...ofVendor].includes(ofTenant);
+    const ofVendor = vendor === null ? [] : tenantLookup.providers.findOfVendor(vendor);
+    return belongsToSubTenant && ![...atAddress, ...ofVendor].includes(tenantProvider);
   };
 
   return (span, use) => {
     const match = tenantMatcher.match(span, use);
-    const blocks = (one: Match) => ofWholeTenant.blocks(one, use.kind) && !isAtOwnAddress(span, use, one.provider);
+    const blocks = (candidate: Match) =>
+      tenantLookup.blocks(candidate, use.kind) && !isAtSubTenantAddress(span, use, candidate.provider);
     if (blocks(match)) return { ...match, isBlocked: use.kind === 'tool', isTenantBlock: true };
     const { responseModel } = span.facts;
     if (use.kind !== 'model' || responseModel === null) return undefined;
@@ -135,7 +136,7 @@ function tenantBlocks(
 
 type Call = { span: MatchableSpan; use: Use };
 
-/** Returns a function that finds the MCP call inside a span's call of a tool, the one inside that, and so on; else the call itself. */
+/** Returns a function that finds the innermost MCP call inside a span's call of a tool. Without any, it returns the call itself. */
 function innermostMcpCalls(batch: readonly MatchableSpan[]): (span: MatchableSpan, use: Use) => Call {
   const ofMcp = batch.filter(({ facts }) => facts.mcpMethod !== null);
   const children = Map.groupBy(ofMcp, ({ traceId, parentSpanId }) => `${traceId} ${parentSpanId}`);
@@ -143,8 +144,8 @@ function innermostMcpCalls(batch: readonly MatchableSpan[]): (span: MatchableSpa
   const childOf = ({ span, use }: Call): Call | undefined => {
     for (const child of children.get(`${span.traceId} ${span.spanId}`) ?? []) {
       if (child.spanId === span.spanId || !namesServer(child.facts)) continue;
-      const own = child.uses.find(({ kind, name }) => kind === 'tool' && isSameTool(use.name, name));
-      if (own) return { span: child, use: own };
+      const sameTool = child.uses.find(({ kind, name }) => kind === 'tool' && isSameTool(use.name, name));
+      if (sameTool) return { span: child, use: sameTool };
     }
     return undefined;
   };

@@ -51,10 +51,10 @@ export class Servers {
   /** The declared tool of a server that a name means, otherwise the tool as it is written. */
   toolAt(provider: Provider, name: string): Match {
     const tool = this.written(name);
-    const own = this.#familiesOf(provider);
-    const declared = this.#declaredAt(provider, readingsAt(own, tool));
+    const families = this.#familiesOf(provider);
+    const declared = this.#declaredAt(provider, readingsAt(families, tool));
     if (declared) return declared;
-    const marked = tool.splits.find(({ isMarked, serverFamily }) => isMarked && own.has(serverFamily));
+    const marked = tool.splits.find(({ isMarked, serverFamily }) => isMarked && families.has(serverFamily));
     return { provider, name: marked?.tool ?? name };
   }
 

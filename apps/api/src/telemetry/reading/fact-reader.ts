@@ -28,7 +28,7 @@ const FUNCTION_NAMESPACE = /^(?:default_api|functions)[.:](?=.)/;
 /** The tools of Google ADK and Strands that hand over to another agent, which has its own span. */
 const HANDOFF_TOOLS = new Set(['transfer_to_agent', 'handoff_to_agent']);
 
-/** LlamaIndex reserves a name for such a tool, which a tool of another framework may have as well. */
+/** LlamaIndex reserves a name for its hand-over tool. Tools of other frameworks may have the same name. */
 const OF_LLAMA_INDEX = /llama[-_]?index/;
 
 /** @param event for log records: the operation of this kind of event, and attributes that take precedence */
@@ -171,7 +171,7 @@ function boundNames(facts: Facts): void {
   }
 }
 
-/** Dialects add and subtract the counts that a sender wrote. Null if the result is no count. */
+/** Limits a number of tokens that a dialect computed from what a sender wrote. Null if it is negative. */
 function boundedCount(count: number | null): number | null {
   return count !== null && count >= 0 ? Math.min(count, Number.MAX_SAFE_INTEGER) : null;
 }

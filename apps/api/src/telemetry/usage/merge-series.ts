@@ -20,10 +20,10 @@ export async function mergeIntoOther(
   now: Date,
 ): Promise<void> {
   const byProvider = Map.groupBy(subjects, ({ providerId, kind }) => JSON.stringify([providerId, kind]));
-  for (const own of byProvider.values()) {
-    const [first] = own;
+  for (const providerSeries of byProvider.values()) {
+    const [first] = providerSeries;
     if (!first) continue;
-    const merged = new Set(own.map(subjectInPlace));
+    const merged = new Set(providerSeries.map(subjectInPlace));
     const series = await findSeriesOfProvider(db, { tenantId }, first);
     const ofSubjects = series.filter((one) => merged.has(subjectInPlace(one)));
     for await (const batch of inBatches(ofSubjects, BATCH_SIZE)) await mergeSeries(db, { tenantId }, batch, now);
@@ -42,8 +42,8 @@ async function mergeSeries(
     const wanted = inPlace.map((one) => ({ key: one.id, other: otherSubject(one) }));
     const others = new Map(await findOrCreateOtherSeries(db, place, wanted, now));
     const byOther = Map.groupBy(inPlace, ({ id }) => others.get(id) ?? id);
-    for (const [to, own] of byOther) {
-      const from = own.map(({ id }) => id).filter((id) => id !== to);
+    for (const [to, mergedSeries] of byOther) {
+      const from = mergedSeries.map(({ id }) => id).filter((id) => id !== to);
       await mergeRollups(db, { tenantId }, { from, to });
     }
   }

@@ -137,14 +137,15 @@ async function readGroups(
     const series: UsageSeries[] = await listSeries(db, scope, filter, { after, limit: SERIES_PAGE_SIZE });
     read.series += series.length;
     if (read.series > MAX_SERIES) throw tooMuch(`more than ${MAX_SERIES} combinations of provider, name and agent`);
-    for (const [tenantId, ofTenant] of Map.groupBy(series, (one) => one.tenantId)) {
-      for (let start = 0; start < ofTenant.length; start += batchSize) {
-        const byId = new Map(ofTenant.slice(start, start + batchSize).map((one) => [one.id, one]));
+    for (const [tenantId, tenantSeries] of Map.groupBy(series, (one) => one.tenantId)) {
+      for (let start = 0; start < tenantSeries.length; start += batchSize) {
+        const byId = new Map(tenantSeries.slice(start, start + batchSize).map((one) => [one.id, one]));
         for (const range of ranges) {
           const rows = await readRollups(db, { tenantId }, [...byId.keys()], { ...range, each });
           for (const row of rows) {
-            const own = byId.get(row.seriesId);
-            if (own) add(groups, { series: own, start: each === 'series' ? null : row.startTime, groupBy }, row);
+            const rowSeries = byId.get(row.seriesId);
+            if (rowSeries)
+              add(groups, { series: rowSeries, start: each === 'series' ? null : row.startTime, groupBy }, row);
             read.rows += row.rows;
           }
         }

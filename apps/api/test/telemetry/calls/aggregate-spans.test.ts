@@ -149,16 +149,16 @@ test('an observation that drops to 0 disappears with its task, its recommendatio
   const tenant = await callsTenant(server);
   const { outer, inner } = outerAndInner();
   const { db } = server.services;
-  const ofTenant = { tenant_id: tenant.tenantId };
+  const tenantColumns = { tenant_id: tenant.tenantId };
   const openTasks = async () => {
-    const tasks = db.selectFrom('operator_tasks').select('title').where('tenant_id', '=', ofTenant.tenant_id);
+    const tasks = db.selectFrom('operator_tasks').select('title').where('tenant_id', '=', tenantColumns.tenant_id);
     return (await tasks.where('status', '=', 'open').execute()).map(({ title }) => title).toSorted();
   };
   const openRecommendations = async () => {
     const all = db
       .selectFrom('recommendations')
       .select(['kind', 'subject'])
-      .where('tenant_id', '=', ofTenant.tenant_id);
+      .where('tenant_id', '=', tenantColumns.tenant_id);
     return (await all.where('status', '=', 'open').orderBy('kind').execute()).map(
       (one) => `${one.kind} ${one.subject}`,
     );

@@ -243,8 +243,8 @@ test('a failure alone is not counted at a provider that has no calls', async () 
   const call = { model: 'nova', callId: 'resp_1' };
   await aggregateRecords(server, tenant, { records: [record({ ...call, vendor: 'openai' })] });
   // As a former version stored it: then the failure counts by itself.
-  const ofTenant = server.services.db.updateTable('telemetry_calls').where('tenant_id', '=', tenant.tenantId);
-  await ofTenant.set({ record_key: null, counted_call: null }).execute();
+  const callsOfTenant = server.services.db.updateTable('telemetry_calls').where('tenant_id', '=', tenant.tenantId);
+  await callsOfTenant.set({ record_key: null, counted_call: null }).execute();
   await aggregateRecords(server, tenant, { records: [record({ ...call, vendor: 'groq' }, { failed: true })] });
   expect(Object.keys(await tenant.usage())).toEqual(['model nova at openai by travel-agent']);
 });

@@ -123,6 +123,23 @@ test('traces that are past the retention are removed before an account is refuse
   expect(await bytesOf(greedy)).toBeLessThan(6 * KIB);
 });
 
+test('a block of more spans than one removal takes makes room before an account is refused', async () => {
+  const { tenantId, greedy, setLimit, bytesOf } = await tenantWithSenders();
+  await keepContent(tenantId, { spanRetentionDays: 30 });
+  const spans = Array.from({ length: 600 }, () => ({
+    ...chat('gpt-5', { 'gen_ai.provider.name': 'openai' }),
+    traceId: newTraceId(),
+    spanId: randomBytes(8).toString('hex'),
+  }));
+  await server.ok('POST', '/v1/traces', { as: greedy, body: exportRequest(spans) });
+  const before = await bytesOf(greedy);
+  await setLimit(before + KIB);
+  expect((await sendBytes(greedy, { bytes: 8 * KIB })).status).toBe(409);
+  server.travel(31 * DAY_MS);
+  expect((await sendBytes(greedy, { bytes: 8 * KIB })).status).toBe(200);
+  expect(await bytesOf(greedy)).toBeLessThan(before);
+});
+
 test('a request that reaches the limit halfway is a partial success', async () => {
   const { greedy, setLimit, bytesOfSpans } = await tenantWithSenders();
   const spans = Array.from({ length: 6000 }, () => ({

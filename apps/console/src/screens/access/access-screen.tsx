@@ -67,7 +67,7 @@ export function AccessScreen(): ReactNode {
     },
     enabled: source !== '',
   });
-  const { selected, selection, clear } = useSelection(list.items);
+  const { selected, selection } = useSelection(list.items);
   return (
     <Screen
       title="Derived access"
@@ -120,7 +120,7 @@ export function AccessScreen(): ReactNode {
           found={list.items}
           selected={selected}
           close={() => setState({ revoke: undefined })}
-          onDone={clear}
+          onDone={selection.clear}
         />
       )}
     </Screen>
@@ -141,9 +141,9 @@ function useSelection(items: readonly DerivedAccess[]) {
   return useMemo(
     () => ({
       selected: keys.size === 0 ? [] : items.filter((access) => keys.has(keyOf(access))),
-      clear: () => setKeys(new Set()),
       selection: {
         keys,
+        clear: () => setKeys(new Set()),
         toggle: (key: string) =>
           setKeys((before) =>
             before.has(key) ? new Set([...before].filter((each) => each !== key)) : new Set([...before, key]),

@@ -1,16 +1,11 @@
 import { type Credential, searchCredentials, type SearchCredentialsInput } from '@quartermaster/client';
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { type Column, DataTable } from '../../components/data-table.tsx';
-import { Tag } from '../../components/marks.tsx';
+import { DataTable } from '../../components/data-table.tsx';
 import { Empty } from '../../components/states.tsx';
-import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
 import { type UrlState, useUrlState, wholeNumber } from '../../data/url-state.ts';
-import { placeOf } from '../../components/place.tsx';
-import { AccountLink } from './account-link.tsx';
-import { Expiry } from './expiry.tsx';
-import { KeyStatus } from './key-status.tsx';
+import { KEY_COLUMNS } from './key-columns.tsx';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const HOUR_MS = 60 * 60 * 1000;
@@ -23,61 +18,8 @@ export const EXPIRING_DAYS = '7';
 
 const keyOf = ({ id }: Credential) => id;
 
-const COLUMNS: Column<Credential>[] = [
-  {
-    key: 'key',
-    header: 'Key',
-    width: 'minmax(200px, 1.6fr)',
-    cell: ({ name, prefix }) => (
-      <span className="row">
-        <strong className="truncate">{name ?? 'without a name'}</strong>
-        <code className="dim truncate">{prefix}</code>
-      </span>
-    ),
-  },
-  {
-    key: 'owner',
-    header: 'Of account',
-    width: 'minmax(140px, 1fr)',
-    cell: ({ ownerId, tenantId }) =>
-      ownerId === null ? null : (
-        <AccountLink id={ownerId} tenantId={tenantId}>
-          {ownerId}
-        </AccountLink>
-      ),
-  },
-  { key: 'place', isWideOnly: true, header: 'Tenant', width: 'minmax(120px, 1fr)', cell: placeOf },
-  { key: 'status', header: 'Status', width: '100px', cell: ({ status }) => <KeyStatus status={status} /> },
-  {
-    key: 'expires',
-    header: 'Expires',
-    width: '110px',
-    cell: ({ expiresAt, status }) => <Expiry at={expiresAt} isSoon={status === 'expiring'} />,
-  },
-  {
-    key: 'used',
-    isWideOnly: true,
-    header: 'Last used',
-    width: '110px',
-    cell: ({ lastUsedAt }) => <Time at={lastUsedAt} />,
-  },
-  {
-    key: 'scopes',
-    header: 'Scopes',
-    width: 'minmax(160px, 1.6fr)',
-    cell: ({ scopes }) => (
-      <span className="row" title={scopes.join(', ')}>
-        {scopes.slice(0, 2).map((scope) => (
-          <Tag key={scope}>{scope === '*' ? 'everything' : scope}</Tag>
-        ))}
-        {scopes.length > 2 && <span className="dim">and {scopes.length - 2} more</span>}
-      </span>
-    ),
-  },
-];
-
 /** Those of keys that expire, in the order in which they do. */
-const EXPIRING_COLUMNS = COLUMNS.map((column) =>
+const EXPIRING_COLUMNS = KEY_COLUMNS.map((column) =>
   column.key === 'expires' ? { ...column, sorted: 'ascending' as const } : column,
 );
 
@@ -119,7 +61,7 @@ export function KeysTable(): ReactNode {
     <DataTable
       label="Keys"
       list={list}
-      columns={state['view'] === 'expiring' ? EXPIRING_COLUMNS : COLUMNS}
+      columns={state['view'] === 'expiring' ? EXPIRING_COLUMNS : KEY_COLUMNS}
       keyOf={keyOf}
       active={state['row']}
       onActive={(row) => setState({ row })}

@@ -97,7 +97,7 @@ function Loaded({ agent }: { agent: AgentDetail }): ReactNode {
   const [state, setState] = useUrlState();
   const navigate = useNavigate();
   const { view = 'all' } = state;
-  const { name, declared, usage, uses, accounts, manifestId, omittedUses, declares } = agent;
+  const { name, declared, usage, uses, omittedUses, declares } = agent;
   const filter = {
     tenant_id: agent.tenantId,
     ...(agent.subTenantId !== null && { sub_tenant_id: agent.subTenantId }),
@@ -116,47 +116,7 @@ function Loaded({ agent }: { agent: AgentDetail }): ReactNode {
           <MeaningMark meaning={declared ? 'declared' : 'unknown'} />
         </>
       }
-      summary={
-        <div className={classes.facts}>
-          {placeOf(agent)}
-          <span>
-            acts as{' '}
-            {accounts.map((account, index) => (
-              <span key={account}>
-                {index > 0 && ', '}
-                <PrincipalName principal={account} />
-              </span>
-            ))}
-            {accounts.length === 0 && 'no account yet'}
-          </span>
-          <span>
-            first seen <Time at={agent.firstSeenAt} />
-          </span>
-          <span>
-            last seen <Time at={agent.lastSeenAt} />
-          </span>
-          <Link to="/traces" search={(before) => ({ tenant: before['tenant'], agent: name })}>
-            Its traces
-          </Link>
-          {manifestId === null ? (
-            <Link to="/manifests" search={(before) => ({ tenant: before['tenant'], new: '1', name })}>
-              Write its manifest
-            </Link>
-          ) : (
-            <Link to="/manifests/$manifestId" params={{ manifestId }}>
-              Its manifest
-            </Link>
-          )}
-          {agent.observations[0] !== undefined && (
-            <Link
-              to="/inbox"
-              search={(before) => ({ tenant: before['tenant'], view: 'all', item: agent.observations[0]?.id })}
-            >
-              Its observation
-            </Link>
-          )}
-        </div>
-      }
+      summary={<Summary agent={agent} />}
       request={{ method: 'GET', path: `/v1/agents/${agent.id}` }}
       toolbar={
         <>
@@ -199,6 +159,51 @@ function Loaded({ agent }: { agent: AgentDetail }): ReactNode {
         />
       </UsageCharts>
     </Screen>
+  );
+}
+
+function Summary({ agent }: { agent: AgentDetail }): ReactNode {
+  const { name, accounts, manifestId } = agent;
+  return (
+    <div className={classes.facts}>
+      {placeOf(agent)}
+      <span>
+        acts as{' '}
+        {accounts.map((account, index) => (
+          <span key={account}>
+            {index > 0 && ', '}
+            <PrincipalName principal={account} />
+          </span>
+        ))}
+        {accounts.length === 0 && 'no account yet'}
+      </span>
+      <span>
+        first seen <Time at={agent.firstSeenAt} />
+      </span>
+      <span>
+        last seen <Time at={agent.lastSeenAt} />
+      </span>
+      <Link to="/traces" search={(before) => ({ tenant: before['tenant'], agent: name })}>
+        Its traces
+      </Link>
+      {manifestId === null ? (
+        <Link to="/manifests" search={(before) => ({ tenant: before['tenant'], new: '1', name })}>
+          Write its manifest
+        </Link>
+      ) : (
+        <Link to="/manifests/$manifestId" params={{ manifestId }}>
+          Its manifest
+        </Link>
+      )}
+      {agent.observations[0] !== undefined && (
+        <Link
+          to="/inbox"
+          search={(before) => ({ tenant: before['tenant'], view: 'all', item: agent.observations[0]?.id })}
+        >
+          Its observation
+        </Link>
+      )}
+    </div>
   );
 }
 

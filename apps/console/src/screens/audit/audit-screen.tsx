@@ -1,14 +1,14 @@
 import { type AuditEvent, listAuditEvents } from '@quartermaster/client';
 import { AUDIT_OPERATIONS } from '@quartermaster/client/audit-operations.gen.ts';
-import { type ReactNode, useCallback, useMemo } from 'react';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import { type ReactNode, useMemo } from 'react';
+import type { Column } from '../../components/data-table.tsx';
 import { SelectFilter, TextFilter } from '../../components/filters.tsx';
 import { formatNumber } from '../../components/format.ts';
-import { useKeys } from '../../components/hotkeys.ts';
 import { StateMark } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
 import { Screen } from '../../components/screen.tsx';
+import { SplitList } from '../../components/split-list.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
@@ -36,8 +36,6 @@ function useOperations(): readonly Choice[] {
   const isListed = chosen === undefined || OPERATIONS.some(({ value }) => value === chosen);
   return useMemo(() => (isListed ? OPERATIONS : [choiceOf(chosen), ...OPERATIONS]), [chosen, isListed]);
 }
-
-const keyOf = ({ id }: AuditEvent) => id;
 
 const COLUMNS: Column<AuditEvent>[] = [
   { key: 'when', header: 'When', width: '110px', cell: ({ createdAt }) => <Time at={createdAt} /> },
@@ -105,7 +103,7 @@ const COLUMNS: Column<AuditEvent>[] = [
 ];
 
 export function AuditScreen(): ReactNode {
-  const [state, setState] = useUrlState();
+  const [state] = useUrlState();
   const query = useAuditQuery();
   const operations = useOperations();
   const list = usePagedList({
@@ -115,10 +113,6 @@ export function AuditScreen(): ReactNode {
       return (await listAuditEvents({ query: page, signal, throwOnError: true })).data;
     },
   });
-  const { item } = state;
-  const shown = list.items.find(({ id }) => id === item);
-  const open = useCallback(({ id }: AuditEvent) => setState({ item: id }), [setState]);
-  useKeys({ Escape: () => setState({ item: undefined }) });
   return (
     <Screen
       title="Audit"
@@ -136,19 +130,14 @@ export function AuditScreen(): ReactNode {
         </>
       }
     >
-      <div className="split">
-        <DataTable
-          label="Audit events"
-          list={list}
-          columns={COLUMNS}
-          keyOf={keyOf}
-          active={item}
-          onActive={(id) => setState({ item: id })}
-          onOpen={open}
-          empty={<Empty title="No event matches">Ids are compared exactly. Clear a filter to see more.</Empty>}
-        />
-        {shown !== undefined && <AuditPanel key={shown.id} event={shown} close={() => setState({ item: undefined })} />}
-      </div>
+      <SplitList
+        label="Audit events"
+        list={list}
+        columns={COLUMNS}
+        empty={<Empty title="No event matches">Ids are compared exactly. Clear a filter to see more.</Empty>}
+        shown={list.items.find(({ id }) => id === state['item'])}
+        renderPanel={(event, close) => <AuditPanel key={event.id} event={event} close={close} />}
+      />
     </Screen>
   );
 }

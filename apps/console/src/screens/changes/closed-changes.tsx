@@ -1,11 +1,10 @@
 import { listRecommendations, type Recommendation } from '@quartermaster/client';
 import { getRecommendationOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import { type ReactNode, useMemo } from 'react';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { words } from '../../components/format.ts';
-import { useKeys } from '../../components/hotkeys.ts';
 import { PrincipalName } from '../../components/principal.tsx';
-import { FailedPanel } from '../../components/side-panel.tsx';
+import { SplitList } from '../../components/split-list.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useShownRecord } from '../../data/linked-record.ts';
@@ -17,8 +16,6 @@ import { nameOfChange, signOfChange } from '../plan/change-list.tsx';
 import { ChangePanel } from './change-panel.tsx';
 
 export type ClosedStatus = 'applied' | 'dismissed' | 'superseded';
-
-const keyOf = ({ id }: Recommendation) => id;
 
 /** Who closed it and when. */
 function closingOf({ appliedBy, appliedAt, dismissal, updatedAt }: Recommendation) {
@@ -66,7 +63,7 @@ function columnsOf({ byId }: Providers): Column<Recommendation>[] {
 
 /** Recommendations that are not open any more, newest first. Applied ones can be undone. */
 export function ClosedChanges({ status }: { status: ClosedStatus }): ReactNode {
-  const [state, setState] = useUrlState();
+  const [{ item }] = useUrlState();
   const filter = useTenantFilter();
   const providers = useProviders();
   const columns = useMemo(() => columnsOf(providers), [providers]);
@@ -77,32 +74,24 @@ export function ClosedChanges({ status }: { status: ClosedStatus }): ReactNode {
       return (await listRecommendations({ query, signal, throwOnError: true })).data;
     },
   });
-  const id = state['item'];
-  const { shown, problem } = useShownRecord(
-    list,
-    id,
-    getRecommendationOptions({ path: { recommendation_id: id ?? '' } }),
-  );
-  const close = () => setState({ item: undefined });
-  useKeys({ Escape: close });
+  const path = { recommendation_id: item ?? '' };
+  const { shown, problem } = useShownRecord(list, item, getRecommendationOptions({ path }));
   return (
-    <div className="split">
-      <DataTable
-        label="Changes"
-        list={list}
-        columns={columns}
-        keyOf={keyOf}
-        active={id}
-        onActive={(item) => setState({ item })}
-        onOpen={(one) => setState({ item: one.id })}
-        empty={
-          <Empty title={`Nothing was ${status}`}>
-            What is recommended now is in the plan. Decide about what it waits for in the inbox.
-          </Empty>
-        }
-      />
-      {shown !== undefined && <ChangePanel key={shown.id} recommendation={shown} close={close} />}
-      {shown === undefined && problem !== null && <FailedPanel label="Change" problem={problem} close={close} />}
-    </div>
+    <SplitList
+      label="Changes"
+      list={list}
+      columns={columns}
+      empty={
+        <Empty title={`Nothing was ${status}`}>
+          What is recommended now is in the plan. Decide about what it waits for in the inbox.
+        </Empty>
+      }
+      shown={shown}
+      problem={problem}
+      panelLabel="Change"
+      renderPanel={(recommendation, close) => (
+        <ChangePanel key={recommendation.id} recommendation={recommendation} close={close} />
+      )}
+    />
   );
 }

@@ -12,15 +12,15 @@ import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { CopyId } from '../../components/copy.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { Views } from '../../components/filters.tsx';
 import { formatNumber, words } from '../../components/format.ts';
-import { useKeys } from '../../components/hotkeys.ts';
 import { StateMark } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
 import { Screen } from '../../components/screen.tsx';
-import { Facts, FailedPanel, Section, SidePanel } from '../../components/side-panel.tsx';
+import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
+import { SplitList } from '../../components/split-list.tsx';
 import { Empty, Failed, Loading } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
@@ -33,8 +33,6 @@ import { useUrlState } from '../../data/url-state.ts';
 import { GatewayForm } from './gateway-form.tsx';
 import { Grants } from './grants.tsx';
 import { RevokeAll } from './revoke-all.tsx';
-
-const keyOf = ({ id }: GatewaySessionSummary) => id;
 
 const COLUMNS: Column<GatewaySessionSummary>[] = [
   {
@@ -91,17 +89,7 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
   const [state, setState] = useUrlState();
   const navigate = useNavigate();
   const [isDeleting, setDeleting] = useState(false);
-  const { byId } = useProviders();
-  const { view = 'active' } = state;
-  const { id, name, displayName, status, providerIds, manifestId } = gateway;
-  const list = usePagedList({
-    key: ['sessions', id, view],
-    read: async (cursor, signal) => {
-      const page = { limit: 100, ...(cursor !== undefined && { cursor }) };
-      const query = { ...page, ...(view !== 'all' && { status: view as GatewaySessionSummary['status'] }) };
-      return (await listGatewaySessions({ path: { gateway_id: id }, query, signal, throwOnError: true })).data;
-    },
-  });
+  const { id, name, displayName } = gateway;
   const remove = useAction({
     run: () =>
       deleteGateway({
@@ -112,33 +100,11 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
     done: () => `${name} was deleted.`,
     onDone: () => navigate({ to: '/gateways', replace: true }),
   });
-  const item = state['item'];
-  const { shown, problem } = useShownRecord(
-    list,
-    item,
-    getGatewaySessionOptions({ path: { gateway_id: id, session_id: item ?? '' } }),
-  );
-  const close = () => setState({ item: undefined });
-  useKeys({ Escape: close });
   return (
     <Screen
       title={displayName ?? name}
       above={<Link to="/gateways">Gateways</Link>}
-      summary={
-        <div className="row">
-          <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />
-          {placeOf(gateway)}
-          <CopyId id={id} />
-          <span className="truncate">
-            lists {providerIds.map((each) => providerLabel(byId.get(each), each)).join(' · ') || 'no provider'}
-          </span>
-          {manifestId !== null && (
-            <Link to="/manifests/$manifestId" params={{ manifestId }}>
-              its manifest
-            </Link>
-          )}
-        </div>
-      }
+      summary={<Summary gateway={gateway} />}
       request={{ method: 'GET', path: `/v1/gateways/${id}/sessions` }}
       actions={
         <>
@@ -163,20 +129,7 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
         />
       }
     >
-      <div className="split">
-        <DataTable
-          label="Sessions"
-          list={list}
-          columns={COLUMNS}
-          keyOf={keyOf}
-          active={item}
-          onActive={(sessionId) => setState({ item: sessionId })}
-          onOpen={(session) => setState({ item: session.id })}
-          empty={<Empty title="No such session">Agents open sessions through the API, each for a limited time.</Empty>}
-        />
-        {shown !== undefined && <SessionPanel key={shown.id} session={shown} close={close} />}
-        {shown === undefined && problem !== null && <FailedPanel label="Session" problem={problem} close={close} />}
-      </div>
+      <Sessions gatewayId={id} />
       {state['edit'] !== undefined && <GatewayForm gateway={gateway} close={() => setState({ edit: undefined })} />}
       {isDeleting && (
         <ConfirmDialog
@@ -189,6 +142,52 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
         />
       )}
     </Screen>
+  );
+}
+
+function Summary({ gateway }: { gateway: Gateway }): ReactNode {
+  const { byId } = useProviders();
+  const { id, status, providerIds, manifestId } = gateway;
+  return (
+    <div className="row">
+      <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />
+      {placeOf(gateway)}
+      <CopyId id={id} />
+      <span className="truncate">
+        lists {providerIds.map((each) => providerLabel(byId.get(each), each)).join(' · ') || 'no provider'}
+      </span>
+      {manifestId !== null && (
+        <Link to="/manifests/$manifestId" params={{ manifestId }}>
+          its manifest
+        </Link>
+      )}
+    </div>
+  );
+}
+
+function Sessions({ gatewayId }: { gatewayId: string }): ReactNode {
+  const [{ view = 'active', item }] = useUrlState();
+  const list = usePagedList({
+    key: ['sessions', gatewayId, view],
+    read: async (cursor, signal) => {
+      const page = { limit: 100, ...(cursor !== undefined && { cursor }) };
+      const query = { ...page, ...(view !== 'all' && { status: view as GatewaySessionSummary['status'] }) };
+      return (await listGatewaySessions({ path: { gateway_id: gatewayId }, query, signal, throwOnError: true })).data;
+    },
+  });
+  const path = { gateway_id: gatewayId, session_id: item ?? '' };
+  const { shown, problem } = useShownRecord(list, item, getGatewaySessionOptions({ path }));
+  return (
+    <SplitList
+      label="Sessions"
+      list={list}
+      columns={COLUMNS}
+      empty={<Empty title="No such session">Agents open sessions through the API, each for a limited time.</Empty>}
+      shown={shown}
+      problem={problem}
+      panelLabel="Session"
+      renderPanel={(session, close) => <SessionPanel key={session.id} session={session} close={close} />}
+    />
   );
 }
 

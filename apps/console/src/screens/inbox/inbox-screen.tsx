@@ -1,10 +1,8 @@
 import type { RuntimeObservation } from '@quartermaster/client';
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react';
-import { DataTable } from '../../components/data-table.tsx';
 import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
-import { useKeys } from '../../components/hotkeys.ts';
 import { Screen } from '../../components/screen.tsx';
-import { FailedPanel } from '../../components/side-panel.tsx';
+import { SplitList } from '../../components/split-list.tsx';
 import { Empty } from '../../components/states.tsx';
 import { providerLabel, useProviders } from '../../data/names.ts';
 import type { PagedList } from '../../data/pages.ts';
@@ -60,7 +58,7 @@ function environmentsOf(items: readonly RuntimeObservation[], filtered: string |
 }
 
 export function InboxScreen(): ReactNode {
-  const [state, setState] = useUrlState();
+  const [state] = useUrlState();
   const { view = 'new', item } = state;
   const query = inboxQuery(state);
   const list = useSortedObservations(query, view, item);
@@ -84,11 +82,10 @@ export function InboxScreen(): ReactNode {
       toggle,
       toggleAll: () =>
         setSelected((before) => (before.size >= list.items.length ? new Set() : new Set(list.items.map(keyOf)))),
+      clear: () => setSelected(new Set()),
     }),
     [selected, toggle, list.items],
   );
-  const open = useCallback(({ id }: RuntimeObservation) => setState({ item: id }), [setState]);
-  useKeys({ Escape: () => (item === undefined ? setSelected(new Set()) : setState({ item: undefined })) });
   const openCount = useMemo(() => list.items.filter(({ status }) => status === 'open').length, [list.items]);
   const matching = ANY_STATUS.has(view) || list.hasMore || list.isFormer ? null : { filter: query, count: openCount };
   const choose = (rows: readonly RuntimeObservation[]) => setSelected(new Set(rows.map(keyOf)));
@@ -138,37 +135,29 @@ export function InboxScreen(): ReactNode {
       toolbar={toolbar}
     >
       <div className={classes.frame}>
-        <div className="split">
-          <div className={classes.list}>
+        <SplitList
+          above={
             <OverviewStrip
               newObservations={view === 'new' && list.problem === null ? list.items : null}
               hasMore={list.hasMore}
             />
-            <DataTable
-              label="Observations"
-              list={list}
-              columns={columns}
-              keyOf={keyOf}
-              active={item}
-              onActive={(id) => setState({ item: id })}
-              onOpen={open}
-              selection={selection}
-              empty={
-                <Nothing
-                  view={view}
-                  hasFilter={['provider', 'kind', 'q', 'risk', 'environment'].some((name) => state[name] !== undefined)}
-                />
-              }
+          }
+          label="Observations"
+          list={list}
+          columns={columns}
+          selection={selection}
+          empty={
+            <Nothing
+              view={view}
+              hasFilter={['provider', 'kind', 'q', 'risk', 'environment'].some((name) => state[name] !== undefined)}
             />
-          </div>
-          {shown !== undefined && <ObservationPanel observation={shown} close={() => setState({ item: undefined })} />}
-          {shown === undefined && problem !== null && (
-            <FailedPanel label="Observation" problem={problem} close={() => setState({ item: undefined })} />
-          )}
-        </div>
-        {chosen.length > 0 && (
-          <BulkBar observations={chosen} all={matching} choose={choose} clear={() => setSelected(new Set())} />
-        )}
+          }
+          shown={shown}
+          problem={problem}
+          panelLabel="Observation"
+          renderPanel={(observation, close) => <ObservationPanel observation={observation} close={close} />}
+        />
+        {chosen.length > 0 && <BulkBar observations={chosen} all={matching} choose={choose} clear={selection.clear} />}
       </div>
     </Screen>
   );

@@ -40,20 +40,8 @@ export function ManifestScreen(): ReactNode {
 
 function Loaded({ manifest }: { manifest: Manifest }): ReactNode {
   const [state, setState] = useUrlState();
-  const navigate = useNavigate();
-  const [isDeleting, setDeleting] = useState(false);
   const { id, name, kind, version, status, createdBy, createdAt } = manifest;
   const { view = 'declares' } = state;
-  const remove = useAction({
-    run: () =>
-      deleteManifest({
-        path: { manifest_id: id },
-        headers: { ...idempotencyKey(), ...ifMatch(`/v1/manifests/${id}`) },
-        throwOnError: true,
-      }),
-    done: () => `${name} was deleted.`,
-    onDone: () => navigate({ to: '/manifests', replace: true }),
-  });
   return (
     <Screen
       title={name}
@@ -72,22 +60,7 @@ function Loaded({ manifest }: { manifest: Manifest }): ReactNode {
         </div>
       }
       request={{ method: 'GET', path: `/v1/manifests/${id}` }}
-      actions={
-        <>
-          <ActionButton
-            scope="manifests:write"
-            place={manifest}
-            variant="default"
-            disabledReason={status === 'active' ? null : 'Only the active version can be deleted.'}
-            onClick={() => setDeleting(true)}
-          >
-            Delete
-          </ActionButton>
-          <ActionButton scope="manifests:write" place={manifest} onClick={() => setState({ edit: '1' })}>
-            Write a new version
-          </ActionButton>
-        </>
-      }
+      actions={<Actions manifest={manifest} />}
       toolbar={
         <Views
           label="Part"
@@ -109,6 +82,39 @@ function Loaded({ manifest }: { manifest: Manifest }): ReactNode {
         {view === 'versions' && <Versions manifest={manifest} />}
       </div>
       {state['edit'] !== undefined && <ManifestForm manifest={manifest} close={() => setState({ edit: undefined })} />}
+    </Screen>
+  );
+}
+
+function Actions({ manifest }: { manifest: Manifest }): ReactNode {
+  const [, setState] = useUrlState();
+  const navigate = useNavigate();
+  const [isDeleting, setDeleting] = useState(false);
+  const { id, name, status } = manifest;
+  const remove = useAction({
+    run: () =>
+      deleteManifest({
+        path: { manifest_id: id },
+        headers: { ...idempotencyKey(), ...ifMatch(`/v1/manifests/${id}`) },
+        throwOnError: true,
+      }),
+    done: () => `${name} was deleted.`,
+    onDone: () => navigate({ to: '/manifests', replace: true }),
+  });
+  return (
+    <>
+      <ActionButton
+        scope="manifests:write"
+        place={manifest}
+        variant="default"
+        disabledReason={status === 'active' ? null : 'Only the active version can be deleted.'}
+        onClick={() => setDeleting(true)}
+      >
+        Delete
+      </ActionButton>
+      <ActionButton scope="manifests:write" place={manifest} onClick={() => setState({ edit: '1' })}>
+        Write a new version
+      </ActionButton>
       {isDeleting && (
         <ConfirmDialog
           title={`Delete ${name}?`}
@@ -119,7 +125,7 @@ function Loaded({ manifest }: { manifest: Manifest }): ReactNode {
           close={() => setDeleting(false)}
         />
       )}
-    </Screen>
+    </>
   );
 }
 

@@ -1,13 +1,12 @@
 import { listUsers, type User } from '@quartermaster/client';
 import { getUserOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
 import type { ReactNode } from 'react';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { SelectFilter, TextFilter } from '../../components/filters.tsx';
-import { useKeys } from '../../components/hotkeys.ts';
 import { StateMark, Tag } from '../../components/marks.tsx';
 import { placeName } from '../../components/place.tsx';
-import { FailedPanel } from '../../components/side-panel.tsx';
 import { Screen } from '../../components/screen.tsx';
+import { SplitList } from '../../components/split-list.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useShownRecord } from '../../data/linked-record.ts';
@@ -17,8 +16,6 @@ import { useUrlState } from '../../data/url-state.ts';
 import { UserPanel } from './user-panel.tsx';
 
 const STATUSES: User['status'][] = ['pending_terms', 'pending_identity', 'active', 'disabled', 'deleted'];
-
-const keyOf = ({ id }: User) => id;
 
 const COLUMNS: Column<User>[] = [
   {
@@ -60,7 +57,7 @@ const COLUMNS: Column<User>[] = [
 
 /** Everybody in the caller's reach, and what an offboarding needs. */
 export function PeopleScreen(): ReactNode {
-  const [state, setState] = useUrlState();
+  const [state] = useUrlState();
   const filter = useTenantFilter();
   const { status, email } = state;
   const query = {
@@ -77,8 +74,6 @@ export function PeopleScreen(): ReactNode {
   });
   const item = state['item'];
   const { shown, problem } = useShownRecord(list, item, getUserOptions({ path: { user_id: item ?? '' } }));
-  const close = () => setState({ item: undefined });
-  useKeys({ Escape: close });
   const hasFilter = status !== undefined || email !== undefined;
   return (
     <Screen
@@ -92,28 +87,22 @@ export function PeopleScreen(): ReactNode {
         </>
       }
     >
-      <div className="split">
-        <DataTable
-          label="People"
-          list={list}
-          columns={COLUMNS}
-          keyOf={keyOf}
-          active={item}
-          onActive={(id) => setState({ item: id })}
-          onOpen={({ id }) => setState({ item: id })}
-          empty={
-            hasFilter ? (
-              <Empty title="No person matches">Write the whole email. Deleted people have no email.</Empty>
-            ) : (
-              <Empty title="No person has accepted an invitation yet">
-                Open a tenant and invite a person by email.
-              </Empty>
-            )
-          }
-        />
-        {shown !== undefined && <UserPanel key={shown.id} user={shown} close={close} />}
-        {shown === undefined && problem !== null && <FailedPanel label="Person" problem={problem} close={close} />}
-      </div>
+      <SplitList
+        label="People"
+        list={list}
+        columns={COLUMNS}
+        empty={
+          hasFilter ? (
+            <Empty title="No person matches">Write the whole email. Deleted people have no email.</Empty>
+          ) : (
+            <Empty title="No person has accepted an invitation yet">Open a tenant and invite a person by email.</Empty>
+          )
+        }
+        shown={shown}
+        problem={problem}
+        panelLabel="Person"
+        renderPanel={(user, close) => <UserPanel key={user.id} user={user} close={close} />}
+      />
     </Screen>
   );
 }

@@ -10,10 +10,10 @@ import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { CopyId } from '../../components/copy.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
-import { useKeys } from '../../components/hotkeys.ts';
+import type { Column } from '../../components/data-table.tsx';
 import { MeaningMark, StateMark, Tag } from '../../components/marks.tsx';
-import { Facts, FailedPanel, Section, SidePanel } from '../../components/side-panel.tsx';
+import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
+import { SplitList } from '../../components/split-list.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useAction } from '../../components/use-action.ts';
@@ -26,8 +26,6 @@ import { ItemForm } from './item-form.tsx';
 import classes from './provider.module.css';
 
 const DefinitionDiff = lazy(() => import('../../components/definition-diff.tsx'));
-
-const keyOf = ({ id }: InventoryItem) => id;
 
 const COLUMNS: Column<InventoryItem>[] = [
   { key: 'status', header: 'Status', width: '120px', cell: ({ status }) => <ItemStatus status={status} /> },
@@ -90,18 +88,12 @@ export function InventoryTab({ provider }: { provider: Provider }): ReactNode {
     id,
     getInventoryItemOptions({ path: { provider_id: provider.id, item_id: id ?? '' } }),
   );
-  const close = () => setState({ item: undefined });
-  useKeys({ Escape: close });
   return (
-    <div className="split">
-      <DataTable
+    <>
+      <SplitList
         label="Inventory"
         list={list}
         columns={COLUMNS}
-        keyOf={keyOf}
-        active={id}
-        onActive={(item) => setState({ item })}
-        onOpen={(one) => setState({ item: one.id })}
         empty={
           <Empty title="Nothing is declared here">
             <div className="stack">
@@ -134,9 +126,11 @@ export function InventoryTab({ provider }: { provider: Provider }): ReactNode {
             </ActionButton>
           </span>
         }
+        shown={shown}
+        problem={problem}
+        panelLabel="Item"
+        renderPanel={(item, close) => <ItemPanel key={item.id} item={item} close={close} />}
       />
-      {shown !== undefined && <ItemPanel key={shown.id} item={shown} close={close} />}
-      {shown === undefined && problem !== null && <FailedPanel label="Item" problem={problem} close={close} />}
       {state['new'] !== undefined && (
         <ItemForm
           provider={provider}
@@ -144,7 +138,7 @@ export function InventoryTab({ provider }: { provider: Provider }): ReactNode {
           close={() => setState({ new: undefined, kind: undefined, name: undefined, status: undefined })}
         />
       )}
-    </div>
+    </>
   );
 }
 

@@ -48,10 +48,69 @@ export function ProviderScreen(): ReactNode {
 
 function Loaded({ provider }: { provider: Provider }): ReactNode {
   const [state, setState] = useUrlState();
+  const { id, name, displayName, status } = provider;
+  const tab = state['view'] ?? 'inventory';
+  const me = useMe();
+  return (
+    <Screen
+      title={displayName ?? name}
+      above={<Link to="/providers">Providers</Link>}
+      heading={
+        <>
+          {displayName ?? name}
+          <MeaningMark meaning={status === 'discovered' ? 'unknown' : 'declared'}>
+            {status === 'discovered' ? 'discovered, not declared' : 'declared'}
+          </MeaningMark>
+        </>
+      }
+      summary={<Summary provider={provider} />}
+      request={{ method: 'GET', path: `/v1/providers/${id}` }}
+      actions={<Actions provider={provider} />}
+      toolbar={<Views label="Part" views={TABS} />}
+    >
+      {tab === 'inventory' && <InventoryTab provider={provider} />}
+      {tab === 'observations' && <ObservationsTab provider={provider} />}
+      {tab === 'credential' &&
+        (holds(me, 'credentials:read', provider) ? (
+          <CredentialTab provider={provider} />
+        ) : (
+          <MissingScope scope="credentials:read" />
+        ))}
+      {tab === 'syncs' && <SyncsTab provider={provider} />}
+      {state['edit'] !== undefined && <ProviderForm provider={provider} close={() => setState({ edit: undefined })} />}
+    </Screen>
+  );
+}
+
+function Summary({ provider }: { provider: Provider }): ReactNode {
+  const { id, aliases, kind, status, health, baseUrl, description } = provider;
+  const { inventorySyncedAt, syncIntervalSeconds } = provider;
+  return (
+    <div className="row">
+      <Tag>{kind.replaceAll('_', ' ')}</Tag>
+      <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />
+      <StateMark
+        state={health === 'unknown' ? 'not checked' : health}
+        tone={health === 'failing' ? 'danger' : 'quiet'}
+      />
+      <span>
+        synced <Time at={inventorySyncedAt} />
+        {syncIntervalSeconds !== null && `, ${formatInterval(syncIntervalSeconds)}`}
+      </span>
+      {baseUrl !== null && <span className="mono truncate">{baseUrl}</span>}
+      {aliases.length > 0 && <span className="truncate">also called {aliases.join(', ')}</span>}
+      {placeOf(provider)}
+      <CopyId id={id} />
+      {description !== null && <span className="truncate">{description}</span>}
+    </div>
+  );
+}
+
+function Actions({ provider }: { provider: Provider }): ReactNode {
+  const [, setState] = useUrlState();
   const navigate = useNavigate();
   const [isDeleting, setDeleting] = useState(false);
-  const { id, name, displayName, aliases, kind, status, health, baseUrl, description } = provider;
-  const { inventorySyncedAt, syncIntervalSeconds } = provider;
+  const { id, name, status, baseUrl } = provider;
   const path = { provider_id: id };
   const sync = useAction({
     run: async () => (await syncProviderInventory({ path, headers: idempotencyKey(), throwOnError: true })).data,
@@ -74,93 +133,40 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
     done: () => `${name} was deleted.`,
     onDone: () => navigate({ to: '/providers', replace: true }),
   });
-  const tab = state['view'] ?? 'inventory';
-  const me = useMe();
   return (
-    <Screen
-      title={displayName ?? name}
-      above={<Link to="/providers">Providers</Link>}
-      heading={
-        <>
-          {displayName ?? name}
-          <MeaningMark meaning={status === 'discovered' ? 'unknown' : 'declared'}>
-            {status === 'discovered' ? 'discovered, not declared' : 'declared'}
-          </MeaningMark>
-        </>
-      }
-      summary={
-        <div className="row">
-          <Tag>{kind.replaceAll('_', ' ')}</Tag>
-          <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />
-          <StateMark
-            state={health === 'unknown' ? 'not checked' : health}
-            tone={health === 'failing' ? 'danger' : 'quiet'}
-          />
-          <span>
-            synced <Time at={inventorySyncedAt} />
-            {syncIntervalSeconds !== null && `, ${formatInterval(syncIntervalSeconds)}`}
-          </span>
-          {baseUrl !== null && <span className="mono truncate">{baseUrl}</span>}
-          {aliases.length > 0 && <span className="truncate">also called {aliases.join(', ')}</span>}
-          {placeOf(provider)}
-          <CopyId id={id} />
-          {description !== null && <span className="truncate">{description}</span>}
-        </div>
-      }
-      request={{ method: 'GET', path: `/v1/providers/${id}` }}
-      actions={
-        <>
-          <ActionButton
-            scope="providers:write"
-            place={provider}
-            variant="default"
-            onClick={() => setState({ edit: '1' })}
-          >
-            Change
-          </ActionButton>
-          <ActionButton scope="providers:write" place={provider} variant="default" onClick={() => setDeleting(true)}>
-            Delete
-          </ActionButton>
-          <ActionButton
-            scope="providers:write"
-            place={provider}
-            variant="default"
-            loading={toggle.isPending}
-            onClick={() => toggle.mutate()}
-          >
-            {status === 'disabled' ? 'Enable' : 'Disable'}
-          </ActionButton>
-          <ActionButton
-            scope="providers:write"
-            place={provider}
-            variant="default"
-            disabledReason={baseUrl === null ? CANNOT_SYNC : null}
-            loading={sync.isPending}
-            onClick={() => sync.mutate()}
-          >
-            Sync now
-          </ActionButton>
-          <ActionButton
-            scope="recommendations:apply"
-            place={provider}
-            onClick={() => void navigate({ to: '/providers/$providerId/plan', params: { providerId: id } })}
-          >
-            Plan changes
-          </ActionButton>
-        </>
-      }
-      toolbar={<Views label="Part" views={TABS} />}
-    >
-      {tab === 'inventory' && <InventoryTab provider={provider} />}
-      {tab === 'observations' && <ObservationsTab provider={provider} />}
-      {tab === 'credential' &&
-        (holds(me, 'credentials:read', provider) ? (
-          <CredentialTab provider={provider} />
-        ) : (
-          <MissingScope scope="credentials:read" />
-        ))}
-      {tab === 'syncs' && <SyncsTab provider={provider} />}
-      {state['edit'] !== undefined && <ProviderForm provider={provider} close={() => setState({ edit: undefined })} />}
+    <>
+      <ActionButton scope="providers:write" place={provider} variant="default" onClick={() => setState({ edit: '1' })}>
+        Change
+      </ActionButton>
+      <ActionButton scope="providers:write" place={provider} variant="default" onClick={() => setDeleting(true)}>
+        Delete
+      </ActionButton>
+      <ActionButton
+        scope="providers:write"
+        place={provider}
+        variant="default"
+        loading={toggle.isPending}
+        onClick={() => toggle.mutate()}
+      >
+        {status === 'disabled' ? 'Enable' : 'Disable'}
+      </ActionButton>
+      <ActionButton
+        scope="providers:write"
+        place={provider}
+        variant="default"
+        disabledReason={baseUrl === null ? CANNOT_SYNC : null}
+        loading={sync.isPending}
+        onClick={() => sync.mutate()}
+      >
+        Sync now
+      </ActionButton>
+      <ActionButton
+        scope="recommendations:apply"
+        place={provider}
+        onClick={() => void navigate({ to: '/providers/$providerId/plan', params: { providerId: id } })}
+      >
+        Plan changes
+      </ActionButton>
       {isDeleting && (
         <ConfirmDialog
           title={`Delete ${name}?`}
@@ -171,6 +177,6 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
           close={() => setDeleting(false)}
         />
       )}
-    </Screen>
+    </>
   );
 }

@@ -1,13 +1,13 @@
 import { listOperatorTasks, type OperatorTask } from '@quartermaster/client';
-import { type ReactNode, useCallback } from 'react';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import type { ReactNode } from 'react';
+import type { Column } from '../../components/data-table.tsx';
 import { SelectFilter, Views } from '../../components/filters.tsx';
 import { words } from '../../components/format.ts';
-import { useKeys } from '../../components/hotkeys.ts';
 import { StateMark, Tag } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
 import { Screen } from '../../components/screen.tsx';
+import { SplitList } from '../../components/split-list.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { useMe } from '../../data/me.ts';
@@ -47,8 +47,6 @@ const TONES = {
   failed: 'danger',
   cancelled: 'quiet',
 } as const;
-
-const keyOf = ({ id }: OperatorTask) => id;
 
 const COLUMNS: Column<OperatorTask>[] = [
   {
@@ -94,7 +92,7 @@ const COLUMNS: Column<OperatorTask>[] = [
 ];
 
 export function TasksScreen(): ReactNode {
-  const [state, setState] = useUrlState();
+  const [state] = useUrlState();
   const me = useMe();
   const filter = useTenantFilter();
   const { view = 'open', kind, item } = state;
@@ -112,8 +110,6 @@ export function TasksScreen(): ReactNode {
     },
     refetchInterval: whileSignedIn(REFRESH_MS),
   });
-  const open = useCallback(({ id }: OperatorTask) => setState({ item: id }), [setState]);
-  useKeys({ Escape: () => setState({ item: undefined }) });
   return (
     <Screen
       title="Tasks"
@@ -127,20 +123,15 @@ export function TasksScreen(): ReactNode {
         </>
       }
     >
-      <div className="split">
-        <DataTable
-          label="Tasks"
-          list={list}
-          columns={COLUMNS}
-          keyOf={keyOf}
-          active={item}
-          onActive={(id) => setState({ item: id })}
-          onOpen={open}
-          empty={<Nothing view={view} hasFilter={kind !== undefined} />}
-        />
-        {/* Claiming moves a task out of the view, but its panel stays. */}
-        {item !== undefined && <TaskPanel key={item} taskId={item} close={() => setState({ item: undefined })} />}
-      </div>
+      <SplitList
+        label="Tasks"
+        list={list}
+        columns={COLUMNS}
+        empty={<Nothing view={view} hasFilter={kind !== undefined} />}
+        // Claiming moves a task out of the view, but its panel stays.
+        shown={item}
+        renderPanel={(taskId, close) => <TaskPanel key={taskId} taskId={taskId} close={close} />}
+      />
     </Screen>
   );
 }

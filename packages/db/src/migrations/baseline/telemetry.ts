@@ -33,7 +33,6 @@ async function createTraces(db: Schema): Promise<void> {
     .addColumn('span_count', 'integer', required)
     .addColumn('error_count', 'integer', required)
     .$call(addTimes)
-    .addColumn('stored_bytes', 'integer', withDefault(0))
     // What lists of traces filter by. There is no index for it: a page looks at a bounded number of rows.
     .addColumn('services', 'text', withDefault(''))
     .addColumn('models', 'text', withDefault(''))
@@ -43,7 +42,6 @@ async function createTraces(db: Schema): Promise<void> {
     .addColumn('first_spans', blob)
     .addColumn('first_calls', blob)
     .addColumn('duration_ms', 'integer', withDefault(0))
-    .addColumn('account', 'text', withDefault(''))
     .addPrimaryKeyConstraint('traces_key', ['tenant_id', 'sub_tenant_id', 'trace_id'])
     .execute();
   const index = indexesOn(db, 'traces');
@@ -57,16 +55,6 @@ async function createTraces(db: Schema): Promise<void> {
     create index traces_by_place on traces
       (tenant_id, sub_tenant_id, created_at desc, (trace_id || '/' || tenant_id || '/' || sub_tenant_id) desc)
     where sub_tenant_id <> ''`.execute(db);
-
-  // A trace that is removed gives each account back what it stored in it.
-  await db.schema
-    .createTable('trace_accounts')
-    .$call(addPlace)
-    .addColumn('trace_id', 'text', required)
-    .addColumn('account', 'text', required)
-    .addColumn('bytes', 'integer', required)
-    .addPrimaryKeyConstraint('trace_accounts_pk', ['tenant_id', 'sub_tenant_id', 'trace_id', 'account'])
-    .execute();
 }
 
 /**
@@ -83,6 +71,7 @@ async function createSpanBlocks(db: Schema): Promise<void> {
     .addColumn('received_from', 'text', required)
     .addColumn('span_count', 'integer', required)
     .addColumn('bytes', 'integer', required)
+    .addColumn('stored_bytes', 'integer', required)
     .addColumn('body', blobType(db), required);
   if (!isPostgres(db)) {
     await table.addPrimaryKeyConstraint('span_blocks_key', ['tenant_id', 'sub_tenant_id', 'id']).execute();
