@@ -51,8 +51,8 @@ type Line = {
  *
  * 1. **Bounded concurrency.** Of each caller a few requests run at the same time, and the others wait in its own line. So a caller that
  *    sends hundreds of requests at once gets a few of them done between two requests of another caller.
- * 2. **Turns of the event loop.** When the requests of a tenant have worked for {@link TURN_MS}, they go on in the next turn. So the
- *    event loop is free again after {@link TURN_MS} for each tenant that has work.
+ * 2. **Turns of the event loop.** When the requests of a tenant have worked for {@link TURN_MS}, they go on in later turns, one after the
+ *    other. So the event loop is free again after {@link TURN_MS} for each tenant that has work.
  * 3. **Long transactions are rare.** SQLite has one writing connection. After a transaction that held it for more than
  *    {@link LONG_TRANSACTION_MS}, the writes of its caller pause beside other callers, and then run one at a time, so that such
  *    transactions take {@link LONG_TRANSACTIONS_PART} of the time.
@@ -97,12 +97,7 @@ export class Scheduler {
     const since = performance.now();
     this.#note(name);
     const key = `${kind} ${name}`;
-    const line = this.#lines.get(key) ?? {
-      active: 0,
-      waiting: [],
-      pausedUntil: Number.NEGATIVE_INFINITY,
-      timer: undefined,
-    };
+    const line: Line = this.#lines.get(key) ?? { active: 0, waiting: [], pausedUntil: -Infinity, timer: undefined };
     this.#lines.set(key, line);
     if (this.#mayStart(line)) line.active += 1;
     else await this.#wait(line, deadline);
@@ -198,13 +193,17 @@ export class Scheduler {
     return performance.now() - this.#begin(tenant) >= TURN_MS;
   }
 
+  /** @param isUrgent others wait for what the request holds, so it does not wait for other requests of its tenant */
   #nextTurn(tenant: string | null, isUrgent: boolean): Promise<void> {
     return new Promise((resolve) => {
-      const line = this.#later.get(tenant) ?? [];
-      this.#later.set(tenant, line);
-      if (isUrgent) line.unshift(resolve);
-      else line.push(resolve);
       this.#scheduleTurn();
+      if (isUrgent) {
+        setImmediate(resolve);
+        return;
+      }
+      const line = this.#later.get(tenant);
+      if (line) line.push(resolve);
+      else this.#later.set(tenant, [resolve]);
     });
   }
 
