@@ -46,7 +46,7 @@ const ON_POSTGRES = filesOf([
   'endpoints/tenant-usage',
   '{key-lineage,session-grants}',
   // Spans: partitions, aggregation in batches, batches that exceed the parameters of one statement.
-  'telemetry/traces/{account-share,conflicting,reading,retention,senders,waterfall}',
+  'telemetry/traces/{account-share,conflicting,joint-stores,reading,retention,senders,waterfall}',
   'telemetry/{ingest-logs,unread}',
   // Calls that are corrected, and sums of them.
   'telemetry/calls/{aggregate-records,aggregate-spans,deleted-providers,exactness,replace-records}',
@@ -86,6 +86,7 @@ const ON_SQLITE_ALONE = filesOf([
   'manifest-schemas',
   'telemetry/attacks/**/*',
   'telemetry/{content,frameworks,otlp,reading,recordings}/**/*',
+  'telemetry/traces/statements',
   'outbound*',
   'quickstart',
   'read-only-folder',
@@ -105,8 +106,6 @@ const IN_A_THREAD_OF_THEIR_OWN = filesOf([
   // They need modules that no other file has used: they wait for the first thread that these start.
   'telemetry/traces/reading-thread',
   'inventory-sync/answer-thread',
-  // Its clock is not the real one, and the delays of tenants outlive it.
-  'telemetry/transaction-batches',
   // It measures turns of the event loop. The garbage of hundreds of files before it would be collected in them.
   'audit-chain/many-events',
 ]);
