@@ -163,8 +163,8 @@ test('beside other callers, the writes of a caller with a long transaction pause
       order.push(`${name} ends`);
     });
   const from = performance.now();
-  // 2 ms above what is free: a pause of 100 ms.
-  await write('long', 22);
+  // 2 ms more than is free at once: a pause of 100 ms.
+  await write('long', 222);
   const later = [write('second', 1), write('third', 1)];
   await scheduler.run(callerOf('a'), 'read', async () => void order.push('read'));
   await Promise.all(later);

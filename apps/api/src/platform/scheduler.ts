@@ -22,8 +22,9 @@ const TURN_MS = 4;
 /** A transaction on SQLite that worked for longer than this delays the writes of others noticeably, in milliseconds of CPU time. */
 const LONG_TRANSACTION_MS = 20;
 
-/** The part of the time that long transactions of a caller may take beside others, and the longest pause after one, in milliseconds. */
+/** The part of the time that long transactions of a caller may take beside others, over so many milliseconds, and the longest pause. */
 const LONG_TRANSACTIONS_PART = 0.02;
+const BURST_MS = 10_000;
 const MAX_PAUSE_MS = 1000;
 
 /** Whose requests wait for each other. */
@@ -55,7 +56,7 @@ type Line = {
  *    other. So the event loop is free again after {@link TURN_MS} for each tenant that has work.
  * 3. **Long transactions are rare.** SQLite has one writing connection. After a transaction that held it for more than
  *    {@link LONG_TRANSACTION_MS}, the writes of its caller pause beside other callers, and then run one at a time, so that such
- *    transactions take {@link LONG_TRANSACTIONS_PART} of the time.
+ *    transactions take {@link LONG_TRANSACTIONS_PART} of the time. The first ones are free, because new code is slow.
  * 4. **One deadline.** A request waits for {@link MAX_WAIT_MS} in total: for memory, in its line, and for a connection of the database. It
  *    holds no place in its line while it waits for memory.
  *
@@ -109,7 +110,7 @@ export class Scheduler {
       line.active -= 1;
       this.#startWaiting(line);
       this.#continue(tenant);
-      const isForgotten = line.pausedUntil + MAX_PAUSE_MS < performance.now();
+      const isForgotten = line.pausedUntil + BURST_MS < performance.now();
       if (line.active === 0 && line.waiting.length === 0 && isForgotten) this.#lines.delete(key);
     }
   }
@@ -162,7 +163,8 @@ export class Scheduler {
   #pause(line: Line, cpuMs: number): void {
     if (cpuMs <= LONG_TRANSACTION_MS || !this.#isBesideOthers()) return;
     const now = performance.now();
-    const pausedUntil = Math.max(now, line.pausedUntil) + (cpuMs - LONG_TRANSACTION_MS) / LONG_TRANSACTIONS_PART;
+    const pausedUntil =
+      Math.max(now - BURST_MS, line.pausedUntil) + (cpuMs - LONG_TRANSACTION_MS) / LONG_TRANSACTIONS_PART;
     line.pausedUntil = Math.min(pausedUntil, now + MAX_PAUSE_MS);
   }
 
