@@ -139,7 +139,7 @@ describe('a platform administrator who loses the right during a request', () => 
       const answer = server.call('PUT', admin(friend.id), { as: former });
       // Then the earlier request is authenticated as well, and waits for this transaction.
       await server.ok('GET', '/v1/me', { as: former });
-      await setPlatformAdministrator(trx, former.id, false, server.services.now());
+      await setPlatformAdministrator(trx, former.id, null, server.services.now());
       return { granted: answer };
     });
     expect((await granted).status).toBe(403);

@@ -106,7 +106,7 @@ export type RevokeDerivedAccessInput = {
     /**
      * The kinds of access to revoke. Sessions of a revoked key end in any case.
      */
-    kinds: Array<'api_key' | 'gateway_session' | 'invitation' | 'membership' | 'console_session'>;
+    kinds: Array<'api_key' | 'gateway_session' | 'invitation' | 'membership' | 'console_session' | 'platform_administrator'>;
     /**
      * Only these records of the kinds. Without it: all records of the kinds. A record that does not derive from the source, that does not work any more or that is out of your reach is left alone.
      */
@@ -125,7 +125,7 @@ export type RevokeDerivedAccessInput = {
  * One record of derived access, as the list names it.
  */
 export type DerivedAccessReference = {
-    kind: 'api_key' | 'gateway_session' | 'invitation' | 'membership' | 'console_session';
+    kind: 'api_key' | 'gateway_session' | 'invitation' | 'membership' | 'console_session' | 'platform_administrator';
     /**
      * As in the list: the id of a user for an invitation or membership.
      */
@@ -1614,13 +1614,13 @@ export type DerivedAccessPage = {
  * Access that derives from a user, service account or API key.
  */
 export type DerivedAccess = {
-    kind: 'api_key' | 'gateway_session' | 'invitation' | 'membership' | 'console_session';
+    kind: 'api_key' | 'gateway_session' | 'invitation' | 'membership' | 'console_session' | 'platform_administrator';
     /**
-     * The id of the key or session. For an invitation or membership, the id of the user.
+     * The id of the key or session. For an invitation, a membership or a platform administrator, the id of the user.
      */
     id: string;
     /**
-     * Null for a console session: it belongs to a user, and to no tenant.
+     * Null for a console session and a platform administrator: they belong to no tenant.
      */
     tenantId: string | null;
     /**
@@ -1636,7 +1636,7 @@ export type DerivedAccess = {
      */
     gatewayId: string | null;
     /**
-     * The user or service account that created it.
+     * The user or service account that created it, or gave the membership its present role.
      */
     grantedBy: string | null;
     /**
@@ -1657,7 +1657,7 @@ export type DerivedAccess = {
 export type RevokedDerivedAccess = {
     revoked: RevokedCounts;
     /**
-     * How many records were skipped: memberships and invitations with a role that exceeds the rights of the caller, those of the last owner of a tenant, and console sessions of a user whom the caller may not disable.
+     * How many records were skipped: memberships and invitations with a role that exceeds the rights of the caller, those of the last owner of a tenant, console sessions of a user whom the caller may not delete, and the last platform administrator.
      */
     skipped: number;
     /**
@@ -1675,6 +1675,7 @@ export type RevokedCounts = {
     invitation: number;
     membership: number;
     console_session: number;
+    platform_administrator: number;
 };
 
 /**

@@ -19,6 +19,9 @@ export type Invitation = Inviter & { expiresAt: string };
 /** `invitedBy`: `user:<id>` or `service_account:<tenant>/<id>`; `invitedByKey`: the API key that was used. */
 export type Inviter = { invitedBy: string; invitedByKey: string | null };
 
+/** Who gave rights to others: `user:<id>` or `service_account:<tenant>/<id>`, and the API key that was used. */
+export type Granter = { principal: string; keyId: string | null };
+
 export type MembershipFilter = { role?: string | null | undefined; status?: string | null | undefined };
 
 type Row = Selectable<Tables['memberships']>;
@@ -203,18 +206,24 @@ export async function insertMembership(
   return toMembership(row);
 }
 
-/** Changes the role of a membership, and the inviter of a pending one. */
+/** Changes the role of a membership. A pending one gets another inviter with it; for an accepted one `granter` is who changes the role. */
 export async function updateMembership(
   db: Database,
   scope: TenantScope,
   membership: Membership,
-  { role, invitation }: { role: Membership['role']; invitation?: Invitation },
+  { role, ...by }: { role: Membership['role'] } & ({ invitation: Invitation } | { granter: Granter }),
   now: Date,
 ): Promise<Membership | undefined> {
   const { tenant_id, sub_tenant_id } = placeColumns(membership);
   const row = await db
     .updateTable('memberships')
-    .set({ role, ...(invitation && invitationColumns(invitation)), updated_at: now.toISOString() })
+    .set({
+      role,
+      ...('invitation' in by
+        ? invitationColumns(by.invitation)
+        : { role_granted_by: by.granter.principal, role_granted_by_key: by.granter.keyId }),
+      updated_at: now.toISOString(),
+    })
     .where('tenant_id', '=', tenant_id)
     .where('sub_tenant_id', '=', sub_tenant_id)
     .where('user_id', '=', membership.userId)

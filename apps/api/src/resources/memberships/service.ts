@@ -91,9 +91,9 @@ export async function changeMembership(
     // A caller who changes an invitation becomes its inviter.
     const isPending = membership.status === 'pending';
     const source = await requireSource(ctx, trx, now);
-    const invitation = isPending ? invitationOf(source, now, membership.expiresAt) : undefined;
+    const by = isPending ? { invitation: invitationOf(source, now, membership.expiresAt) } : { granter: source };
     const updated = requireFound(
-      await updateMembership(trx, ctx.reach, membership, { role, ...(invitation && { invitation }) }, now),
+      await updateMembership(trx, ctx.reach, membership, { role, ...by }, now),
       'membership_not_found',
     );
     if (!isPending && losesSessions(membership.role, role)) {

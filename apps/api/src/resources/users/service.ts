@@ -107,10 +107,15 @@ export function mayControl(ctx: CallerContext, user: User, memberships: readonly
   );
 }
 
+/** Whether this is the only active user who is a platform administrator. */
+export async function isLastAdministrator(trx: Database, user: User): Promise<boolean> {
+  if (!user.platformAdministrator || user.status !== 'active') return false;
+  return !(await hasOtherPlatformAdministrator(trx, user.id));
+}
+
 /** @throws 409 for the only active user who is a platform administrator */
 export async function requireNotLastAdministrator(trx: Database, user: User): Promise<void> {
-  if (!user.platformAdministrator || user.status !== 'active') return;
-  if (await hasOtherPlatformAdministrator(trx, user.id)) return;
+  if (!(await isLastAdministrator(trx, user))) return;
   throw new ApiError(
     'last_platform_administrator',
     'No other active user is a platform administrator. Make another one first.',
