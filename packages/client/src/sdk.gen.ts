@@ -1247,7 +1247,7 @@ export const revokePlatformAdministrator = <ThrowOnError extends boolean = false
 /**
  * Make a user a platform administrator
  *
- * Gives an active user every right in every tenant. Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing. The identity provider can also name platform administrators by a claim, which this operation does not show or change.
+ * Gives an active user every right in every tenant. Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing. The identity provider can also name platform administrators by a claim, which this operation does not show or change. Those may not do this with a token or session, because the grant would outlast the claim (403).
  */
 export const grantPlatformAdministrator = <ThrowOnError extends boolean = false>(options: Options<GrantPlatformAdministratorData, ThrowOnError>): RequestResult<GrantPlatformAdministratorResponses, GrantPlatformAdministratorErrors, ThrowOnError> => (options.client ?? client).put<GrantPlatformAdministratorResponses, GrantPlatformAdministratorErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

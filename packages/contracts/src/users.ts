@@ -267,7 +267,7 @@ export const grantPlatformAdministrator = operation({
   tag,
   summary: 'Make a user a platform administrator',
   description:
-    'Gives an active user every right in every tenant. Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing. The identity provider can also name platform administrators by a claim, which this operation does not show or change.',
+    'Gives an active user every right in every tenant. Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing. The identity provider can also name platform administrators by a claim, which this operation does not show or change. Those may not do this with a token or session, because the grant would outlast the claim (403).',
   params,
   record: userRecord,
   ifMatch: userRecord,
