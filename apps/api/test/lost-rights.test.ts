@@ -43,6 +43,12 @@ function seen(server: TestServer, userId: string): () => Promise<string> {
 
 test.each([
   { what: 'is disabled', method: 'POST', path: (id: string) => `/v1/users/${id}/disable`, body: {} },
+  {
+    what: 'is suspended',
+    method: 'PUT',
+    path: (id: string) => `/v1/tenants/acme/memberships/${id}`,
+    body: { status: 'suspended' },
+  },
   { what: 'leaves the tenant', method: 'DELETE', path: (id: string) => `/v1/tenants/acme/memberships/${id}` },
   {
     what: 'becomes a viewer',

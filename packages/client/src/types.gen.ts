@@ -1028,9 +1028,9 @@ export type TenantLimitsInput = {
 export type Role = 'owner' | 'admin' | 'operator' | 'viewer';
 
 /**
- * `pending`: the user has not accepted the membership yet. Until then it grants nothing, and the administrators of the tenant cannot see the user. `active`: the user has accepted it.
+ * `pending`: the user has not accepted the membership yet. Until then it grants nothing, and the administrators of the tenant cannot see the user. `active`: the user has accepted it. `suspended`: an administrator of the tenant has suspended it, and until they end that it grants nothing.
  */
-export type MembershipStatus = 'pending' | 'active';
+export type MembershipStatus = 'pending' | 'active' | 'suspended';
 
 export type CreateMembershipInput = {
     /**
@@ -1052,6 +1052,10 @@ export type CreateMembershipInput = {
  */
 export type UpdateMembershipInput = {
     role?: Role;
+    /**
+     * `suspended`: the membership grants nothing until it is `active` again. Other tenants, and invitations there, are not affected. Only for memberships that were accepted (422).
+     */
+    status?: 'active' | 'suspended';
 };
 
 /**
@@ -11403,7 +11407,7 @@ export type DisableUserErrors = {
      */
     401: Problem;
     /**
-     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `user_out_of_reach` (User has memberships outside your reach), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
@@ -11479,7 +11483,7 @@ export type EnableUserErrors = {
      */
     401: Problem;
     /**
-     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `user_out_of_reach` (User has memberships outside your reach), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**

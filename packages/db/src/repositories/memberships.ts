@@ -56,7 +56,7 @@ export async function listMembershipsOfUsers(
   return rows.map(toMembership);
 }
 
-/** The accepted memberships of a user. */
+/** The accepted memberships of a user, including suspended ones, which grant nothing. */
 export async function listAcceptedMemberships(db: Database, scope: TenantScope, userId: string): Promise<Membership[]> {
   const rows = await db
     .selectFrom('memberships')
@@ -233,6 +233,27 @@ export async function updateMembership(
   return row && toMembership(row);
 }
 
+/** Suspends an accepted membership, or ends the suspension. Returns undefined if the membership has ended in the meantime. */
+export async function setSuspended(
+  db: Database,
+  scope: TenantScope,
+  membership: Membership,
+  { isSuspended, now }: { isSuspended: boolean; now: Date },
+): Promise<Membership | undefined> {
+  const { tenant_id, sub_tenant_id } = placeColumns(membership);
+  const row = await db
+    .updateTable('memberships')
+    .set({ suspended_at: isSuspended ? now.toISOString() : null, updated_at: now.toISOString() })
+    .where('tenant_id', '=', tenant_id)
+    .where('sub_tenant_id', '=', sub_tenant_id)
+    .where('user_id', '=', membership.userId)
+    .where('accepted_at', 'is not', null)
+    .where(inScope(scope))
+    .returningAll()
+    .executeTakeFirst();
+  return row && toMembership(row);
+}
+
 /** Accepts a membership. Returns undefined if it was accepted or ended in the meantime. */
 export async function acceptMembership(
   db: Database,
@@ -273,7 +294,7 @@ export async function deleteMembershipsOfUser(db: Database, userId: string): Pro
 
 /**
  * A tenant in `scope` whose only owner is this user. An owner is an active user with an accepted membership of the whole tenant
- * in that role.
+ * in that role that is not suspended.
  */
 export async function findTenantOwnedOnlyBy(
   db: Database,
@@ -288,6 +309,7 @@ export async function findTenantOwnedOnlyBy(
     .where('own.user_id', '=', userId)
     .where('own.role', '=', 'owner')
     .where('own.accepted_at', 'is not', null)
+    .where('own.suspended_at', 'is', null)
     .where('own.sub_tenant_id', '=', '')
     .where(inScope(scope, 'own'))
     .where(({ not, exists, selectFrom }) =>
@@ -300,6 +322,7 @@ export async function findTenantOwnedOnlyBy(
             .whereRef('other.user_id', '<>', 'own.user_id')
             .where('other.role', '=', 'owner')
             .where('other.accepted_at', 'is not', null)
+            .where('other.suspended_at', 'is', null)
             .where('other.sub_tenant_id', '=', '')
             .where('users.status', '=', 'active'),
         ),
@@ -315,11 +338,12 @@ function invitationColumns({ invitedBy, invitedByKey, expiresAt }: Invitation) {
 
 function hasStatus(status: string): Expression<SqlBool> {
   if (status === 'pending') return sql<SqlBool>`accepted_at is null`;
-  return status === 'active' ? sql<SqlBool>`accepted_at is not null` : sql<SqlBool>`1 = 0`;
+  if (status === 'suspended') return sql<SqlBool>`accepted_at is not null and suspended_at is not null`;
+  return status === 'active' ? sql<SqlBool>`accepted_at is not null and suspended_at is null` : sql<SqlBool>`1 = 0`;
 }
 
 export function toMembership(row: Row): Membership {
   const { user_id: userId, email, role, accepted_at: acceptedAt, expires_at: expiresAt } = row;
-  const status = acceptedAt === null ? 'pending' : 'active';
+  const status = acceptedAt === null ? 'pending' : row.suspended_at === null ? 'active' : 'suspended';
   return { userId, ...placeOf(row), email, role, status, acceptedAt, expiresAt, ...timesOf(row) };
 }

@@ -66,6 +66,8 @@ export type IdentityTables = {
       role_granted_by: Generated<string | null>;
       /** The API key that was used for it. */
       role_granted_by_key: Generated<string | null>;
+      /** Since when an accepted membership grants nothing. Null if it is not suspended. */
+      suspended_at: Generated<Time | null>;
     };
   service_accounts: Place &
     Times & {

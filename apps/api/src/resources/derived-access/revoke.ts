@@ -80,7 +80,7 @@ async function revokeSession({ trx, record, now, scopes }: Revocation, access: D
   return true;
 }
 
-/** The caller has to be allowed to disable the user. */
+/** The caller has to be allowed to delete the user. */
 async function endConsoleSession({ ctx, trx, record }: Revocation, { id, holder }: DerivedAccess): Promise<boolean> {
   const userId = holder.slice('user:'.length);
   const user = await findUser(trx, viewOf(ctx), userId);
