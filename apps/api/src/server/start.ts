@@ -1,4 +1,4 @@
-import type { RequestListener, Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { migrate } from '@quartermaster/db/migrate.ts';
@@ -7,6 +7,7 @@ import pino, { type Logger } from 'pino';
 import { requireNoUnfinishedMove } from '@quartermaster/db/database-move.ts';
 import { type IdentityProvider, identityProvider } from '../auth/console/identity-provider.ts';
 import { consoleSignIn } from '../auth/console/sign-in.ts';
+import { sessionToken } from '../auth/console-sessions.ts';
 import { createTokenVerifier } from '../auth/bearer.ts';
 import type { AuthServices, TrustedIssuer } from '../auth/trusted-issuer.ts';
 import { type Config, ROOT, VERSION } from '../config.ts';
@@ -29,6 +30,7 @@ import { requireNoDevelopmentUsers } from './development-users.ts';
 import { drainServer } from './drain.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { createHttpServer } from '../http/http-server.ts';
+import { KnownCredentials } from '../http/rate-limits/known-credentials.ts';
 import { metricsHandler } from './metrics-server.ts';
 import { type OtlpGrpc, startOtlpGrpc } from './otlp-grpc.ts';
 import { openSecretBox } from './secret-key.ts';
@@ -138,6 +140,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
 
     const builtConsole = parts.openConsole?.(log) ?? null;
     if (builtConsole) opened.push(builtConsole.stop);
+    const known = new KnownCredentials((req) => sessionToken(services, req));
     const intake = new Intake(services, config.otlpMaxBytes);
     const app = createApp({
       services,
@@ -145,13 +148,14 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       config,
       intake,
       limits,
+      known,
       ready: front.isReady,
       devIdentity: devIdentity?.handle ?? null,
       builtConsole,
       checkAnswers: parts.checkAnswers ?? false,
       consoleSignIn: signInOfConsole(config, { ...services, ...trustedIssuer }, devIdentity?.consoleClientId ?? null),
     });
-    front.handleWith(app);
+    front.handleWith(app, known);
     grpc = await startOtlpGrpc({ services, trustedIssuer, intake, config, connectionLimits, limits });
     return {
       url,
@@ -176,10 +180,12 @@ async function openFront(
 ) {
   let ready = true;
   let handle = whileStarting();
+  let isKnown = (_req: IncomingMessage) => false;
   const server = createHttpServer(connectionLimits, {
     handle: (req, res) => handle(req, res),
     isEnding: () => !ready,
     isProxy: trustIn(trustedProxies),
+    isKnown: (req) => isKnown(req),
     onRefusedConnection: (reason) => metrics.refusedConnections.inc({ reason }),
   });
   const port = await listen(server, wantedPort, host);
@@ -190,8 +196,9 @@ async function openFront(
     failReadiness: () => {
       ready = false;
     },
-    handleWith: (app: RequestListener) => {
+    handleWith: (app: RequestListener, known: KnownCredentials) => {
       handle = app;
+      isKnown = (req) => known.has(req);
     },
     drain: () => drainServer(server),
   };

@@ -51,11 +51,16 @@ export function createCallers(
   services: AuthServices & Pick<Services, 'tenantLimits'>,
   limits: RequestLimits | null,
   addressOf: (req: IncomingMessage) => string,
+  known = new KnownCredentials((req) => sessionToken(services, req)),
 ): Callers {
   const authenticated: Callers['authenticate'] = async (req, _res, { operation, requestId }) =>
     operation.scope === 'public' ? null : authenticate(services, req, requestId);
-  if (limits === null) return { authenticate: authenticated, limitRate: async () => {}, chargeWork: async () => {} };
-  const known = new KnownCredentials((req) => sessionToken(services, req));
+  const remembered: Callers['authenticate'] = async (req, res, asked) => {
+    const principal = await authenticated(req, res, asked);
+    if (principal !== null) known.remember(req, principal.keyId);
+    return principal;
+  };
+  if (limits === null) return { authenticate: remembered, limitRate: async () => {}, chargeWork: async () => {} };
   const { address: ofAddress } = limits;
   const mostOfTenant = (tenantId: string) => services.tenantLimits.limitOf(services.db, tenantId, 'requestsPerMinute');
 
@@ -65,9 +70,7 @@ export function createCallers(
       const count = () => countRequest(ofAddress, address, res, costOf(req, asked.operation));
       if (ofAddress.hasCounted(address) && ofAddress.isExhausted(address) && !known.has(req)) await count();
       try {
-        const principal = await authenticated(req, res, asked);
-        if (principal !== null) known.remember(req, principal.keyId);
-        return principal;
+        return await remembered(req, res, asked);
       } catch (error) {
         if (isFaultOfCaller(error)) {
           known.forget(req);

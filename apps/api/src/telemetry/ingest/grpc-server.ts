@@ -39,12 +39,12 @@ export async function startGrpcServer(options: GrpcServer): Promise<{ url: strin
     settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: limits.maxHeaderBytes },
     maxHeaderListPairs: limits.maxHeaders,
   });
-  const closeAddress = limitConnections(server, { limits, isProxy, onRefusedConnection });
+  const addresses = limitConnections(server, { limits, isProxy, onRefusedConnection, hasReserve: false });
   closeFloods(server, {
     isProxy,
     onFlood: (address) => {
       onRefusedConnection('frames');
-      closeAddress(address);
+      addresses.close(address);
     },
   });
   const inTurns = turns();
