@@ -153,7 +153,11 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       devIdentity: devIdentity?.handle ?? null,
       builtConsole,
       checkAnswers: parts.checkAnswers ?? false,
-      consoleSignIn: signInOfConsole(config, { ...services, ...trustedIssuer }, devIdentity?.consoleClientId ?? null),
+      consoleSignIn: signInOfConsole(config, {
+        services: { ...services, ...trustedIssuer },
+        devClientId: devIdentity?.consoleClientId ?? null,
+        known,
+      }),
     });
     front.handleWith(app, known);
     grpc = await startOtlpGrpc({ services, trustedIssuer, intake, config, connectionLimits, limits });
@@ -263,9 +267,12 @@ function urlOf(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-function signInOfConsole(config: Config, services: AuthServices, devClientId: string | null) {
+type SignInParts = { services: AuthServices; devClientId: string | null; known: KnownCredentials };
+
+function signInOfConsole(config: Config, { services, devClientId, known }: SignInParts) {
   const provider = providerOfConsole(config, { services, devClientId });
-  return consoleSignIn({ services, provider, emailClaim: config.oidc.emailClaim });
+  const onSignedIn = (token: string) => known.rememberSession(token);
+  return consoleSignIn({ services, provider, emailClaim: config.oidc.emailClaim, onSignedIn });
 }
 
 /** The identity provider of the web console; null if no client of an identity provider is configured. */
