@@ -23,7 +23,7 @@ test('by default the service listens on loopback, uses a SQLite file, and has no
     allowedNetworks: [],
     metricsPort: 9464,
     metricsHosts: [],
-    maxConnectionsPerAddress: 200,
+    maxConnectionsPerAddress: 500,
     rateLimits: { principal: 1200, ingest: 6000, address: 300, publicPaths: 3000, registration: 10 },
     otlpMaxBytes: 64 * 1024 * 1024,
     otlpGrpcPort: 4317,

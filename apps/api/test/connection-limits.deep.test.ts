@@ -62,7 +62,7 @@ test('the limits are the documented ones', () => {
     maxPipelined: 100,
     maxPipelinedPerSecond: 1000,
     maxConnections: 10_000,
-    maxConnectionsPerAddress: 200,
+    maxConnectionsPerAddress: 500,
   });
 });
 
@@ -208,6 +208,57 @@ test('regression: one address can hold only a part of the connections: more are 
   next.socket.write(GOODBYE);
   expect(await next.closed).toMatch(/^HTTP\/1\.1 200 /);
   expect(await refusedConnections(small)).toEqual({ address: 3 });
+});
+
+const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}Connection: close\r\n\r\n`;
+
+test('regression: at the limit of an address, its health checks, console and known keys are still answered', async () => {
+  const small = await startTestServer({ QM_MAX_CONNECTIONS_PER_ADDRESS: '20', QM_RATE_LIMITS: 'on' });
+  onTestFinished(() => small.stop());
+  const asked = async (request: string) => {
+    const { socket, closed } = open(small.url);
+    socket.write(request);
+    return (await closed).slice(0, 'HTTP/1.1 200'.length);
+  };
+  const withKey = get('/v1/providers', `X-API-Key: ${small.admin.key}\r\n`);
+  expect(await asked(withKey)).toBe('HTTP/1.1 200');
+  const idle = Array.from({ length: 30 }, () => open(small.url));
+  await Promise.all(idle.map(({ opened }) => opened));
+  for (const path of ['/healthz', '/readyz', '/console/session']) {
+    expect([path, await asked(get(path))]).toEqual([path, 'HTTP/1.1 200']);
+  }
+  expect(await asked(withKey)).toBe('HTTP/1.1 200');
+  expect(await asked(get('/v1/providers'))).toBe('HTTP/1.1 429');
+  expect(await asked(get('/v1/providers', 'X-API-Key: wrong\r\n'))).toBe('HTTP/1.1 429');
+  expect(await asked(get('/openapi.json'))).toBe('HTTP/1.1 429');
+});
+
+test('a known caller keeps a connection of the reserve, which others do not take', async () => {
+  const small = await startTestServer({ QM_MAX_CONNECTIONS_PER_ADDRESS: '20' });
+  onTestFinished(() => small.stop());
+  expect((await wire(small.url, { target: '/v1/providers', headers: { 'x-api-key': small.admin.key } })).status).toBe(
+    200,
+  );
+  const idle = Array.from({ length: 19 }, () => open(small.url));
+  await Promise.all(idle.map(({ opened }) => opened));
+  const known = open(small.url);
+  const request = `GET /v1/providers HTTP/1.1\r\nHost: x\r\nX-API-Key: ${small.admin.key}\r\n`;
+  known.socket.write(`${request}\r\n`);
+  await new Promise((resolve) => known.socket.once('data', resolve));
+  const more = Array.from({ length: 5 }, () => open(small.url));
+  await Promise.all(more.map(({ opened }) => opened));
+  known.socket.write(`${request}Connection: close\r\n\r\n`);
+  expect((await known.closed).match(/HTTP\/1\.1 200/g)).toHaveLength(2);
+});
+
+test('regression: 70 agents with three exporters each behind one address fit in', async () => {
+  const office = await startTestServer();
+  onTestFinished(() => office.stop());
+  const exporters = Array.from({ length: 70 * 3 }, () => open(office.url));
+  await Promise.all(exporters.map(({ opened }) => opened));
+  for (const { socket } of exporters) socket.write(GOODBYE);
+  for (const { closed } of exporters) expect(await closed).toMatch(/^HTTP\/1\.1 200 /);
+  expect(await refusedConnections(office)).toEqual({});
 });
 
 const PING = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';

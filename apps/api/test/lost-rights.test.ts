@@ -43,6 +43,12 @@ function seen(server: TestServer, userId: string): () => Promise<string> {
 
 test.each([
   { what: 'is disabled', method: 'POST', path: (id: string) => `/v1/users/${id}/disable`, body: {} },
+  {
+    what: 'is suspended',
+    method: 'PUT',
+    path: (id: string) => `/v1/tenants/acme/memberships/${id}`,
+    body: { status: 'suspended' },
+  },
   { what: 'leaves the tenant', method: 'DELETE', path: (id: string) => `/v1/tenants/acme/memberships/${id}` },
   {
     what: 'becomes a viewer',
@@ -139,7 +145,7 @@ describe('a platform administrator who loses the right during a request', () => 
       const answer = server.call('PUT', admin(friend.id), { as: former });
       // Then the earlier request is authenticated as well, and waits for this transaction.
       await server.ok('GET', '/v1/me', { as: former });
-      await setPlatformAdministrator(trx, former.id, false, server.services.now());
+      await setPlatformAdministrator(trx, former.id, null, server.services.now());
       return { granted: answer };
     });
     expect((await granted).status).toBe(403);

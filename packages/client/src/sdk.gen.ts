@@ -81,7 +81,7 @@ export const searchCredentials = <ThrowOnError extends boolean = false>(options?
 /**
  * List the access that derives from a user or key
  *
- * Lists the API keys that the source created, the API keys that were created with those keys, and so on, and the open gateway sessions, pending invitations and accepted memberships that the source or one of these keys created. For a user it also lists the browsers that are signed in to the web console as the user. Access that no longer works is left out, but what derives from it is listed. API keys come first, then gateway sessions, invitations, memberships and console sessions, each newest first. Only access in the caller's reach is listed: gateway sessions need `gateway_sessions:read`, invitations and memberships `memberships:read`, console sessions `users:read` for all accepted memberships of the user.
+ * Lists the API keys that the source created, the API keys that were created with those keys, and so on, and the open gateway sessions, pending invitations and accepted memberships that the source or one of these keys created. It lists the memberships whose role the source or one of these keys changed, and the platform administrators that they made. For a user it also lists the browsers that are signed in to the web console as the user. Access that no longer works is left out, but what derives from it is listed. API keys come first, then gateway sessions, invitations, memberships, console sessions and platform administrators, each newest first. Only access in the caller's reach is listed: gateway sessions need `gateway_sessions:read`, invitations and memberships `memberships:read`, console sessions `users:read` for all accepted memberships of the user, platform administrators `users:read` in all tenants.
  */
 export const listDerivedAccess = <ThrowOnError extends boolean = false>(options: Options<ListDerivedAccessData, ThrowOnError>): RequestResult<ListDerivedAccessResponses, ListDerivedAccessErrors, ThrowOnError> => (options.client ?? client).get<ListDerivedAccessResponses, ListDerivedAccessErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -92,7 +92,7 @@ export const listDerivedAccess = <ThrowOnError extends boolean = false>(options:
 /**
  * Revoke the access that derives from a user or key
  *
- * Revokes access that derives from the source, at most 500 records in one call, in one transaction, with an audit event for each record. Gateway sessions need `gateway_sessions:write`, invitations and memberships `memberships:write`, console sessions `users:write`. Only platform administrators can revoke the access of platform administrators.
+ * Revokes access that derives from the source, at most 500 records in one call, in one transaction, with an audit event for each record. Gateway sessions need `gateway_sessions:write`, invitations and memberships `memberships:write`, console sessions `users:write`, platform administrators the scope `*`. A revoked membership ends, and a revoked platform administrator keeps their memberships. Only platform administrators can revoke the access of platform administrators.
  */
 export const revokeDerivedAccess = <ThrowOnError extends boolean = false>(options: Options<RevokeDerivedAccessData, ThrowOnError>): RequestResult<RevokeDerivedAccessResponses, RevokeDerivedAccessErrors, ThrowOnError> => (options.client ?? client).post<RevokeDerivedAccessResponses, RevokeDerivedAccessErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -340,7 +340,7 @@ export const getMe = <ThrowOnError extends boolean = false>(options?: Options<Ge
 /**
  * Accept your own membership
  *
- * Accepts an invitation. Only users may do this, with a bearer token. `get_user` with your own id lists your invitations as `pending`. After you accept, you hold the role. The administrators of the tenant can then see you, and they can disable or delete you as long as all memberships that you have accepted are in their reach. To decline instead, delete your own membership.
+ * Accepts an invitation. Only users may do this, with a bearer token. `get_user` with your own id lists your invitations as `pending`. After you accept, you hold the role. The administrators of the tenant can then see you, and they can suspend your membership, and delete you as long as all memberships that you have accepted are in their reach. To decline instead, delete your own membership.
  */
 export const acceptMembership = <ThrowOnError extends boolean = false>(options: Options<AcceptMembershipData, ThrowOnError>): RequestResult<AcceptMembershipResponses, AcceptMembershipErrors, ThrowOnError> => (options.client ?? client).post<AcceptMembershipResponses, AcceptMembershipErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1094,9 +1094,9 @@ export const deleteMembership = <ThrowOnError extends boolean = false>(options: 
 });
 
 /**
- * Change a member's role
+ * Change a member's role, or suspend the membership
  *
- * Changes the role of the member. The new role may include no scope that the caller does not hold there (403), and a tenant must keep at least one owner (409).
+ * Changes the role of the member, or suspends the membership and ends the gateway sessions that the user has there. Only a caller who holds all scopes of the role may do that, or end the suspension. The new role may include no scope that the caller does not hold there (403), and a tenant must keep at least one owner (409).
  */
 export const updateMembership = <ThrowOnError extends boolean = false>(options: Options<UpdateMembershipData, ThrowOnError>): RequestResult<UpdateMembershipResponses, UpdateMembershipErrors, ThrowOnError> => (options.client ?? client).put<UpdateMembershipResponses, UpdateMembershipErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1214,7 +1214,7 @@ export const getUser = <ThrowOnError extends boolean = false>(options: Options<G
 /**
  * Disable a user
  *
- * Ends the user's gateway sessions at once, and refuses further calls of the user. All memberships that the user has accepted must be in the caller's reach. Idempotent: repeating the call changes nothing.
+ * Ends the user's sessions at once, and refuses further calls of the user in all tenants. Only platform administrators may do this. The administrators of a tenant suspend the membership instead (`update_membership`). Idempotent: repeating the call changes nothing.
  */
 export const disableUser = <ThrowOnError extends boolean = false>(options: Options<DisableUserData, ThrowOnError>): RequestResult<DisableUserResponses, DisableUserErrors, ThrowOnError> => (options.client ?? client).post<DisableUserResponses, DisableUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1225,7 +1225,7 @@ export const disableUser = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * Enable a user
  *
- * Permits a disabled user to call the service again, with the memberships from before. Gateway sessions that ended stay ended. Idempotent: repeating the call changes nothing.
+ * Permits a disabled user to call the service again, with the memberships from before. Sessions that ended stay ended. Only platform administrators may do this. Idempotent: repeating the call changes nothing.
  */
 export const enableUser = <ThrowOnError extends boolean = false>(options: Options<EnableUserData, ThrowOnError>): RequestResult<EnableUserResponses, EnableUserErrors, ThrowOnError> => (options.client ?? client).post<EnableUserResponses, EnableUserErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1247,7 +1247,7 @@ export const revokePlatformAdministrator = <ThrowOnError extends boolean = false
 /**
  * Make a user a platform administrator
  *
- * Gives an active user every right in every tenant. Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing. The identity provider can also name platform administrators by a claim, which this operation does not show or change.
+ * Gives an active user every right in every tenant. Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing. The identity provider can also name platform administrators by a claim, which this operation does not show or change. Those may not do this with a token or session, because the grant would outlast the claim (403).
  */
 export const grantPlatformAdministrator = <ThrowOnError extends boolean = false>(options: Options<GrantPlatformAdministratorData, ThrowOnError>): RequestResult<GrantPlatformAdministratorResponses, GrantPlatformAdministratorErrors, ThrowOnError> => (options.client ?? client).put<GrantPlatformAdministratorResponses, GrantPlatformAdministratorErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -106,7 +106,7 @@ export type RevokeDerivedAccessInput = {
     /**
      * The kinds of access to revoke. Sessions of a revoked key end in any case.
      */
-    kinds: Array<'api_key' | 'gateway_session' | 'invitation' | 'membership' | 'console_session'>;
+    kinds: Array<'api_key' | 'gateway_session' | 'invitation' | 'membership' | 'console_session' | 'platform_administrator'>;
     /**
      * Only these records of the kinds. Without it: all records of the kinds. A record that does not derive from the source, that does not work any more or that is out of your reach is left alone.
      */
@@ -125,7 +125,7 @@ export type RevokeDerivedAccessInput = {
  * One record of derived access, as the list names it.
  */
 export type DerivedAccessReference = {
-    kind: 'api_key' | 'gateway_session' | 'invitation' | 'membership' | 'console_session';
+    kind: 'api_key' | 'gateway_session' | 'invitation' | 'membership' | 'console_session' | 'platform_administrator';
     /**
      * As in the list: the id of a user for an invitation or membership.
      */
@@ -1028,9 +1028,9 @@ export type TenantLimitsInput = {
 export type Role = 'owner' | 'admin' | 'operator' | 'viewer';
 
 /**
- * `pending`: the user has not accepted the membership yet. Until then it grants nothing, and the administrators of the tenant cannot see the user. `active`: the user has accepted it.
+ * `pending`: the user has not accepted the membership yet. Until then it grants nothing, and the administrators of the tenant cannot see the user. `active`: the user has accepted it. `suspended`: an administrator of the tenant has suspended it, and until they end that it grants nothing.
  */
-export type MembershipStatus = 'pending' | 'active';
+export type MembershipStatus = 'pending' | 'active' | 'suspended';
 
 export type CreateMembershipInput = {
     /**
@@ -1052,6 +1052,10 @@ export type CreateMembershipInput = {
  */
 export type UpdateMembershipInput = {
     role?: Role;
+    /**
+     * `suspended`: the membership grants nothing until it is `active` again. Other tenants, and invitations there, are not affected. Only for memberships that were accepted (422).
+     */
+    status?: 'active' | 'suspended';
 };
 
 /**
@@ -1614,13 +1618,13 @@ export type DerivedAccessPage = {
  * Access that derives from a user, service account or API key.
  */
 export type DerivedAccess = {
-    kind: 'api_key' | 'gateway_session' | 'invitation' | 'membership' | 'console_session';
+    kind: 'api_key' | 'gateway_session' | 'invitation' | 'membership' | 'console_session' | 'platform_administrator';
     /**
-     * The id of the key or session. For an invitation or membership, the id of the user.
+     * The id of the key or session. For an invitation, a membership or a platform administrator, the id of the user.
      */
     id: string;
     /**
-     * Null for a console session: it belongs to a user, and to no tenant.
+     * Null for a console session and a platform administrator: they belong to no tenant.
      */
     tenantId: string | null;
     /**
@@ -1636,7 +1640,7 @@ export type DerivedAccess = {
      */
     gatewayId: string | null;
     /**
-     * The user or service account that created it.
+     * The user or service account that created it, or gave the membership its present role.
      */
     grantedBy: string | null;
     /**
@@ -1657,7 +1661,7 @@ export type DerivedAccess = {
 export type RevokedDerivedAccess = {
     revoked: RevokedCounts;
     /**
-     * How many records were skipped: memberships and invitations with a role that exceeds the rights of the caller, those of the last owner of a tenant, and console sessions of a user whom the caller may not disable.
+     * How many records were skipped: memberships and invitations with a role that exceeds the rights of the caller, those of the last owner of a tenant, console sessions of a user whom the caller may not delete, and the last platform administrator.
      */
     skipped: number;
     /**
@@ -1675,6 +1679,7 @@ export type RevokedCounts = {
     invitation: number;
     membership: number;
     console_session: number;
+    platform_administrator: number;
 };
 
 /**
@@ -11402,7 +11407,7 @@ export type DisableUserErrors = {
      */
     401: Problem;
     /**
-     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `user_out_of_reach` (User has memberships outside your reach), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**
@@ -11478,7 +11483,7 @@ export type EnableUserErrors = {
      */
     401: Problem;
     /**
-     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `user_out_of_reach` (User has memberships outside your reach), `platform_administrator_required` (Platform administrator required).
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach), `platform_administrator_required` (Platform administrator required).
      */
     403: Problem;
     /**

@@ -17,20 +17,36 @@ export const AccessSourceSchema = z
   );
 
 /** The kinds of derived access, in the order of the list. */
-export const AccessKindSchema = z.enum(['api_key', 'gateway_session', 'invitation', 'membership', 'console_session']);
+export const AccessKindSchema = z.enum([
+  'api_key',
+  'gateway_session',
+  'invitation',
+  'membership',
+  'console_session',
+  'platform_administrator',
+]);
 export type AccessKind = z.infer<typeof AccessKindSchema>;
 
 export const DerivedAccessSchema = z
   .strictObject({
     kind: AccessKindSchema,
-    id: z.string().describe('The id of the key or session. For an invitation or membership, the id of the user.'),
-    tenantId: TenantIdSchema.nullable().describe('Null for a console session: it belongs to a user, and to no tenant.'),
+    id: z
+      .string()
+      .describe(
+        'The id of the key or session. For an invitation, a membership or a platform administrator, the id of the user.',
+      ),
+    tenantId: TenantIdSchema.nullable().describe(
+      'Null for a console session and a platform administrator: they belong to no tenant.',
+    ),
     subTenantId: SubTenantIdSchema,
     holder: z
       .string()
       .describe('Who has the access: `user:<id>` or `service_account:<tenant>/<id>`. For a session, its subject.'),
     gatewayId: z.string().nullable().describe('The id of the gateway of a session. Null for other kinds.'),
-    grantedBy: z.string().nullable().describe('The user or service account that created it.'),
+    grantedBy: z
+      .string()
+      .nullable()
+      .describe('The user or service account that created it, or gave the membership its present role.'),
     grantedByKey: z
       .string()
       .nullable()
@@ -62,7 +78,7 @@ export const RevokeDerivedAccessInputSchema = z
     kinds: z
       .array(AccessKindSchema)
       .min(1)
-      .max(5)
+      .max(6)
       .describe('The kinds of access to revoke. Sessions of a revoked key end in any case.'),
     records: z
       .array(DerivedAccessReferenceSchema)
@@ -94,6 +110,7 @@ const RevokedCountsSchema = z
     invitation: z.int(),
     membership: z.int(),
     console_session: z.int(),
+    platform_administrator: z.int(),
   })
   .meta({ id: 'RevokedCounts', description: 'How many records of each kind were revoked.' });
 
@@ -103,7 +120,7 @@ export const RevokedDerivedAccessSchema = z
     skipped: z
       .int()
       .describe(
-        'How many records were skipped: memberships and invitations with a role that exceeds the rights of the caller, those of the last owner of a tenant, and console sessions of a user whom the caller may not disable.',
+        'How many records were skipped: memberships and invitations with a role that exceeds the rights of the caller, those of the last owner of a tenant, console sessions of a user whom the caller may not delete, and the last platform administrator.',
       ),
     isComplete: z.boolean().describe('False if there is more to revoke. Then repeat the call.'),
   })
@@ -121,7 +138,7 @@ export const listDerivedAccess = operation({
   tag,
   summary: 'List the access that derives from a user or key',
   description:
-    "Lists the API keys that the source created, the API keys that were created with those keys, and so on, and the open gateway sessions, pending invitations and accepted memberships that the source or one of these keys created. For a user it also lists the browsers that are signed in to the web console as the user. Access that no longer works is left out, but what derives from it is listed. API keys come first, then gateway sessions, invitations, memberships and console sessions, each newest first. Only access in the caller's reach is listed: gateway sessions need `gateway_sessions:read`, invitations and memberships `memberships:read`, console sessions `users:read` for all accepted memberships of the user.",
+    "Lists the API keys that the source created, the API keys that were created with those keys, and so on, and the open gateway sessions, pending invitations and accepted memberships that the source or one of these keys created. It lists the memberships whose role the source or one of these keys changed, and the platform administrators that they made. For a user it also lists the browsers that are signed in to the web console as the user. Access that no longer works is left out, but what derives from it is listed. API keys come first, then gateway sessions, invitations, memberships, console sessions and platform administrators, each newest first. Only access in the caller's reach is listed: gateway sessions need `gateway_sessions:read`, invitations and memberships `memberships:read`, console sessions `users:read` for all accepted memberships of the user, platform administrators `users:read` in all tenants.",
   query: { source: AccessSourceSchema, ...pageFields },
   output: page('DerivedAccessPage', DerivedAccessSchema),
 });
@@ -134,7 +151,7 @@ export const revokeDerivedAccess = operation({
   scope: 'credentials:write',
   tag,
   summary: 'Revoke the access that derives from a user or key',
-  description: `Revokes access that derives from the source, at most ${MAX_REVOKED_PER_CALL} records in one call, in one transaction, with an audit event for each record. Gateway sessions need \`gateway_sessions:write\`, invitations and memberships \`memberships:write\`, console sessions \`users:write\`. Only platform administrators can revoke the access of platform administrators.`,
+  description: `Revokes access that derives from the source, at most ${MAX_REVOKED_PER_CALL} records in one call, in one transaction, with an audit event for each record. Gateway sessions need \`gateway_sessions:write\`, invitations and memberships \`memberships:write\`, console sessions \`users:write\`, platform administrators the scope \`*\`. A revoked membership ends, and a revoked platform administrator keeps their memberships. Only platform administrators can revoke the access of platform administrators.`,
   body: RevokeDerivedAccessInputSchema,
   output: RevokedDerivedAccessSchema,
   errors: ['key_not_found', 'platform_administrator_required'],

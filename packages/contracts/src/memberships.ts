@@ -7,10 +7,10 @@ import { RoleSchema } from './scopes.ts';
 /** For how many days an invitation can be accepted. */
 export const INVITATION_DAYS = 14;
 
-export const MembershipStatusSchema = z.enum(['pending', 'active']).meta({
+export const MembershipStatusSchema = z.enum(['pending', 'active', 'suspended']).meta({
   id: 'MembershipStatus',
   description:
-    '`pending`: the user has not accepted the membership yet. Until then it grants nothing, and the administrators of the tenant cannot see the user. `active`: the user has accepted it.',
+    '`pending`: the user has not accepted the membership yet. Until then it grants nothing, and the administrators of the tenant cannot see the user. `active`: the user has accepted it. `suspended`: an administrator of the tenant has suspended it, and until they end that it grants nothing.',
 });
 
 export const MembershipSchema = z
@@ -40,11 +40,21 @@ export const CreateMembershipInputSchema = z
   .meta({ id: 'CreateMembershipInput', examples: [{ email: 'ada@acme.example', role: 'viewer' }] });
 export type CreateMembershipInput = z.infer<typeof CreateMembershipInputSchema>;
 
-export const UpdateMembershipInputSchema = z.strictObject({ role: RoleSchema.optional() }).meta({
-  id: 'UpdateMembershipInput',
-  description: 'A field that is left out keeps its value.',
-  examples: [{ role: 'viewer' }],
-});
+export const UpdateMembershipInputSchema = z
+  .strictObject({
+    role: RoleSchema.optional(),
+    status: z
+      .enum(['active', 'suspended'])
+      .optional()
+      .describe(
+        '`suspended`: the membership grants nothing until it is `active` again. Other tenants, and invitations there, are not affected. Only for memberships that were accepted (422).',
+      ),
+  })
+  .meta({
+    id: 'UpdateMembershipInput',
+    description: 'A field that is left out keeps its value.',
+    examples: [{ role: 'viewer' }, { status: 'suspended' }],
+  });
 export type UpdateMembershipInput = z.infer<typeof UpdateMembershipInputSchema>;
 
 const membershipRecord = { tagExcludes: [] };
@@ -103,9 +113,9 @@ export const updateMembership = operation({
   operationId: 'update_membership',
   scope: 'memberships:write',
   tag,
-  summary: "Change a member's role",
+  summary: "Change a member's role, or suspend the membership",
   description:
-    'Changes the role of the member. The new role may include no scope that the caller does not hold there (403), and a tenant must keep at least one owner (409).',
+    'Changes the role of the member, or suspends the membership and ends the gateway sessions that the user has there. Only a caller who holds all scopes of the role may do that, or end the suspension. The new role may include no scope that the caller does not hold there (403), and a tenant must keep at least one owner (409).',
   params: member,
   query: subTenantQuery,
   body: UpdateMembershipInputSchema,
@@ -141,7 +151,7 @@ export const acceptMembership = operation({
   tag,
   summary: 'Accept your own membership',
   description:
-    'Accepts an invitation. Only users may do this, with a bearer token. `get_user` with your own id lists your invitations as `pending`. After you accept, you hold the role. The administrators of the tenant can then see you, and they can disable or delete you as long as all memberships that you have accepted are in their reach. To decline instead, delete your own membership.',
+    'Accepts an invitation. Only users may do this, with a bearer token. `get_user` with your own id lists your invitations as `pending`. After you accept, you hold the role. The administrators of the tenant can then see you, and they can suspend your membership, and delete you as long as all memberships that you have accepted are in their reach. To decline instead, delete your own membership.',
   params: tenant,
   query: {
     sub_tenant_id: SubTenantQuerySchema.describe(

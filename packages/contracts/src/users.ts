@@ -229,18 +229,12 @@ export const disableUser = operation({
   tag,
   summary: 'Disable a user',
   description:
-    "Ends the user's gateway sessions at once, and refuses further calls of the user. All memberships that the user has accepted must be in the caller's reach. Idempotent: repeating the call changes nothing.",
+    "Ends the user's sessions at once, and refuses further calls of the user in all tenants. Only platform administrators may do this. The administrators of a tenant suspend the membership instead (`update_membership`). Idempotent: repeating the call changes nothing.",
   params,
   record: userRecord,
   ifMatch: userRecord,
   output: UserSchema,
-  errors: [
-    'user_not_found',
-    'user_out_of_reach',
-    'platform_administrator_required',
-    'last_owner',
-    'last_platform_administrator',
-  ],
+  errors: ['user_not_found', 'platform_administrator_required', 'last_owner', 'last_platform_administrator'],
 });
 
 export const enableUser = operation({
@@ -251,12 +245,12 @@ export const enableUser = operation({
   tag,
   summary: 'Enable a user',
   description:
-    'Permits a disabled user to call the service again, with the memberships from before. Gateway sessions that ended stay ended. Idempotent: repeating the call changes nothing.',
+    'Permits a disabled user to call the service again, with the memberships from before. Sessions that ended stay ended. Only platform administrators may do this. Idempotent: repeating the call changes nothing.',
   params,
   record: userRecord,
   ifMatch: userRecord,
   output: UserSchema,
-  errors: ['user_not_found', 'user_out_of_reach', 'platform_administrator_required'],
+  errors: ['user_not_found', 'platform_administrator_required'],
 });
 
 export const grantPlatformAdministrator = operation({
@@ -267,7 +261,7 @@ export const grantPlatformAdministrator = operation({
   tag,
   summary: 'Make a user a platform administrator',
   description:
-    'Gives an active user every right in every tenant. Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing. The identity provider can also name platform administrators by a claim, which this operation does not show or change.',
+    'Gives an active user every right in every tenant. Only platform administrators with the scope `*` may do this. Idempotent: repeating the call changes nothing. The identity provider can also name platform administrators by a claim, which this operation does not show or change. Those may not do this with a token or session, because the grant would outlast the claim (403).',
   params,
   record: userRecord,
   ifMatch: userRecord,

@@ -12,6 +12,7 @@ const SCOPES = {
   invitation: [ACME],
   membership: [ACME],
   console_session: [ACME],
+  platform_administrator: [ACME],
 };
 const KINDS = ['api_key', 'gateway_session', 'invitation', 'membership'] as const;
 

@@ -548,7 +548,14 @@ test('the providers of a batch are found by indexes, one for each way to name th
 // one statement blocked the event loop for 0.66 s.
 test('the ids of derived keys are read once, and not for each key that is compared with them', async () => {
   const scope = [ACME];
-  const scopes = { api_key: scope, gateway_session: [], invitation: [], membership: [], console_session: [] };
+  const scopes = {
+    api_key: scope,
+    gateway_session: [],
+    invitation: [],
+    membership: [],
+    console_session: [],
+    platform_administrator: [],
+  };
   const filter = { kinds: ['api_key'], records: null, consoleSessionsUsedAfter: NOW } as const;
   const source = { principal: 'service_account:acme/bot' };
   const options = { withoutAdministrators: false, withoutSuccessors: false };

@@ -7,7 +7,9 @@ import { type TokenEmail, tokenEmails, type VerifiedToken } from './token-email.
 
 const MAX_TOKEN_BYTES = 16 * 1024;
 const MAX_KEY_ID_LENGTH = 256;
-const SKEW_SECONDS = 60;
+
+/** How far the clock of the identity provider may be ahead or behind. */
+export const SKEW_SECONDS = 60;
 
 /** Only asymmetric algorithms: with a symmetric one the public key could be used as the secret (RFC 8725 section 2.1). */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];

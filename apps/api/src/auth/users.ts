@@ -1,4 +1,5 @@
 import type { ServiceAction } from '@quartermaster/contracts/audit-operations.ts';
+import type { Membership } from '@quartermaster/contracts/memberships.ts';
 import { ROLE_SCOPES } from '@quartermaster/contracts/scopes.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { DuplicateKeyError } from '@quartermaster/db/errors.ts';
@@ -69,18 +70,21 @@ export async function accountOfIdentity(services: LinkNeeds, sight: FirstSignIn)
   return account;
 }
 
-/** A user with the rights of all memberships that they accepted. */
+/** A user with the rights of all memberships that they accepted and that are not suspended. */
 export async function principalOfAccount(
   db: Database,
   account: Account,
   administratorByClaim = false,
 ): Promise<Principal> {
   const memberships = await listAcceptedMemberships(db, EVERYWHERE, account.id);
-  return principalOf(
-    account,
-    memberships.map(({ tenantId, subTenantId, role }) => ({ tenantId, subTenantId, scopes: ROLE_SCOPES[role] })),
-    administratorByClaim,
-  );
+  return principalOf(account, grantsOf(memberships), administratorByClaim);
+}
+
+/** What accepted memberships grant. A suspended one grants nothing. */
+export function grantsOf(memberships: readonly Membership[]): Grant[] {
+  return memberships
+    .filter(({ status }) => status === 'active')
+    .map(({ tenantId, subTenantId, role }) => ({ tenantId, subTenantId, scopes: ROLE_SCOPES[role] }));
 }
 
 type RequestIds = { requestId: string; callerRequestId: string | null };

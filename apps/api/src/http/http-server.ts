@@ -14,6 +14,8 @@ type HttpServerOptions = {
   isEnding?: () => boolean;
   /** Whether an address is a trusted proxy, which carries the connections of many clients. */
   isProxy?: (address: string, hop: number) => boolean;
+  /** Whether the credential of a request was valid before. Its connection may stay in the reserve of its address. */
+  isKnown?: (req: IncomingMessage) => boolean;
   /** Called for each refused connection, with the limit that it exceeded. */
   onRefusedConnection?: (reason: RefusalReason) => void;
 };
@@ -30,14 +32,40 @@ const FIRST_CHUNKS = 4;
 /** How long an address is refused after its connections were closed. Otherwise each new connection could send a read of a flood. */
 const COOLDOWN_MS = 1000;
 
+/** The part of an address's connections that is its reserve. */
+const RESERVED_PART = 0.1;
+
+/** On a connection of the reserve these are answered to anybody, and then the connection is closed. */
+const FOR_ANYBODY = /^\/(healthz|readyz|console)([/?]|$)/;
+
 /**
  * An HTTP server with limits. How many requests follow one another on a connection is not limited: it costs nothing, and a limit
  * would make healthy clients reconnect.
  */
 export function createHttpServer(
   limits: ConnectionLimits,
-  { handle, isEnding = () => false, isProxy = () => false, onRefusedConnection = () => {} }: HttpServerOptions,
+  {
+    handle,
+    isEnding = () => false,
+    isProxy = () => false,
+    isKnown = () => false,
+    onRefusedConnection = () => {},
+  }: HttpServerOptions,
 ): Server {
+  /** Handles a request, unless its connection is in the reserve of its address and is not meant for that. */
+  const handleWithin = (req: IncomingMessage, res: ServerResponse) => {
+    if (addresses.isOnTrial(req.socket)) {
+      const isForAnybody = FOR_ANYBODY.test(req.url ?? '');
+      if (!isForAnybody && !isKnown(req)) {
+        onRefusedConnection('address');
+        res.writeHead(429, { Connection: 'close', 'Retry-After': '1' }).end();
+        return;
+      }
+      addresses.keep(req.socket);
+      if (isForAnybody) res.setHeader('Connection', 'close');
+    }
+    handle(req, res);
+  };
   class Answer extends ServerResponse {
     /** Checked when the head is written, because the shutdown may have begun after the request arrived. */
     override writeHead(...head: unknown[]): this {
@@ -60,7 +88,7 @@ export function createHttpServer(
     onRefusedConnection(reason);
     const address = socket.remoteAddress ?? '';
     socket.destroy();
-    closeAddress(address);
+    addresses.close(address);
   };
   /**
    * Refuses bodies in very small chunks, and many small chunks of one address. Node keeps a Buffer of several hundred bytes for each
@@ -98,7 +126,7 @@ export function createHttpServer(
         // rawHeaders alternates names and values.
         if (req.rawHeaders.length > 2 * limits.maxHeaders) res.writeHead(431, { Connection: 'close' }).end();
         else if (hasSeveralHosts(req)) res.writeHead(400, { Connection: 'close' }).end();
-        else handle(req, res);
+        else handleWithin(req, res);
       },
       {
         mayWait: (socket, waiting) => waiting < limits.maxPipelined && !exceeds(pipelined, socket),
@@ -108,7 +136,7 @@ export function createHttpServer(
   );
   // Node drops headers beyond its limit silently. One of them could be If-Match, so the request is refused instead.
   server.maxHeadersCount = 0;
-  const closeAddress = limitConnections(server, { limits, isProxy, onRefusedConnection });
+  const addresses = limitConnections(server, { limits, isProxy, onRefusedConnection, hasReserve: true });
   return server;
 }
 
@@ -148,14 +176,23 @@ function oneAtATime(
   };
 }
 
-type LimitOptions = { limits: ConnectionLimits } & Required<Pick<HttpServerOptions, 'isProxy' | 'onRefusedConnection'>>;
+type LimitOptions = {
+  limits: ConnectionLimits;
+  /** Whether the last connections of an address are on trial. */
+  hasReserve: boolean;
+} & Required<Pick<HttpServerOptions, 'isProxy' | 'onRefusedConnection'>>;
 
-/**
- * Limits the connections of a server, in total and for each address.
- *
- * @returns closes all connections of an address, and refuses new ones for a second, unless it is a trusted proxy
- */
-export function limitConnections(server: NetServer, options: LimitOptions): (address: string) => void {
+type Addresses = {
+  /** Closes all connections of an address, and refuses new ones for a second, unless it is a trusted proxy. */
+  close: (address: string) => void;
+  /** Whether a connection is in the reserve of its address, and has sent no request yet that may use it. */
+  isOnTrial: (socket: Socket) => boolean;
+  /** Ends the trial of a connection: others do not take its place any more. */
+  keep: (socket: Socket) => void;
+};
+
+/** Limits the connections of a server, in total and for each address. */
+export function limitConnections(server: NetServer, options: LimitOptions): Addresses {
   server.maxConnections = options.limits.maxConnections;
   server.on('drop', () => options.onRefusedConnection('process'));
   return limitAddresses(server, options);
@@ -171,34 +208,63 @@ function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
   return hosts > 1;
 }
 
-/** Closes further connections of an address at its limit, so that one host cannot hold all connections of the process. */
+/**
+ * Closes further connections of an address at its limit, so that one host cannot hold all connections of the process. Behind one
+ * address (NAT) there may be a whole office. So connections in the reserve are on trial until their first request: a new
+ * connection takes the place of the one that has been on trial for longest, and one that only waits keeps nobody out.
+ */
 function limitAddresses(
   server: NetServer,
-  { limits: { maxConnectionsPerAddress }, isProxy, onRefusedConnection }: LimitOptions,
-): (address: string) => void {
+  { limits: { maxConnectionsPerAddress }, hasReserve, isProxy, onRefusedConnection }: LimitOptions,
+): Addresses {
   const open = new Map<string, Set<Socket>>();
+  const trials = new Map<string, Set<Socket>>();
+  const withoutTrial =
+    maxConnectionsPerAddress - (hasReserve ? Math.floor(maxConnectionsPerAddress * RESERVED_PART) : 0);
+  const networkOfSocket = new WeakMap<Socket, string>();
+  const endTrial = (socket: Socket) => {
+    const network = networkOfSocket.get(socket) ?? '';
+    const trial = trials.get(network);
+    if (trial?.delete(socket) && trial.size === 0) trials.delete(network);
+  };
+  const drop = (socket: Socket) => {
+    onRefusedConnection('address');
+    socket.destroy();
+  };
   const flooding = new Set<string>();
   server.on('connection', (socket: Socket) => {
     const address = socket.remoteAddress ?? '';
     if (isProxy(address, 0)) return;
     const network = networkOf(address);
     const sockets = open.get(network) ?? new Set();
-    if (sockets.size >= maxConnectionsPerAddress || flooding.has(network)) {
-      onRefusedConnection('address');
-      socket.destroy();
-      return;
+    if (flooding.has(network)) return drop(socket);
+    if (sockets.size >= maxConnectionsPerAddress) {
+      const [oldest] = trials.get(network) ?? [];
+      if (oldest === undefined) return drop(socket);
+      endTrial(oldest);
+      sockets.delete(oldest);
+      drop(oldest);
+    }
+    if (sockets.size >= withoutTrial) {
+      networkOfSocket.set(socket, network);
+      trials.set(network, (trials.get(network) ?? new Set()).add(socket));
     }
     open.set(network, sockets.add(socket));
     socket.once('close', () => {
+      endTrial(socket);
       sockets.delete(socket);
       if (sockets.size === 0) open.delete(network);
     });
   });
-  return (address) => {
-    if (isProxy(address, 0)) return;
-    const network = networkOf(address);
-    flooding.add(network);
-    setTimeout(() => flooding.delete(network), COOLDOWN_MS).unref();
-    for (const socket of open.get(network) ?? []) socket.destroy();
+  return {
+    close(address) {
+      if (isProxy(address, 0)) return;
+      const network = networkOf(address);
+      flooding.add(network);
+      setTimeout(() => flooding.delete(network), COOLDOWN_MS).unref();
+      for (const socket of open.get(network) ?? []) socket.destroy();
+    },
+    isOnTrial: (socket) => trials.get(networkOfSocket.get(socket) ?? '')?.has(socket) === true,
+    keep: endTrial,
   };
 }

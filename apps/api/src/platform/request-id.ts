@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { withoutCredentials } from './credentials-in-text.ts';
 
 /** The form of request ids that callers may choose. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -23,10 +24,11 @@ export function requestIdOf(res: ServerResponse): string {
   return (res as Identified)[OWN] ?? '';
 }
 
-/** The id that the caller chose; null if absent or malformed. */
+/** The id that the caller chose; null if it is absent, malformed, or a credential. */
 export function callerRequestIdOf({ headers }: IncomingMessage): string | null {
   const given = headers['x-request-id'];
-  return typeof given === 'string' && REQUEST_ID.test(given) ? given : null;
+  if (typeof given !== 'string' || !REQUEST_ID.test(given)) return null;
+  return withoutCredentials(given) === given ? given : null;
 }
 
 /** The id that the answer shows. */

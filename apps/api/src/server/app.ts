@@ -21,6 +21,7 @@ import type { Pipeline } from '../http/pipeline.ts';
 import { UnreadAnswers } from '../http/unread-answers.ts';
 import type { TrustedIssuer } from '../auth/trusted-issuer.ts';
 import { createCallers } from '../http/rate-limits/callers.ts';
+import type { KnownCredentials } from '../http/rate-limits/known-credentials.ts';
 import type { RequestLimits } from '../http/rate-limits/limits.ts';
 import { appRouter } from './router.ts';
 import type { Services } from '../platform/services.ts';
@@ -43,6 +44,7 @@ type AppOptions = {
   ready: () => boolean;
   /** Null: requests are not limited. */
   limits: RequestLimits | null;
+  known: KnownCredentials;
   /** The development identity provider, mounted at /oidc. */
   devIdentity: ((req: Request, res: Response) => void) | null;
   /** The web console at /console/. Null: there is none. */
@@ -73,7 +75,7 @@ export function createApp(options: AppOptions): RequestListener {
   const addressOf = (req: IncomingMessage) => clientAddress(req, trust);
   const log = requestLog(services, addressOf);
   const countPublic = publicCounter(limits, addressOf);
-  const callers = createCallers({ ...services, ...trustedIssuer }, limits, addressOf);
+  const callers = createCallers({ ...services, ...trustedIssuer }, limits, addressOf, options.known);
   const pipeline: Pipeline = {
     services,
     callers: {

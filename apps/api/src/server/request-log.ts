@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '../auth/principal.ts';
 import { callerFields, callerIdFields, statusFields, timeFields } from '../http/log-fields.ts';
+import { withoutCredentials } from '../platform/credentials-in-text.ts';
 import { requestIdOf } from '../platform/request-id.ts';
 import type { Services } from '../platform/services.ts';
 
@@ -81,11 +82,8 @@ export function requestLog(
   };
 }
 
-/** A key or token that a caller wrote into a path, such as an API key in the place of its id. The id of a key is logged. */
-const CREDENTIAL = /(?<=\/)(?:(qm_key_[0-9a-z]{26}_)\w+|eyJ[\w-]+\.[\w-]+\.[\w-]*)/g;
-
 function loggedPath(target: string): string {
   const mark = target.indexOf('?');
   const path = mark < 0 ? target : target.slice(0, mark);
-  return path.replaceAll(CREDENTIAL, '$1***').slice(0, 512);
+  return withoutCredentials(path).slice(0, 512);
 }

@@ -1,4 +1,4 @@
-import type { RequestListener, Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { migrate } from '@quartermaster/db/migrate.ts';
@@ -7,6 +7,7 @@ import pino, { type Logger } from 'pino';
 import { requireNoUnfinishedMove } from '@quartermaster/db/database-move.ts';
 import { type IdentityProvider, identityProvider } from '../auth/console/identity-provider.ts';
 import { consoleSignIn } from '../auth/console/sign-in.ts';
+import { sessionToken } from '../auth/console-sessions.ts';
 import { createTokenVerifier } from '../auth/bearer.ts';
 import type { AuthServices, TrustedIssuer } from '../auth/trusted-issuer.ts';
 import { type Config, ROOT, VERSION } from '../config.ts';
@@ -29,6 +30,7 @@ import { requireNoDevelopmentUsers } from './development-users.ts';
 import { drainServer } from './drain.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { createHttpServer } from '../http/http-server.ts';
+import { KnownCredentials } from '../http/rate-limits/known-credentials.ts';
 import { metricsHandler } from './metrics-server.ts';
 import { type OtlpGrpc, startOtlpGrpc } from './otlp-grpc.ts';
 import { openSecretBox } from './secret-key.ts';
@@ -138,6 +140,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
 
     const builtConsole = parts.openConsole?.(log) ?? null;
     if (builtConsole) opened.push(builtConsole.stop);
+    const known = new KnownCredentials((req) => sessionToken(services, req));
     const intake = new Intake(services, config.otlpMaxBytes);
     const app = createApp({
       services,
@@ -145,13 +148,18 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       config,
       intake,
       limits,
+      known,
       ready: front.isReady,
       devIdentity: devIdentity?.handle ?? null,
       builtConsole,
       checkAnswers: parts.checkAnswers ?? false,
-      consoleSignIn: signInOfConsole(config, { ...services, ...trustedIssuer }, devIdentity?.consoleClientId ?? null),
+      consoleSignIn: signInOfConsole(config, {
+        services: { ...services, ...trustedIssuer },
+        devClientId: devIdentity?.consoleClientId ?? null,
+        known,
+      }),
     });
-    front.handleWith(app);
+    front.handleWith(app, known);
     grpc = await startOtlpGrpc({ services, trustedIssuer, intake, config, connectionLimits, limits });
     return {
       url,
@@ -176,10 +184,12 @@ async function openFront(
 ) {
   let ready = true;
   let handle = whileStarting();
+  let isKnown = (_req: IncomingMessage) => false;
   const server = createHttpServer(connectionLimits, {
     handle: (req, res) => handle(req, res),
     isEnding: () => !ready,
     isProxy: trustIn(trustedProxies),
+    isKnown: (req) => isKnown(req),
     onRefusedConnection: (reason) => metrics.refusedConnections.inc({ reason }),
   });
   const port = await listen(server, wantedPort, host);
@@ -190,8 +200,9 @@ async function openFront(
     failReadiness: () => {
       ready = false;
     },
-    handleWith: (app: RequestListener) => {
+    handleWith: (app: RequestListener, known: KnownCredentials) => {
       handle = app;
+      isKnown = (req) => known.has(req);
     },
     drain: () => drainServer(server),
   };
@@ -256,9 +267,12 @@ function urlOf(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-function signInOfConsole(config: Config, services: AuthServices, devClientId: string | null) {
+type SignInParts = { services: AuthServices; devClientId: string | null; known: KnownCredentials };
+
+function signInOfConsole(config: Config, { services, devClientId, known }: SignInParts) {
   const provider = providerOfConsole(config, { services, devClientId });
-  return consoleSignIn({ services, provider, emailClaim: config.oidc.emailClaim });
+  const onSignedIn = (token: string) => known.rememberSession(token);
+  return consoleSignIn({ services, provider, emailClaim: config.oidc.emailClaim, onSignedIn });
 }
 
 /** The identity provider of the web console; null if no client of an identity provider is configured. */

@@ -167,6 +167,10 @@ describe('an invalid answer of the identity provider is refused:', () => {
     ['another nonce', { nonce: 'another' }],
     ['another audience', { aud: 'another' }],
     ['another issuer', { iss: 'https://id.example.com' }],
+    [
+      'regression: a token from the future',
+      { iat: Math.floor(Date.now() / 1000) + 5000, exp: Math.floor(Date.now() / 1000) + 6000 },
+    ],
     ['an expired token', { iat: 1_700_000_000, exp: 1_700_000_300 }],
     ['regression: an empty subject', { sub: '' }],
     ['regression: a subject of more than 255 characters', { sub: 'a'.repeat(256) }],

@@ -377,12 +377,14 @@ const STEPS: Step[] = [
     operationId: 'disable_user',
     method: 'POST',
     path: (made) => `/v1/users/${made.user}/disable`,
+    as: 'admin',
     expected: ['user', ['status']],
   },
   {
     operationId: 'enable_user',
     method: 'POST',
     path: (made) => `/v1/users/${made.user}/enable`,
+    as: 'admin',
     expected: ['user', ['status']],
   },
   {

@@ -1,5 +1,5 @@
 import * as contract from '@quartermaster/contracts/derived-access.ts';
-import type { Scope } from '@quartermaster/contracts/scopes.ts';
+import { ROLE_SCOPES, type Scope } from '@quartermaster/contracts/scopes.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { signedInBrowser } from '../support/browser.ts';
 import { acceptPath, accountWithKey, memberWithToken, type Person, registeredUser, unique } from '../support/people.ts';
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 checkCoverageAfterAll(() => server);
 
-const ALL = ['api_key', 'gateway_session', 'invitation', 'membership', 'console_session'];
+const ALL = ['api_key', 'gateway_session', 'invitation', 'membership', 'console_session', 'platform_administrator'];
 
 type Tenant = { tenantId: string; as: { key: string }; ada: Person; asAda: { token: string }; gateway: string };
 
@@ -129,7 +129,10 @@ test('the browsers in which a user is signed in are shown and ended by who may d
   await server.ok('POST', acceptPath({ tenantId: elsewhere.tenantId }), { as: { token: ada.token } });
   expect(await derived(source, as)).toEqual([]);
   const body = { source, kinds: ['console_session'] };
-  expect((await revoke(as, body)).body).toMatchObject({ revoked: { console_session: 0 }, isComplete: true });
+  expect((await revoke(as, body)).body).toMatchObject({
+    revoked: { console_session: 0, platform_administrator: 0 },
+    isComplete: true,
+  });
   expect(await isSignedIn()).toBe(true);
 
   expect(namesOf(await derived(source, server.admin))).toEqual(namesOf([session ?? {}]));
@@ -147,9 +150,96 @@ test("an administrator of a tenant sees an owner's browsers, and cannot end them
   const source = `user:${owner.id}`;
   expect(await derived(source, asAda)).toMatchObject([{ kind: 'console_session' }]);
   expect((await revoke(asAda, { source, kinds: ['console_session'] })).body).toMatchObject({
-    revoked: { console_session: 0 },
+    revoked: { console_session: 0, platform_administrator: 0 },
     skipped: 1,
   });
+});
+
+test('regression: the platform administrators that a user or key made are shown, and one call takes the rights away', async () => {
+  const { as } = await tenant();
+  const [leaving, friend, other] = [
+    await registeredUser(server),
+    await registeredUser(server),
+    await registeredUser(server),
+  ];
+  const pathOf = ({ id }: Person) => `/v1/users/${id}/platform-administrator`;
+  await server.ok('PUT', pathOf(leaving), { as: server.admin });
+  await server.ok('PUT', pathOf(friend), { as: { token: leaving.token } });
+  const me = await server.ok('GET', '/v1/me', { as: server.admin });
+  const keys = `/v1/service-accounts/${me.id}/keys?tenant_id=${me.tenantId}`;
+  const key = await server.ok('POST', keys, { as: { token: leaving.token }, body: { scopes: ['*'] } });
+  await server.ok('PUT', pathOf(other), { as: { key: key.key } });
+
+  const source = `user:${leaving.id}`;
+  const ofKey = { kind: 'platform_administrator', tenantId: null, isSuccessor: false, grantedByKey: key.id };
+  expect(await derived(`api_key:${key.id}`, server.admin)).toMatchObject([{ ...ofKey, id: other.id }]);
+  const found = (await derived(source, server.admin)).filter(({ kind }) => kind === 'platform_administrator');
+  expect(found).toMatchObject([
+    { ...ofKey, id: other.id, holder: `user:${other.id}` },
+    {
+      id: friend.id,
+      holder: `user:${friend.id}`,
+      grantedBy: source,
+      grantedByKey: null,
+      createdAt: expect.any(String),
+    },
+  ]);
+  expect(await derived(source, as)).toEqual([]);
+
+  const body = { source, kinds: ['platform_administrator'] };
+  const narrow = await server.ok('POST', keys, {
+    as: server.admin,
+    body: { scopes: ['credentials:write', 'users:write'] },
+  });
+  expect((await revoke({ key: narrow.key }, body)).body).toMatchObject({
+    revoked: { platform_administrator: 0 },
+    skipped: 2,
+  });
+  expect((await revoke(server.admin, body)).body).toMatchObject({
+    revoked: { platform_administrator: 2 },
+    skipped: 0,
+    isComplete: true,
+  });
+  for (const { id } of [friend, other]) {
+    expect(await server.ok('GET', `/v1/users/${id}`, { as: server.admin })).toMatchObject({
+      platformAdministrator: false,
+    });
+    const events = await auditOf(server, { target_id: id, operation: 'revoke_derived_access' });
+    expect(events).toMatchObject([{ changedFields: ['platformAdministrator'], tenantId: null }]);
+  }
+});
+
+test('regression: an accepted membership whose role a user or key changed is shown as given by them, and is ended', async () => {
+  const { tenantId, as, ada, asAda } = await tenant();
+  const scopes: Scope[] = ['memberships:write', ...ROLE_SCOPES.operator];
+  const byAda = await keyBy(asAda, tenantId, scopes);
+  const [raised, byKey] = [await invite(as, tenantId), await invite(as, tenantId)];
+  for (const person of [raised, byKey])
+    await server.ok('POST', acceptPath({ tenantId }), { as: { token: person.token } });
+  const source = `user:${ada.id}`;
+  const memberships = async (of: string) => (await derived(of, as)).filter(({ kind }) => kind === 'membership');
+  expect(await memberships(source)).toEqual([]);
+  const change = (caller: Credential, { id }: Person) =>
+    server.ok('PUT', `/v1/tenants/${tenantId}/memberships/${id}`, { as: caller, body: { role: 'operator' } });
+  await change(asAda, raised);
+  await change(byAda.as, byKey);
+
+  const ofKey = { id: byKey.id, grantedBy: `service_account:${tenantId}/${byAda.ownerId}`, grantedByKey: byAda.id };
+  expect(await memberships(`api_key:${byAda.id}`)).toMatchObject([{ ...ofKey, isSuccessor: false }]);
+  expect(await memberships(source)).toMatchObject([
+    { ...ofKey, isSuccessor: false },
+    { id: raised.id, grantedBy: source, grantedByKey: null, isSuccessor: false },
+  ]);
+  // The inviter is still known.
+  const inviter = await server.ok('GET', '/v1/me', { as });
+  const invited = await memberships(`service_account:${tenantId}/${inviter.id}`);
+  expect(invited.map(({ id }) => id)).toEqual(expect.arrayContaining([raised.id, byKey.id]));
+  expect((await revoke(as, { source, kinds: ['membership'] })).body).toMatchObject({
+    revoked: { membership: 2 },
+    skipped: 0,
+    isComplete: true,
+  });
+  expect(await memberships(source)).toEqual([]);
 });
 
 test('a key that another caller rotated is shown as a successor, and is revoked only on request', async () => {
@@ -178,7 +268,14 @@ test('regression: one call shows, and one call revokes, what a removed administr
   const source = `user:${ada.id}`;
   const keys = await revoke(as, { source, kinds: ['api_key', 'invitation'] });
   expect(keys.body).toEqual({
-    revoked: { api_key: 2, gateway_session: 0, invitation: 1, membership: 0, console_session: 0 },
+    revoked: {
+      api_key: 2,
+      gateway_session: 0,
+      invitation: 1,
+      membership: 0,
+      console_session: 0,
+      platform_administrator: 0,
+    },
     skipped: 0,
     isComplete: true,
   });
@@ -208,7 +305,14 @@ test('regression: one call revokes a leaked key and everything created with it',
   expect((await revoke(as, body)).body).toMatchObject({ revoked: { api_key: 13 }, isComplete: true });
   for (const { as: key } of [leaked, ...chain]) expect(await works(key)).toBe(false);
   // Regression: the call was 404 from the second time on, although it has to be repeated until it is complete.
-  const nothing = { api_key: 0, gateway_session: 0, invitation: 0, membership: 0, console_session: 0 };
+  const nothing = {
+    api_key: 0,
+    gateway_session: 0,
+    invitation: 0,
+    membership: 0,
+    console_session: 0,
+    platform_administrator: 0,
+  };
   expect((await revoke(as, body)).body).toEqual({ revoked: nothing, skipped: 0, isComplete: true });
 });
 
@@ -269,7 +373,14 @@ test('only the chosen records are revoked, with an audit event for each', async 
   ];
   const answered = await revoke(as, { source, kinds: ['api_key', 'invitation'], records });
   expect(answered.body).toEqual({
-    revoked: { api_key: 1, gateway_session: 0, invitation: 1, membership: 0, console_session: 0 },
+    revoked: {
+      api_key: 1,
+      gateway_session: 0,
+      invitation: 1,
+      membership: 0,
+      console_session: 0,
+      platform_administrator: 0,
+    },
     skipped: 0,
     isComplete: true,
   });
@@ -324,7 +435,14 @@ describe('records out of reach', () => {
       await server.ok('POST', acceptPath({ tenantId }), { as: { token } });
     }
     const body = { source: `api_key:${inviter.id}`, kinds: ['membership'] };
-    const revoked = { api_key: 0, gateway_session: 0, invitation: 0, membership: 0, console_session: 0 };
+    const revoked = {
+      api_key: 0,
+      gateway_session: 0,
+      invitation: 0,
+      membership: 0,
+      console_session: 0,
+      platform_administrator: 0,
+    };
     // An administrator does not hold the scopes of owners. An owner's key ends one of the two.
     expect((await revoke(asAda, body)).body).toEqual({ revoked, skipped: 2, isComplete: true });
     expect((await revoke(as, body)).body).toMatchObject({ revoked: { ...revoked, membership: 1 }, skipped: 1 });

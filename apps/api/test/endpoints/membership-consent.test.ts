@@ -12,6 +12,7 @@ import {
 } from '../support/people.ts';
 import type { Answered, Body, Credential } from '../support/server.ts';
 import { auditOf, checkCoverageAfterAll, type Endpoints, expectProblem, serverFor } from './harness.ts';
+import { signedInBrowser } from '../support/browser.ts';
 import { idsOf } from './lists.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -160,11 +161,15 @@ test('a pending membership does not change who may administer the user', async (
   const [home, other] = [await newTenant(), await newTenant()];
   const user = await memberWithToken(server, { tenantId: home.tenantId }, 'viewer');
   await offerMembership(server, user.email, { tenantId: other.tenantId }, 'owner');
-  expectProblem(await server.call('POST', `/v1/users/${user.id}/disable`, other), 404, 'user_not_found');
-  expect((await server.ok('POST', `/v1/users/${user.id}/disable`, home)).status).toBe('disabled');
-  await server.ok('POST', `/v1/users/${user.id}/enable`, home);
+  expectProblem(await server.call('DELETE', `/v1/users/${user.id}`, other), 404, 'user_not_found');
+  const browser = await signedInBrowser(server, user.email);
+  const source = `user:${user.id}`;
+  const body = { source, kinds: ['console_session'] };
+  const ended = await server.ok('POST', '/v1/derived-access/revoke', { ...home, body });
+  expect(ended.revoked.console_session).toBe(1);
+  expect((await browser.call('GET', '/v1/me')).status).toBe(401);
   await server.ok('POST', acceptPath({ tenantId: other.tenantId }), { as: user });
-  expectProblem(await server.call('POST', `/v1/users/${user.id}/disable`, home), 403, 'user_out_of_reach');
+  expectProblem(await server.call('DELETE', `/v1/users/${user.id}`, home), 403, 'user_out_of_reach');
 });
 
 test('deleting a user ends pending memberships, and reveals nothing to tenants that the user had not joined', async () => {
@@ -301,12 +306,13 @@ test('regression: an invitation expires after 14 days, is then removed, and can 
   expect((await accept({ tenantId }, { token })).body).toMatchObject({ status: 'active', expiresAt: null });
 });
 
-test('regression: an invitation is invalid once its inviter was removed, disabled or lost the rights', async () => {
+test('regression: an invitation is invalid once its inviter was removed, suspended, disabled or lost the rights', async () => {
   const { tenantId, as } = await newTenant();
   const losses: Record<string, (id: string) => Promise<Answered>> = {
     removed: (id) => server.call('DELETE', `${membersOf(tenantId)}/${id}`, { as }),
     demoted: (id) => server.call('PUT', `${membersOf(tenantId)}/${id}`, { as, body: { role: 'operator' } }),
-    disabled: (id) => server.call('POST', `/v1/users/${id}/disable`, { as }),
+    suspended: (id) => server.call('PUT', `${membersOf(tenantId)}/${id}`, { as, body: { status: 'suspended' } }),
+    disabled: (id) => server.call('POST', `/v1/users/${id}/disable`, { as: server.admin }),
     deleted: (id) => server.call('DELETE', `/v1/users/${id}`, { as }),
   };
   for (const [loss, lose] of Object.entries(losses)) {

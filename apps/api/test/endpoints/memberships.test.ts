@@ -235,6 +235,34 @@ test('a cursor of list_memberships works only for its own query and caller', asy
   );
 });
 
+test('regression: an administrator by claim makes nobody a platform administrator for good, themselves least of all', async () => {
+  const issuer = await startIssuer(() => new Date());
+  const sibling = await server.startSibling({
+    QM_DEV_IDENTITY: '0',
+    QM_OIDC_ISSUER: issuer.url,
+    QM_OIDC_ADMIN_CLAIM: 'groups',
+    QM_OIDC_ADMIN_VALUE: 'administrators',
+  });
+  const person = async (groups: string[]) => {
+    const email = newEmail();
+    await sibling.ok('POST', '/v1/onboarding/register', { body: { user: { email } } });
+    const token = await issuer.sign({ sub: email, email, email_verified: true, groups });
+    const body = { terms: { accepted: true } };
+    const { id } = await sibling.ok('PUT', '/v1/me/profile', { as: { token }, body });
+    return { as: { token }, path: `/v1/users/${id}/platform-administrator` };
+  };
+  const [byClaim, friend] = [await person(['administrators']), await person([])];
+  for (const { path } of [byClaim, friend]) {
+    const refused = await sibling.call('PUT', path, { as: byClaim.as });
+    expectProblem(refused, 403, 'grant_exceeds_own');
+    expect(refused.body.detail).toMatch(/only by a claim/);
+  }
+  // An administrator to whom the role was granted may do it, whatever the claims say.
+  await sibling.ok('PUT', byClaim.path, { as: sibling.admin });
+  await sibling.ok('PUT', friend.path, { as: byClaim.as });
+  for (const { path } of [byClaim, friend]) await sibling.call('DELETE', path, { as: sibling.admin });
+});
+
 test('an administrator by claim cannot invite, because the claim cannot be checked at the acceptance', async () => {
   const issuer = await startIssuer(() => new Date());
   const sibling = await server.startSibling({

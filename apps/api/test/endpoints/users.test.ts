@@ -139,7 +139,7 @@ test('the email of a deleted user can register again, as a new user to whom the 
   expect(fresh.id).not.toBe(user.id);
 });
 
-test('deleting or disabling another user needs reach of all their memberships, and the rights of an owner if they are one', async () => {
+test('deleting another user needs reach of all their memberships, and the rights of an owner if they are one; only the platform disables', async () => {
   for (const id of ['reach-1', 'reach-2']) await tenant(id);
   const [owner, admin] = [
     await member({ tenantId: 'reach-1' }, 'owner'),
@@ -148,15 +148,15 @@ test('deleting or disabling another user needs reach of all their memberships, a
   const user = await member({ tenantId: 'reach-1' });
   await join(user, 'reach-2', 'viewer');
   const calls = [
-    ['POST', '/disable'],
-    ['POST', '/enable'],
-    ['DELETE', ''],
+    ['POST', '/disable', 'platform_administrator_required'],
+    ['POST', '/enable', 'platform_administrator_required'],
+    ['DELETE', '', 'user_out_of_reach'],
   ] as const;
-  for (const [method, end] of calls) {
+  for (const [method, end, code] of calls) {
     const reaching = await server.call(method, `${PATH}/${user.id}${end}`, { as: owner.as });
-    expectProblem(reaching, 403, 'user_out_of_reach');
+    expectProblem(reaching, 403, code);
     const above = await server.call(method, `${PATH}/${owner.id}${end}`, { as: admin.as });
-    expectProblem(above, 403, 'user_out_of_reach');
+    expectProblem(above, 403, code);
     const unscoped = await server.call(method, `${PATH}/${owner.id}${end}`, { as: user.as });
     expectProblem(unscoped, 403, 'scope_missing');
   }
@@ -183,8 +183,8 @@ test('the last owner of a tenant cannot be deleted or disabled', async () => {
   const owner = await member({ tenantId: 'last-1' }, 'owner');
   for (const as of [owner.as, server.admin]) {
     expectProblem(await server.call('DELETE', `${PATH}/${owner.id}`, { as }), 409, 'last_owner');
-    expectProblem(await server.call('POST', `${PATH}/${owner.id}/disable`, { as }), 409, 'last_owner');
   }
+  expectProblem(await server.call('POST', `${PATH}/${owner.id}/disable`, { as: server.admin }), 409, 'last_owner');
   const second = await member({ tenantId: 'last-1' }, 'owner');
   await server.ok('POST', `${PATH}/${second.id}/disable`, { as: server.admin });
   expectProblem(await server.call('DELETE', `${PATH}/${owner.id}`, { as: owner.as }), 409, 'last_owner');
@@ -197,16 +197,16 @@ test('a disabled user is refused, and their sessions end at once; enabling lets 
   const user = await member({ tenantId: 'disable-1' }, 'operator');
   const gateway = await server.ok('POST', '/v1/gateways', { as, body: { name: 'edge' } });
   const session = await server.ok('POST', `/v1/gateways/${gateway.id}/sessions`, { as: user.as });
-  const disabled = await server.ok('POST', `${PATH}/${user.id}/disable`, { as });
+  const disabled = await server.ok('POST', `${PATH}/${user.id}/disable`, { as: server.admin });
   expect(disabled.status).toBe('disabled');
   expectProblem(await server.call('GET', `${PATH}/${user.id}`, { as: user.as }), 403, 'user_disabled');
   const ended = await server.ok('GET', `/v1/gateways/${gateway.id}/sessions/${session.id}`, { as });
   expect(ended.status).toBe('revoked');
   server.travel(1000);
-  expect(await server.ok('POST', `${PATH}/${user.id}/disable`, { as })).toEqual(disabled);
-  const enabled = await server.ok('POST', `${PATH}/${user.id}/enable`, { as });
+  expect(await server.ok('POST', `${PATH}/${user.id}/disable`, { as: server.admin })).toEqual(disabled);
+  const enabled = await server.ok('POST', `${PATH}/${user.id}/enable`, { as: server.admin });
   expect(enabled.status).toBe('active');
-  expect(await server.ok('POST', `${PATH}/${user.id}/enable`, { as })).toEqual(enabled);
+  expect(await server.ok('POST', `${PATH}/${user.id}/enable`, { as: server.admin })).toEqual(enabled);
   await server.ok('GET', `${PATH}/${user.id}`, { as: user.as });
   for (const operation of ['disable_user', 'enable_user']) {
     const [event, ...more] = await auditOf(server, { operation, target_id: user.id });
@@ -233,7 +233,7 @@ test('list_users filters by each of its parameters, and a value that matches not
   await tenant('list-1', 'eu');
   const one = await member({ tenantId: 'list-1' });
   const two = await member({ tenantId: 'list-1', subTenantId: 'eu' });
-  await server.ok('POST', `${PATH}/${two.id}/disable`, { as });
+  await server.ok('POST', `${PATH}/${two.id}/disable`, { as: server.admin });
   const both = [one.id, two.id];
   const rows: [Record<string, string>, string[]][] = [
     [{}, both],

@@ -92,6 +92,8 @@ export const FIXTURES: Record<string, Fixture> = {
   },
   update_membership: { query: member, body: () => ({ role: 'viewer' }), scopes: ['*'] },
   delete_membership: { query: member, scopes: ['*'] },
+  disable_user: { owner: 'platform' },
+  enable_user: { owner: 'platform' },
   grant_platform_administrator: { owner: 'platform' },
   revoke_platform_administrator: {
     owner: 'platform',

@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { expectProblem } from '../endpoints/harness.ts';
+import { signedInBrowser } from '../support/browser.ts';
 import { accountWithKey, joinPlace, memberWithToken, registeredUser } from '../support/people.ts';
 import type { Answered } from '../support/server.ts';
 import { chat, sendSpans } from '../telemetry/traces/sending.ts';
@@ -122,6 +123,24 @@ test('guessing keys is 429 without a database query; valid keys that were used f
   const { db } = server.services;
   await db.destroy();
   expect((await list(server, wrongKey())).status).toBe(429);
+});
+
+test('regression: a sender with a wrong key does not keep a new key or a new session of the console out', async () => {
+  const server = await limited({ QM_RATE_LIMIT_ADDRESS: '20' });
+  const { key } = await accountWithKey(server, { tenantId: 'acme' });
+  const person = await memberWithToken(server, { tenantId: 'acme' }, 'viewer');
+  const wrong = wrongKey();
+  // The requests above count as well.
+  server.travel(60_000);
+  expect(await times(22, () => list(server, wrong))).toEqual(repeated([20, 401], [2, 429]));
+  const browser = await signedInBrowser(server, person.email);
+  expect((await browser.call('GET', '/v1/me')).status).toBe(200);
+  expect((await list(server, { key })).status).toBe(200);
+  // A request without a credential takes nothing from the limit of new ones, and neither does what was refused before.
+  expect(await times(3, () => list(server, null))).toEqual(repeated([3, 429]));
+  expect(await times(3, () => list(server, wrong))).toEqual(repeated([3, 429]));
+  const another = await accountWithKey(server, { tenantId: 'acme' });
+  expect((await list(server, { key: another.key })).status).toBe(200);
 });
 
 test('a valid key that was used from the address before still works with other cookies', async () => {

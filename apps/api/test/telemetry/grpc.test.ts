@@ -261,3 +261,19 @@ test('invalid gzip is refused', async () => {
   const error = await refusal(EXPORT_TRACES, gzipSync('nonsense'), { compression: 2 });
   expect(error.code).toBe(status.INVALID_ARGUMENT);
 });
+
+test('regression: the first call of a connection is refused if its headers have more than 16 KiB', async () => {
+  const firstCall = async (bytes: number) => {
+    const session = connect(server.grpcUrl ?? '');
+    onTestFinished(() => session.destroy());
+    const path = { ':method': 'POST', ':path': '/nothing', 'content-type': 'application/grpc' };
+    const sent = session.request({ ...path, 'x-filler': 'x'.repeat(bytes) });
+    sent.end();
+    const [headers] = (await once(sent, 'response')) as [Record<string, unknown>];
+    sent.resume();
+    return [headers[':status'], headers['grpc-status']];
+  };
+  expect(await firstCall(15_000)).toEqual([200, String(status.UNIMPLEMENTED)]);
+  // Node applies the limit only after the client has acknowledged it.
+  expect(await firstCall(20_000)).toEqual([431, undefined]);
+});

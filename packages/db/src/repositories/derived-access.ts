@@ -6,7 +6,7 @@ import { inBatches } from '../batches.ts';
 import type { Database } from '../database.ts';
 import { isPostgres } from '../dialects/postgres.ts';
 import { type Page, type PageRequest, inScope, placeOf, tupleIn } from '../queries.ts';
-import { covers, type TenantScope } from '../tenancy.ts';
+import { covers, type TenantPlace, type TenantScope } from '../tenancy.ts';
 
 /** The source of derived access: a principal, by its name, or an API key. */
 export type AccessSource = { principal: string } | { keyId: string };
@@ -257,7 +257,7 @@ const RECORDS: Record<AccessKind, (derivation: Derivation, scope: TenantScope, o
       and ${hasRole(filter)}`,
   membership: ({ source }, scope, { filter }) => sql`
     ${membershipColumns(source)}
-    where ${derives(source, 'invited_by')} and record.accepted_at is not null and ${inScope(scope, 'record')}
+    where (${derives(source, 'invited_by')} or ${derives(source, 'role_granted_by')}) and record.accepted_at is not null and ${inScope(scope, 'record')}
       and ${hasRole(filter)}`,
   console_session: ({ source }, scope, { now, filter }) => sql`
     select record.id, record.id as sort_id, '' as tenant_id, '' as sub_tenant_id, 'user:' || record.user_id as holder,
@@ -268,7 +268,18 @@ const RECORDS: Record<AccessKind, (derivation: Derivation, scope: TenantScope, o
     where record.user_id = ${userOf(source)} and record.expires_at > ${now.toISOString()}
       and record.last_used_at > ${filter.consoleSessionsUsedAfter.toISOString()} and ${reachesWholeUser(scope)}
       ${filter.withoutAdministrators ? sql`and users.platform_administrator = 0 and record.platform_administrator = 0` : sql``}`,
+  platform_administrator: ({ source }, scope) => sql`
+    select record.id, record.id as sort_id, '' as tenant_id, '' as sub_tenant_id, 'user:' || record.id as holder,
+      null as gateway_id, record.administrator_granted_by as granted_by,
+      record.administrator_granted_by_key as granted_by_key, null as expires_at,
+      record.administrator_granted_at as created_at, ${isSuccessor(source, 'administrator_granted_by')}
+    from users as record
+    where ${derives(source, 'administrator_granted_by')} and record.administrator_granted_at is not null
+      and ${covers(scope, WHOLE_PLATFORM) ? sql`1 = 1` : sql`1 = 0`}`,
 };
+
+/** Only a scope of all tenants covers it. */
+const WHOLE_PLATFORM: TenantPlace = { tenantId: '', subTenantId: null };
 
 /** The user that is the source; '' for another kind of source. */
 function userOf(source: AccessSource): string {
@@ -277,18 +288,21 @@ function userOf(source: AccessSource): string {
 
 /** A console session acts wherever its user is a member, so a scope has to cover all accepted memberships, and at least one. */
 function reachesWholeUser(scope: TenantScope): RawBuilder<unknown> {
-  if (covers(scope, { tenantId: '', subTenantId: null })) return sql`1 = 1`;
+  if (covers(scope, WHOLE_PLATFORM)) return sql`1 = 1`;
   const accepted = sql`
     select 1 from memberships as held where held.user_id = record.user_id and held.accepted_at is not null`;
   return sql`exists (${accepted}) and not exists (${accepted} and not ${inScope(scope, 'held')})`;
 }
 
+/** Who changed the role after the invitation was accepted comes first, if that is who the membership derives from. */
 function membershipColumns(source: AccessSource): RawBuilder<unknown> {
+  const byRole = derives(source, 'role_granted_by');
   return sql`
     select record.user_id as id, record.user_id || ' ' || record.tenant_id || ' ' || record.sub_tenant_id as sort_id,
       record.tenant_id, record.sub_tenant_id, 'user:' || record.user_id as holder, null as gateway_id,
-      record.invited_by as granted_by, record.invited_by_key as granted_by_key, record.expires_at, record.created_at,
-      ${isSuccessor(source, 'invited_by')}
+      case when ${byRole} then record.role_granted_by else record.invited_by end as granted_by,
+      case when ${byRole} then record.role_granted_by_key else record.invited_by_key end as granted_by_key,
+      record.expires_at, record.created_at, ${isSuccessor(source, 'invited_by', 'role_granted_by')}
     from memberships as record`;
 }
 
@@ -301,7 +315,7 @@ function hasRole({ roles }: AccessFilter): RawBuilder<unknown> {
   return roles.areHeld ? isHeld : sql`not ${isHeld}`;
 }
 
-type Maker = 'opened_by' | 'invited_by';
+type Maker = 'opened_by' | 'invited_by' | 'role_granted_by' | 'administrator_granted_by';
 
 /** The condition that a record was created by the source, or with a key that derives from it. */
 function derives(source: AccessSource, maker: Maker): Expression<SqlBool> {
@@ -310,17 +324,19 @@ function derives(source: AccessSource, maker: Maker): Expression<SqlBool> {
   return sql<SqlBool>`(${byKey} or ${sql.ref(`record.${maker}`)} = ${source.principal})`;
 }
 
-function isSuccessor(source: AccessSource, maker: Maker): RawBuilder<unknown> {
-  const direct = 'keyId' in source ? sql`` : sql`when ${sql.ref(`record.${maker}`)} = ${source.principal} then 0`;
-  return sql`
-    case when ${sql.ref(`record.${maker}_key`)} in (select id from made) then 0 ${direct} else 1 end as is_successor`;
+function isSuccessor(source: AccessSource, ...makers: Maker[]): RawBuilder<unknown> {
+  const direct = makers.map((maker) => {
+    const byKey = sql`when ${sql.ref(`record.${maker}_key`)} in (select id from made) then 0`;
+    return 'keyId' in source ? byKey : sql`${byKey} when ${sql.ref(`record.${maker}`)} = ${source.principal} then 0`;
+  });
+  return sql`case ${sql.join(direct, sql` `)} else 1 end as is_successor`;
 }
 
 function toDerivedAccess(kind: AccessKind, row: Row): DerivedAccess {
   return {
     kind,
     id: row.id,
-    ...(kind === 'console_session' ? { tenantId: null, subTenantId: null } : placeOf(row)),
+    ...(row.tenant_id === '' ? { tenantId: null, subTenantId: null } : placeOf(row)),
     holder: row.holder,
     gatewayId: row.gateway_id,
     grantedBy: row.granted_by,

@@ -269,6 +269,7 @@ export async function findSubject(db: Database, place: TenantPlace, subject: str
     .select(['membership.tenant_id', 'membership.sub_tenant_id', 'users.platform_administrator'])
     .where('membership.tenant_id', '=', tenant_id)
     .where('membership.accepted_at', 'is not', null)
+    .where('membership.suspended_at', 'is', null)
     .where('users.id', '=', id)
     .where('users.status', '=', 'active');
   if (subTenants !== null) query = query.where('membership.sub_tenant_id', 'in', subTenants);

@@ -19,6 +19,9 @@ export type Invitation = Inviter & { expiresAt: string };
 /** `invitedBy`: `user:<id>` or `service_account:<tenant>/<id>`; `invitedByKey`: the API key that was used. */
 export type Inviter = { invitedBy: string; invitedByKey: string | null };
 
+/** Who gave rights to others: `user:<id>` or `service_account:<tenant>/<id>`, and the API key that was used. */
+export type Granter = { principal: string; keyId: string | null };
+
 export type MembershipFilter = { role?: string | null | undefined; status?: string | null | undefined };
 
 type Row = Selectable<Tables['memberships']>;
@@ -53,7 +56,7 @@ export async function listMembershipsOfUsers(
   return rows.map(toMembership);
 }
 
-/** The accepted memberships of a user. */
+/** The accepted memberships of a user, including suspended ones, which grant nothing. */
 export async function listAcceptedMemberships(db: Database, scope: TenantScope, userId: string): Promise<Membership[]> {
   const rows = await db
     .selectFrom('memberships')
@@ -203,21 +206,48 @@ export async function insertMembership(
   return toMembership(row);
 }
 
-/** Changes the role of a membership, and the inviter of a pending one. */
+/** Changes the role of a membership. A pending one gets another inviter with it; for an accepted one `granter` is who changes the role. */
 export async function updateMembership(
   db: Database,
   scope: TenantScope,
   membership: Membership,
-  { role, invitation }: { role: Membership['role']; invitation?: Invitation },
+  { role, ...by }: { role: Membership['role'] } & ({ invitation: Invitation } | { granter: Granter }),
   now: Date,
 ): Promise<Membership | undefined> {
   const { tenant_id, sub_tenant_id } = placeColumns(membership);
   const row = await db
     .updateTable('memberships')
-    .set({ role, ...(invitation && invitationColumns(invitation)), updated_at: now.toISOString() })
+    .set({
+      role,
+      ...('invitation' in by
+        ? invitationColumns(by.invitation)
+        : { role_granted_by: by.granter.principal, role_granted_by_key: by.granter.keyId }),
+      updated_at: now.toISOString(),
+    })
     .where('tenant_id', '=', tenant_id)
     .where('sub_tenant_id', '=', sub_tenant_id)
     .where('user_id', '=', membership.userId)
+    .where(inScope(scope))
+    .returningAll()
+    .executeTakeFirst();
+  return row && toMembership(row);
+}
+
+/** Suspends an accepted membership, or ends the suspension. Returns undefined if the membership has ended in the meantime. */
+export async function setSuspended(
+  db: Database,
+  scope: TenantScope,
+  membership: Membership,
+  { isSuspended, now }: { isSuspended: boolean; now: Date },
+): Promise<Membership | undefined> {
+  const { tenant_id, sub_tenant_id } = placeColumns(membership);
+  const row = await db
+    .updateTable('memberships')
+    .set({ suspended_at: isSuspended ? now.toISOString() : null, updated_at: now.toISOString() })
+    .where('tenant_id', '=', tenant_id)
+    .where('sub_tenant_id', '=', sub_tenant_id)
+    .where('user_id', '=', membership.userId)
+    .where('accepted_at', 'is not', null)
     .where(inScope(scope))
     .returningAll()
     .executeTakeFirst();
@@ -264,7 +294,7 @@ export async function deleteMembershipsOfUser(db: Database, userId: string): Pro
 
 /**
  * A tenant in `scope` whose only owner is this user. An owner is an active user with an accepted membership of the whole tenant
- * in that role.
+ * in that role that is not suspended.
  */
 export async function findTenantOwnedOnlyBy(
   db: Database,
@@ -279,6 +309,7 @@ export async function findTenantOwnedOnlyBy(
     .where('own.user_id', '=', userId)
     .where('own.role', '=', 'owner')
     .where('own.accepted_at', 'is not', null)
+    .where('own.suspended_at', 'is', null)
     .where('own.sub_tenant_id', '=', '')
     .where(inScope(scope, 'own'))
     .where(({ not, exists, selectFrom }) =>
@@ -291,6 +322,7 @@ export async function findTenantOwnedOnlyBy(
             .whereRef('other.user_id', '<>', 'own.user_id')
             .where('other.role', '=', 'owner')
             .where('other.accepted_at', 'is not', null)
+            .where('other.suspended_at', 'is', null)
             .where('other.sub_tenant_id', '=', '')
             .where('users.status', '=', 'active'),
         ),
@@ -306,11 +338,12 @@ function invitationColumns({ invitedBy, invitedByKey, expiresAt }: Invitation) {
 
 function hasStatus(status: string): Expression<SqlBool> {
   if (status === 'pending') return sql<SqlBool>`accepted_at is null`;
-  return status === 'active' ? sql<SqlBool>`accepted_at is not null` : sql<SqlBool>`1 = 0`;
+  if (status === 'suspended') return sql<SqlBool>`accepted_at is not null and suspended_at is not null`;
+  return status === 'active' ? sql<SqlBool>`accepted_at is not null and suspended_at is null` : sql<SqlBool>`1 = 0`;
 }
 
 export function toMembership(row: Row): Membership {
   const { user_id: userId, email, role, accepted_at: acceptedAt, expires_at: expiresAt } = row;
-  const status = acceptedAt === null ? 'pending' : 'active';
+  const status = acceptedAt === null ? 'pending' : row.suspended_at === null ? 'active' : 'suspended';
   return { userId, ...placeOf(row), email, role, status, acceptedAt, expiresAt, ...timesOf(row) };
 }

@@ -6,7 +6,7 @@ import { inKeysetRange, type KeysetRange, listRows } from '../listing.ts';
 import { inScope, type Page, type PageRequest, timesOf, toFlag } from '../queries.ts';
 import type { Tables } from '../tables.ts';
 import { EVERYWHERE, type TenantScope } from '../tenancy.ts';
-import { listMembershipsOfUsers, type UserView } from './memberships.ts';
+import { type Granter, listMembershipsOfUsers, type UserView } from './memberships.ts';
 
 export type NewUser = Pick<
   User,
@@ -144,16 +144,22 @@ export async function updateUser(db: Database, id: string, change: UserChange, n
     .execute();
 }
 
-/** Gives a user every right in every tenant, or takes it away. */
+/** Gives a user every right in every tenant. @param granter null takes the rights away */
 export async function setPlatformAdministrator(
   db: Database,
   id: string,
-  isAdministrator: boolean,
+  granter: Granter | null,
   now: Date,
 ): Promise<void> {
   await db
     .updateTable('users')
-    .set({ platform_administrator: toFlag(isAdministrator), updated_at: now.toISOString() })
+    .set({
+      platform_administrator: toFlag(granter !== null),
+      administrator_granted_by: granter?.principal ?? null,
+      administrator_granted_by_key: granter?.keyId ?? null,
+      administrator_granted_at: granter && now.toISOString(),
+      updated_at: now.toISOString(),
+    })
     .where('id', '=', id)
     .where('status', '<>', sql.lit('deleted'))
     .execute();
@@ -207,6 +213,9 @@ export async function eraseUser(db: Database, id: string, now: Date): Promise<Us
       email_key: null,
       display_name: null,
       platform_administrator: 0,
+      administrator_granted_by: null,
+      administrator_granted_by_key: null,
+      administrator_granted_at: null,
       terms: JSON.stringify(TERMS_NOT_ACCEPTED),
       terms_accepted: 0,
       marketing_consent: JSON.stringify(NO_MARKETING),

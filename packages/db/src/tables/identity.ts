@@ -24,6 +24,11 @@ export type IdentityTables = {
      * user is erased, until the keys and sessions that they created are revoked.
      */
     development_issuer: Generated<string | null>;
+    /** Who made the user a platform administrator: `user:<id>` or `service_account:<tenant>/<id>`. Null for others, and if it is not known. */
+    administrator_granted_by: Generated<string | null>;
+    /** The API key that was used for it. */
+    administrator_granted_by_key: Generated<string | null>;
+    administrator_granted_at: Generated<Time | null>;
   };
   identities: { issuer: string; subject: string; user_id: string; created_at: Time };
   /** Browsers that are signed in to the web console. */
@@ -57,6 +62,12 @@ export type IdentityTables = {
       invited_by_key: Generated<string | null>;
       /** When an invitation expires. Null after it was accepted. */
       expires_at: Generated<Time | null>;
+      /** Who last changed the role of the accepted membership. Null if it has the role of the invitation. */
+      role_granted_by: Generated<string | null>;
+      /** The API key that was used for it. */
+      role_granted_by_key: Generated<string | null>;
+      /** Since when an accepted membership grants nothing. Null if it is not suspended. */
+      suspended_at: Generated<Time | null>;
     };
   service_accounts: Place &
     Times & {

@@ -1,6 +1,7 @@
 import type * as openid from 'openid-client';
 import { ApiError } from '../../platform/errors.ts';
 import { isRecent } from '../../platform/is-recent.ts';
+import { SKEW_SECONDS } from '../bearer.ts';
 import { unavailable } from '../jwks.ts';
 import { limitedFetch } from '../provider-fetch.ts';
 import { isSubject } from '../subject.ts';
@@ -116,6 +117,10 @@ export function identityProvider(client: ConsoleClient, now: () => Date): Identi
       if (idClaims === undefined || tokens.id_token === undefined) throw refused(undefined);
       const subject = idClaims.sub;
       if (!isSubject(subject)) throw refused(new Error('the subject of the ID token is not valid'));
+      // The library checks `exp` and `nbf`, but not whether the token comes from the future.
+      if (idClaims.iat > now().getTime() / 1000 + SKEW_SECONDS) {
+        throw refused(new Error('the ID token was issued in the future'));
+      }
       const asksUserinfo = !suffice(idClaims) && configuration.serverMetadata().userinfo_endpoint !== undefined;
       const userinfoClaims = asksUserinfo
         ? await userinfoOf(() => library.fetchUserInfo(configuration, tokens.access_token, subject))

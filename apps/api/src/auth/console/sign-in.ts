@@ -37,13 +37,15 @@ type Options = {
   /** Null: no client of an identity provider is configured. */
   provider: IdentityProvider | null;
   emailClaim: string;
+  /** Called with the token of each session that starts. */
+  onSignedIn: (token: string) => void;
 };
 
 /**
  * Sign-in for browsers: the service is the client of the identity provider (a backend-for-frontend, RFC 10017), and the browser
  * gets a session cookie. No token ever reaches the browser. Mounted at `/console`.
  */
-export function consoleSignIn({ services, provider, emailClaim }: Options): Router {
+export function consoleSignIn({ services, provider, emailClaim, onSignedIn }: Options): Router {
   const { publicUrl } = services;
   const router = express.Router();
   const names = cookieNames(publicUrl);
@@ -83,6 +85,7 @@ export function consoleSignIn({ services, provider, emailClaim }: Options): Rout
       const pending = openPending(services, { state, value: cookieOf(req, cookie) });
       res.append('Set-Cookie', setCookie(cookie, '', { secure: on.names.secure, sameSite: 'Lax', maxAge: 0 }));
       const token = await signIn({ services, provider: on.provider, emailClaim }, req, { res, pending });
+      onSignedIn(token);
       const attributes = { secure: on.names.secure, sameSite: 'Strict', maxAge: CONSOLE_MAX_HOURS * 3600 } as const;
       res.append('Set-Cookie', setCookie(on.names.session, token, attributes));
       res.redirect(303, publicUrl + pending.returnTo);

@@ -48,7 +48,10 @@ export type ConnectionLimits = {
   maxPipelinedPerSecond: number;
   /** Further connections are closed at once. */
   maxConnections: number;
-  /** The same for one address, or one /64 of IPv6. Trusted proxies are exempt. */
+  /**
+   * The same for one address, or one /64 of IPv6. Trusted proxies are exempt. A tenth of them is a reserve for health checks, the
+   * console and callers with a known credential.
+   */
   maxConnectionsPerAddress: number;
 };
 
@@ -63,5 +66,5 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   maxPipelined: 100,
   maxPipelinedPerSecond: 1000,
   maxConnections: 10_000,
-  maxConnectionsPerAddress: 200,
+  maxConnectionsPerAddress: 500,
 };

@@ -22,7 +22,8 @@ const MAX_COUNTED_BYTES = 1024 * 1024;
 export type Callers = {
   /**
    * Finds the principal of a request. Null if no credential was sent, or if the operation is public. An address that is over
-   * its limit is refused before its credential is looked up, unless the credential was valid from this address before.
+   * its limit is refused before its credential is looked up, unless the credential was valid before. Credentials that are new are
+   * looked up within a limit of their own, so that a sender with a wrong key does not keep them out.
    *
    * @throws ApiError 400, 401, 403 or 503; 429 for an address that is over its limit
    */
@@ -51,11 +52,16 @@ export function createCallers(
   services: AuthServices & Pick<Services, 'tenantLimits'>,
   limits: RequestLimits | null,
   addressOf: (req: IncomingMessage) => string,
+  known = new KnownCredentials((req) => sessionToken(services, req)),
 ): Callers {
   const authenticated: Callers['authenticate'] = async (req, _res, { operation, requestId }) =>
     operation.scope === 'public' ? null : authenticate(services, req, requestId);
-  if (limits === null) return { authenticate: authenticated, limitRate: async () => {}, chargeWork: async () => {} };
-  const known = new KnownCredentials((req) => sessionToken(services, req));
+  const remembered: Callers['authenticate'] = async (req, res, asked) => {
+    const principal = await authenticated(req, res, asked);
+    if (principal !== null) known.remember(req, principal.keyId);
+    return principal;
+  };
+  if (limits === null) return { authenticate: remembered, limitRate: async () => {}, chargeWork: async () => {} };
   const { address: ofAddress } = limits;
   const mostOfTenant = (tenantId: string) => services.tenantLimits.limitOf(services.db, tenantId, 'requestsPerMinute');
 
@@ -63,14 +69,15 @@ export function createCallers(
     async authenticate(req, res, asked) {
       const address = callerAt(addressOf(req));
       const count = () => countRequest(ofAddress, address, res, costOf(req, asked.operation));
-      if (ofAddress.hasCounted(address) && ofAddress.isExhausted(address) && !known.has(req)) await count();
+      if (ofAddress.hasCounted(address) && ofAddress.isExhausted(address) && !known.has(req)) {
+        const mayBeLookedUp = known.isNew(req) && (await limits.newCredentials.count(address)).allowed;
+        if (!mayBeLookedUp) await count();
+      }
       try {
-        const principal = await authenticated(req, res, asked);
-        if (principal !== null) known.remember(req, principal.keyId);
-        return principal;
+        return await remembered(req, res, asked);
       } catch (error) {
         if (isFaultOfCaller(error)) {
-          known.forget(req);
+          known.refuse(req);
           await count();
         }
         throw error;

@@ -5,13 +5,15 @@ import type { IncomingMessage } from 'node:http';
 const KNOWN = 10_000;
 
 /**
- * Digests of credentials that were valid a while ago. They pass even if their address has used up its limit of refused
- * requests, because one address may have an attacker and many honest callers.
+ * Digests of credentials that were valid a while ago, and of some that were refused. The valid ones pass even if their address has
+ * used up its limit of refused requests, because one address may have an attacker and many honest callers. The refused ones are not
+ * looked up then.
  */
 export class KnownCredentials {
   /** The API key's id of each digest; null for a token. */
   readonly #keys = new Map<string, string | null>();
   readonly #digests = new Map<string, string>();
+  readonly #refused = new Set<string>();
   readonly #sessionOf: (req: IncomingMessage) => string | undefined;
 
   /** @param sessionOf the token in the session cookie of the web console */
@@ -22,30 +24,55 @@ export class KnownCredentials {
   /** @param keyId of an API key: what is known already costs no digest */
   remember(req: IncomingMessage, keyId: string | null): void {
     if (keyId !== null && this.#digests.has(keyId)) return;
+    const digest = this.#digestOf(req);
+    if (digest === null) return;
+    this.#refused.delete(digest);
+    this.#add(digest, keyId);
+  }
+
+  /** Remembers the session that a sign-in has just started. */
+  rememberSession(token: string): void {
+    this.#add(digestOf({ session: token }), null);
+  }
+
+  /** Forgets a credential that was refused. */
+  refuse(req: IncomingMessage): void {
+    const digest = this.#digestOf(req);
+    if (digest === null) return;
+    this.#forget(digest);
+    if (this.#refused.size >= KNOWN) {
+      const [first] = this.#refused;
+      if (first !== undefined) this.#refused.delete(first);
+    }
+    this.#refused.add(digest);
+  }
+
+  has(req: IncomingMessage): boolean {
+    const digest = this.#digestOf(req);
+    return digest !== null && this.#keys.has(digest);
+  }
+
+  /** Whether a request has a credential that was neither valid nor refused before. */
+  isNew(req: IncomingMessage): boolean {
+    const digest = this.#digestOf(req);
+    return digest !== null && !this.#keys.has(digest) && !this.#refused.has(digest);
+  }
+
+  /** Of what authenticates the request alone: other cookies may change with each request. Null without a credential. */
+  #digestOf(req: IncomingMessage): string | null {
+    const { authorization, 'x-api-key': key } = req.headers;
+    const session = authorization === undefined && key === undefined ? this.#sessionOf(req) : undefined;
+    const hasCredential = authorization !== undefined || key !== undefined || session !== undefined;
+    return hasCredential ? digestOf({ authorization, key, session }) : null;
+  }
+
+  #add(digest: string, keyId: string | null): void {
     if (this.#keys.size >= KNOWN) {
       const [first] = this.#keys.keys();
       if (first !== undefined) this.#forget(first);
     }
-    const digest = this.#digestOf(req);
     this.#keys.set(digest, keyId);
     if (keyId !== null) this.#digests.set(keyId, digest);
-  }
-
-  forget(req: IncomingMessage): void {
-    this.#forget(this.#digestOf(req));
-  }
-
-  has(req: IncomingMessage): boolean {
-    return this.#keys.has(this.#digestOf(req));
-  }
-
-  /** Of what authenticates the request alone: other cookies may change with each request. */
-  #digestOf(req: IncomingMessage): string {
-    const { authorization = null, 'x-api-key': key = null } = req.headers;
-    const session = authorization === null && key === null ? this.#sessionOf(req) : undefined;
-    return createHash('sha256')
-      .update(JSON.stringify([authorization, key, session ?? null]))
-      .digest('base64');
   }
 
   #forget(digest: string): void {
@@ -53,4 +80,16 @@ export class KnownCredentials {
     if (keyId != null) this.#digests.delete(keyId);
     this.#keys.delete(digest);
   }
+}
+
+type Credential = {
+  authorization?: string | undefined;
+  key?: string | string[] | undefined;
+  session?: string | undefined;
+};
+
+function digestOf({ authorization, key, session }: Credential): string {
+  return createHash('sha256')
+    .update(JSON.stringify([authorization ?? null, key ?? null, session ?? null]))
+    .digest('base64');
 }

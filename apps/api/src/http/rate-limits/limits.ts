@@ -13,6 +13,9 @@ const WINDOW_SECONDS = WINDOW_MS / 1000;
 const PROMPT_REFUSALS = 20;
 const LATE_MS = 1000;
 
+/** The limit of new credentials, as a part of the limit of their address. Each may be a guess, and is looked up. */
+const NEW_CREDENTIALS_PART = 0.1;
+
 /** A user's request counts for at most this many of their tenants, so that it stays cheap. */
 const MAX_TENANTS_COUNTED = 10;
 
@@ -24,6 +27,8 @@ export type RequestLimits = {
   ingest: RateLimit;
   /** Of an address, for requests without valid credentials. */
   address: RateLimit;
+  /** Of an address that is over its limit, for credentials that were not seen before. */
+  newCredentials: RateLimit;
   /** Of an address, for public paths and paths that do not exist. */
   publicPaths: RateLimit;
   /** Of all API keys of a tenant together. */
@@ -55,6 +60,7 @@ export function createLimits({ rateLimits, now, takePoints }: Settings) {
     principal: named('principal', rateLimits.principal),
     ingest: named('ingest', rateLimits.ingest),
     address: named('address', rateLimits.address),
+    newCredentials: named('new_credentials', Math.max(1, Math.floor(rateLimits.address * NEW_CREDENTIALS_PART))),
     publicPaths: named('public', rateLimits.publicPaths),
     tenant: named('tenant', DEFAULT_TENANT_LIMITS.requestsPerMinute),
     tenantUsers: named('tenant_users', DEFAULT_TENANT_LIMITS.requestsPerMinute),

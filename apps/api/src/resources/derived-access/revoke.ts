@@ -15,7 +15,8 @@ import { ApiError } from '../../platform/errors.ts';
 import { endMembership, holdsRole } from '../memberships/service.ts';
 import { endKey } from '../service-account-keys/end-key.ts';
 import { requireChangeableAccount } from '../service-accounts/service.ts';
-import { mayControl, viewOf } from '../users/service.ts';
+import { endPlatformAdministrator } from '../users/platform-administrators.ts';
+import { isLastAdministrator, mayControl, viewOf } from '../users/service.ts';
 import type { CallerContext } from '../../auth/context.ts';
 
 /** The transaction of a revocation, and the places where the caller may revoke each kind. */
@@ -43,7 +44,7 @@ export async function revokeSourceKey(revocation: Revocation, keyId: string): Pr
   return key.status !== 'revoked' && (await revokeDerivedKey(revocation, key));
 }
 
-/** Revokes one record. Returns false if the caller may not, or if a tenant would lose its last owner. */
+/** Revokes one record. Returns false if the caller may not, or if a tenant or the platform would lose its last owner or administrator. */
 export async function revokeOne(revocation: Revocation, access: DerivedAccess): Promise<boolean> {
   switch (access.kind) {
     case 'api_key':
@@ -55,6 +56,8 @@ export async function revokeOne(revocation: Revocation, access: DerivedAccess): 
       return revokeMembership(revocation, access);
     case 'console_session':
       return endConsoleSession(revocation, access);
+    case 'platform_administrator':
+      return revokeAdministrator(revocation, access);
   }
 }
 
@@ -77,7 +80,7 @@ async function revokeSession({ trx, record, now, scopes }: Revocation, access: D
   return true;
 }
 
-/** The caller has to be allowed to disable the user. */
+/** The caller has to be allowed to delete the user. */
 async function endConsoleSession({ ctx, trx, record }: Revocation, { id, holder }: DerivedAccess): Promise<boolean> {
   const userId = holder.slice('user:'.length);
   const user = await findUser(trx, viewOf(ctx), userId);
@@ -85,6 +88,14 @@ async function endConsoleSession({ ctx, trx, record }: Revocation, { id, holder 
   if (!user || !mayControl(ctx, user, memberships)) return false;
   await deleteConsoleSession(trx, { userId, id });
   record({ place: null, target: { type: 'console_session', id } });
+  return true;
+}
+
+async function revokeAdministrator({ ctx, trx, record, now }: Revocation, { id }: DerivedAccess): Promise<boolean> {
+  if (!ctx.principal.platformScopes.includes('*')) return false;
+  const user = await findUser(trx, viewOf(ctx), id);
+  if (!user || (await isLastAdministrator(trx, user))) return false;
+  await endPlatformAdministrator(trx, record, id, now);
   return true;
 }
 

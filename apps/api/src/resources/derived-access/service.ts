@@ -38,6 +38,7 @@ const READ: Record<AccessKind, Scope> = {
   invitation: 'memberships:read',
   membership: 'memberships:read',
   console_session: 'users:read',
+  platform_administrator: 'users:read',
 };
 const WRITE: Record<AccessKind, Scope> = {
   api_key: 'credentials:write',
@@ -45,6 +46,7 @@ const WRITE: Record<AccessKind, Scope> = {
   invitation: 'memberships:write',
   membership: 'memberships:write',
   console_session: 'users:write',
+  platform_administrator: 'users:write',
 };
 
 export async function pageOfDerivedAccess(
@@ -103,6 +105,7 @@ export function revokeDerivedAccess(ctx: CallerContext, body: RevokeDerivedAcces
       invitation: 0,
       membership: 0,
       console_session: 0,
+      platform_administrator: 0,
     };
     if (body.includeSource && 'keyId' in source) {
       if (await revokeSourceKey(revocation, source.keyId)) revoked.api_key += 1;
@@ -161,5 +164,6 @@ function scopesOf({ principal }: CallerContext, needed: Record<AccessKind, Scope
     invitation: reachOf(principal, needed.invitation),
     membership: reachOf(principal, needed.membership),
     console_session: reachOf(principal, needed.console_session),
+    platform_administrator: reachOf(principal, needed.platform_administrator),
   };
 }

@@ -3,7 +3,7 @@ import type { Outbound } from '../../platform/outbound/outbound.ts';
 import { askThread } from './ask-thread.ts';
 import type { ReadItem } from './item.ts';
 
-/** Events of one stream: notifications, then the answer. */
+/** Events of all streams of a conversation: notifications and answers. A list has at most 200 pages. */
 const MAX_EVENTS = 1000;
 
 /** Lines of one stream. However short a line is, it takes the event loop some time, and 16 KB of gzip hold millions. */
@@ -11,6 +11,9 @@ const MAX_LINES = 100_000;
 
 /** Maximum body of an error response. A longer body is dropped. */
 const ERROR_MAX_BYTES = 64 * 1024;
+
+/** Passed on instead of a body without an answer, so that the MCP client reports an error. */
+const NOT_JSON = 'not JSON';
 
 type McpAnswers = {
   /** For the transport of the MCP client. It takes the items out of each answer, so that the client has little to parse. */
@@ -20,7 +23,8 @@ type McpAnswers = {
 };
 
 /**
- * Reads the answers of an MCP server before the MCP client does, because the client parses on the event loop without limits.
+ * Reads the answers of an MCP server before the MCP client does, because the client parses on the event loop without limits. The
+ * client gets the answers to its own requests, and nothing else: it would answer each request of the server with a request.
  *
  * @param room how many items may still be added to the listing
  */
@@ -29,8 +33,13 @@ export function mcpAnswers(
   { provider, room }: { provider: { name: string }; room: () => number },
 ): McpAnswers {
   let items: ReadItem[] = [];
-  const read = async (body: string | Uint8Array, request: JsonRpcRequest | null): Promise<string> => {
-    const question = { providerName: provider.name, room: room(), request: request ?? { id: null, method: '' } };
+  let eventCount = 0;
+  const countEvent = () => {
+    eventCount += 1;
+    if (eventCount > MAX_EVENTS) throw refusalOf(outbound, MAX_EVENTS, 'events');
+  };
+  const read = async (body: string | Uint8Array, request: JsonRpcRequest): Promise<string | null> => {
+    const question = { providerName: provider.name, room: room(), request };
     try {
       const answer = await askThread(body, question, outbound.signal);
       if (answer.items.length > 0) items = answer.items;
@@ -52,12 +61,16 @@ export function mcpAnswers(
       const answer = await outbound.fetch(url, init);
       const request = requestOf(init?.body);
       const type = (answer.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase();
-      if (answer.body !== null && init?.method === 'POST') {
+      // Only a request has an answer. What a server sends in response to a notification is not read.
+      if (answer.body !== null && init?.method === 'POST' && request !== null) {
         if (!answer.ok) return withBody(answer, await smallBody(answer.body));
-        if (type === 'application/json')
-          return withBody(answer, await read(new Uint8Array(await answer.arrayBuffer()), request));
+        if (type === 'application/json') {
+          const message = await read(new Uint8Array(await answer.arrayBuffer()), request);
+          return withBody(answer, message ?? NOT_JSON);
+        }
         if (type === 'text/event-stream') {
-          return withBody(answer, ReadableStream.from(events(answer.body, outbound, (data) => read(data, request))));
+          const messages = messagesOf(answer.body, { outbound, countEvent, read: (data) => read(data, request) });
+          return withBody(answer, ReadableStream.from(messages));
         }
       }
       await answer.body?.cancel();
@@ -90,34 +103,46 @@ async function smallBody(body: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** The messages of a stream of server-sent events, each passed through `read` and written as an event again. */
-async function* events(
+type Events = {
+  outbound: Outbound;
+  /** Called for each event. */
+  countEvent: () => void;
+  /** Returns the message that an event passes on; null if it passes on none. */
+  read: (data: string) => Promise<string | null>;
+};
+
+/** The messages of a stream of server-sent events that `read` passes on, each written as an event again. */
+async function* messagesOf(
   body: AsyncIterable<Uint8Array>,
-  outbound: Outbound,
-  read: (data: string) => Promise<string>,
+  { outbound, countEvent, read }: Events,
 ): AsyncGenerator<Uint8Array> {
-  const refuseMore = (count: number, most: number, what: string) => {
-    if (count > most) throw outbound.fail(new OutboundFailure(`it sends more than ${most} ${what}`));
-  };
-  const stream = new EventStream();
+  const stream = new EventStream(countEvent);
   let lineCount = 0;
   for await (const lines of linesOf(body)) {
     lineCount += lines.length;
-    refuseMore(lineCount, MAX_LINES, 'lines');
+    if (lineCount > MAX_LINES) throw refusalOf(outbound, MAX_LINES, 'lines');
     for (const line of lines) {
-      const message = stream.add(line);
-      refuseMore(stream.events, MAX_EVENTS, 'events');
-      if (message !== null) yield Buffer.from(`data: ${await read(message)}\n\n`);
+      const data = stream.add(line);
+      const message = data === null ? null : await read(data);
+      if (message !== null) yield Buffer.from(`data: ${message}\n\n`);
     }
   }
 }
 
+function refusalOf(outbound: Outbound, most: number, what: string): unknown {
+  return outbound.fail(new OutboundFailure(`it sends more than ${most} ${what}`));
+}
+
 /** Puts the lines of server-sent events together. */
 class EventStream {
-  /** How many events have ended. */
-  events = 0;
+  readonly #onEnd: () => void;
   #data: string[] = [];
   #type = '';
+
+  /** @param onEnd called for each event that has ended */
+  constructor(onEnd: () => void) {
+    this.#onEnd = onEnd;
+  }
 
   /** @returns the data of the message that ends with this line; null if none does */
   add(line: string): string | null {
@@ -130,7 +155,7 @@ class EventStream {
     const [data, type] = [this.#data, this.#type];
     this.#data = [];
     this.#type = '';
-    if (data.length > 0 || type !== '') this.events += 1;
+    if (data.length > 0 || type !== '') this.#onEnd();
     return data.length > 0 && (type === '' || type === 'message') ? data.join('\n') : null;
   }
 }

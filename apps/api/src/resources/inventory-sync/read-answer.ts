@@ -19,8 +19,8 @@ export type NextModels = { after: string | null; parameter: 'after' | 'after_id'
 /** The content of an answer. The size of each part is limited. */
 export type AnswerRead = {
   items: ReadItem[];
-  /** From an MCP server: the message without its items, as JSON. */
-  message: string;
+  /** From an MCP server: the message that answers the request, without its items, as JSON. Null if there is none. */
+  message: string | null;
   /** From a list of models; null if the answer is not one. */
   next: NextModels | null;
 };
@@ -42,9 +42,6 @@ const CURSOR_MAX_CHARACTERS = 2048;
 
 /** Messages of one JSON-RPC batch (JSON-RPC 2.0, section 6). One of them answers the request. */
 const MAX_MESSAGES = 100;
-
-/** Passed on instead of a message that is not JSON, so that the MCP client reports the error. */
-const NOT_JSON = 'not JSON';
 
 const TOO_MANY: AnswerRefused = { refused: TOO_MANY_ITEMS };
 const CURSOR_TOO_LONG: AnswerRefused = { refused: `its cursor has more than ${CURSOR_MAX_CHARACTERS} characters` };
@@ -75,7 +72,7 @@ export function readAnswer(body: string, question: Question): AnswerRead | Answe
     parsed = JSON.parse(body);
   } catch (error) {
     if (!(error instanceof SyntaxError) && !(error instanceof RangeError)) throw error;
-    return { items: [], message: NOT_JSON, next: null };
+    return { items: [], message: null, next: null };
   }
   return question.request === null ? readModels(parsed, question) : readMessages(parsed, question);
 }
@@ -83,7 +80,7 @@ export function readAnswer(body: string, question: Question): AnswerRead | Answe
 /** Reads a page of models. `next` is null if the answer is not a list of models. */
 function readModels(parsed: unknown, question: Question): AnswerRead | AnswerRefused {
   const list = ModelListSchema.safeParse(parsed);
-  if (!list.success) return { items: [], message: NOT_JSON, next: null };
+  if (!list.success) return { items: [], message: null, next: null };
   const { object, data, has_more: hasMore, last_id: lastId } = list.data;
   const listed = data as unknown[];
   if (listed.length > question.room) return TOO_MANY;
@@ -93,7 +90,7 @@ function readModels(parsed: unknown, question: Question): AnswerRead | AnswerRef
   const provider = { name: question.providerName };
   return {
     items: models.map((model) => readItem(model, provider)),
-    message: '',
+    message: null,
     // OpenAI's API takes the cursor as `after`; Anthropic's, whose lists have no `object`, as `after_id`.
     next: { after, parameter: object === 'list' ? 'after' : 'after_id' },
   };
@@ -106,16 +103,22 @@ function modelOf(raw: unknown): ListedItem {
   return { kind: 'model', name: id, title: display_name, description, attributes: { owned_by, created } };
 }
 
-/** Reads the messages of an MCP server, and takes the items out of the message that answers the request. */
+/**
+ * Finds the message of an MCP server that answers the request, and takes the items out of it. Requests and notifications of the
+ * server, and answers to other requests, are dropped.
+ */
 function readMessages(parsed: unknown, question: Question): AnswerRead | AnswerRefused {
   const messages: unknown[] = Array.isArray(parsed) ? parsed : [parsed];
   if (messages.length > MAX_MESSAGES) return { refused: `it answers with more than ${MAX_MESSAGES} messages` };
   const list = listOf(question.request?.method ?? '');
   // Compared as text, because the MCP client also accepts the id 1 as "1".
   const id = String(question.request?.id);
-  const result = messages.find((message) => isObject(message) && isId(message['id']) && String(message['id']) === id);
+  const result = messages
+    .filter(isObject)
+    .find((message) => !('method' in message) && isId(message['id']) && String(message['id']) === id);
   let items: ReadItem[] = [];
-  if (list && isObject(result) && isObject(result['result'])) {
+  if (result === undefined) return { items, message: null, next: null };
+  if (list && isObject(result['result'])) {
     const listed = result['result'][list.member];
     if (Array.isArray(listed)) {
       if (listed.length > question.room) return TOO_MANY;
@@ -125,7 +128,7 @@ function readMessages(parsed: unknown, question: Question): AnswerRead | AnswerR
     const cursor = result['result']['nextCursor'];
     if (typeof cursor === 'string' && cursor.length > CURSOR_MAX_CHARACTERS) return CURSOR_TOO_LONG;
   }
-  const message = toJson(parsed);
+  const message = toJson(result);
   if (message === null || message.length > MESSAGE_MAX_CHARACTERS) {
     return { refused: `its answer has more than ${MESSAGE_MAX_CHARACTERS} characters besides its items` };
   }

@@ -7,6 +7,7 @@ import { type Inviter, listAcceptedMemberships } from '@quartermaster/db/reposit
 import { findAccount } from '@quartermaster/db/repositories/users.ts';
 import { EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { type Principal, scopesAt } from '../../auth/principal.ts';
+import { grantsOf } from '../../auth/users.ts';
 
 type Rights = Pick<Principal, 'grants' | 'platformScopes'>;
 
@@ -32,11 +33,7 @@ async function rightsOf(trx: Database, { invitedBy, invitedByKey }: Inviter, now
   if (user?.status !== 'active') return NO_RIGHTS;
   const memberships = await listAcceptedMemberships(trx, EVERYWHERE, userId);
   return {
-    grants: memberships.map(({ tenantId, subTenantId, role }) => ({
-      tenantId,
-      subTenantId,
-      scopes: ROLE_SCOPES[role],
-    })),
+    grants: grantsOf(memberships),
     platformScopes: user.platformAdministrator ? ['*'] : [],
   };
 }

@@ -15,6 +15,7 @@ import {
   insertMembership,
   type Invitation,
   listMembershipsInTenant,
+  setSuspended,
   updateMembership,
 } from '@quartermaster/db/repositories/memberships.ts';
 import {
@@ -29,8 +30,8 @@ import { requireUserCaller } from '../../auth/authorize.ts';
 import { existingPlace } from '../../auth/places.ts';
 import { isSelf, scopesAt } from '../../auth/principal.ts';
 import { earlierExpiry, requireSource, type Source } from '../../auth/source.ts';
-import { auditedWrite, type AuditedChange } from '../../platform/audit/audited-write.ts';
-import { ApiError, duplicateKeyAs, notFound, requireFound } from '../../platform/errors.ts';
+import { auditedWrite, type AuditedChange, changedFields } from '../../platform/audit/audited-write.ts';
+import { ApiError, duplicateKeyAs, notFound, requireFound, valueError } from '../../platform/errors.ts';
 import { requireTenant } from '../tenants/service.ts';
 import type { CallerContext } from '../../auth/context.ts';
 import { inviterMayInvite } from './inviter.ts';
@@ -83,23 +84,34 @@ export async function changeMembership(
 ): Promise<Membership> {
   return auditedWrite(ctx, async (trx, record, now) => {
     const membership = await requireMembership(ctx, trx, path, query);
-    const { role = membership.role } = body;
-    if (role === membership.role) return membership;
+    const { role = membership.role, status = membership.status } = body;
+    const changed = changedFields(membership, { role, status });
+    if (changed.length === 0) return membership;
     requireHoldsRole(ctx, membership, membership.role);
     requireHoldsRole(ctx, membership, role);
     if (membership.role === 'owner') await requireOtherOwner(trx, membership);
+    const isSuspended = status === 'suspended';
+    if (status !== membership.status) {
+      if (membership.status === 'pending') {
+        throw valueError(['body', 'status'], 'a pending membership cannot be suspended: withdraw it instead', status);
+      }
+      const suspended = await setSuspended(trx, ctx.reach, membership, { isSuspended, now });
+      requireFound(suspended, 'membership_not_found');
+    }
     // A caller who changes an invitation becomes its inviter.
     const isPending = membership.status === 'pending';
     const source = await requireSource(ctx, trx, now);
-    const invitation = isPending ? invitationOf(source, now, membership.expiresAt) : undefined;
+    const by = isPending ? { invitation: invitationOf(source, now, membership.expiresAt) } : { granter: source };
     const updated = requireFound(
-      await updateMembership(trx, ctx.reach, membership, { role, ...(invitation && { invitation }) }, now),
+      role === membership.role
+        ? await findMembership(trx, ctx.reach, membership, membership.userId)
+        : await updateMembership(trx, ctx.reach, membership, { role, ...by }, now),
       'membership_not_found',
     );
-    if (!isPending && losesSessions(membership.role, role)) {
+    if (!isPending && (isSuspended || losesSessions(membership.role, role))) {
       await revokeSessionsOfPrincipal(trx, scopeOf(membership), `user:${membership.userId}`, now);
     }
-    record({ place: membership, target: targetOf(membership), changed: ['role'] });
+    record({ place: membership, target: targetOf(membership), changed });
     return updated;
   });
 }
@@ -125,7 +137,7 @@ export async function endMembership(
 ): Promise<void> {
   const scope = scopeOf(membership);
   // A pending membership opened no sessions: those that the user has there come from another membership.
-  if (membership.status === 'active') await revokeSessionsOfPrincipal(trx, scope, `user:${membership.userId}`, now);
+  if (membership.status !== 'pending') await revokeSessionsOfPrincipal(trx, scope, `user:${membership.userId}`, now);
   await deleteMembership(trx, scope, membership);
   record({ place: membership, target: targetOf(membership) });
 }

@@ -53,12 +53,15 @@ export async function deleteUser(ctx: CallerContext, id: string): Promise<User> 
   });
 }
 
-/** Disables a user. The identity stays linked, so that its sign-ins are refused. */
+/**
+ * Disables a user in all tenants, for the platform. A tenant suspends the membership of a user instead. The identity stays linked,
+ * so that its sign-ins are refused.
+ */
 export async function disableUser(ctx: CallerContext, id: string): Promise<User> {
   return auditedWrite(ctx, async (trx, record, now) => {
     const user = await requireUser(ctx, id, trx);
     const memberships = await listAcceptedMemberships(trx, EVERYWHERE, id);
-    requireControl(ctx, user, memberships);
+    requirePlatformAdministrator(ctx);
     if (user.status === 'disabled') return user;
     await requireNotLastOwner(trx, id);
     await requireNotLastAdministrator(trx, user);
@@ -75,7 +78,7 @@ export async function enableUser(ctx: CallerContext, id: string): Promise<User> 
   return auditedWrite(ctx, async (trx, record, now) => {
     const user = await requireUser(ctx, id, trx);
     const memberships = await listAcceptedMemberships(trx, EVERYWHERE, id);
-    requireControl(ctx, user, memberships);
+    requirePlatformAdministrator(ctx);
     if (user.status !== 'disabled') return user;
     const account = await findAccount(trx, id);
     const signedIn = await hasIdentity(trx, id);
@@ -88,7 +91,7 @@ export async function enableUser(ctx: CallerContext, id: string): Promise<User> 
 
 type Held = TenantPlace & { role: User['memberships'][number]['role'] };
 
-/** @throws 403 unless the caller may delete, disable or enable the user */
+/** @throws 403 unless the caller may delete the user */
 function requireControl(ctx: CallerContext, user: User, memberships: readonly Held[]): void {
   if (user.platformAdministrator) requirePlatformAdministrator(ctx);
   if (!mayControl(ctx, user, memberships))
@@ -96,7 +99,7 @@ function requireControl(ctx: CallerContext, user: User, memberships: readonly He
 }
 
 /**
- * Whether the caller may delete, disable or enable a user whom they see, or end their console sessions. Platform administrators
+ * Whether the caller may delete a user whom they see, or end their console sessions. Platform administrators
  * may. Others must reach all memberships that the user accepted, and hold an owner's scopes wherever the user is an owner.
  */
 export function mayControl(ctx: CallerContext, user: User, memberships: readonly Held[]): boolean {
@@ -107,10 +110,15 @@ export function mayControl(ctx: CallerContext, user: User, memberships: readonly
   );
 }
 
+/** Whether this is the only active user who is a platform administrator. */
+export async function isLastAdministrator(trx: Database, user: User): Promise<boolean> {
+  if (!user.platformAdministrator || user.status !== 'active') return false;
+  return !(await hasOtherPlatformAdministrator(trx, user.id));
+}
+
 /** @throws 409 for the only active user who is a platform administrator */
 export async function requireNotLastAdministrator(trx: Database, user: User): Promise<void> {
-  if (!user.platformAdministrator || user.status !== 'active') return;
-  if (await hasOtherPlatformAdministrator(trx, user.id)) return;
+  if (!(await isLastAdministrator(trx, user))) return;
   throw new ApiError(
     'last_platform_administrator',
     'No other active user is a platform administrator. Make another one first.',

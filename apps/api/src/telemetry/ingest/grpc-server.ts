@@ -39,20 +39,25 @@ export async function startGrpcServer(options: GrpcServer): Promise<{ url: strin
     settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: limits.maxHeaderBytes },
     maxHeaderListPairs: limits.maxHeaders,
   });
-  const closeAddress = limitConnections(server, { limits, isProxy, onRefusedConnection });
+  const addresses = limitConnections(server, { limits, isProxy, onRefusedConnection, hasReserve: false });
   closeFloods(server, {
     isProxy,
     onFlood: (address) => {
       onRefusedConnection('frames');
-      closeAddress(address);
+      addresses.close(address);
     },
   });
   const inTurns = turns();
-  server.on('request', (call, reply) =>
+  server.on('request', (call, reply) => {
+    // Node applies this limit only after the client has acknowledged it.
+    if (headerBytesOf(call) > limits.maxHeaderBytes) {
+      reply.writeHead(431).end();
+      return;
+    }
     inTurns(() => {
       if (!call.stream.destroyed) void handle(call, reply);
-    }),
-  );
+    });
+  });
   server.on('sessionError', () => {});
   server.on('session', (session) => {
     sessions.add(session);
@@ -72,6 +77,12 @@ export async function startGrpcServer(options: GrpcServer): Promise<{ url: strin
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
     stop: () => drain(server, sessions),
   };
+}
+
+/** The size of the headers of a call as HTTP/2 counts it: 32 bytes for each beside its text (RFC 9113, section 10.5.1). */
+function headerBytesOf({ rawHeaders }: Http2ServerRequest): number {
+  const characters = rawHeaders.reduce((sum, text) => sum + text.length, 0);
+  return characters + (rawHeaders.length / 2) * 32;
 }
 
 /** Runs functions in their order, for at most {@link TURN_MS} in each turn of the event loop. */

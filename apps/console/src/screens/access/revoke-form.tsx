@@ -19,6 +19,7 @@ export const KIND_NAMES: Record<Kind, string> = {
   invitation: 'invitation',
   membership: 'membership',
   console_session: 'console session',
+  platform_administrator: 'platform administrator',
 };
 
 const KINDS = Object.keys(KIND_NAMES) as Kind[];

@@ -27,6 +27,7 @@ import { usePagedList } from '../../data/pages.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { apiPath } from '../../data/curl.ts';
 import { accountAddress } from './account-address.ts';
 import { AccessLink } from '../access/access-link.tsx';
 import { AccountForm } from './account-form.tsx';
@@ -67,7 +68,7 @@ function Loaded({ account }: { account: ServiceAccount }): ReactNode {
       title={displayName ?? name}
       above={<Link to="/accounts">Accounts and keys</Link>}
       summary={<Summary account={account} />}
-      request={{ method: 'GET', path: `/v1/service-accounts/${id}/keys`, query: accountAddress(account).query }}
+      request={{ method: 'GET', path: apiPath`/v1/service-accounts/${id}/keys`, query: accountAddress(account).query }}
       actions={<Actions account={account} />}
     >
       {mayReadKeys ? <Keys account={account} created={setSecret} /> : <MissingScope scope="credentials:read" />}

@@ -15,6 +15,7 @@ import { Time } from '../../components/time.tsx';
 import type { PagedList } from '../../data/pages.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { apiPath } from '../../data/curl.ts';
 import classes from './agents.module.css';
 import { UsageCharts } from '../usage/usage-charts.tsx';
 import { PERIODS, useUsageRange } from '../usage/usage-range.ts';
@@ -117,7 +118,7 @@ function Loaded({ agent }: { agent: AgentDetail }): ReactNode {
         </>
       }
       summary={<Summary agent={agent} />}
-      request={{ method: 'GET', path: `/v1/agents/${agent.id}` }}
+      request={{ method: 'GET', path: apiPath`/v1/agents/${agent.id}` }}
       toolbar={
         <>
           <Views

@@ -30,6 +30,7 @@ import { providerLabel, useProviders } from '../../data/names.ts';
 import { usePagedList } from '../../data/pages.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { apiPath } from '../../data/curl.ts';
 import { GatewayForm } from './gateway-form.tsx';
 import { Grants } from './grants.tsx';
 import { RevokeAll } from './revoke-all.tsx';
@@ -105,7 +106,7 @@ function Loaded({ gateway }: { gateway: Gateway }): ReactNode {
       title={displayName ?? name}
       above={<Link to="/gateways">Gateways</Link>}
       summary={<Summary gateway={gateway} />}
-      request={{ method: 'GET', path: `/v1/gateways/${id}/sessions` }}
+      request={{ method: 'GET', path: apiPath`/v1/gateways/${id}/sessions` }}
       actions={
         <>
           <ActionButton scope="gateways:write" place={gateway} variant="default" onClick={() => setDeleting(true)}>

@@ -9,6 +9,7 @@ import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
 import { holds, useMe } from '../../data/me.ts';
 import { providerLabel, useProviders } from '../../data/names.ts';
+import { apiPath } from '../../data/curl.ts';
 import { Decision } from './decision.tsx';
 import { FACTOR_TITLES, meaningOf } from './meaning.ts';
 import classes from './panel.module.css';
@@ -46,7 +47,7 @@ export function ObservationPanel({
         <CurlButton
           request={{
             method: 'POST',
-            path: `/v1/runtime-observations/${observation.id}/review`,
+            path: apiPath`/v1/runtime-observations/${observation.id}/review`,
             body: { decision: 'approved' },
           }}
         />

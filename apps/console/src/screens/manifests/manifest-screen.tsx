@@ -18,6 +18,7 @@ import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { apiPath } from '../../data/curl.ts';
 import classes from '../providers/provider.module.css';
 import { ManifestContent } from './manifest-content.tsx';
 import { ManifestForm } from './manifest-form.tsx';
@@ -59,7 +60,7 @@ function Loaded({ manifest }: { manifest: Manifest }): ReactNode {
           <CopyId id={id} />
         </div>
       }
-      request={{ method: 'GET', path: `/v1/manifests/${id}` }}
+      request={{ method: 'GET', path: apiPath`/v1/manifests/${id}` }}
       actions={<Actions manifest={manifest} />}
       toolbar={
         <Views

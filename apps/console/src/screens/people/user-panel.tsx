@@ -4,6 +4,7 @@ import {
   enableUser,
   grantPlatformAdministrator,
   revokePlatformAdministrator,
+  updateMembership,
   type User,
 } from '@quartermaster/client';
 import { Link } from '@tanstack/react-router';
@@ -47,7 +48,7 @@ const QUESTIONS: Record<
     title: (name) => `Disable ${name}?`,
     confirm: 'Disable the person',
     consequence:
-      'Their sessions end at once, and every further call of theirs is refused. API keys that they created keep working: see the access they gave. You can enable them again.',
+      'Their sessions end at once, and every further call of theirs is refused, in all tenants. API keys that they created keep working: see the access they gave. You can enable them again.',
   },
   erase: {
     title: (name) => `Delete ${name}?`,
@@ -96,20 +97,21 @@ export function UserPanel({ user, close }: { user: User; close: () => void }): R
       }
       footer={
         <div className="row wraps">
-          {status === 'disabled' ? (
-            <ActionButton scope="users:write" variant="default" onClick={() => change.mutate('enable')}>
-              Enable
-            </ActionButton>
-          ) : (
-            <ActionButton
-              scope="users:write"
-              variant="default"
-              disabledReason={deletedReason}
-              onClick={() => setAsking('disable')}
-            >
-              Disable
-            </ActionButton>
-          )}
+          {me.platformAdministrator &&
+            (status === 'disabled' ? (
+              <ActionButton scope="users:write" variant="default" onClick={() => change.mutate('enable')}>
+                Enable
+              </ActionButton>
+            ) : (
+              <ActionButton
+                scope="users:write"
+                variant="default"
+                disabledReason={deletedReason}
+                onClick={() => setAsking('disable')}
+              >
+                Disable everywhere
+              </ActionButton>
+            ))}
           <ActionButton
             scope="users:write"
             variant="default"
@@ -145,14 +147,13 @@ export function UserPanel({ user, close }: { user: User; close: () => void }): R
       <Section title="Member of">
         {memberships.length === 0 && <p className="dim">No tenant in your reach.</p>}
         <ul>
-          {memberships.map(({ tenantId, subTenantId, role, status: state }) => (
-            <li key={`${tenantId}/${subTenantId ?? ''}`} className="row">
-              <Link to="/tenants/$tenantId" params={{ tenantId }}>
-                {placeName({ tenantId, subTenantId })}
-              </Link>
-              <Tag>{role}</Tag>
-              {state === 'pending' && <StateMark state="invited" />}
-            </li>
+          {memberships.map((membership) => (
+            <MembershipLine
+              key={`${membership.tenantId}/${membership.subTenantId ?? ''}`}
+              membership={membership}
+              userId={id}
+              name={name}
+            />
           ))}
         </ul>
       </Section>
@@ -173,5 +174,58 @@ export function UserPanel({ user, close }: { user: User; close: () => void }): R
         />
       )}
     </SidePanel>
+  );
+}
+
+type MembershipLineProps = { membership: User['memberships'][number]; userId: string; name: string };
+
+/** A membership, and its suspension: the person then has no rights in this place alone. */
+function MembershipLine({ membership, userId, name }: MembershipLineProps): ReactNode {
+  const { tenantId, subTenantId, role, status } = membership;
+  const [isAsking, setIsAsking] = useState(false);
+  const place = { tenantId, subTenantId };
+  const change = useAction({
+    run: (next: 'active' | 'suspended') =>
+      updateMembership({
+        path: { tenant_id: tenantId, user_id: userId },
+        query: { sub_tenant_id: subTenantId },
+        body: { status: next },
+        headers: idempotencyKey(),
+        throwOnError: true,
+      }),
+    done: (_, next) => `${name} is ${next === 'suspended' ? 'suspended' : 'a member again'} in ${placeName(place)}.`,
+    onDone: () => setIsAsking(false),
+  });
+  return (
+    <li className="row">
+      <Link to="/tenants/$tenantId" params={{ tenantId }}>
+        {placeName(place)}
+      </Link>
+      <Tag>{role}</Tag>
+      {status === 'pending' && <StateMark state="invited" />}
+      {status === 'suspended' && <StateMark state="suspended" />}
+      {status !== 'pending' && (
+        <ActionButton
+          scope="memberships:write"
+          place={place}
+          variant="subtle"
+          color="gray"
+          size="compact-xs"
+          onClick={() => (status === 'active' ? setIsAsking(true) : change.mutate('active'))}
+        >
+          {status === 'active' ? 'Suspend' : 'End suspension'}
+        </ActionButton>
+      )}
+      {isAsking && (
+        <ConfirmDialog
+          title={`Suspend ${name} in ${placeName(place)}?`}
+          consequence="They have no rights there until you end the suspension, and their gateway sessions there end at once. Other tenants are not affected."
+          confirm="Suspend"
+          isPending={change.isPending}
+          onConfirm={() => change.mutate('suspended')}
+          close={() => setIsAsking(false)}
+        />
+      )}
+    </li>
   );
 }

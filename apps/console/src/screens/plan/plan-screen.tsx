@@ -12,6 +12,7 @@ import { useAction } from '../../components/use-action.ts';
 import { idempotencyKey, ifMatch } from '../../data/client.ts';
 import { holds, useMe } from '../../data/me.ts';
 import { problemOf } from '../../data/problem.ts';
+import { apiPath } from '../../data/curl.ts';
 import { ChangeList } from './change-list.tsx';
 import classes from './plan.module.css';
 import { SkippedList } from './skipped-list.tsx';
@@ -53,7 +54,11 @@ export function PlanScreen(): ReactNode {
         </Link>
       }
       summary="What would change if everything that was decided were applied now."
-      request={{ method: 'POST', path: `/v1/providers/${providerId}/recommendations/apply`, body: { dryRun: true } }}
+      request={{
+        method: 'POST',
+        path: apiPath`/v1/providers/${providerId}/recommendations/apply`,
+        body: { dryRun: true },
+      }}
       actions={
         <ActionButton
           scope="recommendations:apply"

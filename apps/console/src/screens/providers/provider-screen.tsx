@@ -18,6 +18,7 @@ import { idempotencyKey, ifMatch } from '../../data/client.ts';
 import { holds, useMe } from '../../data/me.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { apiPath } from '../../data/curl.ts';
 import { CANNOT_SYNC } from './cannot-sync.ts';
 import { CredentialTab } from './credential-tab.tsx';
 import { InventoryTab } from './inventory-tab.tsx';
@@ -64,7 +65,7 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
         </>
       }
       summary={<Summary provider={provider} />}
-      request={{ method: 'GET', path: `/v1/providers/${id}` }}
+      request={{ method: 'GET', path: apiPath`/v1/providers/${id}` }}
       actions={<Actions provider={provider} />}
       toolbar={<Views label="Part" views={TABS} />}
     >

@@ -26,6 +26,7 @@ import { idempotencyKey, ifMatch } from '../../data/client.ts';
 import { holds, useMe, useMissingScope } from '../../data/me.ts';
 import { problemOf } from '../../data/problem.ts';
 import { whileSignedIn } from '../../data/session.ts';
+import { apiPath } from '../../data/curl.ts';
 import { OUTCOMES } from './outcomes.ts';
 import classes from './tasks.module.css';
 import { LEASE_SECONDS, REFRESH_MS, useLease, useSecondsLeft } from './use-lease.ts';
@@ -66,7 +67,7 @@ export function TaskPanel({ taskId, close }: Props): ReactNode {
           </div>
         </>
       }
-      actions={<CurlButton request={{ method: 'POST', path: `/v1/operator/tasks/${taskId}/claim`, body: {} }} />}
+      actions={<CurlButton request={{ method: 'POST', path: apiPath`/v1/operator/tasks/${taskId}/claim`, body: {} }} />}
       footer={<TaskActions key={task.id} task={task} isMine={isMine} />}
     >
       {lastError !== null && (

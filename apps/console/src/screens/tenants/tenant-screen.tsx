@@ -11,6 +11,7 @@ import { Empty, Failed, Loading, MissingScope } from '../../components/states.ts
 import { holds, holdsWithin, useMe } from '../../data/me.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { apiPath } from '../../data/curl.ts';
 import classes from '../providers/provider.module.css';
 import { DeleteTenant } from './delete-tenant.tsx';
 import { LimitsTab } from './limits-tab.tsx';
@@ -43,7 +44,7 @@ function Loaded({ tenant }: { tenant: Tenant }): ReactNode {
           {tenant.subTenantIds.length > 0 && <span>sub-tenants {tenant.subTenantIds.join(', ')}</span>}
         </div>
       }
-      request={{ method: 'GET', path: `/v1/tenants/${tenant.id}` }}
+      request={{ method: 'GET', path: apiPath`/v1/tenants/${tenant.id}` }}
       actions={
         view === 'members' ? (
           <ActionButton

@@ -15,6 +15,7 @@ import { useLatestHandler } from '../../components/use-latest-handler.ts';
 import { problemOf } from '../../data/problem.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { apiPath } from '../../data/curl.ts';
 import { SpanPanel } from './span-panel.tsx';
 import { type Tree, treeOf } from './span-tree.ts';
 import { Waterfall } from './waterfall.tsx';
@@ -89,7 +90,7 @@ function Loaded({ tree, title, traceId, isComplete }: LoadedProps): ReactNode {
           isComplete={isComplete}
         />
       }
-      request={{ method: 'GET', path: `/v1/traces/${traceId}/waterfall` }}
+      request={{ method: 'GET', path: apiPath`/v1/traces/${traceId}/waterfall` }}
       actions={
         <TraceActions
           typed={typed}

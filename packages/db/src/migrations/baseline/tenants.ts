@@ -47,8 +47,8 @@ async function createTenants(db: Schema): Promise<void> {
 }
 
 /**
- * Memberships record the inviter and the inviter's key, so that the invitations of a revoked key or a deleted person can be found
- * and ended.
+ * Memberships record the inviter and the last one who changed the role after it was accepted, each with the key, so that what a
+ * leaked key or a former colleague gave to others can be found and ended.
  */
 async function createMemberships(db: Schema): Promise<void> {
   await db.schema
@@ -64,6 +64,9 @@ async function createMemberships(db: Schema): Promise<void> {
     .addColumn('invited_by', 'text')
     .addColumn('invited_by_key', 'text')
     .addColumn('expires_at', 'text')
+    .addColumn('role_granted_by', 'text')
+    .addColumn('role_granted_by_key', 'text')
+    .addColumn('suspended_at', 'text')
     .addPrimaryKeyConstraint('memberships_key', ['tenant_id', 'user_id', 'sub_tenant_id'])
     .execute();
   const index = indexesOn(db, 'memberships');
@@ -80,6 +83,12 @@ async function createMemberships(db: Schema): Promise<void> {
   });
   await index('memberships_by_inviter', ['invited_by', 'tenant_id'], { where: 'invited_by is not null' });
   await index('memberships_by_inviter_key', ['invited_by_key', 'tenant_id'], { where: 'invited_by_key is not null' });
+  await index('memberships_by_role_granter', ['role_granted_by', 'tenant_id'], {
+    where: 'role_granted_by is not null',
+  });
+  await index('memberships_by_role_granter_key', ['role_granted_by_key', 'tenant_id'], {
+    where: 'role_granted_by_key is not null',
+  });
   // Finds expired invitations.
   await index('memberships_by_expiry', ['expires_at'], { where: 'expires_at is not null' });
 }

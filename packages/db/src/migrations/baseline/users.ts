@@ -23,11 +23,16 @@ export async function createUserTables(db: Schema): Promise<void> {
     .$call(addTimes)
     // Survives the erasure of the user: a production start refuses users of the development identity provider.
     .addColumn('development_issuer', 'text')
+    .addColumn('administrator_granted_by', 'text')
+    .addColumn('administrator_granted_by_key', 'text')
+    .addColumn('administrator_granted_at', 'text')
     .addPrimaryKeyConstraint('users_key', ['id'])
     .execute();
   const users = indexesOn(db, 'users');
   await users('users_by_time', ['created_at desc', 'id desc']);
   await users('users_of_development', ['created_at', 'id'], { where: 'development_issuer is not null' });
+  // Only platform administrators have them, and those are few.
+  await users('users_by_administrator', ['id'], { where: 'administrator_granted_at is not null' });
 
   await db.schema
     .createTable('identities')

@@ -1,0 +1,27 @@
+/**
+ * API keys and tokens that a caller wrote where they do not belong, such as a path or the id of a request. The id of a key is kept.
+ * A key is recognised in any case, because callers fold cases, and with or without its prefix.
+ */
+const API_KEY = /(key_[0-9a-z]{26}_)[^/]+/gi;
+const TOKEN = /eyJ[\w-]+\.[\w-]+\.[\w-]*/g;
+
+/** How often a text may be percent-encoded over. */
+const MAX_ENCODINGS = 5;
+
+/** A text that is safe to log: if it contains a credential, in whatever encoding, the decoded text with `***` in its place. */
+export function withoutCredentials(text: string): string {
+  let decoded = text;
+  for (let round = 0; round <= MAX_ENCODINGS; round += 1) {
+    const masked = decoded.replace(API_KEY, '$1***').replace(TOKEN, '***');
+    if (masked !== decoded) return masked;
+    const next = percentDecoded(decoded);
+    if (next === decoded) break;
+    decoded = next;
+  }
+  return text;
+}
+
+/** Decodes the bytes that are ASCII characters. All of a credential is ASCII, and an invalid sequence elsewhere must not hide it. */
+function percentDecoded(text: string): string {
+  return text.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+}
