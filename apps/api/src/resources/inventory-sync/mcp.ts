@@ -6,7 +6,7 @@ import {
   SdkHttpError,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
-import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import { SYNCED_KINDS } from '@quartermaster/contracts/inventory-syncs.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { z } from 'zod';
 import { VERSION } from '../../config.ts';
@@ -21,16 +21,14 @@ import { type ListedPage, readPages } from './pages.ts';
 /** How long a sync waits for the server to end the MCP session, in milliseconds. */
 const SESSION_END_MS = 1000;
 
-/** The kinds that every sync of an MCP server asks for. A server that does not announce a kind has no items of it. */
-const KINDS: readonly InventoryKind[] = ['tool', 'resource', 'prompt'];
-
 /** Lists the tools, resources and prompts of an MCP server over streamable HTTP, in any protocol version that it speaks. */
 export async function listMcp(
   outbound: Outbound,
   provider: Provider & { baseUrl: string },
   { timeoutMs, onProgress }: { timeoutMs: number; onProgress: (phase: string, done: number) => void },
 ): Promise<Listing> {
-  const listing = listingOf(KINDS);
+  // A server that does not announce a kind has no items of it.
+  const listing = listingOf(SYNCED_KINDS.mcp);
   const answers = mcpAnswers(outbound, { provider, room: listing.room });
   const client = new Client(
     { name: 'quartermaster', version: VERSION },
