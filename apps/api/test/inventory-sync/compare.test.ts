@@ -86,7 +86,7 @@ const FOUND_AGAIN: Row[] = [
 ];
 
 test.each(FOUND_AGAIN)('found again: %s', async (_, known, found, change) => {
-  const listing = { kinds: ['tool' as const], items: [{ ...FOUND, ...found }], errors: [], errorCount: 0 };
+  const listing = { kinds: ['tool' as const], items: [{ ...FOUND, ...found }], errors: [], errorCount: 0, notes: [] };
   const result = await compare([{ ...KNOWN, ...known }], listing, NOW);
   expect(result).toEqual({
     ...NOTHING,
@@ -96,7 +96,7 @@ test.each(FOUND_AGAIN)('found again: %s', async (_, known, found, change) => {
 });
 
 test('an unchanged item that the last sync did not find is newly listed', async () => {
-  const listing = { kinds: ['tool' as const], items: [FOUND], errors: [], errorCount: 0 };
+  const listing = { kinds: ['tool' as const], items: [FOUND], errors: [], errorCount: 0, notes: [] };
   const { unchanged, newlyListed } = await compare([{ ...KNOWN, listed: false }], listing, NOW);
   expect([unchanged, newlyListed]).toEqual([['inv_1'], ['inv_1']]);
 });
@@ -116,20 +116,20 @@ const GONE: [string, Partial<KnownItem>, 'removed' | 'withdrawn' | null][] = [
 test.each(GONE)('not found: %s', async (_, known, outcome) => {
   const kept = { ...KNOWN, id: 'inv_2', name: 'kept', nameKey: 'kept' };
   const items = [{ ...FOUND, name: 'kept', nameKey: 'kept' }];
-  const listing = { kinds: ['tool' as const], items, errors: [], errorCount: 0 };
+  const listing = { kinds: ['tool' as const], items, errors: [], errorCount: 0, notes: [] };
   const result = await compare([{ ...KNOWN, ...known }, kept], listing, NOW);
   const changed = outcome === null ? {} : { [outcome]: ['inv_1'] };
   expect(result).toEqual({ ...NOTHING, unchanged: ['inv_2'], ...changed, noLongerListed: ['inv_1'] });
 });
 
 test('not found: the only available item is held', async () => {
-  const listing = { kinds: ['tool' as const], items: [], errors: [], errorCount: 0 };
+  const listing = { kinds: ['tool' as const], items: [], errors: [], errorCount: 0, notes: [] };
   const result = await compare([KNOWN], listing, NOW);
   expect(result).toEqual({ ...NOTHING, held: ['inv_1'], noLongerListed: ['inv_1'] });
 });
 
 test('not found: an item that the last sync had not found either', async () => {
-  const listing = { kinds: ['tool' as const], items: [], errors: [], errorCount: 0 };
+  const listing = { kinds: ['tool' as const], items: [], errors: [], errorCount: 0, notes: [] };
   const { noLongerListed } = await compare([{ ...KNOWN, status: 'missing', listed: false }], listing, NOW);
   expect(noLongerListed).toEqual([]);
 });

@@ -49,9 +49,14 @@ export async function listMcp(
     const announced = client.getServerCapabilities() ?? {};
     for (const list of listsOf(client, answers.takeItems, options)) {
       if (announced[list.capability] === undefined) continue;
-      for await (const items of readPages(list.what, list.fetchPage)) {
-        await listing.add(items);
-        onProgress(list.what, listing.count());
+      try {
+        for await (const items of readPages(list.what, list.fetchPage)) {
+          await listing.add(items);
+          onProgress(list.what, listing.count());
+        }
+      } catch (error) {
+        if (!isUnknownMethod(error)) throw error;
+        if (!list.isOptional) listing.note(`it announces ${list.capability}, but does not know ${list.method}`);
       }
     }
     await endSession(transport, outbound.signal);
@@ -64,6 +69,9 @@ export async function listMcp(
 type List = {
   what: string;
   capability: 'tools' | 'resources' | 'prompts';
+  method: string;
+  /** Whether a server with the capability may do without it. */
+  isOptional: boolean;
   fetchPage: (cursor: string | null) => Promise<ListedPage<ReadItem>>;
 };
 
@@ -72,15 +80,18 @@ function listsOf(client: Client, takeItems: () => ReadItem[], options: RequestOp
     const next = await askForPage(client, options, list, cursor);
     return { items: takeItems(), next };
   };
+  const listed = (what: string, capability: List['capability'], list: McpList): List => ({
+    what,
+    capability,
+    method: list.method,
+    isOptional: list === TEMPLATES,
+    fetchPage: pagesOf(list),
+  });
   return [
-    { what: 'tools', capability: 'tools', fetchPage: pagesOf(TOOLS) },
-    { what: 'resources', capability: 'resources', fetchPage: pagesOf(RESOURCES) },
-    {
-      what: 'resource templates',
-      capability: 'resources',
-      fetchPage: (cursor) => pagesOf(TEMPLATES)(cursor).catch(emptyIfUnknownMethod),
-    },
-    { what: 'prompts', capability: 'prompts', fetchPage: pagesOf(PROMPTS) },
+    listed('tools', 'tools', TOOLS),
+    listed('resources', 'resources', RESOURCES),
+    listed('resource templates', 'resources', TEMPLATES),
+    listed('prompts', 'prompts', PROMPTS),
   ];
 }
 
@@ -103,13 +114,11 @@ async function askForPage(
   return answer.nextCursor as string | null;
 }
 
-/** An empty page if the server does not know the method: servers with resources need not support templates. */
-function emptyIfUnknownMethod(error: unknown): ListedPage<ReadItem> {
+/** Whether the server does not know the method of a list. Servers of the 2026-07-28 revision answer 404 instead of an error. */
+function isUnknownMethod(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
-  const isUnknown = cause instanceof ProtocolError && cause.code === METHOD_NOT_FOUND;
-  // Servers of the 2026-07-28 revision answer 404 instead.
-  if (isUnknown || (cause instanceof SdkHttpError && cause.status === 404)) return { items: [], next: null };
-  throw error;
+  if (cause instanceof SdkHttpError) return cause.status === 404;
+  return cause instanceof ProtocolError && cause.code === METHOD_NOT_FOUND;
 }
 
 /**

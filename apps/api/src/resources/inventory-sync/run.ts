@@ -152,24 +152,28 @@ type Counts = Pick<InventorySync, 'added' | 'updated' | 'removed' | 'held' | 'un
 
 /** What a sync says about the provider. */
 function healthOf({ held, unchanged, updated }: Counts, listing: Listing): Pick<Provider, 'health' | 'healthReason'> {
-  if (held === 0) return { health: 'healthy', healthReason: notStored(listing) };
+  if (held === 0) return { health: 'healthy', healthReason: notTaken(listing) };
   const found = unchanged + updated;
   const healthReason = `the last sync found ${found === 0 ? 'none' : `only ${found}`} of the ${held + found} items that it found before`;
   return { health: 'doubtful', healthReason };
 }
 
-/** Which items a sync could not store. Null if it stored all. */
-function notStored({ errors, errorCount }: Listing): string | null {
+/** Which parts of a listing a sync could not take. Null if it took all. */
+function notTaken({ errors, errorCount, notes }: Listing): string | null {
   const [first] = errors;
-  if (first === undefined) return null;
-  return `${errorCount} could not be stored, such as the ${first.kind} ${first.name}: ${first.reason}`;
+  const refused =
+    first === undefined
+      ? []
+      : [`${errorCount} could not be stored, such as the ${first.kind} ${first.name}: ${first.reason}`];
+  const all = [...notes, ...refused];
+  return all.length === 0 ? null : all.join('; ');
 }
 
 /** What a sync changed, for people who read its task later. */
 function summaryOf({ added, updated, removed, held, unchanged }: Counts, listing: Listing): string {
   const counts = `${added} added, ${updated} changed, ${removed} no longer listed, ${unchanged} unchanged.`;
   const heldText = held === 0 ? [] : [`${held} no longer listed, and kept until a person confirms that they are gone.`];
-  const reason = notStored(listing);
+  const reason = notTaken(listing);
   return [counts, ...heldText, ...(reason === null ? [] : [`${reason}.`])].join(' ');
 }
 
