@@ -7,7 +7,7 @@ import { LOOPBACK, type Peer, startPeer } from './peers.ts';
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startTestServer(LOOPBACK, { syncLimits: { pauseMs: 1 } });
+  server = await startTestServer(LOOPBACK, { syncLimits: { pauseMs: 1, discoveryMs: 300 } });
 });
 afterAll(() => server.stop());
 
@@ -116,3 +116,31 @@ test('what cannot be taken is shown on the provider, and the rest is taken', asy
     healthReason: '1 could not be stored, such as the tool broken: its definition is not valid',
   });
 });
+
+const DISCOVERIES: Record<string, (asked: Asked) => void> = {
+  'answers 500': ({ res }) => void res.writeHead(500).end('no such method'),
+  'answers 501': ({ res }) => void res.writeHead(501).end(),
+  'answers 202': ({ res }) => void res.writeHead(202).end(),
+  'answers an empty 200': ({ res }) => void res.writeHead(200).end(),
+  'answers a page': ({ res }) => void res.writeHead(200, { 'content-type': 'text/html' }).end('<p>Hello</p>'),
+  'answers neither a result nor an error': ({ answer }) => answer(undefined),
+  'does not answer': () => {},
+  'stops in its answer': ({ res }) => void res.writeHead(200, { 'content-type': 'application/json' }).write('{"json'),
+};
+
+test.each(Object.keys(DISCOVERIES))(
+  'a server that %s when it is asked for its versions is asked to initialize, and the next sync remembers that',
+  async (what) => {
+    const asked: string[] = [];
+    const handle = handWritten((_method, { answer }) => answer({ tools: [SEARCH] }), {
+      discover(one) {
+        asked.push(what);
+        DISCOVERIES[what]?.(one);
+      },
+    });
+    const { provider } = await providerAt(handle);
+    expect(await sync(provider)).toMatchObject({ added: 1, attempts: 1 });
+    expect(await sync(provider)).toMatchObject({ unchanged: 1 });
+    expect(asked).toEqual([what]);
+  },
+);

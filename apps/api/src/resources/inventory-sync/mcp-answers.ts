@@ -1,6 +1,7 @@
 import { OutboundFailure } from '../../platform/outbound/failure.ts';
 import type { Outbound } from '../../platform/outbound/outbound.ts';
 import { askThread } from './ask-thread.ts';
+import { isObject } from '../../platform/json-values.ts';
 import type { ReadItem } from './item.ts';
 
 /** Events of one stream: notifications, then the answer. */
@@ -11,6 +12,8 @@ const MAX_LINES = 100_000;
 
 /** Maximum body of an error response. A longer body is dropped. */
 const ERROR_MAX_BYTES = 64 * 1024;
+
+type McpQuestions = { provider: { name: string }; room: () => number; discoveryMs: number; onOlder: () => void };
 
 type McpAnswers = {
   /** For the transport of the MCP client. It takes the items out of each answer, so that the client has little to parse. */
@@ -23,11 +26,10 @@ type McpAnswers = {
  * Reads the answers of an MCP server before the MCP client does, because the client parses on the event loop without limits.
  *
  * @param room how many items may still be added to the listing
+ * @param discoveryMs how long the server may take to answer `server/discover`
+ * @param onOlder called if it does not answer that properly
  */
-export function mcpAnswers(
-  outbound: Outbound,
-  { provider, room }: { provider: { name: string }; room: () => number },
-): McpAnswers {
+export function mcpAnswers(outbound: Outbound, { provider, room, discoveryMs, onOlder }: McpQuestions): McpAnswers {
   let items: ReadItem[] = [];
   const read = async (body: string | Uint8Array, request: JsonRpcRequest | null): Promise<string> => {
     const question = { providerName: provider.name, room: room(), request: request ?? { id: null, method: '' } };
@@ -40,6 +42,42 @@ export function mcpAnswers(
       throw error instanceof OutboundFailure ? outbound.fail(error) : error;
     }
   };
+  const ask = async (url: string | URL, init: RequestInit | undefined, request: JsonRpcRequest | null) => {
+    const answer = await outbound.fetch(url, init);
+    const type = (answer.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase();
+    if (answer.body !== null && init?.method === 'POST') {
+      if (!answer.ok) return withBody(answer, await smallBody(answer.body));
+      if (type === 'application/json')
+        return withBody(answer, await read(new Uint8Array(await answer.arrayBuffer()), request));
+      if (type === 'text/event-stream') {
+        return withBody(answer, ReadableStream.from(events(answer.body, outbound, (data) => read(data, request))));
+      }
+    }
+    await answer.body?.cancel();
+    return withBody(answer, null);
+  };
+  /**
+   * Older servers answer `server/discover` in many ways, or not at all. The client knows only some of them, so all others become an
+   * answer after which it falls back to `initialize`. A refused credential and a stream of events are left to the client.
+   */
+  const discover = async (url: string | URL, init: RequestInit, request: JsonRpcRequest): Promise<Response> => {
+    const late = AbortSignal.timeout(discoveryMs);
+    try {
+      const answer = await ask(
+        url,
+        { ...init, signal: init.signal ? AbortSignal.any([init.signal, late]) : late },
+        request,
+      );
+      if (answer.status === 401 || answer.status === 403) return answer;
+      if (answer.ok && answer.headers.get('content-type')?.startsWith('text/event-stream') === true) return answer;
+      const body = await answer.text();
+      if (answer.status < 500 && isReply(body)) return withBody(answer, body);
+    } catch (error) {
+      if (!late.aborted || outbound.signal.aborted || init.signal?.aborted === true) throw error;
+    }
+    onOlder();
+    return new Response(null, { status: 400 });
+  };
   return {
     takeItems() {
       const taken = items;
@@ -49,21 +87,22 @@ export function mcpAnswers(
     async fetch(url, init) {
       // Do not open the stream for messages that the server sends unasked: a sync needs only answers.
       if (init?.method === 'GET') return new Response(null, { status: 405 });
-      const answer = await outbound.fetch(url, init);
       const request = requestOf(init?.body);
-      const type = (answer.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase();
-      if (answer.body !== null && init?.method === 'POST') {
-        if (!answer.ok) return withBody(answer, await smallBody(answer.body));
-        if (type === 'application/json')
-          return withBody(answer, await read(new Uint8Array(await answer.arrayBuffer()), request));
-        if (type === 'text/event-stream') {
-          return withBody(answer, ReadableStream.from(events(answer.body, outbound, (data) => read(data, request))));
-        }
-      }
-      await answer.body?.cancel();
-      return withBody(answer, null);
+      return init !== undefined && request?.method === 'server/discover'
+        ? discover(url, init, request)
+        : ask(url, init, request);
     },
   };
+}
+
+/** Whether a text is the JSON of a reply with a result or an error. */
+function isReply(text: string): boolean {
+  try {
+    const reply: unknown = JSON.parse(text);
+    return isObject(reply) && (isObject(reply['result']) || isObject(reply['error']));
+  } catch {
+    return false;
+  }
 }
 
 type JsonRpcRequest = { id: unknown; method: string };

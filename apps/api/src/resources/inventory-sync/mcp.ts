@@ -12,6 +12,7 @@ import { z } from 'zod';
 import { VERSION } from '../../config.ts';
 import { OutboundFailure } from '../../platform/outbound/failure.ts';
 import type { Outbound } from '../../platform/outbound/outbound.ts';
+import type { SyncRuns } from '../../platform/outbound/sync-runs.ts';
 import type { ReadItem } from './item.ts';
 import { type Listing, listingOf } from './listing.ts';
 import { mcpAnswers } from './mcp-answers.ts';
@@ -21,18 +22,31 @@ import { type ListedPage, readPages } from './pages.ts';
 /** How long a sync waits for the server to end the MCP session, in milliseconds. */
 const SESSION_END_MS = 1000;
 
+type McpOptions = {
+  timeoutMs: number;
+  syncs: Pick<SyncRuns, 'limits' | 'olderServers'>;
+  onProgress: (phase: string, done: number) => void;
+};
+
 /** Lists the tools, resources and prompts of an MCP server over streamable HTTP, in any protocol version that it speaks. */
 export async function listMcp(
   outbound: Outbound,
   provider: Provider & { baseUrl: string },
-  { timeoutMs, onProgress }: { timeoutMs: number; onProgress: (phase: string, done: number) => void },
+  { timeoutMs, syncs, onProgress }: McpOptions,
 ): Promise<Listing> {
   // A server that does not announce a kind has no items of it.
   const listing = listingOf(SYNCED_KINDS.mcp);
-  const answers = mcpAnswers(outbound, { provider, room: listing.room });
+  const { olderServers, limits } = syncs;
+  const server = `${provider.id} ${provider.baseUrl}`;
+  const answers = mcpAnswers(outbound, {
+    provider,
+    room: listing.room,
+    discoveryMs: limits.discoveryMs,
+    onOlder: () => void olderServers.set(server, true),
+  });
   const client = new Client(
     { name: 'quartermaster', version: VERSION },
-    { capabilities: {}, versionNegotiation: { mode: 'auto' } },
+    { capabilities: {}, versionNegotiation: { mode: olderServers.has(server) ? 'legacy' : 'auto' } },
   );
   const transport = new StreamableHTTPClientTransport(new URL(provider.baseUrl), {
     fetch: answers.fetch,
@@ -45,7 +59,11 @@ export async function listMcp(
   });
   const options: RequestOptions = { signal: outbound.signal, timeout: timeoutMs };
   try {
-    await withOwnErrors('connect', () => client.connect(transport, options));
+    await withOwnErrors('connect', () => client.connect(transport, options)).catch((error: unknown) => {
+      // It may have been replaced by a newer one.
+      olderServers.delete(server);
+      throw error;
+    });
     const announced = client.getServerCapabilities() ?? {};
     for (const list of listsOf(client, answers.takeItems, options)) {
       if (announced[list.capability] === undefined) continue;
