@@ -673,7 +673,7 @@ export const listProviderRecommendations = <ThrowOnError extends boolean = false
 /**
  * Apply recommendations for a provider
  *
- * Applies recommendations in one transaction: either all of its changes are made, or none. Idempotent: repeating the call changes nothing. `{}` applies all open recommendations, at most 1,000 in one call. It skips those that would widen what agents may use (`register_item`, `adopt_provider`, `accept_drift`) until a person approves an observation that they are based on. Unknown query parameters are ignored.
+ * Applies recommendations in one transaction: either all of its changes are made, or none. Idempotent: repeating the call changes nothing. `{}` applies all open recommendations, at most 1,000 in one call. It skips those that would widen what agents may use (`register_item`, `adopt_provider`, `accept_drift`) until a person approves an observation that they are based on, and `confirm_removals`, which is applied only by its id. Unknown query parameters are ignored.
  */
 export const applyProviderRecommendations = <ThrowOnError extends boolean = false>(options: Options<ApplyProviderRecommendationsData, ThrowOnError>): RequestResult<ApplyProviderRecommendationsResponses, ApplyProviderRecommendationsErrors, ThrowOnError> => (options.client ?? client).post<ApplyProviderRecommendationsResponses, ApplyProviderRecommendationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -688,7 +688,7 @@ export const applyProviderRecommendations = <ThrowOnError extends boolean = fals
 /**
  * Sync the inventory of a provider
  *
- * Asks the provider what it offers, and updates the inventory with the answer. An MCP server (`mcp`) is asked for its tools, resources and prompts over streamable HTTP, a model vendor (`llm`) for its models with `GET {baseUrl}/models`. Everything is fetched first and then written in one transaction, so a failed sync (502) changes nothing. Requests go only to the origin of the base URL, with the credential of the provider. There are at most 3 attempts, and 25 seconds in total. An item whose digest differs from the accepted one keeps the accepted definition, and shows the new one as `drift`.
+ * Asks the provider what it offers, and updates the inventory with the answer. An MCP server (`mcp`) is asked for its tools, resources and prompts over streamable HTTP, a model vendor (`llm`) for its models with `GET {baseUrl}/models`. Everything is fetched first and then written in one transaction, so a failed sync (502) changes nothing. Requests go only to the origin of the base URL, with the credential of the provider. There are at most 3 attempts, and 25 seconds in total. An item whose digest differs from the accepted one keeps the accepted definition, and shows the new one as `drift`. If the provider lists none, or less than half, of the items that were available before, these items stay as they are, the provider is `doubtful`, and the recommendation `confirm_removals` asks a person.
  */
 export const syncProviderInventory = <ThrowOnError extends boolean = false>(options: Options<SyncProviderInventoryData, ThrowOnError>): RequestResult<SyncProviderInventoryResponses, SyncProviderInventoryErrors, ThrowOnError> => (options.client ?? client).post<SyncProviderInventoryResponses, SyncProviderInventoryErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -561,9 +561,9 @@ export type PutProviderCredentialInput = {
 };
 
 /**
- * `available`: may be used. `missing`: the last sync did not find it. `retired`: no longer declared. `blocked`: must not be used.
+ * `available`: may be used. `missing`: the last sync did not find it. `pending`: a sync found it, and it waits for a decision; no session grants it. `retired`: no longer declared. `blocked`: must not be used.
  */
-export type InventoryStatus = 'available' | 'missing' | 'retired' | 'blocked';
+export type InventoryStatus = 'available' | 'missing' | 'pending' | 'retired' | 'blocked';
 
 export type CreateInventoryItemInput = {
     kind: InventoryKind;
@@ -601,9 +601,9 @@ export type UpdateInventoryItemInput = {
 export type RecommendationStatus = 'open' | 'applied' | 'dismissed' | 'superseded';
 
 /**
- * `register_item`: declare an item that agents use. `retire_item`: retire an item that the provider no longer lists. `block_item`: block an item that was rejected and seen again. `adopt_provider`: declare a discovered provider. `accept_drift`: accept a changed definition. `rotate_credential`: use the standby credential of the provider.
+ * `register_item`: declare an item that agents use. `retire_item`: retire an item that the provider no longer lists. `block_item`: block an item that was rejected and seen again. `adopt_provider`: declare a discovered provider. `accept_drift`: accept a changed definition. `rotate_credential`: use the standby credential of the provider. `confirm_removals`: confirm that most items of a provider are gone.
  */
-export type RecommendationKind = 'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential';
+export type RecommendationKind = 'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential' | 'confirm_removals';
 
 /**
  * Which recommendations to apply.
@@ -2858,9 +2858,13 @@ export type Provider = {
     baseUrl: string | null;
     status: ProviderStatus;
     /**
-     * The result of the last sync. `unknown` before the first sync.
+     * The result of the last sync. `unknown` before the first sync. `doubtful`: it found none, or less than half, of the items that were there before. These items stay as they are until a person confirms that they are gone.
      */
-    health: 'unknown' | 'healthy' | 'failing';
+    health: 'unknown' | 'healthy' | 'doubtful' | 'failing';
+    /**
+     * Why the last sync failed or is doubtful, or which part of the answer it could not use. Null: nothing was wrong.
+     */
+    healthReason: string | null;
     /**
      * When the inventory was last synced. Null: never.
      */
@@ -3225,9 +3229,13 @@ export type InventorySync = {
      */
     updated: number;
     /**
-     * How many items the provider no longer lists. They are not deleted; their status is `missing`.
+     * How many items the provider no longer lists. They are not deleted; their status is `missing`, or `retired` if they were `pending`.
      */
     removed: number;
+    /**
+     * How many items the provider no longer lists, but that stay as they are until a person confirms it (`confirm_removals`).
+     */
+    held: number;
     /**
      * How many items did not change.
      */

@@ -1,10 +1,17 @@
 import { z } from 'zod';
 import { LookupIdSchema, TimestampSchema } from './fields.ts';
-import { InventoryKindSchema } from './inventory.ts';
+import { type InventoryKind, InventoryKindSchema } from './inventory.ts';
 import { operation } from './operation.ts';
+import type { ProviderKind } from './providers.ts';
 
 /** The maximum number of errors that an answer lists. All of them are counted. */
 export const MAX_LISTED_SYNC_ERRORS = 100;
+
+/** The kinds of items that a sync asks a provider for. */
+export const SYNCED_KINDS = {
+  llm: ['model'],
+  mcp: ['tool', 'resource', 'prompt'],
+} as const satisfies Partial<Record<ProviderKind, readonly InventoryKind[]>>;
 
 const InventorySyncErrorSchema = z
   .strictObject({ kind: InventoryKindSchema, name: z.string().max(256), reason: z.string() })
@@ -23,7 +30,14 @@ export const InventorySyncSchema = z
       .describe('How many known items changed, are available again, or differ from the accepted definition (drift).'),
     removed: z
       .int()
-      .describe('How many items the provider no longer lists. They are not deleted; their status is `missing`.'),
+      .describe(
+        'How many items the provider no longer lists. They are not deleted; their status is `missing`, or `retired` if they were `pending`.',
+      ),
+    held: z
+      .int()
+      .describe(
+        'How many items the provider no longer lists, but that stay as they are until a person confirms it (`confirm_removals`).',
+      ),
     unchanged: z.int().describe('How many items did not change.'),
     errors: z
       .array(InventorySyncErrorSchema)
@@ -52,7 +66,8 @@ export const syncProviderInventory = operation({
     'Everything is fetched first and then written in one transaction, so a failed sync (502) changes nothing. Requests go',
     'only to the origin of the base URL, with the credential of the provider. There are at most 3 attempts, and 25 seconds',
     'in total. An item whose digest differs from the accepted one keeps the accepted definition, and shows the new one as',
-    '`drift`.',
+    '`drift`. If the provider lists none, or less than half, of the items that were available before, these items stay as they',
+    'are, the provider is `doubtful`, and the recommendation `confirm_removals` asks a person.',
   ].join(' '),
   params: { provider_id: LookupIdSchema.describe("The provider's id.") },
   callsThirdParty: true,

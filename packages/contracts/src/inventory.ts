@@ -20,10 +20,10 @@ export const InventoryKindSchema = z
   .meta({ id: 'InventoryKind', description: 'The kind of an item.' });
 export type InventoryKind = z.infer<typeof InventoryKindSchema>;
 
-export const InventoryStatusSchema = z.enum(['available', 'missing', 'retired', 'blocked']).meta({
+export const InventoryStatusSchema = z.enum(['available', 'missing', 'pending', 'retired', 'blocked']).meta({
   id: 'InventoryStatus',
   description:
-    '`available`: may be used. `missing`: the last sync did not find it. `retired`: no longer declared. `blocked`: must not be used.',
+    '`available`: may be used. `missing`: the last sync did not find it. `pending`: a sync found it, and it waits for a decision; no session grants it. `retired`: no longer declared. `blocked`: must not be used.',
 });
 
 export const ItemNameSchema = z.string().min(1).max(256);

@@ -79,8 +79,16 @@ export const ProviderSchema = z
     baseUrl: z.string().nullable(),
     status: ProviderStatusSchema,
     health: z
-      .enum(['unknown', 'healthy', 'failing'])
-      .describe('The result of the last sync. `unknown` before the first sync.'),
+      .enum(['unknown', 'healthy', 'doubtful', 'failing'])
+      .describe(
+        'The result of the last sync. `unknown` before the first sync. `doubtful`: it found none, or less than half, of the items that were there before. These items stay as they are until a person confirms that they are gone.',
+      ),
+    healthReason: z
+      .string()
+      .nullable()
+      .describe(
+        'Why the last sync failed or is doubtful, or which part of the answer it could not use. Null: nothing was wrong.',
+      ),
     inventorySyncedAt: TimestampSchema.nullable().describe('When the inventory was last synced. Null: never.'),
     syncIntervalSeconds: SyncIntervalSchema.nullable(),
     metadata: MetadataSchema,
@@ -132,7 +140,7 @@ export const UpdateProviderInputSchema = z
   });
 export type UpdateProviderInput = z.infer<typeof UpdateProviderInputSchema>;
 
-export const providerRecord = { tagExcludes: ['health', 'inventorySyncedAt'] };
+export const providerRecord = { tagExcludes: ['health', 'healthReason', 'inventorySyncedAt'] };
 
 const tag = 'Providers';
 const params = { provider_id: LookupIdSchema.describe("The provider's id.") };

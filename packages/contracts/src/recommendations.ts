@@ -12,16 +12,30 @@ import { page, pageFields } from './pages.ts';
 import { providerRecord } from './providers.ts';
 
 export const RecommendationKindSchema = z
-  .enum(['register_item', 'retire_item', 'block_item', 'adopt_provider', 'accept_drift', 'rotate_credential'])
+  .enum([
+    'register_item',
+    'retire_item',
+    'block_item',
+    'adopt_provider',
+    'accept_drift',
+    'rotate_credential',
+    'confirm_removals',
+  ])
   .meta({
     id: 'RecommendationKind',
     description:
-      '`register_item`: declare an item that agents use. `retire_item`: retire an item that the provider no longer lists. `block_item`: block an item that was rejected and seen again. `adopt_provider`: declare a discovered provider. `accept_drift`: accept a changed definition. `rotate_credential`: use the standby credential of the provider.',
+      '`register_item`: declare an item that agents use. `retire_item`: retire an item that the provider no longer lists. `block_item`: block an item that was rejected and seen again. `adopt_provider`: declare a discovered provider. `accept_drift`: accept a changed definition. `rotate_credential`: use the standby credential of the provider. `confirm_removals`: confirm that most items of a provider are gone.',
   });
 export type RecommendationKind = z.infer<typeof RecommendationKindSchema>;
 
+/** The most kinds that a call can name. */
+const KIND_COUNT = RecommendationKindSchema.options.length;
+
 /** The kinds that widen what agents may use. Unless a call names them by id, they are applied only after a review. */
 export const WIDENING_KINDS: readonly RecommendationKind[] = ['register_item', 'adopt_provider', 'accept_drift'];
+
+/** The kinds that `{}` applies only after an approval. A failing provider must not retire its items by itself. */
+export const REVIEWED_KINDS: readonly RecommendationKind[] = [...WIDENING_KINDS, 'confirm_removals'];
 
 export const RecommendationStatusSchema = z.enum(['open', 'applied', 'dismissed', 'superseded']).meta({
   id: 'RecommendationStatus',
@@ -88,7 +102,7 @@ export const ApplyRecommendationsInputSchema = z
       .max(100)
       .nullish()
       .describe('Only these recommendations. Naming one counts as the review that a widening recommendation needs.'),
-    kinds: z.array(RecommendationKindSchema).max(6).nullish().describe('Only recommendations of these kinds.'),
+    kinds: z.array(RecommendationKindSchema).max(KIND_COUNT).nullish().describe('Only recommendations of these kinds.'),
     dryRun: z.boolean().nullish().describe('If true: returns what would change, and changes nothing.'),
   })
   .meta({
@@ -213,7 +227,7 @@ export const applyProviderRecommendations = operation({
   tag,
   summary: 'Apply recommendations for a provider',
   description:
-    'Applies recommendations in one transaction: either all of its changes are made, or none. Idempotent: repeating the call changes nothing. `{}` applies all open recommendations, at most 1,000 in one call. It skips those that would widen what agents may use (`register_item`, `adopt_provider`, `accept_drift`) until a person approves an observation that they are based on.',
+    'Applies recommendations in one transaction: either all of its changes are made, or none. Idempotent: repeating the call changes nothing. `{}` applies all open recommendations, at most 1,000 in one call. It skips those that would widen what agents may use (`register_item`, `adopt_provider`, `accept_drift`) until a person approves an observation that they are based on, and `confirm_removals`, which is applied only by its id.',
   params,
   body: ApplyRecommendationsInputSchema,
   bodyOptional: true,

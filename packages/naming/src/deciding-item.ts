@@ -3,7 +3,7 @@ import type { CoverageRule } from './coverage.ts';
 /** A declared item, as far as it decides about names. The contracts have the same words, in `InventoryItem`. */
 export type Item = {
   nameKey: string;
-  status: 'available' | 'blocked' | 'missing' | 'retired';
+  status: 'available' | 'blocked' | 'missing' | 'pending' | 'retired';
   source: string;
 };
 

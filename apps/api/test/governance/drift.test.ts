@@ -332,6 +332,8 @@ test.each([
 });
 
 describe('a tool that vanished', () => {
+  const toolServer = () => startToolServer(server, ['kept']);
+
   test('becomes missing, and is retired by {} without a review; an undo makes it missing again, a sync that finds it available', async () => {
     const at = await toolServer();
     const { lastSeenAt } = await at.item();
@@ -432,7 +434,7 @@ describe('a tool that vanished', () => {
       // The clock stands still, except where the steps move it.
       const stopped = await serverOfTest(LOOPBACK);
       stopped.freeze();
-      const at = await startToolServer(stopped);
+      const at = await startToolServer(stopped, ['kept']);
       await at.use('search');
       await at.review('rejected');
       delete at.tools['search'];

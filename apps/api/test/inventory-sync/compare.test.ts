@@ -1,6 +1,6 @@
 import type { FoundItem, KnownItem } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { expect, test } from 'vitest';
-import { compare } from '../../src/resources/inventory-sync/compare.ts';
+import { type Comparison, compare } from '../../src/resources/inventory-sync/compare.ts';
 import { type ListedItem, MAX_ITEMS, type ReadItem, readItem } from '../../src/resources/inventory-sync/item.ts';
 import { type Listing, listingOf } from '../../src/resources/inventory-sync/listing.ts';
 
@@ -28,6 +28,18 @@ const KNOWN: KnownItem = {
 const OTHER = { schemaDigest: 'sha256:b', description: 'Sends', title: 'Search', attributes: { inputSchema: {} } };
 const DRIFT = { ...OTHER, detectedAt: '2026-02-01T12:00:00.000Z' };
 
+/** A comparison that changes nothing. */
+const NOTHING: Comparison = {
+  added: [],
+  updated: [],
+  removed: [],
+  held: [],
+  withdrawn: [],
+  unchanged: [],
+  newlyListed: [],
+  noLongerListed: [],
+};
+
 type Row = [string, Partial<KnownItem>, Partial<FoundItem>, object | null];
 
 /** Columns: the case, the known item, the found item, the expected changes (null if there are none). */
@@ -38,6 +50,8 @@ const FOUND_AGAIN: Row[] = [
   ['a missing item', { status: 'missing' }, {}, { status: 'available' }],
   ['a blocked item', { status: 'blocked' }, {}, null],
   ['a retired item', { status: 'retired' }, {}, null],
+  ['a retired item that was not listed', { status: 'retired', listed: false }, {}, { status: 'pending' }],
+  ['a pending item', { status: 'pending' }, {}, null],
   ['an item without a digest', { schemaDigest: null }, {}, { schemaDigest: 'sha256:a' }],
   ['an item whose digest disappeared', {}, { schemaDigest: null }, null],
   ['another digest', {}, OTHER, { drift: { ...OTHER, detectedAt } }],
@@ -72,44 +86,50 @@ const FOUND_AGAIN: Row[] = [
 ];
 
 test.each(FOUND_AGAIN)('found again: %s', async (_, known, found, change) => {
-  const listing = { kinds: ['tool' as const], items: [{ ...FOUND, ...found }], errors: [], errorCount: 0 };
+  const listing = { kinds: ['tool' as const], items: [{ ...FOUND, ...found }], errors: [], errorCount: 0, notes: [] };
   const result = await compare([{ ...KNOWN, ...known }], listing, NOW);
   expect(result).toEqual({
-    added: [],
-    removed: [],
+    ...NOTHING,
     updated: change === null ? [] : [{ id: 'inv_1', change }],
     unchanged: change === null ? ['inv_1'] : [],
-    newlyListed: [],
-    noLongerListed: [],
   });
 });
 
 test('an unchanged item that the last sync did not find is newly listed', async () => {
-  const listing = { kinds: ['tool' as const], items: [FOUND], errors: [], errorCount: 0 };
+  const listing = { kinds: ['tool' as const], items: [FOUND], errors: [], errorCount: 0, notes: [] };
   const { unchanged, newlyListed } = await compare([{ ...KNOWN, listed: false }], listing, NOW);
   expect([unchanged, newlyListed]).toEqual([['inv_1'], ['inv_1']]);
 });
 
-/** Columns: the case, the known item, whether it is removed. */
-const GONE: [string, Partial<KnownItem>, boolean][] = [
-  ['an available item', {}, true],
-  ['a declared item that a sync had found', { source: 'manual' }, true],
-  ['a declared item that no sync ever found', { source: 'manual', confirmed: false }, false],
-  ['a missing item', { status: 'missing' }, false],
-  ['a blocked item', { status: 'blocked' }, false],
-  ['a retired item', { status: 'retired' }, false],
-  ['an available item of another kind', { kind: 'model' }, false],
+/** Columns: the case, the known item, what happens to it. */
+const GONE: [string, Partial<KnownItem>, 'removed' | 'withdrawn' | null][] = [
+  ['an available item', {}, 'removed'],
+  ['a declared item that a sync had found', { source: 'manual' }, 'removed'],
+  ['a declared item that no sync ever found', { source: 'manual', confirmed: false }, null],
+  ['a missing item', { status: 'missing' }, null],
+  ['a pending item', { status: 'pending' }, 'withdrawn'],
+  ['a blocked item', { status: 'blocked' }, null],
+  ['a retired item', { status: 'retired' }, null],
+  ['an available item of another kind', { kind: 'model' }, null],
 ];
 
-test.each(GONE)('not found: %s', async (_, known, removed) => {
-  const listing = { kinds: ['tool' as const], items: [], errors: [], errorCount: 0 };
-  const result = await compare([{ ...KNOWN, ...known }], listing, NOW);
-  const nothing = { added: [], updated: [], unchanged: [], newlyListed: [] };
-  expect(result).toEqual({ ...nothing, removed: removed ? ['inv_1'] : [], noLongerListed: ['inv_1'] });
+test.each(GONE)('not found: %s', async (_, known, outcome) => {
+  const kept = { ...KNOWN, id: 'inv_2', name: 'kept', nameKey: 'kept' };
+  const items = [{ ...FOUND, name: 'kept', nameKey: 'kept' }];
+  const listing = { kinds: ['tool' as const], items, errors: [], errorCount: 0, notes: [] };
+  const result = await compare([{ ...KNOWN, ...known }, kept], listing, NOW);
+  const changed = outcome === null ? {} : { [outcome]: ['inv_1'] };
+  expect(result).toEqual({ ...NOTHING, unchanged: ['inv_2'], ...changed, noLongerListed: ['inv_1'] });
+});
+
+test('not found: the only available item is held', async () => {
+  const listing = { kinds: ['tool' as const], items: [], errors: [], errorCount: 0, notes: [] };
+  const result = await compare([KNOWN], listing, NOW);
+  expect(result).toEqual({ ...NOTHING, held: ['inv_1'], noLongerListed: ['inv_1'] });
 });
 
 test('not found: an item that the last sync had not found either', async () => {
-  const listing = { kinds: ['tool' as const], items: [], errors: [], errorCount: 0 };
+  const listing = { kinds: ['tool' as const], items: [], errors: [], errorCount: 0, notes: [] };
   const { noLongerListed } = await compare([{ ...KNOWN, status: 'missing', listed: false }], listing, NOW);
   expect(noLongerListed).toEqual([]);
 });

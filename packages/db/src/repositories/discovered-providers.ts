@@ -28,6 +28,7 @@ export function discoveredProvider(
     baseUrl: null,
     status: 'discovered',
     health: 'unknown',
+    healthReason: null,
     inventorySyncedAt: null,
     syncIntervalSeconds: null,
     metadata: {},

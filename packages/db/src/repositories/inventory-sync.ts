@@ -1,11 +1,12 @@
 import type { Drift, InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import { type SqlBool, sql } from 'kysely';
+import { type ExpressionBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { newId } from '../ids.ts';
 import { multiRowStatement } from '../prepared-statement.ts';
 import { inScope, placeColumns, toFlag, valueRows } from '../queries.ts';
+import type { Tables } from '../tables.ts';
 import type { Flag } from '../tables/columns.ts';
 import type { TenantPlace, TenantScope } from '../tenancy.ts';
 import { type InventoryItemChange, itemsListedAt, newItemRow } from './inventory.ts';
@@ -310,15 +311,80 @@ const updateFoundRows = multiRowStatement(
   },
 );
 
-/** Stores that a sync did not find items any more. */
-export async function markItemsMissing(
+/** Sets the status of items that a sync did not find any more. */
+export async function setItemsStatus(
   db: Database,
   scope: TenantScope,
   ids: readonly string[],
+  status: 'missing' | 'retired',
   now: Date,
 ): Promise<void> {
   if (ids.length === 0) return;
-  await updateItems(db, scope, ids).set({ status: 'missing', updated_at: now.toISOString() }).execute();
+  await updateItems(db, scope, ids).set({ status, updated_at: now.toISOString() }).execute();
+}
+
+type ItemsOfKinds = { providerId: string; kinds: readonly InventoryItem['kind'][] };
+
+/** Counts the held items of a provider: available ones that a sync found once, and that the last sync did not find. */
+export async function countHeldItems(
+  db: Database,
+  scope: TenantScope,
+  of: ItemsOfKinds,
+): Promise<{ count: number; lastSeenAt: string | null }> {
+  const row = await db
+    .selectFrom('inventory_items')
+    .select(({ fn }) => [fn.countAll<number>().as('count'), fn.max('last_seen_at').as('lastSeenAt')])
+    .where(isHeld(of))
+    .where(inScope(scope))
+    .executeTakeFirstOrThrow();
+  return { count: Number(row.count), lastSeenAt: row.lastSeenAt };
+}
+
+/** Stores that the held items of a provider are missing. @returns their ids */
+export async function markHeldItemsMissing(
+  db: Database,
+  scope: TenantScope,
+  of: ItemsOfKinds,
+  now: Date,
+): Promise<string[]> {
+  const rows = await db
+    .updateTable('inventory_items')
+    .set({ status: 'missing', updated_at: now.toISOString() })
+    .where(isHeld(of))
+    .where(inScope(scope))
+    .returning('id')
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** Makes the items available again that became missing at a time, and that nothing changed since. @returns their ids */
+export async function restoreMissingItems(
+  db: Database,
+  scope: TenantScope,
+  { providerId, missingSince }: { providerId: string; missingSince: string },
+  now: Date,
+): Promise<string[]> {
+  const rows = await db
+    .updateTable('inventory_items')
+    .set({ status: 'available', updated_at: now.toISOString() })
+    .where('provider_id', '=', providerId)
+    .where('status', '=', 'missing')
+    .where('updated_at', '=', missingSince)
+    .where(inScope(scope))
+    .returning('id')
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+function isHeld({ providerId, kinds }: ItemsOfKinds) {
+  return ({ and, eb, or, ref }: ExpressionBuilder<Tables, 'inventory_items'>) =>
+    and([
+      eb('provider_id', '=', providerId),
+      eb('kind', 'in', kinds),
+      eb('status', '=', 'available'),
+      eb('listed', '=', toFlag(false)),
+      or([eb('source', '=', 'sync'), eb('last_seen_at', '<>', ref('first_seen_at'))]),
+    ]);
 }
 
 /** Stores that a sync found items, unchanged, which the one before had not found. */

@@ -112,6 +112,7 @@ const SHOWN = [
   'base_url',
   'status',
   'health',
+  'health_reason',
   'inventory_synced_at',
   'sync_interval_seconds',
   'metadata',
@@ -333,16 +334,33 @@ export async function markSynced(
   db: Database,
   scope: TenantScope,
   id: string,
-  how: { health: 'healthy' | 'failing' },
+  { health, healthReason }: Pick<Provider, 'health' | 'healthReason'>,
   now: Date,
 ): Promise<void> {
   await db
     .updateTable('providers')
     .set({
-      health: how.health,
-      ...(how.health === 'healthy' && { inventory_synced_at: now.toISOString(), items_listed_at: now.toISOString() }),
+      health,
+      health_reason: healthReason,
+      ...(health !== 'failing' && { inventory_synced_at: now.toISOString(), items_listed_at: now.toISOString() }),
       updated_at: now.toISOString(),
     })
+    .where('id', '=', id)
+    .where(inScope(scope))
+    .execute();
+}
+
+/** Stores that a person confirmed a doubtful sync, or took that back. */
+export async function setHealth(
+  db: Database,
+  scope: TenantScope,
+  id: string,
+  { health, healthReason }: Pick<Provider, 'health' | 'healthReason'>,
+  now: Date,
+): Promise<void> {
+  await db
+    .updateTable('providers')
+    .set({ health, health_reason: healthReason, updated_at: now.toISOString() })
     .where('id', '=', id)
     .where(inScope(scope))
     .execute();
@@ -389,6 +407,7 @@ function withMetadata(row: ProviderRow, metadata: Provider['metadata']): Provide
     baseUrl: row.base_url,
     status: row.status,
     health: row.health,
+    healthReason: row.health_reason,
     inventorySyncedAt: row.inventory_synced_at,
     syncIntervalSeconds: row.sync_interval_seconds,
     metadata,

@@ -1,6 +1,7 @@
 import type { InventoryItem } from '@quartermaster/contracts/inventory.ts';
 import type { OperatorTask } from '@quartermaster/contracts/operator-tasks.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
+import type { Recommendation } from '@quartermaster/contracts/recommendations.ts';
 import type { Generated } from 'kysely';
 import type { Flag, Json, Place, Time, Times } from './columns.ts';
 
@@ -24,6 +25,7 @@ export type GovernanceTables = {
       host: string | null;
       status: Provider['status'];
       health: Provider['health'];
+      health_reason: Generated<string | null>;
       inventory_synced_at: Time | null;
       /** When the last sync stored which items are `listed`. */
       items_listed_at: Generated<Time | null>;
@@ -110,7 +112,7 @@ export type GovernanceTables = {
     Times & {
       id: string;
       provider_id: string;
-      kind: 'register_item' | 'retire_item' | 'block_item' | 'adopt_provider' | 'accept_drift' | 'rotate_credential';
+      kind: Recommendation['kind'];
       status: 'open' | 'applied' | 'dismissed' | 'superseded';
       /** The subject, such as `model:gpt-5`. There is at most one open recommendation for each provider, kind and subject. */
       subject: string;

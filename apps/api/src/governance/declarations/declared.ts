@@ -24,7 +24,7 @@ export async function findDeclaredState(
 }
 
 /**
- * What is declared about subjects. A subject is declared if an inventory item that is not retired decides for its name (a
+ * What is declared about subjects. A subject is declared if an inventory item that is neither retired nor pending decides for its name (a
  * blocked item declares it as forbidden), or if an active manifest of its place or of the whole tenant names it. The number
  * of statements does not grow with the number of subjects.
  *
@@ -37,7 +37,8 @@ export async function findDeclaredStates(
   subjects: readonly ObservedSubject[],
 ): Promise<(subject: ObservedSubject) => DeclaredState> {
   const itemsOf = await findCoveringItems(db, tenant, subjects);
-  const isDeclaring = (item: InventoryItem | undefined) => item !== undefined && item.status !== 'retired';
+  const isDeclaring = (item: InventoryItem | undefined) =>
+    item !== undefined && item.status !== 'retired' && item.status !== 'pending';
   const rest = subjects.filter((subject) => !isDeclaring(itemsOf(subject).deciding));
   const isInManifest = await manifestDeclarations(db, tenant, rest);
   return (subject) => {

@@ -14,7 +14,7 @@ import {
 import { subjectKey } from './subject-key.ts';
 
 /** An item that was removed from the inventory. */
-type RemovedItem = Pick<InventoryItem, 'kind' | 'name'> & { drift: null };
+type RemovedItem = Pick<InventoryItem, 'kind' | 'name'> & { drift: null; status: 'removed' };
 type Drift = NonNullable<RuntimeObservation['drift']>;
 
 const NO_EVIDENCE = {
@@ -31,7 +31,7 @@ const NO_EVIDENCE = {
 /**
  * Copies the drift of items to their observations in the provider's own place. A changed definition opens the observation,
  * whatever was decided about the former definition, unless the item itself was rejected. Creates the observation of an item
- * that no span reported yet. The caller recomputes and reconciles afterwards.
+ * that no span reported yet, if its definition changed or it is pending. The caller recomputes and reconciles afterwards.
  */
 export async function updateDrifts(
   db: Database,
@@ -53,8 +53,8 @@ export async function updateDrifts(
     if (observation) {
       if (observation.drift?.after.schemaDigest === drift?.after.schemaDigest) continue;
       changed.push({ ...observation, drift, ...decisionAfterDrift(observation, drift) });
-    } else if (drift !== null && item.drift !== null) {
-      added.push({ ...identity, ...unseen(item, drift), id: newId('obs', now), firstAccount: '' });
+    } else if (item.status !== 'removed' && (drift !== null || item.status === 'pending')) {
+      added.push({ ...identity, ...unseen(item, drift, now), id: newId('obs', now), firstAccount: '' });
     }
   }
   await updateObservationStates(db, provider, changed, now);
@@ -65,16 +65,18 @@ export async function updateDrifts(
 }
 
 /** An observation of an item that no span reported yet. */
-function unseen({ id, name }: InventoryItem, drift: Drift) {
+function unseen({ id, name, status }: InventoryItem, drift: Drift | null, now: Date) {
+  const seenAt = drift?.detectedAt ?? now.toISOString();
+  const isPending = status === 'pending';
   return {
     name,
-    unknown: false,
+    unknown: isPending,
     status: 'open' as const,
     occurrences: 0,
     drift,
-    inventoryItemId: id,
-    firstSeenAt: drift.detectedAt,
-    lastSeenAt: drift.detectedAt,
+    inventoryItemId: isPending ? null : id,
+    firstSeenAt: seenAt,
+    lastSeenAt: seenAt,
     lastTraceId: null,
     lastSpanId: null,
     evidence: NO_EVIDENCE,
@@ -99,7 +101,7 @@ function decisionAfterDrift(
 }
 
 /** A blocked or retired item without traffic needs no decision until it is available again. */
-function isOutOfUse({ status }: InventoryItem, observation: RuntimeObservation | undefined): boolean {
+function isOutOfUse({ status }: Pick<InventoryItem, 'status'>, observation: RuntimeObservation | undefined): boolean {
   return (status === 'blocked' || status === 'retired') && (observation?.occurrences ?? 0) === 0;
 }
 

@@ -59,7 +59,8 @@ export async function reevaluateRemovedItem(
   now: Date,
   former?: FormerStates,
 ): Promise<BlockCandidates> {
-  if (!former) await updateDrifts(trx, provider, [{ ...item, drift: null }], now);
+  if (!former)
+    await updateDrifts(trx, provider, [{ kind: item.kind, name: item.name, drift: null, status: 'removed' }], now);
   await reevaluateSubjectsOfItems(trx, provider, { subjects: [{ ...item, provider }], former }, now);
   return [item];
 }

@@ -16,6 +16,7 @@ import { covers, EVERYWHERE, scopeOf } from '@quartermaster/db/tenancy.ts';
 import { principalName } from '../../auth/principal.ts';
 import { type AuditedChange, changedFields, auditedWrite } from '../../platform/audit/audited-write.ts';
 import { valueError, requireFound } from '../../platform/errors.ts';
+import { type DeclaredState, findDeclaredState } from '../declarations/declared.ts';
 import { reconcileSubject } from '../rules/reconcile.ts';
 import type { CallerContext } from '../../auth/context.ts';
 import { recomputeRisk } from './recompute.ts';
@@ -50,7 +51,8 @@ export async function applyReview(
   if (observation.review !== null && decision !== 'rejected') {
     await ctx.services.tenantLimits.addRecord(trx, observation.tenantId, { content: note });
   }
-  const { status } = computeStatus({ ...observation, review, status: decision }, { unknown, item: undefined });
+  const item = await findUnusedItem(trx, observation);
+  const { status } = computeStatus({ ...observation, review, status: decision }, { unknown, item });
   const reviewed = requireFound(
     await updateObservation(trx, ctx.reach, id, { status, review }, now),
     'runtime_observation_not_found',
@@ -76,7 +78,8 @@ export async function changeObservation(
     }
     // Without a review the status depends on the declarations: a subject that is declared now is resolved, not open.
     const unreviewed = { ...observation, status: 'open', review: null } as const;
-    const reopened = computeStatus(unreviewed, { unknown: observation.unknown, item: undefined });
+    const item = await findUnusedItem(trx, observation);
+    const reopened = computeStatus(unreviewed, { unknown: observation.unknown, item });
     const change: Pick<ObservationChange, 'status'> = {
       ...(status !== undefined && { status: status === 'open' ? reopened.status : status }),
     };
@@ -119,6 +122,13 @@ async function reevaluateReviewed(
   if (observation.status === 'open') await updateReviewTasks(trx, provider, [{ provider, observation }], now);
   await reconcileSubject(trx, provider, observation, now, closeAs);
   return observation;
+}
+
+/** The item of an observation that a sync alone reported: it may be pending. Undefined for others, because it decides nothing. */
+async function findUnusedItem(db: Database, observation: RuntimeObservation): Promise<DeclaredState['item']> {
+  if (observation.occurrences > 0) return undefined;
+  const provider = await findProvider(db, EVERYWHERE, observation.providerId);
+  return provider && (await findDeclaredState(db, observation, provider, observation)).item;
 }
 
 /** The observation that a path names. @throws 404 */

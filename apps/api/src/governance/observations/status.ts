@@ -7,14 +7,14 @@ type Observed = Decision & Pick<RuntimeObservation, 'drift' | 'occurrences'>;
 
 /**
  * The status of an observation, by what is declared now. `rejected` and `ignored` do not depend on declarations. An
- * observation is undecided if it is used and not declared, if its definition changed, or if it was rejected and seen again.
+ * observation is undecided if it is used or pending and not declared, if its definition changed, or if it was rejected and seen again.
  * Otherwise it is `resolved`. An undecided observation that was `approved` or `open` stays so. One that was `resolved` opens
  * again, and loses its approval, because the declaration that the approval led to is gone.
  */
 export function computeStatus(observation: Observed, { unknown, item }: DeclaredState): Decision {
   const { status, review, drift, occurrences } = observation;
   if (status === 'rejected' || status === 'ignored') return { status, review };
-  const isUnknown = unknown && occurrences > 0;
+  const isUnknown = unknown && (occurrences > 0 || item?.status === 'pending');
   const isUndecided = isUnknown || drift !== null || (isRejectedAgain(observation) && item?.status !== 'blocked');
   if (!isUndecided) return { status: 'resolved', review };
   if (status !== 'resolved') return { status, review };

@@ -3,6 +3,7 @@ import {
   type AppliedRecommendations,
   type ApplyRecommendationsInput,
   type Recommendation,
+  REVIEWED_KINDS,
   type SkipReasonSchema,
   WIDENING_KINDS,
 } from '@quartermaster/contracts/recommendations.ts';
@@ -139,7 +140,7 @@ export async function applyOpenRecommendation(
   if (open?.status !== 'open') return { skipped: 'not_open' };
   if (open.change.after?.['credentialId'] === null) return { skipped: 'needs_successor' };
   const former = await findFormerStates(trx, provider, open);
-  const itemsBefore = open.change.target.type === 'provider' ? await listItemIds(trx, scope, provider.id) : null;
+  const itemsBefore = open.kind === 'adopt_provider' ? await listItemIds(trx, scope, provider.id) : null;
   const { change, reevaluate } = await applyChange(trx, provider, { change: open.change, tenantLimits }, now);
   const state = { appliedBy, appliedAt: now.toISOString(), change, former, itemsBefore };
   const applied = await markApplied(trx, scope, id, state, now);
@@ -194,7 +195,7 @@ function withoutNewId(before: Recommendation, { change }: Recommendation): Recom
 
 /** Whether a request without ids skips a recommendation of this kind if no observation that it is based on was reviewed. */
 function needsReview(kind: Recommendation['kind']): boolean {
-  return kind === 'block_item' || WIDENING_KINDS.includes(kind);
+  return kind === 'block_item' || REVIEWED_KINDS.includes(kind);
 }
 
 /** Chooses the recommendations to apply: the named ones, or else the open ones that need no further review. */

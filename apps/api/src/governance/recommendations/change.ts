@@ -1,10 +1,12 @@
 import { InventoryItemSchema } from '@quartermaster/contracts/inventory.ts';
 import { type Provider, ProviderSchema } from '@quartermaster/contracts/providers.ts';
+import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import { nameKey } from '@quartermaster/naming/name-key.ts';
 import {
   deleteInventoryItem,
   findInventoryItem,
+  findInventoryItems,
   insertInventoryItem,
   type InventoryItemChange,
   updateInventoryItem,
@@ -14,7 +16,8 @@ import {
   swapProviderSecrets,
   undoProviderSecretSwap,
 } from '@quartermaster/db/repositories/provider-secrets.ts';
-import { updateProvider } from '@quartermaster/db/repositories/providers.ts';
+import { markHeldItemsMissing, restoreMissingItems } from '@quartermaster/db/repositories/inventory-sync.ts';
+import { setHealth, updateProvider } from '@quartermaster/db/repositories/providers.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
 import { z } from 'zod';
 import { changedFields } from '../../platform/audit/audited-write.ts';
@@ -24,6 +27,7 @@ import type { FormerStates } from '../observations/recompute.ts';
 import { reevaluateItems, reevaluateProvider, reevaluateRemovedItem } from '../observations/reevaluate.ts';
 import type { BlockCandidates } from '../observations/revoke-sessions.ts';
 import { itemOf, reconcileCredential } from '../rules/reconcile.ts';
+import { removableKinds } from '../rules/confirm-removals.ts';
 import type { Change } from '../rules/rule.ts';
 
 /** A change that was applied. */
@@ -33,6 +37,9 @@ export type AppliedChange = {
   /** Reevaluates what was changed. Returns the items for `revokeSessionsOfBlocked`. */
   reevaluate: (former?: FormerStates) => Promise<BlockCandidates>;
 };
+
+/** Items that are read and reevaluated at once. */
+const REEVALUATED_BATCH_SIZE = 256;
 
 const ItemChangeSchema = InventoryItemSchema.pick({
   status: true,
@@ -45,6 +52,14 @@ const ItemChangeSchema = InventoryItemSchema.pick({
 const NewItemSchema = InventoryItemSchema.pick({ kind: true, name: true, status: true, source: true });
 const CredentialChangeSchema = z.object({ credentialId: z.string() });
 const ProviderChangeSchema = ProviderSchema.pick({ status: true });
+const RemovalSchema = ProviderSchema.pick({ health: true });
+
+type ChangeOptions = {
+  change: Change;
+  tenantLimits: TenantLimits;
+  /** When the change that is undone was applied. Null: nothing is undone. */
+  undoneSince?: string | null;
+};
 
 /**
  * Applies a change within a transaction. An undo applies the {@link inverse} change. The caller marks the recommendation,
@@ -55,14 +70,16 @@ const ProviderChangeSchema = ProviderSchema.pick({ status: true });
 export async function applyChange(
   trx: Database,
   provider: Provider,
-  { change, tenantLimits }: { change: Change; tenantLimits: TenantLimits },
+  { change, tenantLimits, undoneSince = null }: ChangeOptions,
   now: Date,
 ): Promise<AppliedChange> {
   switch (change.target.type) {
     case 'inventory_item':
       return changeItem(trx, provider, { change, tenantLimits }, now);
     case 'provider':
-      return changeProvider(trx, provider, change, now);
+      return isRemoval(change)
+        ? confirmRemoval(trx, provider, { change, undoneSince }, now)
+        : changeProvider(trx, provider, change, now);
     case 'credential':
       return changeCredential(trx, provider, change, now);
   }
@@ -130,6 +147,39 @@ async function changeProvider(trx: Database, provider: Provider, change: Change,
     reevaluate: async () => {
       await reevaluateProvider(trx, changed, now);
       return [];
+    },
+  };
+}
+
+/** Whether a change confirms that held items of a provider are gone. */
+export function isRemoval({ after }: Change): boolean {
+  return after?.['missingItems'] !== undefined;
+}
+
+/** Makes the held items of a provider missing, or undoes that. */
+async function confirmRemoval(
+  trx: Database,
+  provider: Provider,
+  { change, undoneSince }: { change: Change; undoneSince: string | null },
+  now: Date,
+): Promise<AppliedChange> {
+  const { health } = RemovalSchema.strip().parse(change.after);
+  const scope = scopeOf(provider);
+  const { id: providerId, healthReason } = provider;
+  const ids =
+    undoneSince === null
+      ? await markHeldItemsMissing(trx, scope, { providerId, kinds: removableKinds(provider) }, now)
+      : await restoreMissingItems(trx, scope, { providerId, missingSince: undoneSince }, now);
+  await setHealth(trx, scope, providerId, { health, healthReason }, now);
+  return {
+    change,
+    reevaluate: async () => {
+      const candidates: BlockCandidates[number][] = [];
+      for await (const batch of inBatches(ids, REEVALUATED_BATCH_SIZE)) {
+        const items = await findInventoryItems(trx, provider, providerId, batch);
+        candidates.push(...(await reevaluateItems(trx, provider, items, now)));
+      }
+      return candidates;
     },
   };
 }

@@ -19,7 +19,7 @@ import { ApiError } from '../../platform/errors.ts';
 import type { CallerContext } from '../../auth/context.ts';
 import { revokeSessionsOfBlocked, revokeSessionsOfChangedProvider } from '../observations/revoke-sessions.ts';
 import { itemOf, subjectOf } from '../rules/reconcile.ts';
-import { applyChange, changedNames, findTarget, inverse } from './change.ts';
+import { applyChange, changedNames, findTarget, inverse, isRemoval } from './change.ts';
 import { requireRecommendation } from './dismiss.ts';
 
 /**
@@ -42,7 +42,12 @@ export async function undoRecommendation(ctx: CallerContext, id: string): Promis
       throw new ApiError('recommendation_built_on', `The recommendation cannot be undone: ${obstacle}.`);
     }
     const former = await findFormerObservations(trx, scopeOf(recommendation), id);
-    const { reevaluate } = await applyChange(trx, provider, { change: inverse(change), tenantLimits }, now);
+    const { reevaluate } = await applyChange(
+      trx,
+      provider,
+      { change: inverse(change), tenantLimits, undoneSince: appliedAt },
+      now,
+    );
     // An item that the change created is deleted now, so the reopened recommendation has no target id.
     const planned = change.before === null ? { ...change, target: { ...change.target, id: null } } : change;
     const undone = await markUndone(trx, scopeOf(recommendation), id, planned, now).catch((error: unknown) => {
@@ -85,6 +90,7 @@ async function findUndoObstacle(
   const what = type === 'inventory_item' ? 'the inventory item' : `the ${type}`;
   const target = await findTarget(db, provider, change, now);
   if (!target) return `${what} has been deleted`;
+  if (isRemoval(change)) return isSyncedSince(provider, appliedAt) ? 'the provider was synced since' : null;
   const differing = Object.entries(change.after ?? {}).find(
     ([field, value]) => JSON.stringify(target[field] ?? null) !== JSON.stringify(value ?? null),
   );
@@ -97,6 +103,11 @@ async function findUndoObstacle(
   const isListed = provider.inventorySyncedAt !== null && target['lastSeenAt'] === provider.inventorySyncedAt;
   if (change.before?.['status'] === 'missing' && isListed) return `a sync found ${what} again`;
   return type === 'provider' ? findAdoptionObstacle(db, provider, { id, appliedAt: appliedAt ?? '' }, now) : null;
+}
+
+/** A sync that succeeded or failed since then decided the health of the provider anew. */
+function isSyncedSince({ inventorySyncedAt, health }: Provider, time: string | null): boolean {
+  return health !== 'healthy' || (inventorySyncedAt ?? '') > (time ?? '');
 }
 
 /** Whether a provider has inventory items that it did not have when it was adopted. */

@@ -1,5 +1,5 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
-import { type RecommendationKind, WIDENING_KINDS } from '@quartermaster/contracts/recommendations.ts';
+import { type RecommendationKind, REVIEWED_KINDS } from '@quartermaster/contracts/recommendations.ts';
 import type { Database } from '@quartermaster/db/database.ts';
 import type { OpenRecommendation, Subject } from '@quartermaster/db/repositories/recommendations.ts';
 import {
@@ -119,7 +119,7 @@ function newRecommendation({ provider: { subTenantId }, key, proposal }: RuleEva
  * `adopt_provider` is always considered, because a provider has at most one.
  */
 function canBeApplied(kind: RecommendationKind, { observations }: Proposal): boolean {
-  if (!WIDENING_KINDS.includes(kind) || kind === 'adopt_provider') return true;
+  if (!REVIEWED_KINDS.includes(kind) || kind === 'adopt_provider') return true;
   return observations.some(({ status }) => status === 'approved');
 }
 

@@ -16,9 +16,11 @@ import { insertObservationLinks } from '@quartermaster/db/repositories/open-reco
 import { scopeOf, type TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { findCoveringItems } from '../declarations/covering-items.ts';
 import { subjectKey } from '../declarations/subject-key.ts';
+import { countHeldItems } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { acceptDrift } from './accept-drift.ts';
 import { adoptProvider } from './adopt-provider.ts';
 import { blockItem } from './block-item.ts';
+import { confirmRemovals, type RemovalState, removableKinds } from './confirm-removals.ts';
 import { applyEvaluations, type ClosingStatus, recommendationKey, type RuleEvaluation } from './evaluation.ts';
 import { registerItem } from './register-item.ts';
 import { retireItem } from './retire-item.ts';
@@ -34,6 +36,9 @@ export const PROVIDER_SUBJECT = 'provider';
 
 /** The `subject` of the recommendation to rotate a provider's credential. */
 const CREDENTIAL_SUBJECT = 'credential';
+
+/** The `subject` of the recommendation to confirm that items of a provider are gone. */
+const REMOVALS_SUBJECT = 'removals';
 
 /** Identifies the task to adopt a provider. There is one for each provider. */
 export function adoptionTask({ id }: Pick<Provider, 'id'>) {
@@ -198,6 +203,25 @@ export async function reconcileCredential(
   await applyEvaluations(db, provider, { evaluations, closeAs: 'superseded' }, now);
 }
 
+/** Opens or supersedes the recommendation to confirm that the held items of a provider are gone. Called at the end of a sync. */
+export async function reconcileRemovals(db: Database, provider: Provider, now: Date): Promise<void> {
+  const key = { providerId: provider.id, kind: confirmRemovals.kind, subject: REMOVALS_SUBJECT };
+  const [open] = await findOpenRecommendationsOfSubjects(db, provider, [key]);
+  if (!open && provider.health !== 'doubtful') return;
+  const proposal = confirmRemovals.evaluate(await findRemovalState(db, provider), open !== undefined);
+  await applyEvaluations(
+    db,
+    provider,
+    { evaluations: [{ provider, key, open, proposal }], closeAs: 'superseded' },
+    now,
+  );
+}
+
+async function findRemovalState(db: Database, provider: Provider): Promise<RemovalState> {
+  const kinds = removableKinds(provider);
+  return { provider, held: await countHeldItems(db, scopeOf(provider), { providerId: provider.id, kinds }) };
+}
+
 /** The cause that the rule of an open recommendation states now. */
 export async function currentCause(
   db: Database,
@@ -210,6 +234,9 @@ export async function currentCause(
     return rotateCredential.evaluate(state, true)?.cause ?? '';
   }
   if (kind === 'adopt_provider') return adoptProvider.evaluate({ provider, observations: [] }, true)?.cause ?? '';
+  if (kind === 'confirm_removals') {
+    return confirmRemovals.evaluate(await findRemovalState(db, provider), true)?.cause ?? '';
+  }
   const rule = SUBJECT_RULES.find((one) => one.kind === kind);
   const item = itemOf(change);
   const state = await findSubjectState(db, { provider, ...item });

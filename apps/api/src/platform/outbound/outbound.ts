@@ -92,7 +92,7 @@ export function openOutbound(
   const signal = AbortSignal.any([outer, failed.signal]);
 
   /** Passes the body on until it exceeds a limit. */
-  async function* limited(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  async function* limited(body: AsyncIterable<Uint8Array>, caller: AbortSignal | null): AsyncGenerator<Uint8Array> {
     let size = 0;
     try {
       for await (const chunk of body) {
@@ -104,6 +104,8 @@ export function openOutbound(
       }
     } catch (error) {
       outer.throwIfAborted();
+      // The caller aborted this request, so it is not a failure of the conversation.
+      if (caller?.aborted === true && !failed.signal.aborted) throw error;
       throw fail(transportFailure(error, limits));
     }
   }
@@ -135,7 +137,7 @@ export function openOutbound(
           await answer.body?.cancel();
           throw new OutboundFailure(`it answered a redirect (HTTP ${answer.status}), which is not followed`);
         }
-        const body = answer.body === null ? null : ReadableStream.from(limited(answer.body));
+        const body = answer.body === null ? null : ReadableStream.from(limited(answer.body, init.signal ?? null));
         const { status, headers: received } = answer;
         const response = new Response(body, { status, headers: [...received] });
         last = { status, headers: response.headers };

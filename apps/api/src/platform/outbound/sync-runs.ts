@@ -1,6 +1,9 @@
+import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
 import type { OutboundLimits, OutboundPolicy } from './outbound.ts';
 
 export type SyncLimits = OutboundLimits & {
+  /** Time for an MCP server to say which protocol versions it speaks. Then it is taken for an older one. */
+  discoveryMs: number;
   /** Syncs that run concurrently in one process. Each may hold a provider's whole answer in memory. */
   atOnce: number;
   /** Syncs of one tenant that run concurrently in one process, so that its hanging providers do not block other tenants. */
@@ -15,6 +18,9 @@ export type SyncLimits = OutboundLimits & {
   scheduleMs: number;
 };
 
+/** MCP servers that are remembered. */
+const MAX_OLDER_SERVERS = 10_000;
+
 const MEGABYTE = 1024 * 1024;
 
 export const SYNC_LIMITS: SyncLimits = {
@@ -24,6 +30,7 @@ export const SYNC_LIMITS: SyncLimits = {
   allAttemptsMs: 25_000,
   pauseMs: 500,
   scheduleMs: 2000,
+  discoveryMs: 3000,
   connectMs: 3000,
   totalMs: 10_000,
   answerBytes: 8 * MEGABYTE,
@@ -41,6 +48,8 @@ export class SyncInterrupted extends Error {
 /** The syncs that run in this process. */
 export type SyncRuns = {
   limits: SyncLimits;
+  /** The MCP servers that did not answer `server/discover` properly. They are asked to `initialize` at once. */
+  olderServers: BoundedMap<string, true>;
   /** Where requests to providers may go. */
   policy: OutboundPolicy;
   /** Whether one more sync of a tenant may run. False while the service stops. */
@@ -58,6 +67,7 @@ export function syncRuns(limits: SyncLimits, policy: OutboundPolicy): SyncRuns {
   return {
     limits,
     policy,
+    olderServers: new BoundedMap(MAX_OLDER_SERVERS),
     hasRoom: (tenantId) =>
       !stopping.signal.aborted && running.size < limits.atOnce && countOf(tenantId) < limits.atOncePerTenant,
     async run(tenantId, work) {

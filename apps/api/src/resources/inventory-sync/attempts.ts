@@ -107,7 +107,7 @@ async function ask(
   const outbound = openOutbound(conversation, syncs.policy, { ...syncs.limits, totalMs });
   try {
     return provider.kind === 'mcp'
-      ? await listMcp(outbound, provider, { timeoutMs: totalMs, onProgress })
+      ? await listMcp(outbound, provider, { timeoutMs: totalMs, syncs, onProgress })
       : await listModels(outbound, provider, { now, onProgress });
   } catch (error) {
     signal.throwIfAborted();

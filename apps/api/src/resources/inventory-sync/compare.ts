@@ -9,6 +9,10 @@ export type Comparison = {
   updated: { id: string; change: FoundItemChange }[];
   /** To become missing: available until now, and not listed any more. */
   removed: string[];
+  /** Would become missing, but stay as they are until a person confirms it, see {@link isDoubtful}. */
+  held: string[];
+  /** To be retired: pending until now, and not listed any more, so nothing is left to decide. */
+  withdrawn: string[];
   /** Listed again, without changes. */
   unchanged: string[];
   /** Those of the unchanged ones that the last sync did not list. */
@@ -23,9 +27,10 @@ const BATCH_SIZE = 100;
 /**
  * Compares the known items with the listed ones.
  *
- * - A new item is added. A missing item becomes available again. Blocked and retired items keep their status.
+ * - A new item is added. A missing item becomes available again. Blocked and retired items keep their status, except that a
+ *   retired item that disappeared and is listed again is pending: a person is asked whether to restore it.
  * - An item that is not listed any more becomes missing if a sync found it before. An item that a person declared and no sync
- *   ever found keeps its status.
+ *   ever found keeps its status. If too many would become missing at once, none of them does, see {@link isDoubtful}.
  * - An item without a digest takes the listed one. A digest other than the accepted one is drift: the item keeps everything
  *   that was accepted, and the listed definition is stored beside it until a person accepts it or the provider reverts it.
  * - Texts and attributes follow the provider. For an item that a person declared, the sync only fills in empty ones.
@@ -36,16 +41,20 @@ export async function compare(known: readonly KnownItem[], listing: Listing, now
     added: [],
     updated: [],
     removed: [],
+    held: [],
+    withdrawn: [],
     unchanged: [],
     newlyListed: [],
     noLongerListed: [],
   };
+  let keptCount = 0;
   for await (const batch of inBatches(known, BATCH_SIZE)) {
     for (const item of batch) {
       const key = keyOf(item);
       const again = found.get(key);
       if (again) {
         found.delete(key);
+        if (item.status === 'available') keptCount += 1;
         const change = changeOf(item, again, now);
         if (Object.keys(change).length > 0) result.updated.push({ id: item.id, change });
         else {
@@ -56,15 +65,28 @@ export async function compare(known: readonly KnownItem[], listing: Listing, now
         if (item.listed) result.noLongerListed.push(item.id);
         const isOfKind = listing.kinds.includes(item.kind);
         if (isOfKind && item.status === 'available' && item.confirmed) result.removed.push(item.id);
+        if (isOfKind && item.status === 'pending') result.withdrawn.push(item.id);
       }
     }
   }
   result.added.push(...found.values());
+  if (isDoubtful({ keptCount, removedCount: result.removed.length })) {
+    result.held = result.removed;
+    result.removed = [];
+  }
   return result;
 }
 
+/**
+ * Whether a listing has none, or less than half, of the available items that earlier syncs found. A server that starts, or that lost
+ * its database, answers like that, and what it lists is no reason to give up the items.
+ */
+function isDoubtful({ keptCount, removedCount }: { keptCount: number; removedCount: number }): boolean {
+  return removedCount > keptCount;
+}
+
 function changeOf(item: KnownItem, found: FoundItem, now: Date): FoundItemChange {
-  const back: FoundItemChange = item.status === 'missing' ? { status: 'available' } : {};
+  const back = statusOfListed(item);
   const { schemaDigest, title, description, attributes } = found;
   const isDrift = schemaDigest !== null && item.schemaDigest !== null && schemaDigest !== item.schemaDigest;
   if (isDrift) {
@@ -77,6 +99,13 @@ function changeOf(item: KnownItem, found: FoundItem, now: Date): FoundItemChange
     ...(schemaDigest !== item.schemaDigest && schemaDigest !== null && { schemaDigest }),
     ...textsOf(item, found),
   };
+}
+
+/** The status that an item gets because it is listed. Empty: it keeps its status. */
+function statusOfListed({ status, confirmed, listed }: KnownItem): Pick<FoundItemChange, 'status'> {
+  if (status === 'missing') return { status: 'available' };
+  const isBack = confirmed && !listed;
+  return status === 'retired' && isBack ? { status: 'pending' } : {};
 }
 
 function textsOf(item: KnownItem, found: FoundItem): FoundItemChange {

@@ -14,12 +14,16 @@ export type Listing = {
   items: FoundItem[];
   errors: InventorySync['errors'];
   errorCount: number;
+  /** What the provider announced and did not list, in our own words. */
+  notes: string[];
 };
 
 export type ListingMaker = {
   /** @throws OutboundFailure beyond `MAX_ITEMS` */
   add: (items: readonly ReadItem[]) => Promise<void>;
   count: () => number;
+  /** Adds to the notes of the listing. */
+  note: (text: string) => void;
   /** How many items may still be added. */
   room: () => number;
   finished: () => Listing;
@@ -32,6 +36,7 @@ const BATCH_SIZE = 500;
 export function listingOf(kinds: readonly InventoryKind[]): ListingMaker {
   const found = new Map<string, FoundItem>();
   const errors: InventorySync['errors'] = [];
+  const notes: string[] = [];
   let listed = 0;
   let errorCount = 0;
   const refuse = ({ kind, name }: Pick<ReadItem, 'kind' | 'name'>, reason: string) => {
@@ -51,7 +56,8 @@ export function listingOf(kinds: readonly InventoryKind[]): ListingMaker {
   return {
     count: () => listed,
     room: () => MAX_ITEMS - listed,
-    finished: () => ({ kinds, items: [...found.values()], errors, errorCount }),
+    finished: () => ({ kinds, items: [...found.values()], errors, errorCount, notes }),
+    note: (text) => void notes.push(text),
     async add(items) {
       for (const item of items) {
         addOne(item);

@@ -1,6 +1,7 @@
 import { OutboundFailure } from '../../platform/outbound/failure.ts';
 import type { Outbound } from '../../platform/outbound/outbound.ts';
 import { askThread } from './ask-thread.ts';
+import { isObject } from '../../platform/json-values.ts';
 import type { ReadItem } from './item.ts';
 
 /** Events of all streams of a conversation: notifications and answers. A list has at most 200 pages. */
@@ -15,6 +16,8 @@ const ERROR_MAX_BYTES = 64 * 1024;
 /** Passed on instead of a body without an answer, so that the MCP client reports an error. */
 const NOT_JSON = 'not JSON';
 
+type McpQuestions = { provider: { name: string }; room: () => number; discoveryMs: number; onOlder: () => void };
+
 type McpAnswers = {
   /** For the transport of the MCP client. It takes the items out of each answer, so that the client has little to parse. */
   fetch: (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -27,11 +30,10 @@ type McpAnswers = {
  * client gets the answers to its own requests, and nothing else: it would answer each request of the server with a request.
  *
  * @param room how many items may still be added to the listing
+ * @param discoveryMs how long the server may take to answer `server/discover`
+ * @param onOlder called if it does not answer that properly
  */
-export function mcpAnswers(
-  outbound: Outbound,
-  { provider, room }: { provider: { name: string }; room: () => number },
-): McpAnswers {
+export function mcpAnswers(outbound: Outbound, { provider, room, discoveryMs, onOlder }: McpQuestions): McpAnswers {
   let items: ReadItem[] = [];
   let eventCount = 0;
   const countEvent = () => {
@@ -49,6 +51,46 @@ export function mcpAnswers(
       throw error instanceof OutboundFailure ? outbound.fail(error) : error;
     }
   };
+  const ask = async (url: string | URL, init: RequestInit | undefined, request: JsonRpcRequest | null) => {
+    const answer = await outbound.fetch(url, init);
+    const type = (answer.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase();
+    // Only a request has an answer. What a server sends in response to a notification is not read.
+    if (answer.body !== null && init?.method === 'POST' && request !== null) {
+      if (!answer.ok) return withBody(answer, await smallBody(answer.body));
+      if (type === 'application/json') {
+        const message = await read(new Uint8Array(await answer.arrayBuffer()), request);
+        return withBody(answer, message ?? NOT_JSON);
+      }
+      if (type === 'text/event-stream') {
+        const messages = messagesOf(answer.body, { outbound, countEvent, read: (data) => read(data, request) });
+        return withBody(answer, ReadableStream.from(messages));
+      }
+    }
+    await answer.body?.cancel();
+    return withBody(answer, null);
+  };
+  /**
+   * Older servers answer `server/discover` in many ways, or not at all. The client knows only some of them, so all others become an
+   * answer after which it falls back to `initialize`. A refused credential and a stream of events are left to the client.
+   */
+  const discover = async (url: string | URL, init: RequestInit, request: JsonRpcRequest): Promise<Response> => {
+    const late = AbortSignal.timeout(discoveryMs);
+    try {
+      const answer = await ask(
+        url,
+        { ...init, signal: init.signal ? AbortSignal.any([init.signal, late]) : late },
+        request,
+      );
+      if (answer.status === 401 || answer.status === 403) return answer;
+      if (answer.ok && answer.headers.get('content-type')?.startsWith('text/event-stream') === true) return answer;
+      const body = await answer.text();
+      if (answer.status < 500 && isReply(body)) return withBody(answer, body);
+    } catch (error) {
+      if (!late.aborted || outbound.signal.aborted || init.signal?.aborted === true) throw error;
+    }
+    onOlder();
+    return new Response(null, { status: 400 });
+  };
   return {
     takeItems() {
       const taken = items;
@@ -58,25 +100,22 @@ export function mcpAnswers(
     async fetch(url, init) {
       // Do not open the stream for messages that the server sends unasked: a sync needs only answers.
       if (init?.method === 'GET') return new Response(null, { status: 405 });
-      const answer = await outbound.fetch(url, init);
       const request = requestOf(init?.body);
-      const type = (answer.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase();
-      // Only a request has an answer. What a server sends in response to a notification is not read.
-      if (answer.body !== null && init?.method === 'POST' && request !== null) {
-        if (!answer.ok) return withBody(answer, await smallBody(answer.body));
-        if (type === 'application/json') {
-          const message = await read(new Uint8Array(await answer.arrayBuffer()), request);
-          return withBody(answer, message ?? NOT_JSON);
-        }
-        if (type === 'text/event-stream') {
-          const messages = messagesOf(answer.body, { outbound, countEvent, read: (data) => read(data, request) });
-          return withBody(answer, ReadableStream.from(messages));
-        }
-      }
-      await answer.body?.cancel();
-      return withBody(answer, null);
+      return init !== undefined && request?.method === 'server/discover'
+        ? discover(url, init, request)
+        : ask(url, init, request);
     },
   };
+}
+
+/** Whether a text is the JSON of a reply with a result or an error. */
+function isReply(text: string): boolean {
+  try {
+    const reply: unknown = JSON.parse(text);
+    return isObject(reply) && (isObject(reply['result']) || isObject(reply['error']));
+  } catch {
+    return false;
+  }
 }
 
 type JsonRpcRequest = { id: unknown; method: string };

@@ -22,11 +22,23 @@ type Reader<Raw extends z.ZodType> = {
   read: (item: z.infer<Raw>) => Omit<ListedItem, 'kind'>;
 };
 
+// Servers in languages without optional members write null for what they do not have.
 const text = z
   .string()
   .nullish()
   .transform((value) => value ?? undefined);
-const object = z.looseObject({}).optional();
+const object = z
+  .looseObject({})
+  .nullish()
+  .transform((value) => value ?? undefined);
+const number = z
+  .number()
+  .nullish()
+  .transform((value) => value ?? undefined);
+const list = z
+  .array(z.unknown())
+  .nullish()
+  .transform((value) => value ?? undefined);
 const named = { title: text, description: text, annotations: object };
 
 export const TOOLS = reader({
@@ -50,7 +62,7 @@ export const RESOURCES = reader({
   member: 'resources',
   kind: 'resource',
   nameMember: 'uri',
-  schema: z.object({ ...named, uri: z.string(), name: text, mimeType: text, size: z.number().optional() }),
+  schema: z.object({ ...named, uri: z.string(), name: text, mimeType: text, size: number }),
   read: ({ uri, name, title, description, mimeType, size, annotations }) => ({
     name: uri,
     title: title ?? name,
@@ -80,7 +92,7 @@ export const PROMPTS = reader({
   member: 'prompts',
   kind: 'prompt',
   nameMember: 'name',
-  schema: z.object({ ...named, name: z.string(), arguments: z.array(z.unknown()).optional() }),
+  schema: z.object({ ...named, name: z.string(), arguments: list }),
   read: ({ name, title, description, arguments: parameters }) => ({
     name,
     title,
@@ -90,7 +102,7 @@ export const PROMPTS = reader({
   }),
 });
 
-const LISTS = new Map([TOOLS, RESOURCES, TEMPLATES, PROMPTS].map((list) => [list.method, list]));
+const LISTS = new Map([TOOLS, RESOURCES, TEMPLATES, PROMPTS].map((one) => [one.method, one]));
 
 /** The list that a method asks for; undefined for other methods. */
 export function listOf(method: string): McpList | undefined {

@@ -6,12 +6,13 @@ import {
   SdkHttpError,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
-import type { InventoryKind } from '@quartermaster/contracts/inventory.ts';
+import { SYNCED_KINDS } from '@quartermaster/contracts/inventory-syncs.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { z } from 'zod';
 import { VERSION } from '../../config.ts';
 import { OutboundFailure } from '../../platform/outbound/failure.ts';
 import type { Outbound } from '../../platform/outbound/outbound.ts';
+import type { SyncRuns } from '../../platform/outbound/sync-runs.ts';
 import type { ReadItem } from './item.ts';
 import { type Listing, listingOf } from './listing.ts';
 import { mcpAnswers } from './mcp-answers.ts';
@@ -21,20 +22,31 @@ import { type ListedPage, readPages } from './pages.ts';
 /** How long a sync waits for the server to end the MCP session, in milliseconds. */
 const SESSION_END_MS = 1000;
 
-/** The kinds that every sync of an MCP server asks for. A server that does not announce a kind has no items of it. */
-const KINDS: readonly InventoryKind[] = ['tool', 'resource', 'prompt'];
+type McpOptions = {
+  timeoutMs: number;
+  syncs: Pick<SyncRuns, 'limits' | 'olderServers'>;
+  onProgress: (phase: string, done: number) => void;
+};
 
 /** Lists the tools, resources and prompts of an MCP server over streamable HTTP, in any protocol version that it speaks. */
 export async function listMcp(
   outbound: Outbound,
   provider: Provider & { baseUrl: string },
-  { timeoutMs, onProgress }: { timeoutMs: number; onProgress: (phase: string, done: number) => void },
+  { timeoutMs, syncs, onProgress }: McpOptions,
 ): Promise<Listing> {
-  const listing = listingOf(KINDS);
-  const answers = mcpAnswers(outbound, { provider, room: listing.room });
+  // A server that does not announce a kind has no items of it.
+  const listing = listingOf(SYNCED_KINDS.mcp);
+  const { olderServers, limits } = syncs;
+  const server = `${provider.id} ${provider.baseUrl}`;
+  const answers = mcpAnswers(outbound, {
+    provider,
+    room: listing.room,
+    discoveryMs: limits.discoveryMs,
+    onOlder: () => void olderServers.set(server, true),
+  });
   const client = new Client(
     { name: 'quartermaster', version: VERSION },
-    { capabilities: {}, versionNegotiation: { mode: 'auto' } },
+    { capabilities: {}, versionNegotiation: { mode: olderServers.has(server) ? 'legacy' : 'auto' } },
   );
   const transport = new StreamableHTTPClientTransport(new URL(provider.baseUrl), {
     fetch: answers.fetch,
@@ -47,13 +59,22 @@ export async function listMcp(
   });
   const options: RequestOptions = { signal: outbound.signal, timeout: timeoutMs };
   try {
-    await withOwnErrors('connect', () => client.connect(transport, options));
+    await withOwnErrors('connect', () => client.connect(transport, options)).catch((error: unknown) => {
+      // It may have been replaced by a newer one.
+      olderServers.delete(server);
+      throw error;
+    });
     const announced = client.getServerCapabilities() ?? {};
     for (const list of listsOf(client, answers.takeItems, options)) {
       if (announced[list.capability] === undefined) continue;
-      for await (const items of readPages(list.what, list.fetchPage)) {
-        await listing.add(items);
-        onProgress(list.what, listing.count());
+      try {
+        for await (const items of readPages(list.what, list.fetchPage)) {
+          await listing.add(items);
+          onProgress(list.what, listing.count());
+        }
+      } catch (error) {
+        if (!isUnknownMethod(error)) throw error;
+        if (!list.isOptional) listing.note(`it announces ${list.capability}, but does not know ${list.method}`);
       }
     }
     await endSession(transport, outbound.signal);
@@ -66,6 +87,9 @@ export async function listMcp(
 type List = {
   what: string;
   capability: 'tools' | 'resources' | 'prompts';
+  method: string;
+  /** Whether a server with the capability may do without it. */
+  isOptional: boolean;
   fetchPage: (cursor: string | null) => Promise<ListedPage<ReadItem>>;
 };
 
@@ -74,15 +98,18 @@ function listsOf(client: Client, takeItems: () => ReadItem[], options: RequestOp
     const next = await askForPage(client, options, list, cursor);
     return { items: takeItems(), next };
   };
+  const listed = (what: string, capability: List['capability'], list: McpList): List => ({
+    what,
+    capability,
+    method: list.method,
+    isOptional: list === TEMPLATES,
+    fetchPage: pagesOf(list),
+  });
   return [
-    { what: 'tools', capability: 'tools', fetchPage: pagesOf(TOOLS) },
-    { what: 'resources', capability: 'resources', fetchPage: pagesOf(RESOURCES) },
-    {
-      what: 'resource templates',
-      capability: 'resources',
-      fetchPage: (cursor) => pagesOf(TEMPLATES)(cursor).catch(emptyIfUnknownMethod),
-    },
-    { what: 'prompts', capability: 'prompts', fetchPage: pagesOf(PROMPTS) },
+    listed('tools', 'tools', TOOLS),
+    listed('resources', 'resources', RESOURCES),
+    listed('resource templates', 'resources', TEMPLATES),
+    listed('prompts', 'prompts', PROMPTS),
   ];
 }
 
@@ -105,13 +132,11 @@ async function askForPage(
   return answer.nextCursor as string | null;
 }
 
-/** An empty page if the server does not know the method: servers with resources need not support templates. */
-function emptyIfUnknownMethod(error: unknown): ListedPage<ReadItem> {
+/** Whether the server does not know the method of a list. Servers of the 2026-07-28 revision answer 404 instead of an error. */
+function isUnknownMethod(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
-  const isUnknown = cause instanceof ProtocolError && cause.code === METHOD_NOT_FOUND;
-  // Servers of the 2026-07-28 revision answer 404 instead.
-  if (isUnknown || (cause instanceof SdkHttpError && cause.status === 404)) return { items: [], next: null };
-  throw error;
+  if (cause instanceof SdkHttpError) return cause.status === 404;
+  return cause instanceof ProtocolError && cause.code === METHOD_NOT_FOUND;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { SYNCED_KINDS } from '@quartermaster/contracts/inventory-syncs.ts';
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { OutboundFailure, statusFailure } from '../../platform/outbound/failure.ts';
 import type { Outbound } from '../../platform/outbound/outbound.ts';
@@ -13,7 +14,7 @@ export async function listModels(
   provider: Provider & { baseUrl: string },
   { now, onProgress }: { now: () => Date; onProgress: (phase: string, done: number) => void },
 ): Promise<Listing> {
-  const listing = listingOf(['model']);
+  const listing = listingOf(SYNCED_KINDS.llm);
   let parameter: NextModels['parameter'] = 'after';
   const fetchPage = async (cursor: string | null): Promise<ListedPage<ReadItem>> => {
     const url = modelsUrl(provider.baseUrl);

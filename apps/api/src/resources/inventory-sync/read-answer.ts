@@ -56,12 +56,25 @@ const ModelSchema = z.object({
   description: text,
 });
 
-const ModelListSchema = z.object({
-  object: text,
-  data: z.unknown().refine(Array.isArray),
-  has_more: z.boolean().nullish(),
-  last_id: z.string().nullish(),
-});
+const ModelListSchema = z.union([
+  z.object({
+    object: text,
+    data: z.array(z.unknown()),
+    has_more: z.boolean().nullish(),
+    last_id: z.string().nullish(),
+  }),
+  // Ollama without a model.
+  z.object({ object: z.literal('list'), data: z.null() }).transform(() => ({ object: 'list', data: [] })),
+  // Together lists its models without an object around them.
+  z.array(z.unknown()).transform((data) => ({ object: 'list', data })),
+]);
+
+type ModelList = {
+  object?: string | undefined;
+  data: unknown[];
+  has_more?: boolean | null | undefined;
+  last_id?: string | null | undefined;
+};
 
 /** Reads an answer. Takes time in proportion to its size, so `askThread` decides in which thread it runs. */
 export function readAnswer(body: string, question: Question): AnswerRead | AnswerRefused {
@@ -81,10 +94,9 @@ export function readAnswer(body: string, question: Question): AnswerRead | Answe
 function readModels(parsed: unknown, question: Question): AnswerRead | AnswerRefused {
   const list = ModelListSchema.safeParse(parsed);
   if (!list.success) return { items: [], message: null, next: null };
-  const { object, data, has_more: hasMore, last_id: lastId } = list.data;
-  const listed = data as unknown[];
-  if (listed.length > question.room) return TOO_MANY;
-  const models = listed.map(modelOf);
+  const { object, data, has_more: hasMore, last_id: lastId }: ModelList = list.data;
+  if (data.length > question.room) return TOO_MANY;
+  const models = data.map(modelOf);
   const after = hasMore === true ? (lastId ?? models.at(-1)?.name ?? null) : null;
   if (after !== null && after.length > CURSOR_MAX_CHARACTERS) return CURSOR_TOO_LONG;
   const provider = { name: question.providerName };

@@ -8,7 +8,7 @@ import { tenantKey } from '@quartermaster/db/tenant-context.ts';
 import { confineToTenant } from '@quartermaster/db/transaction.ts';
 import type { auditedWrite } from '../../platform/audit/audited-write.ts';
 import { ApiError } from '../../platform/errors.ts';
-import { reconcileCredential } from '../../governance/rules/reconcile.ts';
+import { reconcileCredential, reconcileRemovals } from '../../governance/rules/reconcile.ts';
 import { fetchListing, ListingFailed, type SyncableProvider, type SyncServices } from './attempts.ts';
 import type { Listing } from './listing.ts';
 import { nextAfterFailure, nextAfterSuccess } from './next-sync.ts';
@@ -134,26 +134,47 @@ async function writeAll({ services, provider, taskId, writing }: SyncRun, state:
     const isMine = await endSyncTask(trx, scope, taskId, end, now);
     // Rolls back what was written.
     if (!isMine) throw new SyncInterrupted('the task was cancelled, or taken over');
-    await markSynced(trx, scope, provider.id, { health: 'healthy' }, now);
+    const outcome = healthOf(counts, listing);
+    await markSynced(trx, scope, provider.id, outcome, now);
     if (current.syncIntervalSeconds !== null) {
       const scheduleNow = await services.databaseNow(trx);
       await setNextSync(trx, scope, provider.id, nextAfterSuccess(scheduleNow, current.syncIntervalSeconds));
     }
     await reconcileCredential(trx, current, { refused: false }, now);
-    const changed = current.health === 'healthy' ? ['inventorySyncedAt'] : ['health', 'inventorySyncedAt'];
+    await reconcileRemovals(trx, { ...current, ...outcome }, now);
+    const changed = current.health === outcome.health ? ['inventorySyncedAt'] : ['health', 'inventorySyncedAt'];
     record({ place: current, target: { type: 'provider', id: provider.id }, changed });
     return { counts, syncedAt: now.toISOString() };
   });
 }
 
-type Counts = Pick<InventorySync, 'added' | 'updated' | 'removed' | 'unchanged'>;
+type Counts = Pick<InventorySync, 'added' | 'updated' | 'removed' | 'held' | 'unchanged'>;
+
+/** What a sync says about the provider. */
+function healthOf({ held, unchanged, updated }: Counts, listing: Listing): Pick<Provider, 'health' | 'healthReason'> {
+  if (held === 0) return { health: 'healthy', healthReason: notTaken(listing) };
+  const found = unchanged + updated;
+  const healthReason = `the last sync found ${found === 0 ? 'none' : `only ${found}`} of the ${held + found} items that it found before`;
+  return { health: 'doubtful', healthReason };
+}
+
+/** Which parts of a listing a sync could not take. Null if it took all. */
+function notTaken({ errors, errorCount, notes }: Listing): string | null {
+  const [first] = errors;
+  const refused =
+    first === undefined
+      ? []
+      : [`${errorCount} could not be stored, such as the ${first.kind} ${first.name}: ${first.reason}`];
+  const all = [...notes, ...refused];
+  return all.length === 0 ? null : all.join('; ');
+}
 
 /** What a sync changed, for people who read its task later. */
-function summaryOf({ added, updated, removed, unchanged }: Counts, { errors, errorCount }: Listing): string {
+function summaryOf({ added, updated, removed, held, unchanged }: Counts, listing: Listing): string {
   const counts = `${added} added, ${updated} changed, ${removed} no longer listed, ${unchanged} unchanged.`;
-  const [first] = errors;
-  if (first === undefined) return counts;
-  return `${counts} ${errorCount} could not be stored, such as the ${first.kind} ${first.name}: ${first.reason}.`;
+  const heldText = held === 0 ? [] : [`${held} no longer listed, and kept until a person confirms that they are gone.`];
+  const reason = notTaken(listing);
+  return [counts, ...heldText, ...(reason === null ? [] : [`${reason}.`])].join(' ');
 }
 
 /** Stores the reason in the task. If the provider caused the failure, its health becomes `failing`. Keeps the inventory. */
@@ -177,7 +198,7 @@ async function recordFailure(
     if (!isMine) return;
     const isItsFault = error instanceof ListingFailed && !isOutdated(current, provider);
     if (isItsFault) {
-      await markSynced(trx, scope, provider.id, { health: 'failing' }, now);
+      await markSynced(trx, scope, provider.id, { health: 'failing', healthReason: lastError }, now);
       // Any other failure says nothing about the credential, so an earlier refusal stays recorded.
       if (error.refusedCredential) await reconcileCredential(trx, current, { refused: true }, now);
     }

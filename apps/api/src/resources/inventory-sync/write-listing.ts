@@ -9,8 +9,8 @@ import {
   type KnownItem,
   listKnownItems,
   markItemsListed,
-  markItemsMissing,
   markItemsUnlisted,
+  setItemsStatus,
   updateFoundItems,
 } from '@quartermaster/db/repositories/inventory-sync.ts';
 import { scopeOf } from '@quartermaster/db/tenancy.ts';
@@ -21,7 +21,7 @@ import type { TenantLimits } from '../../platform/tenant-limits.ts';
 import { compare } from './compare.ts';
 import type { Listing } from './listing.ts';
 
-type Counts = Pick<InventorySync, 'added' | 'updated' | 'removed' | 'unchanged'>;
+type Counts = Pick<InventorySync, 'added' | 'updated' | 'removed' | 'held' | 'unchanged'>;
 
 /** Items that are read before the event loop gets a turn: each may have 16 KiB of attributes. */
 const READ_BATCH_SIZE = 100;
@@ -66,9 +66,9 @@ export async function writeListing(
   now: Date,
 ): Promise<Counts> {
   const scope = scopeOf(provider);
-  if (unchangedCount !== null) return { added: 0, updated: 0, removed: 0, unchanged: unchangedCount };
+  if (unchangedCount !== null) return { added: 0, updated: 0, removed: 0, held: 0, unchanged: unchangedCount };
   const comparison = await compare(await knownItems(trx, provider), listing, now);
-  const { added, updated, removed, unchanged, newlyListed, noLongerListed } = comparison;
+  const { added, updated, removed, held, withdrawn, unchanged, newlyListed, noLongerListed } = comparison;
   await tenantLimits.add(trx, provider.tenantId, 'inventoryItems', added.length);
   const addedIds: string[] = [];
   for await (const items of inBatches(added, ROWS_PER_STATEMENT)) {
@@ -77,10 +77,13 @@ export async function writeListing(
   }
   // Known items need no room: drift must be seen although the tenant is full. Their number and their size are limited.
   for await (const items of inBatches(updated, ROWS_PER_STATEMENT)) await updateFoundItems(trx, provider, items, now);
-  for await (const ids of inBatches(removed, ROWS_PER_STATEMENT)) await markItemsMissing(trx, scope, ids, now);
+  for await (const ids of inBatches(removed, ROWS_PER_STATEMENT)) await setItemsStatus(trx, scope, ids, 'missing', now);
+  for await (const ids of inBatches(withdrawn, ROWS_PER_STATEMENT)) {
+    await setItemsStatus(trx, scope, ids, 'retired', now);
+  }
   for await (const ids of inBatches(newlyListed, ROWS_PER_STATEMENT)) await markItemsListed(trx, scope, ids, now);
   for await (const ids of inBatches(noLongerListed, ROWS_PER_STATEMENT)) await markItemsUnlisted(trx, scope, ids);
-  const written = [...addedIds, ...updated.map(({ id }) => id), ...removed];
+  const written = [...addedIds, ...updated.map(({ id }) => id), ...removed, ...withdrawn];
   const candidates: BlockCandidates[number][] = [];
   for await (const ids of inBatches(written, REEVALUATED_BATCH_SIZE)) {
     const items = await findInventoryItems(trx, provider, provider.id, ids);
@@ -90,7 +93,8 @@ export async function writeListing(
   return {
     added: added.length,
     updated: updated.length,
-    removed: removed.length,
+    removed: removed.length + withdrawn.length,
+    held: held.length,
     unchanged: unchanged.length,
   };
 }

@@ -19,6 +19,7 @@ const EFFECTS: Record<Recommendation['kind'], string> = {
   block_item: 'The item is blocked, and sessions that grant it end.',
   retire_item: 'The item is retired.',
   rotate_credential: 'The credential is to be rotated.',
+  confirm_removals: 'The items that the provider no longer lists are missing.',
 };
 
 const NOTHING_TO_APPLY = 'Nothing is recommended for it.';

@@ -13,6 +13,7 @@ const EFFECTS: Record<RecommendationKind, string> = {
   adopt_provider: 'becomes active',
   accept_drift: 'gets the new definition of the provider',
   rotate_credential: 'is replaced by its successor',
+  confirm_removals: 'lost items, which are missing from then on',
 };
 
 type Props = {

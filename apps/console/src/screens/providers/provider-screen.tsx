@@ -84,7 +84,7 @@ function Loaded({ provider }: { provider: Provider }): ReactNode {
 }
 
 function Summary({ provider }: { provider: Provider }): ReactNode {
-  const { id, aliases, kind, status, health, baseUrl, description } = provider;
+  const { id, aliases, kind, status, health, healthReason, baseUrl, description } = provider;
   const { inventorySyncedAt, syncIntervalSeconds } = provider;
   return (
     <div className="row">
@@ -92,8 +92,9 @@ function Summary({ provider }: { provider: Provider }): ReactNode {
       <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />
       <StateMark
         state={health === 'unknown' ? 'not checked' : health}
-        tone={health === 'failing' ? 'danger' : 'quiet'}
+        tone={health === 'failing' || health === 'doubtful' ? 'danger' : 'quiet'}
       />
+      {healthReason !== null && <span className={health === 'healthy' ? 'dim' : 'danger'}>{healthReason}</span>}
       <span>
         synced <Time at={inventorySyncedAt} />
         {syncIntervalSeconds !== null && `, ${formatInterval(syncIntervalSeconds)}`}
@@ -115,8 +116,8 @@ function Actions({ provider }: { provider: Provider }): ReactNode {
   const path = { provider_id: id };
   const sync = useAction({
     run: async () => (await syncProviderInventory({ path, headers: idempotencyKey(), throwOnError: true })).data,
-    done: ({ added, updated, removed, errorCount }) =>
-      `Synced: ${added} added, ${updated} changed, ${removed} lost${errorCount > 0 ? `, ${plural(errorCount, 'error')}` : ''}.`,
+    done: ({ added, updated, removed, held, errorCount }) =>
+      `Synced: ${added} added, ${updated} changed, ${removed} lost${held > 0 ? `, ${held} no longer listed and kept until you decide` : ''}${errorCount > 0 ? `, ${plural(errorCount, 'error')}` : ''}.`,
   });
   const headers = () => ({ ...idempotencyKey(), ...ifMatch(`/v1/providers/${id}`) });
   const toggle = useAction({

@@ -47,7 +47,11 @@ const COLUMNS: Column<Provider>[] = [
     key: 'health',
     header: 'Health',
     width: '90px',
-    cell: ({ health }) => (health === 'failing' ? <StateMark state="failing" tone="danger" /> : HEALTH[health]),
+    cell: ({ health, healthReason }) => (
+      <span title={healthReason ?? undefined}>
+        {health === 'failing' || health === 'doubtful' ? <StateMark state={health} tone="danger" /> : HEALTH[health]}
+      </span>
+    ),
   },
   {
     key: 'synced',

@@ -29,6 +29,7 @@ async function createProviders(db: Schema): Promise<void> {
     .addColumn('host', 'text')
     .addColumn('status', 'text', required)
     .addColumn('health', 'text', required)
+    .addColumn('health_reason', 'text')
     .addColumn('inventory_synced_at', 'text')
     .addColumn('metadata', 'text', required)
     .$call(addTimes)
