@@ -35,7 +35,7 @@ for (const kind of ['llm', 'mcp'] as const) {
     target.turn(redirectTo(`${inside.url}/v1/models`));
     const task = await expectFailure(
       target,
-      /it answered a redirect \(HTTP 307\), which is not followed/,
+      /it answered a redirect \(HTTP 307\) to http:\/\/127\.0\.0\.1:\d+\/v1\/models, which is not followed/,
       LIMITS.totalMs,
     );
     expect(task.attempts).toBe(1);

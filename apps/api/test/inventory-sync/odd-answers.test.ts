@@ -42,12 +42,14 @@ type Behaviour = {
   capabilities?: object;
   /** How it answers `server/discover`. By default as servers that do not know the method. */
   discover?: (asked: Asked) => void;
+  /** Called before it answers `initialize`. */
+  onInitialize?: (asked: Asked) => void;
 };
 
 /** A server of the protocol of 2025, written by hand, because official servers do not answer like these. */
 function handWritten(
   handle: (method: string, asked: Asked) => void,
-  { capabilities = { tools: {} }, discover = ({ refuse }) => refuse(-32601) }: Behaviour = {},
+  { capabilities = { tools: {} }, discover = ({ refuse }) => refuse(-32601), onInitialize }: Behaviour = {},
 ): RequestListener {
   const serve = async (req: IncomingMessage, res: ServerResponse) => {
     if (req.method !== 'POST') return void res.writeHead(405).end();
@@ -62,6 +64,7 @@ function handWritten(
     if (message.method === 'server/discover') return discover(asked);
     if (message.id === undefined) return void res.writeHead(202).end();
     if (message.method === 'initialize') {
+      onInitialize?.(asked);
       const serverInfo = { name: 'by hand', version: '1' };
       return answer({ protocolVersion: '2025-06-18', capabilities, serverInfo });
     }
@@ -144,3 +147,63 @@ test.each(Object.keys(DISCOVERIES))(
     expect(asked).toEqual([what]);
   },
 );
+
+/** A server with two pages of tools that forgets its first sessions between the pages. */
+function forgetful(forgotten: number): { handle: RequestListener; sessions: string[] } {
+  const sessions: string[] = [];
+  const handle = handWritten(
+    (_method, { req, res, message, answer }) => {
+      const isLast = message.params?.cursor === 'more';
+      const isForgotten = isLast && sessions.indexOf(String(req.headers['mcp-session-id'])) < forgotten;
+      if (isForgotten) return void res.writeHead(404).end('session not found');
+      answer({ tools: isLast ? [{ name: 'write', inputSchema }] : [SEARCH], nextCursor: isLast ? null : 'more' });
+    },
+    {
+      onInitialize({ res }) {
+        sessions.push(`session-${sessions.length}`);
+        res.setHeader('mcp-session-id', sessions.at(-1) ?? '');
+      },
+    },
+  );
+  return { handle, sessions };
+}
+
+test('a server that forgets the session between two pages is asked again in a new session, once', async () => {
+  const once = forgetful(1);
+  const { provider } = await providerAt(once.handle);
+  expect(await sync(provider)).toMatchObject({ added: 2, attempts: 1, errors: [] });
+  expect(once.sessions).toHaveLength(2);
+
+  const always = forgetful(9);
+  const lost = await providerAt(always.handle);
+  const failed = await server.call('POST', `/v1/providers/${lost.provider.id}/sync`, as());
+  expect(failed.status).toBe(502);
+  expect(always.sessions).toHaveLength(2);
+});
+
+test.each([
+  ['/mcp', '/mcp/', 307],
+  ['/mcp/', '/mcp', 308],
+])('a redirect from %s to %s of the same origin (HTTP %i) is followed', async (from, to, status) => {
+  const serve = handWritten((_method, { answer }) => answer({ tools: [SEARCH] }));
+  const peer = await startPeer((req, res) => {
+    if (req.url === from) res.writeHead(status, { location: to }).end();
+    else serve(req, res);
+  });
+  const body = { name: unique('mcp'), kind: 'mcp', baseUrl: `${peer.url}${from}` };
+  const provider = await server.ok('POST', '/v1/providers', { ...as(), body });
+  expect(await sync(provider)).toMatchObject({ added: 1 });
+});
+
+test('a redirect to another path or by another status is not followed, and its target is named without its query', async () => {
+  for (const [status, location] of [
+    [307, '/other?token=secret'],
+    [302, '/mcp/'],
+  ] as const) {
+    const { provider, peer } = await providerAt((_req, res) => void res.writeHead(status, { location }).end());
+    const { body } = await server.call('POST', `/v1/providers/${provider.id}/sync`, as());
+    const target = `${peer.url}${location.split('?')[0]}`;
+    expect(body.detail).toContain(`it answered a redirect (HTTP ${status}) to ${target}, which is not followed`);
+    expect(new Set(peer.requests.map(({ url }) => url))).toEqual(new Set(['/mcp']));
+  }
+});

@@ -1,3 +1,4 @@
+import { visibleLine } from '@quartermaster/contracts/visible-text.ts';
 import { isIP, type LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
 import type { Logger } from 'pino';
@@ -39,7 +40,7 @@ type Conversation = {
 
 /** A conversation with one origin. */
 export type Outbound = {
-  /** Like the global fetch, but only for URLs of that origin. Never follows a redirect. */
+  /** Like the global fetch, but only for URLs of that origin. Follows a redirect only if it adds or removes a slash at the end. */
   fetch: (url: string | URL, init?: Pick<RequestInit, 'method' | 'headers' | 'body' | 'signal'>) => Promise<Response>;
   /** Aborts on the first failure, when a limit is exceeded, or when the caller's signal aborts. */
   signal: AbortSignal;
@@ -54,6 +55,9 @@ export type Outbound = {
 };
 
 const MEGABYTE = 1024 * 1024;
+
+/** Characters of a redirect's target in a message. */
+const MAX_SHOWN_TARGET = 200;
 
 /**
  * Opens a conversation with the origin of a base URL. Each connection uses an address that was resolved and checked for it.
@@ -125,17 +129,24 @@ export function openOutbound(
       for (const [name, value] of Object.entries(headers)) sent.set(name, value);
       const signals = init.signal ? [signal, init.signal] : [signal];
       try {
-        const answer = await undiciFetch(target, {
-          method: init.method ?? 'GET',
-          body: typeof init.body === 'string' ? init.body : null,
-          headers: Object.fromEntries(sent),
-          signal: AbortSignal.any(signals),
-          redirect: 'manual',
-          dispatcher: agent,
-        });
+        const ask = (at: URL) =>
+          undiciFetch(at, {
+            method: init.method ?? 'GET',
+            body: typeof init.body === 'string' ? init.body : null,
+            headers: Object.fromEntries(sent),
+            signal: AbortSignal.any(signals),
+            redirect: 'manual',
+            dispatcher: agent,
+          });
+        let answer = await ask(target);
+        const moved = movedBySlash(target, answer);
+        if (moved !== null && refusalOf(moved, { baseUrl, boundUrl, allowed }) === null) {
+          await answer.body?.cancel();
+          answer = await ask(moved);
+        }
         if (answer.status >= 300 && answer.status < 400) {
           await answer.body?.cancel();
-          throw new OutboundFailure(`it answered a redirect (HTTP ${answer.status}), which is not followed`);
+          throw notFollowed(target, answer);
         }
         const body = answer.body === null ? null : ReadableStream.from(limited(answer.body, init.signal ?? null));
         const { status, headers: received } = answer;
@@ -154,6 +165,29 @@ export function openOutbound(
       await agent.destroy();
     },
   };
+}
+
+type Redirect = { status: number; headers: { get: (name: string) => string | null } };
+
+/** Where a redirect leads; null if that is no URL. */
+function locationOf(target: URL, { headers }: Redirect): URL | null {
+  const location = headers.get('location');
+  return location === null || !URL.canParse(location, target.href) ? null : new URL(location, target);
+}
+
+/** The target of a redirect (307 or 308) that only adds or removes a slash at the end of the path. Frameworks send them. */
+function movedBySlash(target: URL, answer: Redirect): URL | null {
+  if (answer.status !== 307 && answer.status !== 308) return null;
+  const moved = locationOf(target, answer);
+  const withoutSlash = ({ origin, pathname, search }: URL) => `${origin}${pathname.replace(/\/$/, '')}${search}`;
+  return moved !== null && withoutSlash(moved) === withoutSlash(target) ? moved : null;
+}
+
+/** Names the target without its query, which may contain a secret. */
+function notFollowed(target: URL, answer: Redirect): OutboundFailure {
+  const to = locationOf(target, answer);
+  const where = to === null ? '' : ` to ${visibleLine(`${to.origin}${to.pathname}`.slice(0, MAX_SHOWN_TARGET))}`;
+  return new OutboundFailure(`it answered a redirect (HTTP ${answer.status})${where}, which is not followed`);
 }
 
 /** Why a request to a URL is not sent; null if it may be sent. */

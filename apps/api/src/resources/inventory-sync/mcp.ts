@@ -28,8 +28,30 @@ type McpOptions = {
   onProgress: (phase: string, done: number) => void;
 };
 
-/** Lists the tools, resources and prompts of an MCP server over streamable HTTP, in any protocol version that it speaks. */
+/**
+ * Lists the tools, resources and prompts of an MCP server over streamable HTTP, in any protocol version that it speaks. If the server
+ * forgets the session in between, for example because it restarts, everything is listed again in a new session, once.
+ */
 export async function listMcp(
+  outbound: Outbound,
+  provider: Provider & { baseUrl: string },
+  options: McpOptions,
+): Promise<Listing> {
+  try {
+    return await listInSession(outbound, provider, options);
+  } catch (error) {
+    if (!(error instanceof SessionLost)) throw error;
+    return await listInSession(outbound, provider, options).catch((again: unknown) => {
+      throw again instanceof SessionLost ? new OutboundFailure('it forgets its sessions', { cause: again }) : again;
+    });
+  }
+}
+
+class SessionLost extends Error {
+  override readonly name = 'SessionLost';
+}
+
+async function listInSession(
   outbound: Outbound,
   provider: Provider & { baseUrl: string },
   { timeoutMs, syncs, onProgress }: McpOptions,
@@ -73,6 +95,8 @@ export async function listMcp(
           onProgress(list.what, listing.count());
         }
       } catch (error) {
+        // Streamable HTTP, section "Session Management": 404 says that the session is gone.
+        if (transport.sessionId !== undefined && hasStatus(error, 404)) throw new SessionLost();
         if (!isUnknownMethod(error)) throw error;
         if (!list.isOptional) listing.note(`it announces ${list.capability}, but does not know ${list.method}`);
       }
@@ -132,11 +156,15 @@ async function askForPage(
   return answer.nextCursor as string | null;
 }
 
+function hasStatus(error: unknown, status: number): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof SdkHttpError && cause.status === status;
+}
+
 /** Whether the server does not know the method of a list. Servers of the 2026-07-28 revision answer 404 instead of an error. */
 function isUnknownMethod(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
-  if (cause instanceof SdkHttpError) return cause.status === 404;
-  return cause instanceof ProtocolError && cause.code === METHOD_NOT_FOUND;
+  return hasStatus(error, 404) || (cause instanceof ProtocolError && cause.code === METHOD_NOT_FOUND);
 }
 
 /**
