@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -251,17 +252,20 @@ test('a known caller keeps a connection of the reserve, which others do not take
   expect((await known.closed).match(/HTTP\/1\.1 200/g)).toHaveLength(2);
 });
 
+const PING = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+
 test('regression: 70 agents with three exporters each behind one address fit in', async () => {
   const office = await startTestServer();
   onTestFinished(() => office.stop());
   const exporters = Array.from({ length: 70 * 3 }, () => open(office.url));
-  await Promise.all(exporters.map(({ opened }) => opened));
+  // All of them are open at the same time.
+  const answered = exporters.map(({ socket, closed }) => Promise.race([once(socket, 'data'), closed]));
+  for (const { socket } of exporters) socket.write(PING);
+  await Promise.all(answered);
   for (const { socket } of exporters) socket.write(GOODBYE);
   for (const { closed } of exporters) expect(await closed).toMatch(/^HTTP\/1\.1 200 /);
   expect(await refusedConnections(office)).toEqual({});
 });
-
-const PING = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
 
 test('pipelined requests are answered in their order', async () => {
   const { socket, closed } = open();
