@@ -97,6 +97,7 @@ const FURTHER = [
   'POST /v1/logs ingest_logs',
   'POST /v1/metrics ingest_metrics',
   'GET /v1/traces list_traces',
+  'GET /v1/telemetry-health list_telemetry_health',
   'GET /v1/usage list_usage',
   'GET /v1/agents list_agents',
   'GET /v1/agents/{agent_id} get_agent',

@@ -3461,6 +3461,156 @@ export type CreatedKey = {
 /**
  * One page of a list.
  */
+export type TelemetryHealthPage = {
+    items: Array<TelemetryHealth>;
+    /**
+     * Send it as `cursor` to get the next page. Null on the last page. A filtered list reads a limited number of records for each page, so a page may be short or empty although more follow.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * What a service account sent, what was understood of it, and what was refused.
+ */
+export type TelemetryHealth = {
+    /**
+     * 1 to 128 characters of `A-Z a-z 0-9 . _ : -`. The first one is a letter or digit.
+     */
+    serviceAccountId: string;
+    /**
+     * The tenant that the record belongs to.
+     */
+    tenantId: string;
+    /**
+     * The sub-tenant that the record belongs to. Null if it belongs to the whole tenant.
+     */
+    subTenantId: string | null;
+    name: string;
+    status: ServiceAccountStatus;
+    /**
+     * The keys that telemetry was sent with. The key that sent last comes first. The 10 keys that sent last are counted separately. Empty if the account never sent telemetry.
+     */
+    keys: Array<KeyTelemetry>;
+};
+
+/**
+ * The telemetry that was sent with one API key.
+ */
+export type KeyTelemetry = {
+    /**
+     * The id of the API key. Null: the sum of the keys that are no longer counted separately.
+     */
+    keyId: string | null;
+    /**
+     * How many spans were received, including retries.
+     */
+    spans: number;
+    /**
+     * How many log records were received, including retries.
+     */
+    logRecords: number;
+    /**
+     * How many of them report the use of a model, tool or agent.
+     */
+    understood: number;
+    /**
+     * How many of them do not.
+     */
+    notUnderstood: number;
+    /**
+     * When spans or log records were last received, accurate to the minute. Null: never.
+     */
+    lastReceivedAt: Timestamp | null;
+    /**
+     * When one of them was last understood. Null: never.
+     */
+    lastUnderstoodAt: Timestamp | null;
+    /**
+     * What to do if nothing was understood, for people. Null if nothing has to be done.
+     */
+    fix: string | null;
+    /**
+     * The instrumentation scopes of which nothing was understood, busiest first, at most 10.
+     */
+    unread: Array<UnreadScopeOfKey>;
+    /**
+     * What was refused or dropped, by reason. The last problem comes first.
+     */
+    problems: Array<TelemetryProblem>;
+};
+
+/**
+ * An instrumentation scope in which no model, tool or agent was found.
+ */
+export type UnreadScopeOfKey = {
+    /**
+     * The name of the instrumentation scope, cut to 256 characters.
+     */
+    scope: string;
+    spans: number;
+    logRecords: number;
+    /**
+     * When the first of these spans or log records was received.
+     */
+    since: Timestamp;
+    /**
+     * When the last of them was received.
+     */
+    lastReceivedAt: Timestamp;
+};
+
+/**
+ * Telemetry that was refused or dropped for one reason.
+ */
+export type TelemetryProblem = {
+    reason: TelemetryProblemReason;
+    /**
+     * How many requests had this problem, including retries.
+     */
+    requests: number;
+    /**
+     * How many records they contained, as far as it is known: 0 for requests that were not read.
+     */
+    records: number;
+    /**
+     * What the answer to the last of these requests said.
+     */
+    detail: string | null;
+    /**
+     * What to do about it, for people.
+     */
+    fix: string;
+    /**
+     * When the first of them was received.
+     */
+    since: Timestamp;
+    /**
+     * When the last of them was received, accurate to the minute.
+     */
+    lastAt: Timestamp;
+};
+
+/**
+ * Why telemetry was refused or dropped.
+ *
+ * - `credentials_invalid`: The key was revoked or has expired, or its account is disabled (401).
+ * - `scope_missing`: The key lacks the scope `traces:write` (403).
+ * - `ingest_tenant_ambiguous`: The credential belongs to several tenants (403).
+ * - `rate_limited`: Too many requests, or too much telemetry at once (429).
+ * - `tenant_limit_reached`: A limit of the tenant is reached (409).
+ * - `body_too_large`: The body is larger than the server accepts (413).
+ * - `media_type_unsupported`: The body is neither protobuf nor JSON, or is compressed in another way than gzip (415).
+ * - `request_malformed`: The body could not be decoded (400).
+ * - `server_failed`: The server or its database was not ready, or failed (5xx).
+ * - `records_rejected`: Some records of an accepted request were rejected, as its partial success says.
+ * - `metrics_dropped`: Metric data points were received and dropped. Calls and tokens are read from spans and log records.
+ * - `other`: Another reason, which `detail` says.
+ */
+export type TelemetryProblemReason = 'credentials_invalid' | 'scope_missing' | 'ingest_tenant_ambiguous' | 'rate_limited' | 'tenant_limit_reached' | 'body_too_large' | 'media_type_unsupported' | 'request_malformed' | 'server_failed' | 'records_rejected' | 'metrics_dropped' | 'other';
+
+/**
+ * One page of a list.
+ */
 export type TenantPage = {
     items: Array<Tenant>;
     /**
@@ -9915,6 +10065,80 @@ export type RotateServiceAccountKeyResponses = {
 };
 
 export type RotateServiceAccountKeyResponse = RotateServiceAccountKeyResponses[keyof RotateServiceAccountKeyResponses];
+
+export type ListTelemetryHealthData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Only records of this tenant. If it is left out or empty: records of all tenants in reach.
+         */
+        tenant_id?: string | null;
+        /**
+         * Only records of this sub-tenant. If it is left out or empty: records of the tenants and of all sub-tenants in reach.
+         */
+        sub_tenant_id?: string | null;
+        /**
+         * Only the accounts with this id.
+         */
+        service_account_id?: string | null;
+        /**
+         * Only the account of this API key, and only this key.
+         */
+        key_id?: string | null;
+        /**
+         * The maximum number of records on a page: 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page, an opaque text. Send it with the same filters.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/telemetry-health';
+};
+
+export type ListTelemetryHealthErrors = {
+    /**
+     * `credentials_ambiguous` (More than one credential).
+     */
+    400: Problem;
+    /**
+     * `credentials_missing` (Credentials required), `credentials_invalid` (Credentials not valid), `session_ended` (Console session ended).
+     */
+    401: Problem;
+    /**
+     * `cross_site_refused` (Request from another site), `registration_required` (Registration required), `email_unverified` (Email not verified), `identity_conflict` (Email linked to another identity), `user_disabled` (User disabled), `terms_required` (Terms not accepted), `scope_missing` (Scope missing), `tenant_forbidden` (Tenant outside your reach).
+     */
+    403: Problem;
+    /**
+     * A value of the request is invalid.
+     */
+    422: HttpValidationError;
+    /**
+     * `rate_limited` (Too many requests).
+     */
+    429: Problem;
+    /**
+     * `internal_error` (Internal error).
+     */
+    500: Problem;
+    /**
+     * `database_unavailable` (Database unavailable), `outcome_unknown` (Outcome unknown), `identity_provider_unavailable` (Identity provider unavailable).
+     */
+    503: Problem;
+};
+
+export type ListTelemetryHealthError = ListTelemetryHealthErrors[keyof ListTelemetryHealthErrors];
+
+export type ListTelemetryHealthResponses = {
+    /**
+     * One page of a list.
+     */
+    200: TelemetryHealthPage;
+};
+
+export type ListTelemetryHealthResponse = ListTelemetryHealthResponses[keyof ListTelemetryHealthResponses];
 
 export type ListTenantsData = {
     body?: never;

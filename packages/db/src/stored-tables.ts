@@ -19,7 +19,7 @@ export const TABLE_KEYS = {
   sub_tenants: ['tenant_id', 'id'],
   service_accounts: ['tenant_id', 'id'],
   service_account_metadata: ['tenant_id', 'key', 'value_digest', 'service_account_id'],
-  account_telemetry: ['tenant_id', 'service_account_id', 'scope'],
+  account_telemetry: ['tenant_id', 'service_account_id', 'key_id', 'problem', 'scope'],
   credentials: ['tenant_id', 'id'],
   identities: ['issuer', 'subject'],
   console_sessions: ['id'],

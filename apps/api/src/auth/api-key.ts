@@ -18,8 +18,8 @@ export async function principalOfApiKey(
   if (!key || !digestsEqual(key.digest, parsed.digest)) throw refusedKey();
   const now = services.now();
   const time = now.toISOString();
-  if (key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= time)) throw refusedKey();
-  if (key.account.status !== 'active') throw refusedKey();
+  if (key.revokedAt !== null || (key.expiresAt !== null && key.expiresAt <= time)) throw new EndedKeyError(key);
+  if (key.account.status !== 'active') throw new EndedKeyError(key);
   // Not awaited, so that a read does not wait for other writers.
   void touch(services, key, now);
   const { account, scopes } = key;
@@ -39,11 +39,24 @@ export async function principalOfApiKey(
   };
 }
 
+const REFUSED_KEY = 'The API key is not valid.';
+const REFUSED_KEY_HEADERS = {
+  'WWW-Authenticate': 'Bearer error="invalid_token", error_description="the API key is not valid"',
+};
+
 /** The same error for every reason that a key can be refused for, so that it reveals nothing about the key. */
 export function refusedKey(): ApiError {
-  return new ApiError('credentials_invalid', 'The API key is not valid.', {
-    headers: { 'WWW-Authenticate': 'Bearer error="invalid_token", error_description="the API key is not valid"' },
-  });
+  return new ApiError('credentials_invalid', REFUSED_KEY, { headers: REFUSED_KEY_HEADERS });
+}
+
+/** A key that was valid once. The caller gets the same answer as for any other key, and the owner of the key learns of it. */
+export class EndedKeyError extends ApiError {
+  readonly owner: { keyId: string; account: ApiKey['account'] };
+
+  constructor({ id, account }: ApiKey) {
+    super('credentials_invalid', REFUSED_KEY, { headers: REFUSED_KEY_HEADERS });
+    this.owner = { keyId: id, account };
+  }
 }
 
 /** Writes the time of last use. A failure is only logged. */

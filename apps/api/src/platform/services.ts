@@ -1,6 +1,6 @@
 import type { Gateway } from '@quartermaster/contracts/gateways.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import type { ScopeCount } from '@quartermaster/db/repositories/account-telemetry.ts';
+import type { ProblemCount, ScopeCount } from '@quartermaster/db/repositories/account-telemetry.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import type { Logger } from 'pino';
 import type { Actor } from './audit/audited-write.ts';
@@ -21,11 +21,14 @@ import type { TenantLimits } from './tenant-limits.ts';
  */
 export type OnboardingLimit = { consume(caller: string): Promise<void> };
 
-/** Adds up the telemetry that each service account sent, by instrumentation scope. */
+type TelemetrySender = Pick<Actor, 'kind' | 'id' | 'keyId'>;
+
+/** Adds up the telemetry that was sent with each API key: what was received by instrumentation scope, and what was refused. */
 type AccountTelemetryLog = {
-  note(sender: Pick<Actor, 'kind' | 'id'>, place: TenantPlace, counts: readonly ScopeCount[]): void;
-  /** Writes the sums of accounts that are due, or of all. */
-  flush(which: 'due' | 'all'): Promise<void>;
+  note(sender: TelemetrySender, place: TenantPlace, counts: readonly ScopeCount[]): void;
+  noteProblem(sender: TelemetrySender, place: TenantPlace, problem: ProblemCount): void;
+  /** Writes the sums that are due, those of one account, or all. */
+  flush(which: 'due' | 'all' | { tenantId: string; id: string }): Promise<void>;
 };
 
 /** The dependencies of procedures; one set for each running server. */

@@ -1,5 +1,11 @@
+import {
+  type TelemetryProblemReason,
+  TelemetryProblemReasonSchema,
+} from '@quartermaster/contracts/telemetry-health.ts';
 import { DatabaseUnavailableError } from '@quartermaster/db/errors.ts';
 import { TRPCError } from '@trpc/server';
+import { EndedKeyError } from '../auth/api-key.ts';
+import { detailOf } from '../telemetry/ingest/receiver.ts';
 import { noteRefused } from '../platform/audit/refusals.ts';
 import { ApiError, ValidationFailure } from '../platform/errors.ts';
 import type { Answer } from '../http/messages/send.ts';
@@ -12,13 +18,14 @@ const AUDITED: Record<number, 'denied' | 'failure'> = { 403: 'denied', 404: 'den
 
 /** Logs, counts and audits a refusal, over REST, tRPC or OTLP. */
 export function noteRefusal(
-  services: Pick<Services, 'log' | 'metrics' | 'audit'>,
+  services: Pick<Services, 'log' | 'metrics' | 'audit' | 'telemetry'>,
   { error, answer, info }: { error: unknown; answer: Answer; info: Refused },
 ): void {
   const { operation, principal, requestId, callerRequestId } = info;
   const operationId = operation?.operationId ?? null;
   const caller = callerRequestId === null ? {} : { callerRequestId };
   logFailure(services, { error, answer, ids: { requestId, ...caller, operationId } });
+  if (operation?.transport === 'otlp') noteRefusedTelemetry(services.telemetry.accounts, { error, answer, principal });
   const missing = error instanceof ValidationFailure ? error.missing : null;
   const reason = error instanceof ApiError ? error.reason : missing;
   if (reason === null) return;
@@ -31,6 +38,25 @@ export function noteRefusal(
   if (operation === null || outcome === undefined) return;
   const refusal = { principal, operationId: operation.operationId, reason, outcome, requestId, ...caller };
   noteRefused(services.audit.refusals, refusal);
+}
+
+/** Counts refused telemetry for the API key that it was sent with. A key that is unknown belongs to nobody. */
+function noteRefusedTelemetry(
+  accounts: Services['telemetry']['accounts'],
+  { error, answer, principal }: { error: unknown; answer: Answer; principal: Refused['principal'] },
+): void {
+  const problem = { reason: reasonOf(error, answer), requests: 1, records: 0, detail: detailOf(answer.body) };
+  const [place] = principal?.grants ?? [];
+  if (principal !== null && place !== undefined) accounts.noteProblem(principal, place, problem);
+  if (!(error instanceof EndedKeyError)) return;
+  const { keyId, account } = error.owner;
+  accounts.noteProblem({ kind: 'service_account', id: account.id, keyId }, account, problem);
+}
+
+function reasonOf(error: unknown, { status }: Answer): TelemetryProblemReason {
+  if (status >= 500) return 'server_failed';
+  const known = TelemetryProblemReasonSchema.safeParse(error instanceof ApiError ? error.reason : null);
+  return known.success ? known.data : 'other';
 }
 
 /** Logs a bug with its error, and a request that the database refused with the cause. */

@@ -20,6 +20,7 @@ import { serviceAccountKeysRouter } from '../resources/service-account-keys/rout
 import { serviceAccountsRouter } from '../resources/service-accounts/router.ts';
 import { tenantsRouter } from '../resources/tenants/router.ts';
 import { logsRouter } from '../telemetry/logs/router.ts';
+import { telemetryHealthRouter } from '../telemetry/health/router.ts';
 import { metricsRouter } from '../telemetry/metrics/router.ts';
 import { tracesRouter } from '../telemetry/traces/router.ts';
 import { usageRouter } from '../telemetry/usage/router.ts';
@@ -46,6 +47,7 @@ export const appRouter = router({
   traces: tracesRouter,
   logs: logsRouter,
   metrics: metricsRouter,
+  telemetryHealth: telemetryHealthRouter,
   usage: usageRouter,
   credentials: credentialsRouter,
   me: meRouter,

@@ -4,8 +4,8 @@
 import { type InfiniteData, infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen.ts';
-import { countRuntimeObservations, getAgent, getGateway, getGatewaySession, getGraph, getInventoryItem, getManifest, getManifestSchema, getMe, getOperatorTask, getProvider, getProviderInventory, getRecommendation, getRuntimeObservation, getServiceAccount, getTenant, getTenantUsage, getTraceWaterfall, getUser, listAgents, listAuditEvents, listDerivedAccess, listGateways, listGatewaySessionGrants, listGatewaySessions, listManifests, listMemberships, listMySessions, listOperatorTasks, listProviderRecommendations, listProviderRuntimeObservations, listProviders, listRecommendations, listRuntimeObservations, listServiceAccountKeys, listTenants, listTraces, listTraceSpans, listUsage, listUsers, type Options, verifyAuditEvents } from '../sdk.gen.ts';
-import type { CountRuntimeObservationsData, CountRuntimeObservationsError, CountRuntimeObservationsResponse, GetAgentData, GetAgentError, GetAgentResponse, GetGatewayData, GetGatewayError, GetGatewayResponse, GetGatewaySessionData, GetGatewaySessionError, GetGatewaySessionResponse, GetGraphData, GetGraphError, GetGraphResponse, GetInventoryItemData, GetInventoryItemError, GetInventoryItemResponse, GetManifestData, GetManifestError, GetManifestResponse, GetManifestSchemaData, GetManifestSchemaError, GetManifestSchemaResponse, GetMeData, GetMeError, GetMeResponse, GetOperatorTaskData, GetOperatorTaskError, GetOperatorTaskResponse, GetProviderData, GetProviderError, GetProviderInventoryData, GetProviderInventoryError, GetProviderInventoryResponse, GetProviderResponse, GetRecommendationData, GetRecommendationError, GetRecommendationResponse, GetRuntimeObservationData, GetRuntimeObservationError, GetRuntimeObservationResponse, GetServiceAccountData, GetServiceAccountError, GetServiceAccountResponse, GetTenantData, GetTenantError, GetTenantResponse, GetTenantUsageData, GetTenantUsageError, GetTenantUsageResponse, GetTraceWaterfallData, GetTraceWaterfallError, GetTraceWaterfallResponse, GetUserData, GetUserError, GetUserResponse, ListAgentsData, ListAgentsError, ListAgentsResponse, ListAuditEventsData, ListAuditEventsError, ListAuditEventsResponse, ListDerivedAccessData, ListDerivedAccessError, ListDerivedAccessResponse, ListGatewaysData, ListGatewaysError, ListGatewaySessionGrantsData, ListGatewaySessionGrantsError, ListGatewaySessionGrantsResponse, ListGatewaySessionsData, ListGatewaySessionsError, ListGatewaySessionsResponse, ListGatewaysResponse, ListManifestsData, ListManifestsError, ListManifestsResponse, ListMembershipsData, ListMembershipsError, ListMembershipsResponse, ListMySessionsData, ListMySessionsError, ListMySessionsResponse, ListOperatorTasksData, ListOperatorTasksError, ListOperatorTasksResponse, ListProviderRecommendationsData, ListProviderRecommendationsError, ListProviderRecommendationsResponse, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsError, ListProviderRuntimeObservationsResponse, ListProvidersData, ListProvidersError, ListProvidersResponse, ListRecommendationsData, ListRecommendationsError, ListRecommendationsResponse, ListRuntimeObservationsData, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ListServiceAccountKeysData, ListServiceAccountKeysError, ListServiceAccountKeysResponse, ListTenantsData, ListTenantsError, ListTenantsResponse, ListTracesData, ListTracesError, ListTraceSpansData, ListTraceSpansError, ListTraceSpansResponse, ListTracesResponse, ListUsageData, ListUsageError, ListUsageResponse, ListUsersData, ListUsersError, ListUsersResponse, VerifyAuditEventsData, VerifyAuditEventsError, VerifyAuditEventsResponse } from '../types.gen.ts';
+import { countRuntimeObservations, getAgent, getGateway, getGatewaySession, getGraph, getInventoryItem, getManifest, getManifestSchema, getMe, getOperatorTask, getProvider, getProviderInventory, getRecommendation, getRuntimeObservation, getServiceAccount, getTenant, getTenantUsage, getTraceWaterfall, getUser, listAgents, listAuditEvents, listDerivedAccess, listGateways, listGatewaySessionGrants, listGatewaySessions, listManifests, listMemberships, listMySessions, listOperatorTasks, listProviderRecommendations, listProviderRuntimeObservations, listProviders, listRecommendations, listRuntimeObservations, listServiceAccountKeys, listTelemetryHealth, listTenants, listTraces, listTraceSpans, listUsage, listUsers, type Options, verifyAuditEvents } from '../sdk.gen.ts';
+import type { CountRuntimeObservationsData, CountRuntimeObservationsError, CountRuntimeObservationsResponse, GetAgentData, GetAgentError, GetAgentResponse, GetGatewayData, GetGatewayError, GetGatewayResponse, GetGatewaySessionData, GetGatewaySessionError, GetGatewaySessionResponse, GetGraphData, GetGraphError, GetGraphResponse, GetInventoryItemData, GetInventoryItemError, GetInventoryItemResponse, GetManifestData, GetManifestError, GetManifestResponse, GetManifestSchemaData, GetManifestSchemaError, GetManifestSchemaResponse, GetMeData, GetMeError, GetMeResponse, GetOperatorTaskData, GetOperatorTaskError, GetOperatorTaskResponse, GetProviderData, GetProviderError, GetProviderInventoryData, GetProviderInventoryError, GetProviderInventoryResponse, GetProviderResponse, GetRecommendationData, GetRecommendationError, GetRecommendationResponse, GetRuntimeObservationData, GetRuntimeObservationError, GetRuntimeObservationResponse, GetServiceAccountData, GetServiceAccountError, GetServiceAccountResponse, GetTenantData, GetTenantError, GetTenantResponse, GetTenantUsageData, GetTenantUsageError, GetTenantUsageResponse, GetTraceWaterfallData, GetTraceWaterfallError, GetTraceWaterfallResponse, GetUserData, GetUserError, GetUserResponse, ListAgentsData, ListAgentsError, ListAgentsResponse, ListAuditEventsData, ListAuditEventsError, ListAuditEventsResponse, ListDerivedAccessData, ListDerivedAccessError, ListDerivedAccessResponse, ListGatewaysData, ListGatewaysError, ListGatewaySessionGrantsData, ListGatewaySessionGrantsError, ListGatewaySessionGrantsResponse, ListGatewaySessionsData, ListGatewaySessionsError, ListGatewaySessionsResponse, ListGatewaysResponse, ListManifestsData, ListManifestsError, ListManifestsResponse, ListMembershipsData, ListMembershipsError, ListMembershipsResponse, ListMySessionsData, ListMySessionsError, ListMySessionsResponse, ListOperatorTasksData, ListOperatorTasksError, ListOperatorTasksResponse, ListProviderRecommendationsData, ListProviderRecommendationsError, ListProviderRecommendationsResponse, ListProviderRuntimeObservationsData, ListProviderRuntimeObservationsError, ListProviderRuntimeObservationsResponse, ListProvidersData, ListProvidersError, ListProvidersResponse, ListRecommendationsData, ListRecommendationsError, ListRecommendationsResponse, ListRuntimeObservationsData, ListRuntimeObservationsError, ListRuntimeObservationsResponse, ListServiceAccountKeysData, ListServiceAccountKeysError, ListServiceAccountKeysResponse, ListTelemetryHealthData, ListTelemetryHealthError, ListTelemetryHealthResponse, ListTenantsData, ListTenantsError, ListTenantsResponse, ListTracesData, ListTracesError, ListTraceSpansData, ListTraceSpansError, ListTraceSpansResponse, ListTracesResponse, ListUsageData, ListUsageError, ListUsageResponse, ListUsersData, ListUsersError, ListUsersResponse, VerifyAuditEventsData, VerifyAuditEventsError, VerifyAuditEventsResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -1229,6 +1229,58 @@ export const listServiceAccountKeysInfiniteOptions = (options: Options<ListServi
             return data;
         },
         queryKey: listServiceAccountKeysInfiniteQueryKey(options)
+    });
+    return opts as Omit<typeof opts, 'initialData'>;
+};
+
+export const listTelemetryHealthQueryKey = (options?: Options<ListTelemetryHealthData>) => createQueryKey('listTelemetryHealth', options);
+
+/**
+ * List telemetry health
+ *
+ * Says for each service account and API key what telemetry was received, what was understood of it, what was refused or dropped, and what to do about it. Accounts that never sent telemetry are listed without keys. The newest account comes first. Requests with an unknown key belong to no account, so they are not listed: the server log has their address. Counts are written once a minute; with `service_account_id` or `key_id` the counts of the process that answers are written first. A page ends early if it would exceed 1 MiB.
+ */
+export const listTelemetryHealthOptions = (options?: Options<ListTelemetryHealthData>) => queryOptions<ListTelemetryHealthResponse, ListTelemetryHealthError, ListTelemetryHealthResponse, ReturnType<typeof listTelemetryHealthQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listTelemetryHealth({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listTelemetryHealthQueryKey(options)
+});
+
+export const listTelemetryHealthInfiniteQueryKey = (options?: Options<ListTelemetryHealthData>): QueryKey<Options<ListTelemetryHealthData>> => createQueryKey('listTelemetryHealth', options, true);
+
+/**
+ * List telemetry health
+ *
+ * Says for each service account and API key what telemetry was received, what was understood of it, what was refused or dropped, and what to do about it. Accounts that never sent telemetry are listed without keys. The newest account comes first. Requests with an unknown key belong to no account, so they are not listed: the server log has their address. Counts are written once a minute; with `service_account_id` or `key_id` the counts of the process that answers are written first. A page ends early if it would exceed 1 MiB.
+ */
+export const listTelemetryHealthInfiniteOptions = (options?: Options<ListTelemetryHealthData>) => {
+    const opts = infiniteQueryOptions<ListTelemetryHealthResponse, ListTelemetryHealthError, InfiniteData<ListTelemetryHealthResponse>, QueryKey<Options<ListTelemetryHealthData>>, string | null | Pick<QueryKey<Options<ListTelemetryHealthData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    // @ts-ignore
+    {
+        queryFn: async ({ pageParam, queryKey, signal }) => {
+            // @ts-ignore
+            const page: Pick<QueryKey<Options<ListTelemetryHealthData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
+                query: {
+                    cursor: pageParam
+                }
+            };
+            const params = createInfiniteParams(queryKey, page);
+            const { data } = await listTelemetryHealth({
+                ...options,
+                ...params,
+                signal,
+                throwOnError: true
+            });
+            return data;
+        },
+        queryKey: listTelemetryHealthInfiniteQueryKey(options)
     });
     return opts as Omit<typeof opts, 'initialData'>;
 };

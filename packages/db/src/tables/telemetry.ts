@@ -4,17 +4,28 @@ import type { NanoTime, Place, Time, Times } from './columns.ts';
 
 /** Stored spans, and what is counted of them. */
 export type TelemetryTables = {
-  /** What each account sent, by instrumentation scope. */
+  /** What each account sent, by API key and instrumentation scope, and what was refused or dropped of it. */
   account_telemetry: {
     tenant_id: string;
     service_account_id: string;
+    /** `*`: the sum of keys that are no longer counted separately. */
+    key_id: string;
+    /** Why requests or records were refused or dropped. Empty for received records. */
+    problem: string;
+    /** Empty for a problem. */
     scope: string;
+    /** Requests with the problem; 0 for received records. */
+    requests: number;
     spans: number;
     log_records: number;
     /** Spans and log records that report the use of models, tools or agents. */
     read_records: number;
+    /** What the last answer said about the problem. */
+    detail: string | null;
     first_received_at: Time;
     last_received_at: Time;
+    /** When a record was last received that reports a use. */
+    last_read_at: Time | null;
   };
   /** One row for each trace of a place: the members that lists of traces show and filter by. */
   traces: Place &

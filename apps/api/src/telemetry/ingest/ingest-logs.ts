@@ -10,7 +10,7 @@ import type { PartialSuccess } from '../otlp/span.ts';
 import { aggregationLimits } from './aggregation-limits.ts';
 import type { PreparedLogs } from './prepare-logs.ts';
 import { unreadOf } from './scope-counts.ts';
-import { type IngestContext, placeOfSender } from './sender.ts';
+import { type IngestContext, noteRejected, placeOfSender } from './sender.ts';
 import type { Records } from './serialized-records.ts';
 import { BYTES_PER_KEY, isLimitReached, requireRoom } from './stored-bytes.ts';
 import { type BatchedContent, transactionBatches } from './transaction-batches.ts';
@@ -42,7 +42,7 @@ export async function ingestLogs(
   metrics.logRecords.inc({ outcome: 'rejected' }, rejected);
   metrics.unreadRecords.inc({ signal: 'logs' }, unreadOf(scopes));
   ctx.services.telemetry.accounts.note(ctx.principal, place, scopes);
-  return rejected === 0 ? null : { rejected, errorMessage: reasons.join('; ') };
+  return rejected === 0 ? null : noteRejected(ctx, place, { rejected, reasons });
 }
 
 function contentOf({ traceId, spanId, reading }: InterpretedRecord): BatchedContent {

@@ -4,7 +4,7 @@ import type { PartialSuccess } from '../otlp/span.ts';
 import type { PreparedSpan } from './prepare.ts';
 import type { PreparedTraces } from './prepare-body.ts';
 import { unreadOf } from './scope-counts.ts';
-import { type IngestContext, placeOfSender } from './sender.ts';
+import { type IngestContext, noteRejected, placeOfSender } from './sender.ts';
 import type { Records } from './serialized-records.ts';
 import { type Refused, type SpansToStore, storeSpans } from './store-spans.ts';
 
@@ -30,5 +30,5 @@ export async function ingestSpans(
   telemetry.accounts.note(ctx.principal, place, scopes);
   const rejected = prepared.rejected + refused.count;
   if (rejected === 0) return null;
-  return { rejected, errorMessage: [...new Set([...prepared.reasons, ...refused.reasons])].join('; ') };
+  return noteRejected(ctx, place, { rejected, reasons: [...new Set([...prepared.reasons, ...refused.reasons])] });
 }

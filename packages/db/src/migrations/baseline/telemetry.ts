@@ -132,18 +132,26 @@ async function createCalls(db: Schema): Promise<void> {
     .execute();
 }
 
-/** How many records each service account sent by instrumentation scope, and how many of them report a call. */
+/**
+ * How many records each service account sent, by API key and instrumentation scope, and how many of them report a call. Rows
+ * with a problem count what was refused or dropped, and have no scope.
+ */
 async function createAccountTelemetry(db: Schema): Promise<void> {
   await db.schema
     .createTable('account_telemetry')
     .addColumn('tenant_id', 'text', required)
     .addColumn('service_account_id', 'text', required)
+    .addColumn('key_id', 'text', required)
+    .addColumn('problem', 'text', required)
     .addColumn('scope', 'text', required)
+    .addColumn('requests', 'integer', required)
     .addColumn('spans', 'integer', required)
     .addColumn('log_records', 'integer', required)
     .addColumn('read_records', 'integer', required)
+    .addColumn('detail', 'text')
     .addColumn('first_received_at', 'text', required)
     .addColumn('last_received_at', 'text', required)
-    .addPrimaryKeyConstraint('account_telemetry_pk', ['tenant_id', 'service_account_id', 'scope'])
+    .addColumn('last_read_at', 'text')
+    .addPrimaryKeyConstraint('account_telemetry_pk', ['tenant_id', 'service_account_id', 'key_id', 'problem', 'scope'])
     .execute();
 }
