@@ -102,7 +102,7 @@ const EnvironmentSchema = z.object({
   QM_MAX_OBSERVATIONS: wholeNumber(1, Number.MAX_SAFE_INTEGER).default(10_000),
   QM_MAX_USAGE_SERIES: wholeNumber(1, 100_000).default(20_000),
   QM_MAX_OPEN_SESSIONS: wholeNumber(1, 1_000_000).default(1000),
-  QM_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).default('info'),
+  QM_LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).optional(),
   QM_DEV_IDENTITY: z.enum(['', '0', '1']).default('0'),
 });
 
@@ -225,7 +225,8 @@ export function readConfig(environment: Record<string, string | undefined>, mode
     maxOpenSessions: env.QM_MAX_OPEN_SESSIONS,
     /** How long a stopping service answers that it is not ready before it stops listening. */
     shutdownDelayMs: env.QM_SHUTDOWN_DELAY_MS,
-    logLevel: env.QM_LOG_LEVEL,
+    logLevel: env.QM_LOG_LEVEL ?? 'info',
+    hasLogLevel: env.QM_LOG_LEVEL !== undefined,
     devIdentity,
   };
 }

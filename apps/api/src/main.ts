@@ -30,6 +30,7 @@ async function serve(mode: StartMode): Promise<void> {
   // Imported after reading the configuration: loading the service takes ten times as long as reporting a wrong setting.
   const { openConsole } = await import('./server/console/build.ts');
   const { startServer } = await import('./server/start.ts');
+  const { terminalLog } = await import('./server/terminal-log.ts');
   const { startMessage, writeStartLog } = await import('./server/start-message.ts');
   // Returns the memory that loading the modules took: 147 MB at rest instead of 256. `scripts/server.sh` exposes `gc`. It is called
   // before serving requests, because it blocks for some tens of milliseconds.
@@ -37,6 +38,7 @@ async function serve(mode: StartMode): Promise<void> {
   const isTerminal = process.stdout.isTTY;
   const server = await startServer(config, {
     bootstrapKeyToFile: !isTerminal,
+    ...(isTerminal && !config.hasLogLevel && { log: terminalLog() }),
     ...(config.console && { openConsole }),
   });
   let stoppingSince: number | null = null;

@@ -47,6 +47,17 @@ describe('regression: the production start', () => {
     expect(message).toMatch(/^This is the development start\. For production use npm run serve\.\n/);
     expect(startMessage(server, readConfig(environment))).not.toContain('development');
   });
+
+  test('ends with what to do next: sign in, the address, and where an agent is connected', async () => {
+    const environment = { DATABASE_URL: `sqlite:${await databaseFile()}`, PORT: '0', QM_DEV_IDENTITY: '1' };
+    const server = await startService(environment);
+    const lines = startMessage(server, readConfig(environment, 'development')).trimEnd().split('\n');
+    expect(lines.slice(-3)).toEqual([
+      `browser sign-in:   ${server.devSignIn?.link}`,
+      `Quartermaster listens on ${server.url}`,
+      `connect an agent:  ${server.url}/console/connect`,
+    ]);
+  });
 });
 
 describe('regression: a QM_ variable that is not a setting', () => {

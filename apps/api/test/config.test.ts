@@ -34,6 +34,7 @@ test('by default the service listens on loopback, uses a SQLite file, and has no
     maxUsageSeries: 20_000,
     maxOpenSessions: 1000,
     logLevel: 'info',
+    hasLogLevel: false,
     devIdentity: false,
   });
 });

@@ -87,7 +87,7 @@ test(
   'the quickstart ends its MCP server when it is interrupted, and makes a new tenant each time',
   async () => {
     const { url, ask } = await developmentServer();
-    const runs = [`${url}/`, url].map((address) => runProgram({ QM_URL: address }, QUICKSTART));
+    const runs = [{ QM_URL: `${url}/` }, { PORT: new URL(url).port }].map((address) => runProgram(address, QUICKSTART));
     for (const { child, output, ended } of runs) {
       const mcp = () => /http:\/\/127\.0\.0\.1:(\d+)\/mcp/.exec(output())?.[1];
       await expect.poll(mcp, { timeout: TIME_LIMIT_MS }).toBeDefined();

@@ -6,7 +6,7 @@ import { createPage } from './page.ts';
 
 const USAGE = `usage: npm run quickstart
 
-Runs an agent against the server at QM_URL (default: http://127.0.0.1:8080), and shows what the server knows about it.
+Runs an agent against the server at QM_URL (default: http://127.0.0.1:8080, or the PORT of npm start), and shows what the server knows about it.
 It creates a new tenant for that.
 `;
 
@@ -38,30 +38,18 @@ async function run(): Promise<void> {
     page.lines([`A new tenant, ${world.tenantId}, at ${url}.`]);
     await tellStory(page, world);
     page.section('Where to go on');
-    page.lines([
-      `Every call of this story is in ${url}/docs. To see all of it:`,
-      '',
-      `  TOKEN=$(${tokenCommand(url)})`,
-      '  curl -H "Authorization: Bearer $TOKEN" \\',
-      `    "${url}/v1/audit-events?tenant_id=${world.tenantId}"`,
-      '',
-    ]);
     page.say(
-      `For agents of your own, set OTEL_EXPORTER_OTLP_ENDPOINT=${url} and OTEL_EXPORTER_OTLP_HEADERS=x-api-key=<a key with traces:write>. docs/frameworks.md explains how to enable the telemetry of each framework.`,
+      `Every call of this story is in ${url}/docs. To connect an agent of your own, open ${url}/console/connect: it has the lines for each framework. To see what the story left behind, open the web console. If it asks who you are, use the link that npm start printed:`,
     );
+    page.lines(['', `  ${url}/console/inbox?tenant=${world.tenantId}&view=all`]);
   } finally {
     await mcp.stop();
   }
 }
 
 function serverUrl(): string {
-  const given = process.env['QM_URL'] || 'http://127.0.0.1:8080';
+  const given = process.env['QM_URL'] || `http://127.0.0.1:${process.env['PORT'] || '8080'}`;
   const parsed = URL.parse(given);
   if (parsed?.protocol !== 'http:' && parsed?.protocol !== 'https:') throw new Failure(`QM_URL is no URL: ${given}`);
   return given.replace(/\/+$/, '');
-}
-
-function tokenCommand(url: string): string {
-  const { port } = new URL(url);
-  return `${port === '8080' ? '' : `PORT=${port} `}npm run --silent dev-token`;
 }

@@ -9,7 +9,7 @@ import { noServer } from './server.ts';
 
 const USAGE = `Usage: npm run seed [-- --seed <n>] [--scale <n>]
 
-Fills the server at QM_URL (default: http://127.0.0.1:8080) with the data of an invented company.
+Fills the server at QM_URL (default: http://127.0.0.1:8080, or the PORT of npm start) with the data of an invented company.
   --seed <n>    seed of the random choices; default: 1
   --scale <n>   multiplies traces and observations; default: 1, at most 50
 QM_API_KEY is a platform administrator's key. Without it, the seed signs in at the development identity provider.
@@ -75,7 +75,7 @@ function readInteger(name: string, text: string, max: number): number {
 }
 
 function readUrl(): string {
-  const given = process.env['QM_URL'] || 'http://127.0.0.1:8080';
+  const given = process.env['QM_URL'] || `http://127.0.0.1:${process.env['PORT'] || '8080'}`;
   const parsed = URL.parse(given);
   if (parsed?.protocol === 'http:' || parsed?.protocol === 'https:') return given.replace(/\/+$/, '');
   throw new Failure(`QM_URL is not an http or https URL: ${given}`, { exitCode: 2 });
@@ -107,19 +107,9 @@ function countLines(counts: Record<string, number>): string[] {
 }
 
 function suggestions(url: string): string[] {
-  const { port } = new URL(url);
-  const token = `$(${port === '8080' ? '' : `PORT=${port} `}npm run --silent dev-token)`;
-  const credential = process.env['QM_API_KEY'] ? '"X-API-Key: $QM_API_KEY"' : '"Authorization: Bearer $TOKEN"';
-  const paths = [
-    `/v1/runtime-observations?tenant_id=${MAIN_TENANT}&unknown=true&status=open`,
-    `/v1/operator/tasks?tenant_id=${MAIN_TENANT}&status=open`,
-    `/v1/providers?tenant_id=${MAIN_TENANT}&status=discovered`,
-    `/v1/traces?tenant_id=${MAIN_TENANT}&service_name=data-platform`,
-  ];
   return [
-    `To look at it, open ${url}/console/ in a browser, or call the API:`,
+    'To look at it, open the web console. If it asks who you are, use the link that npm start printed:',
     '',
-    ...(process.env['QM_API_KEY'] ? [] : [`  TOKEN=${token}`]),
-    ...paths.map((path) => `  curl -H ${credential} "${url}${path}"`),
+    `  ${url}/console/inbox?tenant=${MAIN_TENANT}`,
   ];
 }

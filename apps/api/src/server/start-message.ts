@@ -5,20 +5,25 @@ import type { RunningServer } from './start.ts';
 const DEVELOPMENT = 'This is the development start. For production use npm run serve.';
 
 /**
- * What the service prints on a terminal once it listens. It includes the bootstrap key if this start generated it, and the
- * link that lets a browser sign in at the development identity provider.
+ * What the service prints on a terminal once it listens. It includes the bootstrap key if this start generated it. The last lines
+ * say what to do next, because nothing is printed after them until a request fails.
  */
 export function startMessage(server: RunningServer, config: Config): string {
-  const lines = [
+  const { publicUrl, bootstrapKey, devSignIn } = server;
+  const about = [
     ...(config.mode === 'development' ? [DEVELOPMENT] : []),
-    `Quartermaster listens on ${server.url}`,
-    `API reference:     ${server.publicUrl}/docs`,
+    `API reference:     ${publicUrl}/docs`,
+    `OTLP/gRPC:         ${howToSendGrpc(server, config)}`,
     `bearer token:      ${howToGetToken(server, config)}`,
+    ...(bootstrapKey === null ? [] : [`bootstrap API key: ${bootstrapKey}`]),
+    '',
   ];
-  lines.splice(-1, 0, `OTLP/gRPC:         ${howToSendGrpc(server, config)}`);
-  if (server.devSignIn !== null) lines.push(`browser sign-in:   ${server.devSignIn.link}`);
-  if (server.bootstrapKey !== null) lines.push(`bootstrap API key: ${server.bootstrapKey}`);
-  return `${lines.join('\n')}\n`;
+  const next = [
+    ...(devSignIn === null ? [] : [`browser sign-in:   ${devSignIn.link}`]),
+    `Quartermaster listens on ${server.url}`,
+    ...(config.console ? [`connect an agent:  ${publicUrl}/console/connect`] : []),
+  ];
+  return `${[...about, ...next].join('\n')}\n`;
 }
 
 /**

@@ -105,6 +105,7 @@ test('list_telemetry_health filters by tenant, account and key, and ends where t
   expect(await sender.health('')).toMatchObject([{ serviceAccountId: sender.id }]);
   expect(await sender.health(`&key_id=${sender.keyId}`)).toMatchObject([{ keys: [{ keyId: sender.keyId }] }]);
   expect(await sender.health(`&key_id=${other['id']}`)).toMatchObject([{ keys: [] }]);
+  expect(await sender.health('&service_account_id=nobody')).toEqual([]);
   expect(await stranger.health(`&key_id=${sender.keyId}`)).toEqual([]);
   expect(await sender.health(`&key_id=${sender.keyId}&service_account_id=${stranger.id}`)).toEqual([]);
   const reader = await accountWithKey(server, { tenantId: stranger.tenantId }, ['credentials:read']);

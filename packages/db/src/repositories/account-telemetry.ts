@@ -213,6 +213,7 @@ const rowsOfAccounts = preparedStatement(
 type Accounts = { tenantIds: readonly string[]; accountIds: readonly string[] };
 
 async function rowsByAccount(db: Database, accounts: Accounts): Promise<Map<string, Row[]>> {
+  if (accounts.accountIds.length === 0) return new Map();
   const rows = await rowsOfAccounts(db, accounts);
   return Map.groupBy(rows, (row) => `${row.tenant_id}\n${row.service_account_id}`);
 }
