@@ -121,6 +121,17 @@ describe('every screen has a heading, no error, no violation of the security pol
     await moveTo(`/accounts?${TENANT}&view=expiring`);
     await page.getByRole('row').nth(1).waitFor();
     await expectFaultless('keys that expire');
+    await moveTo(`/accounts/data-platform?${TENANT}`);
+    await page.getByRole('row').nth(1).waitFor();
+    await page.keyboard.press('j');
+    await page.getByText('understood, the last').waitFor();
+    await expectFaultless('the telemetry of a key');
+    await moveTo(`/connect?${TENANT}`);
+    await page.getByRole('button', { name: 'Create account and key' }).waitFor();
+    await expectFaultless('nothing is connected');
+    await moveTo(`/connect?${TENANT}&framework=pydantic-ai&account=data-platform&of=northwind`);
+    await page.getByText('understood, the last').waitFor();
+    await expectFaultless('a connected agent');
     await moveTo(`/accounts/data-platform?${TENANT}&new=1`);
     await page.getByRole('checkbox', { name: 'traces:write' }).waitFor();
     await expectFaultless('a new key');

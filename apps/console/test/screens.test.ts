@@ -21,6 +21,11 @@ type Screen = {
 const SCREENS: Screen[] = [
   { route: '/inbox', hasPanel: true },
   { route: '/inbox', search: 'view=changed_definition', hasPanel: true },
+  {
+    route: '/connect',
+    search: 'framework=pydantic-ai&account=data-platform&of=northwind',
+    shows: (page) => page.getByText('understood, the last'),
+  },
   { route: '/changes', search: 'view=applied', hasPanel: true },
   { route: '/tasks', hasPanel: true },
   { route: '/agents' },

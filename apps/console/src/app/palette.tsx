@@ -116,6 +116,7 @@ function useCommands(openHelp: () => void): Command[] {
   }));
   return [
     ...screens,
+    { id: 'connect', group: 'Action', label: 'Connect an agent', run: () => void navigate({ to: '/connect' }) },
     {
       id: 'new-provider',
       group: 'Action',

@@ -50,6 +50,11 @@ const inbox = createRoute({
   path: '/inbox',
   component: lazyScreen(loadInbox, 'InboxScreen'),
 });
+const connect = createRoute({
+  getParentRoute: () => root,
+  path: '/connect',
+  component: lazyScreen(() => import('../screens/connect/connect-screen.tsx'), 'ConnectScreen'),
+});
 const providers = createRoute({
   getParentRoute: () => root,
   path: '/providers',
@@ -169,6 +174,7 @@ const profile = createRoute({
 const routeTree = root.addChildren([
   home,
   inbox,
+  connect,
   providers,
   provider,
   plan,

@@ -60,6 +60,21 @@ passwords and connection strings, also inside structured content, and the user a
 ## Recordings
 `;
 
+/** The frameworks as the console lists them where it connects an agent: how to switch on the telemetry of each. */
+export function frameworksList(recordings: readonly Recording[]): string {
+  const list = recordings.map(({ id, framework, version, setUp }) => {
+    const own = version.startsWith('written by hand') ? null : version;
+    return { id, name: framework, version: own, setUp: withoutSources(setUp) };
+  });
+  return `${JSON.stringify(list, null, 2)}\n`;
+}
+
+/** Without the paragraphs that say after which source a recording was written. */
+function withoutSources(setUp: string): string {
+  const paragraphs = setUp.trim().split(/\n{2,}/);
+  return paragraphs.filter((paragraph) => !paragraph.startsWith('Source: ')).join('\n\n');
+}
+
 /** The text of docs/frameworks.md. */
 export function frameworksPage(entries: readonly { recording: Recording; row: Row }[]): string {
   const sections = entries.map(({ recording }) => sectionOf(recording));

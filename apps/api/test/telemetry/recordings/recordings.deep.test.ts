@@ -3,13 +3,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import type { Row } from './compare.ts';
 import { KNOWN_DEVIATIONS } from './known-deviations.ts';
-import { frameworksPage } from './page.ts';
+import { frameworksList, frameworksPage } from './page.ts';
 import { type Recording, readRecordings } from './recording.ts';
 import { expectRead, readRow } from './reading.ts';
 import { recordingOf } from '../written/program.ts';
 import { PROGRAMS } from '../written/programs.ts';
 
 const PAGE = join(import.meta.dirname, '../../../../../docs/frameworks.md');
+
+const LIST = join(import.meta.dirname, '../../../../console/src/screens/connect/frameworks.json');
 
 const recordings = [...readRecordings(), ...PROGRAMS.map(recordingOf)];
 
@@ -31,6 +33,10 @@ function rowOf(recording: Recording): Promise<Row> {
 describe('telemetry of real frameworks is read correctly', () => {
   test.each(recordings.map((recording) => [recording.id, recording] as const))('%s', async (_id, recording) => {
     expectRead(recording, await rowOf(recording));
+  });
+
+  test('the list of the console is up to date (`npm run frameworks` writes it)', async () => {
+    await expect(frameworksList(recordings)).toMatchFileSnapshot(LIST);
   });
 
   test('docs/frameworks.md is up to date (`npm run frameworks` writes it)', async () => {

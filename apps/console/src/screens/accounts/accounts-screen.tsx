@@ -7,6 +7,7 @@ import { SelectFilter, TextFilter, Views } from '../../components/filters.tsx';
 import { StateMark, Tag } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
 import { Screen } from '../../components/screen.tsx';
+import { ConnectLink } from '../connect/connect-link.tsx';
 import { Empty, MissingScope } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { holdsWithin, useMe } from '../../data/me.ts';
@@ -153,7 +154,9 @@ function AccountList(): ReactNode {
       }
       empty={
         state['q'] === undefined && state['status'] === undefined ? (
-          <Empty title="No service account">Create one for each program that calls the API or sends spans.</Empty>
+          <Empty title="No service account">
+            Create one for each program that calls the API or sends spans. <ConnectLink />
+          </Empty>
         ) : (
           <Empty title="No account matches">Clear the search or the status to see more.</Empty>
         )

@@ -1,4 +1,6 @@
 import type { Credential, ServiceAccount } from '@quartermaster/client';
+import { listTelemetryHealthOptions } from '@quartermaster/client/@tanstack/react-query.gen.ts';
+import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { CopyId } from '../../components/copy.tsx';
@@ -6,7 +8,10 @@ import { PrincipalName } from '../../components/principal.tsx';
 import { Facts, Section, SidePanel } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
 import { AccessLink } from '../access/access-link.tsx';
+import { RowLink } from '../../components/row-link.tsx';
+import { problemOf } from '../../data/problem.ts';
 import { Expiry } from './expiry.tsx';
+import { Health, stateOf } from './health.tsx';
 import { KeyStatus } from './key-status.tsx';
 
 type Props = {
@@ -74,6 +79,9 @@ export function KeyPanel({ account, credential, rotate, revoke, close }: Props):
           ]}
         />
       </Section>
+      <Section title="Telemetry">
+        <KeyHealth account={account} keyId={id} />
+      </Section>
       <Section title="What it may do">
         <ul>
           {scopes.map((scope) => (
@@ -84,5 +92,24 @@ export function KeyPanel({ account, credential, rotate, revoke, close }: Props):
         </ul>
       </Section>
     </SidePanel>
+  );
+}
+
+/** What was sent with the key. */
+function KeyHealth({ account: { id, tenantId }, keyId }: { account: ServiceAccount; keyId: string }): ReactNode {
+  const query = { ...(tenantId !== null && { tenant_id: tenantId }), service_account_id: id, key_id: keyId };
+  const { data, error } = useQuery(listTelemetryHealthOptions({ query }));
+  if (error !== null) return <p>{problemOf(error).message}</p>;
+  const health = data?.items[0]?.keys[0];
+  if (health !== undefined) return <Health health={health} {...stateOf(health)} />;
+  return (
+    <p className="dim">
+      {data === undefined ? 'Loading' : 'Nothing was sent with it. '}
+      {data !== undefined && (
+        <RowLink path="/connect" search={{ account: id, of: tenantId ?? undefined, key: keyId, with: 'existing' }}>
+          Connect an agent
+        </RowLink>
+      )}
+    </p>
   );
 }

@@ -7,6 +7,7 @@ import { MeaningMark, MeaningShape, RiskMark } from '../../components/marks.tsx'
 import { placeOf } from '../../components/place.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
 import { Screen } from '../../components/screen.tsx';
+import { ConnectLink } from '../connect/connect-link.tsx';
 import { useSortedColumns } from '../../components/sorted-columns.ts';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
@@ -138,6 +139,7 @@ export function AgentsScreen(): ReactNode {
               <MeaningShape meaning="unknown" /> Agents appear when a manifest declares them, or when their spans
               arrive.
             </span>
+            <ConnectLink />
           </Empty>
         }
       />

@@ -9,7 +9,7 @@ import type { PagedList } from '../../data/pages.ts';
 import { useUrlState } from '../../data/url-state.ts';
 import { BulkBar } from './bulk-bar.tsx';
 import { ANY_STATUS, observationColumns } from './columns.tsx';
-import { FirstSteps } from './first-steps.tsx';
+import { FirstSteps, NothingToDecide } from './first-steps.tsx';
 import { ObservationPanel } from './observation-panel.tsx';
 import { OverviewStrip } from './overview-strip.tsx';
 import {
@@ -203,9 +203,5 @@ function Nothing({ view, hasFilter }: { view: string; hasFilter: boolean }): Rea
     return <Empty title="No definition has changed">Syncs compare what each provider offers.</Empty>;
   if (view === 'blocked') return <Empty title="Nothing that is blocked is used">Good.</Empty>;
   if (view === 'all') return <FirstSteps />;
-  return (
-    <Empty title="Nothing to decide">
-      Everything that agents use is declared or decided. The view All has all observations.
-    </Empty>
-  );
+  return <NothingToDecide />;
 }

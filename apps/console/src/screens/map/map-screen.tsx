@@ -10,6 +10,7 @@ import { formatNumber, plural } from '../../components/format.ts';
 import { useKeys } from '../../components/hotkeys.ts';
 import { type Meaning, MeaningMark, Tag } from '../../components/marks.tsx';
 import { Screen } from '../../components/screen.tsx';
+import { ConnectLink } from '../connect/connect-link.tsx';
 import { Empty, Failed, Loading } from '../../components/states.tsx';
 import { problemOf } from '../../data/problem.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
@@ -72,7 +73,9 @@ export function MapScreen(): ReactNode {
       {error !== null && <Failed problem={problemOf(error)} retry={() => void refetch()} />}
       {error === null && graph === undefined && <Loading />}
       {graph !== undefined && graph.edges.length === 0 && (
-        <Empty title="No call in this time">Choose a longer period, or point an agent’s OpenTelemetry here.</Empty>
+        <Empty title="No call in this time">
+          Choose a longer period. <ConnectLink />
+        </Empty>
       )}
       {graph !== undefined &&
         graph.edges.length > 0 &&

@@ -5,6 +5,7 @@ import { type Column, DataTable } from '../../components/data-table.tsx';
 import { SelectFilter, TextFilter } from '../../components/filters.tsx';
 import { formatDuration, formatNumber } from '../../components/format.ts';
 import { Screen } from '../../components/screen.tsx';
+import { ConnectLink } from '../connect/connect-link.tsx';
 import { Empty } from '../../components/states.tsx';
 import { Time } from '../../components/time.tsx';
 import { type PagedList, usePagedList } from '../../data/pages.ts';
@@ -119,7 +120,7 @@ export function TracesScreen(): ReactNode {
             </Empty>
           ) : (
             <Empty title="No trace yet">
-              Point the OpenTelemetry exporter of an agent at {window.location.origin}. The inbox shows how.
+              <ConnectLink />: the traces that it sends appear here.
             </Empty>
           )
         }

@@ -8,6 +8,7 @@ import { placeOf } from '../../components/place.tsx';
 import { PrincipalName } from '../../components/principal.tsx';
 import { RowLink } from '../../components/row-link.tsx';
 import { Screen } from '../../components/screen.tsx';
+import { ConnectLink } from '../connect/connect-link.tsx';
 import { useSortedColumns } from '../../components/sorted-columns.ts';
 import { Empty } from '../../components/states.tsx';
 import { type Providers, providerLabel, useProviders } from '../../data/names.ts';
@@ -101,7 +102,7 @@ export function UsageScreen(): ReactNode {
           onOpen={(row) => setState({ ...NO_LIMITS, ...moreOf(row, grouping), row: undefined }, { push: true })}
           empty={
             <Empty title="No usage">
-              Nothing of this kind was called in this period. Choose a longer period, or another view.
+              Nothing of this kind was called in this period. Choose a longer period, or another view. <ConnectLink />
             </Empty>
           }
         />

@@ -1,0 +1,127 @@
+import { createServiceAccount, createServiceAccountKey, searchServiceAccounts } from '@quartermaster/client';
+import { Button, Select, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { type FormEvent, type ReactNode, useState } from 'react';
+import { useTenants } from '../../app/tenant-switcher.tsx';
+import { Views } from '../../components/filters.tsx';
+import { useAction } from '../../components/use-action.ts';
+import { useFormHeaders } from '../../data/form-headers.ts';
+import { useMissingScope, useOnlyPlace } from '../../data/me.ts';
+import { problemOf } from '../../data/problem.ts';
+import { useUrlState } from '../../data/url-state.ts';
+
+export type NewKey = { id: string; secret: string; accountId: string; tenantId: string };
+
+type Props = { created: (key: NewKey) => void };
+
+const KINDS = [
+  { value: 'new', label: 'New account' },
+  { value: 'existing', label: 'Existing account' },
+];
+
+/** Makes a key that may only send telemetry, for a new account or one that exists. */
+export function AccountStep({ created }: Props): ReactNode {
+  const [{ account, of, tenant, with: kind }] = useUrlState();
+  const isNew = kind !== 'existing';
+  const only = useOnlyPlace();
+  const tenants = useTenants();
+  const [id, setId] = useState(account ?? '');
+  const [chosen, setChosen] = useState(of ?? tenant ?? only?.tenantId ?? null);
+  const tenantId = chosen ?? (tenants.length === 1 ? (tenants[0]?.id ?? '') : '');
+  const accounts = useAccounts(tenantId, !isNew);
+  const headersOf = useFormHeaders();
+  const place = { tenantId, subTenantId: only?.subTenantId || null };
+  const missing = useMissingScope('credentials:write', tenantId === '' ? undefined : place);
+  const make = useAction({
+    run: async () => {
+      if (isNew) {
+        const body = {
+          id,
+          name: id,
+          tenantId,
+          createTenant: 'never' as const,
+          ...(place.subTenantId !== null && { subTenantId: place.subTenantId }),
+        };
+        await createServiceAccount({ body, headers: headersOf(body), throwOnError: true });
+      }
+      const body = { name: 'telemetry', scopes: ['traces:write' as const] };
+      const address = { path: { service_account_id: id }, query: { tenant_id: tenantId } };
+      const headers = headersOf({ ...body, id, tenantId });
+      return (await createServiceAccountKey({ ...address, body, headers, throwOnError: true })).data;
+    },
+    inForm: true,
+    done: () => null,
+    onDone: ({ id: keyId, key }) => created({ id: keyId, secret: key, accountId: id, tenantId }),
+  });
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    if (id !== '' && tenantId !== '' && missing === null && !make.isPending) make.mutate();
+  };
+  return (
+    <form className="stack" onSubmit={send}>
+      <div>
+        <Views name="with" label="Account" views={KINDS} />
+      </div>
+      <div className="pair">
+        <Select
+          label="Tenant"
+          required
+          searchable={tenants.length > 6}
+          data={tenants.map((each) => ({ value: each.id, label: each.displayName ?? each.id }))}
+          value={tenantId === '' ? null : tenantId}
+          onChange={setChosen}
+        />
+        {isNew ? (
+          <TextInput
+            label="Name of the agent"
+            description="The id of its account. It cannot be changed later."
+            placeholder="support-triage"
+            required
+            value={id}
+            onChange={(event) => setId(event.currentTarget.value)}
+          />
+        ) : (
+          <Select
+            label="Account"
+            description="Of the programs that send already, or were made before."
+            required
+            searchable
+            nothingFoundMessage="No account has this id"
+            data={accounts.includes(id) || id === '' ? accounts : [id, ...accounts]}
+            value={id === '' ? null : id}
+            onChange={(next) => setId(next ?? '')}
+          />
+        )}
+      </div>
+      {make.error !== null && (
+        <p role="alert" className="danger">
+          {problemOf(make.error).message}
+        </p>
+      )}
+      <div className="row">
+        <Button
+          type="submit"
+          variant={account === undefined ? 'filled' : 'default'}
+          loading={make.isPending}
+          disabled={id === '' || tenantId === '' || missing !== null}
+        >
+          {isNew ? 'Create account and key' : 'Create another key'}
+        </Button>
+        <span className="dim">{missing ?? 'The key may send telemetry, and nothing else (traces:write).'}</span>
+      </div>
+    </form>
+  );
+}
+
+/** The ids of the active accounts of a tenant, the newest hundred. */
+function useAccounts(tenantId: string, enabled: boolean): string[] {
+  const { data } = useQuery({
+    queryKey: ['accounts-to-connect', tenantId],
+    queryFn: async ({ signal }) => {
+      const body = { tenantId, status: 'active' as const, limit: 100 };
+      return (await searchServiceAccounts({ body, signal, throwOnError: true })).data.items.map(({ id }) => id);
+    },
+    enabled: enabled && tenantId !== '',
+  });
+  return data ?? [];
+}

@@ -1,0 +1,62 @@
+import list from './frameworks.json' with { type: 'json' };
+
+/** How to switch on the telemetry of a framework or coding agent, as docs/frameworks.md has it. */
+export type Framework = {
+  id: string;
+  name: string;
+  version: string | null;
+  /** Markdown: paragraphs, and blocks of code. */
+  setUp: string;
+};
+
+export const FRAMEWORKS: readonly Framework[] = list;
+
+/** The choice for everything that is not in the list. */
+export const ANY = 'any';
+
+export type Protocol = 'http' | 'grpc';
+
+/** What fills the gaps of a snippet. `key`: null if the page does not know its text. */
+export type Filling = { address: string; key: string | null; service: string; protocol: Protocol };
+
+/** In the place of a key whose text is not known. */
+const KEY_GAP = '<key>';
+
+/** The port for gRPC, unless the operator changed it. */
+const GRPC_PORT = '4317';
+
+/** The environment variables that every OpenTelemetry exporter reads. */
+export function environmentOf({ address, key, service, protocol }: Filling): string {
+  return [
+    `export OTEL_EXPORTER_OTLP_ENDPOINT=${protocol === 'http' ? address : grpcAddress(address)}`,
+    `export OTEL_EXPORTER_OTLP_PROTOCOL=${protocol === 'http' ? 'http/protobuf' : 'grpc'}`,
+    `export OTEL_EXPORTER_OTLP_HEADERS=x-api-key=${key ?? KEY_GAP}`,
+    `export OTEL_SERVICE_NAME=${service}`,
+  ].join('\n');
+}
+
+function grpcAddress(address: string): string {
+  const url = new URL(address);
+  url.port = GRPC_PORT;
+  return url.origin;
+}
+
+/** A paragraph, or a block of code. */
+type Part = { kind: 'text' | 'code'; text: string };
+
+/** The parts of a set-up, with address, key and service filled in. */
+export function partsOf({ setUp }: Framework, filling: Filling): Part[] {
+  return setUp
+    .split(/^```\w*\n([\s\S]*?)^```$/m)
+    .map((text, index): Part => ({ kind: index % 2 === 1 ? 'code' : 'text', text: filled(text.trim(), filling) }))
+    .filter(({ text }) => text !== '');
+}
+
+function filled(text: string, { address, key, service }: Filling): string {
+  return text
+    .replaceAll(/<Quartermaster's URL>|https:\/\/quartermaster\.example\.com/g, address)
+    .replaceAll(/<host and port of Quartermaster>/g, new URL(address).host)
+    .replaceAll(/<Quartermaster's host>/g, new URL(address).hostname)
+    .replaceAll(/<key of a service account with traces:write>|<key>/g, key ?? KEY_GAP)
+    .replaceAll('<service>', service);
+}

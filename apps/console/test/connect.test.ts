@@ -1,0 +1,82 @@
+import { chat, exportRequest, newTraceId } from '@quartermaster/api/test/telemetry/traces/sending.ts';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startWorld, type World } from '../testing/world.ts';
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld({ isSeeded: false });
+});
+afterAll(() => world.close());
+
+test('an agent is connected by mouse: an empty installation opens on it, and it says what arrives and why nothing does', async () => {
+  const { page, expectFaultless, done } = await world.open('/');
+  await page.getByRole('heading', { level: 1, name: 'Connect an agent' }).waitFor();
+  await expectFaultless('nothing chosen');
+
+  await page.getByRole('combobox', { name: 'Framework or coding agent' }).fill('pydantic');
+  await page.getByRole('option', { name: 'Pydantic AI' }).click();
+  await page.getByRole('textbox', { name: 'Name of the agent' }).fill('support-triage');
+  await page.getByRole('button', { name: 'Create account and key' }).click();
+  const status = page.getByRole('status', { name: 'What arrives' });
+  await status.getByText('Waiting for the first span').waitFor();
+  await expectFaultless('waiting');
+
+  const settings = await variablesOf(page);
+  expect(settings).toEqual({
+    OTEL_EXPORTER_OTLP_ENDPOINT: world.server.url,
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
+    OTEL_EXPORTER_OTLP_HEADERS: expect.stringMatching(/^x-api-key=qm_key_\w+$/),
+    OTEL_SERVICE_NAME: 'support-triage',
+  });
+  const setUp = await page.getByLabel('Set-up of Pydantic AI').textContent();
+  expect(setUp).toContain('Agent.instrument_all()');
+  expect(setUp).toContain(`OTEL_EXPORTER_OTLP_ENDPOINT=${world.server.url} `);
+  expect(setUp).toContain(settings['OTEL_EXPORTER_OTLP_HEADERS']);
+
+  const send = (body: unknown) => sendWith(settings, body);
+  expect(await send({ resourceSpans: 'none' })).toBe(400);
+  await status.getByText('Nothing was counted').waitFor();
+  await status.getByText('resourceSpans must be an array').waitFor();
+  const attributes = { 'acme.model': 'gpt-5' };
+  expect(await send(exportRequest([{ traceId: newTraceId(), name: 'step', scope: 'acme.agents', attributes }]))).toBe(
+    200,
+  );
+  await status.getByText('Received, but nothing was understood').waitFor();
+  await status.getByText('Not understood: acme.agents (1)').waitFor();
+  await expectFaultless('not understood');
+  const start = BigInt(world.server.services.now().getTime()) * 1_000_000n;
+  expect(await send(exportRequest([{ ...chat('gpt-5'), start }]))).toBe(200);
+  await status.getByText('Connected').waitFor();
+  await status.getByRole('listitem').filter({ hasText: 'gpt-5' }).waitFor();
+  await expectFaultless('connected');
+
+  // Leaving and coming back continues, but the key is not in the address.
+  expect(page.url()).not.toContain(settings['OTEL_EXPORTER_OTLP_HEADERS']?.replace('x-api-key=', ''));
+  await page.reload();
+  await status.getByText('Connected').waitFor();
+  expect(await variablesOf(page)).toMatchObject({ OTEL_EXPORTER_OTLP_HEADERS: 'x-api-key=<key>' });
+  await page.getByRole('button', { name: 'gRPC' }).click();
+  expect(await variablesOf(page)).toMatchObject({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' });
+  await page.getByRole('link', { name: 'Inbox', exact: true }).click();
+  await page.getByRole('row', { name: /gpt-5/ }).waitFor();
+  await done();
+});
+
+/** The environment variables that the page shows. */
+async function variablesOf(page: Page): Promise<Record<string, string>> {
+  const text = (await page.getByLabel('Environment variables').textContent()) ?? '';
+  return Object.fromEntries([...text.matchAll(/^export (\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]));
+}
+
+/** Sends a request as an OTLP exporter with these variables does. */
+async function sendWith(variables: Record<string, string>, body: unknown): Promise<number> {
+  const [name = '', value = ''] = variables['OTEL_EXPORTER_OTLP_HEADERS']?.split('=') ?? [];
+  const answer = await fetch(`${variables['OTEL_EXPORTER_OTLP_ENDPOINT']}/v1/traces`, {
+    method: 'POST',
+    headers: { [name]: value, 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return answer.status;
+}
