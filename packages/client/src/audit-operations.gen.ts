@@ -77,6 +77,7 @@ export const AUDIT_OPERATIONS = [
   'list_recommendations',
   'list_runtime_observations',
   'list_service_account_keys',
+  'list_telemetry_health',
   'list_tenants',
   'list_trace_spans',
   'list_traces',

@@ -86,6 +86,7 @@ const OPERATION_IDS = [
   'list_recommendations',
   'list_runtime_observations',
   'list_service_account_keys',
+  'list_telemetry_health',
   'list_tenants',
   'list_trace_spans',
   'list_traces',

@@ -27,13 +27,8 @@ async function newSender() {
   const path = `/v1/service-accounts/${sender.id}`;
   const keysPath = `${path}/keys`;
   const query = `?tenant_id=${tenantId}`;
-<<<<<<< HEAD
-  const newKey = (scopes: string[]) =>
-    server.ok('POST', `${keysPath}${query}`, { as: server.admin, body: { scopes } }) as Promise<Body>;
-=======
   const newKey = (scopes: string[]): Promise<Body> =>
     server.ok('POST', `${keysPath}${query}`, { as: server.admin, body: { scopes } });
->>>>>>> h-connect
   const health = async (filter = `&service_account_id=${sender.id}`) => {
     const { items } = await server.ok('GET', `/v1/telemetry-health${query}${filter}`, { as: server.admin });
     return items as Body[];

@@ -95,11 +95,6 @@ export async function addAccountTelemetry(
     .execute();
   const time = now.toISOString();
   const empty = {
-<<<<<<< HEAD
-    ...{ tenant_id: tenantId, service_account_id: accountId, key_id: keyId, problem: '', scope: '' },
-    ...{ requests: 0, spans: 0, log_records: 0, read_records: 0, detail: null },
-    ...{ first_received_at: time, last_received_at: time, last_read_at: null },
-=======
     tenant_id: tenantId,
     service_account_id: accountId,
     key_id: keyId,
@@ -113,7 +108,6 @@ export async function addAccountTelemetry(
     first_received_at: time,
     last_received_at: time,
     last_read_at: null,
->>>>>>> h-connect
   };
   const rows: Row[] = [
     ...counts.scopes.map(({ scope, spans, logRecords, readRecords }) => ({

@@ -89,14 +89,8 @@ export class AccountTelemetry {
     const name = `${place.tenantId}\n${id}\n${keyId}`;
     const known = this.#keys.get(name);
     if (known === undefined && this.#keys.size >= MAX_WAITING) return;
-<<<<<<< HEAD
-    const counted = known ?? {
-      ...{ place, id, keyId, counts: new Map(), problems: new Map(), writtenAt: Number.NEGATIVE_INFINITY },
-    };
-=======
     const writtenAt = Number.NEGATIVE_INFINITY;
     const counted = known ?? { place, id, keyId, counts: new Map(), problems: new Map(), writtenAt };
->>>>>>> h-connect
     this.#keys.set(name, counted);
     add(counted);
     if (this.#isDue(counted)) void this.#write([counted]);

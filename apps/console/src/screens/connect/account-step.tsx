@@ -36,14 +36,10 @@ export function AccountStep({ created }: Props): ReactNode {
     run: async () => {
       if (isNew) {
         const body = {
-<<<<<<< HEAD
-          ...{ id, name: id, tenantId, createTenant: 'never' as const },
-=======
           id,
           name: id,
           tenantId,
           createTenant: 'never' as const,
->>>>>>> h-connect
           ...(place.subTenantId !== null && { subTenantId: place.subTenantId }),
         };
         await createServiceAccount({ body, headers: headersOf(body), throwOnError: true });
