@@ -48,6 +48,7 @@ export const KEY_COLUMNS: Column<Credential>[] = [
   },
   {
     key: 'scopes',
+    isWideOnly: true,
     header: 'Scopes',
     width: 'minmax(160px, 1.6fr)',
     cell: ({ scopes }) => (
