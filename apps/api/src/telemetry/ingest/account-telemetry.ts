@@ -64,10 +64,11 @@ export class AccountTelemetry {
     if (counts.length === 0) return;
     this.#add(sender, place, (counted) => {
       for (const count of counts) addTo(counted.counts, count);
+      if (this.#isDue(counted)) void this.#write([counted]);
     });
   }
 
-  /** Adds requests or records that were refused or dropped. Only service accounts are counted. */
+  /** Adds requests or records that were refused or dropped. It writes nothing by itself, as no refused request does. */
   noteProblem(sender: TelemetrySender, place: TenantPlace, problem: ProblemCount): void {
     this.#add(sender, place, ({ problems }) => addProblemTo(problems, problem));
   }
@@ -93,7 +94,6 @@ export class AccountTelemetry {
     const counted = known ?? { place, id, keyId, counts: new Map(), problems: new Map(), writtenAt };
     this.#keys.set(name, counted);
     add(counted);
-    if (this.#isDue(counted)) void this.#write([counted]);
   }
 
   #isDue({ writtenAt }: Counted): boolean {
