@@ -115,6 +115,7 @@ export async function plantHostileTexts(server: TestServer): Promise<HostileScre
   return [
     screen('/inbox', '/inbox?view=changed_definition', ['j']),
     screen('/inbox', '/inbox?view=all', ['j']),
+    screen('/connect', `/connect?framework=pydantic-ai&account=${account.id}&of=${TENANT}`),
     screen('/providers'),
     screen('/providers/$providerId', `${ofProvider}?view=inventory`, ['j']),
     ...['observations', 'credential', 'syncs'].map((view) =>
