@@ -2,6 +2,7 @@ import type { Operation } from '@quartermaster/contracts/operation.ts';
 import { z } from 'zod';
 import { accountWithKey, memberWithToken, unique } from '../support/people.ts';
 import type { TestServer } from '../support/server.ts';
+import { sendSpans } from '../telemetry/traces/sending.ts';
 import { create, type Input, idOf, OWNER, observed, PATH_PARAMETERS } from './world.ts';
 
 /** A place for an id in a query or body. `path` leads to it through the input; `[]` is the first element of a list. */
@@ -127,6 +128,10 @@ export const ID_FIELDS: Record<string, IdField> = {
       },
     },
   },
+  'list_telemetry_health.service_account_id': {
+    makers: { account: async (server) => ({ id: (await sender(server)).id }) },
+  },
+  'list_telemetry_health.key_id': { makers: { key: async (server) => ({ id: (await sender(server)).keyId }) } },
   'list_trace_spans.span_id': {
     makers: {
       async span(server) {
@@ -226,6 +231,14 @@ async function ownersId(server: TestServer, parameter: string): Promise<string> 
   const make = PATH_PARAMETERS[parameter];
   if (!make) throw new Error(`the path parameter ${parameter} has no fixture`);
   return make(server, { place: OWNER, made: {} });
+}
+
+/** An account of the owner's place that sent telemetry. */
+async function sender(server: TestServer) {
+  const made = await accountWithKey(server, OWNER, ['traces:write']);
+  await sendSpans(server, { key: made.key }, [{ name: 'a span' }]);
+  await server.services.telemetry.accounts.flush('all');
+  return made;
 }
 
 const users = new Map<TestServer, Promise<string>>();
