@@ -25,7 +25,7 @@ type Row = Record<
   | 'updated_at',
   string
 > &
-  Record<'display_name' | 'description' | 'base_url' | 'inventory_synced_at', string | null> & {
+  Record<'display_name' | 'description' | 'base_url' | 'health_reason' | 'inventory_synced_at', string | null> & {
     sync_interval_seconds: number | null;
   };
 
@@ -68,6 +68,7 @@ function toProvider(row: Row) {
     baseUrl: row.base_url,
     status: row.status,
     health: row.health,
+    healthReason: row.health_reason,
     inventorySyncedAt: row.inventory_synced_at,
     syncIntervalSeconds: row.sync_interval_seconds,
     metadata: JSON.parse(row.metadata) as unknown,
