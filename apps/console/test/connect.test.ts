@@ -64,6 +64,14 @@ test('an agent is connected by mouse: an empty installation opens on it, and it 
   await done();
 });
 
+test('a link cannot put a command into the lines that are pasted into a shell', async () => {
+  const account = encodeURIComponent('x; touch /tmp/pasted; $(id)');
+  const { page, done } = await world.open(`/connect?account=${account}&of=default&framework=pydantic-ai`);
+  await page.getByText('The lines appear here').waitFor();
+  expect(await page.getByLabel('Environment variables').count()).toBe(0);
+  await done();
+});
+
 /** The environment variables that the page shows. */
 async function variablesOf(page: Page): Promise<Record<string, string>> {
   const text = (await page.getByLabel('Environment variables').textContent()) ?? '';

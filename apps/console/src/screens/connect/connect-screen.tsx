@@ -6,7 +6,7 @@ import { Screen } from '../../components/screen.tsx';
 import { useUrlState } from '../../data/url-state.ts';
 import { AccountStep, type NewKey } from './account-step.tsx';
 import classes from './connect.module.css';
-import { ANY, environmentOf, FRAMEWORKS, partsOf, type Protocol } from './frameworks.ts';
+import { ANY, environmentOf, FRAMEWORKS, isAccountId, partsOf, type Protocol } from './frameworks.ts';
 import { Listening } from './listening.tsx';
 
 const CHOICES = [
@@ -63,7 +63,7 @@ export function ConnectScreen(): ReactNode {
         </li>
         <li>
           <h2>3. Settings</h2>
-          {account === undefined || of === undefined ? (
+          {account === undefined || !isAccountId(account) || of === undefined ? (
             <p className="dim">The lines appear here with address and key once there is an account.</p>
           ) : (
             <>

@@ -19,6 +19,16 @@ export type Protocol = 'http' | 'grpc';
 /** What fills the gaps of a snippet. `key`: null if the page does not know its text. */
 export type Filling = { address: string; key: string | null; service: string; protocol: Protocol };
 
+/**
+ * The form of an account's id. The lines are made to be pasted into a shell, and the id comes from the address. A link with something else
+ * there must not put a command into them.
+ */
+const ACCOUNT_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]*$/;
+
+export function isAccountId(text: string): boolean {
+  return ACCOUNT_ID.test(text);
+}
+
 /** In the place of a key whose text is not known. */
 const KEY_GAP = '<key>';
 
