@@ -57,10 +57,8 @@ type Line = {
  * 3. **Long transactions are rare.** SQLite has one writing connection. After a transaction that held it for more than
  *    {@link LONG_TRANSACTION_MS}, the writes of its caller pause beside other callers, and then run one at a time, so that such
  *    transactions take {@link LONG_TRANSACTIONS_PART} of the time. The first ones are free, because new code is slow.
- * 4. **One deadline.** A request waits for {@link MAX_WAIT_MS} in total: for memory, in its line, and for a connection of the database. It
- *    holds no place in its line while it waits for memory.
- *
- * The database adds a fair queue of its own at SQLite's writing connection and at the pool of PostgreSQL.
+ * 4. **One deadline.** A request waits for {@link MAX_WAIT_MS} in total: for memory, in its line, and in the fair queue of the database's
+ *    connections. It holds no place in its line while it waits for memory.
  */
 export class Scheduler {
   readonly #lines = new Map<string, Line>();
@@ -104,15 +102,23 @@ export class Scheduler {
     else await this.#wait(line, deadline);
     try {
       if (this.#isBesideOthers() && this.#isOver(tenant)) await this.#nextTurn(tenant, false);
-      const hold = (cpuMs: number) => this.#pause(line, cpuMs);
-      return await this.#runWithTurn({ tenant, deadline, hold }, () => work(performance.now() - since));
+      const turn = { tenant, deadline, hold: (cpuMs: number) => this.#pause(line, cpuMs) };
+      return await this.#runWithTurn(turn, () => work(performance.now() - since));
     } finally {
       line.active -= 1;
       this.#startWaiting(line);
       this.#continue(tenant);
-      const isForgotten = line.pausedUntil + BURST_MS < performance.now();
-      if (line.active === 0 && line.waiting.length === 0 && isForgotten) this.#lines.delete(key);
+      this.#forget(key, line);
     }
+  }
+
+  /** Forgets a line without requests, once its long transactions no longer count. */
+  #forget(key: string, line: Line): void {
+    if (line.active > 0 || line.waiting.length > 0) return;
+    const left = line.pausedUntil + BURST_MS - performance.now();
+    clearTimeout(line.timer);
+    if (left > 0) line.timer = setTimeout(() => this.#forget(key, line), left).unref();
+    else this.#lines.delete(key);
   }
 
   /** Runs work at once, which still yields to others. @param tenant null for the service itself */
@@ -190,9 +196,13 @@ export class Scheduler {
     });
   }
 
-  /** Whether a tenant has used its part of this turn. */
+  /** Whether a tenant has used its part of this turn. The part begins when this is asked for the first time. */
   #isOver(tenant: string | null): boolean {
-    return performance.now() - this.#begin(tenant) >= TURN_MS;
+    const now = performance.now();
+    const begun = this.#begun.get(tenant) ?? now;
+    this.#begun.set(tenant, begun);
+    this.#scheduleTurn();
+    return now - begun >= TURN_MS;
   }
 
   /** @param isUrgent others wait for what the request holds, so it does not wait for other requests of its tenant */
@@ -207,16 +217,6 @@ export class Scheduler {
       if (line) line.push(resolve);
       else this.#later.set(tenant, [resolve]);
     });
-  }
-
-  /** @returns when the tenant began to work in this turn */
-  #begin(tenant: string | null): number {
-    const known = this.#begun.get(tenant);
-    if (known !== undefined) return known;
-    const begun = performance.now();
-    this.#begun.set(tenant, begun);
-    this.#scheduleTurn();
-    return begun;
   }
 
   #scheduleTurn(): void {
