@@ -26,25 +26,25 @@ export const ServiceAccountStatusSchema = z.enum(['active', 'disabled', 'deleted
   description: 'The API keys and gateway sessions of an account work only while it is `active`.',
 });
 
+export const UnreadScopeSchema = z
+  .strictObject({
+    scope: z.string().describe('The name of the instrumentation scope, cut to 256 characters.'),
+    spans: z.int(),
+    logRecords: z.int(),
+    since: TimestampSchema.describe('When the first of these spans or log records was received.'),
+  })
+  .meta({
+    id: 'UnreadScope',
+    description: 'An instrumentation scope in which no model, tool or agent was found.',
+  });
+
 const AccountTelemetrySchema = z
   .strictObject({
     lastReceivedAt: TimestampSchema.describe('When telemetry was last received, accurate to the minute.'),
     spans: z.int().describe('How many spans were received, including retries.'),
     logRecords: z.int().describe('How many log records were received, including retries.'),
     unread: z
-      .array(
-        z
-          .strictObject({
-            scope: z.string().describe('The name of the instrumentation scope, cut to 256 characters.'),
-            spans: z.int(),
-            logRecords: z.int(),
-            since: TimestampSchema.describe('When the first of these spans or log records was received.'),
-          })
-          .meta({
-            id: 'UnreadScope',
-            description: 'An instrumentation scope in which no model, tool or agent was found.',
-          }),
-      )
+      .array(UnreadScopeSchema)
       .max(10)
       .describe(
         'The instrumentation scopes in which no model, tool or agent was found, busiest first, at most 10. Instrumentations of HTTP or databases are expected here, but the framework of an agent is not.',

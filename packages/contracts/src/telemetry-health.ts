@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { IdentifierSchema, NameSchema, TimestampSchema, tenancyFields, tenancyQueryFields } from './fields.ts';
 import { operation } from './operation.ts';
 import { page, pageFields } from './pages.ts';
-import { ServiceAccountStatusSchema } from './service-accounts.ts';
+import { ServiceAccountStatusSchema, UnreadScopeSchema } from './service-accounts.ts';
 
 /** The most keys of an account that are counted separately. */
 export const MAX_TELEMETRY_KEYS = 10;
@@ -72,18 +72,12 @@ const KeyTelemetrySchema = z
       .describe('What to do if nothing was understood, for people. Null if nothing has to be done.'),
     unread: z
       .array(
-        z
-          .strictObject({
-            scope: z.string().describe('The name of the instrumentation scope, cut to 256 characters.'),
-            spans: z.int(),
-            logRecords: z.int(),
-            since: TimestampSchema.describe('When the first of these spans or log records was received.'),
-            lastReceivedAt: TimestampSchema.describe('When the last of them was received.'),
-          })
-          .meta({
-            id: 'UnreadScopeOfKey',
-            description: 'An instrumentation scope in which no model, tool or agent was found.',
-          }),
+        UnreadScopeSchema.extend({
+          lastReceivedAt: TimestampSchema.describe('When the last of them was received.'),
+        }).meta({
+          id: 'UnreadScopeOfKey',
+          description: 'An instrumentation scope in which no model, tool or agent was found.',
+        }),
       )
       .max(10)
       .describe('The instrumentation scopes of which nothing was understood, busiest first, at most 10.'),

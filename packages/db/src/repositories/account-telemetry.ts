@@ -126,15 +126,14 @@ export async function addAccountTelemetry(
       detail,
     })),
   ];
-  const former = rowsOfFormerKeys(known, keyId);
-  for (const { key_id, problem, scope } of former) {
+  const former = rowsOfFormerKey(known, keyId);
+  const [first] = former;
+  if (first !== undefined) {
     await db
       .deleteFrom('account_telemetry')
       .where('tenant_id', '=', tenantId)
       .where('service_account_id', '=', accountId)
-      .where('key_id', '=', key_id)
-      .where('problem', '=', problem)
-      .where('scope', '=', scope)
+      .where('key_id', '=', first.key_id)
       .execute();
   }
   const moved = former.map((row) => ({ ...row, key_id: OTHER_KEYS }));
@@ -142,7 +141,7 @@ export async function addAccountTelemetry(
 }
 
 /** The rows of the key that sent longest ago, if `keyId` would be one key too many. */
-function rowsOfFormerKeys(known: readonly Row[], keyId: string): Row[] {
+function rowsOfFormerKey(known: readonly Row[], keyId: string): Row[] {
   const byKey = Map.groupBy(
     known.filter((row) => row.key_id !== OTHER_KEYS),
     (row) => row.key_id,
@@ -201,16 +200,15 @@ export async function sumAccountTelemetry(
   return { records: Number(sums.spans) + Number(sums.logs), readRecords: Number(sums.read) };
 }
 
-const rowsOfAccounts = preparedStatement(
-  (db, { tenantIds, accountIds }: { tenantIds: readonly string[]; accountIds: readonly string[] }) =>
-    db
-      .selectFrom('account_telemetry')
-      .selectAll()
-      .where('tenant_id', 'in', tenantIds)
-      .where('service_account_id', 'in', accountIds),
-);
-
 type Accounts = { tenantIds: readonly string[]; accountIds: readonly string[] };
+
+const rowsOfAccounts = preparedStatement((db, { tenantIds, accountIds }: Accounts) =>
+  db
+    .selectFrom('account_telemetry')
+    .selectAll()
+    .where('tenant_id', 'in', tenantIds)
+    .where('service_account_id', 'in', accountIds),
+);
 
 async function rowsByAccount(db: Database, accounts: Accounts): Promise<Map<string, Row[]>> {
   if (accounts.accountIds.length === 0) return new Map();

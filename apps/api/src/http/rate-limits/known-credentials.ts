@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
 
 /** The most credentials that are remembered. */
 const KNOWN = 10_000;
@@ -13,7 +14,7 @@ export class KnownCredentials {
   /** The API key's id of each digest; null for a token. */
   readonly #keys = new Map<string, string | null>();
   readonly #digests = new Map<string, string>();
-  readonly #refused = new Set<string>();
+  readonly #refused = new BoundedMap<string, true>(KNOWN);
   readonly #sessionOf: (req: IncomingMessage) => string | undefined;
 
   /** @param sessionOf the token in the session cookie of the web console */
@@ -40,11 +41,7 @@ export class KnownCredentials {
     const digest = this.#digestOf(req);
     if (digest === null) return;
     this.#forget(digest);
-    if (this.#refused.size >= KNOWN) {
-      const [first] = this.#refused;
-      if (first !== undefined) this.#refused.delete(first);
-    }
-    this.#refused.add(digest);
+    this.#refused.set(digest, true);
   }
 
   has(req: IncomingMessage): boolean {

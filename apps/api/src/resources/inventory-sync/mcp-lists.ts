@@ -22,23 +22,14 @@ type Reader<Raw extends z.ZodType> = {
   read: (item: z.infer<Raw>) => Omit<ListedItem, 'kind'>;
 };
 
-// Servers in languages without optional members write null for what they do not have.
-const text = z
-  .string()
-  .nullish()
-  .transform((value) => value ?? undefined);
-const object = z
-  .looseObject({})
-  .nullish()
-  .transform((value) => value ?? undefined);
-const number = z
-  .number()
-  .nullish()
-  .transform((value) => value ?? undefined);
-const list = z
-  .array(z.unknown())
-  .nullish()
-  .transform((value) => value ?? undefined);
+/** Servers in languages without optional members write null for what they do not have. */
+const optional = <Schema extends z.ZodType>(schema: Schema) =>
+  schema.nullish().transform((value) => value ?? undefined);
+
+const text = optional(z.string());
+const object = optional(z.looseObject({}));
+const number = optional(z.number());
+const list = optional(z.array(z.unknown()));
 const named = { title: text, description: text, annotations: object };
 
 export const TOOLS = reader({

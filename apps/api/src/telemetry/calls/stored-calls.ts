@@ -1,6 +1,7 @@
 import { Decoder, Encoder } from '@msgpack/msgpack';
 import type { CallSpan, CallUse } from './call-span.ts';
 import { NO_REPLACEMENTS, type Replacements } from './replacements.ts';
+import { numberOf } from '../number-of.ts';
 
 /*
  * The form in which call spans are stored with the blocks of a trace: a byte with the version, four bytes with the number of
@@ -155,14 +156,6 @@ function storedUse(use: CallUse, texts: Map<string, number>): StoredUse {
       bit(use.isFailureCounted, IS_FAILURE_COUNTED),
     use.times,
   ];
-}
-
-/** The position of a key in the map, which adds new keys at its end. */
-function numberOf(numbers: Map<string, number>, key: string): number {
-  const known = numbers.get(key);
-  if (known !== undefined) return known;
-  numbers.set(key, numbers.size);
-  return numbers.size - 1;
 }
 
 /** Decodes call spans. Spans of one shape share one `uses` array. */

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { numberOf } from '../number-of.ts';
 import type { PreparedSpan } from './prepare.ts';
 import { NOTHING_REFUSED, type Refused, type SpansToStore, type StoredSpans } from './store-spans.ts';
 
@@ -8,14 +9,14 @@ const MAX_SPANS = 500;
 
 type Store = (spans: SpansToStore, interrupted?: AbortSignal) => Promise<StoredSpans>;
 
-type Request = SpansToStore & { spans: readonly PreparedSpan[] };
+type SmallRequest = SpansToStore & { spans: readonly PreparedSpan[] };
 
 /** Requests that are stored together, and what became of each. */
 type Joint = {
-  readonly requests: Request[];
+  readonly requests: SmallRequest[];
   spans: number;
   isOpen: boolean;
-  refused: Promise<ReadonlyMap<Request, Refused>>;
+  refused: Promise<ReadonlyMap<SmallRequest, Refused>>;
 };
 
 /**
@@ -46,7 +47,7 @@ export class JointStores {
     }
   }
 
-  #join(request: Request): Joint {
+  #join(request: SmallRequest): Joint {
     const key = JSON.stringify([request.place, request.sender]);
     const count = request.spans.length;
     const last = this.#last.get(key);
@@ -61,7 +62,7 @@ export class JointStores {
     return joint;
   }
 
-  async #run(key: string, joint: Joint, before: Joint | undefined): Promise<ReadonlyMap<Request, Refused>> {
+  async #run(key: string, joint: Joint, before: Joint | undefined): Promise<ReadonlyMap<SmallRequest, Refused>> {
     await before?.refused.catch(() => {});
     await setImmediate();
     joint.isOpen = false;
@@ -76,25 +77,25 @@ export class JointStores {
     }
   }
 
-  async #storeTogether(first: Request, requests: readonly Request[]): Promise<ReadonlyMap<Request, Refused>> {
-    const requestOf = new Map<PreparedSpan, Request>();
-    const texts: string[] = [];
-    const numbers = new Map<string, number>();
-    const numberOf = (text: string) => {
-      const known = numbers.get(text);
-      if (known !== undefined) return known;
-      numbers.set(text, texts.length);
-      return texts.push(text) - 1;
-    };
+  async #storeTogether(
+    first: SmallRequest,
+    requests: readonly SmallRequest[],
+  ): Promise<ReadonlyMap<SmallRequest, Refused>> {
+    const requestOf = new Map<PreparedSpan, SmallRequest>();
+    const texts = new Map<string, number>();
     for (const request of requests) {
-      const own = request.texts.map(numberOf);
+      const numbers = request.texts.map((text) => numberOf(texts, text));
       for (const span of request.spans) {
-        requestOf.set({ ...span, resource: own[span.resource] ?? -1, scope: own[span.scope] ?? -1 }, request);
+        requestOf.set({ ...span, resource: numbers[span.resource] ?? -1, scope: numbers[span.scope] ?? -1 }, request);
       }
     }
-    const { rejected, isFull } = await this.#store({ ...first, spans: [...requestOf.keys()], texts });
+    const { rejected, isFull } = await this.#store({
+      ...first,
+      spans: [...requestOf.keys()],
+      texts: [...texts.keys()],
+    });
     if (isFull) throw new Error('the tenant has no room for all requests: each is stored alone');
-    const refused = new Map<Request, Refused>();
+    const refused = new Map<SmallRequest, Refused>();
     for (const [span, reason] of rejected) {
       const request = requestOf.get(span);
       if (request === undefined) continue;
@@ -106,6 +107,6 @@ export class JointStores {
 }
 
 /** Whether a request is stored with others. The spans of a large one are read part by part. */
-function isSmall(request: SpansToStore): request is Request {
+function isSmall(request: SpansToStore): request is SmallRequest {
   return Array.isArray(request.spans) && request.spans.length <= MAX_SPANS_OF_REQUEST;
 }
