@@ -35,22 +35,22 @@ export function findDecidingItem<T extends Item>(
 }
 
 /**
- * The item that {@link findDecidingItem} finds for a name that has an item, or that an item blocks. It needs only a few items for
- * that: the item with exactly the name decides unless a block covers it, and only declared items can lift a block.
+ * The same as {@link findDecidingItem}, but only for a name that has an item, or that an item blocks. Few items are enough for
+ * this: the item with exactly the name decides unless a block covers it, and only declared items can lift a block.
  *
  * @param decisive the items of the name's family for which {@link canBlockOrAllow} holds
  * @returns undefined if the name has no item and no item blocks it
  */
-export function findOwnOrBlockingItem<T extends Item>(
-  { own, decisive }: { own: T | undefined; decisive: readonly T[] },
+export function findExactOrBlockingItem<T extends Item>(
+  { exactItem, decisive }: { exactItem: T | undefined; decisive: readonly T[] },
   coverageOf: CoverageRule,
   seenKey: string,
 ): T | undefined {
   const isBlocked = decisive.some(
     ({ status, nameKey }) => status === 'blocked' && coverageOf(nameKey, seenKey) !== null,
   );
-  if (!isBlocked) return own;
-  const items = own === undefined || canBlockOrAllow(own) ? decisive : [own, ...decisive];
+  if (!isBlocked) return exactItem;
+  const items = exactItem === undefined || canBlockOrAllow(exactItem) ? decisive : [exactItem, ...decisive];
   return findDecidingItem(items, coverageOf, seenKey);
 }
 

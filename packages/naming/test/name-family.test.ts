@@ -1,4 +1,4 @@
-import { canBlockOrAllow, findDecidingItem, findOwnOrBlockingItem, type Item } from '../src/deciding-item.ts';
+import { canBlockOrAllow, findDecidingItem, findExactOrBlockingItem, type Item } from '../src/deciding-item.ts';
 import { coverageRuleOf } from '../src/coverage.ts';
 import { nameFamily, rewrittenName } from '../src/name-family.ts';
 import { nameKey } from '../src/name-key.ts';
@@ -209,13 +209,13 @@ test('the item with exactly the name, the blocks and the declared items are enou
   const distinct = fc.uniqueArray(someItem, { maxLength: 8, selector: ({ nameKey }) => nameKey });
   fc.assert(
     fc.property(distinct, someItem, (items, { nameKey: seen }) => {
-      const own = items.find(({ nameKey }) => nameKey === seen);
+      const exactItem = items.find(({ nameKey }) => nameKey === seen);
       const decisive = items.filter(canBlockOrAllow);
-      const found = findOwnOrBlockingItem({ own, decisive }, coverageRuleOf(OPENAI, 'model'), seen);
+      const found = findExactOrBlockingItem({ exactItem, decisive }, coverageRuleOf(OPENAI, 'model'), seen);
       const isCoveredByBlock = items.some(({ nameKey, status }) => {
         return status === 'blocked' && coverageRuleOf(OPENAI, 'model')(nameKey, seen) !== null;
       });
-      expect(found).toBe(own || isCoveredByBlock ? decide(items, seen) : undefined);
+      expect(found).toBe(exactItem || isCoveredByBlock ? decide(items, seen) : undefined);
     }),
     { numRuns: 1500 },
   );

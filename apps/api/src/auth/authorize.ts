@@ -11,7 +11,7 @@ export type Rights = {
   /** Where the caller holds the operation's scope. */
   reach: TenantScope;
   /** Whether the operation is about the caller's own records, in any place. */
-  own: boolean;
+  concernsOwnRecords: boolean;
 };
 
 /**
@@ -24,12 +24,12 @@ export type Rights = {
 export function requireRights(operation: Operation, caller: Principal | null, raw: unknown): Rights {
   const principal = requireCaller(operation, caller);
   const scope = operation.scope === 'public' ? null : operation.scope;
-  const own = scope === null || isOwnRecord(operation, principal, raw);
-  const reach = reachOf(principal, own ? null : scope);
-  if (scope !== null && reach.length === 0 && !own) {
+  const concernsOwnRecords = scope === null || isOwnRecord(operation, principal, raw);
+  const reach = reachOf(principal, concernsOwnRecords ? null : scope);
+  if (scope !== null && reach.length === 0 && !concernsOwnRecords) {
     throw scopeMissing(scope, 'This operation');
   }
-  return { principal, reach, own };
+  return { principal, reach, concernsOwnRecords };
 }
 
 /**

@@ -105,7 +105,7 @@ export async function runPipeline(pipeline: Pipeline, request: PipelineRequest, 
     const charge = async (points: number) => principal && pipeline.callers.chargeWork(principal, points);
     const callerContext = { ...context, operation, charge, reach: rights?.reach ?? [] } as CallerContext;
     const run = (services: Services) => perform(endpoint, { ...callerContext, services }, input);
-    const isOwn = rights === null || rights.own;
+    const isOwn = rights === null || rights.concernsOwnRecords;
     const output = await performIdempotently({ request, context: callerContext, raw, isOwn }, run);
     if (pipeline.checkAnswers) checkAnswer(operation, output);
     const notModified = tagAnswer({ operation, req: request.req, res: request.res }, output);
@@ -158,7 +158,7 @@ function contextOf(
 function authorize(operation: Operation, principal: Principal | null, { path, query }: RawInput): Rights | null {
   if (operation.scope === 'public') return null;
   const rights = requireRights(operation, principal, { path });
-  if (!rights.own) requireTenantsInReach(rights.reach, { query });
+  if (!rights.concernsOwnRecords) requireTenantsInReach(rights.reach, { query });
   return rights;
 }
 
@@ -175,7 +175,7 @@ function authorizeBeforeBody(
 
 /** Checks the tenant that the body names. @throws ApiError 403 */
 function authorizeBody(rights: Rights | null, { body }: RawInput): void {
-  if (rights !== null && !rights.own) requireTenantsInReach(rights.reach, { body });
+  if (rights !== null && !rights.concernsOwnRecords) requireTenantsInReach(rights.reach, { body });
 }
 
 /** Performs a write with an Idempotency-Key only once, and stores its answer in the same transaction. */

@@ -54,8 +54,8 @@ function relativeTime(time: number, now: number, timeZone: string): string {
   // The clock of the page may be a tick behind.
   if (distance < MINUTE) return now >= time - TICK_MS ? 'just now' : 'in a moment';
   if (distance > 31 * DAY) return formatsOf(timeZone).date.format(time);
-  const said = spanOf(distance);
-  return now >= time ? `${said} ago` : `in ${said}`;
+  const duration = spanOf(distance);
+  return now >= time ? `${duration} ago` : `in ${duration}`;
 }
 
 function spanOf(distance: number): string {

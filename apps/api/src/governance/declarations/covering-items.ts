@@ -3,7 +3,7 @@ import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import { together } from '@quartermaster/db/prepared-statement.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { canBlockOrAllow, findDecidingItem, findOwnOrBlockingItem } from '@quartermaster/naming/deciding-item.ts';
+import { canBlockOrAllow, findDecidingItem, findExactOrBlockingItem } from '@quartermaster/naming/deciding-item.ts';
 import { coverageRules } from '@quartermaster/naming/coverage.ts';
 import { nameFamily } from '@quartermaster/naming/name-family.ts';
 import {
@@ -25,7 +25,7 @@ export type CoveredSubject = {
 };
 
 /** The item with exactly the name, and the item that decides for the name, see `findDecidingItem`. */
-type CoveringItems = { own: KeyedItem | undefined; deciding: KeyedItem | undefined };
+type CoveringItems = { exactItem: KeyedItem | undefined; deciding: KeyedItem | undefined };
 
 type InTenant = Pick<TenantPlace, 'tenantId'>;
 
@@ -42,13 +42,13 @@ export async function findCoveringItems(
   tenant: InTenant,
   subjects: readonly CoveredSubject[],
 ): Promise<(subject: CoveredSubject) => CoveringItems> {
-  const found = await findOwnOrBlockingItems(db, tenant, subjects);
+  const found = await findExactOrBlockingItems(db, tenant, subjects);
   const undecided = [...found].flatMap(([text, { subject, isKnown }]) => (isKnown ? [] : [{ text, subject }]));
   for (const [text, deciding] of await findUnblockedItems(db, tenant, undecided)) {
     const subject = found.get(text);
     if (subject) subject.deciding = deciding;
   }
-  return (subject) => found.get(subjectText(subject)) ?? { own: undefined, deciding: undefined };
+  return (subject) => found.get(subjectText(subject)) ?? { exactItem: undefined, deciding: undefined };
 }
 
 /** Finds the inventory items that block subjects. Returns a look-up function. */
@@ -57,7 +57,7 @@ export async function findBlockingItems(
   tenant: InTenant,
   subjects: readonly CoveredSubject[],
 ): Promise<(subject: CoveredSubject) => InventoryItem | undefined> {
-  const found = await findOwnOrBlockingItems(db, tenant, subjects);
+  const found = await findExactOrBlockingItems(db, tenant, subjects);
   return (subject) => {
     const item = found.get(subjectText(subject))?.deciding;
     return item?.status === 'blocked' ? item : undefined;
@@ -65,7 +65,7 @@ export async function findBlockingItems(
 }
 
 /** Finds the inventory items with exactly the names of subjects. Returns a look-up function. */
-export async function findOwnItems(
+export async function findExactItems(
   db: Database,
   tenant: InTenant,
   subjects: readonly CoveredSubject[],
@@ -78,10 +78,17 @@ export async function findOwnItems(
 /** `isKnown`: whether `deciding` is known. If not, the subject has no item, and no item blocks it. */
 type Found = CoveringItems & { subject: CoveredSubject; isKnown: boolean };
 
-/** The items that may cover a subject: its own, those of its family that can block or allow others, and all of its family. */
-type Candidates = { own: KeyedItem | undefined; decisive: readonly KeyedItem[]; all: readonly KeyedItem[] | null };
+/**
+ * The items that may cover a subject: the item with exactly its name, those of its family that can block or allow others, and
+ * all of its family.
+ */
+type Candidates = {
+  exactItem: KeyedItem | undefined;
+  decisive: readonly KeyedItem[];
+  all: readonly KeyedItem[] | null;
+};
 
-async function findOwnOrBlockingItems(
+async function findExactOrBlockingItems(
   db: Database,
   tenant: InTenant,
   subjects: readonly CoveredSubject[],
@@ -93,10 +100,10 @@ async function findOwnOrBlockingItems(
   for await (const batch of inBatches(distinct, COMPARED_AT_ONCE)) {
     for (const [text, subject] of batch) {
       const rule = ruleOf(subject.provider, subject.kind);
-      const { own, decisive, all } = candidatesOf(subject);
-      let deciding = findOwnOrBlockingItem({ own, decisive }, rule, subject.nameKey);
+      const { exactItem, decisive, all } = candidatesOf(subject);
+      let deciding = findExactOrBlockingItem({ exactItem, decisive }, rule, subject.nameKey);
       if (deciding === undefined && all !== null) deciding = findDecidingItem(all, rule, subject.nameKey);
-      found.set(text, { subject, own, deciding, isKnown: deciding !== undefined || all !== null });
+      found.set(text, { subject, exactItem, deciding, isKnown: deciding !== undefined || all !== null });
     }
   }
   return found;
@@ -114,13 +121,13 @@ async function findCandidates(
   const families = subjects.map(familyOf);
   const items = await findItemsOfSmallFamilies(db, tenant, families);
   if (items === null) {
-    const [ownOf, decisiveItems] = await together(db, [
-      () => findOwnItems(db, tenant, subjects),
+    const [exactItemOf, decisiveItems] = await together(db, [
+      () => findExactItems(db, tenant, subjects),
       () => findDecisiveItems(db, tenant, families),
     ]);
     const decisive = groupByFamily(decisiveItems);
     return (subject) => ({
-      own: ownOf(subject),
+      exactItem: exactItemOf(subject),
       decisive: decisive.get(familyText(familyOf(subject))) ?? [],
       all: null,
     });
@@ -130,7 +137,11 @@ async function findCandidates(
   const decisive = groupByFamily(items.filter(canBlockOrAllow));
   return (subject) => {
     const family = familyText(familyOf(subject));
-    return { own: byKey.get(subjectText(subject)), decisive: decisive.get(family) ?? [], all: all.get(family) ?? [] };
+    return {
+      exactItem: byKey.get(subjectText(subject)),
+      decisive: decisive.get(family) ?? [],
+      all: all.get(family) ?? [],
+    };
   };
 }
 

@@ -66,7 +66,7 @@ export function knownProviders(place: TenantPlace) {
     const all = byNames.get(caseFolded(name)) ?? [];
     const isTaken = all.some(({ subTenantId, status }) => subTenantId === null && status !== 'discovered');
     if (!isTaken) return all;
-    return all.filter((one) => one.subTenantId === null || caseFolded(one.name) === caseFolded(name));
+    return all.filter((provider) => provider.subTenantId === null || caseFolded(provider.name) === caseFolded(name));
   }
 
   /** The provider with a name or alias. */
@@ -104,8 +104,10 @@ function nearestTo(place: TenantPlace, providers: readonly Provider[]): Provider
   const distance = ({ status, subTenantId }: Provider) =>
     (status === 'discovered' ? 2 : 0) + (subTenantId === place.subTenantId ? 0 : 1);
   const closest = Math.min(...providers.map(distance));
-  const order = (one: Provider) => `${one.status === 'disabled' ? 1 : 0} ${one.id}`;
-  return providers.filter((one) => distance(one) === closest).toSorted((a, b) => (order(a) < order(b) ? -1 : 1));
+  const order = ({ status, id }: Provider) => `${status === 'disabled' ? 1 : 0} ${id}`;
+  return providers
+    .filter((provider) => distance(provider) === closest)
+    .toSorted((a, b) => (order(a) < order(b) ? -1 : 1));
 }
 
 /** The canonical names of a provider's vendors, by its names and by the host of its base URL. */

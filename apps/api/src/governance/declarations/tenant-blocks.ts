@@ -7,7 +7,7 @@ import { nameKey } from '@quartermaster/naming/name-key.ts';
 import type { GrantedItemKey } from '@quartermaster/db/repositories/granted-items.ts';
 import { findBlocksAndExceptions, type ItemName } from '@quartermaster/db/repositories/inventory.ts';
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
-import { findTenantCounterparts, type OwnProvider } from './tenant-counterparts.ts';
+import { findTenantCounterparts, type SubTenantProvider } from './tenant-counterparts.ts';
 
 type TenantBlocks = {
   isBlocked: (item: GrantedItemKey) => boolean;
@@ -26,8 +26,8 @@ const NO_BLOCKS: TenantBlocks = { isBlocked: () => false, blocked: [] };
 export async function findTenantBlocks(
   db: Database,
   tenant: Pick<TenantPlace, 'tenantId'>,
-  providers: readonly (OwnProvider & Pick<Provider, 'subTenantId'>)[],
-): Promise<(provider: OwnProvider) => TenantBlocks> {
+  providers: readonly (SubTenantProvider & Pick<Provider, 'subTenantId'>)[],
+): Promise<(provider: SubTenantProvider) => TenantBlocks> {
   const subTenantProviders = providers.filter(({ subTenantId }) => subTenantId !== null);
   if (subTenantProviders.length === 0) return () => NO_BLOCKS;
   const counterpartsOf = await findTenantCounterparts(db, tenant, subTenantProviders);

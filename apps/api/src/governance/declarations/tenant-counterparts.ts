@@ -7,7 +7,7 @@ import { knownProviders, portOf } from './known-providers.ts';
 import { providerLookup } from './provider-lookup.ts';
 
 /** A provider of a sub-tenant. */
-export type OwnProvider = Pick<Provider, 'id' | 'name' | 'aliases' | 'baseUrl'>;
+export type SubTenantProvider = Pick<Provider, 'id' | 'name' | 'aliases' | 'baseUrl'>;
 
 /**
  * Finds the providers of the whole tenant that providers of sub-tenants declare again: those with the same host, those of the
@@ -19,11 +19,11 @@ export type OwnProvider = Pick<Provider, 'id' | 'name' | 'aliases' | 'baseUrl'>;
 export async function findTenantCounterparts(
   db: Database,
   { tenantId }: Pick<TenantPlace, 'tenantId'>,
-  own: readonly OwnProvider[],
-): Promise<(provider: OwnProvider) => Provider[]> {
+  subTenantProviders: readonly SubTenantProvider[],
+): Promise<(provider: SubTenantProvider) => Provider[]> {
   const wholeTenant = { tenantId, subTenantId: null };
   const lookup = providerLookup();
-  for (const provider of own) {
+  for (const provider of subTenantProviders) {
     const { host } = addressOf(provider);
     const vendor = host === null ? null : vendorOfHost(host);
     if (host !== null) lookup.addHost(host);
@@ -40,7 +40,7 @@ export async function findTenantCounterparts(
     const { host, port } = addressOf(provider);
     const named = namesOf(provider).flatMap((name) => [
       ...known.findOfVendor(name),
-      ...[known.findByName(name), known.findServer(name)].filter((one) => one !== undefined),
+      ...[known.findByName(name), known.findServer(name)].filter((match) => match !== undefined),
     ]);
     if (host === null) return [...new Set(named)];
     const vendor = vendorOfHost(host);
@@ -48,13 +48,13 @@ export async function findTenantCounterparts(
       ...new Set([
         ...known.findAtHost(host, port),
         ...(vendor === null ? [] : known.findOfVendor(vendor)),
-        ...named.filter((one) => addressOf(one).host === null),
+        ...named.filter((match) => addressOf(match).host === null),
       ]),
     ];
   };
 }
 
-function namesOf({ name, aliases }: OwnProvider): string[] {
+function namesOf({ name, aliases }: SubTenantProvider): string[] {
   return [name, ...aliases];
 }
 

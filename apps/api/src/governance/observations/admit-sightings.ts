@@ -13,7 +13,7 @@ import {
 import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 import { type Filled, roomWithinShares } from '../../platform/fair-share.ts';
 import type { TenantLimits } from '../../platform/tenant-limits.ts';
-import { findOwnItems } from '../declarations/covering-items.ts';
+import { findExactItems } from '../declarations/covering-items.ts';
 import { type FullLimit, openCardinalityTask } from './cardinality-task.ts';
 import type { Sighting } from './sightings.ts';
 
@@ -115,7 +115,7 @@ async function findBlocked(
   place: TenantPlace,
   sightings: readonly ObservedSighting[],
 ): Promise<ReadonlySet<ObservedSighting>> {
-  const itemOf = await findOwnItems(
+  const itemOf = await findExactItems(
     db,
     place,
     sightings.map(({ sighting }) => sighting),

@@ -87,7 +87,9 @@ export async function aggregateSightings(
     .map((sighting) => ({ sighting, former: formerOf(sighting) }))
     .filter(({ sighting, former }) => former || sighting.count > 0);
   const { admitted, unobserved } = await admitSightings(db, place, { all, newProviders, sender, limits }, now);
-  const stored = new Set(admitted.map(({ sighting }) => sighting.provider).filter((one) => newProviders.has(one)));
+  const stored = new Set(
+    admitted.map(({ sighting }) => sighting.provider).filter((provider) => newProviders.has(provider)),
+  );
   await insertDiscoveredProviders(db, place, { providers: [...stored], account: sender });
   for await (const batch of inBatches(admitted, BATCH_SIZE)) {
     await aggregateBatch(db, place, { batch, sender }, now);
@@ -116,8 +118,8 @@ async function aggregateBatch(
   const aggregated = await aggregateEach(db, place, { batch, sender }, now);
   const created = aggregated.filter(({ former }) => !former);
   const unused = aggregated.filter(isUnused);
-  const updated = aggregated.filter((one) => one.former && !isUnused(one));
-  const remaining = aggregated.filter((one) => !isUnused(one));
+  const updated = aggregated.filter((result) => result.former && !isUnused(result));
+  const remaining = aggregated.filter((result) => !isUnused(result));
   await together(db, [
     () =>
       insertObservations(
@@ -138,8 +140,8 @@ async function aggregateBatch(
   // After the insertions, because its rows refer to observations.
   await addToAccountCounts(db, place, { changes: remaining.flatMap(accountChange), account: sender });
   await updateTasksAndRecommendations(db, place, remaining, now);
-  const blockedUses = remaining.flatMap((one) =>
-    one.blockedBy ? [{ ...atProvider(one), blockedBy: one.blockedBy }] : [],
+  const blockedUses = remaining.flatMap((result) =>
+    result.blockedBy ? [{ ...atProvider(result), blockedBy: result.blockedBy }] : [],
   );
   await openBlockedUseTasks(db, place, blockedUses, now);
   await removeUnused(db, place, unused.map(atProvider), now);
@@ -156,15 +158,15 @@ async function aggregateEach(
   { batch, sender }: { batch: readonly ObservedSighting[]; sender: string },
   now: Date,
 ): Promise<Aggregated[]> {
-  const subjects = batch.map((one) => {
-    const { sighting, former } = one;
+  const subjects = batch.map((observed) => {
+    const { sighting, former } = observed;
     const { provider, kind, nameKey } = sighting;
     const isSeen = sighting.latest !== '';
     const accounts = isSeen
       ? addRecentAccount(former?.evidence.accounts ?? [], sender)
       : (former?.evidence.accounts ?? []);
     const responseModels = [...new Set([...(former?.evidence.responseModels ?? []), ...sighting.responseModels])];
-    return { ...one, ...place, provider, kind, nameKey, accounts, responseModels };
+    return { ...observed, ...place, provider, kind, nameKey, accounts, responseModels };
   });
   const [declaredOf, blockedAnswersOf, usesOf, changeOf] = await together(db, [
     () => findDeclaredStates(db, place, subjects),
@@ -193,7 +195,7 @@ async function findChanges(
   db: Database,
   place: TenantPlace,
   { batch, sender }: { batch: readonly ObservedSighting[]; sender: string },
-): Promise<(one: ObservedSighting) => AccountCounts> {
+): Promise<(observed: ObservedSighting) => AccountCounts> {
   const lowered = batch.flatMap(({ sighting: { removed }, former }) =>
     former && (removed.count > 0 || removed.errors > 0) ? [former.id] : [],
   );
@@ -227,7 +229,7 @@ async function updateTasksAndRecommendations(
 ): Promise<void> {
   const discovered = aggregated.filter(({ former, sighting }) => !former && sighting.provider.status === 'discovered');
   await reconcileDiscovered(db, place, discovered.map(atProvider), now);
-  const changed = aggregated.filter((one) => !hasSameState(one));
+  const changed = aggregated.filter((result) => !hasSameState(result));
   await updateReviewTasks(db, place, changed.map(atProvider), now);
   await reconcileSubjects(
     db,

@@ -38,7 +38,7 @@ export async function recordUses(
   now: Date,
 ): Promise<(used: Used) => ProviderUses> {
   const known = await findUses(db, tenant, used);
-  const isNew = (one: Used) => !known(one).uses.some((use) => use.account === account);
+  const isNew = (usage: Used) => !known(usage).uses.some((use) => use.account === account);
   const providerIds = [...new Set(used.filter(isNew).map(({ provider }) => provider.id))];
   const use = { account, firstUsedAt: now.toISOString() };
   await recordProviderUses(
@@ -46,8 +46,8 @@ export async function recordUses(
     tenant,
     providerIds.map((providerId) => ({ providerId, ...use })),
   );
-  return (one) => {
-    const { first = use, uses } = known(one);
-    return { first, uses: isNew(one) ? [...uses, use] : uses };
+  return (usage) => {
+    const { first = use, uses } = known(usage);
+    return { first, uses: isNew(usage) ? [...uses, use] : uses };
   };
 }

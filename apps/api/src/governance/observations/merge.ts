@@ -21,7 +21,7 @@ export function mergeObservations(
   const inTraffic = [survivor, duplicate].filter(({ occurrences }) => occurrences > 0);
   const seen = inTraffic.length === 0 ? [survivor, duplicate] : inTraffic;
   const [last = survivor] = seen.toSorted((one, other) => (one.lastSeenAt > other.lastSeenAt ? -1 : 1));
-  const [firstSeenAt = survivor.firstSeenAt] = seen.map((one) => one.firstSeenAt).toSorted();
+  const [firstSeenAt = survivor.firstSeenAt] = seen.map((observation) => observation.firstSeenAt).toSorted();
   const { lastSeenAt, lastTraceId, lastSpanId } = last;
   const change = {
     occurrences: survivor.occurrences + duplicate.occurrences,
@@ -43,7 +43,7 @@ function hasPrecedence(a: RuntimeObservation, b: RuntimeObservation): boolean {
 }
 
 function mergedEvidence(a: Evidence, b: Evidence, blockedModels: readonly string[]): Evidence {
-  const merged = (one: string[], other: string[]) => [...new Set([...one, ...other])].slice(0, MAX_SAMPLES);
+  const merged = (first: string[], second: string[]) => [...new Set([...first, ...second])].slice(0, MAX_SAMPLES);
   return {
     serviceNames: merged(a.serviceNames, b.serviceNames),
     serverAddresses: merged(a.serverAddresses, b.serverAddresses),

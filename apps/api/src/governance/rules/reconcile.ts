@@ -264,11 +264,11 @@ async function findSubjectStates(
   const named = subjects.map((subject) => ({ ...keyOf(subject), provider: subject.provider }));
   const itemsOf = await findCoveringItems(db, tenant, named);
   const observationsOf = Map.groupBy(await findObservationsOfSubjects(db, tenant, named), subjectKey);
-  return named.map((one, index) => {
-    const { provider, kind } = one;
-    const { own: item, deciding } = itemsOf(one);
+  return named.map((subject, index) => {
+    const { provider, kind } = subject;
+    const { exactItem: item, deciding } = itemsOf(subject);
     const name = subjects[index]?.name ?? '';
-    const observations = observationsOf.get(subjectKey(one)) ?? [];
+    const observations = observationsOf.get(subjectKey(subject)) ?? [];
     // Of several spellings the declared one is shown, otherwise that of the first observation.
     return { provider, kind, name: item?.name ?? observations[0]?.name ?? name, item, deciding, observations };
   });

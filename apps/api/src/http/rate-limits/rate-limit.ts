@@ -83,9 +83,9 @@ export class RateLimit {
     const count = this.#countOf(caller);
     if (count.used < count.granted) {
       count.used += cost;
-      return this.#said(count, true, time);
+      return this.#resultOf(count, true, time);
     }
-    return count.untaken === 0 ? this.#said(count, false, time) : this.#takeThenCount(caller, count, cost);
+    return count.untaken === 0 ? this.#resultOf(count, false, time) : this.#takeThenCount(caller, count, cost);
   }
 
   /** Whether the next request would be refused, as far as this process knows. Counts nothing. */
@@ -182,7 +182,7 @@ export class RateLimit {
     count.untaken = limit - after;
   }
 
-  #said(count: Count, allowed: boolean, time: number): Counted {
+  #resultOf(count: Count, allowed: boolean, time: number): Counted {
     if (!allowed) count.refusals += 1;
     return {
       allowed,

@@ -14,7 +14,9 @@ export function requireDistinctRoutes(operations: readonly Operation[]): void {
   for (const [index, later] of routes.entries()) {
     for (const earlier of routes.slice(0, index)) {
       if (earlier.method !== later.method || !overlap(earlier.segments, later.segments)) continue;
-      const first = later.segments.findIndex((own, at) => isParameter(own) !== isParameter(earlier.segments[at] ?? ''));
+      const first = later.segments.findIndex(
+        (segment, at) => isParameter(segment) !== isParameter(earlier.segments[at] ?? ''),
+      );
       if (first < 0) throw new Error(`Two operations at ${later.method} ${later.path}`);
       if (isParameter(later.segments[first] ?? '')) continue;
       throw new Error(`${later.method} ${later.path} must come before ${earlier.path}, which would take its requests`);
@@ -50,13 +52,16 @@ export function unmatchedError(operations: readonly Operation[], pathname: strin
 
 function matches(template: string[], segments: string[]): boolean {
   if (template.length !== segments.length) return false;
-  return template.every((own, at) => own === segments[at] || (isParameter(own) && segments[at] !== ''));
+  return template.every((expected, at) => expected === segments[at] || (isParameter(expected) && segments[at] !== ''));
 }
 
 /** Whether a path can belong to both routes. */
-function overlap(one: string[], other: string[]): boolean {
-  if (one.length !== other.length) return false;
-  return one.every((own, at) => own === other[at] || isParameter(own) || isParameter(other[at] ?? ''));
+function overlap(first: string[], second: string[]): boolean {
+  if (first.length !== second.length) return false;
+  return first.every((segment, at) => {
+    const opposite = second[at] ?? '';
+    return segment === opposite || isParameter(segment) || isParameter(opposite);
+  });
 }
 
 function segmentsOf(path: string): string[] {

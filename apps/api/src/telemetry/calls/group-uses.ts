@@ -60,7 +60,7 @@ export function groupUses(tree: SpanTree, spans: readonly CallSpan[], spellingsO
   // Siblings report one call only if they are of two instrumentations.
   if (isOfOneScope) return grouped;
   const outermost = [...reports.keys()].filter((index) => outer[index] === null);
-  const uniteAt = (indexes: number[], placeOf: (one: Report) => string) =>
+  const uniteAt = (indexes: number[], placeOf: (report: Report) => string) =>
     uniteSiblings(
       reports,
       Map.groupBy(indexes, (index) => placeIn(reports[index], placeOf)),
@@ -118,7 +118,7 @@ function compare(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
-type Union = (one: number, other: number) => void;
+type Union = (first: number, second: number) => void;
 
 /** A span that was exported several times, such as at its start and at its end, reports one call. */
 function uniteVariants(reports: readonly Report[], bySpan: ReadonlyMap<string, number[]>, union: Union): void {
@@ -211,7 +211,7 @@ function wrapperTest(inner: ReadonlyMap<number, ReadonlySet<number>>): (node: nu
         found = known.get(at);
       }
     }
-    for (const one of passed) known.set(one, found);
+    for (const passedNode of passed) known.set(passedNode, found);
     return found;
   };
 }
@@ -272,8 +272,8 @@ export function areAtOnce(spans: readonly CallSpan[]): boolean {
   return spans.length === 1 || latestStart < earliestEnd;
 }
 
-function placeIn(one: Report | undefined, placeOf: (one: Report) => string): string {
-  return one ? `${placeOf(one)} ${one.use.kind} ${one.spellings.forms[0]}` : '';
+function placeIn(report: Report | undefined, placeOf: (report: Report) => string): string {
+  return report ? `${placeOf(report)} ${report.use.kind} ${report.spellings.forms[0]}` : '';
 }
 
 /**

@@ -85,7 +85,7 @@ export class NewReports {
     } else if (report.isFailure) {
       return;
     } else if (report.below && this.#isOfSpanBelow(report, report.below)) {
-      this.#storeOfRecord([...report.own, ...(failure?.remembered ?? [])], null);
+      this.#storeOfRecord([...report.ownKeys, ...(failure?.remembered ?? [])], null);
     } else {
       this.fresh.push(report);
       if (report.recordKey !== null) this.#freshByKey.set(report.recordKey, report);
@@ -114,9 +114,9 @@ export class NewReports {
     const call = ofSpans && this.#known.spans.callOf(record, ofSpans);
     if (call === null) return;
     if (call === undefined && this.#failRecord(report, [...failure.remembered, ...failure.ofSpan])) return;
-    const own = this.#hasAny(report.recognised) ? [] : report.own;
+    const unknownKeys = this.#hasAny(report.recognised) ? [] : report.ownKeys;
     this.#storeOfRecord(failure.remembered, null);
-    this.#store([...failure.ofSpan, ...own], (key) => this.keysOfSpans.add(key));
+    this.#store([...failure.ofSpan, ...unknownKeys], (key) => this.keysOfSpans.add(key));
     if (!call?.failed) this.failed.push({ report, call: call && !isOfRecord(call) ? call : undefined });
   }
 

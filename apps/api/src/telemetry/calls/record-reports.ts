@@ -26,10 +26,10 @@ export type RecordReport = {
   /** If one of these keys is stored, the call was counted before. */
   recognised: string[];
   /** The keys that identify the record when it is sent again. */
-  own: string[];
+  ownKeys: string[];
   /** The keys that are stored once the call is counted. */
   remembered: string[];
-  /** One of the own keys, under which the counted call is stored, so that a span can replace it. Null if no span can be recognised. */
+  /** One of `ownKeys`. The counted call is stored under it, so that a span can replace the call. Null if no span can be recognised. */
   recordKey: string | null;
   /** The record says that the call failed or was rejected, and these keys identify the failure. */
   failure: FailureKeys | null;
@@ -62,8 +62,8 @@ export function reportsOf(record: InterpretedRecord, sender: string): RecordRepo
     return [{ record, span, use: failureOf, ...ofCall, isFailure: true, isRejection: false }];
   }
   if (tokensOf === undefined) return reports;
-  const own = [keyOfRecord(sender, `${record.digest} tokens`)];
-  const keys = { recognised: own, own, remembered: own, recordKey: null, failure: null, below: null };
+  const ownKeys = [keyOfRecord(sender, `${record.digest} tokens`)];
+  const keys = { recognised: ownKeys, ownKeys, remembered: ownKeys, recordKey: null, failure: null, below: null };
   return [...reports, { record, span, use: { ...tokensOf, times: 0 }, ...keys, isFailure: false, isRejection: false }];
 }
 
@@ -74,7 +74,7 @@ function keysOf(
   { traceId, spanId, digest, failed }: InterpretedRecord,
   use: Use,
   { facts, sender, isRejection }: { facts: Facts; sender: string; isRejection: boolean },
-): Pick<RecordReport, 'recognised' | 'own' | 'remembered' | 'recordKey' | 'failure' | 'below'> {
+): Pick<RecordReport, 'recognised' | 'ownKeys' | 'remembered' | 'recordKey' | 'failure' | 'below'> {
   const { kind, name } = use;
   const { conversationId } = facts;
   const callId = use.callId ?? facts.callId;
@@ -83,7 +83,7 @@ function keysOf(
   if (callId !== null) {
     const { recognised, remembered } = keysOfCallId(call, callId);
     const recordKey = isRejection ? null : (remembered[0] ?? null);
-    const keys = { recognised, own: remembered, remembered, recordKey, below: null };
+    const keys = { recognised, ownKeys: remembered, remembered, recordKey, below: null };
     if (!failed && !isRejection) return { ...keys, failure: null };
     const unnamed = kind === 'tool' ? keysOfCallId({ ...call, names: UNNAMED }, callId) : NO_KEYS;
     const failure = {
@@ -95,12 +95,12 @@ function keysOf(
     return { ...keys, failure };
   }
   const recordKey = keyOfRecord(sender, `${digest} ${kind}${kind === 'tool' ? ` ${name}` : ''}`);
-  const own = [recordKey];
+  const ownKeys = [recordKey];
   const spanKeys = inSpan();
-  const [ofRecord, ofSpan] = failed ? [own.map(keyOfFailure), spanKeys.map(keyOfFailure)] : [[], []];
+  const [ofRecord, ofSpan] = failed ? [ownKeys.map(keyOfFailure), spanKeys.map(keyOfFailure)] : [[], []];
   const failure = failed ? { recognised: [...ofRecord, ...ofSpan], remembered: ofRecord, ofSpan, unnamed: [] } : null;
-  const remembered = [...own, ...spanKeys];
-  const keys = { recognised: own, own, remembered, failure };
+  const remembered = [...ownKeys, ...spanKeys];
+  const keys = { recognised: ownKeys, ownKeys, remembered, failure };
   if (traceId === null || spanId === null) return { ...keys, recordKey: null, below: null };
   const below = { traceId, parentSpanId: spanId, kind, name: comparableName(kind, name) };
   return { ...keys, recordKey, below };

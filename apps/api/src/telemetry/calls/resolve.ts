@@ -84,8 +84,8 @@ function tokensOfCalls(
     const { spanId, tokensOf } = span;
     if (tokensOf === null) continue;
     // A span that was exported several times has the whole sum in the last one.
-    const other = sums.get(spanId);
-    if (other === undefined || tokensIn(other.span) < tokensIn(span)) sums.set(spanId, { span, use: tokensOf });
+    const former = sums.get(spanId);
+    if (former === undefined || tokensIn(former.span) < tokensIn(span)) sums.set(spanId, { span, use: tokensOf });
   }
   const nearest = tree.nearest(agents);
   return [...sums].map(([spanId, report]) => {
@@ -251,8 +251,8 @@ function callOf(
 ): Call {
   const [{ span, use }] = members as [CallReport, ...CallReport[]];
   const firstOf = <Value>(read: (span: CallSpan) => Value | null): Value | null => {
-    for (const one of members) {
-      const value = read(one.span);
+    for (const member of members) {
+      const value = read(member.span);
       if (value !== null) return value;
     }
     return null;
@@ -264,17 +264,19 @@ function callOf(
     // The span of an agent's call names the called agent, not the caller.
     agent:
       agent ??
-      (use.kind === 'agent' ? null : firstOf((one) => one.agent)) ??
-      firstOf((one) => one.serviceName) ??
+      (use.kind === 'agent' ? null : firstOf((memberSpan) => memberSpan.agent)) ??
+      firstOf((memberSpan) => memberSpan.serviceName) ??
       UNNAMED_SERVICE,
     countedAt: span.countedAt,
     durationUs: span.end - span.start,
     failed:
-      members.some((one) => one.span.failed || failedInside.has(one.span.spanId)) &&
-      members.every((one) => !one.use.isFailureCounted),
-    times: members.reduce((most, one) => Math.max(most, one.use.times), 1),
-    inputTokens: use.kind === 'model' ? (firstOf((one) => one.inputTokens) ?? tokens?.inputTokens ?? 0) : 0,
-    outputTokens: use.kind === 'model' ? (firstOf((one) => one.outputTokens) ?? tokens?.outputTokens ?? 0) : 0,
+      members.some((member) => member.span.failed || failedInside.has(member.span.spanId)) &&
+      members.every((member) => !member.use.isFailureCounted),
+    times: members.reduce((most, member) => Math.max(most, member.use.times), 1),
+    inputTokens:
+      use.kind === 'model' ? (firstOf((memberSpan) => memberSpan.inputTokens) ?? tokens?.inputTokens ?? 0) : 0,
+    outputTokens:
+      use.kind === 'model' ? (firstOf((memberSpan) => memberSpan.outputTokens) ?? tokens?.outputTokens ?? 0) : 0,
     span,
     reports: members,
   };
@@ -303,7 +305,7 @@ function innermostFirst({ reports, outer }: Grouped, indexes: readonly number[])
       at = outer[at] ?? null;
     }
     let depth = (at === null ? undefined : depths.get(at)) ?? 0;
-    for (const one of chain.toReversed()) depths.set(one, (depth += 1));
+    for (const member of chain.toReversed()) depths.set(member, (depth += 1));
     return depths.get(index) ?? depth;
   };
   const durationOf = (index: number) => {
@@ -328,9 +330,9 @@ function bestInformed({ reports, outer }: Grouped): (group: readonly number[]) =
       at = outer[at] ?? null;
     }
     let found = at === null ? undefined : best.get(at);
-    for (const one of chain.toReversed()) {
-      if (found === undefined || certainty(one) >= certainty(found)) found = one;
-      best.set(one, found);
+    for (const report of chain.toReversed()) {
+      if (found === undefined || certainty(report) >= certainty(found)) found = report;
+      best.set(report, found);
     }
     return found ?? index;
   };
@@ -338,8 +340,8 @@ function bestInformed({ reports, outer }: Grouped): (group: readonly number[]) =
   return (group) => {
     let found: number | undefined;
     for (const index of group) {
-      const one = bestFrom(index);
-      if (found === undefined || certainty(one) > certainty(found)) found = one;
+      const report = bestFrom(index);
+      if (found === undefined || certainty(report) > certainty(found)) found = report;
     }
     return found === undefined ? undefined : reports[found];
   };
@@ -399,7 +401,7 @@ function agentFinder(tree: SpanTree, { reports, outer }: Grouped): (group: reado
       at = around;
     }
     const found = outermost.get(at) ?? at;
-    for (const one of chain) outermost.set(one, found);
+    for (const report of chain) outermost.set(report, found);
     return found;
   };
   return (group) => {

@@ -45,7 +45,7 @@ export function handlingIn(dialectName: string | null): (name: string) => Handli
 export function isOfFramework(dialectName: string | null, scopeName: string): boolean {
   if (dialectName === null) return false;
   const scopes = frameworkScopes.get(dialectName) ?? [];
-  return scopes.some((one) => (typeof one === 'string' ? one === scopeName : one.test(scopeName)));
+  return scopes.some((scope) => (typeof scope === 'string' ? scope === scopeName : scope.test(scopeName)));
 }
 
 /** The name of a span without the part that is content in its dialect. */
@@ -56,11 +56,11 @@ export function withoutContent(spanName: string, dialectName: string | null): st
 
 function handlingsOf(dialect: Dialect | undefined): (name: string) => Handling {
   const safe = new Map([...formsOf(genai), ...(dialect ? formsOf(dialect) : []), ...SAFE_NAMES]);
-  const own = dialect?.content ?? [];
+  const dialectContent = dialect?.content ?? [];
   // Content of another dialect is content here as well, unless this dialect declares it safe.
   const foreign = DIALECTS.flatMap(({ content = [] }) => content);
-  const ownContent = contentPattern([...GENERAL_CONTENT, ...own]);
-  const content = contentPattern([...GENERAL_CONTENT, ...own, ...foreign]);
+  const ownContent = contentPattern([...GENERAL_CONTENT, ...dialectContent]);
+  const content = contentPattern([...GENERAL_CONTENT, ...dialectContent, ...foreign]);
 
   return memoizeByName((name) => {
     const form = safe.get(name);
@@ -108,6 +108,6 @@ function contentPattern(names: readonly string[]): {
 
 /** Made for the first span of a dialect: the patterns take time to compile, and a process gets few dialects. */
 const handlingOf = memoizeByName((dialectName) => handlingsOf(DIALECTS.find(({ name }) => name === dialectName)));
-const contentInSpanNames = new Map(DIALECTS.map((one) => [one.name, one.contentInSpanNames]));
+const contentInSpanNames = new Map(DIALECTS.map((dialect) => [dialect.name, dialect.contentInSpanNames]));
 
 const frameworkScopes = new Map(DIALECTS.map(({ name, scopes }) => [name, scopes ?? []]));

@@ -57,10 +57,10 @@ export function strictFilter(): (span: OtlpSpan, dialect: string | null) => Otlp
     if (name !== span.name) omissions.add('name');
     if (span.status.message !== null) omissions.add('status.message');
     if (span.traceState !== null) omissions.add('traceState');
-    const scope = mapOnce(scopes, span.scope, (one) => strictScope(one, shared));
-    const resource = mapOnce(resources, span.resource, (one) => {
-      const own = new Omissions();
-      return own.addTo(shared(one, own));
+    const scope = mapOnce(scopes, span.scope, (original) => strictScope(original, shared));
+    const resource = mapOnce(resources, span.resource, (original) => {
+      const resourceOmissions = new Omissions();
+      return resourceOmissions.addTo(shared(original, resourceOmissions));
     });
     const isShared = scope === span.scope && resource === span.resource;
     const isOwn = attributes === span.attributes && events === span.events && links === span.links;
@@ -143,9 +143,9 @@ function attributeFilter(dialect: string | null): AttributeFilter {
     if (name.length > MAX_KEY_CHARACTERS || !isWord(name)) return noted(above, REMOVED);
     const path = `${above}.${name}`;
     // By its path and by its own name, because a nested list may use the names of a convention.
-    const own = handlingOf(name);
+    const ofName = handlingOf(name);
     const ofPath = handlingOf(path);
-    const handling = own === 'content' || own === 'secret' || ofPath === 'unsafe name' ? own : ofPath;
+    const handling = ofName === 'content' || ofName === 'secret' || ofPath === 'unsafe name' ? ofName : ofPath;
     return noted(path, valueOf(value, path, handling));
   }
 

@@ -1,7 +1,7 @@
 import type { Provider } from '@quartermaster/contracts/providers.ts';
 import { inBatches } from '@quartermaster/db/batches.ts';
 import type { Database } from '@quartermaster/db/database.ts';
-import { canBlockOrAllow, findDecidingItem, findOwnOrBlockingItem } from '@quartermaster/naming/deciding-item.ts';
+import { canBlockOrAllow, findDecidingItem, findExactOrBlockingItem } from '@quartermaster/naming/deciding-item.ts';
 import { coverageRules } from '@quartermaster/naming/coverage.ts';
 import { nameFamily, rewrittenName } from '@quartermaster/naming/name-family.ts';
 import { splitRouters } from '@quartermaster/naming/model-name.ts';
@@ -144,11 +144,11 @@ async function findNamedProviders(
   for (const { vendor, serverAddress, toolServer, serviceName } of sources) {
     const apiVendor = serverAddress === null ? null : vendorOfHost(serverAddress);
     if (serverAddress !== null) lookup.addHost(serverAddress);
-    for (const one of [vendor, apiVendor]) if (one !== null) lookup.addVendor(one);
-    for (const one of [vendor, serverAddress, toolServer, serviceName ?? UNNAMED_SERVICE]) {
-      if (one !== null) for (const name of discoveredNames(one)) lookup.addName(name);
+    for (const name of [vendor, apiVendor]) if (name !== null) lookup.addVendor(name);
+    for (const source of [vendor, serverAddress, toolServer, serviceName ?? UNNAMED_SERVICE]) {
+      if (source !== null) for (const name of discoveredNames(source)) lookup.addName(name);
     }
-    for (const one of [serverAddress, toolServer]) if (one !== null) lookup.addRewritten(one);
+    for (const name of [serverAddress, toolServer]) if (name !== null) lookup.addRewritten(name);
   }
   for (const name of models) {
     const { routers, model } = splitRouters(name);
@@ -161,7 +161,7 @@ async function findNamedProviders(
   for (const name of tools) {
     for (const { server, isExplicit } of splitToolName(name)) {
       lookup.addRewritten(server);
-      if (isExplicit) for (const one of discoveredNames(server)) lookup.addName(one);
+      if (isExplicit) for (const discovered of discoveredNames(server)) lookup.addName(discovered);
     }
   }
   return lookup.find(db, place);
@@ -237,7 +237,8 @@ function modelLookup(providers: KnownProviders, models: readonly OfferedItem[]) 
     const rule = ruleOf(provider, 'model');
     const { items, decisive } = family;
     return (
-      findOwnOrBlockingItem({ own: family.byKey.get(key), decisive }, rule, key) ?? findDecidingItem(items, rule, key)
+      findExactOrBlockingItem({ exactItem: family.byKey.get(key), decisive }, rule, key) ??
+      findDecidingItem(items, rule, key)
     );
   };
   const soleProviderOfModel = (model: string) => {
@@ -253,8 +254,8 @@ function modelLookup(providers: KnownProviders, models: readonly OfferedItem[]) 
 }
 
 /** Those of active providers. Without any, those of disabled providers. */
-function activeOf<T>(found: readonly T[], providerOf: (one: T) => Provider | undefined): readonly T[] {
-  const active = found.filter((one) => providerOf(one)?.status === 'active');
+function activeOf<T>(found: readonly T[], providerOf: (candidate: T) => Provider | undefined): readonly T[] {
+  const active = found.filter((candidate) => providerOf(candidate)?.status === 'active');
   return active.length > 0 ? active : found;
 }
 
@@ -267,7 +268,10 @@ const NO_TOOLS = indexTools<OfferedItem>([]);
 function toolLookup(providers: KnownProviders, found: readonly OfferedItem[]) {
   const tools = [...new Map(found.map((tool) => [`${tool.providerId} ${tool.nameKey}`, tool])).values()];
   const byProvider = new Map(
-    [...Map.groupBy(tools, ({ providerId }) => providerId)].map(([id, own]) => [id, indexTools(own)]),
+    [...Map.groupBy(tools, ({ providerId }) => providerId)].map(([id, providerTools]) => [
+      id,
+      indexTools(providerTools),
+    ]),
   );
   const byFamily = Map.groupBy(tools, ({ nameFamily: family }) => family);
   const matchOf = ({ providerId, name, status }: OfferedItem): Match | undefined => {
@@ -330,7 +334,7 @@ function hashedLookup({
       const match = matchOf(tool);
       if (!match) continue;
       const { name, aliases } = match.provider;
-      const names = [...new Set([name, ...aliases].flatMap((one) => [one, caseFolded(one)]))];
+      const names = [...new Set([name, ...aliases].flatMap((spelling) => [spelling, caseFolded(spelling)]))];
       for (const hash of new Set(hashedNames(names, tool.name))) {
         hashes.set(hash, [...(hashes.get(hash) ?? []), match]);
       }

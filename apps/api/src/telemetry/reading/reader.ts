@@ -65,7 +65,7 @@ export function dialectReader(dialects: readonly Dialect[]): Reader {
     readLogRecord(given) {
       const ofScope = dialectOf(given.scope, {});
       const named = events.get(given.eventName ?? '') ?? [];
-      const event = named.find((one) => one.dialect === ofScope) ?? named[0];
+      const event = named.find((candidate) => candidate.dialect === ofScope) ?? named[0];
       if (!event) return emptyReading(null);
       const { dialect, read, isCommonName, counts, tokensOnly, isFailure, isRejection } = event;
       const record = withDataOfBody(given);
@@ -105,8 +105,8 @@ function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactRe
   if (read === null) return emptyReading(dialect.endings === undefined ? dialect : null);
   if (wasRejected(dialect, source, read.facts)) return { dialect: dialect.name, facts: read.facts, uses: [] };
   const usual = usesOf(source, read.facts, read.isWrapper);
-  const own = ownUses(dialect, source, { facts: read.facts, usual });
-  const counted = isUncountedModelCall(source, own) ? [...own, ...modelOf(read.facts)] : own;
+  const dialectUses = usesByDialect(dialect, source, { facts: read.facts, usual });
+  const counted = isUncountedModelCall(source, dialectUses) ? [...dialectUses, ...modelOf(read.facts)] : dialectUses;
   const answer = dialect.serverToolsHaveSpans ? undefined : source.attributes[OUTPUT_MESSAGES];
   const uses = answer === undefined ? counted : withServerTools(read.facts, counted, () => serverToolsIn(answer));
   const written = source.attributes[dialect.instrumentation ?? ''];
@@ -120,7 +120,7 @@ function readingOf(dialect: Dialect, source: ReadSource, read: ReturnType<FactRe
 }
 
 /** The uses by the dialect's own rules. */
-function ownUses(dialect: Dialect, source: ReadSource, { facts, usual }: { facts: Facts; usual: Use[] }): Use[] {
+function usesByDialect(dialect: Dialect, source: ReadSource, { facts, usual }: { facts: Facts; usual: Use[] }): Use[] {
   if (dialect.ignored && matchesSpan(dialect.ignored, source, facts)) return [];
   const uses = dialect.uses?.(source, facts, usual) ?? usual;
   const answer = source.attributes[dialect.answer ?? ''];

@@ -25,7 +25,7 @@ export async function mergeIntoOther(
     if (!first) continue;
     const merged = new Set(providerSeries.map(subjectInPlace));
     const series = await findSeriesOfProvider(db, { tenantId }, first);
-    const ofSubjects = series.filter((one) => merged.has(subjectInPlace(one)));
+    const ofSubjects = series.filter((entry) => merged.has(subjectInPlace(entry)));
     for await (const batch of inBatches(ofSubjects, BATCH_SIZE)) await mergeSeries(db, { tenantId }, batch, now);
   }
 }
@@ -39,7 +39,7 @@ async function mergeSeries(
   const byPlace = Map.groupBy(series, ({ subTenantId }) => subTenantId);
   for (const [subTenantId, inPlace] of byPlace) {
     const place = { tenantId, subTenantId };
-    const wanted = inPlace.map((one) => ({ key: one.id, other: otherSubject(one) }));
+    const wanted = inPlace.map((entry) => ({ key: entry.id, replacement: otherSubject(entry) }));
     const others = new Map(await findOrCreateOtherSeries(db, place, wanted, now));
     const byOther = Map.groupBy(inPlace, ({ id }) => others.get(id) ?? id);
     for (const [to, mergedSeries] of byOther) {

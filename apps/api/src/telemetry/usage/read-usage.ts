@@ -137,9 +137,9 @@ async function readGroups(
     const series: UsageSeries[] = await listSeries(db, scope, filter, { after, limit: SERIES_PAGE_SIZE });
     read.series += series.length;
     if (read.series > MAX_SERIES) throw tooMuch(`more than ${MAX_SERIES} combinations of provider, name and agent`);
-    for (const [tenantId, tenantSeries] of Map.groupBy(series, (one) => one.tenantId)) {
+    for (const [tenantId, tenantSeries] of Map.groupBy(series, (entry) => entry.tenantId)) {
       for (let start = 0; start < tenantSeries.length; start += batchSize) {
-        const byId = new Map(tenantSeries.slice(start, start + batchSize).map((one) => [one.id, one]));
+        const byId = new Map(tenantSeries.slice(start, start + batchSize).map((entry) => [entry.id, entry]));
         for (const range of ranges) {
           const rows = await readRollups(db, { tenantId }, [...byId.keys()], { ...range, each });
           for (const row of rows) {
@@ -221,22 +221,22 @@ type Position = { range: TimeRange; start: string | null; value: number; key: st
 
 type Sort = UsageOrder | null;
 
-function isAfter(group: Group, other: Group | Position, sort: Sort): boolean {
-  const [value, otherValue] = [valueOf(group, sort), valueOf(other, sort)];
-  if (value !== otherValue) return value < otherValue;
-  const [a, b] = [startOf(group), startOf(other)];
-  return a === b ? group.key > other.key : a > b;
+function isAfter(group: Group, reference: Group | Position, sort: Sort): boolean {
+  const [value, referenceValue] = [valueOf(group, sort), valueOf(reference, sort)];
+  if (value !== referenceValue) return value < referenceValue;
+  const [a, b] = [startOf(group), startOf(reference)];
+  return a === b ? group.key > reference.key : a > b;
 }
 
-function valueOf(one: Group | Position, sort: Sort): number {
-  if (!('usage' in one)) return one.value;
+function valueOf(entry: Group | Position, sort: Sort): number {
+  if (!('usage' in entry)) return entry.value;
   if (sort === null) return 0;
-  const { inputTokens, outputTokens, ...counts } = one.usage;
+  const { inputTokens, outputTokens, ...counts } = entry.usage;
   return sort === 'tokens' ? inputTokens + outputTokens : counts[sort];
 }
 
-function startOf(one: Group | Position): string {
-  return ('usage' in one ? one.usage.start : one.start) ?? '';
+function startOf(entry: Group | Position): string {
+  return ('usage' in entry ? entry.usage.start : entry.start) ?? '';
 }
 
 function keyOf(group: Group, { from, to }: TimeRange, sort: Sort): PageKey {

@@ -42,8 +42,8 @@ export async function findOrCreateSeries(
       now,
     );
     for (const [key, id] of created) ids.set(key, id);
-    const others = missing.slice(room).map(([key, subject]) => ({ key, other: otherSubject(subject) }));
-    for (const [key, id] of await findOrCreateOtherSeries(db, place, others, now)) ids.set(key, id);
+    const replaced = missing.slice(room).map(([key, subject]) => ({ key, replacement: otherSubject(subject) }));
+    for (const [key, id] of await findOrCreateOtherSeries(db, place, replaced, now)) ids.set(key, id);
   }
   return (key) => {
     const id = ids.get(key);
@@ -66,15 +66,17 @@ export async function findSeriesOfRemoved(
 ): Promise<(key: string) => string | undefined> {
   const ids = await findSeriesIds(db, place, [...subjects.keys()]);
   const missing = [...subjects].filter(([key]) => !ids.has(key));
-  const others = new Map(missing.map(([key, subject]) => [key, replacingKeys(place, subject)]));
-  const found = await findSeriesIds(db, place, [...new Set([...others.values()].flat())]);
-  return (key) => ids.get(key) ?? others.get(key)?.flatMap((other) => found.get(other) ?? [])[0];
+  const replacing = new Map(missing.map(([key, subject]) => [key, replacingKeys(place, subject)]));
+  const found = await findSeriesIds(db, place, [...new Set([...replacing.values()].flat())]);
+  return (key) => ids.get(key) ?? replacing.get(key)?.flatMap((replacingKey) => found.get(replacingKey) ?? [])[0];
 }
 
 /** The keys of the series that calls of a subject may have been added to, because of a limit or after the subject was pruned. */
 function replacingKeys(place: TenantPlace, subject: UsageSubject): string[] {
   const withoutProvider = { ...subject, providerId: '' };
-  return [otherSubject(subject), withoutProvider, otherSubject(withoutProvider)].map((one) => seriesKey(place, one));
+  return [otherSubject(subject), withoutProvider, otherSubject(withoutProvider)].map((replacement) =>
+    seriesKey(place, replacement),
+  );
 }
 
 /** How many new series an account may add within its fair share. */
@@ -98,15 +100,15 @@ export function otherSubject({ providerId, kind, account }: UsageSubject): Usage
 export async function findOrCreateOtherSeries(
   db: Database,
   place: TenantPlace,
-  others: readonly { key: string; other: UsageSubject }[],
+  replaced: readonly { key: string; replacement: UsageSubject }[],
   now: Date,
 ): Promise<[string, string][]> {
-  const byKey = new Map(others.map(({ other }) => [seriesKey(place, other), other]));
+  const byKey = new Map(replaced.map(({ replacement }) => [seriesKey(place, replacement), replacement]));
   const ids = await findSeriesIds(db, place, [...byKey.keys()]);
-  const missing = [...byKey].filter(([key]) => !ids.has(key)).map(([, other]) => other);
+  const missing = [...byKey].filter(([key]) => !ids.has(key)).map(([, subject]) => subject);
   for (const [key, id] of await insertSeries(db, place, missing, now)) ids.set(key, id);
-  return others.flatMap(({ key, other }) => {
-    const id = ids.get(seriesKey(place, other));
+  return replaced.flatMap(({ key, replacement }) => {
+    const id = ids.get(seriesKey(place, replacement));
     return id === undefined ? [] : [[key, id]];
   });
 }

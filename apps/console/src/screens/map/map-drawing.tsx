@@ -77,7 +77,7 @@ type NodeProps = {
 function NodeBox({ node, x, isDimmed, hover, open }: NodeProps): ReactNode {
   const { label, note, meaning, calls, y } = node;
   // The mark of an agent shows the worst state of what it uses.
-  const said = node.column === 'agent' ? `uses something ${meaning}` : meaning;
+  const stateText = node.column === 'agent' ? `uses something ${meaning}` : meaning;
   return (
     <g
       role="button"
@@ -97,7 +97,7 @@ function NodeBox({ node, x, isDimmed, hover, open }: NodeProps): ReactNode {
         open(node);
       }}
     >
-      <title>{`${label} ${formatCompact(calls)}: ${note}, ${said}, ${plural(calls, 'call')}`}</title>
+      <title>{`${label} ${formatCompact(calls)}: ${note}, ${stateText}, ${plural(calls, 'call')}`}</title>
       <rect y={-12} width={NODE_WIDTH} height={24} rx={5} className={classes.box} />
       <g transform="translate(8 -6)" className={classes.shape}>
         {meaning === 'declared' && <circle cx="6" cy="6" r="4" fill="currentColor" />}
