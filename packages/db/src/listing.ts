@@ -144,9 +144,9 @@ async function listPlace<Row extends Keyed>(
 }
 
 /**
- * The bounds of a range on `created_at` alone. They are redundant, but the planner of Postgres recognises them as a range. Of
- * comparisons of row constructors it assumes that each matches a large part of the table. So for a range of some
- * rows it would read and sort the table. SQLite needs no such hint, and might choose a worse index.
+ * The bounds of a range on `created_at` alone. They are redundant, but the planner of Postgres recognises them as a range. It
+ * assumes that a comparison of row constructors matches a large part of the table. Without the bounds it would read and sort
+ * the whole table to find a few rows. SQLite needs no such hint, and might choose a worse index.
  */
 function timeBounds(db: Database, after: PageKey | null, until: PageKey | null): KeysetRange['times'] {
   return isPostgres(db) ? { from: until?.[0] ?? '', to: after?.[0] ?? AFTER_ALL_TIMES } : null;

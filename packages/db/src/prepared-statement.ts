@@ -14,7 +14,10 @@ const MAX_CACHED_VALUES = 500;
 /** The most rows of one statement. SQLite runs several medium statements faster than one with hundreds of rows. */
 const MAX_ROWS = 64;
 
-/** Up to so many rows are one statement. More are split into a multiple of it and a rest, so that few shapes are needed. */
+/**
+ * Up to this number of rows are one statement. A larger number is split into a multiple of it and a rest, so that few shapes
+ * are needed.
+ */
 const EXACT_ROWS = 16;
 
 /** The values of one row of a multi-row statement. */
@@ -63,8 +66,9 @@ type Results<P extends Parts> = { -readonly [Index in keyof P]: Awaited<ReturnTy
 
 /**
  * Runs parts of the work of a transaction that do not need each other's results or effects. On PostgreSQL their first prepared
- * statements are sent together, which saves round trips. On SQLite, which answers at once, the parts run one after the other, so
- * that long work yields between its statements. Outside of a transaction each part would take a connection, so they do the same.
+ * statements are sent together, which saves round trips. On SQLite, which answers at once, the parts run one after the other,
+ * so that long work yields between its statements. Outside of a transaction the parts also run one after the other, because
+ * each part would take a connection of its own.
  *
  * Unlike `Promise.all` it ends when all parts that began have ended, so that none goes on while the transaction is rolled back.
  *

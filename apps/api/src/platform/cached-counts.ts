@@ -8,9 +8,10 @@ const CACHED_MS = 5000;
 const MAX_CACHED = 10_000;
 
 /**
- * Counts of records for limits. A count is read from the database, then writes of this process are added to it for some seconds,
- * so that few writes have to count. It contains neither what other processes add in that time, nor what concurrent transactions
- * on PostgreSQL have not committed: a limit may be exceeded by that much. Nothing is refused because of an old count.
+ * Counts of records for limits. A count is read from the database and cached for some seconds. Writes of this process are added
+ * to the cached count, so that few writes have to count records. Writes of other processes in that time are missing in it, and
+ * so are concurrent transactions on PostgreSQL that were not committed. A limit may be exceeded by these writes. Nothing is
+ * refused because of an old count.
  */
 export class CachedCounts {
   readonly #counts = new BoundedMap<string, { used: number; readAt: number }>(MAX_CACHED);

@@ -5,10 +5,13 @@
 const API_KEY = /(key_[0-9a-z]{26}_)[^/]+/gi;
 const TOKEN = /eyJ[\w-]+\.[\w-]+\.[\w-]*/g;
 
-/** How often a text may be percent-encoded over. */
+/** The maximum number of layers of percent-encoding that are removed from a text. */
 const MAX_ENCODINGS = 5;
 
-/** A text that is safe to log: if it contains a credential, in whatever encoding, the decoded text with `***` in its place. */
+/**
+ * Makes a text safe to log. If the text contains a credential, also percent-encoded, this returns the decoded text with `***`
+ * in place of the credential.
+ */
 export function withoutCredentials(text: string): string {
   let decoded = text;
   for (let round = 0; round <= MAX_ENCODINGS; round += 1) {

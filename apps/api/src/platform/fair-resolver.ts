@@ -3,8 +3,8 @@ import { OutboundFailure } from './outbound/failure.ts';
 import type { Addresses, FairResolver, Resolver } from './outbound/resolver.ts';
 
 /**
- * Look-ups of providers that run concurrently in one process. libuv runs at most half of its threads (8, see scripts/server.sh)
- * with look-ups. One is left for the identity provider and PostgreSQL.
+ * Concurrent look-ups of providers in one process. libuv has 8 threads (see scripts/server.sh) and uses at most 4 of them for
+ * look-ups. The fourth is left for the identity provider and PostgreSQL.
  */
 const MAX_LOOKUPS = 3;
 
@@ -12,9 +12,10 @@ const MAX_LOOKUPS = 3;
 const MAX_WAIT_MS = 3000;
 
 /**
- * One look-up of each tenant at a time. A look-up cannot be cancelled: if the DNS server of a name does not answer, it holds its
- * thread for 10 s or longer, also after the sync has ended. So a look-up of the same name waits for the one that runs: the second
- * attempt of a sync would otherwise hold a thread for as long again, and the tenant's other syncs would fail.
+ * Runs one look-up of each tenant at a time. A look-up cannot be cancelled. If the DNS server of a name does not answer, the
+ * look-up holds its thread for 10 s or longer, even after the sync has ended. So look-ups of the same name by one tenant share
+ * one result. Otherwise the second attempt of a sync would hold a thread for as long again, and the tenant's other syncs would
+ * fail.
  */
 export function fairResolver(resolver: Resolver): FairResolver {
   const lookups = new FairSemaphore({

@@ -4,7 +4,7 @@ export type Permit = {
   shrink(amount: number): void;
   /** Gives everything back. May be called several times. */
   release(): void;
-  /** Whether a request of another tenant waits that is within that tenant's limit. */
+  /** Whether a request of another tenant waits, although it is within that tenant's limit. */
   isWanted(): boolean;
 };
 
@@ -78,8 +78,8 @@ export class FairSemaphore {
   }
 
   /**
-   * Whether a request waits because the whole semaphore is taken, and not only its tenant's limit. New requests then queue
-   * behind it, because smaller ones could otherwise overtake it for ever.
+   * Whether a request waits because the whole semaphore is taken, and not only because of its tenant's limit. New requests then
+   * queue behind the waiting request. Otherwise smaller requests could overtake it forever.
    *
    * @param except requests of this tenant do not count
    */

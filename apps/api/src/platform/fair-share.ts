@@ -18,10 +18,10 @@ type Left = {
 };
 
 /**
- * How many records an account may add at a place of its tenant, so that senders who choose names freely leave room for
- * others. An account may add records as long as it has fewer than are free; the same holds for a sub-tenant if the tenant has
- * any. So each gets at most half of what the others left, and a single account half of the limit. Network switches share
- * their buffers by the same dynamic thresholds (Choudhury and Hahne, 1998).
+ * How many records an account may add at a place of its tenant, so that senders who choose names freely leave room for others.
+ * An account may add records while it has fewer records than are still free. The same rule applies to a sub-tenant, if the
+ * tenant has sub-tenants. So each account gets at most half of what the others left, and a single account gets half of the
+ * limit. Network switches share their buffers by the same dynamic thresholds (Choudhury and Hahne, 1998).
  *
  * @returns `filled`: whose limit or share determined `room`
  */
@@ -31,7 +31,7 @@ export async function roomWithinShares(
   { used, free, wanted, countOwn }: Left,
 ): Promise<{ room: number; filled: Filled }> {
   if (free <= 0) return { room: 0, filled: 'tenant' };
-  // An account has at most as many as all have together, so usually there is no need to count.
+  // An account holds at most as many records as the whole tenant, so usually its records need not be counted.
   if (wanted <= roomInShare(free, used)) return { room: wanted, filled: 'tenant' };
   const { ofAccount, ofSubTenant } = await countOwn();
   const ofAccountLeft = roomInShare(free, ofAccount);

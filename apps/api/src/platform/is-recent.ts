@@ -1,6 +1,6 @@
 /**
- * Whether a moment is less than `ms` ago. False for a moment in the future: the clock was set back since, and what is cached or
- * refused for a while would otherwise stay until the clock has caught up.
+ * Whether a moment is less than `ms` ago. False for a moment in the future, which means that the clock was set back. Otherwise
+ * cached values and refusals would last until the clock has caught up.
  *
  * @param at the moment, in milliseconds
  */

@@ -7,11 +7,11 @@ const OPEN_OBJECT = 0x7b;
 const UNLIMITED = Number.POSITIVE_INFINITY;
 
 type Limits = {
-  /** Of values in all. */
+  /** The maximum number of values in total. */
   values?: number;
-  /** Of items and members, without those that are alone in their list or object, however deep they are nested. */
+  /** The maximum number of list items and object members. They are counted by their commas, so the only item of a list does not count. */
   items?: number;
-  /** Of lists and objects. */
+  /** The maximum number of lists and objects. */
   containers?: number;
 };
 

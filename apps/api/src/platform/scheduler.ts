@@ -22,7 +22,10 @@ const TURN_MS = 4;
 /** A transaction on SQLite that worked for longer than this delays the writes of others noticeably, in milliseconds of CPU time. */
 const LONG_TRANSACTION_MS = 20;
 
-/** The part of the time that long transactions of a caller may take beside others, over so many milliseconds, and the longest pause. */
+/**
+ * While other callers send requests too, the long transactions of a caller may take this part of the time. `BURST_MS` is how
+ * much unused time is saved up, and `MAX_PAUSE_MS` is the longest pause.
+ */
 const LONG_TRANSACTIONS_PART = 0.02;
 const BURST_MS = 10_000;
 const MAX_PAUSE_MS = 1000;
@@ -31,7 +34,7 @@ const MAX_PAUSE_MS = 1000;
 export type Caller = {
   /** A tenant's accounts, its users, a user or an address. */
   name: string;
-  /** The name under which the event loop and the database share out their time. */
+  /** Callers with the same name share one turn of the event loop, and one share of the database. */
   tenant: string;
 };
 
@@ -42,7 +45,7 @@ type Waiting = { since: number; start: () => void };
 type Line = {
   active: number;
   waiting: Waiting[];
-  /** Until when nothing starts beside other callers, because of long transactions. */
+  /** Until then no request of this line starts while other callers send requests. Long transactions cause the pause. */
   pausedUntil: number;
   timer: NodeJS.Timeout | undefined;
 };
@@ -50,15 +53,16 @@ type Line = {
 /**
  * Shares one process between tenants. There are four rules:
  *
- * 1. **Bounded concurrency.** Of each caller a few requests run at the same time, and the others wait in its own line. So a caller that
- *    sends hundreds of requests at once gets a few of them done between two requests of another caller.
- * 2. **Turns of the event loop.** When the requests of a tenant have worked for {@link TURN_MS}, they go on in later turns, one after the
- *    other. So the event loop is free again after {@link TURN_MS} for each tenant that has work.
+ * 1. **Bounded concurrency.** A few requests of each caller run at the same time, and its other requests wait in its own line.
+ *    So a caller that sends hundreds of requests at once gets a few of them done between two requests of another caller.
+ * 2. **Turns of the event loop.** When the requests of a tenant have worked for {@link TURN_MS}, they go on in later turns, one
+ *    after the other. So the event loop is free again after {@link TURN_MS} for each tenant that has work.
  * 3. **Long transactions are rare.** SQLite has one writing connection. After a transaction that held it for more than
- *    {@link LONG_TRANSACTION_MS}, the writes of its caller pause beside other callers, and then run one at a time, so that such
- *    transactions take {@link LONG_TRANSACTIONS_PART} of the time. The first ones are free, because new code is slow.
- * 4. **One deadline.** A request waits for {@link MAX_WAIT_MS} in total: for memory, in its line, and in the fair queue of the database's
- *    connections. It holds no place in its line while it waits for memory.
+ *    {@link LONG_TRANSACTION_MS}, the writes of its caller pause while other callers send requests, and then run one at a time.
+ *    So long transactions take {@link LONG_TRANSACTIONS_PART} of the time. The first long transactions cause no pause, because
+ *    code is slow when it runs for the first time.
+ * 4. **One deadline.** A request waits for {@link MAX_WAIT_MS} in total: for memory, in its line, and in the fair queue of the
+ *    database's connections. It holds no place in its line while it waits for memory.
  */
 export class Scheduler {
   readonly #lines = new Map<string, Line>();
@@ -196,7 +200,7 @@ export class Scheduler {
     });
   }
 
-  /** Whether a tenant has used its part of this turn. The part begins when this is asked for the first time. */
+  /** Whether a tenant has used its part of this turn. The part begins with the first call of this method in the turn. */
   #isOver(tenant: string | null): boolean {
     const now = performance.now();
     const begun = this.#begun.get(tenant) ?? now;

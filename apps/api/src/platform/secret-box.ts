@@ -69,7 +69,10 @@ export function secretBox(key: Buffer, former: readonly Buffer[] = []): SecretBo
     const sealed = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
     return `${FORMAT}.${Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')}`;
   };
-  /** The derived keys of each purpose, the current one first. Node makes a MAC with an object in a fifth of the time that bytes take. */
+  /**
+   * The derived keys of each purpose, the current key first. They are key objects: a MAC with a key object takes Node a fifth
+   * of the time that a MAC with the bytes takes.
+   */
   const macKeys = new Map<string, KeyObject[]>();
   const macsOf = (purpose: string, text: string): Buffer[] => {
     const kept = macKeys.get(purpose) ?? [key, ...former].map((one) => createSecretKey(derived(one, purpose)));

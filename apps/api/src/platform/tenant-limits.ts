@@ -26,7 +26,7 @@ const MAX_CACHED = 10_000;
 /** Usage is counted exactly up to this number of records, or up to the limit if that is higher. */
 const COUNTED_EXACTLY = 20_000;
 
-/** What the answers may take that are kept for all users of a tenant, or for a user without one. In bytes. */
+/** The maximum size of the stored answers of all users of a tenant, or of one user without a tenant. In bytes. */
 const USER_ANSWERS_BYTES = 1024 ** 3;
 
 /** Bytes that are counted for a new record besides its content. Triggers count exactly: see record-bytes.ts in the baseline migration. */
@@ -38,7 +38,7 @@ const SMALL_BYTES = 1024;
 /** Rotations of one credential that are permitted at the limit, because a leaked one has to be replaced. */
 const ROTATIONS_AT_LIMIT = 100;
 
-/** What is added of a resource, and how much there may be in all. */
+/** How many records or bytes of a resource are added, and the limit for their total. */
 type Taken = { resource: CountedResource; limit: number; added: number };
 
 type Limits = Partial<Record<TenantResource, number>>;
@@ -84,8 +84,8 @@ export class TenantLimits {
   }
 
   /**
-   * Like {@link addRecord}, for records that are limited in number and leave nothing when they are deleted: a small one needs no room
-   * for its bytes.
+   * Like {@link addRecord}, for records whose number is limited and that leave nothing when they are deleted. The bytes of a
+   * small record need no room.
    */
   async addRemovable(
     db: Database,
@@ -114,7 +114,7 @@ export class TenantLimits {
   }
 
   /**
-   * Counts the credential that replaces another one, which stays as a record.
+   * Counts a credential that replaces another one. The replaced credential stays as a record.
    *
    * @param rotationCount how often it was rotated before
    * @throws 409 `tenant_limit_reached`
@@ -128,8 +128,8 @@ export class TenantLimits {
   }
 
   /**
-   * Counts an answer that is kept for a user. People are limited apart from their tenant, so that they can act when it is full: the
-   * web console sends an Idempotency-Key with every write.
+   * Counts an answer that is stored for a user. The web console sends an Idempotency-Key with every write, so answers of users
+   * have a limit apart from that of the tenant. Users can then still act when the tenant is full.
    *
    * @param users as {@link usersOfTenant} or {@link userWithoutTenant} names them
    * @throws 409 `tenant_limit_reached`

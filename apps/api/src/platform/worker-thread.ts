@@ -16,7 +16,10 @@ export function answerMessages(answer: (message: never) => unknown): void {
   });
 }
 
-/** Lowers it by as much as below normal is lower than normal. The service may run under `nice`, and only root may raise a priority. */
+/**
+ * Lowers the priority of the thread by the difference between normal and below normal. The result is relative to the present
+ * priority, because the service may run under `nice`, and only root may raise a priority.
+ */
 function lowerPriority(): void {
   const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority;
   setPriority(Math.min(getPriority() + PRIORITY_BELOW_NORMAL, PRIORITY_LOW));

@@ -104,8 +104,9 @@ export class PostgresDriver implements Driver {
 }
 
 /**
- * A statement that is sent together with others of its transaction. Kysely passes on the next statement of a transaction when the
- * driver has returned the one before. So the driver returns this one at once, and its result is a promise.
+ * A statement that is sent together with others of its transaction (pipelining). Kysely passes the next statement of a
+ * transaction to the driver only after the driver has returned. So the driver returns at once, and the result contains a
+ * promise of the answer.
  */
 export type PipelinedQuery<Row = unknown> = CompiledQuery<Row> & { isPipelined?: boolean };
 export type PipelinedResult<Row> = QueryResult<Row> & { answer?: Promise<QueryResult<Row>> };

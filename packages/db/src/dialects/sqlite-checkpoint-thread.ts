@@ -25,7 +25,7 @@ port?.on('message', (order: CheckpointOrder) => {
 });
 
 /**
- * Copies pages until none is left. Only then the next write begins at the start of the log again.
+ * Copies pages until none is left, because only then does the next write begin at the start of the log again.
  *
  * @returns how many pages are left, because a reader needs them, such as a backup
  */
@@ -38,7 +38,7 @@ function copyPages(): number {
       left = log - checkpointed;
     }
   } catch (error) {
-    // A full disk or a lock of another process: the next commit has it tried again.
+    // The disk is full, or another process holds a lock. The next commit starts another attempt.
     if (!(error instanceof SqliteDatabase.SqliteError)) throw error;
     return 0;
   }

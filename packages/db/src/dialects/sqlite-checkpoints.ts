@@ -2,12 +2,12 @@ import { Worker } from 'node:worker_threads';
 import type { CheckpointOrder } from './sqlite-checkpoint-thread.ts';
 import type { SqliteHandle } from './sqlite-handle.ts';
 
-/** With so many pages in the write-ahead log, the thread copies them into the database file. SQLite's own default. */
+/** When the write-ahead log has this many pages, the thread copies them into the database file (a checkpoint). This is SQLite's default. */
 export const CHECKPOINT_PAGES = 1000;
 
 /**
- * With so many pages in the log, the writing connection copies the rest of them itself, in the commit. The log would otherwise grow
- * without a limit if the thread never catches up.
+ * When the log has this many pages, the writing connection copies the rest itself, within the commit. Otherwise the log would
+ * grow without limit if the thread never catches up.
  */
 export const MAX_LOG_PAGES = 10_000;
 
@@ -36,7 +36,7 @@ export class SqliteCheckpoints {
   }
 
   /**
-   * Has the log copied if it is long. It does not throw, because the commit has succeeded.
+   * Starts a checkpoint in the thread if the log is long. Never throws, because the commit has succeeded.
    *
    * @param handle the writing connection, after a commit
    */
@@ -50,12 +50,12 @@ export class SqliteCheckpoints {
       this.#order(this.#thread ?? this.#start(), 'checkpoint');
       this.#running = Promise.withResolvers();
     } catch {
-      // The system gives the process no further thread, for example.
+      // For example, the operating system refuses to start another thread.
       this.#hasFailed = true;
     }
   }
 
-  /** Waits for the checkpoint that the thread works on. Beside it, no other connection can make one. */
+  /** Waits for the running checkpoint of the thread. While it runs, no other connection can make a checkpoint. */
   async idle(): Promise<void> {
     await this.#keepingAlive(this.#running?.promise);
   }
@@ -93,7 +93,8 @@ export class SqliteCheckpoints {
       this.#left = left;
       this.#ended();
     });
-    // It is not started again, because each commit would do that. From now on the writing connection copies, see MAX_LOG_PAGES.
+    // The thread is not started again after an error, because each commit would try it. From now on the writing connection
+    // copies the pages, see MAX_LOG_PAGES.
     thread.on('error', () => {
       this.#hasFailed = true;
     });
@@ -101,7 +102,8 @@ export class SqliteCheckpoints {
       this.#thread = undefined;
       this.#ended();
     });
-    // A process may end without closing its database. A listener for messages would keep it alive, if it were added after this.
+    // The thread must not keep a process alive that ends without closing its database. Add listeners for messages before this
+    // line, because each would keep the process alive again.
     thread.unref();
     this.#thread = thread;
     return thread;

@@ -47,8 +47,8 @@ export class SqliteHandle {
   }
 
   /**
-   * Has this connection copy pages from the write-ahead log into the database file within a commit, from so many pages in the log on.
-   * Otherwise it does so from 1,000 on.
+   * Sets from how many pages in the write-ahead log this connection copies them into the database file, within a commit. The
+   * default of SQLite is 1,000 pages.
    */
   checkpointFrom(pages: number): void {
     this.#set('wal_autocheckpoint', String(pages), pages);

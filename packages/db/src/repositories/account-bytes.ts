@@ -3,7 +3,7 @@ import type { Database } from '../database.ts';
 import { preparedStatement } from '../prepared-statement.ts';
 
 /*
- * How many stored bytes of a tenant are spans of which account. An account is named as its spans are: `user:<id>` or
+ * How many bytes the stored spans of each account take. An account is named like the sender of its spans: `user:<id>` or
  * `service_account:<tenant>/<id>`. Each block of spans has one sender and counts until it is deleted.
  */
 

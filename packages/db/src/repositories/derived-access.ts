@@ -28,7 +28,10 @@ export type AccessFilter = {
   records: readonly RecordOfAccess[] | null;
   /** Console sessions that were not used since then have ended. */
   consoleSessionsUsedAfter: Date;
-  /** Only memberships and invitations whose role the caller holds at their place, or only those whose role the caller does not hold. */
+  /**
+   * Filters memberships and invitations. `areHeld` true: only roles that the caller holds at the place of the record. False:
+   * only roles that the caller does not hold there.
+   */
   roles?: { heldAt: Record<Role, TenantScope>; areHeld: boolean };
 };
 
@@ -294,7 +297,7 @@ function reachesWholeUser(scope: TenantScope): RawBuilder<unknown> {
   return sql`exists (${accepted}) and not exists (${accepted} and not ${inScope(scope, 'held')})`;
 }
 
-/** Who changed the role after the invitation was accepted comes first, if that is who the membership derives from. */
+/** If the membership derives from the principal who changed the role after the invitation was accepted, that principal comes first. */
 function membershipColumns(source: AccessSource): RawBuilder<unknown> {
   const byRole = derives(source, 'role_granted_by');
   return sql`

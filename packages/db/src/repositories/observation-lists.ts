@@ -69,8 +69,8 @@ async function listByCreation(
 const CLOCK_TOLERANCE_MS = 60_000;
 
 /**
- * What was seen last comes first. There is no index for it: it would change with every span. So the caller makes sure that
- * there are few observations in `scope`.
+ * Sorts by the last sight, newest first. No index serves this order, because it would change with every span. So the caller
+ * makes sure that there are few observations in `scope`.
  *
  * `last_seen_at` changes while a client reads page after page, and a row can move from below the position of the client to
  * above it. So behind the last row come all rows that changed since the first page, in the order of creation, which never

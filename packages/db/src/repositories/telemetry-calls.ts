@@ -10,8 +10,8 @@ import type { TenantPlace } from '../tenancy.ts';
 export type CallSignal = 'span' | 'log';
 
 /**
- * The most keys of one account. Beyond it each new key removes its oldest one. The hourly removal alone would not limit what an
- * account stores until then.
+ * The maximum number of keys of one account. Beyond it, new keys displace the oldest keys of the account. The hourly removal
+ * alone would not limit how much an account stores within an hour.
  */
 const MAX_KEYS_OF_SENDER = 500_000;
 

@@ -29,8 +29,8 @@ type InTenant = Pick<TenantPlace, 'tenantId'>;
 const MAX_SUM = 9e14;
 
 /**
- * Adds to sums, or subtracts from them (negative numbers). A sum stays between 0 and its upper limit: a sum that reached the limit is
- * lower than what may be subtracted from it later. A row is deleted when all of its sums are 0.
+ * Adds to sums, or subtracts from them (negative numbers). A sum stays between 0 and its upper limit. A sum that was cut at the
+ * limit may be lower than what is subtracted later, so 0 is the lower bound. A row is deleted when all of its sums are 0.
  */
 export async function addToRollups(db: Database, { tenantId }: InTenant, rollups: readonly Rollup[]): Promise<void> {
   const rows = rollups.map(({ calls, errors, inputTokens, outputTokens, durationUs, ...key }) => ({

@@ -62,7 +62,7 @@ export type GovernanceTables = {
       /** The changed definition that the last sync found, until a person accepts it. */
       drift: Generated<Json | null>;
       first_seen_at: Time;
-      /** When a sync last found it; while it is `listed`, when it became so. If no sync ever did: when it was declared. */
+      /** When a sync last found the item. While it is `listed`: when it became listed. If no sync ever found it: when it was declared. */
       last_seen_at: Time;
       /** Whether the provider's last sync found it. Then it was last seen at the provider's `items_listed_at`. */
       listed: Generated<Flag>;

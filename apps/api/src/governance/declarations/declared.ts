@@ -24,9 +24,9 @@ export async function findDeclaredState(
 }
 
 /**
- * What is declared about subjects. A subject is declared if an inventory item that is neither retired nor pending decides for its name (a
- * blocked item declares it as forbidden), or if an active manifest of its place or of the whole tenant names it. The number
- * of statements does not grow with the number of subjects.
+ * What is declared about subjects. A subject is declared if an inventory item decides for its name and is neither retired nor
+ * pending. A blocked item declares the subject as forbidden. A subject is also declared if an active manifest of its place or
+ * of the whole tenant names it. The number of statements does not grow with the number of subjects.
  *
  * @param tenant the tenant of all subjects
  * @returns a look-up function

@@ -85,8 +85,8 @@ function unseen({ id, name, status }: InventoryItem, drift: Drift | null, now: D
 }
 
 /**
- * The decision of an observation after its definition changed again, or changed back. A decision that was made after the
- * former change was about that change, and is removed with it. An earlier rejection was about the item, and stays.
+ * The decision of an observation after its definition changed again, or changed back. A decision that was made after the former
+ * change was about that change, so it is removed. A rejection before the former change was about the item itself, so it stays.
  */
 function decisionAfterDrift(
   { status, review, drift: former }: RuntimeObservation,

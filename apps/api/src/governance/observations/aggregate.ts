@@ -34,12 +34,15 @@ import { computeRisk } from './risk.ts';
 import { addEvidence, addRecentAccount, type Sighting, seenTimes } from './sightings.ts';
 import { computeStatus, statusAfterSighting } from './status.ts';
 
-/** A sighting, the observation of its subject before and after it was added, and what it changes in the account's own counts. */
+/**
+ * A sighting, the observation of its subject before and after the sighting was added, and the change to the counts of the
+ * sending account.
+ */
 type Aggregated = ObservedSighting & {
   observation: RuntimeObservation;
   isReviewObsolete: boolean;
   change: AccountCounts;
-  /** The item that had blocked the subject, or a model that answered, before it was used. */
+  /** The block that was in force before the use: of the subject, of a model that answered, or of the provider. */
   blockedBy: Block | undefined;
 };
 
@@ -299,7 +302,7 @@ function aggregateOne(
   return { sighting, former, observation, change, isReviewObsolete, blockedBy };
 }
 
-/** Finds what had blocked what a sighting used: an item of its subject or of a model that answered, or its provider. */
+/** Finds the block that was in force before a sighting: an item for its subject or for a model that answered, or its provider. */
 function findBlock(
   { provider, latest, hasNewCall, responseModels }: Sighting,
   { item, blockedAnswers }: { item: InventoryItem | undefined; blockedAnswers: readonly BlockedAnswer[] },

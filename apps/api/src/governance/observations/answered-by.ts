@@ -16,8 +16,8 @@ import type { TenantPlace } from '@quartermaster/db/tenancy.ts';
 type AnsweredIds = ReadonlyMap<string, readonly string[]>;
 
 /**
- * By transaction, and in it by provider. To find the answers, all observations of the provider are read, and one transaction may
- * reevaluate a thousand items one after the other. None of those that do so changes which models answered.
+ * A cache for each transaction, by provider. Finding the answers reads all observations of the provider, and one transaction
+ * may reevaluate a thousand items one after the other. No transaction that uses this cache changes which models answered.
  */
 const answeredIds = new WeakMap<Database, Map<Provider['id'], { name: string; ids: AnsweredIds }>>();
 

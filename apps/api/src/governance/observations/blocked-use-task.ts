@@ -18,8 +18,9 @@ export type Block = InventoryItem | Provider;
 export type BlockedUse = ObservationAtProvider & { blockedBy: Block };
 
 /**
- * Finds what had blocked a subject before it was used. When an item was blocked, or a provider disabled, is not stored, so its last
- * change counts: a use between the block and another change opens no task, the next one does.
+ * Finds the block that was in force before a subject was used. The time of a block is not stored, so the time of the last
+ * change of the item or provider is used instead. If the record was changed again after the block, a use between the two opens
+ * no task, but the next use does.
  *
  * @param records the provider, and the items that decide about what was used
  */
@@ -29,9 +30,9 @@ export function findBlockBefore(records: readonly (Block | undefined)[], times: 
 }
 
 /**
- * Opens tasks about uses of what is blocked, unless one about the same observation is unfinished, or a person finished one
- * recently. A task that was cancelled because the block ended does not count: what blocks the subject now is another block, although
- * its item may be older, for example if a more specific item had lifted it in between.
+ * Opens tasks about uses of blocked subjects. Opens none if a task about the same observation is unfinished, or if a person
+ * finished one recently. A task that was cancelled because a block ended prevents no new task, because the subject is blocked
+ * anew. The blocking item may be older than that, for example if a more specific item lifted its block for a while.
  */
 export async function openBlockedUseTasks(
   db: Database,

@@ -35,8 +35,8 @@ const BATCH_SIZE = 200;
  * Reevaluates inventory items of a provider that were created, changed, or found missing by a sync. Also copies their drift to
  * their observations.
  *
- * @param former the states that an undo restores. Drift is among them, so it is not copied from the items
- * @returns those that `revokeSessionsOfBlocked` has to look at, at the end of the request
+ * @param former the states that an undo restores. They contain the drift, so it is not copied from the items
+ * @returns the items that `revokeSessionsOfBlocked` has to check at the end of the request
  */
 export async function reevaluateItems(
   trx: Database,

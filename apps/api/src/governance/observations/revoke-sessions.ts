@@ -19,7 +19,7 @@ import { findTenantBlocks } from '../declarations/tenant-blocks.ts';
 const COMPARED_AT_ONCE = 100;
 
 /**
- * Items of one provider after whose change a block may hold for more than before: they were blocked, or they were retired or
+ * Changed items of one provider whose change may extend a block: items that were blocked, and items that were retired or
  * deleted and had lifted the block of a less specific item.
  */
 export type BlockCandidates = readonly Pick<InventoryItem, 'kind' | 'name'>[];
@@ -27,9 +27,9 @@ export type BlockCandidates = readonly Pick<InventoryItem, 'kind' | 'name'>[];
 type RecordChange = (change: AuditedChange) => void;
 
 /**
- * Revokes the gateway sessions that grant an item that is blocked now: one of the candidates, or one that they cover, also at the
- * providers of sub-tenants that declare this provider again. A request calls this once, at the end of its transaction, because it
- * reads all open sessions of the tenant.
+ * Revokes the gateway sessions that grant an item that is blocked now: one of the candidates, or an item that a candidate
+ * covers. This includes items at providers of sub-tenants that declare this provider again. Call it once for each request, at
+ * the end of the transaction, because it reads all open sessions of the tenant.
  *
  * @returns the revoked sessions
  */
@@ -52,8 +52,9 @@ export async function revokeSessionsOfBlocked(
 }
 
 /**
- * The same after a provider was renamed, moved, adopted or deleted, or became one of another kind. Its blocks may cover other names
- * than before. Providers of sub-tenants may now declare another provider of the whole tenant again, which need not be this one.
+ * Like {@link revokeSessionsOfBlocked}, after a provider was renamed, moved, adopted or deleted, or got another kind. Its
+ * blocks may cover other names than before. Providers of sub-tenants may now declare another provider of the whole tenant
+ * again, not only this one.
  *
  * @returns the revoked sessions
  */
@@ -73,8 +74,9 @@ export async function revokeSessionsOfChangedProvider(
 }
 
 /**
- * Revokes the sessions that grant items of sub-tenants' providers which the whole tenant blocks at a provider that they declare
- * again. Only items of the same families as `changed` are looked at; null: as all blocks.
+ * Revokes the sessions that grant an item of a sub-tenant's provider, if the whole tenant blocks the item at the provider that
+ * the sub-tenant declares again. Only items of the same families as `changed` are checked. If `changed` is null, items of the
+ * families of all blocks are checked.
  */
 async function revokeSessionsOfTenantBlocks(
   trx: Database,

@@ -45,7 +45,7 @@ export async function applyReview(
   const tenantWide = covers(ctx.reach, { tenantId: observation.tenantId, subTenantId: null });
   const reviewedBy = principalName(ctx.principal);
   const review = { decision, note, reviewedBy, reviewedAt: now.toISOString(), tenantWide };
-  // An approval of a declared subject resolves its observation. If the declaration is removed later, it does not count.
+  // An approval of a declared subject resolves its observation. It does not count after the declaration is removed.
   const { unknown } = observation;
   // Each further decision may open another recommendation. A rejection does not wait for room: it protects.
   if (observation.review !== null && decision !== 'rejected') {

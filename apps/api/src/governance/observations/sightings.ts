@@ -21,7 +21,7 @@ export type Sighting = ObservationSubject & {
   lastSpanId: string | null;
   /** Start of the last call by the sender's clock, so possibly in the future. Empty if no call was added. */
   latest: string;
-  /** Whether a call was added that was not counted before. Otherwise spans only say more about calls that were. */
+  /** Whether a call was added that was not counted before. Otherwise the spans only add details to calls that were counted before. */
   hasNewCall: boolean;
   serviceNames: Set<string>;
   serverAddresses: Set<string>;
@@ -42,10 +42,10 @@ export const MAX_SAMPLES = 10;
 /** The maximum number of response models of an observation. Routers choose among many models, and each one may be blocked. */
 const MAX_RESPONSE_MODELS = 50;
 
-/** Most environments of an observation. Further ones are {@link OTHER_ENVIRONMENT}. */
+/** The maximum number of environments of an observation. Further ones are {@link OTHER_ENVIRONMENT}. */
 const MAX_ENVIRONMENTS = 8;
 
-/** An environment beyond the most, or one without a plain name. */
+/** Stands for environments beyond the maximum, and for environments without a plain name. */
 export const OTHER_ENVIRONMENT = 'other';
 
 /** When a subject was first and last seen, by the start times of its spans. They may come in any order. */

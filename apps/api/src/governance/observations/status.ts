@@ -6,10 +6,11 @@ type Decision = Pick<RuntimeObservation, 'status' | 'review'>;
 type Observed = Decision & Pick<RuntimeObservation, 'drift' | 'occurrences'>;
 
 /**
- * The status of an observation, by what is declared now. `rejected` and `ignored` do not depend on declarations. An
- * observation is undecided if it is used or pending and not declared, if its definition changed, or if it was rejected and seen again.
- * Otherwise it is `resolved`. An undecided observation that was `approved` or `open` stays so. One that was `resolved` opens
- * again, and loses its approval, because the declaration that the approval led to is gone.
+ * The status of an observation, by what is declared now. `rejected` and `ignored` do not depend on declarations. Any other
+ * observation is undecided in three cases: it is used or pending but not declared, its definition changed, or it was rejected
+ * and then seen again. If none of them applies, it is `resolved`. An undecided observation that was `approved` or `open` keeps
+ * its status. An undecided observation that was `resolved` becomes `open` and loses its approval, because the declaration that
+ * the approval led to is gone.
  */
 export function computeStatus(observation: Observed, { unknown, item }: DeclaredState): Decision {
   const { status, review, drift, occurrences } = observation;
@@ -22,8 +23,8 @@ export function computeStatus(observation: Observed, { unknown, item }: Declared
 }
 
 /**
- * How long after a decision a span with an earlier start time is taken for a late one. After that, any span counts as a
- * new use, whatever start time it claims.
+ * For this long after a decision, a span that claims an earlier start time is taken for a late one. After that, every new call
+ * counts as a use after the decision, whatever start time its span claims.
  */
 const LATE_MS = 3600 * 1000;
 
@@ -31,8 +32,9 @@ const LATE_MS = 3600 * 1000;
 export type UseTimes = { latest: Date; now: Date; hasNewCall: boolean };
 
 /**
- * Whether a subject was used after a decision. The claimed start time alone does not decide that, because the sender could then
- * hide the use for ever. A span that says more about an earlier call, such as that of an agent when its run ends, is no new use.
+ * Whether a subject was used after a decision. The claimed start time is not enough to decide this, because a sender could then
+ * hide a use forever. A span that only adds details to an earlier call is no new use, such as the span of an agent whose run
+ * ends.
  */
 export function isUseAfter(decidedAt: string, { latest, now, hasNewCall }: UseTimes): boolean {
   const decided = Date.parse(decidedAt);

@@ -101,7 +101,7 @@ async function applyChosen(
           : result.recommendation,
       );
       candidates.push(...result.candidates);
-      // The risk of what the next ones change depends on the provider as it is then.
+      // The next recommendations need the changed provider, because the risk of what they change depends on it.
       if (recommendation.change.target.type === 'provider') {
         provider = requireFound(await findProvider(trx, scopeOf(provider), providerId), 'provider_not_found');
       }

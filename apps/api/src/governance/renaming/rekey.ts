@@ -66,9 +66,9 @@ export async function rekeyModels(
 type ModelRenamer = <Model extends { name: string; nameKey: string }>(models: readonly Model[]) => Model[];
 
 /**
- * Finds the models that get another name or key under the new name of their provider, and gives them that name and key. No model
- * gets a key that another model of the list has before the change: each changed key had the new name in front, and a new key
- * never has.
+ * Returns a function that finds the models whose name or key changes with the name of their provider, and gives them the new
+ * name and key. A new key never equals a key that another model of the list had before: each key that changes began with the
+ * new provider name, and no new key does.
  */
 export function modelRenamer({ formerName, name: newName }: { formerName: string; name: string }): ModelRenamer {
   return (models) =>
@@ -114,7 +114,7 @@ async function rekeyObservations(
   }
 }
 
-/** Splits models into lists. In none of them will two models of one place have the same key. */
+/** Splits models into lists. Within a list, no two models of one place have the same key. */
 function withoutSharedKeys(models: readonly NamedModel[]): NamedModel[][] {
   const lists: NamedModel[][] = [];
   const counts = new Map<string, number>();
@@ -129,8 +129,8 @@ function withoutSharedKeys(models: readonly NamedModel[]): NamedModel[][] {
 }
 
 /**
- * Sets the new keys of observations. If another observation of its place has the key of one, the two are merged. No two models of
- * the batch may get the same key in the same place, so that no observation is merged twice.
+ * Sets the new keys of observations. If another observation of the same place has the new key already, the two are merged. No
+ * two models of the batch may get the same key in the same place, so that no observation is merged twice.
  */
 async function rekeyObservationBatch(
   trx: Database,

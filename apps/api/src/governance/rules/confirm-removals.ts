@@ -11,7 +11,8 @@ export type RemovalState = {
 
 /**
  * Proposed when a sync finds none, or less than half, of the available items of a provider. Superseded when a later sync finds
- * enough of them, or another number. Applied, the items are missing, which recommends to retire them.
+ * enough items, or when the number of items that are not found changes. Applied, the items are missing, which recommends to
+ * retire them.
  */
 export const confirmRemovals: Rule<RemovalState> = {
   kind: 'confirm_removals',

@@ -98,7 +98,7 @@ function changedReasons(unchanged: readonly Unchanged[]): { id: string; reason: 
     .map(({ open: { id }, proposal: { reason } }) => ({ id, reason }));
 }
 
-/** Which links to observations open recommendations have too many, and which they lack. */
+/** Compares the stored links of open recommendations to observations with the links that their rules propose now. */
 function compareLinks(stored: readonly Link[], unchanged: readonly Unchanged[]): { obsolete: Link[]; added: Link[] } {
   const proposed = unchanged.flatMap(({ open, proposal }) => linksOf(open.id, proposal));
   const keyOf = ({ recommendationId, observationId }: Link) => `${recommendationId} ${observationId}`;

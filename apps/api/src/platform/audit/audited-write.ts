@@ -23,7 +23,7 @@ export type AuditedChange = {
   failure?: ErrorCode;
 };
 
-/** Who acts, as far as an audit event says it. A `Principal` is one. */
+/** The actor of an audit event. A `Principal` has all of these members. */
 export type Actor = {
   kind: 'service_account' | 'user';
   id: string;

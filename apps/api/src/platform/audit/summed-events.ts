@@ -16,7 +16,7 @@ export type SummedEvents = {
 export type SumOptions = {
   /** The operation of events that only count further events, after a tenant has reached its limit. */
   overflow: string;
-  /** Called for each event that is not counted either. */
+  /** Called for each event that is dropped, because there is no room even to count it. */
   onDropped: () => void;
   /** Writes all events or none. Default: appends them to the audit. */
   write?: (events: readonly NewAuditEvent[]) => Promise<void>;

@@ -2,7 +2,7 @@ import { BoundedMap } from '@quartermaster/db/bounded-map.ts';
 import type { OutboundLimits, OutboundPolicy } from './outbound.ts';
 
 export type SyncLimits = OutboundLimits & {
-  /** Time for an MCP server to say which protocol versions it speaks. Then it is taken for an older one. */
+  /** How long to wait until an MCP server lists its protocol versions. A server that takes longer is treated as an older one. */
   discoveryMs: number;
   /** Syncs that run concurrently in one process. Each may hold a provider's whole answer in memory. */
   atOnce: number;

@@ -53,9 +53,12 @@ export type CallUse = {
   certainty: number;
   /** Whether the span is an MCP client's. It names tools as the server does. */
   isMcp: boolean;
-  /** Whether a vendor ran the tool, and the span does not say which one: that of the model call around it. */
+  /** Whether a vendor ran the tool, and the span does not name the vendor. Then it is the vendor of the model call around the tool. */
   isOfModel: boolean;
-  /** Whether a log record counted the call before, or said that it was rejected, and the span cannot replace that. It does not count. */
+  /**
+   * Whether this use does not count, because of a log record that the span cannot replace: the record counted the call before,
+   * or said that it was rejected.
+   */
   isCounted: boolean;
   /** Whether a log record counted the failure of the call before. */
   isFailureCounted: boolean;

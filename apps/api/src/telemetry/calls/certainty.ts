@@ -16,12 +16,13 @@ type MatchedUse = {
 /**
  * How well a span knows the provider of a use. Of several spans that report one call, the highest certainty decides.
  * - Models: an address (4) says where the call went. A vendor (2) says only whose client library was used.
- * - Tools, prompts, resources: a named server that is declared (4), any named server (3), a declared provider that was
- *   found by the name of the tool (2), a tool that the vendor runs (1).
+ * - Tools, prompts, resources: a named server that is declared (4), any named server (3), a declared provider that was found by
+ *   the name of the tool (2), a tool that the vendor runs (1).
  * - 0: nothing is known but the service.
  *
- * A block of the whole tenant that takes a model (5 with an address, otherwise 3) or a tool (5) from a sub-tenant's provider comes
- * before other spans that the sub-tenant's providers match. Only a provider at an address of its own keeps a tool (6) or a model.
+ * A block of the whole tenant can take a model (5 with an address, otherwise 3) or a tool (5) from a sub-tenant's provider. Its
+ * certainty is higher than that of spans that match the sub-tenant's providers. Only a provider at an address of its own keeps
+ * a tool (6) or a model.
  */
 export function certaintyOf({ span, use, provider, isTenantBlock }: MatchedUse): number {
   const { serverAddress, vendor, toolServer, toolRunsAt } = span.facts;

@@ -17,7 +17,7 @@ export type Grouped = {
   outer: readonly (number | null)[];
   /** Whether the report is about several calls inside it, and is not a call itself. */
   isWrapper: readonly boolean[];
-  /** Whether every report is a call of its own: each set has one report, and no report is around another one of its call. */
+  /** Whether every report is a separate call: each set has one report, and no report encloses another report of its call. */
   isSeparate: boolean;
 };
 
@@ -166,8 +166,8 @@ function outerReports(
 }
 
 /**
- * Whether a span repeats a model and is not known to be a call of it, such as that of a conversation. The calls may be inside the
- * spans of agents and tools in it.
+ * Whether a span names a model but is not known to be a call of the model, such as the span of a conversation. The calls may be
+ * inside spans of agents and tools within the conversation.
  */
 function isRunOfModel({ span, use }: Report): boolean {
   return use.kind === 'model' && !isModelCall(span.operation);
@@ -244,9 +244,9 @@ function hasDistinctCallIds(reports: readonly Report[]): boolean {
 }
 
 /**
- * Whether one instrumentation repeats the id on spans of one name. Some servers number calls from 1 in every answer. Spans of
- * tools with one parent at the same time are no repetition: some instrumentations write each span twice. Neither are spans that
- * fetch an answer again, until the model has finished it.
+ * Whether one instrumentation uses the same call id on several spans of one name. Some servers number calls from 1 in every
+ * answer. Spans of tools with one parent at the same time do not count as repetition, because some instrumentations write each
+ * span twice. Spans that fetch an answer again until the model has finished it do not count either.
  */
 function isRepeated(reports: readonly Report[], indexes: readonly number[]): boolean {
   const spans = new Map(
@@ -277,9 +277,9 @@ function placeIn(report: Report | undefined, placeOf: (report: Report) => string
 }
 
 /**
- * The tool calls that only one instrumentation is known to report. The span of a framework's tool and the span of the MCP
- * client need not be siblings: the latter may be in the span of the client's session, which lasts for many calls. This holds
- * for tools only, since calls of one model overlap far more often.
+ * The tool calls that only one instrumentation is known to report. For one call, the framework's span of the tool and the span
+ * of the MCP client need not be siblings. The client's span may be inside the span of its session, which lasts for many calls.
+ * Only tools are matched in this way, because calls of one model overlap far more often.
  */
 function toolsOfOneScope(
   reports: readonly Report[],

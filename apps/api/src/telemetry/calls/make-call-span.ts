@@ -10,7 +10,7 @@ import { certaintyOf } from './certainty.ts';
 /** The upper bound for one call, so that no sender can overflow the sums of others. */
 const MAX_TOKENS = 1_000_000_000;
 
-/** The call span of an interpreted span. Null if it reports neither a call nor that one was rejected or failed. */
+/** The call span of an interpreted span. Null if the span reports no call, and no rejection or failure of a call. */
 export function makeCallSpan(
   span: InterpretedSpan,
   matchOf: (use: Use) => Match,

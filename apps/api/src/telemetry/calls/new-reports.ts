@@ -51,13 +51,16 @@ type Known = {
 export class NewReports {
   /** The reports of calls that no signal reported before. */
   readonly fresh: RecordReport[] = [];
-  /** The reports of calls that are counted, whose failure no signal reported before. `call`: the call, if spans counted it. */
+  /** The reports of failures of counted calls, if no signal reported the failure before. `call`: the call, if spans counted it. */
   readonly failed: { report: RecordReport; call: Call | undefined }[] = [];
   /** The same for stored calls that records counted, by the keys of the records. */
   readonly failedRecords = new Map<string, { report: RecordReport; countedCall: Uint8Array }>();
   /** The reports of calls that spans counted, with something that the spans do not say. */
   readonly added: { report: RecordReport; call: Call }[] = [];
-  /** The keys to store, so that all calls and failures are recognised later, each with the key of the record that counts its call. */
+  /**
+   * The keys to store, so that later reports of the same calls and failures are recognised. The value is the key of the record
+   * that counts the call.
+   */
   readonly keysOfRecords = new Map<string, string | null>();
   /** The keys to store for calls that spans reported first. */
   readonly keysOfSpans = new Set<string>();
@@ -106,7 +109,7 @@ export class NewReports {
     if (!isKnown) this.added.push({ report, call });
   }
 
-  /** Adds the failure of a call that is counted, unless it is known. @param ofSpans the keys of the call in spans */
+  /** Adds the failure of a counted call, unless the failure is known. @param ofSpans the keys of the call in spans */
   #addFailure(report: RecordReport, ofSpans: ReadonlySet<string> | undefined): void {
     const { record, failure, isRejection } = report;
     if (failure === null || isRejection || this.#hasAny(failure.recognised)) return;
@@ -120,7 +123,7 @@ export class NewReports {
     if (!call?.failed) this.failed.push({ report, call: call && !isOfRecord(call) ? call : undefined });
   }
 
-  /** Adds a failure to the call of a record that no span has replaced. @returns whether there is one */
+  /** Adds a failure to a call that a record counted and no span has replaced. @returns whether there is such a call */
   #failRecord(report: RecordReport, keys: readonly string[]): boolean {
     const keyOfRecord = (key: string) => this.keysOfRecords.get(key) ?? this.#known.stored.get(key)?.recordKey;
     const recordKey = report.recognised.map(keyOfRecord).find((key) => key != null);

@@ -14,20 +14,21 @@ type ChangedCalls = {
   uses?: readonly CallUse[];
   /** The providers of matched uses, by their ids. */
   providers: ReadonlyMap<string, Provider>;
-  /** The discovered ones that are not stored yet. */
+  /** The discovered providers that are not stored yet. */
   newProviders: ReadonlySet<Provider>;
 };
 
 /** The providers of calls. Each map is by the ids that the calls were matched to. */
 export type ProvidersOfCalls = {
-  /** Those that exist, and those that are discovered now. */
+  /** The providers that exist, and those that are discovered now. */
   byId: ReadonlyMap<string, Provider>;
   newProviders: ReadonlySet<Provider>;
-  /** The ids of deleted ones. Their observations stay as they are, and calls are taken back from their usage alone. */
+  /** The ids of deleted providers. Their observations stay as they are. Calls are taken back from their usage only. */
   deleted: ReadonlySet<string>;
   /**
-   * The providers at which new calls count, for those that do not exist: the provider of the same name, or a discovered one. The
-   * whole trace must move there, because a later correction takes its calls back from where the trace says that they are.
+   * The providers that replace those that do not exist: the provider of the same name, or a discovered one. New calls count at
+   * the replacement. The whole trace must move there, because a later correction takes calls back from the provider that the
+   * trace names.
    */
   replacements: ReadonlyMap<string, Provider>;
 };

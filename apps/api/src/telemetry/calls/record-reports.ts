@@ -10,11 +10,14 @@ type FailureKeys = {
   recognised: readonly string[];
   remembered: readonly string[];
   /**
-   * Of the span that the record was written in. They are stored for the signal `log` if the record counted a call of its own, and for
-   * the signal `span` if it added the failure to a call of the span.
+   * The keys of the span that the record was written in. If the record counted a call of its own, they are stored for the
+   * signal `log`. If the record added the failure to a call of the span, they are stored for the signal `span`.
    */
   ofSpan: readonly string[];
-  /** Of a span inside the call's span, which does not name the tool. Stored by it, the record's failure is known. */
+  /**
+   * The keys that a span inside the call's span stores, if that inner span does not name the tool. If it stored one of them,
+   * the record's failure is known.
+   */
   unnamed: readonly string[];
 };
 
@@ -41,12 +44,12 @@ export type RecordReport = {
   isRejection: boolean;
 };
 
-/** The calls that a log record reports, and the one whose tokens alone it reports. */
+/** The calls that a log record reports, and the call of which it reports only the tokens. */
 export function reportsOf(record: InterpretedRecord, sender: string): RecordReport[] {
   const { facts, uses, tokensOf, failureOf, rejected } = record.reading;
   if (facts === null) return [];
   const span = asSpan(record, facts);
-  // Without a call id the keys of a rejection would be those of other calls in the same span.
+  // Without a call id, a rejection would have the same keys as other calls in the same span.
   const reports = [...uses, ...(rejected && facts.callId !== null ? [rejected] : [])].map((use) => ({
     record,
     span,

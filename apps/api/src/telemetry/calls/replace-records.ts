@@ -83,7 +83,7 @@ async function removeRecords(db: Database, place: TenantPlace, batch: SpanBatch)
   const changes: CallChange[] = [];
   for (const { recordKey, ...report } of recordsOf.values()) {
     const bytes = counted.get(recordKey);
-    // Without it, another span of the call replaced the record.
+    // If the call is missing here, another span has already replaced the record.
     if (bytes === undefined) continue;
     counted.delete(recordKey);
     const [ofRecord] = decodeCalls(bytes);
@@ -96,8 +96,8 @@ async function removeRecords(db: Database, place: TenantPlace, batch: SpanBatch)
 }
 
 /**
- * Adds the record that counted the call of a report. A record that no span can replace says that the call was rejected:
- * then the report does not count.
+ * Adds the record that counted the call of a report. If all records are ones that no span can replace, the call was rejected,
+ * and the report does not count.
  */
 function addRecord(recordsOf: RecordsOf, report: SpanReport, records: readonly TelemetryCall[]): void {
   const recordKey = records.find((record) => record.recordKey !== null)?.recordKey ?? null;
@@ -120,7 +120,7 @@ function keepWhatRecordKnows({ call, use }: SpanReport, record: CallSpan): void 
   if (ofRecord === undefined || use.certainty > 0 || ofRecord.certainty === 0) return;
   const { provider, server, certainty, isOfModel } = ofRecord;
   Object.assign(use, { provider, server, certainty, isOfModel });
-  // The span names a model as exactly as the record, but a tool perhaps without its server.
+  // A span names a model as exactly as a record does, but it may name a tool without its server.
   if (use.kind === 'tool') use.name = ofRecord.name;
 }
 

@@ -8,7 +8,7 @@ import { type Tokens, tokensOfWrappers } from './wrapper-tokens.ts';
 
 type CallReport = Pick<Report, 'span' | 'use'>;
 
-/** One call of a model, tool, agent, prompt or resource. Calls of a tool that one answer lists are one with `times`. */
+/** One call of a model, tool, agent, prompt or resource. If one answer lists several calls of a tool, they are one `Call` with `times`. */
 export type Call = {
   kind: CallUse['kind'];
   name: string;
@@ -19,7 +19,10 @@ export type Call = {
   countedAt: number;
   durationUs: number;
   failed: boolean;
-  /** How many calls. 0: only the tokens of calls that other spans report, or the failure of a call that the other signal reports. */
+  /**
+   * How many calls. 0 if there are only tokens, and other spans report their calls, or only a failure, and the other signal
+   * reports its call.
+   */
   times: number;
   inputTokens: number;
   outputTokens: number;
@@ -69,7 +72,10 @@ export function resolveAll(
   return { tree, grouped, all };
 }
 
-/** The tokens that spans have of calls which other spans report, at the span's provider of the model if it has such a call. */
+/**
+ * The tokens of spans whose calls other spans report. They count at the provider that the span was matched to, if that provider
+ * has a call of the model. Otherwise they count at another provider with a call of the model, if there is one.
+ */
 function tokensOfCalls(
   tree: SpanTree,
   { reports }: Grouped,
@@ -121,7 +127,7 @@ export function failureOf(call: Call): Call {
   return { ...call, times: 0, failed: true, inputTokens: 0, outputTokens: 0 };
 }
 
-/** The calls of a span that stands alone, because a log record was made into it. */
+/** The calls of a span that was made from a log record. There are no other spans to resolve it with. */
 export function callsOfOne(span: CallSpan | null): Call[] {
   return span === null ? [] : resolve(new Map([[span.spanId, null]]), [span]);
 }
@@ -191,8 +197,8 @@ function withoutDelegating(tree: SpanTree, spans: readonly CallSpan[]): readonly
 }
 
 /**
- * Leaves out tool calls that were rejected, so that they never ran. A span inside the call says so, without another call in between.
- * It does not hold if there are spans inside it: then something ran.
+ * Leaves out tool calls that were rejected and so never ran. A span inside the call reports the rejection, with no other call
+ * in between. A rejection with spans inside it does not count, because then something ran.
  */
 function withoutRejected(
   tree: SpanTree,
@@ -215,7 +221,7 @@ function withoutRejected(
 
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** The ids of the spans of tool calls that failed, where only a span inside says so. */
+/** The ids of the spans of tool calls whose failure is reported only by a span inside them. */
 function failuresInside(tree: SpanTree, spans: readonly CallSpan[]): ReadonlySet<string> {
   const failures = spans.filter(({ operation, uses, failed }) => operation === FAILURE && uses.length === 0 && failed);
   if (failures.length === 0) return NOTHING;
@@ -283,8 +289,8 @@ function callOf(
 }
 
 /**
- * The name of a tool as an MCP client writes it, which is the server's. The requested name of a model, not the response's, which
- * may stand in another span of the call.
+ * The name of a call. For a tool, an MCP client's span is preferred, because it has the server's name of the tool. For a model
+ * it is the requested name. Another span of the call may have the name from the response.
  */
 function nameOf(members: readonly CallReport[], best: CallReport): string {
   const answered = new Set(members.map(({ use }) => use.responseModel));
@@ -316,8 +322,9 @@ function innermostFirst({ reports, outer }: Grouped, indexes: readonly number[])
 }
 
 /**
- * Returns a function that finds the report with the highest certainty, among the reports of one call and all reports
- * around them, because a wrapper may know the provider better than the calls inside it. Of equals the innermost is taken.
+ * Returns a function that finds the report with the highest certainty, among the reports of one call and all reports around
+ * them, because a wrapper may know the provider better than the calls inside it. Of several reports with the highest certainty,
+ * it takes the innermost.
  */
 function bestInformed({ reports, outer }: Grouped): (group: readonly number[]) => Report | undefined {
   const best = new Map<number, number>();

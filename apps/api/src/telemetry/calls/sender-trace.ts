@@ -3,8 +3,9 @@ import { replaceProviders } from './replacements.ts';
 import { decodeCallsUpTo } from './stored-calls.ts';
 
 /**
- * If a sender's stored spans report more calls in a trace, its calls are resolved per batch only. A span may report 64 calls, so a
- * limit of spans is not enough: each batch resolves the stored calls of its traces twice, which takes about 10 ms for 1,000.
+ * If a sender's stored spans in a trace report more calls than this, its calls are resolved per batch only. Each batch resolves
+ * the stored calls of its traces twice, which takes about 10 ms for 1,000 calls. A limit of spans is not enough, because a span
+ * may report 64 calls.
  */
 const MAX_RESOLVED_REPORTS = 4000;
 

@@ -14,9 +14,9 @@ type RecordInTrace = InTrace & { reading: Reading; failed: boolean };
 
 export type SpanReports = {
   /**
-   * The keys of a call that a span reported: the span that the record was written in, or one of its trace with the same call id.
-   * A failed attempt to call a model, with an id of its own, is another call than that of its span, if the span did not fail, or if
-   * another attempt is its call.
+   * The keys of a call that a span reported: the span that the record was written in, or a span of the same trace with the same
+   * call id. A failed attempt to call a model may have an id of its own. Such an attempt is a separate call if its span did not
+   * fail, or if another attempt is already the call of the span.
    */
   keysOfReport(record: RecordInTrace, use: Use, isSpanTaken: boolean): ReadonlySet<string> | undefined;
   /** The call as the spans with these keys report it. Null if it does not count, because it was rejected, for example. */

@@ -99,10 +99,10 @@ function changesOf({ traces, removed }: Changes): CallChange[] {
 }
 
 /**
- * Moves the traces whose new calls would count at a provider that does not exist any more to the one that replaces it, with all of
- * their calls: their changes in `traces` are replaced.
+ * Moves traces from deleted providers to the providers that replace them. A trace moves if one of its new calls would count at
+ * a deleted provider. All of its calls move, and its changes in `traces` are replaced.
  *
- * @returns the providers of all calls then
+ * @returns the providers of all calls after the move
  */
 async function moveTraces(
   db: Database,
@@ -155,7 +155,7 @@ type TraceOfBatch = {
   freshCalls: readonly CallSpan[];
   known: SenderTrace | undefined;
   spellingsOf: ReturnType<typeof spellingsReader>;
-  /** The providers that replace those of earlier spans, by the ids of these. */
+  /** The providers that replace deleted providers of earlier spans, by the ids of the deleted ones. */
   replacements: Replacements;
 };
 

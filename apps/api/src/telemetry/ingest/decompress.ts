@@ -32,9 +32,10 @@ export function decompress({ bytes, coding }: EncodedBody, maxBytes: number): Pr
 }
 
 /**
- * {@link decompress} for the worker thread. The main thread would copy a large body twice: out of zlib's buffers, and to the worker
- * thread. A body fills one buffer of the size that it declares, which is not copied. If that is too large: the system provides the
- * memory of a buffer only where it is written.
+ * {@link decompress} for the worker thread. The main thread would copy a large body twice: out of zlib's buffers, and to the
+ * worker thread. In the worker thread, a body fills one buffer of the size that it declares, and this buffer is not copied. A
+ * declared size that is too large costs nothing, because the operating system provides memory only for the written parts of a
+ * buffer.
  *
  * @throws OtlpDecodeError if it is not gzip; RequestTooLargeError
  */

@@ -69,7 +69,7 @@ async function aggregateRecords(
   const sender = principalName(principal);
   let done = 0;
   for (const records of transactionBatches(reporting, contentOf)) {
-    // Not before the first batch: each attempt counts something, so that one that is repeated ends at last.
+    // Not before the first batch: each attempt counts something, so that a sender who repeats the request succeeds in the end.
     if (done > 0) interrupted?.throwIfAborted();
     const bytes = records.length * BYTES_PER_RECORD;
     try {

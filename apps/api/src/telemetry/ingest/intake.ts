@@ -60,8 +60,8 @@ const SMALL_BODIES_MEMORY = 8 * LARGE_BYTES * MEMORY_FACTOR;
 const MAX_LARGE_BODIES = 2;
 
 /**
- * After this time a large body makes room for one of another tenant that waits, in milliseconds. Its sender gets 429 and sends it again.
- * What was stored of it is then a duplicate, so each attempt stores more.
+ * After this time, in milliseconds, a large body is interrupted if a large body of another tenant waits. The interrupted sender
+ * gets 429 and sends its body again. The spans that were stored already are then duplicates, so each attempt stores more.
  */
 const MAX_LARGE_MS = 3000;
 

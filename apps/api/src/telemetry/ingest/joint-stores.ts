@@ -20,15 +20,16 @@ type Joint = {
 };
 
 /**
- * Stores the spans of several small requests together. Exporters send a few spans every few seconds, and most of what such a request
- * costs does not depend on their number: the statements and the commit. Those of an account that are ready in one turn of the event loop
- * are stored in one transaction, and so are those that become ready while spans of the account are being stored.
+ * Stores the spans of several small requests together. Exporters send a few spans every few seconds. Most of the cost of such a
+ * request does not depend on the number of spans: the statements and the commit. Requests of an account that are ready in the
+ * same turn of the event loop are stored in one transaction. Requests that become ready while spans of the account are being
+ * stored wait, and are stored together in the next transaction.
  *
  * If requests cannot be stored together, each is stored alone, so that none is refused because of another one.
  */
 export class JointStores {
   readonly #store: Store;
-  /** The last of each account. It is being stored, or waits for the one before. */
+  /** The last joint transaction of each account. It is running, or waits for the one before. */
   readonly #last = new Map<string, Joint>();
 
   constructor(store: Store) {

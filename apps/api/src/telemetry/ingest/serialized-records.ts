@@ -1,6 +1,6 @@
 import { deserialize, serialize } from 'node:v8';
 
-/** Prepared spans or log records, in order. An array of them is one, too. */
+/** Prepared spans or log records, in order: an array, or {@link SerializedRecords}. */
 export type Records<Item> = Iterable<Item> & { readonly length: number };
 
 /** Deserializing a part of so many records takes 1 to 2 ms. */
@@ -15,9 +15,9 @@ export function* serializedParts(records: readonly unknown[]): Generator<Uint8Ar
 }
 
 /**
- * Records that another thread has serialized. A part becomes objects when its turn comes, and no longer than it is needed. As
- * objects, all records of a large request would be in the heap while they are stored, which takes seconds. Each collection of
- * garbage would have to mark them, and all other requests would wait for it.
+ * Records that another thread has serialized. A part is deserialized when its turn comes, and its objects live no longer than
+ * they are needed. Storing a large request takes seconds. If all of its records were objects in the heap for so long, each
+ * garbage collection would have to mark them, and all other requests would wait for that.
  */
 export class SerializedRecords<Item> implements Records<Item> {
   readonly length: number;

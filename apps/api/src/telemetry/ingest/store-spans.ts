@@ -61,7 +61,7 @@ export async function storeSpans(
   const rejected = new Map<PreparedSpan, string>();
   let done = 0;
   for (const batch of transactionBatches(spans, contentOf)) {
-    // Not before the first batch: each attempt stores something, so that one that is repeated ends at last.
+    // Not before the first batch: each attempt stores something, so that a sender who repeats the request succeeds in the end.
     if (done > 0) interrupted?.throwIfAborted();
     // Compressed before the transaction. If some spans turn out to be duplicates, the blocks are built again in it.
     const blocks = await buildSpanBlocks(batch, texts);

@@ -10,7 +10,7 @@ const RECORDS_PER_TRANSACTION = 500;
 /** The traces per transaction, because each has a row of its own. */
 const TRACES_PER_TRANSACTION = 100;
 
-/** The names per transaction that its batch is the first to have, because a new subject takes the longest. */
+/** The new names per transaction, which no earlier batch of the request has. A new subject takes the longest. */
 const NAMES_PER_TRANSACTION = 40;
 
 /** What decides how long the transaction of a span or log record takes. */
