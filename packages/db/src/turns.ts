@@ -12,7 +12,7 @@ const MIN_WAIT_MS = 1000;
 export async function yieldWhenDue(): Promise<void> {
   const turn = currentTurn();
   if (turn === null) await setImmediate();
-  else if (turn.isOver()) {
+  else if (isYieldDue()) {
     const stopwatch = writerStopwatch();
     stopwatch?.stop();
     await turn.next(stopwatch !== null);
@@ -22,7 +22,7 @@ export async function yieldWhenDue(): Promise<void> {
 
 /** Whether the request's turn is over. It costs less where a caller can do without the promise. */
 export function isYieldDue(): boolean {
-  return currentTurn()?.isOver() ?? false;
+  return currentTurn()?.isOver(writerStopwatch() !== null) ?? false;
 }
 
 /** How long the running request may wait for a connection now, in milliseconds. @param most for work without a deadline */

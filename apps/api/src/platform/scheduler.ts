@@ -19,8 +19,11 @@ const MAX_WAIT_MS = 8000;
 /** How long the requests of a tenant work in one turn of the event loop, in milliseconds. */
 const TURN_MS = 4;
 
+/** The same beside others for the transaction that holds SQLite's writing connection, because other writes wait for its end. */
+const WRITER_TURN_MS = 20;
+
 /** A transaction on SQLite that worked for longer than this delays the writes of others noticeably, in milliseconds of CPU time. */
-const LONG_TRANSACTION_MS = 20;
+const LONG_TRANSACTION_MS = 8;
 
 /**
  * While other callers send requests too, the long transactions of a caller may take this part of the time. `BURST_MS` is how
@@ -29,6 +32,9 @@ const LONG_TRANSACTION_MS = 20;
 const LONG_TRANSACTIONS_PART = 0.02;
 const BURST_MS = 10_000;
 const MAX_PAUSE_MS = 1000;
+
+/** In the place of a tenant: whoever holds SQLite's writing connection. */
+const WRITER = Symbol('writer');
 
 /** Whose requests wait for each other. */
 export type Caller = {
@@ -57,6 +63,7 @@ type Line = {
  *    So a caller that sends hundreds of requests at once gets a few of them done between two requests of another caller.
  * 2. **Turns of the event loop.** When the requests of a tenant have worked for {@link TURN_MS}, they go on in later turns, one
  *    after the other. So the event loop is free again after {@link TURN_MS} for each tenant that has work.
+ *    The transaction that holds SQLite's writing connection has a turn of its own, and a longer one.
  * 3. **Long transactions are rare.** SQLite has one writing connection. After a transaction that held it for more than
  *    {@link LONG_TRANSACTION_MS}, the writes of its caller pause while other callers send requests, and then run one at a time.
  *    So long transactions take {@link LONG_TRANSACTIONS_PART} of the time. The first long transactions cause no pause, because
@@ -69,7 +76,7 @@ export class Scheduler {
   /** Work that goes on in a later turn, by tenant, in the order in which tenants are served. */
   readonly #later = new Map<string | null, (() => void)[]>();
   /** When each tenant began to work in this turn. */
-  readonly #begun = new Map<string | null, number>();
+  readonly #begun = new Map<string | symbol | null, number>();
   #turnIsScheduled = false;
   #lastCaller: string | null = null;
   #lastChangeAt = Number.NEGATIVE_INFINITY;
@@ -134,7 +141,8 @@ export class Scheduler {
     { tenant, deadline, hold }: { tenant: string | null } & Pick<Turn, 'deadline' | 'hold'>,
     work: () => Promise<T>,
   ): Promise<T> {
-    const isOver = () => this.#isOver(tenant);
+    const isOver = (isWriter: boolean) =>
+      isWriter && this.#isBesideOthers() ? this.#isOver(WRITER, WRITER_TURN_MS) : this.#isOver(tenant);
     const next = (isUrgent: boolean) => this.#nextTurn(tenant, isUrgent);
     return runForTenant(tenant, work, { deadline, hold, isOver, next });
   }
@@ -201,12 +209,12 @@ export class Scheduler {
   }
 
   /** Whether a tenant has used its part of this turn. The part begins with the first call of this method in the turn. */
-  #isOver(tenant: string | null): boolean {
+  #isOver(tenant: string | symbol | null, turnMs = TURN_MS): boolean {
     const now = performance.now();
     const begun = this.#begun.get(tenant) ?? now;
     this.#begun.set(tenant, begun);
     this.#scheduleTurn();
-    return now - begun >= TURN_MS;
+    return now - begun >= turnMs;
   }
 
   /** @param isUrgent others wait for what the request holds, so it does not wait for other requests of its tenant */
