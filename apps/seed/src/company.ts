@@ -46,6 +46,9 @@ export const PEOPLE: readonly Person[] = [
   { email: 'ada.fischer@northwind.example', name: 'Ada Fischer', role: 'viewer', ...whole(PARTNER), state: 'invited' },
 ];
 
+/** A person who registered, without a sign-in or an invitation. */
+export const COLLEAGUE = { email: 'new.colleague@northwind.example', displayName: 'Nadia Colleague' };
+
 /** The person who decides about observations in each tenant. */
 export const OPERATORS: Record<string, string> = {
   [NORTHWIND]: 'priya.nair@northwind.example',

@@ -4,14 +4,16 @@ import { obtainToken, SignInError } from '@quartermaster/dev-identity/sign-in.ts
 import type { Credential } from './calls.ts';
 import { MAIN_TENANT } from './company.ts';
 import { Failure } from './failure.ts';
+import { removeSeed } from './remove.ts';
 import { seed } from './seed.ts';
 import { noServer } from './server.ts';
 
-const USAGE = `Usage: npm run seed [-- --seed <n>] [--scale <n>]
+const USAGE = `Usage: npm run seed [-- --seed <n>] [--scale <n>] [--remove]
 
 Fills the server at QM_URL (default: http://127.0.0.1:8080, or the PORT of npm start) with the data of an invented company.
   --seed <n>    seed of the random choices; default: 1
   --scale <n>   multiplies traces and observations; default: 1, at most 50
+  --remove      removes what an earlier run made. The ids of its tenants cannot be used again, so that the server cannot be filled again
 QM_API_KEY is a platform administrator's key. Without it, the seed signs in at the development identity provider.
 `;
 
@@ -33,8 +35,17 @@ async function run(): Promise<void> {
     return;
   }
   const url = readUrl();
+  const { remove, ...choices } = options;
+  const credential = await readCredential(url);
+  if (remove) {
+    const isRemoved = (await removeSeed({ url, credential })) === 'removed';
+    process.stdout.write(
+      isRemoved ? `Removed the data of the seed from ${url}.\n` : `There is no data of the seed at ${url}.\n`,
+    );
+    return;
+  }
   const startedAt = performance.now();
-  const { outcome, counts, notes } = await seed({ url, credential: await readCredential(url), ...options });
+  const { outcome, counts, notes } = await seed({ url, credential, ...choices });
   if (outcome === 'present') {
     process.stdout.write(`The data of the seed is at ${url} already. Nothing was changed.\n`);
     return;
@@ -51,17 +62,24 @@ async function run(): Promise<void> {
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-function readOptions(): { seed: number; scale: number } | 'help' {
+type Choices = { seed: number; scale: number; remove: boolean };
+
+function readOptions(): Choices | 'help' {
   try {
     const { values } = parseArgs({
       options: {
         seed: { type: 'string', default: '1' },
         scale: { type: 'string', default: '1' },
+        remove: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
     });
     if (values.help) return 'help';
-    return { seed: readInteger('seed', values.seed, 2 ** 31), scale: readInteger('scale', values.scale, MAX_SCALE) };
+    return {
+      seed: readInteger('seed', values.seed, 2 ** 31),
+      scale: readInteger('scale', values.scale, MAX_SCALE),
+      remove: values.remove,
+    };
   } catch (error) {
     if (error instanceof Failure || !(error instanceof TypeError)) throw error;
     throw new Failure(error.message, { exitCode: 2 });

@@ -9,7 +9,7 @@ import {
 import type { Client } from '@quartermaster/client/client/index.ts';
 import { obtainToken, SignInError } from '@quartermaster/dev-identity/sign-in.ts';
 import { clientWith, dataOf } from './calls.ts';
-import { PEOPLE, TENANTS } from './company.ts';
+import { COLLEAGUE, PEOPLE, TENANTS } from './company.ts';
 import type { Person } from './company-types.ts';
 import type { Context } from './context.ts';
 import { Failure } from './failure.ts';
@@ -39,9 +39,7 @@ export async function makePeople(context: Context): Promise<Map<string, Client>>
     const body = { email, role, ...(subTenantId !== undefined && { subTenantId }) };
     await dataOf(createMembership({ client, path: { tenant_id: tenantId }, body }));
   }
-  // A registration without a sign-in or an invitation.
-  const user = { email: 'new.colleague@northwind.example', displayName: 'Nadia Colleague' };
-  await dataOf(registerUser({ client, body: { user, source: 'saas_registration' } }));
+  await dataOf(registerUser({ client, body: { user: COLLEAGUE, source: 'saas_registration' } }));
 
   const signedIn = new Map<string, Client>();
   for (const person of PEOPLE.filter(({ state }) => state !== 'invited')) {

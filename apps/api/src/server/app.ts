@@ -51,6 +51,8 @@ type AppOptions = {
   builtConsole: Console | null;
   /** Sign-in and sign-out of browsers, mounted at /console. */
   consoleSignIn: Router;
+  /** Sample data by a click, mounted at /console. */
+  sampleData: Router;
   /** Whether every answer is checked against its contract. Only for tests, because it takes as long as making the answer. */
   checkAnswers: boolean;
 };
@@ -176,14 +178,14 @@ type Shared = { pipeline: Pipeline; onRefused: RestOptions['onRefused'] };
 
 function mountPaths(
   app: Express,
-  { services, ready, devIdentity, builtConsole, consoleSignIn }: AppOptions,
+  { services, ready, devIdentity, builtConsole, consoleSignIn, sampleData }: AppOptions,
   { pipeline, countPublic, onRefused }: Shared & { countPublic: CountPublic },
 ): void {
   if (devIdentity) app.use('/oidc', devIdentity);
   app.use(securityMiddleware());
   app.use(countPublicPaths(countPublic));
 
-  app.use('/console', consoleSignIn);
+  app.use('/console', consoleSignIn, sampleData);
 
   app.use((req, _res, next) => {
     if (req.method === 'GET' || req.method === 'HEAD' || !READ_ONLY_PATH.test(req.path)) next();

@@ -26,6 +26,7 @@ import { createApp, whileStarting } from './app.ts';
 import { bootstrap, bootstrapToFile } from './bootstrap.ts';
 import { trustIn } from './client-address.ts';
 import { seedDevAdministrator, startDevIdentity } from './dev-identity.ts';
+import { sampleData } from './console/sample-data.ts';
 import { requireNoDevelopmentUsers } from './development-users.ts';
 import { drainServer } from './drain.ts';
 import { startHousekeeping } from './housekeeping.ts';
@@ -140,6 +141,8 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
 
     const builtConsole = parts.openConsole?.(log) ?? null;
     if (builtConsole) opened.push(builtConsole.stop);
+    const sample = sampleData({ ...services, ...trustedIssuer }, devIdentity && url);
+    opened.push(async () => sample.stop());
     const known = new KnownCredentials((req) => sessionToken(services, req));
     const intake = new Intake(services, config.otlpMaxBytes);
     const app = createApp({
@@ -152,6 +155,7 @@ export async function startServer(config: Config, parts: Parts = {}): Promise<Ru
       ready: front.isReady,
       devIdentity: devIdentity?.handle ?? null,
       builtConsole,
+      sampleData: sample.router,
       checkAnswers: parts.checkAnswers ?? false,
       consoleSignIn: signInOfConsole(config, {
         services: { ...services, ...trustedIssuer },

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { ROOT } from '../../config.ts';
 import { type ConsoleFiles, readConsoleFiles } from './files.ts';
+import { killGroup } from './kill-group.ts';
 
 /** `building`: the sources differ from the last build. `failed`: there is no build, and building failed. */
 export type ConsoleState =
@@ -78,12 +79,4 @@ function firstLine(child: ChildProcess): Promise<void> {
       if (text.includes(STARTED)) resolve();
     });
   });
-}
-
-function killGroup(pid: number): void {
-  try {
-    process.kill(-pid, 'SIGTERM');
-  } catch {
-    // The process has just ended by itself.
-  }
 }

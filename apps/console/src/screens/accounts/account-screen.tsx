@@ -13,7 +13,6 @@ import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../components/action-button.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { CopyId } from '../../components/copy.tsx';
-import { formatNumber } from '../../components/format.ts';
 import { StateMark } from '../../components/marks.tsx';
 import { placeOf } from '../../components/place.tsx';
 import { Screen } from '../../components/screen.tsx';
@@ -31,6 +30,7 @@ import { apiPath } from '../../data/curl.ts';
 import { accountAddress } from './account-address.ts';
 import { AccessLink } from '../access/access-link.tsx';
 import { AccountForm } from './account-form.tsx';
+import { AccountTelemetry } from './account-telemetry.tsx';
 import { KEY_COLUMNS } from './key-columns.tsx';
 import { RevokeDialog, RotateDialog } from './key-dialogs.tsx';
 import { KeyForm } from './key-form.tsx';
@@ -71,6 +71,7 @@ function Loaded({ account }: { account: ServiceAccount }): ReactNode {
       request={{ method: 'GET', path: apiPath`/v1/service-accounts/${id}/keys`, query: accountAddress(account).query }}
       actions={<Actions account={account} />}
     >
+      {mayReadKeys && <AccountTelemetry account={account} />}
       {mayReadKeys ? <Keys account={account} created={setSecret} /> : <MissingScope scope="credentials:read" />}
       {state['new'] !== undefined && (
         <KeyForm account={account} close={() => setState({ new: undefined })} created={setSecret} />
@@ -82,7 +83,7 @@ function Loaded({ account }: { account: ServiceAccount }): ReactNode {
 }
 
 function Summary({ account }: { account: ServiceAccount }): ReactNode {
-  const { id, description, status, telemetry } = account;
+  const { id, description, status } = account;
   return (
     <div className="row">
       <StateMark state={status} tone={status === 'active' ? 'live' : 'quiet'} />
@@ -93,14 +94,6 @@ function Summary({ account }: { account: ServiceAccount }): ReactNode {
       </span>
       <AccessLink source={`service_account:${account.tenantId}/${id}`}>access it gave</AccessLink>
       {description !== null && <span>{description}</span>}
-      {telemetry !== null && (
-        <span>
-          {formatNumber(telemetry.spans)} spans, the last <Time at={telemetry.lastReceivedAt} />
-        </span>
-      )}
-      {(telemetry?.unread.length ?? 0) > 0 && (
-        <span className="danger">not understood: {telemetry?.unread.map(({ scope }) => scope).join(', ')}</span>
-      )}
     </div>
   );
 }

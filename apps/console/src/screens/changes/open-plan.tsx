@@ -16,6 +16,7 @@ import { idempotencyKey } from '../../data/client.ts';
 import { providerLabel, useProviders } from '../../data/names.ts';
 import { readAll } from '../../data/pages.ts';
 import { problemOf } from '../../data/problem.ts';
+import { ConnectLink } from '../connect/connect-link.tsx';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { ChangeList } from '../plan/change-list.tsx';
 import classes from '../plan/plan.module.css';
@@ -85,7 +86,11 @@ export function OpenPlan(): ReactNode {
   const all = changes.flatMap(({ applied }) => applied);
   const revoked = changes.reduce((sum, { revokedSessions }) => sum + revokedSessions.length, 0);
   if (loaded.length === 0) {
-    return <Empty title="Nothing to apply">What agents use is what is declared. New uses appear in the inbox.</Empty>;
+    return (
+      <Empty title="Nothing to apply">
+        What agents use is what is declared. New uses appear in the inbox. No agent yet? <ConnectLink />.
+      </Empty>
+    );
   }
   return (
     <>

@@ -8,6 +8,7 @@ import { AccountStep, type NewKey } from './account-step.tsx';
 import classes from './connect.module.css';
 import { ANY, environmentOf, FRAMEWORKS, isAccountId, partsOf, type Protocol } from './frameworks.ts';
 import { Listening } from './listening.tsx';
+import { SampleDataOffer } from './sample-data.tsx';
 
 const CHOICES = [
   { value: ANY, label: 'Any OpenTelemetry exporter' },
@@ -74,6 +75,7 @@ export function ConnectScreen(): ReactNode {
           )}
         </li>
       </ol>
+      <SampleDataOffer />
     </Screen>
   );
 }

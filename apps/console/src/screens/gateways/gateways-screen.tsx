@@ -12,6 +12,7 @@ import { Empty } from '../../components/states.tsx';
 import { usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { ConnectLink } from '../connect/connect-link.tsx';
 import { GatewayForm } from './gateway-form.tsx';
 
 const keyOf = ({ id }: Gateway) => id;
@@ -101,7 +102,11 @@ export function GatewaysScreen(): ReactNode {
         active={state['row']}
         onActive={(row) => setState({ row })}
         onOpen={({ id }) => void navigate({ to: '/gateways/$gatewayId', params: { gatewayId: id } })}
-        empty={<Empty title="No gateway">Create one that lists the providers which agents may use through it.</Empty>}
+        empty={
+          <Empty title="No gateway">
+            Create one that lists the providers which agents may use through it. No agent yet? <ConnectLink />.
+          </Empty>
+        }
       />
       {state['new'] !== undefined && <GatewayForm close={() => setState({ new: undefined })} />}
     </Screen>

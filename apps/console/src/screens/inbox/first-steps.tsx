@@ -5,6 +5,7 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { Empty } from '../../components/states.tsx';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { ConnectLink } from '../connect/connect-link.tsx';
+import { SampleDataOffer } from '../connect/sample-data.tsx';
 
 /** Whether this load of the page has shown an empty inbox. Only the first one leads on, so that the inbox can be opened. */
 let hasLanded = false;
@@ -16,6 +17,7 @@ export function FirstSteps(): ReactNode {
       <p>
         <ConnectLink />: what it calls appears here within seconds.
       </p>
+      <SampleDataOffer />
     </Empty>
   );
 }

@@ -13,6 +13,7 @@ import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { ConnectLink } from '../connect/connect-link.tsx';
 import { ManifestForm } from './manifest-form.tsx';
 
 const keyOf = ({ id }: Manifest) => id;
@@ -98,7 +99,11 @@ export function ManifestsScreen(): ReactNode {
         active={state['row']}
         onActive={(row) => setState({ row })}
         onOpen={({ id }) => void navigate({ to: '/manifests/$manifestId', params: { manifestId: id } })}
-        empty={<Empty title="No manifest">Write one for an agent, so that what it uses counts as declared.</Empty>}
+        empty={
+          <Empty title="No manifest">
+            Write one for an agent, so that what it uses counts as declared. No agent yet? <ConnectLink />.
+          </Empty>
+        }
       />
       {state['new'] !== undefined && (
         <ManifestForm name={state['name'] ?? ''} close={() => setState({ new: undefined, name: undefined })} />

@@ -12,6 +12,7 @@ import { Time } from '../../components/time.tsx';
 import { usePagedList } from '../../data/pages.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { ConnectLink } from '../connect/connect-link.tsx';
 import { ProviderForm } from './provider-form.tsx';
 
 const KINDS = ['llm', 'mcp', 'agent_runtime', 'channel', 'other'];
@@ -112,7 +113,7 @@ export function ProvidersScreen(): ReactNode {
         onOpen={({ id }) => void navigate({ to: '/providers/$providerId', params: { providerId: id } })}
         empty={
           <Empty title="No provider">
-            Declare what your agents may call. Providers that agents use already appear here as discovered.
+            Declare what your agents may call. <ConnectLink />: what it uses already appears here as discovered.
           </Empty>
         }
       />

@@ -15,6 +15,7 @@ import { usePagedList } from '../../data/pages.ts';
 import { whileSignedIn } from '../../data/session.ts';
 import { useTenantFilter } from '../../data/tenant.ts';
 import { useUrlState } from '../../data/url-state.ts';
+import { ConnectLink } from '../connect/connect-link.tsx';
 import { TaskPanel } from './task-panel.tsx';
 import { REFRESH_MS } from './use-lease.ts';
 
@@ -141,7 +142,8 @@ function Nothing({ view, hasFilter }: { view: string; hasFilter: boolean }): Rea
   if (view === 'open') {
     return (
       <Empty title="Nothing waits">
-        New observations, uses of blocked items, expiring credentials and discovered providers make tasks.
+        New observations, uses of blocked items, expiring credentials and discovered providers make tasks. No agent yet?{' '}
+        <ConnectLink />.
       </Empty>
     );
   }

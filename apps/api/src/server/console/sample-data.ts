@@ -1,0 +1,123 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
+import { findTenant } from '@quartermaster/db/repositories/tenants.ts';
+import express, { type Request, type Router } from 'express';
+import { principalOfSession, sessionEnded } from '../../auth/console-sessions.ts';
+import type { AuthServices } from '../../auth/trusted-issuer.ts';
+import { ROOT } from '../../config.ts';
+import { ApiError } from '../../platform/errors.ts';
+import { killGroup } from './kill-group.ts';
+
+/** `off`: this server has no sample data, or not for this person. `loading`, `removing`: the program is running. */
+type State = 'off' | 'absent' | 'loading' | 'present' | 'removing';
+
+/** `problem`: why the last attempt failed, in words. */
+type Answer = { state: State; problem: string | null };
+
+type Run = { state: 'loading' | 'removing'; child: ChildProcess };
+
+const INSTALL = join(ROOT, 'scripts/install.js');
+const SEED = join(ROOT, 'apps/seed/src/main.ts');
+
+/** A shell script whose arguments are Node, the installer, the program and its options. */
+const INSTALL_AND_RUN = '"$0" "$1" examples && shift && exec "$0" "$@"';
+
+/** A tenant that the seed makes. */
+const TENANT = 'northwind';
+
+/** Characters of the program's complaints that are kept. */
+const MAX_COMPLAINT = 2000;
+
+export type SampleData = { router: Router; stop: () => void };
+
+/**
+ * Loads and removes sample data by a click in the console: it runs `npm run seed` against this server. For development starts,
+ * because the seed signs in at the development identity provider as everyone. Mounted at `/console`.
+ *
+ * @param url where the server listens; null if it has no development identity provider
+ */
+export function sampleData(services: AuthServices, url: string | null): SampleData {
+  let running: Run | null = null;
+  let problem: string | null = null;
+
+  const stateNow = async (): Promise<State> => {
+    if (running !== null) return running.state;
+    return (await findTenant(services.db, EVERYWHERE, TENANT)) === undefined ? 'absent' : 'present';
+  };
+  const start = (state: Run['state'], options: readonly string[]) => {
+    problem = null;
+    const child = spawn('sh', ['-c', INSTALL_AND_RUN, process.execPath, INSTALL, SEED, ...options], {
+      cwd: ROOT,
+      env: { ...process.env, QM_URL: url ?? '', QM_API_KEY: '' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+      // In its own process group, so that a stop also ends the package manager.
+      detached: true,
+    });
+    running = { state, child };
+    let complaint = '';
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      complaint = (complaint + text).slice(-MAX_COMPLAINT);
+    });
+    const end = (failure: string | null) => {
+      running = null;
+      problem = failure;
+      if (failure !== null) services.log.warn({ output: failure }, 'the sample data could not be loaded or removed');
+    };
+    child.once('error', ({ message }) => end(message));
+    child.once('close', (code) => end(code === 0 ? null : lastLineOf(complaint)));
+  };
+
+  const router = express.Router();
+  router.get('/sample-data', async (req, res) => {
+    const isFor = url !== null && (await isPlatformAdministrator(services, req));
+    const answer: Answer = isFor ? { state: await stateNow(), problem } : { state: 'off', problem: null };
+    res.set('Cache-Control', 'no-store').json(answer);
+  });
+  for (const [method, needed, next, options] of [
+    ['post', 'absent', 'loading', []],
+    ['delete', 'present', 'removing', ['--remove']],
+  ] as const) {
+    router[method]('/sample-data', async (req, res) => {
+      if (url === null) throw new ApiError('route_not_found', 'Only a development server has sample data.');
+      if (!(await isPlatformAdministrator(services, req))) {
+        throw new ApiError(
+          'platform_administrator_required',
+          'Only platform administrators load and remove sample data.',
+        );
+      }
+      // Nothing is awaited between the comparison and the start, so that two clicks start one program.
+      const state = await stateNow();
+      if (state === needed && running === null) start(next, options);
+      res.status(202).json({ state: await stateNow(), problem } satisfies Answer);
+    });
+  }
+  router.all('/sample-data', () => {
+    const allowed = 'GET, HEAD, POST, DELETE';
+    throw new ApiError('method_not_allowed', `This path takes ${allowed}.`, { headers: { Allow: allowed } });
+  });
+  return {
+    router,
+    stop: () => {
+      const pid = running?.child.pid;
+      if (pid !== undefined) killGroup(pid);
+    },
+  };
+}
+
+/** @throws ApiError 401 for a request without a session */
+async function isPlatformAdministrator(services: AuthServices, req: Request): Promise<boolean> {
+  const principal = await principalOfSession(services, req);
+  if (principal === null) throw sessionEnded();
+  return principal.platformAdministrator;
+}
+
+function lastLineOf(text: string): string {
+  return (
+    text
+      .trim()
+      .split('\n')
+      .at(-1)
+      ?.replace(/^seed: /, '') || 'The program ended without a message.'
+  );
+}

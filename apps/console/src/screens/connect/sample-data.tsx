@@ -1,0 +1,107 @@
+import { Button } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { RowLink } from '../../components/row-link.tsx';
+import { useAction } from '../../components/use-action.ts';
+import { ApiProblem } from '../../data/problem.ts';
+import { sessionEnded } from '../../data/session.ts';
+
+/** As `apps/api/src/server/console/sample-data.ts` answers. */
+type SampleData = { state: 'off' | 'absent' | 'loading' | 'present' | 'removing'; problem: string | null };
+
+const PATH = '/console/sample-data';
+const QUERY_KEY = ['sample-data'];
+const POLL_MS = 1000;
+
+/** Loads the data of an invented company into tenants of its own, or removes it. Only in a development server. */
+export function SampleDataOffer(): ReactNode {
+  const client = useQueryClient();
+  const [isRemoving, setRemoving] = useState(false);
+  const { data } = useQuery({
+    queryKey: QUERY_KEY,
+    queryFn: ({ signal }) => ask('GET', signal),
+    refetchInterval: ({ state }) => (isRunning(state.data) && !sessionEnded.get() ? POLL_MS : false),
+  });
+  const start = useAction({
+    run: (method: 'POST' | 'DELETE') => ask(method),
+    done: () => null,
+    updateCache: (cache, answer) => void cache.setQueryData(QUERY_KEY, answer),
+  });
+  // Everything shown is read again when the program has ended.
+  const wasRunning = useRef(false);
+  const runs = isRunning(data);
+  useEffect(() => {
+    if (wasRunning.current && !runs) void client.invalidateQueries();
+    wasRunning.current = runs;
+  }, [client, runs]);
+  if (data === undefined || data.state === 'off') return null;
+  const { state, problem } = data;
+  return (
+    <div className="stack" role="group" aria-label="Sample data">
+      {state === 'absent' && (
+        <div className="row wraps">
+          <Button variant="default" loading={start.isPending} onClick={() => start.mutate('POST')}>
+            Load sample data
+          </Button>
+          <span className="dim">
+            An invented company with agents, in three tenants of its own. It can be removed again.
+          </span>
+        </div>
+      )}
+      {runs && (
+        <p role="status">
+          {state === 'loading'
+            ? 'The sample data is being loaded. This takes up to a minute.'
+            : 'The sample data is being removed.'}
+        </p>
+      )}
+      {state === 'present' && (
+        <div className="row wraps">
+          <span>
+            The sample data is loaded: <RowLink path="/inbox">decide in the inbox</RowLink>, or look at the{' '}
+            <RowLink path="/map">map</RowLink>.
+          </span>
+          <Button variant="subtle" color="red.9" onClick={() => setRemoving(true)}>
+            Remove sample data
+          </Button>
+        </div>
+      )}
+      {problem !== null && !runs && (
+        <p role="alert" className="danger">
+          {problem}
+        </p>
+      )}
+      {isRemoving && (
+        <ConfirmDialog
+          title="Remove the sample data?"
+          consequence="Its three tenants and their people are deleted, with all that belongs to them. It can be loaded again only into an empty database, because the id of a deleted tenant is never used again."
+          confirm="Remove it"
+          isPending={start.isPending}
+          onConfirm={() => {
+            start.mutate('DELETE');
+            setRemoving(false);
+          }}
+          close={() => setRemoving(false)}
+        />
+      )}
+    </div>
+  );
+}
+
+function isRunning(data: SampleData | undefined): boolean {
+  return data?.state === 'loading' || data?.state === 'removing';
+}
+
+/** @throws {ApiProblem} */
+async function ask(method: 'GET' | 'POST' | 'DELETE', signal?: AbortSignal): Promise<SampleData> {
+  const headers = { 'X-Quartermaster-Console': '1' };
+  const answer = await fetch(PATH, { method, headers, ...(signal !== undefined && { signal }) }).catch(
+    (error: unknown) => {
+      throw new ApiProblem(error, undefined);
+    },
+  );
+  const body: unknown = await answer.json().catch(() => null);
+  if (!answer.ok) throw new ApiProblem(body, answer);
+  return body as SampleData;
+}
