@@ -19,7 +19,7 @@ export async function removeSeed({ url, credential }: Options): Promise<'removed
   // The tenant that says that the run completed is the last one, so that a removal that was interrupted can be repeated.
   for (const { id } of TENANTS.toReversed()) await dataOf(deleteTenant({ client, path: { tenant_id: id } }));
   for (const { id, email } of users) {
-    if (emails.has(email)) await dataOf(deleteUser({ client, path: { user_id: id } }));
+    if (email !== null && emails.has(email)) await dataOf(deleteUser({ client, path: { user_id: id } }));
   }
   return 'removed';
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { EVERYWHERE } from '@quartermaster/db/tenancy.ts';
 import { findTenant } from '@quartermaster/db/repositories/tenants.ts';
-import express, { type Request, type Router } from 'express';
+import express, { type Request, type RequestHandler, type Router } from 'express';
 import { principalOfSession, sessionEnded } from '../../auth/console-sessions.ts';
 import type { AuthServices } from '../../auth/trusted-issuer.ts';
 import { ROOT } from '../../config.ts';
@@ -68,30 +68,30 @@ export function sampleData(services: AuthServices, url: string | null): SampleDa
     child.once('close', (code) => end(code === 0 ? null : lastLineOf(complaint)));
   };
 
-  const router = express.Router();
-  router.get('/sample-data', async (req, res) => {
+  const show: RequestHandler = async (req, res) => {
     const isFor = url !== null && (await isPlatformAdministrator(services, req));
     const answer: Answer = isFor ? { state: await stateNow(), problem } : { state: 'off', problem: null };
     res.set('Cache-Control', 'no-store').json(answer);
-  });
-  for (const [method, needed, next, options] of [
-    ['post', 'absent', 'loading', []],
-    ['delete', 'present', 'removing', ['--remove']],
-  ] as const) {
-    router[method]('/sample-data', async (req, res) => {
+  };
+  const change =
+    (needed: State, next: Run['state'], options: readonly string[]): RequestHandler =>
+    async (req, res) => {
       if (url === null) throw new ApiError('route_not_found', 'Only a development server has sample data.');
       if (!(await isPlatformAdministrator(services, req))) {
-        throw new ApiError(
-          'platform_administrator_required',
-          'Only platform administrators load and remove sample data.',
-        );
+        const detail = 'Only platform administrators load and remove sample data.';
+        throw new ApiError('platform_administrator_required', detail);
       }
-      // Nothing is awaited between the comparison and the start, so that two clicks start one program.
       const state = await stateNow();
+      // Of two clicks, the second one finds that the program runs.
       if (state === needed && running === null) start(next, options);
-      res.status(202).json({ state: await stateNow(), problem } satisfies Answer);
-    });
-  }
+      const answer: Answer = { state: await stateNow(), problem };
+      res.status(202).json(answer);
+    };
+
+  const router = express.Router();
+  router.get('/sample-data', show);
+  router.post('/sample-data', change('absent', 'loading', []));
+  router.delete('/sample-data', change('present', 'removing', ['--remove']));
   router.all('/sample-data', () => {
     const allowed = 'GET, HEAD, POST, DELETE';
     throw new ApiError('method_not_allowed', `This path takes ${allowed}.`, { headers: { Allow: allowed } });
