@@ -68,7 +68,7 @@ export function sampleData(services: AuthServices, url: string | null): SampleDa
     child.once('close', (code) => end(code === 0 ? null : lastLineOf(complaint)));
   };
 
-  const show: RequestHandler = async (req, res) => {
+  const show = (): RequestHandler => async (req, res) => {
     const isFor = url !== null && (await isPlatformAdministrator(services, req));
     const answer: Answer = isFor ? { state: await stateNow(), problem } : { state: 'off', problem: null };
     res.set('Cache-Control', 'no-store').json(answer);
@@ -89,7 +89,7 @@ export function sampleData(services: AuthServices, url: string | null): SampleDa
     };
 
   const router = express.Router();
-  router.get('/sample-data', show);
+  router.get('/sample-data', show());
   router.post('/sample-data', change('absent', 'loading', []));
   router.delete('/sample-data', change('present', 'removing', ['--remove']));
   router.all('/sample-data', () => {
