@@ -68,6 +68,7 @@ const EnvironmentSchema = z.object({
     .optional(),
   QM_OIDC_AUDIENCE: z.string().min(1).default('quartermaster'),
   QM_OIDC_EMAIL_CLAIM: z.string().min(1).default('email'),
+  QM_OIDC_TRUST_EMAILS: z.enum(['', '0', '1']).default('0'),
   QM_OIDC_TOKEN_TYPES: list.pipe(z.array(z.string()).min(1, { error: 'should name a type' })).default(['at+jwt']),
   QM_OIDC_CLIENT_ID: z.string().min(1).optional(),
   QM_OIDC_CLIENT_SECRET: z.string().min(1).optional(),
@@ -183,6 +184,8 @@ export function readConfig(environment: Record<string, string | undefined>, mode
       issuer: env.QM_OIDC_ISSUER ?? null,
       audience: env.QM_OIDC_AUDIENCE,
       emailClaim: env.QM_OIDC_EMAIL_CLAIM,
+      /** Whether an email without a flag counts as verified. */
+      trustsEmails: env.QM_OIDC_TRUST_EMAILS === '1',
       tokenTypes: env.QM_OIDC_TOKEN_TYPES,
     },
     /** The web console as a client of the issuer. `clientId` null: no sign-in by browser. */
@@ -278,6 +281,9 @@ function productionFaults({ QM_DEV_IDENTITY, QM_OIDC_ISSUER }: Settings, keysOnl
     const what = `the issuer of bearer tokens, or ${NO_ISSUER} if only API keys are used`;
     faults.push(`QM_OIDC_ISSUER: is required by npm run serve: ${what}`);
   }
+  if (env.QM_OIDC_TRUST_EMAILS === '1' && isPublicIssuer(env.QM_OIDC_ISSUER)) {
+    faults.push('QM_OIDC_TRUST_EMAILS: is only for an issuer whose users one organization manages');
+  }
   return faults;
 }
 
@@ -333,6 +339,13 @@ function isEveryAddress(host: string): boolean {
 /** Over http, an attacker on the network could replace the issuer's keys. */
 function isSafeIssuer(url: string): boolean {
   return new URL(url).protocol === 'https:' || isLoopback(hostOf(url));
+}
+
+/** An issuer at which anybody can have an account, so that its users partly choose their emails themselves. */
+function isPublicIssuer(issuer = ''): boolean {
+  return /^https:\/\/(accounts\.google\.com|login\.microsoftonline\.com\/(common|organizations|consumers|9188040d-6c67-4c5b-b112-36a304b66dad))(\/|$)/i.test(
+    issuer,
+  );
 }
 
 /** The values that Express accepts as a trusted proxy. */

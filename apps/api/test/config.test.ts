@@ -14,7 +14,7 @@ test('by default the service listens on loopback, uses a SQLite file, and has no
     databaseUrl: 'sqlite:data/quartermaster.db',
     databasePool: 10,
     bootstrapApiKey: null,
-    oidc: { issuer: null, audience: 'quartermaster', emailClaim: 'email', tokenTypes: ['at+jwt'] },
+    oidc: { issuer: null, audience: 'quartermaster', emailClaim: 'email', trustsEmails: false, tokenTypes: ['at+jwt'] },
     consoleClient: { clientId: null, clientSecret: null, scopes: 'openid email profile' },
     administrators: null,
     secretKey: null,
@@ -95,11 +95,20 @@ test.each([
   ['QM_OIDC_ADMIN_CLAIM', { QM_OIDC_ADMIN_VALUE: 'hunter2' }],
   ['QM_OIDC_CLIENT_SECRET', { QM_OIDC_ISSUER: 'https://id.example.com', QM_OIDC_CLIENT_SECRET: 'hunter2' }],
   ['QM_OIDC_CLIENT_ID', { QM_OIDC_CLIENT_ID: 'hunter2' }],
-])('%s is refused without the variable that it needs', (name, environment) => {
-  const message = refusal(environment);
-  expect(message).toMatch(new RegExp(`^${name}: `));
-  expect(message).not.toContain('hunter2');
-});
+  ...[
+    'https://accounts.google.com',
+    'https://login.microsoftonline.com/common/v2.0',
+    'https://login.microsoftonline.com/organizations/v2.0',
+    'https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0',
+  ].map((issuer) => ['QM_OIDC_TRUST_EMAILS', { QM_OIDC_ISSUER: issuer, QM_OIDC_TRUST_EMAILS: '1' }] as const),
+] as const)(
+  '%s is refused without a variable that it needs, or with one that it does not fit: %j',
+  (name, environment) => {
+    const message = refusal(environment);
+    expect(message).toMatch(new RegExp(`^${name}: `));
+    expect(message).not.toContain('hunter2');
+  },
+);
 
 const INVALID: [string, string][] = [
   ['PORT', '65536'],
@@ -143,6 +152,7 @@ const INVALID: [string, string][] = [
   ['QM_OTLP_MAX_BYTES', 'hunter2'],
   ['QM_OTLP_MAX_BYTES', String(256 * 1024 * 1024 + 1)],
   ['QM_OIDC_TOKEN_TYPES', ','],
+  ['QM_OIDC_TRUST_EMAILS', 'hunter2'],
   ['QM_OIDC_SCOPES', 'hunter2'],
   ['QM_OIDC_SCOPES', 'openid  hunter2'],
   ['QM_PUBLIC_URL', 'https://me:hunter2@qm.example.com'],

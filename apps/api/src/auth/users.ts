@@ -100,9 +100,7 @@ async function link(services: LinkNeeds, { identity, email, whyNoEmail, request 
   // The user has probably registered, but the identity provider does not tell us the email. So explain that.
   if (!tokenEmail) throw new ApiError('registration_required', await whyNoEmail());
   // Checked before the look-up. Otherwise a caller could find out whether another person's address is registered.
-  if (!tokenEmail.verified) {
-    throw new ApiError('email_unverified', 'Verify your email with the identity provider first.');
-  }
+  if (tokenEmail.verified !== true) throw emailUnverified(tokenEmail);
   const account = await findAccountByEmail(services.db, tokenEmail.email);
   if (!account) throw registrationRequired();
   if (await hasIdentity(services.db, account.id)) return findLinkedConcurrently(services, identity);
@@ -176,6 +174,15 @@ async function touch(services: LinkNeeds, account: Account): Promise<void> {
 
 function registrationRequired(): ApiError {
   return new ApiError('registration_required', 'No user is registered with the email of this identity.');
+}
+
+function emailUnverified({ verified }: TokenEmail): ApiError {
+  return new ApiError(
+    'email_unverified',
+    verified === false
+      ? 'Verify your email with the identity provider first.'
+      : 'The identity provider does not say whether it verified this email: the claim email_verified is missing (for an email in another claim, its own flag <claim>_verified). The identity provider has to send it. If one organization alone decides which emails this identity provider gives to its users, an operator can set QM_OIDC_TRUST_EMAILS=1 instead.',
+  );
 }
 
 function noIssuer(): ApiError {
