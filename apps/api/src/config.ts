@@ -47,7 +47,11 @@ export const DATABASE_URL_FORM =
   'sqlite:<path> or postgres://<user>:<password>@<host>:<port>/<database>, each part percent-encoded';
 
 const EnvironmentSchema = z.object({
-  HOST: z.string().default('127.0.0.1'),
+  HOST: z
+    .string()
+    // An IPv6 address may have the brackets that it has in a URL.
+    .transform((host) => host.replace(/^\[(.*)\]$/, '$1'))
+    .default('127.0.0.1'),
   PORT: port.default(8080),
   QM_PUBLIC_URL: baseUrl.optional(),
   QM_TRUSTED_PROXIES: list

@@ -70,6 +70,12 @@ test('every variable is read', () => {
   expect(config.allowedNetworks).toEqual(['127.0.0.0/8', '::1', '10.1.2.3']);
 });
 
+test('regression: HOST may be an IPv6 address in brackets', () => {
+  expect(readConfig({ HOST: '[::1]' }).host).toBe('::1');
+  expect(readConfig({ HOST: '::1' }).host).toBe('::1');
+  expect(refusal({ HOST: '[::]' })).toMatch(/^QM_PUBLIC_URL: is required/);
+});
+
 test('the client of the web console and the claim of administrators are read', () => {
   const issuer = { QM_OIDC_ISSUER: 'https://id.example.com' };
   expect(readConfig(issuer)).toMatchObject({
