@@ -253,8 +253,19 @@ function devIdentityFaults({ HOST, QM_PUBLIC_URL, QM_TRUSTED_PROXIES }: Settings
   return faults;
 }
 
+/** A path that means the same in a URL, in a page and in a header. */
+const PLAIN_PATH = /^(\/[\w.~-]+)*\/*$/;
+
+/** The first segments of the service's own paths. */
+const OWN_PATH = /^\/(v1|trpc|console|docs|oidc|openapi\.json|favicon\.ico|healthz|readyz|\.well-known)(\/|$)/i;
+
 /** Tokens would name `http://0.0.0.0:8080` as their issuer. No caller can use that address. */
 function addressFaults({ HOST, QM_PUBLIC_URL }: Settings): string[] {
+  const path = QM_PUBLIC_URL === undefined ? '' : new URL(QM_PUBLIC_URL).pathname;
+  if (!PLAIN_PATH.test(path)) return ['QM_PUBLIC_URL: should have a path of letters, digits and . _ ~ - alone'];
+  if (OWN_PATH.test(path)) {
+    return ['QM_PUBLIC_URL: should have another path, because the service has paths of its own that begin with it'];
+  }
   if (!isEveryAddress(QM_PUBLIC_URL === undefined ? HOST : hostOf(QM_PUBLIC_URL))) return [];
   return QM_PUBLIC_URL === undefined
     ? ['QM_PUBLIC_URL: is required if HOST is every address of the machine: the address that callers use']

@@ -6,6 +6,7 @@ import express, { type Express, type Request, type Response, type Router } from 
 import helmet from 'helmet';
 import { sql } from 'kysely';
 import { type Config, VERSION } from '../config.ts';
+import { basePathOf, withoutBasePath } from '../platform/base-path.ts';
 import { ApiError } from '../platform/errors.ts';
 import { docsRouter } from '../http/openapi/docs.ts';
 import { fixedAnswer } from '../http/rest/fixed-answer.ts';
@@ -114,8 +115,10 @@ export function createApp(options: AppOptions): RequestListener {
     logFailure(services, { error, answer, ids: { requestId: requestIdOf(res), ...callerIdFields(req) } });
     sendAnswer(req, res, answer);
   });
+  const basePath = basePathOf(services.publicUrl);
   return (req, res) => {
     setRequestId(req, res);
+    req.url = withoutBasePath(basePath, req.url ?? '');
     log(req, res);
     if (!isTarget(req.url)) {
       for (const [name, value] of secure) res.setHeader(name, value);
@@ -193,8 +196,9 @@ function mountPaths(
       });
   });
 
+  const basePath = basePathOf(services.publicUrl);
   // Compared as text, because Express also matches `//` here.
-  const home = builtConsole === null ? '/docs' : '/console/';
+  const home = basePath + (builtConsole === null ? '/docs' : '/console/');
   app.get('/', (req, res, next) => (req.path === '/' ? res.redirect(home) : next()));
   app.get('/healthz', (_req, res) => {
     res.set('Cache-Control', 'no-store').json({ status: 'ok' });
@@ -206,8 +210,8 @@ function mountPaths(
   app.get('/favicon.ico', ICON);
   app.get('/.well-known/jwks.json', jwksHandler(services));
   app.get('/openapi.json', documentHandler(services.publicUrl));
-  app.use('/docs', docsRouter({ openApiPath: '/openapi.json' }));
-  if (builtConsole) app.use('/console', consoleRouter(builtConsole));
+  app.use('/docs', docsRouter({ openApiPath: `${basePath}/openapi.json` }));
+  if (builtConsole) app.use('/console', consoleRouter(builtConsole, basePath));
   app.use('/trpc', trpcHandler({ router: appRouter, pipeline, onRefused }));
 }
 

@@ -5,6 +5,7 @@ import { deleteConsoleSession } from '@quartermaster/db/repositories/console-ses
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
 import { callerRequestIdOf, requestIdOf } from '../../platform/request-id.ts';
 import { auditedWrite } from '../../platform/audit/audited-write.ts';
+import { basePathOf, withoutBasePath } from '../../platform/base-path.ts';
 import { ApiError } from '../../platform/errors.ts';
 import { claimOf, isAdministratorByClaim } from '../administrator-claim.ts';
 import { accountOfIdentity, principalOfAccount } from '../users.ts';
@@ -49,13 +50,14 @@ export function consoleSignIn({ services, provider, emails, onSignedIn }: Option
   const { publicUrl } = services;
   const router = express.Router();
   const names = cookieNames(publicUrl);
+  const basePath = basePathOf(publicUrl);
 
   router.get(
     '/sign-in',
     asPage(services, async (req, res) => {
       const on = requireSwitchedOn(provider, names);
       const query = queryOf(req);
-      const returnTo = safeReturnTo(query.get('returnTo'));
+      const returnTo = safeReturnTo(withoutBasePath(basePath, query.get('returnTo') ?? HOME));
       // The cookie of the sign-in has to be there when the identity provider sends the browser back to the public URL.
       if (req.headers.host !== new URL(publicUrl).host && !query.has('redirected')) {
         query.set('redirected', '1');
@@ -285,8 +287,8 @@ function pendingIdentity(state: string): string {
 }
 
 /** The given path if it belongs to the console, else its start page. Otherwise a link could redirect to another site. */
-function safeReturnTo(given: string | null): string {
-  if (given === null || !given.startsWith(HOME) || /[\\\p{Cc}]/u.test(given)) return HOME;
+function safeReturnTo(given: string): string {
+  if (!given.startsWith(HOME) || /[\\\p{Cc}]/u.test(given)) return HOME;
   const url = URL.parse(given, 'http://localhost');
   if (url === null || url.host !== 'localhost' || !url.pathname.startsWith(HOME)) return HOME;
   const path = url.pathname + url.search + url.hash;
