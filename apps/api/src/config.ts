@@ -100,6 +100,9 @@ const EnvironmentSchema = z.object({
   QM_RATE_LIMIT_PUBLIC: requestsAMinute.default(3000),
   QM_RATE_LIMIT_REGISTRATION: requestsAMinute.default(10),
   QM_OTLP_MAX_BYTES: wholeNumber(1024, 256 * 1024 * 1024).default(64 * 1024 * 1024),
+  QM_OTLP_ORIGINS: list
+    .pipe(z.array(z.string().refine(isOrigin, { error: 'should be origins, such as https://app.example.com' })))
+    .default([]),
   QM_OTLP_GRPC_PORT: portOrOff.default(4317),
   QM_CONSOLE: z.enum(['on', 'off']).default('on'),
   QM_SELF_SERVICE: z.enum(['on', 'off']).default('on'),
@@ -221,6 +224,8 @@ export function readConfig(environment: Record<string, string | undefined>, mode
             registration: env.QM_RATE_LIMIT_REGISTRATION,
           },
     otlpMaxBytes: env.QM_OTLP_MAX_BYTES,
+    /** The origins whose pages may send traces from a browser. */
+    tracesOrigins: env.QM_OTLP_ORIGINS,
     /** On the same host as HTTP. Null: OTLP/gRPC is off. */
     otlpGrpcPort: env.QM_OTLP_GRPC_PORT === 'off' ? null : env.QM_OTLP_GRPC_PORT,
     console: env.QM_CONSOLE === 'on',
@@ -284,6 +289,9 @@ function clientFaults(env: Settings): string[] {
   if (env.QM_OIDC_CLIENT_ID !== undefined && env.QM_OIDC_ISSUER === undefined) {
     faults.push('QM_OIDC_CLIENT_ID: needs QM_OIDC_ISSUER');
   }
+  if (env.QM_OIDC_TRUST_EMAILS === '1' && isPublicIssuer(env.QM_OIDC_ISSUER)) {
+    faults.push('QM_OIDC_TRUST_EMAILS: is only for an issuer whose users one organization manages');
+  }
   return faults;
 }
 
@@ -295,9 +303,6 @@ function productionFaults({ QM_DEV_IDENTITY, QM_OIDC_ISSUER }: Settings, keysOnl
   if (QM_OIDC_ISSUER === undefined && !keysOnly) {
     const what = `the issuer of bearer tokens, or ${NO_ISSUER} if only API keys are used`;
     faults.push(`QM_OIDC_ISSUER: is required by npm run serve: ${what}`);
-  }
-  if (env.QM_OIDC_TRUST_EMAILS === '1' && isPublicIssuer(env.QM_OIDC_ISSUER)) {
-    faults.push('QM_OIDC_TRUST_EMAILS: is only for an issuer whose users one organization manages');
   }
   return faults;
 }
@@ -343,6 +348,12 @@ function isWithoutCredentials(url: string): boolean {
 
 function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '');
+}
+
+/** Whether it is written as browsers send it in `Origin`. */
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text;
 }
 
 /** Whether it is the unspecified address, in any spelling: `0.0.0.0`, `0`, `::`, `0:0::0`, `::ffff:0.0.0.0`. */

@@ -38,7 +38,7 @@ import { noteCaller, noteOperation, noteWait, requestLog } from './request-log.t
 type AppOptions = {
   services: Services;
   trustedIssuer: TrustedIssuer;
-  config: Pick<Config, 'trustedProxies'>;
+  config: Pick<Config, 'trustedProxies' | 'tracesOrigins'>;
   /** Receives telemetry, over HTTP and over gRPC. */
   intake: Intake;
   /** Whether the service takes new requests. False while it shuts down. */
@@ -65,7 +65,7 @@ const READ_ONLY_PATH =
  * would slow down every request below /v1.
  */
 export function createApp(options: AppOptions): RequestListener {
-  const { services, trustedIssuer, limits } = options;
+  const { services, trustedIssuer, limits, config } = options;
   const secure = securityHeaders();
   const app = express();
   app.disable('x-powered-by');
@@ -101,7 +101,9 @@ export function createApp(options: AppOptions): RequestListener {
   };
   const onRefused: RestOptions['onRefused'] = (error, answer, info) => noteRefusal(services, { error, answer, info });
   const otlp = otlpHandler(options, { pipeline, onRefused });
-  app.use(restHandler({ router: appRouter, pipeline, headers: secure, otlp, onRefused }));
+  app.use(
+    restHandler({ router: appRouter, pipeline, headers: secure, otlp, onRefused, tracesOrigins: config.tracesOrigins }),
+  );
   mountPaths(app, options, { pipeline, countPublic, onRefused });
   app.use((req, res) => {
     sendAnswer(
