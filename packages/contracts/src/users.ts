@@ -288,7 +288,7 @@ export const revokePlatformAdministrator = operation({
 /** How long another identity may take over, in hours. */
 export const IDENTITY_RELINK_HOURS = 24;
 
-export const IdentityRelinkSchema = z
+const IdentityRelinkSchema = z
   .strictObject({
     userId: z.string(),
     allowedUntil: TimestampSchema.nullable().describe('Until when another identity may take over. Null: it may not.'),

@@ -46,7 +46,7 @@ const COMPRESSIONS = {
   },
 } as const satisfies Record<string, Compression>;
 
-export type ContentCoding = 'identity' | keyof typeof COMPRESSIONS;
+type ContentCoding = 'identity' | keyof typeof COMPRESSIONS;
 
 /** The compressions that senders may use, for an `Accept-Encoding` or a message. */
 export const COMPRESSION_NAMES = Object.keys(COMPRESSIONS);
